@@ -1,0 +1,30 @@
+# The README's two commands: `make demo` and `make test`. Both set up .venv first.
+.DELETE_ON_ERROR:
+.PHONY: setup demo test lint types clean
+
+PYTHON ?= python3
+BIN := .venv/bin
+
+setup: .venv/ready
+
+.venv/ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --upgrade pip
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev]"
+	touch $@
+
+demo: setup
+	$(BIN)/winnow demo
+
+test: setup
+	$(BIN)/python -m pytest -n auto --dist worksteal
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: setup
+	$(BIN)/mypy
+
+clean:
+	rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache demo-output

@@ -1,0 +1,1 @@
+"""Measurements of text and of the pages it comes from."""

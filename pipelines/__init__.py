@@ -1,0 +1,1 @@
+"""Beam pipelines, and under them the store, the ledger and the exchange."""

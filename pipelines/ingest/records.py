@@ -1,0 +1,123 @@
+"""What every reader yields: records, ranges that were dropped, and ranges that could not be read.
+
+A reader walks one part of one file and yields events in file order. Together the ranges of its events tile
+that part: each byte (or row) belongs to exactly one range, so nothing can be lost silently (law 3).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import BinaryIO, Protocol, TypeAlias
+
+from winnow.schemas.identity import Json
+from winnow.schemas.samples import Unit
+
+
+@dataclass(frozen=True, slots=True)
+class ReadLimits:
+    """Caps on what a reader takes into memory or walks through (laws 8 and 9)."""
+
+    max_body_bytes: int = 64 << 20  # a larger body is not held: text is quarantined, media are referenced
+    max_header_bytes: int = 1 << 20
+    max_member_bytes: int = 16 << 30  # a compressed member that inflates to more is a bomb
+    batch_bytes: int = 8 << 20  # what a columnar reader may decode at once
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A range of the file that an event answers for. `member` counts the records that share one range."""
+
+    offset: int
+    length: int
+    unit: Unit = "bytes"
+    member: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FilePart:
+    """The part of a file that one reader answers for: what begins in [start, end) belongs to it, wholly."""
+
+    path: str  # relative to the source's root, forward slashes
+    size: int
+    start: int
+    end: int
+
+    @property
+    def whole(self) -> bool:
+        """Whether the part is the entire file."""
+        return self.start == 0 and self.end >= self.size
+
+
+@dataclass(slots=True)
+class Record:
+    """One thing that may become a sample: a captured response, a converted text, a line, a table row, a file."""
+
+    span: Span
+    key: str | None  # None: the reader has no key of its own and the ordinal in the file is used
+    container: str  # "warc", "warc.gz", "warc.zst", "arc", "arc.gz", "jsonl", "jsonl.gz", "parquet", "file" …
+    url: str | None = None
+    fetched_at: datetime | None = None
+    fetched_with: str | None = None
+    declared_mime: str | None = None  # as the server or the source says: a hint, not a fact
+    declared_charset: str | None = None
+    body: bytes | None = None  # the payload, content- and transfer-decoded; None when only `text` is given or too large
+    body_bytes: int = 0  # the payload's length, also when the body is not held
+    head: bytes = b""  # the first bytes of a body that is not held, for sniffing
+    text: str | None = None  # where the source itself gives text
+    metadata: dict[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """A range that holds nothing for us, by a rule of the format: the reason is from `DROP_REASONS`."""
+
+    span: Span
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A range that should hold something and cannot be read: the reason is from `QUARANTINE_REASONS`."""
+
+    span: Span
+    reason: str
+    detail: str = ""  # deterministic, one line, at most 200 characters
+    key: str | None = None
+
+
+Event: TypeAlias = Record | Dropped | Unreadable
+
+DROP_REASONS = {
+    "not_content": "a request, metadata, warcinfo or other record that holds no captured content",
+    "revisit": "a capture that only points at an earlier one with the same payload",
+    "http_status": "a response whose status the source does not accept",
+    "empty": "a record without payload, or a blank line",
+    "padding": "bytes between records that the format allows",
+}
+
+QUARANTINE_REASONS = {
+    "corrupt_member": "a compressed member that does not inflate, or whose checksum is wrong",
+    "truncated": "the file ends inside the record",
+    "bad_header": "the record's header cannot be parsed",
+    "bad_length": "the record's declared length does not match its bytes",
+    "bad_encoding": "the payload's content or transfer encoding cannot be undone",
+    "too_large": "larger than the limit for its kind",
+    "bomb": "inflates past the limit for a compressed member",
+    "bad_json": "not a JSON object",
+    "bad_utf8": "not UTF-8 where UTF-8 is the format",
+    "wrong_type": "a value that is not of the declared type",
+    "missing_text": "the text column is absent or null",
+    "missing_key": "the key column is absent or null",
+    "corrupt_table": "a Parquet footer, row group or page that cannot be read",
+    "duplicate_id": "a second sample with the same source, file and key",
+    "refused_link": "a symbolic link, device or other thing that is not a plain file",
+    "killed_worker": "its worker died on it three times",
+}
+
+
+class Reader(Protocol):
+    """Reads one part of an open file. The same part of the same bytes gives the same events, always."""
+
+    def __call__(self, stream: BinaryIO, part: FilePart, limits: ReadLimits) -> Iterator[Event]:
+        """Events in file order whose ranges tile what begins in the part."""
+        ...

@@ -1,0 +1,91 @@
+"""The rows of a store: samples, what was dropped at the door, and what could not be read.
+
+`samples` rows are immutable and hold only what the source itself gives; everything measured later is a
+layer beside them (law 1). `QUARANTINE` and `DROPPED` rows keep the range that they came from, so that the
+ranges of the three tables together tile every input file (law 3).
+"""
+
+from typing import Literal, TypeAlias
+
+import pyarrow as pa
+
+Modality: TypeAlias = Literal["text", "image", "video", "audio", "other"]
+Unit: TypeAlias = Literal["bytes", "stream", "rows"]
+"""What offset and length count: bytes of the file, bytes of the decompressed stream, or rows."""
+
+TIMESTAMP = pa.timestamp("us", tz="UTC")
+
+SOURCE = pa.struct(
+    [
+        pa.field("name", pa.string(), nullable=False),
+        pa.field("path", pa.string(), nullable=False),  # relative to the source's root, with forward slashes
+        pa.field("record", pa.string(), nullable=False),  # WARC-Record-ID, the recipe's key column, or the ordinal
+        pa.field("offset", pa.int64(), nullable=False),
+        pa.field("length", pa.int64(), nullable=False),
+        pa.field("unit", pa.string(), nullable=False),
+        pa.field("member", pa.int32(), nullable=False),  # ordinal among the records that share this range
+        pa.field("fetched_at", TIMESTAMP),
+        pa.field("fetched_with", pa.string()),
+    ]
+)
+
+MEDIA_REFERENCE = pa.struct(
+    [
+        pa.field("path", pa.string(), nullable=False),
+        pa.field("offset", pa.int64(), nullable=False),
+        pa.field("length", pa.int64(), nullable=False),
+        pa.field("container", pa.string(), nullable=False),  # "file", "warc", "warc.gz", "tar" …
+        pa.field("member", pa.string()),
+        pa.field("etag", pa.string()),
+    ]
+)
+
+MEDIA = pa.struct(
+    [
+        pa.field("sha256", pa.string()),
+        pa.field("mime", pa.string(), nullable=False),  # sniffed from the bytes, not believed
+        pa.field("ref", MEDIA_REFERENCE, nullable=False),
+        pa.field("width", pa.int32()),
+        pa.field("height", pa.int32()),
+        pa.field("seconds", pa.float64()),
+    ]
+)
+
+CAPTION = pa.struct(
+    [
+        pa.field("text", pa.string(), nullable=False),
+        pa.field("origin", pa.string(), nullable=False),
+        pa.field("language", pa.string()),
+    ]
+)
+
+SAMPLES = pa.schema(
+    [
+        pa.field("id", pa.binary(16), nullable=False),
+        pa.field("source", SOURCE, nullable=False),
+        pa.field("source_class", pa.string(), nullable=False),
+        pa.field("licence", pa.string(), nullable=False),
+        pa.field("url", pa.string()),
+        pa.field("domain", pa.string()),
+        pa.field("modality", pa.string(), nullable=False),
+        pa.field("mime", pa.string()),
+        pa.field("text", pa.large_string()),
+        pa.field("media", pa.list_(pa.field("item", MEDIA, nullable=False)), nullable=False),
+        pa.field("captions", pa.list_(pa.field("item", CAPTION, nullable=False)), nullable=False),
+        pa.field("metadata", pa.string(), nullable=False),  # canonical JSON
+    ]
+)
+
+_RANGE = [
+    pa.field("source", pa.string(), nullable=False),
+    pa.field("path", pa.string(), nullable=False),
+    pa.field("offset", pa.int64(), nullable=False),
+    pa.field("length", pa.int64(), nullable=False),
+    pa.field("unit", pa.string(), nullable=False),
+    pa.field("member", pa.int32(), nullable=False),
+    pa.field("reason", pa.string(), nullable=False),
+]
+
+DROPPED = pa.schema(_RANGE)
+
+QUARANTINE = pa.schema([*_RANGE, pa.field("record", pa.string()), pa.field("detail", pa.string(), nullable=False)])
