@@ -13,7 +13,9 @@ PAGES = pa.schema(
 
 PartKind: TypeAlias = Literal["text", "heading", "list", "table", "code", "quote", "image"]
 
-Status: TypeAlias = Literal["ok", "empty", "not_html", "too_large", "too_deep", "too_many_nodes", "failed"]
+Status: TypeAlias = Literal[
+    "ok", "empty", "not_html", "too_large", "too_deep", "too_many_nodes", "failed", "not_selected"
+]
 """Why a row has no text: `empty` is a page without main content; the rest are null rows that say why (law 2)."""
 
 IMAGE = pa.struct(

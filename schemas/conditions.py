@@ -1,0 +1,230 @@
+"""SQL conditions over columns: what they read, and whether they are a plain decision about one row.
+
+A condition is parsed by the engine that will run it (DuckDB), never by a look-alike. What it may contain is a
+closed list: columns, constants, comparisons, logic, arithmetic, casts, CASE, and functions whose result depends
+on their arguments alone (law 4: no clock, no randomness, no settings, no files).
+"""
+
+import functools
+import json
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, TypeAlias, cast
+
+import pyarrow as pa
+
+from winnow.schemas.identity import Json
+from winnow.schemas.places import UNSTORABLE, nearest, shown
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+MAX_CHARACTERS = 10_000
+MAX_DEPTH = 100  # of nested expressions
+
+_Tree: TypeAlias = Mapping[str, Json]
+
+_OPERATORS = "+ - * / // % ** ^ || ~~ !~~ ~~* !~~* ~~~ ^@ & | << >> ~ !"
+_NUMBERS = (
+    "abs add bit_count cbrt ceil ceiling divide exp fdiv floor fmod greatest isfinite isinf isnan least ln log log10 "
+    "log2 mod multiply pow power round sign sqrt subtract trunc"
+)
+_TEXT = (
+    "ascii bit_length char_length character_length concat concat_ws contains ends_with jaccard left length "
+    "levenshtein like_escape lower lpad ltrim not_like_escape octet_length ord position prefix regexp_extract "
+    "regexp_full_match regexp_matches regexp_replace replace reverse right rpad rtrim split_part starts_with str_split "
+    "string_split strip_accents strlen strpos substr substring suffix translate trim unicode upper"
+)
+_TIMES = "century date_diff date_part date_trunc datediff day dayofweek dayofyear decade epoch hour minute month "
+_TIMES += "quarter second week weekday weekofyear year yearweek"
+_LISTS = (
+    "array_extract array_length cardinality list_contains list_element list_extract list_has list_has_all "
+    "list_has_any list_max list_min list_position list_sum list_value row struct_extract"
+)
+_CHOICES = "if nullif"
+FUNCTIONS = frozenset(f"{_OPERATORS} {_NUMBERS} {_TEXT} {_TIMES} {_LISTS} {_CHOICES}".split())
+"""What a condition may call; operators such as `LIKE` and `+` are functions to the parser."""
+
+_CLASSES = frozenset(
+    {"CASE", "CAST", "COLUMN_REF", "COMPARISON", "CONJUNCTION", "CONSTANT", "BETWEEN", "FUNCTION", "OPERATOR", "TYPE"}
+)
+_REFUSED_OPERATORS = frozenset({"GROUPING_FUNCTION", "OPERATOR_TRY", "OPERATOR_UNPACK"})
+_REFUSED = {
+    "SUBQUERY": "a subquery",
+    "WINDOW": "a window function",
+    "STAR": "a star (*)",
+    "PARAMETER": "a parameter ($ or ?)",
+    "LAMBDA": "a lambda (->)",
+    "COLLATE": "a collation",
+}
+
+
+class ConditionError(ValueError):
+    """The condition is not SQL, or does more than look at one row."""
+
+
+def columns_read(condition: str) -> tuple[str, ...]:
+    """The columns that a condition reads, dotted, each once, in order of appearance.
+
+    Raises:
+        ConditionError: What is wrong, in one line.
+
+    Example:
+        >>> columns_read("samples.modality <> 'text' OR text.language.score < 0.5")
+        ('samples.modality', 'text.language.score')
+    """
+    if len(condition) > MAX_CHARACTERS:
+        raise ConditionError(f"longer than {MAX_CHARACTERS:_} characters")
+    if not condition.strip():
+        raise ConditionError("is empty")
+    if UNSTORABLE.search(condition):
+        raise ConditionError("holds a character that is not text (NUL, half of a surrogate pair)")
+    # Rules are run as `(condition)`. Parsed bare as well, or `a) OR (b` would pass; and no line break
+    # follows inside the brackets, or `a -- b` would.
+    _parsed(f"SELECT {condition}", condition, 7)
+    columns: dict[str, None] = {}
+    for node in _expressions(_parsed(f"SELECT ({condition})", condition, 8)):
+        _refuse(node)
+        if node["class"] == "COLUMN_REF":
+            columns[".".join(cast(list[str], node["column_names"]))] = None
+    return tuple(columns)
+
+
+def type_complaint(condition: str, types: Mapping[str, pa.DataType]) -> str | None:
+    """Why a condition does not give a boolean over columns of these types; None if it does.
+
+    Args:
+        condition: One whose columns `columns_read` gives.
+        types: The type of each of these columns, by dotted name.
+    """
+    import duckdb
+
+    tree: dict[str, _Types] = {}
+    for column, kind in types.items():
+        *parents, leaf = column.split(".")
+        level = tree
+        for parent in parents:
+            inner = level.setdefault(parent, {})
+            if not isinstance(inner, dict):
+                return None  # a struct and a part of it: rare, and DuckDB will say when it runs
+            level = inner
+        level[leaf] = kind
+    rows = pa.schema([pa.field(name, _arrow(kind)) for name, kind in tree.items()]).empty_table()
+    with _cursor() as cursor:
+        cursor.register("checked", rows)
+        try:
+            described = cursor.execute(f"DESCRIBE SELECT ({condition}) FROM checked").fetchone()
+        except duckdb.Error as error:
+            first = str(error).splitlines()[0].partition(": ")[2]
+            return f"does not fit its columns' types: {first[:160]}"
+    assert described is not None
+    return None if described[1] == "BOOLEAN" else f"gives {described[1]}, not true or false; compare it with something"
+
+
+_Types: TypeAlias = "pa.DataType | dict[str, _Types]"
+
+
+def _arrow(kind: _Types) -> pa.DataType:
+    if isinstance(kind, dict):
+        return pa.struct([pa.field(name, _arrow(inner)) for name, inner in kind.items()])
+    return kind
+
+
+@functools.cache
+def _engine() -> "DuckDBPyConnection":
+    import duckdb
+
+    closed: dict[str, str | bool | int | float | list[str]] = {
+        "enable_external_access": "false",
+        "autoinstall_known_extensions": "false",
+        "autoload_known_extensions": "false",
+        "threads": "1",
+    }
+    return duckdb.connect(":memory:", config=closed)
+
+
+def _cursor() -> "DuckDBPyConnection":
+    """A session of its own: one connection must not be used by two threads at once."""
+    cursor = _engine().cursor()
+    cursor.execute(f"SET max_expression_depth TO {MAX_DEPTH}")
+    return cursor
+
+
+def _parsed(statement: str, condition: str, before: int) -> _Tree:
+    """The one expression that the statement selects. `before` characters stand before the condition."""
+    with _cursor() as cursor:
+        row = cursor.execute("SELECT json_serialize_sql(?::VARCHAR)", [statement]).fetchone()
+    assert row is not None
+    answer = json.loads(row[0])
+    if answer["error"]:
+        raise ConditionError(_readable(answer, condition, before))
+    statements = answer["statements"]
+    if len(statements) != 1:
+        raise ConditionError("several statements; a condition is one expression")
+    node = statements[0]["node"]
+    clauses = ("where_clause", "group_expressions", "having", "qualify", "sample", "modifiers")
+    if (
+        node.get("type") != "SELECT_NODE"
+        or node["from_table"]["type"] != "EMPTY"
+        or any(node.get(clause) for clause in clauses)
+        or len(node["select_list"]) != 1
+        or node["select_list"][0].get("alias")
+    ):
+        raise ConditionError("not one expression; a condition has no FROM, WHERE, AS or ','")
+    return cast(_Tree, node["select_list"][0])
+
+
+def _readable(answer: Mapping[str, str], condition: str, before: int) -> str:
+    message = " ".join(answer["error_message"].split())
+    if answer["error_type"] == "not implemented":  # what follows a `;` is no SELECT
+        return "several statements; a condition is one expression"
+    if "expression depth" in message:
+        return f"nested deeper than {MAX_DEPTH} levels"
+    at = int(answer.get("position") or -1) - before
+    rest = condition.encode()[max(at, 0) :].decode("utf-8", "ignore")
+    if answer.get("error_subtype") == "SYNTAX_ERROR" and at >= 0 and rest.strip():
+        return f"not a SQL expression: syntax error at {shown(rest, 30)}"
+    if answer.get("error_subtype") == "SYNTAX_ERROR":
+        return "not a SQL expression: something is missing at its end"
+    return f"not a SQL expression: {message[:120]}"
+
+
+def _expressions(tree: _Tree) -> Iterator[_Tree]:
+    """Every expression of the tree, outer before inner, left to right; version-proof: whatever has a class."""
+    stack: list[Json] = [tree]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, dict):
+            if "class" in item:
+                yield item
+            stack.extend(reversed(list(item.values())))
+        elif isinstance(item, list):
+            stack.extend(reversed(item))
+
+
+def _refuse(node: _Tree) -> None:
+    kind = str(node["class"])
+    if kind not in _CLASSES or str(node.get("type")) in _REFUSED_OPERATORS:
+        what = _REFUSED.get(kind, f"this expression ({str(node.get('type')).lower()})")
+        raise ConditionError(f"{what} is not allowed in a condition; it looks at the columns of one row")
+    if kind != "FUNCTION":
+        return
+    name = str(node["function_name"]).lower()
+    if node.get("schema") or node.get("catalog"):
+        raise ConditionError(f"the function {shown(name)} has a schema or is called as a method; write name(column)")
+    orders = cast(_Tree, node.get("order_bys") or {}).get("orders")
+    if node.get("distinct") or node.get("filter") or orders or _kind_of_function(name) == "aggregate":
+        raise ConditionError(f"the aggregate {shown(name)} is not allowed in a condition; it looks at one row")
+    if name not in FUNCTIONS:
+        near = nearest(name, FUNCTIONS) if _kind_of_function(name) == "unknown" else None
+        hint = f" (did you mean {near!r}?)" if near else "; docs/recipe.md lists those that are"
+        raise ConditionError(f"the function {shown(name)} is not allowed in a condition{hint}")
+
+
+@functools.cache
+def _kind_of_function(name: str) -> str:
+    if name in FUNCTIONS:
+        return "scalar"
+    query = "SELECT function_type FROM duckdb_functions() WHERE function_name = ? ORDER BY 1 LIMIT 1"
+    with _cursor() as cursor:
+        row = cursor.execute(query, [name]).fetchone()
+    return str(row[0]) if row else "unknown"

@@ -1,0 +1,37 @@
+"""What could change a pinned value: versions and the instruction set, recorded in every commit (law 4)."""
+
+import platform
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import metadata
+
+from winnow.schemas.identity import fingerprint_of
+
+PACKAGES = ("winnow", "apache-beam", "pyarrow", "numpy", "resiliparse", "trafilatura", "lxml", "tldextract", "isal")
+"""What the values of today's stages pass through."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """The environment that computed an object."""
+
+    python: str
+    machine: str
+    packages: Mapping[str, str]
+
+    @property
+    def name(self) -> str:
+        """A short hash; commits with different names may hold different pinned values."""
+        return fingerprint_of({"python": self.python, "machine": self.machine, "packages": dict(self.packages)})
+
+
+@lru_cache(maxsize=1)
+def current_fingerprint() -> Fingerprint:
+    """The fingerprint of this process."""
+    return Fingerprint(
+        python=".".join(map(str, sys.version_info[:2])),
+        machine=platform.machine(),
+        packages={package: metadata.version(package) for package in PACKAGES},
+    )

@@ -1,0 +1,88 @@
+"""Where something was written, and problems that point there: one line each, reported together."""
+
+import difflib
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from winnow.schemas.errors import RecipeError
+
+MAX_REPORTED = 20
+
+UNSTORABLE = re.compile("[\0\ud800-\udfff]")  # neither UTF-8 nor any file name or Arrow string holds these
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Place:
+    """A line of a file, under the name that the user gave the file."""
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What is wrong, in which setting, on which line."""
+
+    place: Place
+    where: str  # the setting's dotted path, such as `sources.crawl` or `eligible[3]`; empty for the whole file
+    message: str
+
+    def __str__(self) -> str:
+        return ": ".join(part for part in (str(self.place), self.where, self.message) if part)
+
+
+class Problems:
+    """Collects problems, so that one run shows all of them."""
+
+    def __init__(self) -> None:
+        self._found: dict[Problem, None] = {}  # a dict keeps the order and drops what is found twice
+
+    def add(self, place: Place, where: str, message: str) -> None:
+        """Record one problem and go on."""
+        self._found[Problem(place, where, message)] = None
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def stop_if_any(self) -> None:
+        """Raise what was collected.
+
+        Raises:
+            RecipeError: One line a problem, sorted by file and line; at most `MAX_REPORTED` of them.
+        """
+        if self._found:
+            raise recipe_error(self._found)
+
+
+def recipe_error(problems: Iterable[Problem]) -> RecipeError:
+    """All problems as one error: one line each, sorted by file and line, the first `MAX_REPORTED` of them."""
+    lines = [str(problem) for problem in sorted(problems, key=lambda problem: problem.place)]
+    if len(lines) > MAX_REPORTED:
+        lines[MAX_REPORTED:] = [f"… and {len(lines) - MAX_REPORTED} more"]
+    return RecipeError("\n".join(lines))
+
+
+def shown(text: str, limit: int = 60) -> str:
+    """The text in quotes, cut and escaped: whatever it holds, a message stays one short line."""
+    return repr(text if len(text) <= limit else text[:limit] + "…")
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name that a misspelt one was probably meant to be."""
+    if len(name) > 100:  # no typo of a setting is that long, and the comparison is quadratic
+        return None
+    return next(iter(difflib.get_close_matches(name, sorted(known), n=1)), None)
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """` (did you mean 'class'?)`, or what there is to choose from where nothing is near."""
+    names = sorted(known)
+    if (near := nearest(name, names)) is not None:
+        return f" (did you mean {near!r}?)"
+    if not names:
+        return ""
+    return f" (known: {', '.join(names[:12])}{', …' if len(names) > 12 else ''})"

@@ -1,0 +1,84 @@
+"""Rules over columns: checked against the columns that exist before any row is looked at.
+
+A recipe holds two ordered lists. `eligible` decides who may represent a cluster, so it cannot read what is
+computed among eligible rows (duplicates, scores); `keep` may read everything. Only TRUE drops; what NULL means
+must be said wherever a column can be null: "not measured" is neither safe nor good (law 2).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import pyarrow as pa
+
+from winnow.schemas.conditions import ConditionError, columns_read, type_complaint
+from winnow.schemas.places import Place, Problem, shown, suggestion
+from winnow.schemas.recipe.model import Rule
+
+__all__ = ["ColumnInfo", "Phase", "Rule", "check_rules", "check_where"]
+
+Phase: TypeAlias = Literal["eligible", "keep"]
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnInfo:
+    """What a rule must know about a column."""
+
+    nullable: bool
+    type: pa.DataType | None = None  # where all are known, a condition's types are checked as well
+    phase: Phase = "eligible"  # the first list that may read it: duplicate and score layers are for `keep`
+
+
+def check_rules(rules: Sequence[Rule], known: Mapping[str, ColumnInfo], phase: Phase) -> list[Problem]:
+    """What is wrong with a list of rules; empty if it can be run.
+
+    Args:
+        rules: One of the recipe's two lists.
+        known: Every column that a rule may name, by its dotted name; leaves of structs by theirs.
+        phase: Which of the two lists it is.
+    """
+    problems = []
+    for number, rule in enumerate(rules):
+        where = f"{phase}[{number}]"
+        columns, complaints = _columns(rule.drop, known, phase)
+        nullable = [column for column in columns if column in known and known[column].nullable]
+        if nullable and rule.when_null is None:
+            names = ", ".join(nullable[:5])
+            complaints.append(f"{names} can be null; say what then: when_null: keep, drop or error")
+        problems += [Problem(rule.place, where, complaint) for complaint in complaints]
+    return problems
+
+
+def check_where(
+    condition: str, known: Mapping[str, ColumnInfo], place: Place, where: str
+) -> tuple[tuple[str, ...], list[Problem]]:
+    """The columns that a layer's `where` reads, and what is wrong with it. It runs where the condition is true.
+
+    Args:
+        condition: As written in the recipe.
+        known: The columns that it may name.
+        place: Where the recipe has it.
+        where: Its path, such as `extract.precise.where`.
+    """
+    columns, complaints = _columns(condition, known, "eligible")
+    return columns, [Problem(place, where, complaint) for complaint in complaints]
+
+
+def _columns(condition: str, known: Mapping[str, ColumnInfo], phase: Phase) -> tuple[tuple[str, ...], list[str]]:
+    try:
+        columns = columns_read(condition)
+    except ConditionError as error:
+        return (), [str(error)]
+    complaints = []
+    for column in columns:
+        if column not in known:
+            complaints.append(f"unknown column {shown(column)}{suggestion(column, known)}")
+        elif phase == "eligible" and known[column].phase == "keep":
+            complaints.append(f"{column} is computed among eligible rows; a rule that reads it belongs under `keep`")
+    if not columns:
+        complaints.append("reads no column; it would treat every row alike")
+    types = {column: known[column].type for column in columns if column in known}
+    if not complaints and all(kind is not None for kind in types.values()):
+        complaint = type_complaint(condition, types)
+        complaints += [] if complaint is None else [complaint]
+    return columns, complaints

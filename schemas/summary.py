@@ -1,0 +1,257 @@
+"""What `winnow stats`, `winnow report` and the end of a run show of a store, wherever the numbers came from.
+
+A summary holds exact counts and finished figures, no sketches; its JSON is what `--json` prints.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TypeAlias
+
+from pydantic import TypeAdapter, ValidationError
+
+from winnow.schemas.errors import StoreError
+from winnow.schemas.records import to_json
+from winnow.schemas.statistics import ColumnStatistics, FloatStatistics, IntegerStatistics, ShardStatistics, bin_range
+
+Number: TypeAlias = int | float
+
+QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
+SHOWN_VALUES = 50
+
+
+@dataclass(frozen=True, slots=True)
+class ValueCount:
+    """A value and how many rows have it."""
+
+    value: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """How many values lie from `low` to `high`."""
+
+    low: Number
+    high: Number
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Quantile:
+    """The value that this fraction of all values do not exceed; within 1/32 of the true one."""
+
+    fraction: float
+    value: Number
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One number a row: the bytes, characters or items that a value has, or the value itself."""
+
+    name: str  # "bytes", "characters", "items" or "value"
+    count: int
+    minimum: Number | None
+    maximum: Number | None
+    mean: float | None
+    quantiles: tuple[Quantile, ...] = ()
+    bins: tuple[Bin, ...] = ()
+
+    def quantile(self, fraction: float) -> Number | None:
+        """The value of one of the quantiles that are kept."""
+        return next((quantile.value for quantile in self.quantiles if quantile.fraction == fraction), None)
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnSummary:
+    """What is known of one column."""
+
+    name: str
+    kind: str
+    rows: int
+    nulls: int
+    measures: tuple[Measure, ...] = ()
+    distinct: int | None = None  # about: one standard deviation is 1.6 %
+    top: tuple[ValueCount, ...] = ()
+    other: int = 0  # rows whose value is not in `top`
+    uncounted: int = 0  # how many rows more than stated a value of `top` may have, at most
+
+    @property
+    def values(self) -> int:
+        """Rows that are not null."""
+        return self.rows - self.nulls
+
+    def measure(self, name: str) -> Measure | None:
+        """The measure of this name, if the column has it."""
+        return next((measure for measure in self.measures if measure.name == name), None)
+
+
+@dataclass(frozen=True, slots=True)
+class LayerSummary:
+    """One layer of the store; the samples themselves are the layer `samples`."""
+
+    name: str
+    version: str
+    rows: int
+    bytes: int
+    nulls: int = 0  # rows that were not measured
+    statuses: Mapping[str, int] = field(default_factory=dict)
+    columns: tuple[ColumnSummary, ...] = ()
+
+    def column(self, name: str) -> ColumnSummary | None:
+        """The column of this name, if the layer counts it."""
+        return next((column for column in self.columns if column.name == name), None)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSummary:
+    """What became of one source's records."""
+
+    name: str
+    source_class: str
+    licence: str
+    files: int
+    input_bytes: int
+    records: int
+    kept: int
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    quarantined: Mapping[str, int] = field(default_factory=dict)
+    by_modality: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def balanced(self) -> bool:
+        """Conservation: records in = kept + dropped + quarantined."""
+        return _balanced(self.records, self.kept, self.dropped, self.quarantined)
+
+
+@dataclass(frozen=True, slots=True)
+class StageSummary:
+    """What one stage did with the rows that it was given."""
+
+    name: str
+    shards: int
+    rows: int
+    kept: int
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    quarantined: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def balanced(self) -> bool:
+        """Conservation: rows in = kept + dropped + quarantined."""
+        return _balanced(self.rows, self.kept, self.dropped, self.quarantined)
+
+
+@dataclass(frozen=True, slots=True)
+class StoreSummary:
+    """One generation of a store."""
+
+    store: str
+    generation: int
+    tree_hash: str | None
+    sources: tuple[SourceSummary, ...] = ()
+    stages: tuple[StageSummary, ...] = ()
+    layers: tuple[LayerSummary, ...] = ()
+
+    @property
+    def balanced(self) -> bool:
+        """Whether every source and stage is."""
+        return all(source.balanced for source in self.sources) and all(stage.balanced for stage in self.stages)
+
+    def layer(self, name: str) -> LayerSummary | None:
+        """The layer of this name, if the store has it."""
+        return next((layer for layer in self.layers if layer.name == name), None)
+
+    def total(self) -> SourceSummary:
+        """All sources as one."""
+        return SourceSummary(
+            name="total",
+            source_class="",
+            licence="",
+            files=sum(source.files for source in self.sources),
+            input_bytes=sum(source.input_bytes for source in self.sources),
+            records=sum(source.records for source in self.sources),
+            kept=sum(source.kept for source in self.sources),
+            dropped=add_counts(source.dropped for source in self.sources),
+            quarantined=add_counts(source.quarantined for source in self.sources),
+            by_modality=add_counts(source.by_modality for source in self.sources),
+        )
+
+    def to_json(self) -> bytes:
+        """Canonical bytes."""
+        return to_json(self)
+
+    @classmethod
+    def from_json(cls, raw: bytes) -> "StoreSummary":
+        """What `to_json` wrote. StoreError if the bytes are not that."""
+        try:
+            return _reader().validate_json(raw, strict=True)
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = ".".join(str(part) for part in first["loc"]) or "its start"
+            raise StoreError(f"store summary: at {place}: {first['msg']}; write it again with --json") from None
+
+
+def add_counts(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """The sum of counts by name, in order of names."""
+    total: dict[str, int] = {}
+    for part in parts:
+        for name, count in part.items():
+            total[name] = total.get(name, 0) + count
+    return dict(sorted(total.items()))
+
+
+def by_count(counts: Mapping[str, int]) -> list[tuple[str, int]]:
+    """Names with counts, the greatest count first and equal counts by name: the order in which reasons are shown."""
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+
+
+def summarise_layer(name: str, version: str, size_bytes: int, statistics: ShardStatistics) -> LayerSummary:
+    """A layer from the merged statistics of its shards; statuses come from a `status` column where it has one."""
+    columns = tuple(summarise_column(name, column) for name, column in sorted(statistics.columns.items()))
+    status = statistics.columns.get("status")
+    statuses = dict(sorted(status.top.counts.items())) if status is not None and status.top is not None else {}
+    nulls = 0
+    if status is not None:
+        nulls = status.nulls + sum(count for value, count in statuses.items() if value not in ("ok", "empty"))
+    return LayerSummary(name, version, statistics.rows, size_bytes, nulls, statuses, columns)
+
+
+def summarise_column(name: str, column: ColumnStatistics) -> ColumnSummary:
+    """The figures of a column's statistics."""
+    length_name = "items" if column.kind == "list" else "bytes"
+    numbers: tuple[tuple[str, IntegerStatistics | FloatStatistics | None], ...] = (
+        (length_name, column.lengths),
+        ("characters", column.characters),
+        ("value", column.integers if column.floats is None else column.floats),
+    )
+    measures = tuple(_measure(name, part) for name, part in numbers if part is not None)
+    distinct = None if column.distinct is None else column.distinct.estimate()
+    if column.trues is not None:
+        falses = column.rows - column.nulls - column.trues
+        top = tuple(ValueCount(value, count) for value, count in (("true", column.trues), ("false", falses)) if count)
+        return ColumnSummary(name, column.kind, column.rows, column.nulls, measures, distinct, top)
+    if column.top is None:
+        return ColumnSummary(name, column.kind, column.rows, column.nulls, measures, distinct)
+    shown = column.top.capped(SHOWN_VALUES)
+    top = tuple(ValueCount(value, count) for value, count in shown.ranked())
+    # Unlike a shard's cap, this one hides values and not counts, so it adds nothing to `uncounted`.
+    return ColumnSummary(
+        name, column.kind, column.rows, column.nulls, measures, distinct, top, shown.other, column.top.uncounted
+    )
+
+
+def _measure(name: str, numbers: IntegerStatistics | FloatStatistics) -> Measure:
+    found = [(fraction, numbers.quantile(fraction)) for fraction in QUANTILES]
+    quantiles = tuple(Quantile(fraction, value) for fraction, value in found if value is not None)
+    scale = numbers.histogram.scale
+    bins = tuple(Bin(*bin_range(number, scale), count) for number, count in numbers.histogram.bins())
+    return Measure(name, numbers.count, numbers.minimum, numbers.maximum, numbers.mean(), quantiles, bins)
+
+
+def _balanced(given: int, kept: int, dropped: Mapping[str, int], quarantined: Mapping[str, int]) -> bool:
+    return given == kept + sum(dropped.values()) + sum(quarantined.values())
+
+
+@cache
+def _reader() -> TypeAdapter[StoreSummary]:
+    return TypeAdapter(StoreSummary)
