@@ -1,0 +1,38 @@
+"""The recipe: one strict YAML file that says what a store is made of, read into typed, located settings."""
+
+from winnow.schemas.recipe.build import build_config
+from winnow.schemas.recipe.checks import Between, Matching, NotEmpty
+from winnow.schemas.recipe.model import (
+    ColumnNames,
+    ExtractorEntry,
+    Format,
+    Limits,
+    Recipe,
+    Rule,
+    SourceConfig,
+    StoreConfig,
+    Variable,
+)
+from winnow.schemas.recipe.nodes import MapNode
+from winnow.schemas.recipe.render import resolved_yaml
+from winnow.schemas.recipe.resolve import load_recipe, recipe_from_text
+
+__all__ = [
+    "Between",
+    "ColumnNames",
+    "ExtractorEntry",
+    "Format",
+    "Limits",
+    "MapNode",
+    "Matching",
+    "NotEmpty",
+    "Recipe",
+    "Rule",
+    "SourceConfig",
+    "StoreConfig",
+    "Variable",
+    "build_config",
+    "load_recipe",
+    "recipe_from_text",
+    "resolved_yaml",
+]

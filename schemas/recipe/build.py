@@ -1,0 +1,295 @@
+"""From located YAML to frozen dataclasses: the one mechanism behind the recipe and every operator's config.
+
+A config is a frozen dataclass; its annotations are the grammar. Understood: `bool`, `int`, `float`, `str`,
+`Literal`, `X | None`, `tuple[X, ...]`, nested dataclasses, `Annotated[X, check, …]`, and a mapping from names
+to dataclasses as `Annotated[tuple[X, ...], ByName(…)]`. A whole number whose name ends in `_bytes` may be
+written as a size (`256 MiB`). A `ValueError` from `__post_init__` is reported at the mapping's line.
+
+Example:
+    >>> @dataclass(frozen=True)
+    ... class FastConfig:
+    ...     max_html_bytes: Annotated[int, Between(1, 1 << 30)] = 16 << 20
+    >>> build_config(FastConfig, entry.options, "extract.fast")
+"""
+
+import dataclasses
+import functools
+import re
+import types
+from dataclasses import MISSING, dataclass
+from typing import Annotated, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+
+from winnow.schemas.places import Place, Problems, nearest, shown, suggestion
+from winnow.schemas.recipe.checks import Between, ByName, Check, Parsed
+from winnow.schemas.recipe.nodes import Entry, ListNode, MapNode, Node, Scalar, kind_of
+
+T = TypeVar("T")
+
+_UNITS = {"": 1, "b": 1}
+_UNITS |= {f"{letter}b": 1000**power for power, letter in enumerate("kmgt", 1)}
+_UNITS |= {f"{letter}ib": 1024**power for power, letter in enumerate("kmgt", 1)}
+
+
+class _Failed:
+    """What a value that could not be built gives; its problem is recorded already."""
+
+
+_FAILED = _Failed()
+
+
+def build_config(kind: type[T], options: MapNode, where: str) -> T:
+    """Build one config from its part of a recipe, strictly.
+
+    Args:
+        kind: A frozen dataclass.
+        options: What the recipe says, located.
+        where: The dotted path of that part, such as `extract.fast`, for messages.
+
+    Raises:
+        RecipeError: Every unknown key, wrong type and refused value, one line each.
+    """
+    problems = Problems()
+    built = build(kind, options, where, problems)
+    problems.stop_if_any()
+    return cast(T, built)
+
+
+def build(kind: type[T], node: MapNode, where: str, problems: Problems) -> T | None:
+    """Like `build_config`, but collects what is wrong; None if anything was."""
+    built = _dataclass(kind, node, where, problems, {})
+    return None if isinstance(built, _Failed) else cast(T, built)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One key that a config understands."""
+
+    key: str
+    field: str
+    annotation: object
+    default: object  # MISSING where the key is required
+
+    @property
+    def required(self) -> bool:
+        """Whether the recipe must write it."""
+        return self.default is MISSING
+
+
+@functools.cache
+def settings(kind: type) -> tuple[Setting, ...]:
+    """The keys of a config, in the order of its fields."""
+    hints = get_type_hints(kind, include_extras=True)
+    found = []
+    for item in dataclasses.fields(kind):
+        if item.metadata.get("written", True) and hints[item.name] not in (Place, MapNode):
+            factory = item.default_factory
+            default = item.default if factory is MISSING else factory()
+            found.append(Setting(str(item.metadata.get("key", item.name)), item.name, hints[item.name], default))
+    return tuple(found)
+
+
+def _of_type(kind: type, wanted: type) -> str | None:
+    """The field that holds the place, or the keys that no other field names."""
+    hints = get_type_hints(kind, include_extras=True)
+    return next((item.name for item in dataclasses.fields(kind) if hints[item.name] is wanted), None)
+
+
+def _dataclass(kind: type, node: MapNode, where: str, problems: Problems, filled: dict[str, object]) -> object:
+    values = dict(filled)
+    known = {setting.key: setting for setting in settings(kind)}
+    rest: list[Entry] = []
+    misspelt: set[str | None] = set()
+    complete = True
+    for entry in node.entries:
+        setting = known.get(entry.key)
+        if setting is None:
+            rest.append(entry)
+            continue
+        value = build_value(setting.annotation, entry.node, _join(where, entry.key), problems)
+        complete = complete and value is not _FAILED
+        values[setting.field] = value
+    if (rest_field := _of_type(kind, MapNode)) is not None:
+        values[rest_field] = MapNode(tuple(rest), node.place)
+    else:
+        complete = complete and not rest
+        written = {entry.key for entry in node.entries}
+        for entry in rest:
+            meant = nearest(entry.key, known.keys() - written)
+            misspelt.add(meant)
+            hint = suggestion(entry.key, known) if meant is None else f" (did you mean {meant!r}?)"
+            problems.add(entry.place, where, f"unknown key {shown(entry.key)}{hint}")
+    if (place_field := _of_type(kind, Place)) is not None:
+        values[place_field] = node.place
+    for setting in known.values():
+        if setting.required and setting.field not in values:
+            complete = False
+            if setting.key not in misspelt:
+                problems.add(node.place, where, f"the key '{setting.key}' is missing; expected {expected(setting)}")
+    if not complete:
+        return _FAILED
+    try:
+        return kind(**values)
+    except ValueError as error:
+        problems.add(node.place, where, " ".join(str(error).split()))
+        return _FAILED
+
+
+def _join(where: str, key: str) -> str:
+    return f"{where}.{key}" if where else key
+
+
+def build_value(annotation: object, node: Node, where: str, problems: Problems) -> object:
+    """One value of an annotated type, or a failure that is recorded in `problems`."""
+    base, marks = _unwrap(annotation)
+    by_name = next((mark for mark in marks if isinstance(mark, ByName)), None)
+    parsed = next((mark for mark in marks if isinstance(mark, Parsed)), None)
+    if by_name is not None:
+        value = _by_name(get_args(base)[0], by_name, node, where, problems)
+    elif parsed is not None:
+        value = _parsed(parsed, node, where, problems)
+    else:
+        value = _unchecked(base, node, where, problems)
+    if value is _FAILED or value is None:
+        return value
+    for mark in marks:
+        if isinstance(mark, Check) and (complaint := mark.complaint(value)) is not None:
+            problems.add(node.place, where, complaint)
+            return _FAILED
+    return value
+
+
+def _unwrap(annotation: object) -> tuple[object, tuple[object, ...]]:
+    if get_origin(annotation) is Annotated:
+        base, *marks = get_args(annotation)
+        return base, tuple(marks)
+    return annotation, ()
+
+
+def _unchecked(base: object, node: Node, where: str, problems: Problems) -> object:
+    origin, arguments = get_origin(base), get_args(base)
+    if origin in (Union, types.UnionType) and type(None) in arguments:
+        if isinstance(node, Scalar) and node.value is None:
+            return None
+        inner = [argument for argument in arguments if argument is not type(None)]
+        if len(inner) != 1:
+            raise TypeError(f"{where}: a config's unions are X | None")
+        return build_value(inner[0], node, where, problems)
+    if origin is tuple and isinstance(node, ListNode):
+        return _tuple(arguments, node, where, problems)
+    if dataclasses.is_dataclass(base) and isinstance(node, MapNode):
+        return _dataclass(cast(type, base), node, where, problems, {})
+    if isinstance(node, Scalar):
+        value = _scalar(base, node, where)
+        if value is not _FAILED:
+            return value
+    problems.add(node.place, where, f"expected {_in_words(base, where)}, found {kind_of(node)}{_hint(base, node)}")
+    return _FAILED
+
+
+def _tuple(arguments: tuple[object, ...], node: ListNode, where: str, problems: Problems) -> object:
+    if len(arguments) != 2 or arguments[1] is not ...:
+        raise TypeError(f"{where}: a config's tuples are tuple[X, ...]")
+    items = [build_value(arguments[0], item, f"{where}[{i}]", problems) for i, item in enumerate(node.items)]
+    return _FAILED if any(item is _FAILED for item in items) else tuple(items)
+
+
+def _scalar(base: object, node: Scalar, where: str) -> object:
+    value = node.value
+    if get_origin(base) is Literal:
+        same = (choice for choice in get_args(base) if choice == value and type(choice) is type(value))
+        return next(same, _FAILED)
+    if base is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if base is int and isinstance(value, str) and where.endswith("_bytes"):
+        size = parse_size(value)
+        return _FAILED if size is None else size
+    if base in (bool, int, float, str):
+        return value if type(value) is base else _FAILED
+    if get_origin(base) is tuple or dataclasses.is_dataclass(base):
+        return _FAILED
+    raise TypeError(f"{where}: a config cannot hold {base}")
+
+
+def _by_name(kind: type, mark: ByName, node: Node, where: str, problems: Problems) -> object:
+    if not isinstance(node, MapNode):
+        problems.add(node.place, where, f"expected a mapping from names, found {kind_of(node)}{_hint(dict, node)}")
+        return _FAILED
+    built: list[object] = []
+    for entry in node.entries:
+        if (complaint := mark.key.complaint(entry.key)) is not None:
+            problems.add(entry.place, where, complaint)
+            built.append(_FAILED)
+        elif not isinstance(entry.node, MapNode):
+            found = f"expected a mapping, found {kind_of(entry.node)}{_hint(kind, entry.node)}"
+            problems.add(entry.node.place, _join(where, entry.key), found)
+            built.append(_FAILED)
+        else:
+            named: dict[str, object] = {"name": entry.key}
+            built.append(_dataclass(kind, entry.node, _join(where, entry.key), problems, named))
+    return _FAILED if any(item is _FAILED for item in built) else tuple(built)
+
+
+def _parsed(mark: Parsed, node: Node, where: str, problems: Problems) -> object:
+    if not isinstance(node, Scalar) or not isinstance(node.value, str):
+        problems.add(node.place, where, f"expected {mark.expects}, found {kind_of(node)}")
+        return _FAILED
+    try:
+        return mark.parse(node.value)
+    except ValueError as error:
+        problems.add(node.place, where, str(error))
+        return _FAILED
+
+
+def parse_size(text: str) -> int | None:
+    """Bytes from `256 MiB`, `64MB`, `1_000_000 B`; None where the text is no size. kB is 1000, KiB is 1024."""
+    found = re.fullmatch(r"([0-9]{1,15}(?:_[0-9]{1,15}){0,5})\s?([A-Za-z]{0,3})", text)
+    unit = _UNITS.get(found[2].lower()) if found else None
+    if found is None or unit is None:
+        return None
+    size = int(found[1]) * unit
+    return size if size < 1 << 63 else None
+
+
+def expected(setting: Setting) -> str:
+    """What a key takes, in words; the reference page shows the same."""
+    _, marks = _unwrap(setting.annotation)
+    if any(isinstance(mark, ByName) for mark in marks):
+        return "a mapping from names"
+    parsed = next((mark for mark in marks if isinstance(mark, Parsed)), None)
+    return _phrase(setting.annotation, setting.key) if parsed is None else parsed.expects
+
+
+def _phrase(annotation: object, key: str) -> str:
+    base, marks = _unwrap(annotation)
+    phrase = next((mark.expects for mark in marks if isinstance(mark, Check) and mark.expects), _in_words(base, key))
+    bounds = next((f" {mark.bounds}" for mark in marks if isinstance(mark, Between)), "")
+    return phrase + bounds
+
+
+def _in_words(base: object, key: str) -> str:
+    origin, arguments = get_origin(base), get_args(base)
+    if origin in (Union, types.UnionType):
+        return " or ".join("null" if item is type(None) else _phrase(item, key) for item in arguments)
+    if origin is Literal:
+        choices = ", ".join(str(choice) for choice in arguments)
+        return f"one of {choices}" if len(arguments) > 1 else choices
+    if origin is tuple:
+        inner = _phrase(arguments[0], "")
+        return "a list of text" if inner == "text" else f"a list, each item {inner}"
+    if base is int:
+        return "a size in bytes" if key.endswith("_bytes") else "an integer"
+    return {bool: "true or false", float: "a number", str: "text"}.get(cast(type, base), "a mapping")
+
+
+def _hint(base: object, node: Node) -> str:
+    if isinstance(node, Scalar) and node.value is None and (base is dict or dataclasses.is_dataclass(base)):
+        needed = [] if base is dict else [setting.key for setting in settings(cast(type, base)) if setting.required]
+        return f"; it needs {', '.join(needed)}" if needed else "; write {} for the defaults"
+    if base is str and isinstance(node, Scalar) and node.value is not None:
+        return "; put it in quotes"
+    if get_origin(base) is tuple and isinstance(node, Scalar) and isinstance(node.value, str):
+        return "; write it as [ … ]"
+    if get_origin(base) is Literal and isinstance(node, Scalar) and isinstance(node.value, str):
+        near = nearest(node.value, [str(choice) for choice in get_args(base)])
+        return f" (did you mean {near!r}?)" if near else ""
+    return ""

@@ -1,0 +1,91 @@
+"""What a config's annotations may ask of a value beyond its type; `build` reads them from `Annotated`."""
+
+import re
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+NOT_WRITTEN = {"written": False}
+"""`field(metadata=NOT_WRITTEN)`: the loader fills this field; it is no key of the recipe."""
+
+
+@runtime_checkable
+class Check(Protocol):
+    """A further condition on a value, placed in `Annotated`."""
+
+    @property
+    def expects(self) -> str:
+        """What is allowed, to follow `expected`; empty where the type says enough."""
+        ...
+
+    def complaint(self, value: object) -> str | None:
+        """What is wrong with a value of the right type, or None."""
+        ...
+
+
+@dataclass(frozen=True)
+class Between:
+    """A number within inclusive bounds."""
+
+    low: float
+    high: float
+    expects: str = ""
+
+    @property
+    def bounds(self) -> str:
+        """The bounds, in words."""
+        return f"from {self.low:_} to {self.high:_}"
+
+    def complaint(self, value: object) -> str | None:
+        """Name the bounds if the value is outside them."""
+        outside = isinstance(value, int | float) and not self.low <= value <= self.high
+        return f"{value:_} is out of range; expected {self.bounds}" if outside else None
+
+
+@dataclass(frozen=True)
+class Matching:
+    """Text that a pattern matches as a whole."""
+
+    pattern: str
+    expects: str
+
+    def complaint(self, value: object) -> str | None:
+        """Name what is allowed if the text does not match."""
+        if not isinstance(value, str) or re.fullmatch(self.pattern, value):
+            return None
+        return f"{value[:60]!r} is not {self.expects}"
+
+
+@dataclass(frozen=True)
+class NotEmpty:
+    """At least one item."""
+
+    expects: str = ""
+
+    def complaint(self, value: object) -> str | None:
+        """Complain about an empty value."""
+        return "must not be empty" if value in ((), "") else None
+
+
+@dataclass(frozen=True)
+class ByName:
+    """Marks a tuple of dataclasses that is written as a mapping; the key goes into their field `name`."""
+
+    key: Matching
+
+
+@runtime_checkable
+class Parsed(Protocol):
+    """Marks a value that is written as text in a small language of its own, placed in `Annotated`."""
+
+    @property
+    def expects(self) -> str:
+        """What the text is, in words."""
+        ...
+
+    def parse(self, text: str) -> object:
+        """The value. Raises ValueError with a message for the user."""
+        ...
+
+    def render(self, value: object) -> str:
+        """The text that parses to the value."""
+        ...

@@ -1,0 +1,269 @@
+"""The recipe, typed: what each key is, what it defaults to, what it may hold.
+
+Every class here is read by `build`: its annotations are the grammar and `docs/recipe.md` is checked against
+them. Names of sources and extractors become pieces of object names and columns, hence the small alphabet.
+"""
+
+import posixpath
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Literal, Protocol, TypeAlias, TypeVar
+
+from winnow.schemas.extraction import EXTRACTION
+from winnow.schemas.identity import Json
+from winnow.schemas.places import Place, Problems, shown, suggestion
+from winnow.schemas.recipe.checks import NOT_WRITTEN, Between, ByName, Matching, NotEmpty
+from winnow.schemas.recipe.nodes import MapNode, Scalar
+from winnow.schemas.samples import SAMPLES
+
+Format: TypeAlias = Literal["auto", "warc", "arc", "wet", "jsonl", "parquet", "html", "text"]
+
+SLUG = Matching(r"[a-z0-9_-]{1,40}", "a name of 1 to 40 characters from a-z, 0-9, _ and -")
+VARIABLE = Matching(r"[A-Z_][A-Z0-9_]{0,99}", "a variable's name in capitals, such as DATA_ROOT")
+LOCATION = Matching(r"[^\x00-\x1f\x7f]{1,4096}", "a path or an address")
+
+_RECORDS_WITH_KEYS = ("auto", "jsonl", "parquet")
+_TEXT_TYPES = ("string", "large_string")
+_SQL_NAME = r'(?:[A-Za-z_][A-Za-z0-9_]*|"[^".\n]+")'
+_SQL_COLUMN = rf"{_SQL_NAME}(?:\s*\.\s*{_SQL_NAME})*"
+
+
+@dataclass(frozen=True)
+class FilePattern:
+    """A pattern of file names below a root: `*` and `?` inside one folder, `**` for any folders."""
+
+    expects: str = "a file pattern"
+
+    def complaint(self, value: object) -> str | None:
+        """Refuse what could leave the root, or what looks like another kind of pattern."""
+        pattern = str(value)
+        segments = pattern.split("/")
+        if pattern.startswith("/"):
+            return f"{shown(pattern)} is absolute; file patterns are relative to `root`"
+        if ".." in segments:
+            return f"{shown(pattern)} leaves the root; put the folder in `root` instead of `..`"
+        if any(segment in ("", ".") for segment in segments):
+            return f"{shown(pattern)} has an empty or `.` segment; write it like 2024/*.warc.gz"
+        if (odd := re.search(r"[\x00-\x1f\x7f\\\[\]{}]", pattern)) is not None:
+            return f"{shown(pattern)} holds {odd[0]!r}; only *, ** and ? are special"
+        if any("**" in segment and segment != "**" for segment in segments):
+            return f"{shown(pattern)} mixes ** with a name; ** stands alone between slashes"
+        return None
+
+
+@dataclass(frozen=True)
+class TextExpression:
+    """`coalesce(a.b, c.d)` or a single column: the first that is not null."""
+
+    expects: str = "a column, or coalesce(column, …)"
+
+    def parse(self, text: str) -> tuple[str, ...]:
+        """The columns in order of preference."""
+        call = re.fullmatch(r"\s*coalesce\s*\((.*)\)\s*", text, re.IGNORECASE | re.DOTALL)
+        columns = []
+        for piece in (call[1] if call else text).split(","):
+            if re.fullmatch(_SQL_COLUMN, piece.strip()) is None:
+                raise ValueError(f"{shown(piece.strip())} is not a column; expected {self.expects}")
+            columns.append(".".join(name.strip('"') for name in re.findall(_SQL_NAME, piece)))
+        if call is None and len(columns) > 1:
+            raise ValueError(f"several columns without coalesce; expected {self.expects}")
+        return tuple(columns)
+
+    def render(self, value: object) -> str:
+        """The expression that parses to these columns."""
+        assert isinstance(value, tuple)
+        columns = [".".join(self._quoted(name) for name in column.split(".")) for column in value]
+        return columns[0] if len(columns) == 1 else f"coalesce({', '.join(columns)})"
+
+    def _quoted(self, name: str) -> str:
+        return name if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) else f'"{name}"'
+
+
+@dataclass(frozen=True)
+class Variable:
+    """An environment variable that the recipe may use as `${NAME}`."""
+
+    name: str = field(metadata=NOT_WRITTEN)
+    default: str | None = None
+
+
+@dataclass(frozen=True)
+class StoreConfig:
+    """Where the store is and how large its pieces may grow; fixed in `store.json` when the store is made."""
+
+    path: Annotated[str, LOCATION]
+    seed: Annotated[int, Between(0, (1 << 63) - 1)] = 0
+    shard_rows: Annotated[int, Between(1, 1 << 20)] = 65_536
+    shard_bytes: Annotated[int, Between(1 << 10, 1 << 30)] = 256 << 20
+    row_group_rows: Annotated[int, Between(1, 1 << 20)] = 16_384
+    row_group_bytes: Annotated[int, Between(1 << 10, 1 << 30)] = 64 << 20
+    task_bytes: Annotated[int, Between(1 << 10, 1 << 40)] = 64 << 20
+
+
+@dataclass(frozen=True)
+class ColumnNames:
+    """Which column of a JSONL or Parquet source holds what."""
+
+    text: Annotated[str, NotEmpty()] = "text"
+    url: str | None = "url"
+    fetched_at: str | None = None
+
+
+@dataclass(frozen=True)
+class SourceConfig:
+    """One source: files of one origin, class and licence."""
+
+    name: str = field(metadata=NOT_WRITTEN)
+    root: Annotated[str, LOCATION]
+    files: Annotated[tuple[Annotated[str, FilePattern()], ...], NotEmpty()]
+    source_class: Annotated[str, SLUG] = field(metadata={"key": "class"})
+    format: Format = "auto"
+    licence: Annotated[str, NotEmpty()] = "unknown"
+    key: Annotated[str, NotEmpty()] | None = None
+    columns: ColumnNames = ColumnNames()
+    accept_status: Annotated[tuple[Annotated[int, Between(100, 599)], ...], NotEmpty()] = (200, 203)
+
+    def __post_init__(self) -> None:
+        if self.format not in _RECORDS_WITH_KEYS:
+            for setting, given in (("key", self.key is not None), ("columns", self.columns != ColumnNames())):
+                if given:
+                    raise ValueError(f"'{setting}' is for jsonl and parquet; the format is {self.format}")
+
+    def value_fields(self) -> dict[str, Json]:
+        """The settings that change what rows hold, for layer keys; where the files lie is not among them."""
+        return {
+            "class": self.source_class,
+            "format": self.format,
+            "licence": self.licence,
+            "key": self.key,
+            "columns": {"text": self.columns.text, "url": self.columns.url, "fetched_at": self.columns.fetched_at},
+            "accept_status": sorted(set(self.accept_status)),
+        }
+
+
+@dataclass(frozen=True)
+class ExtractorEntry:
+    """One HTML extractor: on which rows it runs, and its own options, which only the extractor understands."""
+
+    name: str = field(metadata=NOT_WRITTEN)
+    options: MapNode
+    where: Annotated[str, NotEmpty()] | None = None
+
+    @property
+    def place(self) -> Place:
+        """Where the recipe configures it."""
+        return self.options.place
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One decision: rows for which the condition is true are dropped, for this reason."""
+
+    drop: Annotated[str, NotEmpty()]
+    reason: Annotated[str, SLUG]
+    place: Place = field(compare=False)
+    when_null: Literal["keep", "drop", "error"] | None = None
+
+
+@dataclass(frozen=True)
+class UniqueReasons:
+    """No two rules of a list share a reason: counts by reason would not tell which rule dropped a row."""
+
+    expects: str = ""
+
+    def complaint(self, value: object) -> str | None:
+        """Name the first two rules with one reason."""
+        assert isinstance(value, tuple)
+        first: dict[str, int] = {}
+        for number, rule in enumerate(value):
+            other = first.setdefault(rule.reason, number)
+            if other != number:
+                lines = f"lines {value[other].place.line} and {rule.place.line}"
+                return f"rules {other} and {number} ({lines}) share the reason {rule.reason!r}; reasons are unique"
+        return None
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Caps on what a reader takes into memory or walks through."""
+
+    max_body_bytes: Annotated[int, Between(1 << 10, 2 << 30)] = 64 << 20
+    max_header_bytes: Annotated[int, Between(1 << 10, 64 << 20)] = 1 << 20
+    max_member_bytes: Annotated[int, Between(1 << 10, 1 << 50)] = 16 << 30
+    batch_bytes: Annotated[int, Between(1 << 10, 1 << 30)] = 8 << 20
+
+
+class _Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+_N = TypeVar("_N", bound=_Named)
+
+
+def _named(items: Iterable[_N], name: str) -> _N:
+    for item in items:
+        if item.name == name:
+            return item
+    raise KeyError(name)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """A whole recipe, checked. Two recipes are equal when they ask for the same, wherever they are written."""
+
+    version: Literal[1]
+    extends: Annotated[str, LOCATION] | None = field(default=None, compare=False)
+    environment: Annotated[tuple[Variable, ...], ByName(VARIABLE)] = ()
+    store: StoreConfig
+    sources: Annotated[tuple[SourceConfig, ...], ByName(SLUG), NotEmpty()]
+    extract: Annotated[tuple[ExtractorEntry, ...], ByName(SLUG)] = ()
+    text: Annotated[tuple[str, ...], TextExpression()] = ("samples.text",)
+    limits: Limits = Limits()
+    eligible: Annotated[tuple[Rule, ...], UniqueReasons()] = ()
+    keep: Annotated[tuple[Rule, ...], UniqueReasons()] = ()
+    file: str = field(default="recipe.yaml", compare=False, metadata=NOT_WRITTEN)
+    written: tuple[tuple[str, str], ...] = field(default=(), compare=False, metadata=NOT_WRITTEN)
+    """The text of each setting that uses a variable: plans show that, never a variable's value."""
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the recipe's file; relative paths are meant from there."""
+        return Path(self.file).parent
+
+    def located(self, path: str) -> str:
+        """A path or address of the recipe, seen from the current directory."""
+        if "://" in path or posixpath.isabs(path):
+            return path
+        return str(self.folder / path)
+
+    def source(self, name: str) -> SourceConfig:
+        """The source of that name; KeyError where there is none."""
+        return _named(self.sources, name)
+
+    def extractor(self, name: str) -> ExtractorEntry:
+        """The extractor of that name; KeyError where there is none."""
+        return _named(self.extract, name)
+
+
+def check_text(root: MapNode, problems: Problems) -> None:
+    """The text expression names columns that will exist; with extractors it must be written."""
+    extract, text = root.get("extract"), root.get("text")
+    names = [entry.key for entry in extract.entries] if isinstance(extract, MapNode) else []
+    if text is None and names:
+        columns = TextExpression().render((*(f"extract.{name}.text" for name in names), "samples.text"))
+        problems.add(root.place, "", f"the key 'text' is missing; with extractors say what is read, such as {columns}")
+    if not isinstance(text, Scalar) or not isinstance(text.value, str):
+        return
+    try:
+        columns_read = TextExpression().parse(text.value)
+    except ValueError:
+        return  # reported where the value was built
+    fields = [item.name for item in EXTRACTION if str(item.type) in _TEXT_TYPES]
+    known = [f"samples.{item.name}" for item in SAMPLES if str(item.type) in _TEXT_TYPES]
+    known += [f"extract.{name}.{item}" for name in names for item in fields]
+    for column in columns_read:
+        if column not in known:
+            problems.add(text.place, "text", f"unknown text column {shown(column)}{suggestion(column, known)}")

@@ -1,0 +1,112 @@
+"""A recipe as YAML again: complete, in one fixed form, with every default in its place."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Annotated, TypeAlias, get_args, get_origin
+
+from winnow.schemas.recipe.build import settings
+from winnow.schemas.recipe.checks import ByName, Parsed
+from winnow.schemas.recipe.model import ExtractorEntry, Recipe
+from winnow.schemas.recipe.nodes import ListNode, MapNode, Scalar, ScalarValue
+
+Tree: TypeAlias = "ScalarValue | list[Tree] | dict[str, Tree]"
+
+# Plain where no reader of YAML 1.1 or 1.2 could take it for anything but this text.
+_PLAIN = re.compile(r"[A-Za-z_/][A-Za-z0-9_./-]*")
+_WORDS_ELSEWHERE = {"y", "n", "yes", "no", "on", "off", "true", "false", "null", "inf", "nan"}
+_ESCAPED = re.compile('[\\x00-\\x1f\\x7f-\\xa0\u2028\u2029\ufeff\ufffe\uffff"\\\\]')
+
+
+def resolved_yaml(recipe: Recipe, extract: Mapping[str, object] | None = None) -> str:
+    """The recipe in full: all defaults shown, paths and variables as written.
+
+    Loading the text gives an equal recipe, under the same variables. It names no file and no folder that
+    the recipe does not name, so the same recipe gives the same text on every machine.
+
+    Args:
+        recipe: What to show.
+        extract: The extractors' built configs (frozen dataclasses) by name, to show their defaults as well.
+    """
+    return "".join(_lines(_Shown(recipe, extract or {}).config(recipe, ""), ""))
+
+
+class _Shown:
+    """Turns configs into plain trees, with the text of the recipe where variables were put in."""
+
+    def __init__(self, recipe: Recipe, configs: Mapping[str, object]) -> None:
+        self._written = dict(recipe.written)
+        self._configs = configs
+
+    def tree(self, value: object, annotation: object, path: str) -> Tree:
+        if path in self._written:
+            return self._written[path]
+        marks = get_args(annotation)[1:] if get_origin(annotation) is Annotated else ()
+        for mark in marks:
+            if isinstance(mark, Parsed):
+                return mark.render(value)
+            if isinstance(mark, ByName) and isinstance(value, tuple):
+                return {item.name: self.tree(item, "", f"{path}.{item.name}") for item in value}
+        if isinstance(value, tuple):
+            return [self.tree(item, "", f"{path}[{number}]") for number, item in enumerate(value)]
+        if isinstance(value, Scalar):
+            return self.tree(value.value, "", path)
+        if isinstance(value, ListNode):
+            return [self.tree(item, "", f"{path}[{number}]") for number, item in enumerate(value.items)]
+        if isinstance(value, MapNode):
+            return {entry.key: self.tree(entry.node, "", f"{path}.{entry.key}") for entry in value.entries}
+        if isinstance(value, str):
+            return value if path.startswith("environment.") else value.replace("${", "$${")
+        if value is None or isinstance(value, bool | int | float):
+            return value
+        return self.config(value, path)
+
+    def config(self, value: object, path: str) -> dict[str, Tree]:
+        kind: type = type(value)
+        shown = {
+            setting.key: self.tree(
+                getattr(value, setting.field), setting.annotation, f"{path}.{setting.key}" if path else setting.key
+            )
+            for setting in settings(kind)
+            if not (kind is Recipe and setting.key == "extends")  # what it names is merged in already
+        }
+        if isinstance(value, ExtractorEntry):
+            options = self.tree(self._configs.get(value.name, value.options), "", path)
+            assert isinstance(options, dict)
+            shown |= options
+        return shown
+
+
+def _lines(tree: dict[str, Tree], indent: str) -> Iterator[str]:
+    for key, value in tree.items():
+        if isinstance(value, dict) and value:
+            yield f"{indent}{_text(key)}:\n"
+            yield from _lines(value, indent + "  ")
+        elif isinstance(value, list) and any(isinstance(item, dict | list) for item in value):
+            yield f"{indent}{_text(key)}:\n"
+            yield from (f"{indent}  - {_flow(item)}\n" for item in value)
+        else:
+            yield f"{indent}{_text(key)}: {_flow(value)}\n"
+
+
+def _flow(value: Tree) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_text(key)}: {_flow(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(_flow(item) for item in value) + "]"
+    if isinstance(value, str):
+        return _text(value)
+    if value is None:
+        return "null"
+    return str(value).lower() if isinstance(value, bool) else repr(value)
+
+
+def _text(value: str) -> str:
+    """The text as a scalar that every YAML reader takes for this text."""
+    if _PLAIN.fullmatch(value) and value.lower() not in _WORDS_ELSEWHERE:
+        return value
+    return '"' + _ESCAPED.sub(lambda found: _escape(found[0]), value) + '"'
+
+
+def _escape(character: str) -> str:
+    short = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t"}
+    return short.get(character, f"\\u{ord(character):04x}")

@@ -1,0 +1,138 @@
+"""One builder for every config: what it accepts, and what it says about the rest."""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import pytest
+
+from winnow.schemas.errors import RecipeError
+from winnow.schemas.places import Problems
+from winnow.schemas.recipe import Between, MapNode, Matching, build_config
+from winnow.schemas.recipe.build import parse_size
+from winnow.schemas.recipe.nodes import parse_yaml
+
+
+@dataclass(frozen=True)
+class Inner:
+    top: int = 2
+
+
+@dataclass(frozen=True)
+class Config:
+    preset: Literal["plain", "strict"] = "plain"
+    min_score: Annotated[float, Between(0, 1)] = 0.5
+    max_html_bytes: int = 1000
+    kinds: tuple[str, ...] = ("email",)
+    language: Annotated[str, Matching("[a-z]{2}", "a language of two letters")] | None = None
+    links: bool = True
+    inner: Inner = Inner()
+    words: int = 3
+
+    def __post_init__(self) -> None:
+        if self.preset == "strict" and self.words < 3:
+            raise ValueError("preset strict needs words of at least 3")
+
+
+def options(text: str) -> MapNode:
+    return parse_yaml(text, "r.yaml", Problems())
+
+
+def complaints(text: str) -> list[str]:
+    with pytest.raises(RecipeError) as caught:
+        build_config(Config, options(text), "extract.fast")
+    return str(caught.value).splitlines()
+
+
+def test_nothing_written_gives_the_defaults() -> None:
+    assert build_config(Config, options("{}"), "extract.fast") == Config()
+
+
+def test_every_kind_of_value() -> None:
+    text = """
+        preset: strict
+        min_score: 1
+        max_html_bytes: 2 MiB
+        kinds: [phone, iban]
+        language: no
+        links: false
+        inner: {top: 4}
+        words: 1_000
+    """
+    expected = Config("strict", 1.0, 2 << 20, ("phone", "iban"), "no", False, Inner(4), 1000)
+    built = build_config(Config, options(text), "extract.fast")
+    assert built == expected
+    assert isinstance(built.min_score, float)
+
+
+def test_null_is_a_value_only_where_the_type_says_so() -> None:
+    assert build_config(Config, options("language: null"), "x").language is None
+    assert complaints("words: null") == ["r.yaml:1: extract.fast.words: expected an integer, found nothing"]
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("kind: [x]", "extract.fast: unknown key 'kind' (did you mean 'kinds'?)"),
+        (
+            "zzz: 1",
+            "extract.fast: unknown key 'zzz' (known: inner, kinds, language, links, max_html_bytes, min_score, ",
+        ),
+        ("words: 1.5", "extract.fast.words: expected an integer, found the number 1.5"),
+        ("words: '3'", "extract.fast.words: expected an integer, found the text '3'"),
+        ("words: true", "extract.fast.words: expected an integer, found the boolean true"),
+        ("words: [3]", "extract.fast.words: expected an integer, found a list"),
+        ("links: yes", "extract.fast.links: expected true or false, found the text 'yes'"),
+        ("links: 1", "extract.fast.links: expected true or false, found the integer 1"),
+        ("kinds: email", "extract.fast.kinds: expected a list of text, found the text 'email'; write it as [ … ]"),
+        ("kinds: [1]", "extract.fast.kinds[0]: expected text, found the integer 1; put it in quotes"),
+        ("preset: Strict", "extract.fast.preset: expected one of plain, strict, found the text 'Strict'"),
+        ("min_score: 1.5", "extract.fast.min_score: 1.5 is out of range; expected from 0 to 1"),
+        ("language: nob", "extract.fast.language: 'nob' is not a language of two letters"),
+        ("max_html_bytes: 2 XiB", "extract.fast.max_html_bytes: expected a size in bytes, found the text '2 XiB'"),
+        ("inner: {tip: 1}", "extract.fast.inner: unknown key 'tip' (did you mean 'top'?)"),
+        ("inner:", "extract.fast.inner: expected a mapping, found nothing; write {} for the defaults"),
+        ("{preset: strict, words: 1}", "extract.fast: preset strict needs words of at least 3"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_line(text: str, complaint: str) -> None:
+    (line,) = complaints(f"\n{text}")
+    assert line.startswith(f"r.yaml:2: {complaint}")
+
+
+def test_all_that_is_wrong_is_said_at_once_in_the_order_of_lines() -> None:
+    assert complaints("words: x\nlinks: x\nnew: 1") == [
+        "r.yaml:1: extract.fast.words: expected an integer, found the text 'x'",
+        "r.yaml:2: extract.fast.links: expected true or false, found the text 'x'",
+        "r.yaml:3: extract.fast: unknown key 'new' (known: inner, kinds, language, links, max_html_bytes, min_score, "
+        "preset, words)",
+    ]
+
+
+def test_a_config_that_the_builder_does_not_understand_is_the_programmers_error() -> None:
+    @dataclass(frozen=True)
+    class Odd:
+        value: bytes = b""
+
+    with pytest.raises(TypeError, match=r"x\.value: a config cannot hold"):
+        build_config(Odd, options("value: 1"), "x")
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("256 MiB", 256 << 20),
+        ("64MB", 64_000_000),
+        ("1kb", 1000),
+        ("1 KiB", 1024),
+        ("1_000 B", 1000),
+        ("3", 3),
+        ("1.5 MiB", None),
+        ("-1 MiB", None),
+        ("MiB", None),
+        ("1 M", None),
+        ("1  MiB", None),
+        ("9" * 15 + " TiB", None),
+    ],
+)
+def test_sizes(text: str, size: int | None) -> None:
+    assert parse_size(text) == size

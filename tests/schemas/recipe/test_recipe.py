@@ -1,0 +1,419 @@
+"""Recipes: what a whole one means, what is wrong with a broken one, and its form in full."""
+
+import os
+import pickle
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from winnow.schemas.errors import RecipeError
+from winnow.schemas.recipe import (
+    ColumnNames,
+    Limits,
+    Recipe,
+    Rule,
+    SourceConfig,
+    StoreConfig,
+    load_recipe,
+    recipe_from_text,
+    resolved_yaml,
+)
+
+ROOT = Path(__file__).parents[3]
+GOLDEN = Path(__file__).parents[1] / "golden"
+
+SMALL = """\
+version: 1
+store: {path: s}
+sources: {crawl: {root: crawl, files: ["*.warc.gz"], class: web}}
+"""
+
+
+def refusal(text: str, env: dict[str, str] | None = None) -> list[str]:
+    with pytest.raises(RecipeError) as caught:
+        recipe_from_text(text, "r.yaml", env or {})
+    return str(caught.value).splitlines()
+
+
+def test_a_small_recipe_has_every_default() -> None:
+    assert recipe_from_text(SMALL) == Recipe(
+        version=1,
+        store=StoreConfig("s", 0, 65_536, 256 << 20, 16_384, 64 << 20, 64 << 20),
+        sources=(
+            SourceConfig("crawl", "crawl", ("*.warc.gz",), "web", "auto", "unknown", None, ColumnNames(), (200, 203)),
+        ),
+        text=("samples.text",),
+        limits=Limits(64 << 20, 1 << 20, 16 << 30, 8 << 20),
+    )
+
+
+def test_a_whole_recipe() -> None:
+    recipe = recipe_from_text(
+        SMALL
+        + """
+extract: {fast: {}, precise: {where: "mime = 'text/html'", favour: recall}}
+text: coalesce(extract.fast.text, samples.text)
+limits: {max_body_bytes: 1 MiB}
+eligible:
+  - {drop: "samples.modality <> 'text'", reason: not_text, when_null: keep}
+keep:
+  - {drop: length(samples.text) < 3, reason: short}
+"""
+    )
+    assert recipe.text == ("extract.fast.text", "samples.text")
+    assert recipe.limits.max_body_bytes == 1 << 20
+    assert [extractor.name for extractor in recipe.extract] == ["fast", "precise"]
+    assert recipe.extractor("precise").where == "mime = 'text/html'"
+    assert recipe.extractor("precise").options.plain() == {"favour": "recall"}
+    place = recipe.eligible[0].place
+    assert recipe.eligible == (Rule("samples.modality <> 'text'", "not_text", place, "keep"),)
+    assert place.line == 9
+    assert recipe.keep[0].drop == "length(samples.text) < 3"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("stor: {}", "r.yaml:4: unknown key 'stor' (did you mean 'store'?)"),
+        ("extend: base.yaml", "r.yaml:4: unknown key 'extend' (did you mean 'extends'?)"),
+        ("limits: {max_body: 1}", "r.yaml:4: limits: unknown key 'max_body' (did you mean 'max_body_bytes'?)"),
+        ("limits: {batch_bytes: 1}", "r.yaml:4: limits.batch_bytes: 1 is out of range; expected from 1_024 to 1_"),
+        (
+            "environment: {Data: {}}",
+            "r.yaml:4: environment: 'Data' is not a variable's name in capitals, such as DATA_",
+        ),
+        (
+            "extract: {Fast: {}}\ntext: samples.text",
+            "r.yaml:4: extract: 'Fast' is not a name of 1 to 40 characters from a-z, 0-9, _ and -",
+        ),
+        (
+            "extract: {fast: {}}",
+            "r.yaml:1: the key 'text' is missing; with extractors say what is read, such as coalesce(",
+        ),
+        ("text: samples.txt", "r.yaml:4: text: unknown text column 'samples.txt' (did you mean 'samples.text'?)"),
+        ("text: extract.fast.text", "r.yaml:4: text: unknown text column 'extract.fast.text'"),
+        ("text: concat(samples.text)", "r.yaml:4: text: 'concat(samples.text)' is not a column; expected a column, or"),
+        ("text: coalesce(samples.text", "r.yaml:4: text: 'coalesce(samples.text' is not a column; expected a column"),
+        ("text: samples.text, samples.url", "r.yaml:4: text: several columns without coalesce; expected a column, or"),
+        ("keep: [{drop: a}]", "r.yaml:4: keep[0]: the key 'reason' is missing; expected a name of 1 to 40 characters"),
+        ("keep: [{drop: '', reason: x}]", "r.yaml:4: keep[0].drop: must not be empty"),
+        ("keep: [{drop: a, reason: x, when_null: no}]", "r.yaml:4: keep[0].when_null: expected one of keep, drop, err"),
+        (
+            "keep:\n- {drop: a, reason: x}\n- {drop: b, reason: x}",
+            "r.yaml:5: keep: rules 0 and 1 (lines 5 and 6) share the reason 'x'; reasons are unique",
+        ),
+    ],
+)
+def test_what_is_wrong_in_the_whole(change: str, message: str) -> None:
+    (line,) = refusal(SMALL + change)
+    assert line.startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("{root: r, files: [x], clas: web}", "sources.a: unknown key 'clas' (did you mean 'class'?)"),
+        (
+            "{root: r, files: [x]}",
+            "sources.a: the key 'class' is missing; expected a name of 1 to 40 characters from a",
+        ),
+        (
+            "{root: r, files: [x], class: Web}",
+            "sources.a.class: 'Web' is not a name of 1 to 40 characters from a-z, 0-",
+        ),
+        (
+            "{root: r, files: x, class: web}",
+            "sources.a.files: expected a list, each item a file pattern, found the text",
+        ),
+        ("{root: r, files: [], class: web}", "sources.a.files: must not be empty"),
+        (
+            "{root: r, files: [/x], class: web}",
+            "sources.a.files[0]: '/x' is absolute; file patterns are relative to `ro",
+        ),
+        (
+            "{root: r, files: [a/../b], class: web}",
+            "sources.a.files[0]: 'a/../b' leaves the root; put the folder in `r",
+        ),
+        ("{root: r, files: [a//b], class: web}", "sources.a.files[0]: 'a//b' has an empty or `.` segment"),
+        (
+            "{root: r, files: ['[ab]'], class: web}",
+            "sources.a.files[0]: '[ab]' holds '['; only *, ** and ? are special",
+        ),
+        ("{root: r, files: [a**], class: web}", "sources.a.files[0]: 'a**' mixes ** with a name; ** stands alone"),
+        ("{root: '', files: [x], class: web}", "sources.a.root: '' is not a path or an address"),
+        ('{root: "a\\nb", files: [x], class: web}', r"sources.a.root: 'a\nb' is not a path or an address"),
+        (
+            "{root: r, files: [x], class: web, format: wrc}",
+            "sources.a.format: expected one of auto, warc, arc, wet, js",
+        ),
+        (
+            "{root: r, files: [x], class: web, accept_status: [7]}",
+            "sources.a.accept_status[0]: 7 is out of range; expe",
+        ),
+        ("{root: r, files: [x], class: web, format: warc, key: id}", "sources.a: 'key' is for jsonl and parquet; the"),
+        ("", "sources.a: expected a mapping, found nothing; it needs root, files, class"),
+    ],
+)
+def test_what_is_wrong_in_a_source(source: str, message: str) -> None:
+    (line,) = refusal(f"version: 1\nstore: {{path: s}}\nsources:\n  a: {source}\n")
+    assert line.startswith(f"r.yaml:4: {message}")
+
+
+def test_everything_wrong_is_reported_by_line_up_to_twenty() -> None:
+    lines = refusal(SMALL + "".join(f"key{number}: 1\n" for number in range(30)))
+    assert [line.split(": ")[0] for line in lines] == [f"r.yaml:{number}" for number in range(4, 24)] + [
+        "… and 10 more"
+    ]
+
+
+def test_another_version_is_refused() -> None:
+    assert refusal(SMALL.replace("version: 1", "version: 2")) == ["r.yaml:1: version: expected 1, found the integer 2"]
+
+
+# Variables
+
+
+def test_declared_variables_are_put_in() -> None:
+    text = SMALL.replace("root: crawl", 'root: "${DATA_ROOT}/crawl"') + "environment: {DATA_ROOT: {default: ./data}}"
+    assert recipe_from_text(text).source("crawl").root == "./data/crawl"
+    assert recipe_from_text(text, env={"DATA_ROOT": "/mnt"}).source("crawl").root == "/mnt/crawl"
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("${SECRET}", "the variable 'SECRET' is not declared under `environment`"),
+        ("${DATA_ROT}", "the variable 'DATA_ROT' is not declared under `environment` (did you mean 'DATA_ROOT'?)"),
+        ("${DATA_ROOT}", "the variable DATA_ROOT is not set and has no default"),
+        ("${}", "a ${ without a name and }; write $${ for a literal ${"),
+        ("${DATA_ROOT", "a ${ without a name and }; write $${ for a literal ${"),
+    ],
+)
+def test_no_other_variable_is_read(path: str, message: str) -> None:
+    text = SMALL.replace("path: s", f'path: "{path}"') + "environment: {DATA_ROOT: {}}"
+    assert refusal(text, {"SECRET": "x"}) == [f"r.yaml:2: store.path: {message}"]
+
+
+def test_a_variable_is_text_and_is_not_looked_at_again() -> None:
+    text = SMALL.replace("path: s", 'path: "${A}$${A}$A"') + "environment: {A: {}}"
+    assert recipe_from_text(text, env={"A": "${A}"}).store.path == "${A}${A}$A"
+
+
+def test_a_size_may_come_from_a_variable() -> None:
+    text = SMALL + 'environment: {BIG: {}}\nlimits: {max_body_bytes: "${BIG}"}'
+    assert recipe_from_text(text, env={"BIG": "2 MiB"}).limits.max_body_bytes == 2 << 20
+
+
+def test_a_bomb_of_variables_is_stopped() -> None:
+    text = SMALL.replace("path: s", f'path: "{"${A}" * 1000}"') + f"environment: {{A: {{default: {'x' * 10_000}}}}}"
+    assert refusal(text) == ["r.yaml:2: store.path: the variables put in come to more than 1_048_576 characters"]
+
+
+def test_a_variable_that_is_no_text_is_refused() -> None:
+    text = SMALL.replace("path: s", 'path: "${A}"') + "environment: {A: {}}"
+    assert refusal(text, {"A": "\udc80"}) == ["r.yaml:2: store.path: the variable A holds what is not UTF-8"]
+
+
+# Files
+
+
+def test_a_recipe_extends_another(tmp_path: Path) -> None:
+    (tmp_path / "base.yaml").write_text(
+        SMALL + "limits: {batch_bytes: 2 KiB, max_header_bytes: 3 KiB}\nkeep: [{drop: a, reason: a}]\n"
+    )
+    (tmp_path / "r.yaml").write_text(
+        "extends: base.yaml\n"
+        "store: {seed: 7}\n"
+        "sources: {books: {root: b, files: [x], class: public}}\n"
+        "limits: {batch_bytes: 4 KiB}\n"
+        "keep: [{drop: b, reason: b}]\n"
+    )
+    recipe = load_recipe(tmp_path / "r.yaml")
+    assert (recipe.store.path, recipe.store.seed) == ("s", 7)
+    assert [source.name for source in recipe.sources] == ["crawl", "books"]
+    assert (recipe.limits.batch_bytes, recipe.limits.max_header_bytes) == (4 << 10, 3 << 10)
+    assert [rule.reason for rule in recipe.keep] == ["b"]
+
+
+def test_an_error_names_the_file_that_wrote_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared/base.yaml").write_text(SMALL + "stor: 1\n")
+    (tmp_path / "r.yaml").write_text("extends: shared/base.yaml\nkep: []\n")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(RecipeError) as caught:
+        load_recipe("r.yaml")
+    assert str(caught.value).splitlines() == [
+        "r.yaml:2: unknown key 'kep' (did you mean 'keep'?)",
+        "shared/base.yaml:4: unknown key 'stor' (did you mean 'store'?)",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({"r.yaml": "extends: r.yaml"}, "r.yaml:1: extends: goes in a circle: r.yaml -> r.yaml"),
+        (
+            {"r.yaml": "\nextends: a.yaml", "a.yaml": "extends: ./r.yaml"},
+            "a.yaml:1: extends: goes in a circle: r.yaml -> a.yaml -> r.yaml",
+        ),
+        (
+            {"r.yaml": "extends: a.yaml"},
+            "r.yaml:1: extends: there is no file 'a.yaml'; the path is relative to this file",
+        ),
+        ({"r.yaml": "extends: /a.yaml"}, "r.yaml:1: extends: the path is relative to this file and holds no variables"),
+        ({"r.yaml": "extends: [a.yaml]"}, "r.yaml:1: extends: expected the path of a recipe, found a list"),
+        ({"r.yaml": "extends: '.'"}, ".:1: not a file; a recipe is one YAML file"),
+        (
+            {"r.yaml": "extends: 0.yaml", **{f"{n}.yaml": f"extends: {n + 1}.yaml" for n in range(9)}},
+            "7.yaml:1: extends: more than 8 files extend one another",
+        ),
+    ],
+)
+def test_extending_ends(files: dict[str, str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(RecipeError) as caught:
+        load_recipe("r.yaml")
+    assert str(caught.value) == message
+
+
+def test_files_that_are_no_recipes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("latin.yaml").write_bytes(b"version: 1\nstore: {path: caf\xe9}\n")
+    Path("big.yaml").write_bytes(b"#" * (1 << 20) + b"\n")
+    os.mkfifo("pipe.yaml")
+    expected = {
+        "missing.yaml": "missing.yaml:1: there is no such file",
+        "latin.yaml": "latin.yaml:2: not UTF-8; save the file as UTF-8",
+        "big.yaml": "big.yaml:1: larger than 1_048_576 bytes; a recipe is small",
+        "pipe.yaml": "pipe.yaml:1: not a file; a recipe is one YAML file",
+        ".": ".:1: not a file; a recipe is one YAML file",
+    }
+    for name, message in expected.items():
+        with pytest.raises(RecipeError) as caught:
+            load_recipe(name)
+        assert str(caught.value) == message
+
+
+def test_a_byte_order_mark_and_windows_line_ends_are_fine(tmp_path: Path) -> None:
+    (tmp_path / "r.yaml").write_bytes(b"\xef\xbb\xbf" + SMALL.replace("\n", "\r\n").encode())
+    assert load_recipe(tmp_path / "r.yaml") == recipe_from_text(SMALL)
+
+
+def test_relative_paths_are_meant_from_the_recipes_folder() -> None:
+    recipe = recipe_from_text(SMALL, "some/where/r.yaml")
+    assert recipe.located(recipe.store.path) == "some/where/s"
+    assert recipe.located("/mnt/crawl") == "/mnt/crawl"
+    assert recipe.located("s3://bucket/crawl") == "s3://bucket/crawl"
+
+
+# What other parts rely on
+
+
+def test_only_what_changes_rows_is_in_a_sources_value_fields() -> None:
+    here = recipe_from_text(SMALL).source("crawl")
+    there = recipe_from_text(SMALL.replace("root: crawl, files: [", "root: there, files: [x, ")).source("crawl")
+    assert here != there
+    assert here.value_fields() == there.value_fields()
+    assert here.value_fields() == {
+        "class": "web",
+        "format": "auto",
+        "licence": "unknown",
+        "key": None,
+        "columns": {"text": "text", "url": "url", "fetched_at": None},
+        "accept_status": [200, 203],
+    }
+
+
+def test_a_recipe_travels_to_workers_and_serves_as_a_key() -> None:
+    recipe = recipe_from_text(SMALL + "extract: {fast: {a: [1]}}\ntext: samples.text")
+    assert pickle.loads(pickle.dumps(recipe)) == recipe  # noqa: S301
+    assert hash(recipe) == hash(recipe_from_text(resolved_yaml(recipe)))
+
+
+# The recipe in full
+
+
+@pytest.mark.parametrize("source", ["recipes/demo.yaml", "tests/schemas/golden/whole.yaml"])
+def test_resolved_recipes_are_as_the_golden_files_say(source: str) -> None:
+    golden = GOLDEN / f"{Path(source).stem}.resolved.yaml"
+    resolved = resolved_yaml(load_recipe(ROOT / source, env={}))
+    if os.environ.get("UPDATE_GOLDEN") == "1":
+        golden.write_text(resolved, encoding="utf-8")
+    assert resolved == golden.read_text(encoding="utf-8")
+    assert recipe_from_text(resolved) == load_recipe(ROOT / source, env={})
+
+
+def test_a_resolved_recipe_shows_variables_not_their_values() -> None:
+    text = SMALL.replace("path: s", 'path: "${STORE}/s"') + "environment: {STORE: {}}"
+    env = {"STORE": "/mnt/secret"}
+    resolved = resolved_yaml(recipe_from_text(text, env=env))
+    assert "secret" not in resolved
+    assert 'path: "${STORE}/s"' in resolved
+    assert recipe_from_text(resolved, env=env) == recipe_from_text(text, env=env)
+
+
+def test_a_resolved_recipe_shows_the_defaults_of_built_configs() -> None:
+    recipe = recipe_from_text(SMALL + "extract: {fast: {}}\ntext: samples.text")
+    resolved = resolved_yaml(recipe, {"fast": ColumnNames()})  # any config: here one that is at hand
+    assert "  fast:\n    where: null\n    text: text\n    url: url\n    fetched_at: null\n" in resolved
+
+
+WORDS = st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\0"), min_size=1, max_size=20)
+SLUGS = st.from_regex(r"[a-z0-9_-]{1,10}", fullmatch=True)
+PLACES = st.from_regex(r"[A-Za-z0-9 ./:'\"$#éß-]{1,20}", fullmatch=True).filter(lambda text: "${" not in text)
+
+
+def quoted(text: str) -> str:
+    escaped = "".join(f"\\U{ord(character):08x}" for character in text.replace("${", "$${"))
+    return f'"{escaped}"'
+
+
+@st.composite
+def recipes(draw: st.DrawFn) -> str:
+    sources = draw(st.dictionaries(SLUGS, st.tuples(PLACES, SLUGS, WORDS, st.none() | WORDS), min_size=1, max_size=3))
+    rules = draw(
+        st.dictionaries(SLUGS, st.tuples(WORDS, st.sampled_from(["keep", "drop", "error", "null"])), max_size=3)
+    )
+    options = draw(st.dictionaries(WORDS.filter(lambda key: key not in ("where", "<<")), WORDS, max_size=3))
+    lines = [
+        "version: 1",
+        f"store: {{path: {quoted(draw(PLACES))}, seed: {draw(st.integers(0, 2**63 - 1))}}}",
+        "sources:",
+    ]
+    for name, (root, kind, licence, key) in sources.items():
+        record = "null" if key is None else quoted(key)
+        lines.append(
+            f'  "{name}": {{root: {quoted(root)}, files: ["*"], class: "{kind}", '
+            f"licence: {quoted(licence)}, key: {record}}}"
+        )
+    lines.append("keep:" if rules else "keep: []")
+    lines += [f'  - {{drop: {quoted(c)}, reason: "{r}", when_null: {n}}}' for r, (c, n) in rules.items()]
+    pairs = ", ".join(f"{quoted(key)}: {quoted(value)}" for key, value in options.items() if "${" not in key)
+    lines += [f"extract: {{fast: {{{pairs}}}}}", "text: samples.text"]
+    return "\n".join(lines)
+
+
+@given(recipes())
+@settings(max_examples=100, deadline=None)
+def test_a_resolved_recipe_loads_as_the_same_recipe(text: str) -> None:
+    recipe = recipe_from_text(text)
+    resolved = resolved_yaml(recipe)
+    assert recipe_from_text(resolved) == recipe
+    assert resolved_yaml(recipe_from_text(resolved)) == resolved
+
+
+@given(st.data())
+@settings(max_examples=150, deadline=None)
+def test_a_damaged_recipe_is_a_recipe_or_clear_lines(data: st.DataObject) -> None:
+    text = (ROOT / "recipes/demo.yaml").read_text(encoding="utf-8")
+    start = data.draw(st.integers(0, len(text)))
+    end = data.draw(st.integers(start, min(len(text), start + 20)))
+    text = text[:start] + data.draw(st.text(max_size=5) | st.sampled_from("{}[]:,&*!|>'\"%@`-?#\n\t$")) + text[end:]
+    try:
+        recipe_from_text(text, "r.yaml")
+    except RecipeError as error:
+        assert all(line.startswith(("r.yaml:", "… and ")) for line in str(error).splitlines())  # noqa: PT017

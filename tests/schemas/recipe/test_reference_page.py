@@ -1,0 +1,58 @@
+"""`docs/recipe.md` says what the code does: its tables are compared with the model, key by key."""
+
+import dataclasses
+import re
+from pathlib import Path
+
+from winnow.schemas.conditions import FUNCTIONS
+from winnow.schemas.recipe import (
+    ColumnNames,
+    ExtractorEntry,
+    Limits,
+    Recipe,
+    Rule,
+    SourceConfig,
+    StoreConfig,
+    Variable,
+    recipe_from_text,
+)
+from winnow.schemas.recipe.build import Setting, expected, settings
+
+PAGE = (Path(__file__).parents[3] / "docs/recipe.md").read_text(encoding="utf-8")
+TABLES = [Recipe, StoreConfig, SourceConfig, ColumnNames, ExtractorEntry, Limits, Rule, Variable]  # as on the page
+
+
+def default_shown(setting: Setting) -> str:
+    value = setting.default
+    if setting.required:
+        return "required"
+    if setting.key == "text" and isinstance(value, tuple):
+        return f"`{value[0]}`"
+    if expected(setting) == "a mapping from names" or dataclasses.is_dataclass(value):
+        return "`{}`"
+    if isinstance(value, tuple):
+        return f"`[{', '.join(str(item) for item in value)}]`"
+    return f"`{value:_}`" if isinstance(value, int) else f"`{'null' if value is None else value}`"
+
+
+def test_the_tables_list_every_key_with_what_it_takes_and_its_default() -> None:
+    tables = re.findall(r"(?:^\|.*\n)+", PAGE, re.MULTILINE)
+    shown = [[tuple(row.split(" | ")[:3]) for row in table.splitlines()[2:]] for table in tables]
+    assert shown == [
+        [(f"| `{setting.key}`", expected(setting), default_shown(setting)) for setting in settings(kind)]
+        for kind in TABLES
+    ]
+    assert all(len(row.split(" | ")) == 4 for table in tables for row in table.splitlines()[2:])
+
+
+def test_the_page_lists_every_function_that_a_condition_may_call() -> None:
+    listed = re.findall(r"^- \*\*(?!operators).*", PAGE, re.MULTILINE)
+    assert set(re.findall(r"`(\w+)`", " ".join(listed))) == {name for name in FUNCTIONS if name[0].isalpha()}
+
+
+def test_the_pages_example_is_a_recipe() -> None:
+    example = re.search(r"^    environment:(?:.*\n)+?\n", PAGE, re.MULTILINE)
+    assert example is not None
+    lines = [line.removeprefix("    ") for line in example[0].splitlines()]
+    recipe = recipe_from_text("\n".join(["version: 1", "store: {path: s}", *lines]))
+    assert recipe.source("crawl").root == "./data/crawl"

@@ -1,0 +1,231 @@
+"""Rules: one row, known columns, nulls spoken for, and nothing that looks at anything else."""
+
+import subprocess
+import sys
+import threading
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from winnow.schemas.conditions import FUNCTIONS, MAX_DEPTH, ConditionError, columns_read
+from winnow.schemas.places import Place
+from winnow.schemas.rules import ColumnInfo, Phase, Rule, check_rules, check_where
+
+KNOWN = {
+    "samples.text": ColumnInfo(nullable=True, type=pa.large_string()),
+    "samples.modality": ColumnInfo(nullable=False, type=pa.string()),
+    "samples.source.name": ColumnInfo(nullable=False, type=pa.string()),
+    "text.language.score": ColumnInfo(nullable=True, type=pa.float32()),
+    "dedupe.near.size": ColumnInfo(nullable=False, type=pa.int64(), phase="keep"),
+}
+
+
+def complaints(condition: str, when_null: str | None = None, phase: Phase = "eligible") -> list[str]:
+    assert when_null in (None, "keep", "drop", "error")
+    rule = Rule(condition, "why", Place("recipe.yaml", 12), when_null)  # type: ignore[arg-type]
+    return [str(problem) for problem in check_rules([rule], KNOWN, phase)]
+
+
+@pytest.mark.parametrize(
+    ("condition", "columns"),
+    [
+        ("samples.modality <> 'text'", ("samples.modality",)),
+        ("b.x < 0.5 AND a.y OR NOT b.x = 1", ("b.x", "a.y")),
+        ("a.b IN ('no', 'de') AND c BETWEEN d AND 2", ("a.b", "c", "d")),
+        ("CASE WHEN a THEN b ELSE c END", ("a", "b", "c")),
+        ("a::INT > 3 OR CAST(b AS DATE) > DATE '2020-01-01' OR TRY_CAST(c AS INT) = 1", ("a", "b", "c")),
+        ("coalesce(a, false) AND b IS NOT NULL AND c IS DISTINCT FROM d", ("a", "b", "c", "d")),
+        ("a LIKE 'x%' OR b NOT ILIKE 'x' OR c SIMILAR TO 'x' OR d ~ 'x' OR e GLOB 'x*'", ("a", "b", "c", "d", "e")),
+        ("length(lower(a)) + b[1] / 2 > 3", ("a", "b")),
+        ('extract."my-own".text IS NULL', ("extract.my-own.text",)),
+        ("'-- a; b' = c /* d */", ("c",)),
+        ("extract(year FROM a) > 2020", ("a",)),
+        ("é.ü = 'é'", ("é.ü",)),
+    ],
+)
+def test_the_columns_that_a_condition_reads(condition: str, columns: tuple[str, ...]) -> None:
+    assert columns_read(condition) == columns
+
+
+@pytest.mark.parametrize(
+    ("condition", "message"),
+    [
+        ("", "is empty"),
+        ("a <", "not a SQL expression: syntax error at"),
+        ("(a", "not a SQL expression: syntax error at"),
+        ("a) OR (b", "not a SQL expression: syntax error at ') OR (b'"),
+        ("a -- b", "not a SQL expression: "),
+        ("a;", "not a SQL expression: syntax error at ';'"),
+        ("a; DROP TABLE b", "several statements; a condition is one expression"),
+        ("a; SELECT 1", "several statements; a condition is one expression"),
+        ("a, b", "not one expression; a condition has no FROM, WHERE, AS or ','"),
+        ("a AS b", "not one expression; a condition has no FROM, WHERE, AS or ','"),
+        ("a FROM b", "not one expression; a condition has no FROM, WHERE, AS or ','"),
+        ("a WHERE b", "not one expression; a condition has no FROM, WHERE, AS or ','"),
+        ("DISTINCT a", "not one expression; a condition has no FROM, WHERE, AS or ','"),
+        ("a UNION SELECT b", "not one expression; a condition has no FROM, WHERE, AS or ','"),
+        ("(SELECT 1)", "a subquery is not allowed in a condition"),
+        ("EXISTS (FROM b)", "a subquery is not allowed in a condition"),
+        ("a IN (SELECT b)", "a subquery is not allowed in a condition"),
+        ("a = ANY([1])", "a subquery is not allowed in a condition"),
+        ("sum(a) > 1", "the aggregate 'sum' is not allowed in a condition"),
+        ("count(*) > 1", "the aggregate 'count_star' is not allowed in a condition"),
+        ("length(DISTINCT a) > 1", "the aggregate 'length' is not allowed in a condition"),
+        ("row_number() OVER () > 1", "a window function is not allowed in a condition"),
+        ("sum(a) OVER () > 1", "a window function is not allowed in a condition"),
+        ("*", "a star (*) is not allowed in a condition"),
+        ("COLUMNS('x')", "a star (*) is not allowed in a condition"),
+        ("a = $1", "a parameter ($ or ?) is not allowed in a condition"),
+        ("a = ?", "a parameter ($ or ?) is not allowed in a condition"),
+        ("list_contains(x -> x, 1)", "a lambda (->) is not allowed in a condition"),
+        ("a COLLATE nocase = 'x'", "a collation is not allowed in a condition"),
+        ("a.lower() = 'x'", "the function 'lower' has a schema or is called as a method; write name(column)"),
+        ("lenght(a) > 1", "the function 'lenght' is not allowed in a condition (did you mean 'length'?)"),
+        ("TRY(a)", "this expression (operator_try) is not allowed in a condition"),
+        ("a = '\ud800'", "holds a character that is not text"),
+        ("a\0", "holds a character that is not text"),
+        ("a = '" + "x" * 10_000 + "'", "longer than 10_000 characters"),
+        ("NOT " * 500 + "a", f"nested deeper than {MAX_DEPTH} levels"),
+        ("(" * 4000 + "a" + ")" * 4000, f"nested deeper than {MAX_DEPTH} levels"),
+        ("a" + "+a" * 4000, f"nested deeper than {MAX_DEPTH} levels"),
+    ],
+)
+def test_what_is_no_condition(condition: str, message: str) -> None:
+    with pytest.raises(ConditionError) as caught:
+        columns_read(condition)
+    assert str(caught.value).startswith(message)
+    assert len(str(caught.value)) < 200
+    assert len(str(caught.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        *("read_csv('x')", "read_parquet('x')", "read_text('x')", "read_blob('x')", "glob('*')", "sniff_csv('x')"),
+        *("getenv('HOME')", "current_setting('x')", "getvariable('x')", "pragma_version()", "duckdb_settings()"),
+        *("now()", "today()", "random()", "uuid()", "nextval('x')", "version()", "current_user()", "sleep_ms(1)"),
+        *("unnest([1])", "generate_series(1, 9)", "query('x')", "write_log('x')", "error('x')", "hash(1)"),
+    ],
+)
+def test_functions_that_look_at_more_than_their_arguments_are_refused(call: str) -> None:
+    with pytest.raises(ConditionError, match="is not allowed in a condition"):
+        columns_read(f"{call} = a")
+
+
+def test_every_allowed_function_exists_and_depends_on_its_arguments_alone() -> None:
+    import duckdb
+
+    rows = duckdb.connect().execute(
+        "SELECT DISTINCT function_name FROM duckdb_functions() WHERE function_type = 'macro' OR "
+        "(function_type = 'scalar' AND stability = 'CONSISTENT' AND NOT coalesce(has_side_effects, false))"
+    )
+    assert {name for name in FUNCTIONS if name[0].isalpha()} - {str(row[0]) for row in rows.fetchall()} == set()
+
+
+def test_a_good_rule_has_no_complaints() -> None:
+    assert complaints("samples.modality <> 'text'") == []
+    assert complaints("text.language.score < 0.5", "drop") == []
+    assert complaints("samples.source.name = 'books' AND dedupe.near.size > 1", phase="keep") == []
+
+
+@pytest.mark.parametrize(
+    ("condition", "when_null", "complaint"),
+    [
+        ("text.languge.score < 1", "keep", "unknown column 'text.languge.score' (did you mean 'text.language.score'?)"),
+        ("Samples.Modality = 'x'", None, "unknown column 'Samples.Modality' (did you mean 'samples.modality'?)"),
+        ("current_date > 1", None, "unknown column 'current_date' (known: dedupe.near.size, samples.modality, sa"),
+        ("text.language.score < 1", None, "text.language.score can be null; say what then: when_null: keep, drop or e"),
+        ("dedupe.near.size > 1", None, "dedupe.near.size is computed among eligible rows; a rule that reads it belon"),
+        ("1 = 1", None, "reads no column; it would treat every row alike"),
+        ("samples.modality", None, "gives VARCHAR, not true or false; compare it with something"),
+        ("samples.modality < 0.5", None, "does not fit its columns' types: Cannot compare values of type VARCHAR and"),
+        ("abs(samples.modality) > 1", None, "does not fit its columns' types: No function matches the given name"),
+        ("samples.modality::mytype = 1", None, "does not fit its columns' types: Type with name mytype does not exist"),
+        ("sum(samples.modality) > 1", None, "the aggregate 'sum' is not allowed in a condition; it looks at one row"),
+    ],
+)
+def test_what_is_wrong_with_a_rule_is_said_with_its_line(condition: str, when_null: str | None, complaint: str) -> None:
+    (line,) = complaints(condition, when_null)
+    assert line.startswith(f"recipe.yaml:12: eligible[0]: {complaint}")
+
+
+def test_all_unknown_columns_are_named() -> None:
+    lines = complaints("samples.txt = '' OR samples.mode = ''")
+    assert [line.split("'")[1] for line in lines] == ["samples.txt", "samples.mode"]
+
+
+def test_a_where_is_checked_alike() -> None:
+    place = Place("recipe.yaml", 7)
+    known = {"mime": ColumnInfo(nullable=True, type=pa.string())}
+    assert check_where("mime = 'text/html'", known, place, "extract.precise.where") == (("mime",), [])
+    _, (problem,) = check_where("mine = 'text/html'", known, place, "extract.precise.where")
+    assert str(problem) == "recipe.yaml:7: extract.precise.where: unknown column 'mine' (did you mean 'mime'?)"
+
+
+def test_conditions_are_checked_from_many_threads() -> None:
+    results: list[tuple[str, ...]] = []
+    threads = [threading.Thread(target=lambda: results.append(columns_read("a.b < 1"))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == [("a.b",)] * 8
+
+
+def test_importing_the_schemas_does_not_load_the_engine() -> None:
+    code = "import sys, winnow.schemas.recipe, winnow.schemas.rules; print('duckdb' in sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout == "False\n"
+
+
+PIECES = [
+    "a",
+    "b.c",
+    "'x'",
+    "1",
+    "(",
+    ")",
+    "<",
+    "=",
+    "AND",
+    "NOT",
+    "NULL",
+    "IS",
+    "sum(",
+    "SELECT",
+    "FROM",
+    "*",
+    ";",
+    "--",
+]
+PIECES += [
+    "/*",
+    "*/",
+    "[",
+    "]",
+    "->",
+    "::INT",
+    "CASE",
+    "WHEN",
+    "END",
+    "$1",
+    "?",
+    '"',
+    "'",
+    "lower(",
+    ",",
+    "IN",
+    "OVER",
+    "é",
+]
+
+
+@given(st.one_of(st.text(max_size=30), st.lists(st.sampled_from(PIECES), max_size=12).map(" ".join)))
+@settings(max_examples=200, deadline=None)
+def test_any_text_is_a_condition_or_one_clear_error(text: str) -> None:
+    try:
+        columns_read(text)
+    except ConditionError as error:
+        assert len(str(error).splitlines()) == 1  # noqa: PT017
