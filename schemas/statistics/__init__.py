@@ -1,0 +1,38 @@
+"""Statistics that merge to the same bytes: counts, log-bin histograms, distinct counts and top values."""
+
+from winnow.schemas.statistics.columns import ColumnSpec, ColumnStatistics, Kind
+from winnow.schemas.statistics.distinct import Distinct
+from winnow.schemas.statistics.histogram import RELATIVE_ERROR, Histogram, bin_range
+from winnow.schemas.statistics.numbers import FloatStatistics, IntegerStatistics
+from winnow.schemas.statistics.shard import (
+    DROPPED_STATISTICS,
+    EXTRACTION_STATISTICS,
+    QUARANTINE_STATISTICS,
+    SAMPLES_STATISTICS,
+    ShardStatistics,
+    StatisticsSpec,
+    merge_in_order,
+    spec_of,
+)
+from winnow.schemas.statistics.top import TopValues
+
+__all__ = [
+    "DROPPED_STATISTICS",
+    "EXTRACTION_STATISTICS",
+    "QUARANTINE_STATISTICS",
+    "RELATIVE_ERROR",
+    "SAMPLES_STATISTICS",
+    "ColumnSpec",
+    "ColumnStatistics",
+    "Distinct",
+    "FloatStatistics",
+    "Histogram",
+    "IntegerStatistics",
+    "Kind",
+    "ShardStatistics",
+    "StatisticsSpec",
+    "TopValues",
+    "bin_range",
+    "merge_in_order",
+    "spec_of",
+]

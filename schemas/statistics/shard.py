@@ -1,0 +1,212 @@
+"""Statistics of a shard, built batch by batch, and of any union of shards.
+
+    counted = ShardStatistics.of(SAMPLES_STATISTICS, batches)
+    counted.merge(others).to_json()
+
+The bytes depend on the rows alone: not on how they were cut into batches, nor on the order or grouping of merges.
+"""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from winnow.schemas.errors import StoreError
+from winnow.schemas.extraction import EXTRACTION
+from winnow.schemas.identity import Json, canonical_json
+from winnow.schemas.samples import DROPPED, QUARANTINE, SAMPLES
+from winnow.schemas.statistics import reading
+from winnow.schemas.statistics.columns import ColumnSpec, ColumnStatistics, kind_of
+
+VERSION = 1
+SHARD_VALUES = 64
+"""How many of a categorical column's values a shard keeps."""
+STORE_VALUES = 65_536
+"""How many of them are kept while the shards of a store are merged in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class StatisticsSpec:
+    """What to count of a table, and how many values of each categorical column a shard keeps."""
+
+    columns: tuple[ColumnSpec, ...]
+    values: int = SHARD_VALUES
+
+
+def spec_of(
+    schema: pa.Schema,
+    *,
+    categorical: Collection[str] = (),
+    undistinguished: Collection[str] = (),
+    skip: Collection[str] = (),
+    values: int = SHARD_VALUES,
+) -> StatisticsSpec:
+    """Every leaf of the schema by its Arrow type; columns are named with dots through structs.
+
+    `categorical` leaves have each value counted, `undistinguished` ones no count of different values, and `skip`
+    leaves out whole columns or leaves.
+    """
+    leaves: list[ColumnSpec] = []
+
+    def walk(field: pa.Field, parents: tuple[str, ...]) -> None:
+        path = (*parents, field.name)
+        name = ".".join(path)
+        if name in skip:
+            return
+        kind = kind_of(field.type)
+        if kind is None:
+            for child in field.type:
+                walk(child, path)
+            return
+        distinct = kind in ("text", "binary") and name not in undistinguished
+        leaves.append(ColumnSpec(path, kind, distinct, name in categorical))
+
+    for field in schema:
+        walk(field, ())
+    found = {leaf.name: leaf for leaf in leaves}
+    if len(found) != len(leaves):
+        raise ValueError("two columns have the same name once structs are written with dots")
+    for name in categorical:
+        if name not in found or found[name].kind != "text":
+            raise ValueError(f"categorical column {name!r}: expected a text column of the schema")
+    return StatisticsSpec(tuple(leaves), values)
+
+
+class ShardStatistics:
+    """Row and column counts. `add` while a shard is being written; `merge` and `to_json` afterwards."""
+
+    def __init__(self, spec: StatisticsSpec):
+        self.rows = 0
+        self.columns = {column.name: ColumnStatistics.empty(column) for column in spec.columns}
+        self._spec: StatisticsSpec | None = spec
+
+    @classmethod
+    def of(cls, spec: StatisticsSpec, batches: Iterable[pa.RecordBatch]) -> "ShardStatistics":
+        """The statistics of one shard's batches."""
+        found = cls(spec)
+        for batch in batches:
+            found.add(batch)
+        return found
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Count a batch of the shard. A column that it lacks counts as null."""
+        if self._spec is None:
+            raise ValueError("these statistics were merged or read: only a shard's own can take batches")
+        self.rows += batch.num_rows
+        for column in self._spec.columns:
+            array = _leaf(batch, column.path)
+            if array is None:
+                self.columns[column.name].add_nulls(batch.num_rows)
+                continue
+            kind = kind_of(array.type)
+            if kind == column.kind:
+                self.columns[column.name].add(array)
+            elif pa.types.is_null(array.type):
+                self.columns[column.name].add_nulls(batch.num_rows)
+            else:
+                raise ValueError(f"column {column.name!r}: expected {column.kind}, found {array.type}")
+
+    def merge(self, other: "ShardStatistics") -> "ShardStatistics":
+        """The statistics of both; a column that only one of them knows is kept as it is."""
+        merged = self._sealed()
+        merged.absorb(other)
+        return merged
+
+    def absorb(self, other: "ShardStatistics") -> None:
+        """Become the statistics of both, in place."""
+        self._seal()
+        self.rows += other.rows
+        for name, column in other._capped_columns().items():
+            mine = self.columns.get(name)
+            if mine is None:
+                self.columns[name] = column.copy()
+                continue
+            try:
+                mine.absorb(column)
+            except ValueError as error:
+                raise StoreError(f"statistics: column {name!r}: {error}; recompute the older of the two") from error
+
+    def cap_values(self, limit: int) -> None:
+        """Keep only the first `limit` values of each categorical column."""
+        self.columns = {name: column.capped(limit) for name, column in self.columns.items()}
+
+    def _capped_columns(self) -> dict[str, ColumnStatistics]:
+        if self._spec is None:
+            return self.columns
+        return {name: column.capped(self._spec.values) for name, column in self.columns.items()}
+
+    def _seal(self) -> None:
+        self.columns = self._capped_columns()
+        self._spec = None
+
+    def _sealed(self) -> "ShardStatistics":
+        copy = ShardStatistics(StatisticsSpec(()))
+        copy.rows, copy._spec = self.rows, None
+        copy.columns = {name: column.copy() for name, column in self._capped_columns().items()}
+        return copy
+
+    def to_json(self) -> bytes:
+        """Canonical bytes: equal statistics are equal files."""
+        columns: dict[str, Json] = {name: column.to_json() for name, column in self._capped_columns().items()}
+        return canonical_json({"version": VERSION, "rows": self.rows, "columns": columns}).encode()
+
+    @classmethod
+    def from_json(cls, raw: bytes) -> "ShardStatistics":
+        """What `to_json` wrote. StoreError if the bytes are not that."""
+        found = cls(StatisticsSpec(()))
+        found._spec = None
+        try:
+            value = reading.mapping(orjson.loads(raw))
+            if value["version"] != VERSION:
+                raise ValueError(f"expected version {VERSION}, found {value['version']!r}")
+            found.rows = reading.count(value["rows"])
+            for name, column in reading.mapping(value["columns"]).items():
+                found.columns[name] = ColumnStatistics.from_json(reading.mapping(column))
+        except KeyError as error:
+            raise StoreError(f"statistics: {error.args[0]!r} is missing; recompute them") from error
+        except ValueError as error:
+            raise StoreError(f"statistics: {error}; recompute them") from error
+        return found
+
+
+def merge_in_order(shards: Iterable[ShardStatistics], values: int = STORE_VALUES) -> ShardStatistics:
+    """The statistics of a store's shards, given in the order of their names, in bounded memory.
+
+    Past `values` different values in a categorical column the rarest become `other`, so that only these counts
+    depend on the declared order.
+    """
+    merged = ShardStatistics(StatisticsSpec(()))
+    merged._seal()
+    for shard in shards:
+        merged.absorb(shard)
+        if any(column.top is not None and len(column.top.counts) > 2 * values for column in merged.columns.values()):
+            merged.cap_values(values)
+    merged.cap_values(values)
+    return merged
+
+
+def _leaf(batch: pa.RecordBatch, path: tuple[str, ...]) -> pa.Array | None:
+    """The array of a leaf, null where a parent is; None if the batch has no such leaf."""
+    if path[0] not in batch.schema.names:
+        return None
+    array = batch.column(path[0])
+    for name in path[1:]:
+        if not pa.types.is_struct(array.type) or array.type.get_field_index(name) < 0:
+            return None
+        array = pc.struct_field(array, name)
+    return array
+
+
+SAMPLES_STATISTICS = spec_of(
+    SAMPLES,
+    categorical=("source.name", "source.unit", "source_class", "licence", "domain", "modality", "mime"),
+    undistinguished=("metadata",),
+    skip=("id", "source.record"),  # different in every row
+)
+DROPPED_STATISTICS = spec_of(DROPPED, categorical=("source", "unit", "reason"))
+QUARANTINE_STATISTICS = spec_of(
+    QUARANTINE, categorical=("source", "unit", "reason"), undistinguished=("detail",), skip=("record",)
+)
+EXTRACTION_STATISTICS = spec_of(EXTRACTION, categorical=("status", "language"))

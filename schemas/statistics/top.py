@@ -1,0 +1,67 @@
+"""The most frequent values: counted exactly within a shard, of which the shard keeps the first few.
+
+A merge adds the counts of what the shards kept. Its result depends neither on order nor on grouping, but it grows
+with the values; so the one place that merges a whole store does it in shard order and caps as it goes
+(`merge_in_order`). Each cap notes the largest count that it let go, so that what is shown can be trusted:
+the true count of a value is at least `counts[value]` and at most `uncounted` more.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from winnow.schemas.identity import Json
+from winnow.schemas.statistics import reading
+
+MAX_VALUE_BYTES = 256  # longer than any domain; a longer value counts as `other` from the start
+
+
+@dataclass(slots=True)
+class TopValues:
+    """Counts of values, and of the values that were let go."""
+
+    counts: dict[str, int] = field(default_factory=dict)
+    other: int = 0
+    uncounted: int = 0
+
+    def add(self, values: Iterable[str], counts: Iterable[int]) -> None:
+        """Count values, each given with how often it occurs."""
+        for value, count in zip(values, counts, strict=True):
+            if len(value) * 4 > MAX_VALUE_BYTES and len(value.encode("utf-8", "surrogatepass")) > MAX_VALUE_BYTES:
+                self.other += count
+            else:
+                self.counts[value] = self.counts.get(value, 0) + count
+
+    def absorb(self, other: "TopValues") -> None:
+        """Add the other's counts to these."""
+        for value, count in other.counts.items():
+            self.counts[value] = self.counts.get(value, 0) + count
+        self.other += other.other
+        self.uncounted += other.uncounted
+
+    def ranked(self) -> list[tuple[str, int]]:
+        """The values by falling count; equal counts by value."""
+        return sorted(self.counts.items(), key=lambda item: (-item[1], item[0]))
+
+    def capped(self, limit: int) -> "TopValues":
+        """The first `limit` values; the rest is added to `other`."""
+        if len(self.counts) <= limit:
+            return TopValues(dict(self.counts), self.other, self.uncounted)
+        ranked = self.ranked()
+        gone = [count for _, count in ranked[limit:]]
+        return TopValues(dict(ranked[:limit]), self.other + sum(gone), self.uncounted + max(gone))
+
+    def to_json(self) -> Json:
+        """As plain values, the most frequent first."""
+        return {
+            "values": [[value, count] for value, count in self.ranked()],
+            "other": self.other,
+            "uncounted": self.uncounted,
+        }
+
+    @classmethod
+    def from_json(cls, written: Json) -> "TopValues":
+        """What `to_json` wrote; KeyError or ValueError if it is not that."""
+        value = reading.mapping(written)
+        return cls(
+            reading.value_counts(value["values"]), reading.count(value["other"]), reading.count(value["uncounted"])
+        )
