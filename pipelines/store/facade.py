@@ -58,3 +58,11 @@ class ObjectStore(Protocol):
     def delete(self, path: str) -> None:
         """Remove the object; one that is gone already is fine."""
         ...
+
+    def scratch(self) -> Path:
+        """A local folder for files that are still being made; on a disk, one from which `put` need not copy."""
+        ...
+
+    def clear_unfinished(self) -> int:
+        """Remove what dead writers left behind and say how many; only the holder of the lease may."""
+        ...

@@ -1,0 +1,65 @@
+"""Dropping what the last generations do not name.
+
+Names go before what they name: old generations first, then commits, then objects. A reader of a kept
+generation never misses an object, and a crash in between leaves only garbage for the next time.
+"""
+
+from dataclasses import dataclass
+
+from winnow.pipelines.store import layout
+from winnow.pipelines.store.generations import Store
+
+KEEP_GENERATIONS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """What was dropped, or would be."""
+
+    generations: int
+    commits: int
+    objects: int
+    bytes: int
+    unfinished: int
+
+
+def collect_garbage(store: Store, keep: int = KEEP_GENERATIONS, *, dry_run: bool = False) -> Collected:
+    """Drop all but the last `keep` generations and what only they named. The caller holds the lease."""
+    numbers = store.generation_numbers()
+    kept = numbers[-keep:]
+    named = _named(store, kept)
+    old = [layout.generation(number) for number in numbers if number not in kept]
+    loose = [info for info in store.objects.list(layout.COMMITS) if info.path not in named]
+    objects = [info for prefix in layout.DATA for info in store.objects.list(prefix) if info.path not in named]
+    advisory = [
+        info for prefix in (layout.HEARTBEATS, layout.TASK_LISTS, layout.STRIKES) for info in store.objects.list(prefix)
+    ]
+    unfinished = 0
+    if not dry_run:
+        for path in (*old, *(info.path for info in (*loose, *objects, *advisory))):
+            store.objects.delete(path)
+        unfinished = store.objects.clear_unfinished()
+    return Collected(
+        generations=len(old),
+        commits=len(loose),
+        objects=len(objects),
+        bytes=sum(info.size for info in (*loose, *objects, *advisory)),
+        unfinished=unfinished,
+    )
+
+
+def _named(store: Store, kept: list[int]) -> set[str]:
+    named: set[str] = set()
+    for number in kept:
+        generation = store.generation(number)
+        named.add(generation.tasks)
+        for task in store.tasks(generation):
+            named.add(layout.commit(layout.SAMPLES, task.key, task.task))
+            named.update(ranges.path for ranges in (task.dropped, task.quarantine) if ranges)
+        for layer, entry in generation.layers.items():
+            named.add(entry.manifest)
+            for row in store.manifest(generation, layer):
+                named.update((row.object, row.statistics))
+                if layer != layout.SAMPLES:
+                    named.add(layout.commit(layer, row.key, row.shard))
+    return named

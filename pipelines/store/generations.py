@@ -1,0 +1,253 @@
+"""A store on its objects: opened or created, read through a pinned generation, changed only by the next one."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from winnow.pipelines.store import layout
+from winnow.pipelines.store.facade import ObjectStore
+from winnow.pipelines.store.tables import put_table, read_batches, read_table
+from winnow.schemas.errors import StoreError
+from winnow.schemas.records import (
+    FORMAT_VERSION,
+    Generation,
+    LayerCommit,
+    LayerEntry,
+    StoreRecord,
+    TaskCommit,
+    from_json,
+    to_json,
+    tree_hash,
+)
+
+MANIFEST = pa.schema(
+    [
+        pa.field("source", pa.string(), nullable=False),
+        pa.field("key", pa.string(), nullable=False),
+        pa.field("shard", pa.string(), nullable=False),
+        pa.field("task", pa.string()),
+        pa.field("object", pa.string(), nullable=False),
+        pa.field("rows", pa.int64(), nullable=False),
+        pa.field("bytes", pa.int64(), nullable=False),
+        pa.field("values", pa.string(), nullable=False),
+        pa.field("samples", pa.string(), nullable=False),
+        pa.field("statistics", pa.string(), nullable=False),
+        pa.field("fingerprint", pa.string(), nullable=False),
+    ]
+)
+
+TASKS = pa.schema(
+    [
+        pa.field("task", pa.string(), nullable=False),
+        pa.field("commit", pa.string(), nullable=False),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestRow:
+    """One object of one layer in a generation."""
+
+    source: str
+    key: str
+    shard: str
+    task: str | None
+    object: str
+    rows: int
+    bytes: int
+    values: str
+    samples: str
+    statistics: str
+    fingerprint: str
+
+
+@dataclass(frozen=True)
+class Store:
+    """A store and its fixed settings. Picklable."""
+
+    objects: ObjectStore
+    record: StoreRecord
+
+    @property
+    def root(self) -> str:
+        """The address, for messages."""
+        return self.objects.root
+
+    def generation_numbers(self) -> list[int]:
+        """Every generation there is, oldest first."""
+        names = (info.path.removeprefix(layout.GENERATIONS) for info in self.objects.list(layout.GENERATIONS))
+        return sorted(int(name.removesuffix(".json")) for name in names)
+
+    def generation(self, number: int) -> Generation:
+        """One generation by number."""
+        path = layout.generation(number)
+        try:
+            raw = self.objects.read(path)
+        except FileNotFoundError:
+            raise StoreError(f"{self.root}: there is no generation {number}") from None
+        return from_json(Generation, raw, f"{self.root}/{path}")
+
+    def latest(self) -> Generation | None:
+        """The newest generation, or None in a store that nothing was run on."""
+        numbers = self.generation_numbers()
+        return self.generation(numbers[-1]) if numbers else None
+
+    def require_latest(self) -> Generation:
+        """The newest generation; a store without one is an error that says how to get one."""
+        generation = self.latest()
+        if generation is None:
+            raise StoreError(f"{self.root}: nothing has been ingested yet; run 'winnow ingest RECIPE'")
+        return generation
+
+    def manifest(self, generation: Generation, layer: str) -> list[ManifestRow]:
+        """The objects of a layer, in order of shard names."""
+        entry = generation.layers.get(layer)
+        if entry is None:
+            known = ", ".join(sorted(generation.layers)) or "none"
+            raise StoreError(f"{self.root}: generation {generation.number} has no layer {layer!r}; it has: {known}")
+        return [ManifestRow(**row) for row in read_table(self.objects, entry.manifest).to_pylist()]
+
+    def tasks(self, generation: Generation) -> list[TaskCommit]:
+        """The ingest tasks whose rows a generation holds."""
+        table = read_table(self.objects, generation.tasks)
+        return [from_json(TaskCommit, raw.encode(), generation.tasks) for raw in table["commit"].to_pylist()]
+
+    def batches(self, row: ManifestRow, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """The rows of one object."""
+        return read_batches(self.objects, row.object, columns)
+
+    def publish(self, generation: Generation) -> bool:
+        """Put the generation's record; False when another writer has taken its number."""
+        return self.objects.put_if_absent(layout.generation(generation.number), to_json(generation))
+
+
+def create_or_open(objects: ObjectStore, record: StoreRecord) -> Store:
+    """The store at an address, made if there is none; settings that are fixed at birth must agree."""
+    objects.put_if_absent(layout.STORE_RECORD, to_json(record))
+    store = open_store(objects)
+    for name in ("seed", "shard_rows", "shard_bytes", "row_group_rows", "row_group_bytes", "task_bytes"):
+        asked, fixed = getattr(record, name), getattr(store.record, name)
+        if asked != fixed:
+            raise StoreError(
+                f"{objects.root}: the store was made with {name} {fixed}, the recipe says {asked}; "
+                f"these are fixed for the life of a store: set {name} to {fixed} or choose another path"
+            )
+    return store
+
+
+def open_store(objects: ObjectStore) -> Store:
+    """The store at an address; an error when there is none."""
+    try:
+        raw = objects.read(layout.STORE_RECORD)
+    except (FileNotFoundError, NotADirectoryError):
+        raise StoreError(f"{objects.root}: no store here (there is no {layout.STORE_RECORD})") from None
+    record = from_json(StoreRecord, raw, f"{objects.root}/{layout.STORE_RECORD}")
+    if record.format_version != FORMAT_VERSION:
+        raise StoreError(
+            f"{objects.root}: store format {record.format_version}, this version of winnow reads {FORMAT_VERSION}"
+        )
+    return Store(objects, record)
+
+
+def next_generation(
+    store: Store, recipe: str, tasks: list[TaskCommit], layers: Mapping[str, list[LayerCommit]]
+) -> tuple[Generation, bool]:
+    """Publish the state made of these commits; an identical state is not published again.
+
+    Returns the generation and whether it is new. The caller holds the lease, so a number that was taken in
+    the meantime was taken by a writer that has lost it: the state is published after it.
+    """
+    for task in tasks:
+        if not task.balanced:
+            raise StoreError(f"{store.root}: task {task.task} does not balance; run 'winnow audit'")
+    entries: dict[str, LayerEntry] = {}
+    values: dict[tuple[str, str], str] = {}
+    environments: dict[str, int] = {}
+    rows_of = {layout.SAMPLES: _sample_rows(tasks), **{name: _layer_rows(found) for name, found in layers.items()}}
+    for layer, rows in rows_of.items():
+        entries[layer] = _put_manifest(store.objects, layer, rows)
+        for row in rows:
+            values[layer, row.shard] = row.values
+            environments[row.fingerprint] = environments.get(row.fingerprint, 0) + 1
+    table = pa.Table.from_pydict(
+        {
+            "task": [task.task for task in sorted(tasks, key=lambda task: task.task)],
+            "commit": [to_json(task).decode() for task in sorted(tasks, key=lambda task: task.task)],
+        },
+        schema=TASKS,
+    )
+    task_list = put_table(store.objects, table, lambda content: layout.manifest("ingest", content))
+    latest = store.latest()
+    draft = Generation(
+        number=0,
+        parent=0,
+        recipe=recipe,
+        layers=entries,
+        tasks=task_list.path,
+        tree_hash=tree_hash(values),
+        environments=dict(sorted(environments.items())),
+    )
+    if latest is not None and replace(latest, number=0, parent=0, recipe=recipe) == draft:
+        return latest, False
+    while True:
+        base = latest.number if latest else 0
+        generation = replace(draft, number=base + 1, parent=base)
+        if store.publish(generation):
+            return generation, True
+        latest = store.latest()
+
+
+def _sample_rows(tasks: list[TaskCommit]) -> list[ManifestRow]:
+    rows = [
+        ManifestRow(
+            source=task.source,
+            key=task.key,
+            shard=shard.shard,
+            task=task.task,
+            object=shard.object.path,
+            rows=shard.object.rows,
+            bytes=shard.object.bytes,
+            values=shard.object.values,
+            samples=shard.object.path,
+            statistics=shard.statistics,
+            fingerprint=task.fingerprint,
+        )
+        for task in tasks
+        for shard in task.shards
+    ]
+    return sorted(rows, key=lambda row: row.shard)
+
+
+def _layer_rows(commits: list[LayerCommit]) -> list[ManifestRow]:
+    rows = [
+        ManifestRow(
+            source=commit.source,
+            key=commit.key,
+            shard=commit.shard,
+            task=None,
+            object=commit.object.path,
+            rows=commit.object.rows,
+            bytes=commit.object.bytes,
+            values=commit.object.values,
+            samples=commit.samples,
+            statistics=commit.statistics,
+            fingerprint=commit.fingerprint,
+        )
+        for commit in commits
+    ]
+    return sorted(rows, key=lambda row: row.shard)
+
+
+def _put_manifest(objects: ObjectStore, layer: str, rows: list[ManifestRow]) -> LayerEntry:
+    columns = {name: [getattr(row, name) for row in rows] for name in MANIFEST.names}
+    table = pa.Table.from_pydict(columns, schema=MANIFEST)
+    written = put_table(objects, table, lambda content: layout.manifest(layer, content))
+    return LayerEntry(
+        keys={row.source: row.key for row in rows},
+        manifest=written.path,
+        shards=len(rows),
+        rows=int(pc.sum(table["rows"]).as_py() or 0),
+        bytes=int(pc.sum(table["bytes"]).as_py() or 0),
+    )

@@ -1,0 +1,66 @@
+"""Where things are in a store. The only place that spells these names."""
+
+SAMPLES = "samples"
+STORE_RECORD = "store.json"
+GENERATIONS = "generations/"
+COMMITS = "commits/"
+LEASES = "lease/"
+HEARTBEATS = "heartbeats/"
+INTAKE = "intake/"
+TASK_LISTS = "tasks/"
+MANIFESTS = "manifests/"
+STRIKES = "strikes/"
+POISON = "poison/"
+
+DATA = ("samples/", "layers/", "quarantine/", "dropped/", "stats/", MANIFESTS)
+"""Prefixes of content-named objects: what `gc` may drop when no kept generation names it."""
+
+
+def samples_object(shard: str, content: str) -> str:
+    """The rows of a shard."""
+    return f"samples/{shard}.{content}.parquet"
+
+
+def layer_object(layer: str, key: str, shard: str, content: str) -> str:
+    """A layer's rows for a shard."""
+    return f"layers/{layer}/{key}/{shard}.{content}.parquet"
+
+
+def range_object(kind: str, task: str, content: str) -> str:
+    """The ranges that a task dropped or quarantined (`kind`)."""
+    return f"{kind}/{task}.{content}.parquet"
+
+
+def statistics_object(layer: str, shard: str, content: str) -> str:
+    """The statistics of one shard of a layer."""
+    return f"stats/{layer}/{shard}.{content}.json"
+
+
+def manifest(layer: str, content: str) -> str:
+    """The list of a layer's objects."""
+    return f"{MANIFESTS}{layer}/{content}.parquet"
+
+
+def commits(layer: str, key: str) -> str:
+    """The prefix of a layer's commits under one key."""
+    return f"{COMMITS}{layer}/{key}/"
+
+
+def commit(layer: str, key: str, name: str) -> str:
+    """One commit."""
+    return f"{commits(layer, key)}{name}.json"
+
+
+def generation(number: int) -> str:
+    """One generation's record."""
+    return f"{GENERATIONS}{number:08d}.json"
+
+
+def intake(source: str, number: int) -> str:
+    """The tasks that the n-th look at a source added."""
+    return f"{INTAKE}{source}/{number:08d}.parquet"
+
+
+def heartbeat(layer: str, name: str) -> str:
+    """The advisory progress of a task that is running."""
+    return f"{HEARTBEATS}{layer}/{name}.json"

@@ -1,0 +1,168 @@
+"""Objects on a local or mounted disk.
+
+An object is written under `.tmp` on the same filesystem, synced, and then takes its name in one step:
+`rename` for put, `link` for put-if-absent. A reader therefore never sees half an object, and a process that
+dies leaves at most a file in `.tmp`, which `clear_unfinished` removes.
+"""
+
+import itertools
+import os
+import shutil
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from winnow.pipelines.store.facade import ObjectInfo
+from winnow.schemas.errors import StoreError
+
+UNFINISHED = ".tmp"
+_serial = itertools.count()
+
+
+@dataclass(frozen=True)
+class LocalStore:
+    """Objects below one folder. Picklable; holds no open files."""
+
+    folder: Path
+
+    @property
+    def root(self) -> str:
+        """The folder as the user wrote it."""
+        return str(self.folder)
+
+    def open(self, path: str) -> BinaryIO:
+        """A seekable reader of the object."""
+        return open(self._file(path), "rb")
+
+    def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
+        """A range of the object."""
+        with self.open(path) as stream:
+            stream.seek(offset)
+            return stream.read(-1 if length is None else length)
+
+    def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
+        """Every regular file whose path starts with the prefix, sorted by path."""
+        base = prefix.rpartition("/")[0]
+        found = [info for info in self._walk(base) if info.path.startswith(prefix)]
+        return iter(sorted(found, key=lambda info: info.path))
+
+    def exists(self, path: str) -> bool:
+        """Whether an object has this name."""
+        return self._file(path).is_file()
+
+    def size(self, path: str) -> int:
+        """The object's size in bytes."""
+        return self._file(path).stat().st_size
+
+    def put(self, path: str, content: bytes | Path) -> None:
+        """Publish the whole object or nothing; a file on the same disk is linked, not copied."""
+        target = self._file(path)
+        unfinished = self._unfinished(content)
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            os.replace(unfinished, target)
+        finally:
+            unfinished.unlink(missing_ok=True)
+
+    def put_if_absent(self, path: str, content: bytes) -> bool:
+        """Publish only if no object has the name; the disk decides between racing callers."""
+        target = self._file(path)
+        if target.exists():
+            return False
+        unfinished = self._unfinished(content)
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            os.link(unfinished, target)
+        except FileExistsError:
+            return False
+        finally:
+            unfinished.unlink(missing_ok=True)
+        _sync_folder(target.parent)
+        return True
+
+    def delete(self, path: str) -> None:
+        """Remove the object, and folders that it leaves empty."""
+        target = self._file(path)
+        target.unlink(missing_ok=True)
+        for folder in target.parents:
+            if folder == self.folder or any(os.scandir(folder)):
+                break
+            try:
+                folder.rmdir()
+            except OSError:  # another process has just put something there
+                break
+
+    def scratch(self) -> Path:
+        """A folder on the same disk for files that are still being made."""
+        folder = self.folder / UNFINISHED
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
+    def clear_unfinished(self) -> int:
+        """Remove what dead writers left behind; only the holder of the lease may call this."""
+        folder = self.folder / UNFINISHED
+        leftovers = list(os.scandir(folder)) if folder.is_dir() else []
+        for entry in leftovers:
+            if entry.is_dir(follow_symlinks=False):
+                shutil.rmtree(entry.path, ignore_errors=True)
+            else:
+                Path(entry.path).unlink(missing_ok=True)
+        return len(leftovers)
+
+    def _file(self, path: str) -> Path:
+        parts = path.split("/")
+        if not path or path.startswith("/") or ".." in parts or "\0" in path:
+            raise StoreError(f"{self.root}: not an object name: {path!r}")
+        return self.folder / path
+
+    def _unfinished(self, content: bytes | Path) -> Path:
+        unfinished = self.scratch() / f"{os.getpid()}-{next(_serial)}"
+        if isinstance(content, Path):
+            try:
+                os.link(content, unfinished)
+            except OSError:  # another disk, or one without links
+                shutil.copyfile(content, unfinished)
+            with open(unfinished, "rb") as stream:
+                os.fsync(stream.fileno())
+            return unfinished
+        try:
+            with open(unfinished, "wb") as stream:
+                stream.write(content)
+                stream.flush()
+                os.fsync(stream.fileno())
+        except OSError:
+            unfinished.unlink(missing_ok=True)
+            raise
+        return unfinished
+
+    def _walk(self, base: str) -> Iterator[ObjectInfo]:
+        folders = [base]
+        while folders:
+            folder = folders.pop()
+            try:
+                entries = list(os.scandir(self.folder / folder))
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+            for entry in entries:
+                if not folder and entry.name == UNFINISHED:
+                    continue
+                path = f"{folder}/{entry.name}" if folder else entry.name
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(path)
+                    continue
+                try:
+                    status = entry.stat()
+                except FileNotFoundError:  # removed since it was listed, or a dangling link
+                    continue
+                if stat.S_ISREG(status.st_mode):
+                    yield ObjectInfo(path, status.st_size, str(status.st_mtime_ns))
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,99 @@
+"""Objects in this process's memory, with the semantics of an object store: no rename, no folders, no append.
+
+It runs the same tests as the disk, so nothing above the facade can come to depend on a filesystem. Stores
+are found by name, so that a pickled reference means the same objects within the process.
+"""
+
+import hashlib
+import io
+import tempfile
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from winnow.pipelines.store.facade import ObjectInfo
+
+_lock = threading.Lock()
+_stores: dict[str, dict[str, bytes]] = {}
+
+
+@dataclass(frozen=True)
+class MemoryStore:
+    """The objects of one named in-process store."""
+
+    name: str
+
+    @property
+    def root(self) -> str:
+        """The address of the store."""
+        return f"memory://{self.name}"
+
+    @property
+    def _objects(self) -> dict[str, bytes]:
+        with _lock:
+            return _stores.setdefault(self.name, {})
+
+    def open(self, path: str) -> BinaryIO:
+        """A seekable reader of the object."""
+        return io.BytesIO(self._get(path))
+
+    def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
+        """A range of the object."""
+        return self._get(path)[offset : None if length is None else offset + length]
+
+    def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
+        """Every object whose path starts with the prefix, sorted by path."""
+        with _lock:
+            found = sorted(item for item in _stores.get(self.name, {}).items() if item[0].startswith(prefix))
+        return iter(
+            [ObjectInfo(path, len(raw), hashlib.blake2b(raw, digest_size=8).hexdigest()) for path, raw in found]
+        )
+
+    def exists(self, path: str) -> bool:
+        """Whether an object has this name."""
+        return path in self._objects
+
+    def size(self, path: str) -> int:
+        """The object's size in bytes."""
+        return len(self._get(path))
+
+    def put(self, path: str, content: bytes | Path) -> None:
+        """Publish the whole object."""
+        raw = content.read_bytes() if isinstance(content, Path) else content
+        objects = self._objects
+        with _lock:
+            objects[path] = raw
+
+    def put_if_absent(self, path: str, content: bytes) -> bool:
+        """Publish only if no object has the name."""
+        objects = self._objects
+        with _lock:
+            return objects.setdefault(path, content) is content
+
+    def delete(self, path: str) -> None:
+        """Remove the object."""
+        objects = self._objects
+        with _lock:
+            objects.pop(path, None)
+
+    def scratch(self) -> Path:
+        """A local folder for files that are still being made."""
+        return Path(tempfile.gettempdir())
+
+    def clear_unfinished(self) -> int:
+        """Nothing is ever left behind."""
+        return 0
+
+    def _get(self, path: str) -> bytes:
+        try:
+            return self._objects[path]
+        except KeyError:
+            raise FileNotFoundError(f"{self.root}: no object {path!r}") from None
+
+
+def forget_memory_store(name: str) -> None:
+    """Release a named store's objects."""
+    with _lock:
+        _stores.pop(name, None)

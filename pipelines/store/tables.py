@@ -1,0 +1,138 @@
+"""Parquet objects: written to a local file, hashed by bytes and by values, then put in one call (law 5).
+
+Row groups are bounded in rows and in bytes, so that a reader's memory is bounded by the writer's promise.
+"""
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from winnow.pipelines.store.facade import ObjectStore
+from winnow.schemas.errors import StoreError
+from winnow.schemas.records import ObjectRecord
+from winnow.schemas.values import ValueHasher
+
+CONTENT_DIGITS = 16
+ROW_GROUP_ROWS = 16_384
+ROW_GROUP_BYTES = 64 << 20
+
+
+class TableWriter:
+    """Collects batches into one Parquet object; nothing is visible until `finish`."""
+
+    def __init__(
+        self,
+        store: ObjectStore,
+        schema: pa.Schema,
+        *,
+        row_group_rows: int = ROW_GROUP_ROWS,
+        row_group_bytes: int = ROW_GROUP_BYTES,
+    ) -> None:
+        self._store = store
+        self._schema = schema
+        self._row_group_rows = row_group_rows
+        self._row_group_bytes = row_group_bytes
+        self._values = ValueHasher(schema)
+        self._held: list[pa.RecordBatch] = []
+        self._held_rows = 0
+        self._held_bytes = 0
+        descriptor, name = tempfile.mkstemp(dir=store.scratch(), prefix=f"{os.getpid()}-", suffix=".parquet")
+        os.close(descriptor)
+        self._file = Path(name)
+        self._parquet = pq.ParquetWriter(self._file, schema, compression="zstd", write_page_checksum=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.discard()
+
+    @property
+    def rows(self) -> int:
+        """Rows written so far."""
+        return self._values.rows
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Add rows; a row group ends at the first batch that reaches a bound."""
+        self._values.update(batch)
+        while batch.num_rows:
+            room = self._row_group_rows - self._held_rows
+            head = batch.slice(0, room)
+            batch = batch.slice(head.num_rows)
+            self._held.append(head)
+            self._held_rows += head.num_rows
+            self._held_bytes += head.nbytes
+            if self._held_rows >= self._row_group_rows or self._held_bytes >= self._row_group_bytes:
+                self._flush()
+
+    def finish(self, name: Callable[[str], str]) -> ObjectRecord:
+        """Publish under the name made from the content's hash."""
+        self._flush()
+        self._parquet.close()
+        with open(self._file, "rb") as stream:
+            content = hashlib.file_digest(stream, lambda: hashlib.blake2b(digest_size=CONTENT_DIGITS // 2)).hexdigest()
+        path = name(content)
+        size = self._file.stat().st_size
+        if not self._store.exists(path):
+            self._store.put(path, self._file)
+        self.discard()
+        return ObjectRecord(path=path, rows=self._values.rows, bytes=size, values=self._values.hexdigest())
+
+    def discard(self) -> None:
+        """Forget what was written; does nothing after `finish`."""
+        self._held.clear()
+        if self._parquet.is_open:
+            try:
+                self._parquet.close()
+            except OSError:  # the disk is full: there is nothing to save, and the file goes below
+                self._parquet.is_open = False
+        self._file.unlink(missing_ok=True)
+
+    def _flush(self) -> None:
+        if self._held:
+            table = pa.Table.from_batches(self._held, schema=self._schema)
+            self._parquet.write_table(table, row_group_size=self._held_rows)
+        self._held.clear()
+        self._held_rows = 0
+        self._held_bytes = 0
+
+
+def put_table(store: ObjectStore, table: pa.Table, name: Callable[[str], str]) -> ObjectRecord:
+    """Publish a table that is already in memory."""
+    with TableWriter(store, table.schema) as writer:
+        for batch in table.to_batches():
+            writer.write(batch)
+        return writer.finish(name)
+
+
+def read_batches(
+    store: ObjectStore, path: str, columns: list[str] | None = None, batch_rows: int = ROW_GROUP_ROWS
+) -> Iterator[pa.RecordBatch]:
+    """The object's rows, a row group or less at a time."""
+    try:
+        with store.open(path) as stream, pq.ParquetFile(stream, pre_buffer=False) as parquet:
+            yield from parquet.iter_batches(batch_size=batch_rows, columns=columns, use_threads=False)
+    except (pa.ArrowInvalid, OSError) as error:
+        if isinstance(error, FileNotFoundError):
+            raise StoreError(f"{store.root}: {path} is gone; run 'winnow audit' to see what else is") from None
+        raise StoreError(f"{store.root}: {path} cannot be read: {str(error).splitlines()[0]}") from None
+
+
+def read_table(store: ObjectStore, path: str, columns: list[str] | None = None) -> pa.Table:
+    """A small object whole: manifests, task lists, ranges."""
+    try:
+        raw = pa.BufferReader(store.read(path))  # in memory: an Arrow thread must not call into a Python that is ending
+        return pq.read_table(raw, columns=columns, use_threads=False, pre_buffer=False)
+    except FileNotFoundError:
+        raise StoreError(f"{store.root}: {path} is gone; run 'winnow audit' to see what else is") from None
+    except (pa.ArrowInvalid, OSError) as error:
+        raise StoreError(f"{store.root}: {path} cannot be read: {str(error).splitlines()[0]}") from None

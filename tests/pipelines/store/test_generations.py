@@ -1,0 +1,130 @@
+from dataclasses import replace
+
+import pyarrow as pa
+import pytest
+
+from winnow.pipelines.store import layout
+from winnow.pipelines.store.facade import ObjectStore
+from winnow.pipelines.store.gc import collect_garbage
+from winnow.pipelines.store.generations import Store, create_or_open, next_generation, open_store
+from winnow.pipelines.store.tables import put_table
+from winnow.schemas.errors import StoreError
+from winnow.schemas.records import LayerCommit, ShardRecord, StoreRecord, TaskCommit, to_json
+
+RECORD = StoreRecord("s", 7, 65_536, 256 << 20, 16_384, 64 << 20, 64 << 20)
+
+
+def made(store: Store, task: str, values: list[int], key: str = "k1") -> TaskCommit:
+    """A committed task of one shard."""
+    table = pa.table({"id": pa.array(values, pa.int64())})
+    shard = f"{task}-0000"
+    written = put_table(store.objects, table, lambda content: layout.samples_object(shard, content))
+    statistics = layout.statistics_object(layout.SAMPLES, shard, "0")
+    store.objects.put(statistics, b"{}")
+    record = ShardRecord(shard, written, statistics)
+    commit = TaskCommit(task, key, "crawl", (), (record,), None, None, len(values), len(values), {}, {}, 9, "env")
+    store.objects.put_if_absent(layout.commit(layout.SAMPLES, key, task), to_json(commit))
+    return commit
+
+
+def layer_of(store: Store, task: TaskCommit, values: list[int], key: str) -> LayerCommit:
+    """A committed layer of that shard."""
+    shard = task.shards[0]
+    table = pa.table({"length": pa.array(values, pa.int64())})
+    written = put_table(
+        store.objects, table, lambda content: layout.layer_object("extract.fast", key, shard.shard, content)
+    )
+    statistics = layout.statistics_object("extract.fast", shard.shard, key)
+    store.objects.put(statistics, b"{}")
+    commit = LayerCommit("extract.fast", key, shard.shard, "crawl", written, shard.object.path, statistics, "env")
+    store.objects.put_if_absent(layout.commit("extract.fast", key, shard.shard), to_json(commit))
+    return commit
+
+
+def test_a_store_is_made_once_and_its_fixed_settings_hold(objects: ObjectStore) -> None:
+    create_or_open(objects, RECORD)
+    assert open_store(objects).record == RECORD
+    with pytest.raises(StoreError, match="made with seed 7, the recipe says 8"):
+        create_or_open(objects, replace(RECORD, seed=8))
+
+
+def test_a_folder_without_a_store_is_a_clear_error(objects: ObjectStore) -> None:
+    with pytest.raises(StoreError, match="no store here"):
+        open_store(objects)
+
+
+def test_a_store_of_another_format_is_refused(objects: ObjectStore) -> None:
+    objects.put(layout.STORE_RECORD, to_json(replace(RECORD, format_version=99)))
+    with pytest.raises(StoreError, match="store format 99"):
+        open_store(objects)
+
+
+def test_a_record_of_another_shape_is_named_with_its_place(objects: ObjectStore) -> None:
+    objects.put(layout.STORE_RECORD, b'{"name": 3}')
+    with pytest.raises(StoreError, match=r"store\.json: not a StoreRecord"):
+        open_store(objects)
+
+
+def test_generations_follow_each_other_and_pin_what_they_name(objects: ObjectStore) -> None:
+    store = create_or_open(objects, RECORD)
+    one = made(store, "crawl-a-00000", [1, 2])
+    first, new = next_generation(store, "r", [one], {"extract.fast": [layer_of(store, one, [5, 6], "x")]})
+    assert (first.number, first.parent, new) == (1, 0, True)
+    second, _ = next_generation(store, "r", [one, made(store, "crawl-b-00000", [3])], {})
+    assert (second.number, second.parent) == (2, 1)
+    assert first.tree_hash != second.tree_hash
+    assert [row.rows for row in store.manifest(store.generation(1), "samples")] == [2]
+    assert [row.rows for row in store.manifest(store.generation(2), "samples")] == [2, 1]
+    with pytest.raises(StoreError, match=r"generation 2 has no layer 'extract\.fast'"):
+        store.manifest(second, "extract.fast")
+
+
+def test_the_same_state_is_not_published_twice(objects: ObjectStore) -> None:
+    store = create_or_open(objects, RECORD)
+    one = made(store, "crawl-a-00000", [1])
+    next_generation(store, "r", [one], {})
+    same, new = next_generation(store, "another recipe, the same values", [one], {})
+    assert (same.number, new) == (1, False)
+
+
+def test_a_late_writer_of_another_config_changes_nothing(objects: ObjectStore) -> None:
+    """It finishes after the rerun: its commits are under a key that no generation names."""
+    store = create_or_open(objects, RECORD)
+    one = made(store, "crawl-a-00000", [1])
+    current, _ = next_generation(store, "r", [one], {"extract.fast": [layer_of(store, one, [8], "new")]})
+    before = store.objects.read(layout.generation(current.number))
+    layer_of(store, one, [3], "old")
+    made(store, "crawl-a-00000", [99], key="k0")
+    assert store.latest() == current
+    assert store.objects.read(layout.generation(current.number)) == before
+    assert not store.publish(replace(current, tree_hash="zombie"))  # nor can it take the number that it saw as next
+    assert store.latest() == current
+    again, new = next_generation(store, "r", [one], {"extract.fast": [layer_of(store, one, [8], "new")]})
+    assert (again, new) == (current, False)
+
+
+def test_a_task_that_does_not_balance_is_never_published(objects: ObjectStore) -> None:
+    store = create_or_open(objects, RECORD)
+    short = replace(made(store, "crawl-a-00000", [1, 2]), records=3)
+    with pytest.raises(StoreError, match="does not balance"):
+        next_generation(store, "r", [short], {})
+
+
+def test_gc_keeps_what_the_last_generations_name_and_nothing_else(objects: ObjectStore) -> None:
+    store = create_or_open(objects, RECORD)
+    tasks = [made(store, "crawl-a-00000", [1])]
+    for number, key in enumerate(("x", "y", "z")):
+        next_generation(store, "r", tasks, {"extract.fast": [layer_of(store, tasks[0], [number], key)]})
+    garbage = store.objects.put_if_absent("samples/stray.0.parquet", b"a late writer's")
+    assert garbage
+    would = collect_garbage(store, keep=2, dry_run=True)
+    assert store.generation_numbers() == [1, 2, 3]
+    gone = collect_garbage(store, keep=2)
+    assert (gone.generations, gone.commits) == (would.generations, would.commits) == (1, 1)
+    assert store.generation_numbers() == [2, 3]
+    for number in (2, 3):
+        for layer in ("samples", "extract.fast"):
+            for row in store.manifest(store.generation(number), layer):
+                assert sum(batch.num_rows for batch in store.batches(row)) == row.rows
+    assert not store.objects.exists("samples/stray.0.parquet")
+    assert collect_garbage(store, keep=2).objects == 0
