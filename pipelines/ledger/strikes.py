@@ -1,0 +1,111 @@
+"""Rows that kill their worker: found by marks, remembered by the store, left out after the third time (law 9).
+
+While a worker is at a record it says so in a small memory-mapped file of the driver's. A worker that dies cannot
+take that back, so the driver reads the mark and puts a strike; a task with a strike is read one row at a time, so
+that the next mark names the very row. Only a worker's death under a living driver counts: one that was stopped
+together with its driver, or by an error, says nothing about its row.
+"""
+
+import mmap
+import os
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import orjson
+
+from winnow.pipelines.store import layout
+from winnow.pipelines.store.facade import ObjectStore
+from winnow.schemas.identity import canonical_json, digest
+
+MARKS_VARIABLE = "WINNOW_MARKS"
+STRIKES = 3
+_MARK_BYTES = 16 << 10
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A record by where it stands."""
+
+    path: str
+    offset: int
+    member: int
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What a worker was at."""
+
+    source: str
+    task: str
+    position: Position
+
+
+class Marker:
+    """Says which record a task is at. Without a driver that reads marks it does nothing."""
+
+    def __init__(self, source: str, task: str) -> None:
+        self._source = source
+        self._task = task
+        self._memory: mmap.mmap | None = None
+        folder = os.environ.get(MARKS_VARIABLE)
+        if folder:
+            self._file = Path(folder) / digest(os.getpid(), source, task, size=8).hex()
+            self._file.write_bytes(bytes(_MARK_BYTES))
+            with open(self._file, "r+b") as stream:
+                self._memory = mmap.mmap(stream.fileno(), _MARK_BYTES)
+
+    def at(self, path: str, offset: int, member: int) -> None:
+        """The worker is about to do this record."""
+        if self._memory is not None:
+            raw = b"\0".join(part.encode() for part in (self._source, self._task, path, str(offset), str(member)))
+            if len(raw) < _MARK_BYTES:
+                self._memory[: len(raw) + 1] = raw + b"\n"
+
+    def clear(self) -> None:
+        """The task has ended, in whatever way but death."""
+        if self._memory is not None:
+            self._memory.close()
+            self._memory = None
+            self._file.unlink(missing_ok=True)
+
+
+def read_marks(folder: Path) -> list[Mark]:
+    """The marks of workers that died, and of those that were stopped with them."""
+    found = []
+    for file in sorted(folder.iterdir()):
+        line = file.read_bytes().partition(b"\n")[0].strip(b"\0")
+        parts = line.decode().split("\0")
+        if len(parts) == 5:
+            source, task, path, offset, member = parts
+            found.append(Mark(source, task, Position(path, int(offset), int(member))))
+        file.unlink()
+    return found
+
+
+def put_strikes(objects: ObjectStore, marks: Iterable[Mark]) -> list[Position]:
+    """Remember each mark; returns the records that are now left out."""
+    condemned = []
+    for mark in marks:
+        prefix = f"{layout.STRIKES}{mark.source}/{mark.task}/"
+        number = sum(1 for _ in objects.list(prefix))
+        position = asdict(mark.position)
+        objects.put_if_absent(f"{prefix}{number:04d}.json", canonical_json(position).encode())
+        struck = Counter(objects.read(info.path) for info in objects.list(prefix))
+        if struck[canonical_json(position).encode()] == STRIKES:
+            name = digest(mark.position.path, mark.position.offset, mark.position.member, size=8).hex()
+            objects.put_if_absent(f"{layout.POISON}{mark.source}/{name}.json", canonical_json(position).encode())
+            condemned.append(mark.position)
+    return condemned
+
+
+def is_struck(objects: ObjectStore, source: str, task: str) -> bool:
+    """Whether a worker has died at this task before: then it is read one row at a time."""
+    return any(True for _ in objects.list(f"{layout.STRIKES}{source}/{task}/"))
+
+
+def poisoned(objects: ObjectStore, source: str) -> frozenset[Position]:
+    """The records of a source that are left out."""
+    listed = objects.list(f"{layout.POISON}{source}/")
+    return frozenset(Position(**orjson.loads(objects.read(info.path))) for info in listed)
