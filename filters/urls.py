@@ -1,0 +1,200 @@
+"""Addresses of pages: one spelling of each, what a link on a page points to, and the domain that answers for it.
+
+Parsing follows the WHATWG URL Standard for http and https. Domains come from the Public Suffix List that ships
+inside tldextract; the network is never asked. No function here raises, whatever it is given.
+"""
+
+import hashlib
+import re
+from functools import lru_cache
+from importlib.resources import files
+from ipaddress import AddressValueError, IPv4Address, IPv6Address
+from urllib.parse import unquote_to_bytes, urljoin
+
+import idna
+from tldextract import TLDExtract
+
+MAX_URL_CHARACTERS = 65536
+MAX_HOST_CHARACTERS = 253  # RFC 1035
+MAX_LABEL_CHARACTERS = 63
+CACHED_HOSTS = 65536
+
+_EXTRACT = TLDExtract(suffix_list_urls=(), cache_dir=None, include_psl_private_domains=True)
+
+_PARTS = re.compile(r"(https?):[/\\]{2,}([^/\\?#]*)([^?#]*)(\?[^#]*)?", re.IGNORECASE)
+_PLAIN_HOST = re.compile(r"https?://([a-z0-9.-]{1,253})(?=[/?#]|\Z)")
+_PORT = re.compile(r"0*([0-9]{0,5})")
+_HOST = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*")
+_NUMBER = re.compile(r"0x[0-9a-f]*|[0-9]+")
+_EDGES = "".join(map(chr, range(33)))
+_DROPPED = str.maketrans("", "", "\t\n\r")
+_SURROGATES = re.compile("[\ud800-\udfff]")
+_PATH = re.compile(r"%[0-9A-Fa-f]{2}|[^A-Za-z0-9/._~!$&'()*+,;=:@\[\]|^-]")
+_QUERY = re.compile(r"[^!$-&(-;=?-~]")
+_UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+_PLAIN_PATH = re.compile(r"(?!.*/\.)[A-Za-z0-9/._~!$&'()*+,;=:@-]*\Z")
+
+
+def canonical_url(url: str) -> str | None:
+    """The one spelling of an http or https address; None if it is none.
+
+    Scheme and host are lower-case and ASCII (IDNA), the default port, user, password and fragment are gone, dot
+    segments are resolved, and percent-encoding is the same everywhere. The query keeps its order and spelling:
+    only what may not stand in an address (spaces, other scripts) is percent-encoded. Idempotent.
+    """
+    cleaned = _cleaned(url)
+    match = _PARTS.match(cleaned) if cleaned is not None else None
+    if match is None:
+        return None
+    scheme = match[1].lower()
+    host, colon, port = _host_and_port(match[2])
+    name = canonical_host(host)
+    digits = _PORT.fullmatch(port)
+    if name is None or digits is None or int(digits[1] or 0) > 65535:
+        return None
+    if ":" in name:
+        name = f"[{name}]"
+    if colon and digits[1] != ("80" if scheme == "http" else "443") and port:
+        name = f"{name}:{digits[1] or '0'}"
+    return f"{scheme}://{name}{_path(match[3])}{_QUERY.sub(_encoded, match[4] or '')}"
+
+
+def resolve(base: str | None, href: str) -> str | None:
+    """Where a link on the page `base` points, in its canonical spelling; None unless that is http or https."""
+    link = _cleaned(href)
+    if link is None:
+        return None
+    if _PARTS.match(link) is None:
+        if not base or (origin := _cleaned(base)) is None or _PARTS.match(origin) is None:
+            return None
+        end = min((at for at in (link.find("?"), link.find("#")) if at >= 0), default=len(link))
+        try:
+            link = urljoin(origin, link[:end].replace("\\", "/") + link[end:])
+        except ValueError:
+            return None
+    return canonical_url(link)
+
+
+def registered_domain(url: str) -> str | None:
+    """The domain that was registered, counting private suffixes (`a.b.github.io` -> `b.github.io`).
+
+    An IP address is its own domain, and so is a host that is a public suffix itself or a single label; under a
+    top-level domain that nobody delegates (`a.b.example`) it is the last two labels. None if there is no host.
+    """
+    plain = _PLAIN_HOST.match(url) if len(url) <= MAX_URL_CHARACTERS else None
+    if plain is not None:
+        return _domain(plain[1])
+    cleaned = _cleaned(url)
+    match = _PARTS.match(cleaned) if cleaned is not None else None
+    return _domain(_host_and_port(match[2])[0]) if match is not None else None
+
+
+@lru_cache(maxsize=1)
+def psl_version() -> str:
+    """16 hex digits that name the Public Suffix List in use."""
+    return hashlib.sha256((files("tldextract") / ".tld_set_snapshot").read_bytes()).hexdigest()[:16]
+
+
+def canonical_host(host: str) -> str | None:
+    """A host name in lower-case ASCII, or an IP address without brackets; None if it can be neither."""
+    if host.startswith("["):
+        return _ipv6(host[1:-1]) if host.endswith("]") else None
+    if len(host) > 3 * MAX_HOST_CHARACTERS:
+        return None
+    if not host.isascii() or "%" in host:
+        try:
+            host = idna.uts46_remap(unquote_to_bytes(host).decode(), std3_rules=False)
+            if len(host) > MAX_HOST_CHARACTERS:  # punycode takes the square of this
+                return None
+            host = ".".join(
+                label if label.isascii() else "xn--" + label.encode("punycode").decode("ascii")
+                for label in host.split(".")
+            )
+        except (UnicodeError, ValueError):  # idna's errors are UnicodeErrors
+            return None
+    host = host.lower().removesuffix(".")
+    if len(host) > MAX_HOST_CHARACTERS or _HOST.fullmatch(host) is None:
+        return None
+    labels = host.split(".")
+    if _NUMBER.fullmatch(labels[-1]):
+        return _ipv4(labels)
+    return host if max(map(len, labels)) <= MAX_LABEL_CHARACTERS else None
+
+
+@lru_cache(maxsize=CACHED_HOSTS)
+def _domain(host: str) -> str | None:
+    name = canonical_host(host)
+    if name is None:
+        return None
+    labels = name.split(".")
+    if len(labels) == 1 or _NUMBER.fullmatch(labels[-1]):
+        return name
+    found = _EXTRACT(name)
+    if not found.suffix:
+        return ".".join(labels[-2:])
+    return f"{found.domain}.{found.suffix}" if found.domain else name
+
+
+def _cleaned(url: str) -> str | None:
+    if len(url) > MAX_URL_CHARACTERS:
+        return None
+    return _SURROGATES.sub("\ufffd", url.strip(_EDGES).translate(_DROPPED))
+
+
+def _host_and_port(authority: str) -> tuple[str, str, str]:
+    place = authority.rpartition("@")[2]
+    if place.startswith("["):
+        host, bracket, rest = place.partition("]")
+        # What follows the bracket must be a port: anything else is left for the port to fail on.
+        return host + bracket, ":" if rest else "", rest[1:] if rest.startswith(":") else rest
+    return place.partition(":")
+
+
+def _ipv6(text: str) -> str | None:
+    if len(text) > 45 or "%" in text:
+        return None
+    try:
+        return IPv6Address(text).compressed
+    except AddressValueError:
+        return None
+
+
+def _ipv4(labels: list[str]) -> str | None:
+    """An address as browsers read it: one to four numbers, each decimal, octal or hexadecimal."""
+    if len(labels) > 4 or any(len(label) > 20 or not _NUMBER.fullmatch(label) for label in labels):
+        return None
+    try:
+        numbers = [
+            int(label[2:] or "0", 16) if label.startswith("0x") else int(label, 8 if label.startswith("0") else 10)
+            for label in labels
+        ]
+    except ValueError:
+        return None
+    *leading, last = numbers
+    if any(number > 255 for number in leading) or last >= 256 ** (5 - len(numbers)):
+        return None
+    return str(IPv4Address(last + sum(number << (24 - 8 * place) for place, number in enumerate(leading))))
+
+
+def _path(path: str) -> str:
+    if not _PLAIN_PATH.match(path):
+        path = _PATH.sub(_encoded, path.replace("\\", "/"))
+        kept: list[str] = []
+        segments = path.split("/")[1:]
+        for segment in segments:
+            if segment == "..":
+                del kept[-1:]
+            elif segment != ".":
+                kept.append(segment)
+        if segments and segments[-1] in (".", ".."):
+            kept.append("")
+        path = "/" + "/".join(kept)
+    return path or "/"
+
+
+def _encoded(match: re.Match[str]) -> str:
+    found = match[0]
+    if len(found) == 3:
+        character = chr(int(found[1:], 16))
+        return character if character in _UNRESERVED else found.upper()
+    return "".join(f"%{byte:02X}" for byte in found.encode())
