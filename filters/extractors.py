@@ -1,0 +1,59 @@
+"""Extractors by name: each is one file, `filters/text/extract_<name>.py`, that defines `EXTRACTOR`.
+
+A package outside winnow adds one by an entry point of the group `winnow.extractors` that names such an object.
+"""
+
+import pkgutil
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import lru_cache
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import Any
+
+import pyarrow as pa
+
+from winnow.schemas.errors import RecipeError
+
+ENTRY_POINTS = "winnow.extractors"
+
+
+@dataclass(frozen=True, slots=True)
+class Extractor:
+    """A kernel from decoded pages (PAGES) to their text and structure (EXTRACTION), row by row.
+
+    The version goes up whenever the output for any page changes; the configuration is a frozen dataclass.
+    """
+
+    name: str
+    version: int
+    config: type[Any]
+    kernel: Callable[[pa.RecordBatch, Any], pa.RecordBatch]
+
+
+@lru_cache(maxsize=1)
+def extractor_names() -> tuple[str, ...]:
+    """Every extractor there is."""
+    folder = import_module("winnow.filters.text")
+    modules = [module.name for module in pkgutil.iter_modules(folder.__path__)]
+    ours = [name.removeprefix("extract_") for name in modules if name.startswith("extract_")]
+    return tuple(sorted({*ours, *(point.name for point in entry_points(group=ENTRY_POINTS))}))
+
+
+def find_extractor(name: str) -> Extractor:
+    """The extractor of this name; an unknown one is answered with the nearest."""
+    if name not in extractor_names() or not re.fullmatch(r"[a-z0-9_-]+", name):
+        near = get_close_matches(name, extractor_names(), n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(extractor_names())}"
+        raise RecipeError(f"extract: unknown extractor {name!r} ({hint})")
+    for point in entry_points(group=ENTRY_POINTS):
+        if point.name == name:
+            found = point.load()
+            break
+    else:
+        found = import_module(f"winnow.filters.text.extract_{name}").EXTRACTOR
+    if not isinstance(found, Extractor):
+        raise RecipeError(f"extract: {name!r} is registered but is not an Extractor")
+    return found
