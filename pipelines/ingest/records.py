@@ -20,6 +20,7 @@ class ReadLimits:
     max_body_bytes: int = 64 << 20  # a larger body is not held: text is quarantined, media are referenced
     max_header_bytes: int = 1 << 20
     max_member_bytes: int = 16 << 30  # a compressed member that inflates to more is a bomb
+    max_window_bytes: int = 128 << 20  # what a zstd frame may ask a reader to hold; `zstd --long` asks for this much
     batch_bytes: int = 8 << 20  # what a columnar reader may decode at once
 
 
@@ -110,7 +111,6 @@ QUARANTINE_REASONS = {
     "missing_key": "the key column is absent or null",
     "corrupt_table": "a Parquet footer, row group or page that cannot be read",
     "duplicate_id": "a second sample with the same source, file and key",
-    "refused_link": "a symbolic link, device or other thing that is not a plain file",
     "killed_worker": "its worker died on it three times",
 }
 

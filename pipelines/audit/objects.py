@@ -1,0 +1,142 @@
+"""Are the objects that a generation names there, unchanged, aligned, and balanced?
+
+Nothing is taken from what wrote them but the records under test: bytes are hashed again, values are hashed
+again from a fresh read, rows are counted from footers.
+"""
+
+import hashlib
+from collections.abc import Iterable
+from contextlib import closing
+from typing import BinaryIO
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from winnow.pipelines.audit.findings import Findings
+from winnow.pipelines.store import layout
+from winnow.pipelines.store.facade import ObjectStore
+from winnow.pipelines.store.generations import ManifestRow, Store
+from winnow.pipelines.store.tables import CONTENT_DIGITS, read_batches
+from winnow.schemas.errors import StoreError
+from winnow.schemas.records import Generation, TaskCommit, tree_hash
+from winnow.schemas.values import ValueHasher
+
+
+def check_objects(store: Store, generation: Generation, findings: Findings) -> None:
+    """Every object of every layer: present, of the bytes that its name says, of the values that its commit says."""
+    values: dict[tuple[str, str], str] = {}
+    count = size = 0
+    for layer in sorted(generation.layers):
+        for row in store.manifest(generation, layer):
+            values[layer, row.shard] = _check_object(store.objects, row, findings)
+            count += 1
+            size += row.bytes
+    if tree_hash(values) == generation.tree_hash:
+        findings.proved.append(f"{count:,} objects, {size:,} bytes: content and values are what was committed")
+    else:
+        findings.problems.append(f"generation {generation.number}: the tree hash of the values is not the recorded one")
+
+
+def check_alignment(store: Store, generation: Generation, findings: Findings) -> None:
+    """Every layer has each shard of the samples, with as many rows (law 2)."""
+    samples = {row.shard: row for row in store.manifest(generation, layout.SAMPLES)}
+    for layer in sorted(set(generation.layers) - {layout.SAMPLES}):
+        rows = {row.shard: row for row in store.manifest(generation, layer)}
+        for shard in sorted(samples.keys() ^ rows.keys()):
+            side = layer if shard in samples else layout.SAMPLES
+            findings.problems.append(f"layer {side} has no object for shard {shard}")
+        uneven = [shard for shard in samples.keys() & rows.keys() if samples[shard].rows != rows[shard].rows]
+        findings.problems += [
+            f"layer {layer}: shard {shard} has {rows[shard].rows} rows, its samples {samples[shard].rows}"
+            for shard in sorted(uneven)
+        ]
+        if samples.keys() == rows.keys() and not uneven:
+            findings.proved.append(f"layer {layer} is aligned with the samples of all {len(samples):,} shards")
+
+
+def check_balance(tasks: Iterable[TaskCommit], store: Store, findings: Findings) -> None:
+    """Records in = kept + dropped + quarantined, with the three counted from footers of what was written."""
+    records = kept = dropped = quarantined = 0
+    wrong = False
+    for task in tasks:
+        written = sum(_footer_rows(store.objects, shard.object.path) for shard in task.shards)
+        refused = [
+            _footer_rows(store.objects, ranges.path) if ranges else 0 for ranges in (task.dropped, task.quarantine)
+        ]
+        if not task.balanced or task.records != written + sum(refused):
+            wrong = True
+            findings.problems.append(
+                f"task {task.task}: {task.records} records in, {written} rows, "
+                f"{refused[0]} dropped, {refused[1]} quarantined"
+            )
+        records, kept = records + task.records, kept + written
+        dropped, quarantined = dropped + refused[0], quarantined + refused[1]
+    if not wrong:
+        findings.proved.append(
+            f"{records:,} records = {kept:,} rows + {dropped:,} dropped + {quarantined:,} quarantined"
+        )
+
+
+def check_identities(store: Store, generation: Generation, findings: Findings) -> None:
+    """No two rows have one id. Ids are spread over partitions on disk-backed tables, so memory stays bounded."""
+    rows = store.manifest(generation, layout.SAMPLES)
+    with closing(duckdb.connect(config={"threads": "1", "memory_limit": "1GB"})) as connection:
+        connection.execute("CREATE TABLE ids (id BLOB)")
+        total = 0
+        for row in rows:
+            for batch in store.batches(row, ["id"]):
+                connection.register("batch", pa.table({"id": batch["id"].cast(pa.binary())}))
+                connection.execute("INSERT INTO ids SELECT id FROM batch")
+                total += batch.num_rows
+        repeated = connection.execute(
+            "SELECT hex(id), count(*) FROM ids GROUP BY id HAVING count(*) > 1 ORDER BY 1 LIMIT 10"
+        ).fetchall()
+    findings.problems += [f"{count} rows have the id {identity.lower()}" for identity, count in repeated]
+    if not repeated:
+        findings.proved.append(f"{total:,} ids are all different")
+
+
+def check_environments(generation: Generation, findings: Findings) -> None:
+    """Objects of one generation made in several environments may differ in pinned values."""
+    if len(generation.environments) > 1:
+        made = ", ".join(f"{name}: {count}" for name, count in generation.environments.items())
+        findings.notes.append(f"objects were made in {len(generation.environments)} different environments ({made})")
+
+
+def _check_object(objects: ObjectStore, row: ManifestRow, findings: Findings) -> str:
+    named = row.object.rsplit(".", 2)[1]
+    try:
+        with closing(objects.open(row.object)) as stream:
+            content = _content(stream)
+            stream.seek(0)
+            schema = pq.read_schema(stream)
+        if content != named:
+            findings.problems.append(f"{row.object}: its bytes have the hash {content}")
+        hasher = ValueHasher(schema)
+        for batch in read_batches(objects, row.object):
+            hasher.update(batch.cast(schema) if batch.schema != schema else batch)
+    except (FileNotFoundError, StoreError, OSError, pa.ArrowInvalid) as error:
+        findings.problems.append(f"{row.object}: {str(error).splitlines()[0]}")
+        return ""
+    values = hasher.hexdigest()
+    if values != row.values:
+        findings.problems.append(f"{row.object}: its values have the hash {values}, {row.values} was committed")
+    if hasher.rows != row.rows:
+        findings.problems.append(f"{row.object}: {hasher.rows} rows, {row.rows} were committed")
+    return values
+
+
+def _content(stream: BinaryIO) -> str:
+    state = hashlib.blake2b(digest_size=CONTENT_DIGITS // 2)
+    while piece := stream.read(1 << 20):
+        state.update(piece)
+    return state.hexdigest()
+
+
+def _footer_rows(objects: ObjectStore, path: str) -> int:
+    try:
+        with closing(objects.open(path)) as stream:
+            return int(pq.read_metadata(stream).num_rows)
+    except (FileNotFoundError, OSError, pa.ArrowInvalid):
+        return -1

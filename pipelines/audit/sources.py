@@ -1,0 +1,142 @@
+"""Is every byte, line and row of the sources answered for? Counted by means that share no code with the readers.
+
+For each file the ranges that became rows, were dropped or were quarantined are put together and held against
+the file as it is: archives member by member, JSON lines by their newlines, tables by their footers (law 3).
+"""
+
+from collections.abc import Iterator
+from contextlib import closing
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from winnow.pipelines.audit.findings import Findings
+from winnow.pipelines.ingest.context import IngestContext, IngestSource
+from winnow.pipelines.ingest.counting import check_ranges, count_jsonl, count_parquet
+from winnow.pipelines.ingest.formats import kind_of
+from winnow.pipelines.ingest.records import ReadLimits, Span
+from winnow.pipelines.ingest.tiling import Claim, check_tiling
+from winnow.pipelines.store.facade import ObjectStore
+from winnow.pipelines.store.tables import read_batches
+from winnow.schemas.records import TaskCommit
+
+CLAIMS = pa.schema(
+    [
+        pa.field("path", pa.string()),
+        pa.field("offset", pa.int64()),
+        pa.field("length", pa.int64()),
+        pa.field("unit", pa.string()),
+        pa.field("member", pa.int32()),
+        pa.field("readable", pa.bool_()),
+    ]
+)
+
+
+def check_sources(context: IngestContext, tasks: list[TaskCommit], findings: Findings) -> None:
+    """Check every file of every source that the recipe names."""
+    files = size = 0
+    wrong = len(findings.problems)
+    for name, source in context.sources.items():
+        mine = [task for task in tasks if task.source == name]
+        for group in _groups(mine):
+            claims = _claims(context.store.objects, group)
+            sizes = {part.path: part.size for task in group for part in task.inputs}
+            for path, expected in sorted(sizes.items()):
+                spans = claims.filter(pc.equal(claims["path"], path))
+                if _check_file(source, path, expected, spans, context.limits, findings):
+                    files += 1
+                    size += expected
+    if len(findings.problems) == wrong:
+        findings.proved.append(f"{files:,} source files, {size:,} bytes: every range is answered for, once")
+
+
+def _groups(tasks: list[TaskCommit]) -> Iterator[list[TaskCommit]]:
+    """Tasks that must be looked at together: the parts of one file, or one batch of whole files."""
+    by_first: dict[str, list[TaskCommit]] = {}
+    for task in tasks:
+        by_first.setdefault(task.inputs[0].path, []).append(task)
+    for path in sorted(by_first):
+        yield by_first[path]
+
+
+def _claims(objects: ObjectStore, tasks: list[TaskCommit]) -> pa.Table:
+    batches = []
+    for task in tasks:
+        for shard in task.shards:
+            for batch in read_batches(objects, shard.object.path, ["source"]):
+                origin = batch["source"]
+                columns = [pc.struct_field(origin, name) for name in CLAIMS.names[:5]]
+                batches.append(_claimed(columns, readable=True))
+        for ranges in (task.dropped, task.quarantine):
+            if ranges is not None:
+                refused = read_batches(objects, ranges.path, CLAIMS.names[:5])
+                batches.extend(_claimed(batch.columns, readable=ranges is task.dropped) for batch in refused)
+    return pa.Table.from_batches(batches, schema=CLAIMS)
+
+
+def _claimed(columns: list[pa.Array], *, readable: bool) -> pa.RecordBatch:
+    flags = pa.repeat(pa.scalar(readable), len(columns[0]))
+    return pa.RecordBatch.from_arrays([*columns, flags], schema=CLAIMS)
+
+
+def _check_file(
+    source: IngestSource, path: str, expected: int, claims: pa.Table, limits: ReadLimits, findings: Findings
+) -> bool:
+    place = f"{source.rows.name}: {path}"
+    try:
+        stream = source.objects.open(path)
+    except FileNotFoundError:
+        findings.notes.append(f"{place}: no longer there, so what was read of it cannot be checked again")
+        return False
+    with closing(stream):
+        size = stream.seek(0, 2)
+        if size != expected:
+            findings.problems.append(f"{place}: {size} bytes now, {expected} when it was ingested")
+            return False
+        kind = kind_of(source.format, path)
+        spans = list(_spans(claims))
+        if kind in {"warc", "arc"}:
+            wrong = check_tiling(stream, spans, limits)
+        elif kind == "jsonl":
+            counted = count_jsonl(stream, limits)
+            wrong = _check_lines(spans, counted.lines, counted.bytes, complete=counted.complete, size=size)
+        elif kind == "parquet":
+            rows = count_parquet(stream)
+            wrong = _check_rows(spans, rows, size)
+        else:
+            wrong = check_ranges(size, [claim.span for claim in spans])
+    findings.problems += [f"{place}: {line}" for line in wrong]
+    return not wrong
+
+
+def _spans(claims: pa.Table) -> Iterator[Claim]:
+    for batch in claims.to_batches():
+        for row in zip(*(batch[name].to_pylist() for name in CLAIMS.names[1:]), strict=True):
+            offset, length, unit, member, readable = row
+            yield Claim(Span(offset, length, unit, member), readable)
+
+
+def _check_rows(claims: list[Claim], rows: int | None, size: int) -> list[str]:
+    """Every row is a claim of its own, or lies in a quarantined range; a table that cannot be opened is one range."""
+    whole = [claim.span for claim in claims if claim.span.unit == "bytes"]
+    if rows is None or whole:
+        return check_ranges(size, whole)
+    wide = [claim.span for claim in claims if claim.readable and claim.span.length != 1]
+    stretched = [f"one row claims the {span.length} rows from {span.offset}" for span in wide[:10]]
+    return [*stretched, *check_ranges(rows, [claim.span for claim in claims])]
+
+
+def _check_lines(claims: list[Claim], lines: int, held: int, *, complete: bool, size: int) -> list[str]:
+    """Lines tile the decoded stream; of a damaged file, the rest of the file itself is quarantined."""
+    stream = [claim.span for claim in claims if claim.span.unit == "stream"]
+    raw = [claim.span for claim in claims if claim.span.unit == "bytes"]
+    if complete and not stream and held == size:  # the file is its own stream
+        return [*check_ranges(size, raw), *_count(len({span.offset for span in raw if span.length}), lines)]
+    wrong = [*check_ranges(held, stream), *_count(len({span.offset for span in stream}), lines)]
+    if not complete and not any(span.offset + span.length == size for span in raw):
+        wrong.append("the compressed file is damaged, and no quarantined range answers for its end")
+    return wrong
+
+
+def _count(claimed: int, counted: int) -> list[str]:
+    return [] if claimed == counted else [f"{claimed} lines are answered for, the file has {counted}"]

@@ -1,0 +1,200 @@
+"""Counts what a file holds, by other means than the readers, so that a row they skip is noticed (law 3).
+
+Lines are counted as newlines of a stream that zlib and zstandard's own file readers decompress, rows are what
+a fresh look at the footer says. `check_ranges` then proves that the ranges which were claimed tile the whole.
+"""
+
+import zlib
+from array import array
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import BinaryIO, Final, cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import zstandard
+
+from winnow.pipelines.ingest.footer import parse_footer
+from winnow.pipelines.ingest.records import ReadLimits, Span
+from winnow.pipelines.ingest.thrift import BadThriftError
+
+MAX_FINDINGS: Final = 10
+
+_STEP: Final = 1 << 20
+_GZIP_STEP: Final = 32 << 10  # what follows a member is copied each time one ends
+
+
+@dataclass(frozen=True, slots=True)
+class StreamCount:
+    """What a stream of lines holds; an incomplete count ends where the compressed file is damaged."""
+
+    lines: int
+    bytes: int  # decompressed
+    complete: bool
+
+
+def count_jsonl(stream: BinaryIO, limits: ReadLimits | None = None) -> StreamCount:
+    """The lines and bytes of a plain, gzip or zstd file; a last line without a newline counts."""
+    limits = limits or ReadLimits()
+    stream.seek(0)
+    magic = stream.read(4)
+    stream.seek(0)
+    lines = size = 0
+    last = b"\n"
+    complete = True
+    if magic[:2] == b"\x1f\x8b":
+        blocks = _gunzipped(stream, limits.max_member_bytes)
+    elif magic == b"\x28\xb5\x2f\xfd" or (magic[1:] == b"\x2a\x4d\x18" and magic[0] >> 4 == 5):
+        blocks = _unzstd(stream, limits)
+    else:
+        blocks = iter(lambda: stream.read(_STEP), b"")
+    try:
+        for block in blocks:
+            lines += block.count(b"\n")
+            size += len(block)
+            last = block[-1:] or last
+    except (zlib.error, zstandard.ZstdError, EOFError):
+        complete = False
+    return StreamCount(lines + (last != b"\n"), size, complete)
+
+
+def count_parquet(stream: BinaryIO) -> int | None:
+    """The rows that a Parquet footer declares; None when it cannot be read or contradicts itself."""
+    size = stream.seek(0, 2)
+    tail = _at(stream, max(0, size - 8), 8)
+    length = int.from_bytes(tail[:4], "little") + 8
+    if not 12 <= length <= size - 4 or tail[4:] != b"PAR1":
+        return None
+    footer = b"PAR1" + _at(stream, size - length, length)  # as good as the file, and failing reads are not damage
+    try:
+        parse_footer(footer[4:-8])  # only to keep pyarrow from footers that end its process; the count is not from here
+        metadata = pq.read_metadata(pa.BufferReader(footer))
+        rows: int = metadata.num_rows
+        groups = [metadata.row_group(index).num_rows for index in range(metadata.num_row_groups)]
+    except (pa.ArrowException, BadThriftError, OSError, ValueError):
+        return None
+    return rows if sum(groups) == rows and min(groups, default=0) >= 0 else None
+
+
+def check_ranges(total: int, spans: Iterable[Span]) -> list[str]:
+    """What keeps the ranges from tiling [0, total): at most ten findings and a count of the others.
+
+    Records that share one range, told apart by `member`, count as one; the order of the spans does not matter.
+    """
+    starts, lengths, members = array("q"), array("q"), array("q")
+    for span in spans:
+        starts.append(span.offset)
+        lengths.append(span.length)
+        members.append(span.member)
+    findings = list(_untiled(total, np.array(starts), np.array(lengths), np.array(members)))
+    if len(findings) > MAX_FINDINGS:
+        return [*findings[:MAX_FINDINGS], f"and {len(findings) - MAX_FINDINGS} more"]
+    return findings
+
+
+def _untiled(
+    total: int,
+    starts: "np.ndarray[tuple[int], np.dtype[np.int64]]",
+    lengths: "np.ndarray[tuple[int], np.dtype[np.int64]]",
+    members: "np.ndarray[tuple[int], np.dtype[np.int64]]",
+) -> Iterator[str]:
+    if not len(starts):
+        if total:
+            yield f"nothing answers for [0, {total})"
+        return
+    order = np.lexsort((members, lengths, starts))
+    starts, lengths, members = starts[order], lengths[order], members[order]
+    again = (starts[1:] == starts[:-1]) & (lengths[1:] == lengths[:-1])
+    for index in np.flatnonzero(again & (members[1:] == members[:-1]))[: MAX_FINDINGS + 1].tolist():
+        if lengths[index]:
+            yield f"[{starts[index]}, {starts[index] + lengths[index]}) is claimed twice"
+    first = np.concatenate(([True], ~again))
+    starts, ends = starts[first], (starts + lengths)[first]
+    reached = np.concatenate(([0], np.maximum.accumulate(ends)))
+    starts = np.append(starts, total)
+    for index in np.flatnonzero(starts != reached).tolist():
+        start, so_far = int(starts[index]), int(reached[index])
+        if start > so_far:
+            yield f"nothing answers for [{so_far}, {start})"
+        elif index == len(starts) - 1:
+            yield f"[{start}, {so_far}) is claimed past the end at {total}"
+        else:
+            yield f"[{start}, {min(so_far, int(ends[index]))}) is claimed by more than one range"
+
+
+def _gunzipped(stream: BinaryIO, max_member_bytes: int) -> Iterator[bytes]:
+    raw = b""
+    while raw := raw or stream.read(_GZIP_STEP):
+        if raw[:1] == b"\0":  # padding between members
+            raw = raw.lstrip(b"\0")
+            continue
+        member = zlib.decompressobj(31)
+        size = 0
+        while not member.eof:
+            if not raw:
+                raise EOFError
+            block = member.decompress(raw, _STEP)
+            size += len(block)
+            if size > max_member_bytes:
+                raise EOFError
+            yield block
+            raw = member.unconsumed_tail or (b"" if member.eof else stream.read(_GZIP_STEP))
+        raw = member.unused_data
+
+
+def _unzstd(stream: BinaryIO, limits: ReadLimits) -> Iterator[bytes]:
+    decompressor = zstandard.ZstdDecompressor(max_window_size=limits.max_window_bytes)
+    start = 0
+    while head := _at(stream, start, 18):
+        if head[1:4] == b"\x2a\x4d\x18" and head[0] >> 4 == 5:
+            end = start + 8 + int.from_bytes(head[4:8], "little")
+        else:
+            end = _frame_end(stream, start, head)
+            size = 0
+            with decompressor.stream_reader(cast(BinaryIO, _Section(stream, start, end))) as frame:
+                while block := frame.read(_STEP):
+                    size += len(block)
+                    if size > limits.max_member_bytes:
+                        raise EOFError
+                    yield block
+        if end > stream.seek(0, 2):  # the file reader takes a cut-off frame for a whole one
+            raise EOFError
+        start = end
+
+
+class _Section:
+    """One frame of the file as a file of its own: the decompressor would read on into the next."""
+
+    def __init__(self, stream: BinaryIO, start: int, end: int) -> None:
+        self._stream = stream
+        self._at = start
+        self._end = end
+
+    def read(self, count: int) -> bytes:
+        piece = _at(self._stream, self._at, min(count, self._end - self._at))
+        self._at += len(piece)
+        return piece
+
+
+def _frame_end(stream: BinaryIO, start: int, head: bytes) -> int:
+    """Where a frame ends, from its block headers alone (RFC 8878, 3.1.1)."""
+    checksum = zstandard.get_frame_parameters(head).has_checksum
+    at = start + zstandard.frame_header_size(head)
+    last = False
+    while not last:
+        raw = _at(stream, at, 3)
+        if len(raw) < 3:
+            return at + 3
+        block = int.from_bytes(raw, "little")
+        last = bool(block & 1)
+        at += 3 + (1 if block >> 1 & 3 == 1 else block >> 3)  # a run of one byte holds that byte only
+    return at + 4 * checksum
+
+
+def _at(stream: BinaryIO, offset: int, count: int) -> bytes:
+    stream.seek(offset)
+    raw = stream.read(count)
+    while len(raw) < count and (more := stream.read(count - len(raw))):
+        raw += more
+    return raw

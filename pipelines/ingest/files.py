@@ -1,0 +1,76 @@
+"""Reads folders of HTML or plain text: one file is one record, and its path is its identity."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import BinaryIO, Final
+
+from winnow.pipelines.ingest.records import Dropped, Event, FilePart, ReadLimits, Record, Span
+from winnow.schemas.errors import SourceError
+
+HEAD_BYTES: Final = 4096  # of a body that is not held, for sniffing
+
+# A closed table, not the machine's own: what a name says may not depend on where it is read.
+_MIME_BY_SUFFIX: Final = {
+    ".html": "text/html",
+    ".htm": "text/html",
+    ".xhtml": "application/xhtml+xml",
+    ".xml": "application/xml",
+    ".txt": "text/plain",
+    ".text": "text/plain",
+    ".md": "text/markdown",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FilesReader:
+    """Yields the whole file as one record with key `file`; an empty file is dropped."""
+
+    def __call__(self, stream: BinaryIO, part: FilePart, limits: ReadLimits) -> Iterator[Event]:
+        """One event, by the part in which the file begins."""
+        refuse_changed(stream, part)
+        if not holds_start(part):
+            return
+        span = Span(0, part.size)
+        if part.size == 0:
+            yield Dropped(span, "empty")
+            return
+        held = part.size <= limits.max_body_bytes
+        raw = read_range(stream, 0, part.size if held else HEAD_BYTES)
+        yield Record(
+            span=span,
+            key="file",
+            container="file",
+            declared_mime=_MIME_BY_SUFFIX.get(PurePosixPath(part.path).suffix.lower()),
+            body=raw if held else None,
+            body_bytes=part.size,
+            head=b"" if held else raw,
+        )
+
+
+def holds_start(part: FilePart) -> bool:
+    """Whether the part answers for what belongs to the file as a whole: it holds the first byte, if there is one."""
+    return part.start == 0 and (part.end > 0 or part.size == 0)
+
+
+def refuse_changed(stream: BinaryIO, part: FilePart) -> None:
+    """Refuse a file that is not as long as when it was listed: its ranges would answer for other bytes."""
+    size = stream.seek(0, 2)
+    if size != part.size:
+        raise SourceError(
+            f"{part.path}: has {size} bytes, but had {part.size} when it was listed; "
+            "it changed under the same name: ingest it again with --replace"
+        )
+
+
+def read_range(stream: BinaryIO, offset: int, length: int) -> bytes:
+    """The bytes of a range, however few a call of the stream returns; shorter only at the end of the file."""
+    stream.seek(offset)
+    pieces: list[bytes] = []
+    while length > 0:
+        piece = stream.read(length)
+        if not piece:
+            break
+        pieces.append(piece)
+        length -= len(piece)
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)

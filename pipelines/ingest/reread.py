@@ -1,0 +1,150 @@
+"""Extraction after the fact: a shard's records are read again by reference, and give the same values.
+
+A row says which range of which file it came from, so the reader that made it is pointed at that range alone.
+"""
+
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from typing import BinaryIO, Self
+
+import orjson
+import pyarrow as pa
+
+from winnow.pipelines.ingest.context import IngestContext, IngestSource
+from winnow.pipelines.ingest.etag import content_etag
+from winnow.pipelines.ingest.formats import container_reader
+from winnow.pipelines.ingest.records import FilePart, Reader, Record
+from winnow.pipelines.ingest.rows import HTML_TYPES, Row, page_batch, row_of
+from winnow.pipelines.ingest.shards import BATCH_BYTES, BATCH_ROWS, LayerWriter, commit_layer, extract
+from winnow.pipelines.ledger.strikes import Marker, Position, is_struck, poisoned
+from winnow.pipelines.store.tables import read_batches
+from winnow.pipelines.worker import Heart
+from winnow.schemas.errors import SourceError
+from winnow.schemas.extraction import EXTRACTION
+from winnow.schemas.identity import canonical_json
+from winnow.schemas.statistics import EXTRACTION_STATISTICS
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractionTask:
+    """A shard that lacks a layer."""
+
+    shard: str
+    source: str
+    samples: str
+    layer: str
+
+    @classmethod
+    def from_json(cls, raw: bytes) -> Self:
+        """From its line in a task list."""
+        return cls(**orjson.loads(raw))
+
+    def to_json(self) -> bytes:
+        """Its line in a task list."""
+        return canonical_json(asdict(self)).encode()
+
+
+class RecordFinder:
+    """Reads single records of a source again; keeps the file of the last one open."""
+
+    def __init__(self, context: IngestContext, source: IngestSource, marker: Marker) -> None:
+        self._context = context
+        self._source = source
+        self._marker = marker
+        self._poisoned = poisoned(context.store.objects, source.rows.name)
+        self._path = ""
+        self._stream: BinaryIO | None = None
+        self._reader: Reader | None = None
+        self._size = 0
+        self._etag = ""
+
+    def find(self, path: str, offset: int, member: int, identity: bytes) -> Row | None:
+        """The row that a range gives, which must be the sample that it gave before; None for one that kills workers."""
+        if Position(path, offset, member) in self._poisoned:
+            return None
+        self._marker.at(path, offset, member)
+        reader, stream = self._open(path)
+        part = FilePart(path, self._size, offset, offset + 1)
+        for event in reader(stream, part, self._context.limits):
+            if isinstance(event, Record) and event.span.offset == offset and event.span.member == member:
+                row = row_of(event, path, self._etag, self._source.rows)
+                if isinstance(row, Row) and row.id == identity:
+                    return row
+                break
+        raise SourceError(
+            f"{self._source.objects.root}/{path}: no longer holds the record at {offset} that was ingested; "
+            "restore the file, or run with --replace"
+        )
+
+    def close(self) -> None:
+        """Close the open file."""
+        if self._stream:
+            self._stream.close()
+            self._stream = None
+
+    def _open(self, path: str) -> tuple[Reader, BinaryIO]:
+        if self._stream is None or self._reader is None or path != self._path:
+            self.close()
+            try:
+                self._stream = self._source.objects.open(path)
+            except FileNotFoundError:
+                raise SourceError(
+                    f"{self._source.objects.root}/{path}: gone, and a new extractor must read it again; put it back"
+                ) from None
+            self._size = self._stream.seek(0, 2)
+            self._etag = content_etag(self._stream, self._size)
+            self._reader = container_reader(self._source.format, path, self._source.columns)
+            self._path = path
+        return self._reader, self._stream
+
+
+def extract_shard(context: IngestContext, task: ExtractionTask, beat: Heart) -> None:
+    """Make and commit one layer of one committed shard."""
+    source = context.sources[task.source]
+    bound = next(bound for bound in context.extractors if bound.layer == task.layer)
+    writer = LayerWriter(context.store, EXTRACTION, EXTRACTION_STATISTICS)
+    objects = context.store.objects
+    step = 1 if is_struck(objects, task.source, task.shard) else BATCH_ROWS
+    marker = Marker(task.source, task.shard)
+    rows = 0
+    try:
+        with closing(RecordFinder(context, source, marker)) as finder:
+            for samples in _small_batches(read_batches(objects, task.samples, batch_rows=BATCH_ROWS), step):
+                for first, last, pages in _pages(samples, finder):
+                    writer.write(extract(bound, samples.slice(first, last - first), pages))
+                    rows += last - first
+                    beat(rows, rows, 0)
+        commit_layer(context.store, bound, source.key(context.limits), task.shard, task.source, task.samples, writer)
+    except BaseException:
+        writer.discard()
+        raise
+    finally:
+        marker.clear()
+
+
+def _small_batches(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        for start in range(0, batch.num_rows, rows):
+            yield batch.slice(start, rows)
+
+
+def _pages(samples: pa.RecordBatch, finder: RecordFinder) -> Iterator[tuple[int, int, pa.RecordBatch]]:
+    """The pages of consecutive rows, as many at once as stay within a batch's bytes."""
+    pages: list[str | None] = []
+    first = held = 0
+    mimes, texts = samples["mime"].to_pylist(), samples["text"].is_null().to_pylist()
+    urls = samples["url"].to_pylist()
+    for index, (origin, identity) in enumerate(zip(samples["source"], samples["id"], strict=True)):
+        html = None
+        if texts[index] and mimes[index] in HTML_TYPES:
+            place = origin.as_py()
+            row = finder.find(place["path"], place["offset"], place["member"], identity.as_py())
+            html = row.html if row else None
+        pages.append(html)
+        held += len(html or "")
+        if held >= BATCH_BYTES:
+            yield first, index + 1, page_batch(pages, urls[first : index + 1])
+            first, held, pages = index + 1, 0, []
+    if pages:
+        yield first, samples.num_rows, page_batch(pages, urls[first:])

@@ -1,0 +1,172 @@
+"""From records to rows of `samples`, and beside each row the decoded page that extractors read.
+
+What a record becomes is decided by its bytes: text and HTML by sniffing and decoding, everything else is a
+reference to where its bytes are. A server's word about type and charset is a hint that is kept as metadata.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+import pyarrow as pa
+
+from winnow.filters.sniff import sniff
+from winnow.filters.text.charset import decode_page
+from winnow.filters.urls import registered_domain
+from winnow.pipelines.ingest.records import Dropped, Record, Span, Unreadable
+from winnow.schemas.extraction import PAGES
+from winnow.schemas.identity import canonical_json, sample_id
+from winnow.schemas.samples import SAMPLES, SOURCE, Modality
+
+SNIFFED_BYTES = 2048
+HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRows:
+    """What every row of a source has in common."""
+
+    name: str
+    source_class: str
+    licence: str
+    accept_status: tuple[int, ...]
+
+
+@dataclass(slots=True)
+class Row:
+    """One sample before it is packed into columns."""
+
+    id: bytes
+    path: str
+    key: str
+    keyed: bool  # the source gave the key, so a second equal one is possible
+    span: Span
+    fetched_at: datetime | None
+    fetched_with: str | None
+    url: str | None
+    domain: str | None
+    modality: Modality
+    mime: str | None
+    text: str | None
+    media: list[dict[str, object]]
+    metadata: str
+    html: str | None
+
+    @property
+    def weight(self) -> int:
+        """The text that counts towards a shard's byte limit; the same whatever extractors run."""
+        return len(self.text or "") + len(self.html or "")
+
+
+def row_of(record: Record, path: str, etag: str, source: SourceRows) -> Row | Dropped | Unreadable:
+    """The row that a record becomes, or why it becomes none."""
+    status = record.metadata.get("http_status")
+    if isinstance(status, int) and source.accept_status and status not in source.accept_status:
+        return Dropped(record.span, "http_status")
+    keyed = record.key is not None
+    key = record.key if record.key is not None else _position(record.span)
+    metadata = dict(record.metadata)
+    text, html, mime, media = record.text, None, record.declared_mime, list[dict[str, object]]()
+    modality: Modality = "text"
+    if text is not None:
+        mime = mime or "text/plain"
+    else:
+        head = record.head if record.body is None else record.body[:SNIFFED_BYTES]
+        if not head:
+            return Dropped(record.span, "empty")
+        sniffed = sniff(head, record.declared_mime, record.url)
+        mime, modality = sniffed.mime, sniffed.modality
+        if record.declared_mime and record.declared_mime != mime:
+            metadata["declared_mime"] = record.declared_mime
+        if modality != "text":
+            media.append(_reference(record, path, etag, mime))
+        elif record.body is None:
+            return Unreadable(record.span, "too_large", f"{mime} of {record.body_bytes} bytes", record.key)
+        else:
+            decoded = decode_page(record.body, record.declared_charset)
+            metadata["charset"] = decoded.charset
+            metadata["charset_from"] = decoded.how
+            if decoded.replaced:
+                metadata["replaced_characters"] = decoded.replaced
+            if mime in HTML_TYPES:
+                html = decoded.text
+            else:
+                text = decoded.text
+    return Row(
+        id=sample_id(source.name, path, key),
+        path=path,
+        key=key,
+        keyed=keyed,
+        span=record.span,
+        fetched_at=record.fetched_at,
+        fetched_with=record.fetched_with,
+        url=record.url,
+        domain=registered_domain(record.url) if record.url else None,
+        modality=modality,
+        mime=mime,
+        text=text,
+        media=media,
+        metadata=canonical_json(metadata) if metadata else "{}",
+        html=html,
+    )
+
+
+def sample_batch(rows: list[Row], source: SourceRows) -> pa.RecordBatch:
+    """The rows as one batch of `samples`."""
+    count = len(rows)
+    origin = pa.StructArray.from_arrays(
+        [
+            pa.repeat(pa.scalar(source.name, pa.string()), count),
+            pa.array([row.path for row in rows], pa.string()),
+            pa.array([row.key for row in rows], pa.string()),
+            pa.array([row.span.offset for row in rows], pa.int64()),
+            pa.array([row.span.length for row in rows], pa.int64()),
+            pa.array([row.span.unit for row in rows], pa.string()),
+            pa.array([row.span.member for row in rows], pa.int32()),
+            pa.array([row.fetched_at for row in rows], SOURCE.field("fetched_at").type),
+            pa.array([row.fetched_with for row in rows], pa.string()),
+        ],
+        fields=list(SOURCE),
+    )
+    columns = [
+        pa.array([row.id for row in rows], pa.binary(16)),
+        origin,
+        pa.repeat(pa.scalar(source.source_class, pa.string()), count),
+        pa.repeat(pa.scalar(source.licence, pa.string()), count),
+        pa.array([row.url for row in rows], pa.string()),
+        pa.array([row.domain for row in rows], pa.string()),
+        pa.array([row.modality for row in rows], pa.string()),
+        pa.array([row.mime for row in rows], pa.string()),
+        pa.array([row.text for row in rows], pa.large_string()),
+        pa.array([row.media for row in rows], SAMPLES.field("media").type),
+        pa.array([[]] * count, SAMPLES.field("captions").type),
+        pa.array([row.metadata for row in rows], pa.string()),
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=SAMPLES)
+
+
+def page_batch(pages: list[str | None], urls: list[str | None]) -> pa.RecordBatch:
+    """Decoded pages as extractors take them; null where a sample is not an HTML page."""
+    return pa.RecordBatch.from_arrays([pa.array(pages, pa.large_string()), pa.array(urls, pa.string())], schema=PAGES)
+
+
+def _position(span: Span) -> str:
+    """The key of a record that has none: where it stands, which no split of its file can change."""
+    return f"{span.offset}" if span.member == 0 else f"{span.offset}.{span.member}"
+
+
+def _reference(record: Record, path: str, etag: str, mime: str) -> dict[str, object]:
+    return {
+        "sha256": None,
+        "mime": mime,
+        "ref": {
+            "path": path,
+            "offset": record.span.offset,
+            "length": record.span.length,
+            "container": record.container,
+            "member": str(record.span.member) if record.span.member else None,
+            "etag": etag,
+        },
+        "width": None,
+        "height": None,
+        "seconds": None,
+    }

@@ -1,0 +1,162 @@
+"""Writing a task's rows as shards: the samples, and in the same read the layers of every extractor."""
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from winnow.pipelines.ingest.context import BoundExtractor, IngestContext, IngestSource, selected
+from winnow.pipelines.ingest.rows import Row, page_batch, sample_batch
+from winnow.pipelines.store import layout
+from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.tables import TableWriter
+from winnow.schemas.extraction import EXTRACTION, PAGES
+from winnow.schemas.fingerprint import current_fingerprint
+from winnow.schemas.identity import content_name
+from winnow.schemas.records import LayerCommit, ObjectRecord, ShardRecord, to_json
+from winnow.schemas.samples import SAMPLES
+from winnow.schemas.statistics import EXTRACTION_STATISTICS, SAMPLES_STATISTICS, ShardStatistics, StatisticsSpec
+
+BATCH_ROWS = 1024
+BATCH_BYTES = 8 << 20
+
+
+class LayerWriter:
+    """One table of a shard with its statistics."""
+
+    def __init__(self, store: Store, schema: pa.Schema, statistics: StatisticsSpec) -> None:
+        self._store = store
+        self._table = TableWriter(
+            store.objects,
+            schema,
+            row_group_rows=store.record.row_group_rows,
+            row_group_bytes=store.record.row_group_bytes,
+        )
+        self._statistics = ShardStatistics.of(statistics, ())
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Add rows."""
+        self._table.write(batch)
+        self._statistics.add(batch)
+
+    def finish(self, layer: str, key: str, shard: str) -> tuple[ObjectRecord, str]:
+        """Publish the table and its statistics; returns the object and the statistics' path."""
+
+        def name(content: str) -> str:
+            if layer == layout.SAMPLES:
+                return layout.samples_object(shard, content)
+            return layout.layer_object(layer, key, shard, content)
+
+        written = self._table.finish(name)
+        raw = self._statistics.to_json()
+        path = layout.statistics_object(layer, shard, content_name(raw))
+        self._store.objects.put_if_absent(path, raw)
+        return written, path
+
+    def discard(self) -> None:
+        """Forget what was written."""
+        self._table.discard()
+
+
+class ShardWriter:
+    """Cuts a task's rows into shards by rows and bytes of text; each shard is committed as it ends."""
+
+    def __init__(
+        self, context: IngestContext, source: IngestSource, key: str, task: str, batch_rows: int = BATCH_ROWS
+    ) -> None:
+        self._context = context
+        self._source = source
+        self._key = key
+        self._task = task
+        self._batch_rows = batch_rows
+        self._samples: LayerWriter | None = None
+        self._layers: list[LayerWriter] = []
+        self._pending: list[Row] = []
+        self._pending_bytes = 0
+        self._shard_rows = 0
+        self._shard_bytes = 0
+        self.shards: list[ShardRecord] = []
+
+    def add(self, row: Row) -> None:
+        """Add one row; one that would carry the shard over a limit begins the next."""
+        limits = self._context.store.record
+        full = self._shard_rows >= limits.shard_rows or self._shard_bytes + row.weight > limits.shard_bytes
+        if self._shard_rows and full:
+            self._close()
+        self._pending.append(row)
+        self._pending_bytes += row.weight
+        self._shard_rows += 1
+        self._shard_bytes += row.weight
+        if len(self._pending) >= self._batch_rows or self._pending_bytes >= BATCH_BYTES:
+            self._flush()
+
+    def finish(self) -> tuple[ShardRecord, ...]:
+        """End the last shard."""
+        if self._shard_rows:
+            self._close()
+        return tuple(self.shards)
+
+    def discard(self) -> None:
+        """Forget the shard that is being written."""
+        for writer in (self._samples, *self._layers):
+            if writer:
+                writer.discard()
+
+    def _flush(self) -> None:
+        if not self._pending:
+            return
+        if self._samples is None:
+            self._samples = LayerWriter(self._context.store, SAMPLES, SAMPLES_STATISTICS)
+            self._layers = [
+                LayerWriter(self._context.store, EXTRACTION, EXTRACTION_STATISTICS) for _ in self._context.extractors
+            ]
+        samples = sample_batch(self._pending, self._source.rows)
+        pages = page_batch([row.html for row in self._pending], [row.url for row in self._pending])
+        self._pending.clear()
+        self._pending_bytes = 0
+        self._samples.write(samples)
+        for bound, writer in zip(self._context.extractors, self._layers, strict=True):
+            writer.write(extract(bound, samples, pages))
+
+    def _close(self) -> None:
+        self._flush()
+        assert self._samples is not None
+        shard = f"{self._task}-{len(self.shards):04d}"
+        written, statistics = self._samples.finish(layout.SAMPLES, self._key, shard)
+        for bound, writer in zip(self._context.extractors, self._layers, strict=True):
+            commit_layer(self._context.store, bound, self._key, shard, self._source.rows.name, written.path, writer)
+        self.shards.append(ShardRecord(shard, written, statistics))
+        self._samples = None
+        self._layers = []
+        self._shard_rows = 0
+        self._shard_bytes = 0
+
+
+def commit_layer(
+    store: Store, bound: BoundExtractor, samples_key: str, shard: str, source: str, samples: str, writer: LayerWriter
+) -> None:
+    """Publish an extraction layer's object for a shard, and commit it unless it is committed already."""
+    key = bound.key(samples_key)
+    written, statistics = writer.finish(bound.layer, key, shard)
+    commit = LayerCommit(
+        layer=bound.layer,
+        key=key,
+        shard=shard,
+        source=source,
+        object=written,
+        samples=samples,
+        statistics=statistics,
+        fingerprint=current_fingerprint().name,
+    )
+    store.objects.put_if_absent(layout.commit(bound.layer, key, shard), to_json(commit))
+
+
+def extract(bound: BoundExtractor, samples: pa.RecordBatch, pages: pa.RecordBatch) -> pa.RecordBatch:
+    """An extractor's rows for a batch; rows outside its `where` are null and say so."""
+    asked = selected(samples, bound.where)
+    if asked is None:
+        return bound.extractor.kernel(pages, bound.config)
+    mask = pa.array(asked)
+    html = pc.if_else(mask, pages["html"], pa.scalar(None, pa.large_string()))
+    given = pa.RecordBatch.from_arrays([html, pages["url"]], schema=PAGES)
+    result = bound.extractor.kernel(given, bound.config)
+    status = pc.if_else(mask, result["status"], pa.scalar("not_selected"))
+    return result.set_column(0, EXTRACTION.field("status"), status)

@@ -1,0 +1,233 @@
+"""One ingest task from beginning to commit, as a plain function.
+
+Nothing that the task writes is visible before its commit, and the commit is put only if absent: a task may be
+run twice, at once or after a crash, and the first one to finish wins. Both would have put the same bytes.
+"""
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from typing import BinaryIO
+
+import pyarrow as pa
+
+from winnow.pipelines.ingest.context import IngestContext
+from winnow.pipelines.ingest.etag import content_etag
+from winnow.pipelines.ingest.formats import container_reader
+from winnow.pipelines.ingest.identities import SeenIds
+from winnow.pipelines.ingest.records import Dropped, Event, Record, Unreadable
+from winnow.pipelines.ingest.rows import Row, row_of
+from winnow.pipelines.ingest.shards import BATCH_BYTES, BATCH_ROWS, ShardWriter
+from winnow.pipelines.ledger.intake import IngestTask, TaskFile
+from winnow.pipelines.ledger.strikes import Marker, Position, is_struck, poisoned
+from winnow.pipelines.store import layout
+from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.tables import TableWriter
+from winnow.schemas.errors import SourceError
+from winnow.schemas.fingerprint import current_fingerprint
+from winnow.schemas.records import InputRecord, ObjectRecord, TaskCommit, from_json, to_json
+from winnow.schemas.samples import DROPPED, QUARANTINE
+
+COPY_BYTES = 1 << 20
+RANGES_PER_BATCH = 8192
+
+Beat = Callable[[int, int, int], None]
+"""Told now and then how many records were read, how many rows were made, and how many bytes are done."""
+
+
+class RangeWriter:
+    """The ranges that a task dropped or quarantined."""
+
+    def __init__(self, store: Store, kind: str, schema: pa.Schema) -> None:
+        self._store = store
+        self._kind = kind
+        self._schema = schema
+        self._rows: list[dict[str, object]] = []
+        self._table: TableWriter | None = None
+        self.reasons: Counter[str] = Counter()
+
+    def add(self, source: str, path: str, event: Dropped | Unreadable) -> None:
+        """Add one range."""
+        self.reasons[event.reason] += 1
+        row: dict[str, object] = {
+            "source": source,
+            "path": path,
+            "offset": event.span.offset,
+            "length": event.span.length,
+            "unit": event.span.unit,
+            "member": event.span.member,
+            "reason": event.reason,
+        }
+        if isinstance(event, Unreadable):
+            row |= {"record": event.key, "detail": event.detail}
+        self._rows.append(row)
+        if len(self._rows) >= RANGES_PER_BATCH:
+            self._flush()
+
+    def finish(self, task: str) -> ObjectRecord | None:
+        """Publish the ranges; None when there were none."""
+        self._flush()
+        return (
+            self._table.finish(lambda content: layout.range_object(self._kind, task, content)) if self._table else None
+        )
+
+    def discard(self) -> None:
+        """Forget them."""
+        if self._table:
+            self._table.discard()
+
+    def _flush(self) -> None:
+        if self._rows:
+            self._table = self._table or TableWriter(self._store.objects, self._schema)
+            self._table.write(pa.RecordBatch.from_pylist(self._rows, schema=self._schema))
+            self._rows.clear()
+
+
+class TaskRun:
+    """The state of one task while it reads."""
+
+    def __init__(self, context: IngestContext, task: IngestTask, beat: Beat) -> None:
+        self._context = context
+        self._source = context.sources[task.source]
+        self._task = task
+        self._beat = beat
+        self._key = self._source.key(context.limits)
+        objects = context.store.objects
+        self._one_by_one = is_struck(objects, task.source, task.name)
+        self._poisoned = poisoned(objects, task.source)
+        self._marker = Marker(task.source, task.name)
+        self._shards = ShardWriter(context, self._source, self._key, task.name, 1 if self._one_by_one else BATCH_ROWS)
+        self._dropped = RangeWriter(context.store, "dropped", DROPPED)
+        self._quarantine = RangeWriter(context.store, "quarantine", QUARANTINE)
+        self._waiting: list[Row] = []
+        self._waiting_bytes = 0
+        self._seen = SeenIds()
+        self._records = 0
+        self._kept = 0
+        self._done_bytes = 0
+
+    def run(self) -> TaskCommit:
+        """Read every file of the task, publish, and describe what was made."""
+        try:
+            inputs = tuple(self._read(file) for file in self._task.files)
+            shards = self._shards.finish()
+            dropped = self._dropped.finish(self._task.name)
+            quarantine = self._quarantine.finish(self._task.name)
+        except BaseException:
+            self._shards.discard()
+            self._dropped.discard()
+            self._quarantine.discard()
+            raise
+        finally:
+            self._marker.clear()
+        return TaskCommit(
+            task=self._task.name,
+            key=self._key,
+            source=self._task.source,
+            inputs=inputs,
+            shards=shards,
+            dropped=dropped,
+            quarantine=quarantine,
+            records=self._records,
+            kept=self._kept,
+            dropped_by_reason=dict(sorted(self._dropped.reasons.items())),
+            quarantined_by_reason=dict(sorted(self._quarantine.reasons.items())),
+            input_bytes=self._task.bytes,
+            fingerprint=current_fingerprint().name,
+        )
+
+    def _read(self, file: TaskFile) -> InputRecord:
+        path, part = file.part.path, file.part
+        place = f"{self._source.objects.root}/{path}"
+        try:
+            stream = self._source.objects.open(path)
+        except FileNotFoundError:
+            raise SourceError(
+                f"{place}: the file was listed and is gone; put it back or run again without it"
+            ) from None
+        with closing(stream):
+            size = stream.seek(0, 2)
+            if size != part.size:
+                raise SourceError(f"{place}: {size} bytes, {part.size} when it was listed; run again with --replace")
+            etag = content_etag(stream, size)
+            reader = container_reader(self._source.format, path, self._source.columns)
+            first, last = -1, -1
+            self._seen = SeenIds()  # ids of different files differ by their path
+            for event in reader(stream, part, self._context.limits):
+                span = event.span
+                if span.unit == "bytes":
+                    first = span.offset if first < 0 else first
+                    last = max(last, span.offset + span.length)
+                self._take(event, path, etag)
+            self._settle()
+            digest = part_digest(stream, part.start, part.end)
+        self._done_bytes += part.end - part.start
+        self._beat(self._records, self._kept, self._done_bytes)
+        return InputRecord(
+            path=path, size=part.size, start=part.start, end=part.end, digest=digest, first=first, last=last
+        )
+
+    def _take(self, event: Event, path: str, etag: str) -> None:
+        self._records += 1
+        span = event.span
+        self._marker.at(path, span.offset, span.member)
+        if self._poisoned and Position(path, span.offset, span.member) in self._poisoned:
+            event = Unreadable(span, "killed_worker", "left out after its worker died on it three times")
+        outcome = row_of(event, path, etag, self._source.rows) if isinstance(event, Record) else event
+        if isinstance(outcome, Row):
+            self._waiting.append(outcome)
+            self._waiting_bytes += outcome.weight
+            if self._one_by_one or len(self._waiting) >= BATCH_ROWS or self._waiting_bytes >= BATCH_BYTES:
+                self._settle()
+        else:
+            self._refuse(path, outcome)
+        if self._records % BATCH_ROWS == 0:
+            position = span.offset if span.unit == "bytes" else 0
+            self._beat(self._records, self._kept, self._done_bytes + max(0, position - self._task.files[0].part.start))
+
+    def _settle(self) -> None:
+        """Admit the rows that wait, but for those whose id was there before."""
+        keyed = [row.id for row in self._waiting if row.keyed]
+        fresh = iter(self._seen.admit(keyed))
+        for row in self._waiting:
+            if row.keyed and not next(fresh):
+                detail = f"key {row.key!r:.120} appears before in this file"
+                self._refuse(row.path, Unreadable(row.span, "duplicate_id", detail, row.key))
+            else:
+                self._shards.add(row)
+                self._kept += 1
+        self._waiting.clear()
+        self._waiting_bytes = 0
+
+    def _refuse(self, path: str, event: Dropped | Unreadable) -> None:
+        writer = self._dropped if isinstance(event, Dropped) else self._quarantine
+        writer.add(self._task.source, path, event)
+
+
+def run_task(context: IngestContext, task: IngestTask, beat: Beat) -> TaskCommit:
+    """Run a task and commit it; returns the commit that stands, which may be another run's."""
+    commit = TaskRun(context, task, beat).run()
+    path = layout.commit(layout.SAMPLES, commit.key, commit.task)
+    objects = context.store.objects
+    if objects.put_if_absent(path, to_json(commit)):
+        return commit
+    return from_json(TaskCommit, objects.read(path), f"{context.store.root}/{path}")
+
+
+def part_digest(stream: BinaryIO, start: int, end: int) -> str:
+    """The hash of a part's raw bytes: how a later run knows that a file is still what it was."""
+    state = hashlib.blake2b(digest_size=16)
+    for piece in _pieces(stream, start, end):
+        state.update(piece)
+    return state.hexdigest()
+
+
+def _pieces(stream: BinaryIO, start: int, end: int) -> Iterator[bytes]:
+    stream.seek(start)
+    while start < end:
+        piece = stream.read(min(COPY_BYTES, end - start))
+        if not piece:
+            return
+        start += len(piece)
+        yield piece

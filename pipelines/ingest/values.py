@@ -1,0 +1,234 @@
+"""Arrow columns as lists of JSON values, column by column, for every type that a table can hold.
+
+What JSON lacks has one declared form: bytes are `{"$base64": …}`, as is a string that is not UTF-8; times are
+ISO 8601 (UTC with `Z`, without zone as they stand), durations `PT…S`; decimals are strings; the keys of maps
+are strings; NaN and infinities are null, and counted per row.
+"""
+
+from base64 import b64encode
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+
+from winnow.schemas.identity import Json, canonical_json
+
+MAX_TYPE_DEPTH: Final = 64  # of nested lists and structs; JSON writers stop at 254
+
+_TICKS: Final = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+
+Rows = npt.NDArray[np.int64]
+
+
+class Binary(dict[str, str]):
+    """Bytes in the form that JSON has for them, with the bytes themselves at hand."""
+
+    def __init__(self, raw: bytes) -> None:
+        super().__init__({"$base64": b64encode(raw).decode("ascii")})
+        self.raw = raw
+
+
+def rows_of(batch: pa.RecordBatch) -> tuple[list[dict[str, Json]], list[int]]:
+    """The batch's rows as JSON objects, and for each row how many non-finite numbers became null.
+
+    Of columns with the same name the last wins, as in a JSON object.
+    """
+    count: int = batch.num_rows
+    lost = np.zeros(count, dtype=np.int64)
+    rows = np.arange(count, dtype=np.int64)
+    columns = [_values(column, rows, lost) for column in batch.columns]
+    names: list[str] = batch.schema.names
+    if not columns:
+        return [{} for _ in range(count)], lost.tolist()
+    return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)], lost.tolist()
+
+
+def depth_of(kind: pa.DataType) -> int:
+    """How deep a type nests; a flat column has depth 1. Stops counting one past the limit."""
+    deepest, queue = 0, [(kind, 1)]
+    while queue:
+        current, depth = queue.pop()
+        deepest = max(deepest, depth)
+        if depth <= MAX_TYPE_DEPTH:
+            queue.extend((current.field(index).type, depth + 1) for index in range(current.num_fields))
+    return deepest
+
+
+def is_textual(kind: pa.DataType) -> bool:
+    """Whether the column's values are strings or bytes, however they are laid out."""
+    kind = plain_type(kind)
+    return bool(
+        pt.is_string(kind)
+        or pt.is_large_string(kind)
+        or pt.is_string_view(kind)
+        or pt.is_binary(kind)
+        or pt.is_large_binary(kind)
+        or pt.is_binary_view(kind)
+        or pt.is_fixed_size_binary(kind)
+    )
+
+
+def plain_type(kind: pa.DataType) -> pa.DataType:
+    """The type of the values under dictionary, run-end and extension layouts."""
+    while True:
+        if isinstance(kind, pa.BaseExtensionType):
+            kind = kind.storage_type
+        elif pt.is_dictionary(kind) or pt.is_run_end_encoded(kind):
+            kind = kind.value_type
+        else:
+            return kind
+
+
+def as_text(array: pa.Array) -> pa.Array:
+    """Plain bytes seen as a string column, without a copy; UTF-8 is checked when values are taken out."""
+    if pt.is_binary(array.type):
+        return array.view(pa.string())
+    if pt.is_large_binary(array.type):
+        return array.view(pa.large_string())
+    return array
+
+
+def _values(array: pa.Array, rows: Rows, lost: Rows) -> list[Json]:
+    """The array's values; `rows` gives the row that each belongs to, for the count of what was lost."""
+    kind = array.type
+    if isinstance(kind, pa.BaseExtensionType):
+        if kind.extension_name == "arrow.uuid":
+            return [None if value is None else str(value) for value in array.to_pylist()]
+        return _values(array.storage, rows, lost)
+    if pt.is_string(kind) or pt.is_large_string(kind) or pt.is_string_view(kind):
+        return _strings(array)
+    if pt.is_null(kind) or pt.is_boolean(kind) or pt.is_integer(kind):
+        values: list[Json] = array.to_pylist()
+        return values
+    if pt.is_floating(kind):
+        return _floats(array, rows, lost)
+    if pt.is_decimal(kind):
+        return _strings(array.cast(pa.string()))
+    if pt.is_binary(kind) or pt.is_large_binary(kind) or pt.is_binary_view(kind) or pt.is_fixed_size_binary(kind):
+        return [None if value is None else Binary(value) for value in array.to_pylist()]
+    if pt.is_dictionary(kind):
+        if not is_textual(kind):
+            return _values(array.dictionary_decode(), rows, lost)
+        # One object a distinct value: a dictionary page may not multiply its bytes by the rows that name it.
+        distinct = _values(array.dictionary, rows, lost)
+        return [None if index is None else distinct[index] for index in array.indices.to_pylist()]
+    if pt.is_run_end_encoded(kind):
+        return _values(pc.run_end_decode(array), rows, lost)
+    if pt.is_map(kind):
+        return _maps(array, rows, lost)
+    if (
+        pt.is_list(kind)
+        or pt.is_large_list(kind)
+        or pt.is_fixed_size_list(kind)
+        or pt.is_list_view(kind)
+        or pt.is_large_list_view(kind)
+    ):
+        return _lists(array, rows, lost)
+    if pt.is_struct(kind):
+        return _structs(array, rows, lost)
+    if pt.is_temporal(kind):
+        return _times(array)
+    return [None if value is None else str(value) for value in array.to_pylist()]
+
+
+def _strings(array: pa.Array) -> list[Json]:
+    try:
+        values: list[Json] = array.to_pylist()
+    except UnicodeDecodeError:  # a reader of Parquet does not check that strings are UTF-8
+        values = [None if raw is None else _string(raw) for raw in array.cast(pa.large_binary()).to_pylist()]
+    return values
+
+
+def _string(raw: bytes) -> Json:
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return Binary(raw)
+
+
+def _floats(array: pa.Array, rows: Rows, lost: Rows) -> list[Json]:
+    values: list[Json] = array.cast(pa.float64()).to_pylist()
+    bad = np.flatnonzero(~np.isfinite(array.fill_null(0).to_numpy(zero_copy_only=False)))
+    for index in bad.tolist():
+        values[index] = None
+    np.add.at(lost, rows[bad], 1)
+    return values
+
+
+def _lists(array: pa.Array, rows: Rows, lost: Rows) -> list[Json]:
+    lengths = pc.list_value_length(array).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+    items = _values(array.flatten(), np.repeat(rows, lengths), lost)  # the items of null lists are not among them
+    ends = np.cumsum(lengths).tolist()
+    lists: list[Json] = [items[start:end] for start, end in pairwise([0, *ends])]
+    return _with_nulls(lists, array)
+
+
+def _maps(array: pa.Array, rows: Rows, lost: Rows) -> list[Json]:
+    offsets = array.offsets.to_numpy().astype(np.int64)
+    first, count = int(offsets[0]), int(offsets[-1] - offsets[0])
+    owners = np.repeat(rows, np.diff(offsets))
+    keys = [
+        key if isinstance(key, str) else canonical_json(key)
+        for key in _values(array.keys.slice(first, count), owners, lost)
+    ]
+    items = _values(array.items.slice(first, count), owners, lost)
+    maps: list[Json] = [
+        dict(zip(keys[start:end], items[start:end], strict=True)) for start, end in pairwise((offsets - first).tolist())
+    ]
+    return _with_nulls(maps, array)
+
+
+def _structs(array: pa.Array, rows: Rows, lost: Rows) -> list[Json]:
+    names = [array.type.field(index).name for index in range(array.type.num_fields)]
+    children = [_values(child, rows, lost) for child in array.flatten()]
+    structs: list[Json] = (
+        [dict(zip(names, values, strict=True)) for values in zip(*children, strict=True)]
+        if children
+        else [{} for _ in range(len(array))]
+    )
+    return _with_nulls(structs, array)
+
+
+def _with_nulls(values: list[Json], array: pa.Array) -> list[Json]:
+    if not array.null_count:
+        return values
+    return [value if there else None for value, there in zip(values, array.is_valid().to_pylist(), strict=True)]
+
+
+def _times(array: pa.Array) -> list[Json]:
+    kind = array.type
+    if pt.is_interval(kind):
+        return [
+            None if v is None else f"P{v.months}M{v.days}DT{_seconds(v.nanoseconds, 'ns')}S" for v in array.to_pylist()
+        ]
+    ticks = array.view(pa.int32() if kind.bit_width == 32 else pa.int64()).cast(pa.int64())
+    if pt.is_duration(kind):
+        return [None if tick is None else f"PT{_seconds(tick, kind.unit)}S" for tick in ticks.to_pylist()]
+    if pt.is_time(kind):
+        return [None if tick is None else _clock(tick, kind.unit) for tick in ticks.to_pylist()]
+    unit = "D" if pt.is_date32(kind) else "ms" if pt.is_date64(kind) else kind.unit
+    zone = "Z" if pt.is_timestamp(kind) and kind.tz is not None else ""
+    moments = ticks.fill_null(0).to_numpy().view(f"datetime64[{unit}]")
+    if pt.is_date64(kind):
+        moments = moments.astype("datetime64[D]")
+    shown: list[str] = np.datetime_as_string(moments).tolist()
+    return [
+        None if missing or text == "NaT" else text + zone
+        for text, missing in zip(shown, array.is_null().to_pylist(), strict=True)
+    ]
+
+
+def _seconds(ticks: int, unit: str) -> str:
+    whole, part = divmod(abs(ticks), _TICKS[unit])
+    digits = len(str(_TICKS[unit])) - 1
+    return f"{'-' if ticks < 0 else ''}{whole}" + (f".{part:0{digits}}" if part else "")
+
+
+def _clock(ticks: int, unit: str) -> str:
+    whole, part = divmod(ticks, _TICKS[unit])
+    digits = len(str(_TICKS[unit])) - 1
+    return f"{whole // 3600:02}:{whole // 60 % 60:02}:{whole % 60:02}" + (f".{part:0{digits}}" if part else "")
