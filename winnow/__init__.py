@@ -1,6 +1,37 @@
-"""winnow turns a crawl into a training mixture."""
+"""winnow turns a crawl into a training mixture.
 
+    import winnow
+
+    outcome = winnow.run("recipe.yaml")
+    store = winnow.open_store("store")
+
+What is named here is loaded when it is first used, so that `import winnow.schemas` brings neither Beam nor torch.
+"""
+
+from importlib import import_module
 from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from winnow.filters.extractors import Extractor
+    from winnow.pipelines.store.location import open_store_at as open_store
+    from winnow.runners.stages import run
+    from winnow.schemas.recipe import Recipe, load_recipe
 
 __version__ = version("winnow")
-__all__ = ["__version__"]
+__all__ = ["Extractor", "Recipe", "__version__", "load_recipe", "open_store", "run"]
+
+_HOMES = {
+    "Extractor": ("winnow.filters.extractors", "Extractor"),
+    "Recipe": ("winnow.schemas.recipe", "Recipe"),
+    "load_recipe": ("winnow.schemas.recipe", "load_recipe"),
+    "open_store": ("winnow.pipelines.store.location", "open_store_at"),
+    "run": ("winnow.runners.stages", "run"),
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'winnow' has no attribute {name!r}")
+    module, attribute = _HOMES[name]
+    return getattr(import_module(module), attribute)

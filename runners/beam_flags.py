@@ -1,0 +1,35 @@
+"""The flags after `--`: Beam's own, passed on untouched. Beam only warns of one that it does not know; we refuse."""
+
+import argparse
+from collections.abc import Sequence
+from difflib import get_close_matches
+
+from apache_beam.options.pipeline_options import PipelineOptions, _BeamArgumentParser
+
+from winnow.schemas.errors import WinnowError
+
+
+def beam_options(flags: Sequence[str], **settings: object) -> PipelineOptions:
+    """Beam's options from the user's flags and the runner's own settings; the user's flags win."""
+    parser = _parser()
+    _, unknown = parser.parse_known_args(list(flags))
+    stray = [flag for flag in unknown if flag.startswith("--")] or unknown
+    if stray:
+        name = stray[0].partition("=")[0]
+        known = sorted(parser._option_string_actions)
+        near = get_close_matches(name, known, n=1)
+        hint = f" (did you mean {near[0]}?)" if near else ""
+        raise WinnowError(f"Beam has no flag {name}{hint}; what follows '--' goes to Beam")
+    given = {flag.lstrip("-").partition("=")[0] for flag in flags if flag.startswith("--")}
+    return PipelineOptions(list(flags), **{name: value for name, value in settings.items() if name not in given})
+
+
+def _parser() -> _BeamArgumentParser:
+    parser = _BeamArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    for options in sorted(PipelineOptions.__subclasses__(), key=lambda kind: kind.__name__):
+        if "_add_argparse_args" in vars(options):
+            try:
+                options._add_argparse_args(parser)
+            except argparse.ArgumentError:  # a class defined twice, by a test or a plug-in
+                continue
+    return parser

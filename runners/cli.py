@@ -1,0 +1,135 @@
+"""The command line: one parser, one place where errors become lines, one function a command."""
+
+import argparse
+import logging
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import NoReturn
+
+from winnow import __version__
+from winnow.schemas.errors import WinnowError
+
+USAGE_ERROR = 2
+INTERRUPTED = 130
+
+
+def entry() -> NoReturn:
+    """The `winnow` command.
+
+    Leaves without the interpreter's farewell: thread pools of native libraries that are still alive in it now and
+    then end an otherwise finished run with "terminate called without an active exception".
+    """
+    status = main()
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except BrokenPipeError:
+        status = status or 0
+    os._exit(status)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns the process's exit status."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    own, beam = _split(given)
+    options = _parser().parse_args(own)
+    logging.basicConfig(level=logging.WARNING if options.debug else logging.CRITICAL)  # libraries' talk is not ours
+    try:
+        command = _command(options.command)
+        if beam and options.command not in {"run", "ingest", "demo"}:
+            raise WinnowError(f"winnow {options.command} runs no pipeline; nothing may follow '--'")
+        options.beam = beam
+        return command(options)
+    except WinnowError as error:
+        if options.debug:
+            raise
+        for line in str(error).splitlines():
+            print(f"winnow: {line}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        if options.debug:
+            raise
+        print(f"winnow: {error.filename or 'system'}: {error.strerror or error}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:  # the reader of our output has had enough
+        return 0
+    except KeyboardInterrupt:
+        print("winnow: interrupted; what was committed stays, the same command goes on from there", file=sys.stderr)
+        return INTERRUPTED
+
+
+def _split(arguments: list[str]) -> tuple[list[str], list[str]]:
+    if "--" not in arguments:
+        return arguments, []
+    at = arguments.index("--")
+    return arguments[:at], arguments[at + 1 :]
+
+
+def _command(name: str) -> Callable[[argparse.Namespace], int]:
+    from winnow.runners import commands  # Beam takes a second to import: not for --help
+
+    found: Callable[[argparse.Namespace], int] = getattr(commands, name)
+    return found
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="winnow",
+        description="From a crawl to a training mixture.",
+        epilog="Flags after '--' go to Beam. 'winnow COMMAND --help' says more.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"winnow {__version__}")
+    parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    demo = commands.add_parser("demo", help="the bundled crawl through every stage, ending in a report")
+    demo.add_argument("--into", default="demo-output", metavar="FOLDER", help="where to work (default: %(default)s)")
+    _engine(demo)
+
+    for name, text in (
+        ("run", "every stage that the recipe asks for, then the report"),
+        ("ingest", "read the sources into the store, and extract text in the same read"),
+    ):
+        stage = commands.add_parser(name, help=text)
+        _recipe(stage)
+        _engine(stage)
+        stage.add_argument(
+            "--replace", action="store_true", help="ingest source files that have changed in place of what they were"
+        )
+
+    plan = commands.add_parser("plan", help="the resolved recipe, the tasks and an estimate; writes nothing")
+    _recipe(plan)
+
+    audit = commands.add_parser("audit", help="prove from files alone that no row and no byte is lost")
+    _place(audit)
+    audit.add_argument("--store-only", action="store_true", help="do not read the sources again")
+    audit.add_argument("--json", action="store_true", help="print one JSON object")
+
+    stats = commands.add_parser("stats", help="what is in the store")
+    _place(stats)
+    stats.add_argument("--json", action="store_true", help="print one JSON object")
+
+    report = commands.add_parser("report", help="one HTML page about the store")
+    _place(report)
+    report.add_argument("--output", metavar="FILE", help="where to write it (default: report.html in the store)")
+
+    gc = commands.add_parser("gc", help="drop what the last generations do not name")
+    _place(gc)
+    gc.add_argument("--keep", type=int, default=2, metavar="K", help="generations to keep (default: %(default)s)")
+    gc.add_argument("--dry-run", action="store_true", help="say what would go; drop nothing")
+    return parser
+
+
+def _recipe(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("recipe", metavar="RECIPE", help="a recipe file")
+
+
+def _place(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("place", metavar="RECIPE|STORE", help="a recipe file, or a store's folder")
+
+
+def _engine(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--runner", default="local", help="local (default) or portable")
+    parser.add_argument("--workers", default="0", metavar="N", help="worker processes (default: one a core)")

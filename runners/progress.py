@@ -1,0 +1,169 @@
+"""Live progress of a stage, the same on every engine: from commit records, and the beats of running tasks.
+
+Nothing is ever decided by what is shown here.
+"""
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Self
+
+import orjson
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from winnow.pipelines.store import layout
+from winnow.pipelines.store.facade import ObjectStore
+from winnow.schemas.errors import WinnowError
+
+POLL_SECONDS = 0.5
+PLAIN_SECONDS = 10.0  # between lines where there is no terminal
+
+
+@dataclass(slots=True)
+class Tally:
+    """What a stage has done since it started."""
+
+    shards: int = 0
+    rows: int = 0
+    bytes: int = 0
+    dropped: Counter[str] = field(default_factory=Counter)
+    quarantined: Counter[str] = field(default_factory=Counter)
+
+
+class StageProgress:
+    """Shows a stage while its pipeline runs: shards, rows/s, bytes/s, time left, what was dropped and why."""
+
+    def __init__(
+        self,
+        console: Console,
+        objects: ObjectStore,
+        stage: str,
+        layer: str,
+        tasks: Mapping[str, str],
+        sizes: Mapping[str, int],
+    ) -> None:
+        """`tasks` maps the name of each commit that is awaited to its key; `sizes` gives their input bytes."""
+        self._console = console
+        self._objects = objects
+        self._stage = stage
+        self._layer = layer
+        self._awaited = dict(tasks)
+        self._keys = set(tasks.values())
+        self._sizes = sizes
+        self._total = len(tasks)
+        self._total_bytes = sum(sizes.values())
+        self._tally = Tally()
+        self._started = time.monotonic()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="progress", daemon=True)
+        self._live: Live | None = None
+
+    def __enter__(self) -> Self:
+        if self._console.is_terminal:
+            self._live = Live(self._line(Tally()), console=self._console, transient=True, auto_refresh=False)
+            self._live.start()
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop.set()
+        self._thread.join()
+        if self._live:
+            self._live.stop()
+        if kind is None:
+            self._collect()
+            self._console.print(self._line(Tally()), soft_wrap=True)
+
+    def _watch(self) -> None:
+        last = time.monotonic()
+        pause = POLL_SECONDS
+        while not self._stop.wait(pause):
+            polled = time.monotonic()
+            try:
+                self._collect()
+                running = self._running()
+            except (OSError, WinnowError):  # advisory: the stage itself reports what is wrong with its store
+                continue
+            finally:
+                pause = max(POLL_SECONDS, 10 * (time.monotonic() - polled))  # a large store is listed less often
+            if self._live:
+                self._live.update(self._line(running), refresh=True)
+            elif time.monotonic() - last >= PLAIN_SECONDS:
+                last = time.monotonic()
+                self._console.print(self._line(running), soft_wrap=True)
+
+    def _collect(self) -> None:
+        for key in self._keys:
+            prefix = layout.commits(self._layer, key)
+            for info in self._objects.list(prefix):
+                name = info.path.removeprefix(prefix).removesuffix(".json")
+                if self._awaited.get(name) == key:
+                    self._count(name, orjson.loads(self._objects.read(info.path)))
+
+    def _count(self, name: str, commit: dict[str, object]) -> None:
+        del self._awaited[name]
+        tally = self._tally
+        tally.shards += 1
+        tally.bytes += self._sizes.get(name, 0)
+        made = commit.get("object")
+        rows = commit.get("kept") if made is None else made.get("rows") if isinstance(made, dict) else 0
+        tally.rows += rows if isinstance(rows, int) else 0
+        for reasons, counter in (("dropped_by_reason", tally.dropped), ("quarantined_by_reason", tally.quarantined)):
+            found = commit.get(reasons)
+            if isinstance(found, dict):
+                counter.update(found)
+
+    def _running(self) -> Tally:
+        running = Tally()
+        for info in self._objects.list(f"{layout.HEARTBEATS}{self._layer}/"):
+            name = info.path.rpartition("/")[2].removesuffix(".json")
+            if name in self._awaited:
+                try:
+                    beat = orjson.loads(self._objects.read(info.path))
+                except (FileNotFoundError, orjson.JSONDecodeError):
+                    continue
+                running.rows += int(beat["rows"])
+                running.bytes += int(beat["bytes"])
+        return running
+
+    def _line(self, running: Tally) -> Text:
+        tally = self._tally
+        seconds = max(time.monotonic() - self._started, 1e-3)
+        rows, done = tally.rows + running.rows, tally.bytes + running.bytes
+        parts = [
+            f"{self._stage:<16}",
+            f"{tally.shards}/{self._total} tasks",
+            f"{rows:,} rows",
+            f"{rows / seconds:,.0f} rows/s",
+        ]
+        if self._total_bytes:
+            parts.append(f"{done / seconds / 1e6:,.1f} MB/s")
+        if tally.shards == self._total:
+            parts.append(f"{seconds:.1f} s")
+        elif self._total_bytes and done:
+            left = seconds * (self._total_bytes - done) / done
+            parts.append(f"{_clock(left)} left")
+        for word, counter in (("dropped", tally.dropped), ("quarantined", tally.quarantined)):
+            if counter:
+                parts.append(f"{word} {counter.total():,} ({_reasons(counter)})")
+        return Text("  ".join(parts), no_wrap=False)
+
+
+def _reasons(counter: Counter[str]) -> str:
+    ranked = sorted(counter.items(), key=lambda item: (-item[1], item[0]))
+    shown: Iterable[str] = (f"{reason} {count:,}" for reason, count in ranked[:4])
+    return ", ".join(shown) + (", …" if len(ranked) > 4 else "")
+
+
+def _clock(seconds: float) -> str:
+    whole = int(seconds)
+    if whole >= 3600:
+        return f"{whole // 3600}:{whole // 60 % 60:02d} h"
+    return f"{whole // 60}:{whole % 60:02d} min"

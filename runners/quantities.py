@@ -1,0 +1,33 @@
+"""Numbers as people read them: thousands separated, bytes in binary units, shares in percent."""
+
+from winnow.schemas.summary import Number
+
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+
+
+def grouped(number: Number) -> str:
+    """`1,234,567`; a float with as many digits as tell it apart from its neighbours, four at most."""
+    if isinstance(number, int) or (number.is_integer() and abs(number) < 1e15):
+        return f"{int(number):,}"
+    return f"{number:,.4g}" if abs(number) < 1e4 else f"{number:,.0f}" if abs(number) < 1e15 else f"{number:.3e}"
+
+
+def byte_size(count: int) -> str:
+    """`512 B`, `1.5 KiB`, `23 GiB`."""
+    size, unit = float(count), 0
+    while size >= 999.5 and unit < len(_UNITS) - 1:
+        size, unit = size / 1024, unit + 1
+    return (
+        f"{count:,} B" if unit == 0 else f"{size:.1f} {_UNITS[unit]}" if size < 99.95 else f"{size:,.0f} {_UNITS[unit]}"
+    )
+
+
+def share(part: int, whole: int) -> str:
+    """`12.3 %`; what is not nothing never reads as 0.0 %, and what is not all never as 100 %."""
+    if whole == 0:
+        return "-"
+    if 0 < part * 2000 < whole:
+        return "< 0.1 %"
+    if part < whole and part * 2000 > whole * 1999:
+        return "> 99.9 %"
+    return f"{100 * part / whole:.1f} %"

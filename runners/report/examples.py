@@ -1,0 +1,37 @@
+"""Pieces of the crawl that a report shows beside its numbers."""
+
+from dataclasses import dataclass
+
+EXCERPT_CHARACTERS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class ExampleRow:
+    """A sample and the beginning of its text."""
+
+    id: str
+    source: str
+    url: str | None
+    mime: str | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExampleRange:
+    """A range of a source's file that could not be read."""
+
+    reason: str
+    source: str
+    path: str
+    offset: int
+    length: int
+    unit: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Examples:
+    """What to show, in the order in which it is shown."""
+
+    rows: tuple[ExampleRow, ...] = ()
+    ranges: tuple[ExampleRange, ...] = ()

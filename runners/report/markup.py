@@ -1,0 +1,85 @@
+"""HTML that cannot be forgotten to be escaped: only these functions make `Html`, and all text passes through one."""
+
+import html
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NewType
+
+from winnow.runners.visible import SHOWN_AS_CODE, code, visible
+
+Html = NewType("Html", str)
+
+NAME_CHARACTERS = 400
+
+_VOID = frozenset({"meta", "br"})
+
+
+def plain(text: str) -> Html:
+    """The text as text: escaped, and what does not show as itself written as its code."""
+    return Html(html.escape(visible(text)))
+
+
+def crawled(text: str) -> Html:
+    """A name from the crawl inside a line of ours, whose direction it cannot change; cut where it is endless."""
+    shown = text if len(text) <= NAME_CHARACTERS else text[:NAME_CHARACTERS] + "…"
+    return element("bdi", marked(shown), dir="auto")
+
+
+def marked(text: str, keep: str = "") -> Html:
+    """As `plain`, with the codes marked so that they cannot be taken for the text's own."""
+    parts: list[str] = []
+    start = 0
+    for found in SHOWN_AS_CODE.finditer(text):
+        if found[0] in keep:
+            continue
+        parts.append(html.escape(visible(text[start : found.start()], keep)))
+        parts.append(f'<span class="code">{html.escape(code(found[0]))}</span>')
+        start = found.end()
+    parts.append(html.escape(visible(text[start:], keep)))
+    return Html("".join(parts))
+
+
+def element(tag: str, *children: Html, **attributes: str) -> Html:
+    """An element. Attribute names are written with `_` for `-`, and with one more `_` where Python needs it."""
+    written = "".join(
+        f' {name.rstrip("_").replace("_", "-")}="{html.escape(visible(value))}"' for name, value in attributes.items()
+    )
+    return Html(f"<{tag}{written}>" if tag in _VOID else f"<{tag}{written}>{''.join(children)}</{tag}>")
+
+
+def join(parts: Iterable[Html]) -> Html:
+    """The parts, one a line."""
+    return Html("\n".join(parts))
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """A column of a table."""
+
+    title: str
+    number: bool = False
+
+
+def table(caption: str, headers: Sequence[Header], rows: Iterable[Sequence[Html]], footer: Sequence[Html] = ()) -> Html:
+    """A table whose first column names the row; it scrolls sideways where the page is narrow."""
+
+    def cell(index: int, content: Html) -> Html:
+        kind = "number" if headers[index].number else "name"
+        if index == 0:
+            return element("th", content, scope="row", class_=kind)
+        return element("td", content, class_=kind)
+
+    def row(contents: Sequence[Html]) -> Html:
+        return element("tr", *(cell(index, content) for index, content in enumerate(contents)))
+
+    head = element(
+        "tr",
+        *(
+            element("th", plain(header.title), scope="col", class_="number" if header.number else "name")
+            for header in headers
+        ),
+    )
+    parts = [element("caption", plain(caption)), element("thead", head), element("tbody", join(map(row, rows)))]
+    if footer:
+        parts.append(element("tfoot", row(footer)))
+    return element("div", element("table", *parts), class_="scroll")

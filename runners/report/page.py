@@ -1,0 +1,66 @@
+"""The page around the sections: head, policy, style and list of contents.
+
+The policy lets the page load nothing and run nothing; the style is the only thing that is inline. Nothing on the
+page depends on when or where it was made, so the same summary is the same file.
+"""
+
+from collections.abc import Sequence
+
+from winnow.runners.report import sections
+from winnow.runners.report.examples import Examples
+from winnow.runners.report.markup import Html, crawled, element, join, plain
+from winnow.runners.report.sections import Block, Section
+from winnow.runners.report.style import STYLE
+from winnow.schemas.summary import StoreSummary
+
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+
+SECTIONS: tuple[Section, ...] = (
+    sections.overview,
+    sections.funnel,
+    sections.quarantine,
+    sections.kinds,
+    sections.domains,
+    sections.languages,
+    sections.lengths,
+    sections.extractors,
+    sections.layers,
+    sections.samples,
+)
+
+
+def render_report(summary: StoreSummary, examples: Examples | None = None, parts: Sequence[Section] = SECTIONS) -> str:
+    """One HTML file with every section that has something to show."""
+    shown = examples or Examples()
+    blocks = [block for block in (part(summary, shown) for part in parts) if block is not None]
+    contents = (element("li", element("a", plain(block.title), href=f"#{block.anchor}")) for block in blocks)
+    generation = f"generation {summary.generation}"
+    place = [plain(generation)]
+    if summary.tree_hash:
+        place.append(element("span", plain("tree "), element("code", plain(summary.tree_hash))))
+    body = [
+        element(
+            "header",
+            element("p", plain("winnow report"), class_="note"),
+            element("h1", crawled(summary.store)),
+            element("p", Html(" · ".join(place)), class_="note"),
+            element("nav", element("ul", *contents), aria_label="Contents"),
+        ),
+        element("main", join(map(_section, blocks))),
+    ]
+    head = [
+        element("meta", charset="utf-8"),
+        element("meta", http_equiv="Content-Security-Policy", content=POLICY),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="referrer", content="no-referrer"),
+        element("meta", name="color-scheme", content="light dark"),
+        element("title", plain(f"{summary.store}: winnow report, {generation}")),
+        element("style", Html(STYLE)),
+    ]
+    page = element("html", element("head", join(head)), element("body", join(body)), lang="en")
+    return f"<!doctype html>\n{page}\n"
+
+
+def _section(block: Block) -> Html:
+    heading = element("h2", plain(block.title), id=f"{block.anchor}-title")
+    return element("section", heading, block.body, id=block.anchor, aria_labelledby=f"{block.anchor}-title")

@@ -1,0 +1,321 @@
+"""The sections of a report: each is a function of the summary, and gives nothing where it has nothing to show.
+
+A later stage adds its own by writing one more function and naming it in `page.SECTIONS`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from winnow.runners.quantities import byte_size, grouped, share
+from winnow.runners.report.examples import EXCERPT_CHARACTERS, ExampleRow, Examples
+from winnow.runners.report.markup import Header, Html, crawled, element, join, marked, plain, table
+from winnow.runners.report.plots import Curve, Part, Row, bars, log_histograms, shares
+from winnow.schemas.summary import ColumnSummary, LayerSummary, SourceSummary, StoreSummary, add_counts, by_count
+
+SHOWN_BARS = 20
+TONES = ("tone-1", "tone-2", "tone-3", "tone-4", "tone-5", "tone-6", "tone-7", "tone-8")
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A section as it stands on the page."""
+
+    anchor: str  # letters and hyphens; the page's list of contents points at it
+    title: str
+    body: Html
+
+
+class Section(Protocol):
+    """Makes a block from a summary and examples, or None where there is nothing to show."""
+
+    def __call__(self, summary: StoreSummary, examples: Examples, /) -> Block | None:
+        """The block."""
+        ...
+
+
+def overview(summary: StoreSummary, _: Examples) -> Block | None:
+    """The few numbers to know first, and whether the counts reconcile."""
+    total = summary.total()
+    lost = sum(total.dropped.values()), sum(total.quarantined.values())
+    figures = (
+        ("records in", grouped(total.records), f"{grouped(total.files)} files, {byte_size(total.input_bytes)}"),
+        ("samples kept", grouped(total.kept), share(total.kept, total.records)),
+        ("dropped", grouped(lost[0]), share(lost[0], total.records)),
+        ("quarantined", grouped(lost[1]), share(lost[1], total.records)),
+    )
+    tiles = (
+        element(
+            "div",
+            element("dt", plain(name)),
+            element("dd", element("strong", plain(value)), element("span", plain(note))),
+        )
+        for name, value, note in figures
+    )
+    names = [part.name for part in summary.sources if not part.balanced]
+    names += [part.name for part in summary.stages if not part.balanced]
+    if names:
+        verdict = element(
+            "p", plain(f"The counts do not reconcile: {', '.join(names)}. Run winnow audit."), class_="verdict bad"
+        )
+    else:
+        verdict = element(
+            "p", plain("Every record is accounted for: records in = kept + dropped + quarantined."), class_="verdict"
+        )
+    return Block("overview", "Overview", join([element("dl", *tiles, class_="figures"), verdict]))
+
+
+def funnel(summary: StoreSummary, _: Examples) -> Block | None:
+    """What became of each source's records."""
+    if not summary.sources:
+        return None
+    rows = [Row(source.name, _fates(source)) for source in summary.sources]
+
+    def line(source: SourceSummary) -> list[Html]:
+        dropped, quarantined = sum(source.dropped.values()), sum(source.quarantined.values())
+        return [
+            crawled(source.name),
+            crawled(source.source_class),
+            crawled(source.licence),
+            plain(grouped(source.files)),
+            plain(byte_size(source.input_bytes)),
+            plain(grouped(source.records)),
+            plain(grouped(source.kept)),
+            plain(grouped(dropped)),
+            plain(grouped(quarantined)),
+            plain(share(source.kept, source.records)),
+        ]
+
+    headers = [Header("source"), Header("class"), Header("licence")]
+    headers += [Header(name, True) for name in ("files", "input", "records", "kept", "dropped", "quarantined", "share")]
+    footer = line(summary.total()) if len(summary.sources) > 1 else ()
+    counted = table("Records of each source", headers, map(line, summary.sources), footer)
+    lost = [
+        [
+            crawled(source.name),
+            plain(fate),
+            crawled(reason),
+            plain(grouped(count)),
+            plain(share(count, source.records)),
+        ]
+        for source in summary.sources
+        for fate, counts in (("dropped", source.dropped), ("quarantined", source.quarantined))
+        for reason, count in by_count(counts)
+    ]
+    reasons = [Header("source"), Header("fate"), Header("reason"), Header("records", True), Header("share", True)]
+    why = [table("Why records were not kept", reasons, lost)] if lost else []
+    return Block("funnel", "From records to samples", join([shares("What became of records", rows), counted, *why]))
+
+
+def _fates(source: SourceSummary) -> tuple[Part, ...]:
+    return (
+        Part("kept", source.kept, "kept"),
+        Part("dropped", sum(source.dropped.values()), "dropped"),
+        Part("quarantined", sum(source.quarantined.values()), "quarantined"),
+    )
+
+
+def lengths(summary: StoreSummary, _: Examples) -> Block | None:
+    """How long texts are: those of the sources, and those of every extractor."""
+    curves: list[Curve] = []
+    for layer in summary.layers:
+        column = layer.column("text")
+        measure = column.measure("characters") if column else None
+        if measure is not None and measure.count:
+            curves.append(Curve(layer.name, measure))
+    if not curves:
+        return None
+    fractions = tuple(quantile.fraction for quantile in curves[0].measure.quantiles)
+    headers = [Header("layer"), Header("texts", True), Header("shortest", True)]
+    headers += [Header(f"{fraction * 100:.0f} %", True) for fraction in fractions]
+    headers += [Header("longest", True), Header("mean", True)]
+    rows = [
+        [crawled(curve.label), plain(grouped(curve.measure.count))]
+        + [
+            plain("-" if value is None else grouped(value))
+            for value in (
+                curve.measure.minimum,
+                *map(curve.measure.quantile, fractions),
+                curve.measure.maximum,
+                curve.measure.mean,
+            )
+        ]
+        for curve in curves
+    ]
+    note = "Quantiles are read from a histogram: each is within 1/32 of the true one. The other numbers are exact."
+    body = [
+        log_histograms("Length of texts", "characters", curves),
+        table("Length of texts in characters", headers, rows),
+        element("p", plain(note), class_="note"),
+    ]
+    return Block("lengths", "Length of texts", join(body))
+
+
+def domains(summary: StoreSummary, _: Examples) -> Block | None:
+    """Where samples come from."""
+    column = _column(summary, "samples", "domain")
+    return None if column is None else Block("domains", "Domains", _values("Most frequent domains", "domain", column))
+
+
+def kinds(summary: StoreSummary, _: Examples) -> Block | None:
+    """What samples are: modality and media type."""
+    parts: list[Html] = []
+    modalities = add_counts(source.by_modality for source in summary.sources)
+    if modalities:
+        parts.append(_counts("Modality of samples", "modality", modalities))
+    column = _column(summary, "samples", "mime")
+    if column is not None:
+        parts.append(_values("Media type of samples", "media type", column))
+    return Block("kinds", "Modality and media type", join(parts)) if parts else None
+
+
+def languages(summary: StoreSummary, _: Examples) -> Block | None:
+    """What languages pages say that they are in, as each extractor found it."""
+    parts = [
+        _values(f"Language declared by the page ({layer.name})", "language", column)
+        for layer in summary.layers
+        if layer.statuses and (column := layer.column("language")) is not None and column.top
+    ]
+    return Block("languages", "Declared languages", join(parts)) if parts else None
+
+
+def quarantine(summary: StoreSummary, examples: Examples) -> Block | None:
+    """What could not be read and why, with a few of the ranges."""
+    reasons = summary.total().quarantined
+    if not reasons and not examples.ranges:
+        return None
+    parts = [_counts("Reasons for quarantine", "reason", reasons)] if reasons else []
+    if examples.ranges:
+        headers = [Header("reason"), Header("source"), Header("file"), Header("offset", True), Header("length", True)]
+        headers += [Header("unit"), Header("detail")]
+        rows = [
+            [
+                crawled(found.reason),
+                crawled(found.source),
+                crawled(found.path),
+                plain(grouped(found.offset)),
+                plain(grouped(found.length)),
+                plain(found.unit),
+                crawled(found.detail),
+            ]
+            for found in examples.ranges
+        ]
+        parts.append(table("Some of the ranges", headers, rows))
+    return Block("quarantine", "Quarantine", join(parts))
+
+
+def extractors(summary: StoreSummary, _: Examples) -> Block | None:
+    """How the extractors fared, side by side."""
+    layers = [layer for layer in summary.layers if layer.statuses]
+    if not layers:
+        return None
+    order = [name for name, _ in by_count(add_counts(layer.statuses for layer in layers))]
+    tones = _status_tones(order)
+    rows = [
+        Row(layer.name, tuple(Part(name, layer.statuses.get(name, 0), tones[name]) for name in order))
+        for layer in layers
+    ]
+    headers = [Header("status")] + [Header(layer.name, True) for layer in layers]
+    lines = [[crawled(name), *(_count_and_share(layer, name) for layer in layers)] for name in order]
+    body = [shares("Status of extractions", rows), table("Rows by status", headers, lines)]
+    return Block("extraction", "Extraction", join(body))
+
+
+def _status_tones(order: Sequence[str]) -> dict[str, str]:
+    rest = [name for name in order if name != "ok"]
+    return {"ok": "kept"} | {name: TONES[(index + 1) % len(TONES)] for index, name in enumerate(rest)}
+
+
+def _count_and_share(layer: LayerSummary, status: str) -> Html:
+    count = layer.statuses.get(status, 0)
+    return plain(f"{grouped(count)} · {share(count, layer.rows)}")
+
+
+def layers(summary: StoreSummary, _: Examples) -> Block | None:
+    """What the store holds, layer by layer, and the stages that made it."""
+    if not summary.layers and not summary.stages:
+        return None
+    parts: list[Html] = []
+    if summary.layers:
+        headers = [Header("layer"), Header("version")]
+        headers += [Header(name, True) for name in ("rows", "size", "not measured")]
+        rows = [
+            [
+                crawled(layer.name),
+                crawled(layer.version),
+                plain(grouped(layer.rows)),
+                plain(byte_size(layer.bytes)),
+                plain(grouped(layer.nulls)),
+            ]
+            for layer in summary.layers
+        ]
+        parts.append(table("Layers", headers, rows))
+    if summary.stages:
+        headers = [Header("stage")]
+        headers += [Header(name, True) for name in ("shards", "rows in", "kept", "dropped", "quarantined")]
+        rows = [
+            [
+                crawled(stage.name),
+                *(plain(grouped(count)) for count in (stage.shards, stage.rows, stage.kept)),
+                *(plain(grouped(sum(lost.values()))) for lost in (stage.dropped, stage.quarantined)),
+            ]
+            for stage in summary.stages
+        ]
+        parts.append(table("Stages", headers, rows))
+    return Block("layers", "Layers and stages", join(parts))
+
+
+def samples(_: StoreSummary, examples: Examples) -> Block | None:
+    """The beginning of a few samples' texts, as text."""
+    if not examples.rows:
+        return None
+    return Block("samples", "Some of the samples", join(map(_sample, examples.rows)))
+
+
+def _sample(row: ExampleRow) -> Html:
+    cut = row.text[:EXCERPT_CHARACTERS]
+    excerpt = marked(cut, keep="\n\t") if cut else element("em", plain("no text"))
+    more = plain(" …") if len(row.text) > EXCERPT_CHARACTERS else plain("")
+    facts = [crawled(fact) for fact in (row.source, row.mime, row.id) if fact]
+    head = [element("p", crawled(row.url), class_="url")] if row.url else []
+    about = element("p", Html(" · ".join(facts)), class_="note")
+    return element("article", *head, about, element("pre", excerpt, more, dir="auto"))
+
+
+def _column(summary: StoreSummary, layer: str, column: str) -> ColumnSummary | None:
+    found = summary.layer(layer)
+    values = found.column(column) if found else None
+    return values if values is not None and values.top else None
+
+
+def _values(title: str, name: str, column: ColumnSummary) -> Html:
+    shown = [(value.value, value.count) for value in column.top[:SHOWN_BARS]]
+    rest = column.other + sum(value.count for value in column.top[SHOWN_BARS:])
+    notes: list[str] = []
+    if column.distinct is not None:
+        notes.append(f"About {grouped(column.distinct)} different values (one standard deviation: 1.6 %).")
+    if column.nulls:
+        notes.append(f"{grouped(column.nulls)} rows have none.")
+    if column.uncounted:
+        notes.append(f"A count may be up to {grouped(column.uncounted)} too low.")
+    return _ranking(title, name, shown, rest, column.values, " ".join(notes))
+
+
+def _counts(title: str, name: str, counts: Mapping[str, int]) -> Html:
+    ranked = by_count(counts)
+    rest = sum(count for _, count in ranked[SHOWN_BARS:])
+    return _ranking(title, name, ranked[:SHOWN_BARS], rest, sum(counts.values()), "")
+
+
+def _ranking(title: str, name: str, shown: Sequence[tuple[str, int]], rest: int, whole: int, note: str) -> Html:
+    rows = [Row(value or '""', (Part(name, count),)) for value, count in shown]
+    lines = [[crawled(value), plain(grouped(count)), plain(share(count, whole))] for value, count in shown]
+    if rest:
+        rows.append(Row("all others", (Part(name, rest, "tone-rest"),)))
+        lines.append([plain("all others"), plain(grouped(rest)), plain(share(rest, whole))])
+    headers = [Header(name), Header("rows", True), Header("share", True)]
+    parts = [element("h3", plain(title)), bars(title, rows, whole)]
+    parts.append(element("details", element("summary", plain("Exact numbers")), table(title, headers, lines)))
+    if note:
+        parts.append(element("p", plain(note), class_="note"))
+    return element("div", *parts, class_="ranking")

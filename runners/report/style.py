@@ -1,0 +1,102 @@
+"""How the report looks, on light and dark screens and on paper.
+
+The tones are the colours of Okabe and Ito (2008), which people who see fewer colours can tell apart.
+"""
+
+STYLE = """
+:root {
+  color-scheme: light dark;
+  --page: #f6f7f9; --card: #fff; --ink: #1a2029; --soft: #5b6573; --rule: #dfe3e9; --track: #eef1f5;
+  --link: #0a5fa5; --good: #00795a; --bad: #b3400a; --code: #fff1d6;
+  --tone-1: #0072b2; --tone-2: #e69f00; --tone-3: #cc79a7; --tone-4: #56b4e9; --tone-5: #d55e00; --tone-6: #8a7fd0;
+  --tone-7: #c9b100; --tone-8: #7a8594; --kept: #009e73; --dropped: #e69f00; --quarantined: #d55e00; --rest: #a6afbb;
+}
+@media (prefers-color-scheme: dark) {
+  :root {
+    --page: #0f1318; --card: #181e26; --ink: #e7ebf0; --soft: #9aa6b4; --rule: #2c3540; --track: #232b35;
+    --link: #6bb8f5; --good: #4fd0a5; --bad: #ff9d66; --code: #4a3a12;
+    --tone-1: #4aa3df; --tone-6: #a49af0; --tone-7: #e3d24a; --kept: #2bbd92; --quarantined: #ee7733; --rest: #5f6b79;
+  }
+}
+* { box-sizing: border-box; }
+body {
+  margin: 0 auto; max-width: 62rem; padding: 2rem 1.25rem 4rem; background: var(--page); color: var(--ink);
+  font: 15px/1.5 system-ui, "Segoe UI", "Noto Sans", sans-serif;
+}
+h1 { margin: .1rem 0; font-size: 1.9rem; line-height: 1.2; overflow-wrap: anywhere; }
+h2 { margin: 0 0 1rem; font-size: 1.25rem; }
+h3 { margin: 0 0 .5rem; font-size: 1rem; }
+code, pre { font-family: ui-monospace, "SF Mono", Menlo, Consolas, "Noto Sans Mono", monospace; font-size: .88em; }
+a { color: var(--link); }
+.note { margin: .4rem 0; color: var(--soft); font-size: .88rem; overflow-wrap: anywhere; }
+nav ul { display: flex; flex-wrap: wrap; gap: .3rem 1.1rem; margin: 1rem 0 0; padding: 0; list-style: none; }
+section {
+  margin-top: 1.25rem; padding: 1.35rem 1.5rem; background: var(--card);
+  border: 1px solid var(--rule); border-radius: 10px;
+}
+.figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(11rem, 1fr)); gap: 1rem; margin: 0; }
+.figures div { padding-left: .9rem; border-left: 3px solid var(--rule); }
+.figures dt { color: var(--soft); font-size: .88rem; }
+.figures dd { margin: 0; }
+.figures strong { display: block; font-size: 1.7rem; line-height: 1.25; font-variant-numeric: tabular-nums; }
+.figures span { color: var(--soft); font-size: .88rem; }
+.verdict { margin: 1.25rem 0 0; color: var(--good); }
+.verdict.bad { color: var(--bad); font-weight: 600; }
+svg { display: block; width: 100%; min-width: 36rem; height: auto; margin: .25rem 0; }
+svg text { font: 13px system-ui, "Noto Sans", sans-serif; }
+svg text { fill: var(--ink); font-variant-numeric: tabular-nums; }
+svg .value, svg .axis { fill: var(--soft); }
+svg .axis { font-size: 11.5px; }
+svg .end { text-anchor: end; }
+svg .middle { text-anchor: middle; }
+svg .across { dominant-baseline: central; }
+svg .rule { stroke: var(--rule); }
+svg .median { stroke: var(--ink); stroke-dasharray: 3 3; }
+.track { fill: var(--track); }
+.legend { display: flex; flex-wrap: wrap; gap: .2rem 1.2rem; margin: 0 0 .5rem; padding: 0; list-style: none; }
+.legend li { color: var(--soft); font-size: .88rem; }
+.swatch { display: inline-block; width: .8em; height: .8em; margin-right: .45em; border-radius: 2px; }
+.kept { fill: var(--kept); background: var(--kept); }
+.dropped { fill: var(--dropped); background: var(--dropped); }
+.quarantined { fill: var(--quarantined); background: var(--quarantined); }
+.tone-1 { fill: var(--tone-1); background: var(--tone-1); }
+.tone-2 { fill: var(--tone-2); background: var(--tone-2); }
+.tone-3 { fill: var(--tone-3); background: var(--tone-3); }
+.tone-4 { fill: var(--tone-4); background: var(--tone-4); }
+.tone-5 { fill: var(--tone-5); background: var(--tone-5); }
+.tone-6 { fill: var(--tone-6); background: var(--tone-6); }
+.tone-7 { fill: var(--tone-7); background: var(--tone-7); }
+.tone-8 { fill: var(--tone-8); background: var(--tone-8); }
+.tone-rest { fill: var(--rest); background: var(--rest); }
+.scroll { margin: 0 0 1rem; overflow-x: auto; }
+table { width: 100%; border-collapse: collapse; font-size: .88rem; font-variant-numeric: tabular-nums; }
+caption { padding-bottom: .35rem; font-weight: 600; text-align: left; }
+th, td { padding: .32rem .7rem; border-bottom: 1px solid var(--rule); vertical-align: top; }
+thead th { color: var(--soft); font-weight: 500; }
+tbody th { font-weight: 500; }
+tfoot th, tfoot td { border-bottom: 0; font-weight: 600; }
+.name { max-width: 22rem; overflow-wrap: break-word; text-align: left; }
+.number { text-align: right; white-space: nowrap; }
+th:first-child, td:first-child { padding-left: 0; }
+th:last-child, td:last-child { padding-right: 0; }
+details { margin-bottom: .5rem; }
+summary { color: var(--link); font-size: .88rem; cursor: pointer; }
+.ranking + .ranking { margin-top: 1.75rem; }
+article { padding: .9rem 0; border-top: 1px solid var(--rule); }
+article:first-of-type { padding-top: 0; border-top: 0; }
+article p { margin: 0; }
+.url { font-weight: 500; overflow-wrap: anywhere; }
+pre { margin: .5rem 0 0; padding: .75rem .9rem; border-radius: 6px; background: var(--track);
+  overflow-wrap: anywhere; white-space: pre-wrap; }
+.code { padding: 0 .15em; border-radius: 3px; background: var(--code); font-family: ui-monospace, monospace; }
+@media print {
+  :root { --page: #fff; --card: #fff; --ink: #000; --soft: #444; --rule: #bbb; --track: #f2f2f2; }
+  body { max-width: none; padding: 0; font-size: 10pt; }
+  nav { display: none; }
+  section { padding: 0; border: 0; }
+  svg, table, article, .ranking { break-inside: avoid; }
+  h2, h3 { break-after: avoid; }
+  svg rect, .swatch { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
+  .scroll { overflow: visible; }
+}
+"""

@@ -1,0 +1,142 @@
+"""From a generation to the summary that stats, report and the end of a run show. Reads records, never rows."""
+
+from collections import Counter
+
+from winnow.pipelines.store import layout
+from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.tables import read_batches
+from winnow.runners.report import ExampleRange, ExampleRow, Examples
+from winnow.schemas.records import Generation, TaskCommit
+from winnow.schemas.statistics import ShardStatistics, merge_in_order
+from winnow.schemas.summary import LayerSummary, SourceSummary, StageSummary, StoreSummary, add_counts, summarise_layer
+
+EXAMPLES = 12
+EXCERPT_CHARACTERS = 300
+
+
+def summarise(store: Store, generation: Generation) -> StoreSummary:
+    """The whole summary of one generation."""
+    tasks = store.tasks(generation)
+    layers = tuple(_layer(store, generation, name) for name in sorted(generation.layers))
+    modalities = _modalities(store, generation)
+    by_source: dict[str, list[TaskCommit]] = {}
+    for task in tasks:
+        by_source.setdefault(task.source, []).append(task)
+    sources = tuple(_source(store, name, found, modalities.get(name, {})) for name, found in sorted(by_source.items()))
+    ingest = StageSummary(
+        name="ingest",
+        shards=sum(len(task.shards) for task in tasks),
+        rows=sum(task.records for task in tasks),
+        kept=sum(task.kept for task in tasks),
+        dropped=add_counts(task.dropped_by_reason for task in tasks),
+        quarantined=add_counts(task.quarantined_by_reason for task in tasks),
+    )
+    return StoreSummary(
+        store=store.record.name,
+        generation=generation.number,
+        tree_hash=generation.tree_hash,
+        sources=sources,
+        stages=(ingest,),
+        layers=layers,
+    )
+
+
+def examples_of(store: Store, generation: Generation) -> Examples:
+    """A few refused ranges of every reason and a few rows, the same for the same store."""
+    ranges: list[ExampleRange] = []
+    shown: Counter[str] = Counter()
+    for task in store.tasks(generation):
+        if task.quarantine is None:
+            continue
+        for batch in read_batches(store.objects, task.quarantine.path):
+            for row in batch.to_pylist():
+                if shown[row["reason"]] < 3:
+                    shown[row["reason"]] += 1
+                    ranges.append(
+                        ExampleRange(
+                            row["reason"],
+                            row["source"],
+                            row["path"],
+                            row["offset"],
+                            row["length"],
+                            row["unit"],
+                            row["detail"],
+                        )
+                    )
+    return Examples(rows=tuple(_rows(store, generation)), ranges=tuple(ranges))
+
+
+def _rows(store: Store, generation: Generation) -> list[ExampleRow]:
+    """The first rows of shards spread evenly over the store."""
+    shards = store.manifest(generation, layout.SAMPLES)
+    step = max(1, len(shards) // EXAMPLES)
+    texts = sorted(name for name in generation.layers if name.startswith("extract."))
+    extracted = {name: {row.shard: row for row in store.manifest(generation, name)} for name in texts}
+    found: list[ExampleRow] = []
+    for shard in shards[::step]:
+        batch = next(store.batches(shard, ["id", "source", "url", "mime", "text"]), None)
+        if batch is None:
+            continue
+        head = batch.slice(0, max(1, EXAMPLES // max(1, len(shards)))).to_pylist()
+        layers = {
+            name: next(store.batches(rows[shard.shard], ["text"])).slice(0, len(head))["text"].to_pylist()
+            for name, rows in extracted.items()
+            if shard.shard in rows
+        }
+        for index, row in enumerate(head):
+            candidates = [row["text"], *(values[index] for values in layers.values())]
+            text = next((value for value in candidates if value), "")
+            found.append(
+                ExampleRow(
+                    id=row["id"].hex(),
+                    source=row["source"]["name"],
+                    url=row["url"],
+                    mime=row["mime"],
+                    text=text[:EXCERPT_CHARACTERS],
+                )
+            )
+    return found[:EXAMPLES]
+
+
+def _layer(store: Store, generation: Generation, name: str) -> LayerSummary:
+    entry = generation.layers[name]
+    return summarise_layer(
+        name, ", ".join(sorted(set(entry.keys.values()))), entry.bytes, _statistics(store, generation, name)
+    )
+
+
+def _statistics(store: Store, generation: Generation, layer: str, source: str | None = None) -> ShardStatistics:
+    rows = [row for row in store.manifest(generation, layer) if source in (None, row.source)]
+    return merge_in_order(ShardStatistics.from_json(store.objects.read(row.statistics)) for row in rows)
+
+
+def _modalities(store: Store, generation: Generation) -> dict[str, dict[str, int]]:
+    found = {}
+    for source in sorted({row.source for row in store.manifest(generation, layout.SAMPLES)}):
+        column = _statistics(store, generation, layout.SAMPLES, source).columns.get("modality")
+        found[source] = dict(column.top.counts) if column is not None and column.top is not None else {}
+    return found
+
+
+def _source(store: Store, name: str, tasks: list[TaskCommit], modalities: dict[str, int]) -> SourceSummary:
+    source_class, licence = _class_and_licence(store, tasks)
+    return SourceSummary(
+        name=name,
+        source_class=source_class,
+        licence=licence,
+        files=len({part.path for task in tasks for part in task.inputs}),
+        input_bytes=sum(task.input_bytes for task in tasks),
+        records=sum(task.records for task in tasks),
+        kept=sum(task.kept for task in tasks),
+        dropped=add_counts(task.dropped_by_reason for task in tasks),
+        quarantined=add_counts(task.quarantined_by_reason for task in tasks),
+        by_modality=modalities,
+    )
+
+
+def _class_and_licence(store: Store, tasks: list[TaskCommit]) -> tuple[str, str]:
+    shard = next((shard for task in tasks for shard in task.shards), None)
+    if shard is None:
+        return "", ""
+    batch = next(read_batches(store.objects, shard.object.path, ["source_class", "licence"], batch_rows=1))
+    return batch["source_class"][0].as_py(), batch["licence"][0].as_py()

@@ -1,0 +1,81 @@
+"""A summary with every part, and hostile names in each place where the crawl has a say."""
+
+from winnow.runners.report import ExampleRange, ExampleRow, Examples
+from winnow.schemas.summary import (
+    Bin,
+    ColumnSummary,
+    LayerSummary,
+    Measure,
+    Quantile,
+    SourceSummary,
+    StageSummary,
+    StoreSummary,
+    ValueCount,
+)
+
+HOSTILE = "<script>alert(1)</script>\x1b[31m\u202egpj\"'&"
+
+LENGTHS = Measure(
+    "characters", 9, 0, 3000, 900.5, (Quantile(0.5, 70),), (Bin(0, 0, 1), Bin(64, 67, 5), Bin(2944, 3071, 3))
+)
+
+SUMMARY = StoreSummary(
+    store="./demo",
+    generation=4,
+    tree_hash="9f8e",
+    sources=(
+        SourceSummary(
+            "crawl",
+            "web",
+            "unknown",
+            12,
+            1 << 30,
+            1_234_567,
+            1_000_000,
+            {"revisit": 234_500},
+            {"bomb": 67},
+            {"text": 1_000_000},
+        ),
+        SourceSummary(HOSTILE, "public", "CC0-1.0", 1, 2048, 3, 3, by_modality={"image": 3}),
+    ),
+    stages=(StageSummary("ingest", 40, 1_234_570, 1_000_003, {"revisit": 234_500}, {"bomb": 67}),),
+    layers=(
+        LayerSummary(
+            "samples",
+            "1",
+            10,
+            5000,
+            columns=(
+                ColumnSummary(
+                    "domain",
+                    "text",
+                    10,
+                    1,
+                    distinct=3,
+                    top=(ValueCount(HOSTILE, 5), ValueCount("例え.org", 3)),
+                    other=1,
+                ),
+                ColumnSummary("mime", "text", 10, 0, top=(ValueCount("text/html", 10),)),
+                ColumnSummary("text", "text", 10, 1, (LENGTHS,)),
+            ),
+        ),
+        LayerSummary(
+            "extract.fast",
+            "1",
+            10,
+            400,
+            1,
+            {"ok": 9, HOSTILE: 1},
+            (ColumnSummary("language", "text", 10, 5, top=(ValueCount("en", 3), ValueCount("de", 2))),),
+        ),
+        LayerSummary("extract.precise", "2", 10, 500, 0, {"ok": 10}),
+    ),
+)
+
+EXAMPLES = Examples(
+    rows=(
+        ExampleRow("00ff", "crawl", "javascript:" + HOSTILE, "text/html", HOSTILE + "\nsecond line " + "x" * 400),
+        ExampleRow("01ff", "crawl", None, None, ""),
+    ),
+    ranges=(ExampleRange("bomb", "crawl", HOSTILE, 123_456, 78, "bytes", HOSTILE),),
+)

@@ -1,0 +1,32 @@
+"""The public names, from Python."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import winnow
+from tests.faults.crawl import write_crawl, write_recipe
+
+
+def test_a_recipe_runs_and_its_store_is_read_from_python(tmp_path: Path) -> None:
+    write_crawl(tmp_path, archives=1, pages=5)
+    recipe = winnow.load_recipe(write_recipe(tmp_path, "fast"))
+    assert isinstance(recipe, winnow.Recipe)
+    outcome = winnow.run(recipe, workers=1)
+    assert outcome.new
+    assert not winnow.run(tmp_path / "recipe.yaml", workers=1).new
+    store = winnow.open_store(tmp_path / "store")
+    generation = store.require_latest()
+    assert generation.tree_hash == outcome.generation.tree_hash
+    rows = [batch for row in store.manifest(generation, "extract.fast") for batch in store.batches(row, ["text"])]
+    assert sum(batch.num_rows for batch in rows) == 5 + 7_990
+
+
+def test_every_public_name_is_there() -> None:
+    assert all(getattr(winnow, name) is not None for name in winnow.__all__)
+
+
+def test_importing_winnow_loads_no_beam() -> None:
+    code = "import sys, winnow, winnow.schemas, winnow.filters; print('apache_beam' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"

@@ -1,0 +1,5 @@
+"""`python -m winnow`."""
+
+from winnow.runners.cli import entry
+
+entry()
