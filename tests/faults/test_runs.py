@@ -1,0 +1,296 @@
+"""Reruns, replays, other worker counts, sinks that fail, disks that fill, sources and recipes that change."""
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from tests.faults.crawl import write_crawl, write_recipe
+from tests.faults.winnow import assert_clean, run, tree_hash
+from winnow.pipelines.store import layout
+from winnow.pipelines.store.generations import open_store
+from winnow.pipelines.store.local import LocalStore
+from winnow.runners import stages
+from winnow.runners.engines import Engine
+from winnow.schemas.errors import StageError, WinnowError
+from winnow.schemas.recipe import load_recipe
+
+ONE = Engine("local", 1)
+
+
+@pytest.fixture
+def crawl(tmp_path: Path) -> Path:
+    write_crawl(tmp_path, archives=2, pages=20)
+    write_recipe(tmp_path, "fast")
+    return tmp_path
+
+
+def ingest(folder: Path, engine: Engine = ONE, recipe: str = "recipe.yaml", *, replace: bool = False) -> str:
+    """The tree hash after an in-process run."""
+    quiet = Console(file=open(os.devnull, "w"))  # noqa: SIM115  closed with the process
+    return stages.ingest(load_recipe(folder / recipe), engine, quiet, replace=replace).generation.tree_hash
+
+
+def elsewhere(crawl: Path, tmp_path: Path, name: str) -> Path:
+    folder = tmp_path / name
+    for part in ("crawl", "lines"):
+        shutil.copytree(crawl / part, folder / part)
+    write_recipe(folder, "fast")
+    return folder
+
+
+def test_one_worker_two_workers_replays_and_a_moved_checkout_give_one_tree(crawl: Path, tmp_path: Path) -> None:
+    expected = ingest(crawl)
+    repeat = Engine("local", 1, ("--direct_runner_bundle_repeat=2",))
+    assert ingest(elsewhere(crawl, tmp_path, "repeat"), repeat) == expected
+    assert ingest(elsewhere(crawl, tmp_path, "two"), Engine("local", 2)) == expected
+    assert ingest(elsewhere(crawl, tmp_path, "portable"), Engine("portable")) == expected
+    assert_clean(tmp_path / "two")
+
+
+def test_a_second_run_does_nothing(crawl: Path) -> None:
+    ingest(crawl)
+    before = {info.path: info.version for info in LocalStore(crawl / "store").list() if "lease" not in info.path}
+    ingest(crawl)
+    after = {info.path: info.version for info in LocalStore(crawl / "store").list() if "lease" not in info.path}
+    assert after == before
+
+
+def test_a_layer_made_later_equals_one_made_in_the_same_read(crawl: Path, tmp_path: Path) -> None:
+    expected = ingest(crawl)
+    late = elsewhere(crawl, tmp_path, "late")
+    write_recipe(late, name="without.yaml")
+    ingest(late, recipe="without.yaml")
+    assert ingest(late) == expected
+
+
+def test_a_changed_recipe_redoes_only_what_depends_on_it(crawl: Path) -> None:
+    ingest(crawl)
+    store = open_store(LocalStore(crawl / "store"))
+    first = store.require_latest()
+    recipe = crawl / "recipe.yaml"
+    recipe.write_text(recipe.read_text().replace("fast: {}", "fast: {budgets: {max_bytes: 4096}}"))
+    ingest(crawl)
+    second = store.require_latest()
+    assert second.layers["samples"] == first.layers["samples"]
+    assert second.layers["extract.fast"].keys != first.layers["extract.fast"].keys
+    recipe.write_text(recipe.read_text().replace("class: public", "class: books"))
+    ingest(crawl)
+    third = store.require_latest()
+    assert third.layers["samples"].keys["crawl"] == first.layers["samples"].keys["crawl"]
+    assert third.layers["samples"].keys["lines"] != first.layers["samples"].keys["lines"]
+    objects = {row.object for row in store.manifest(second, "samples") if row.source == "crawl"}
+    assert objects <= {row.object for row in store.manifest(third, "samples")}
+
+
+def test_rows_do_not_depend_on_where_the_source_lies_or_in_what_order_it_came(crawl: Path, tmp_path: Path) -> None:
+    """A store that grew file by file holds the same rows as one that was made at once."""
+    ingest(crawl)
+    grown = elsewhere(crawl, tmp_path, "grown")
+    (grown / "crawl" / "1.warc.gz").rename(grown / "later")
+    ingest(grown)
+    (grown / "later").rename(grown / "crawl" / "1.warc.gz")
+    ingest(grown)
+    assert_clean(grown)
+
+    def rows(folder: Path) -> dict[str, str]:
+        store = open_store(LocalStore(folder / "store"))
+        shards = store.manifest(store.require_latest(), "samples")
+        return {
+            row["id"].hex(): str(row) for shard in shards for batch in store.batches(shard) for row in batch.to_pylist()
+        }
+
+    assert rows(grown) == rows(crawl)
+
+
+@dataclass(frozen=True)
+class FailingStore(LocalStore):
+    """A disk on which one put fails, before or after it took effect; afterwards it works."""
+
+    part: str = ""
+    after: bool = False
+    left: Path = Path()
+
+    def put(self, path: str, content: bytes | Path) -> None:
+        self._fail(path, before=True)
+        super().put(path, content)
+        self._fail(path, before=False)
+
+    def put_if_absent(self, path: str, content: bytes) -> bool:
+        self._fail(path, before=True)
+        done = super().put_if_absent(path, content)
+        self._fail(path, before=False)
+        return done
+
+    def _fail(self, path: str, *, before: bool) -> None:
+        if path.startswith(self.part) and before != self.after and self.left.exists():
+            self.left.unlink()
+            raise OSError(5, "Input/output error", path)
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before the put", "after the put"])
+@pytest.mark.parametrize(
+    "part",
+    [
+        "samples/",
+        "layers/",
+        "quarantine/",
+        "stats/",
+        "commits/samples",
+        "commits/extract.fast",
+        "manifests/",
+        "generations/",
+        "intake/",
+        "tasks/",
+    ],
+)
+def test_a_sink_that_fails_once_fails_the_run_and_the_rerun_is_whole(
+    crawl: Path, monkeypatch: pytest.MonkeyPatch, part: str, after: bool
+) -> None:
+    left = crawl / "fail-once"
+    left.touch()
+    failing = FailingStore(crawl / "store", part, after, left)
+    with monkeypatch.context() as patched:
+        patched.setattr(stages, "open_location", lambda _: failing)
+        with pytest.raises((StageError, OSError), match="Input/output error"):
+            ingest(crawl)
+    assert not left.exists()
+    ingest(crawl)
+    assert_clean(crawl)
+    assert list((crawl / "store" / ".tmp").iterdir()) == []
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A tmpfs of 16 MB."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", str(disk)], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip("mounting a small tmpfs needs root: run the tests as root to see a disk fill")
+    yield disk
+    subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_a_full_disk_is_one_clear_line_and_a_rerun_continues(small_disk: Path, tmp_path: Path) -> None:
+    write_crawl(tmp_path / "in", archives=4, pages=60)
+    recipe = write_recipe(tmp_path / "in", "fast")
+    recipe.write_text(recipe.read_text().replace("path: store", f"path: {small_disk}/store"))
+    filler = small_disk / "filler"
+    filler.write_bytes(b"0" * 16_300_000)
+    failed = run(tmp_path / "in", "ingest", "recipe.yaml", "--workers", "1")
+    assert failed.status == 1
+    assert "No space left on device" in failed.err
+    assert failed.err.count("\n") == 1
+    assert not (small_disk / "store" / "generations").exists()
+    filler.unlink()
+    assert run(tmp_path / "in", "ingest", "recipe.yaml", "--workers", "1").status == 0
+    assert_clean(tmp_path / "in")
+    assert list((small_disk / "store" / ".tmp").iterdir()) == []
+
+
+def test_a_missing_source_is_one_clear_line(crawl: Path) -> None:
+    shutil.rmtree(crawl / "crawl")
+    failed = run(crawl, "ingest", "recipe.yaml")
+    assert failed.status == 1
+    assert failed.err.startswith("winnow: source 'crawl': no folder")
+    assert failed.err.count("\n") == 1
+    assert not (crawl / "store" / "generations").exists()
+
+
+def test_a_file_that_goes_between_listing_and_reading_fails_its_task_alone(
+    crawl: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def look_then_lose(*arguments: object) -> object:
+        plans = look(*arguments)  # type: ignore[arg-type]
+        (crawl / "crawl" / "1.warc.gz").rename(crawl / "gone")
+        return plans
+
+    look = stages.look_at_sources  # type: ignore[attr-defined]  # the driver's own step, under test
+    with monkeypatch.context() as patched:
+        patched.setattr(stages, "look_at_sources", look_then_lose)
+        with pytest.raises(WinnowError, match=r"1\.warc\.gz: the file was listed and is gone"):
+            ingest(crawl)
+    (crawl / "gone").rename(crawl / "crawl" / "1.warc.gz")
+    ingest(crawl)
+    assert_clean(crawl)
+
+
+def test_a_changed_source_is_refused_until_it_is_replaced(crawl: Path) -> None:
+    before = ingest(crawl)
+    archive = crawl / "crawl" / "1.warc.gz"
+    raw = archive.read_bytes()
+    archive.write_bytes(raw[: len(raw) // 2])
+    with pytest.raises(WinnowError, match=r"1\.warc\.gz changed since it was ingested; run with --replace"):
+        ingest(crawl)
+    assert tree_hash(crawl) == before
+    assert ingest(crawl, replace=True) != before
+    assert_clean(crawl)
+
+
+def test_a_touched_or_copied_source_is_the_same_source(crawl: Path) -> None:
+    before = ingest(crawl)
+    for path in (crawl / "crawl").iterdir():
+        os.utime(path, ns=(1, 1))
+    assert ingest(crawl) == before
+
+
+def test_a_source_changed_in_place_to_the_same_length_is_noticed(crawl: Path) -> None:
+    ingest(crawl)
+    lines = crawl / "lines" / "a.jsonl"
+    raw = bytearray(lines.read_bytes())
+    raw[len(raw) // 2] ^= 1
+    lines.write_bytes(raw)
+    with pytest.raises(WinnowError, match=r"a\.jsonl changed since it was ingested"):
+        ingest(crawl)
+
+
+def test_a_stale_layer_is_never_read(crawl: Path) -> None:
+    """The layer of an older configuration stays in the store and no generation with the new one names it."""
+    ingest(crawl)
+    recipe = crawl / "recipe.yaml"
+    recipe.write_text(recipe.read_text().replace("fast: {}", "fast: {budgets: {max_bytes: 4096}}"))
+    ingest(crawl)
+    store = open_store(LocalStore(crawl / "store"))
+    now = store.require_latest()
+    (key,) = set(now.layers["extract.fast"].keys.values()) - {now.layers["extract.fast"].keys["lines"]}
+    rows = [row for row in store.manifest(now, "extract.fast") if row.source == "crawl"]
+    assert {row.object.split("/")[2] for row in rows} == {key}
+    assert len(list((crawl / "store" / "commits" / "extract.fast").iterdir())) == 4
+
+
+def test_a_store_on_object_semantics_gives_the_same_tree(crawl: Path) -> None:
+    expected = ingest(crawl)
+    recipe = crawl / "recipe.yaml"
+    recipe.write_text(recipe.read_text().replace("path: store", f"path: memory://{crawl.name}"))
+    assert ingest(crawl) == expected
+
+
+def test_what_a_worker_prints_never_reaches_the_terminal(crawl: Path) -> None:
+    done = run(crawl, "ingest", "recipe.yaml", "--workers", "2")
+    assert done.status == 0
+    assert done.err == ""
+
+
+def test_json_output_is_one_object(crawl: Path) -> None:
+    ingest(crawl)
+    summary = json.loads(run(crawl, "stats", "recipe.yaml", "--json").out)
+    assert [source["name"] for source in summary["sources"]] == ["crawl", "lines"]
+
+
+def test_a_commit_whose_object_is_gone_is_done_again(crawl: Path) -> None:
+    """As after a late writer whose object was collected before it put its commit."""
+    expected = ingest(crawl)
+    store = open_store(LocalStore(crawl / "store"))
+    row = store.manifest(store.require_latest(), layout.SAMPLES)[0]
+    store.objects.delete(row.object)
+    assert ingest(crawl) == expected
+    assert_clean(crawl)

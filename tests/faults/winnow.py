@@ -1,0 +1,88 @@
+"""The command line as a process of its own, in a group of its own, with nothing left behind."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+
+@dataclass(frozen=True)
+class Done:
+    status: int
+    out: str
+    err: str
+
+
+def run(folder: Path, *arguments: str, env: dict[str, str] | None = None) -> Done:
+    done = subprocess.run(
+        [sys.executable, "-m", "winnow", *arguments],
+        cwd=folder,
+        env={**os.environ, **(env or {})},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=240,
+    )
+    return Done(done.returncode, done.stdout, done.stderr)
+
+
+def tree_hash(folder: Path, place: str = "store") -> str:
+    done = run(folder, "stats", place, "--json")
+    assert done.status == 0, done.err
+    found = json.loads(done.out)["tree_hash"]
+    assert isinstance(found, str)
+    return found
+
+
+def assert_clean(folder: Path, recipe: str = "recipe.yaml") -> None:
+    done = run(folder, "audit", recipe)
+    assert done.status == 0, done.out + done.err
+
+
+def start(folder: Path, *arguments: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "winnow", *arguments],
+        cwd=folder,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+
+
+def family(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
+    try:
+        parent = psutil.Process(process.pid)
+        return [parent, *parent.children(recursive=True)]
+    except psutil.NoSuchProcess:
+        return []
+
+
+def kill_parent_alone(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
+    members = family(process)
+    process.send_signal(signal.SIGKILL)
+    process.wait(30)
+    return members
+
+
+def kill_group(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
+    members = family(process)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait(30)
+    return members
+
+
+def await_gone(members: list[psutil.Process], seconds: float = 30) -> list[psutil.Process]:
+    """The processes that are still there after a bounded wait."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        left = [member for member in members if member.is_running() and member.status() != psutil.STATUS_ZOMBIE]
+        if not left:
+            return []
+        time.sleep(0.1)
+    return left
