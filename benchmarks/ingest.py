@@ -1,0 +1,150 @@
+"""WARC to committed store on one worker, against bare loops with the same extractor and against datatrove.
+
+    python -m benchmarks.ingest [--quick] [--json]
+
+- `bare_kernel`: FastWARC and the same extractor, with its links, images and parts, rows discarded: what is left to us.
+- `bare`: FastWARC and Resiliparse's main content by its defaults, text discarded: less work, and a lower F1.
+- `datatrove`: its WarcReader + Trafilatura + ParquetWriter against our `precise`.
+- `datatrove_same_extractor`: the same with Resiliparse on both sides.
+
+One core each (pinned), start-up included, the same file, median of three. Rates are pages per CPU-second.
+"""
+
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from benchmarks.pages import cached_warc
+from benchmarks.peers import peer_python
+from benchmarks.reporting import Measured, Report, Row, benchmark_arguments, measure, median_of, show
+
+RECIPE = """
+version: 1
+store: {{path: {store}}}
+sources:
+  crawl: {{root: {root}, files: ["{name}"], class: web}}
+extract: {{{extractor}: {{}}}}
+text: extract.{extractor}.text
+"""
+
+BARE = """
+import sys
+from fastwarc.warc import ArchiveIterator, WarcRecordType
+from resiliparse.extract.html2text import extract_plain_text
+from resiliparse.parse.encoding import bytes_to_str, detect_encoding
+pages = 0
+for record in ArchiveIterator(open(sys.argv[1], "rb"), record_types=WarcRecordType.response):
+    body = record.reader.read()
+    text = bytes_to_str(body, record.http_charset or detect_encoding(body))
+    extract_plain_text(text, main_content=True, alt_texts=False, links=False, list_bullets=False)
+    pages += 1
+print(pages)
+"""
+
+BARE_KERNEL = """
+import sys
+import pyarrow as pa
+from fastwarc.warc import ArchiveIterator, WarcRecordType
+from winnow.filters.text.charset import decode_page
+from winnow.filters.text.extract_fast import FastConfig, extract_fast
+from winnow.schemas.extraction import PAGES
+pages, held = 0, []
+def work(held):
+    columns = [pa.array([html for html, _ in held], pa.large_string()), pa.array([url for _, url in held])]
+    extract_fast(pa.RecordBatch.from_arrays(columns, schema=PAGES), FastConfig())
+for record in ArchiveIterator(open(sys.argv[1], "rb"), record_types=WarcRecordType.response):
+    held.append((decode_page(record.reader.read(), record.http_charset).text, record.headers["WARC-Target-URI"]))
+    pages += 1
+    if len(held) == 512:
+        work(held)
+        held = []
+work(held)
+print(pages)
+"""
+
+DATATROVE = """
+import sys
+from datatrove.executor import LocalPipelineExecutor
+from datatrove.pipeline.extractors import Trafilatura
+from datatrove.pipeline.extractors.base import BaseExtractor
+from datatrove.pipeline.readers import WarcReader
+from datatrove.pipeline.writers import ParquetWriter
+
+class MainContent(BaseExtractor):
+    name = "main content"
+    def __init__(self):
+        super().__init__()
+    def extract(self, text):
+        from resiliparse.extract.html2text import extract_plain_text
+        return extract_plain_text(text, main_content=True, alt_texts=False, links=False, list_bullets=False)
+
+if __name__ == "__main__":
+    folder, name, out, extractor = sys.argv[1:]
+    step = Trafilatura(favour_precision=True) if extractor == "trafilatura" else MainContent()
+    LocalPipelineExecutor(
+        pipeline=[WarcReader(folder, glob_pattern=name), step, ParquetWriter(out)],
+        tasks=1,
+        workers=1,
+        logging_dir=out + "-logs",
+    ).run()
+"""
+
+
+FLOORS = {"bare_kernel": 0.85, "datatrove": 15.0}
+
+
+def main() -> int:
+    """Measure and print."""
+    options = benchmark_arguments(str(__doc__)).parse_args()
+    many, some, few, rounds = (3_000, 1_000, 300, 1) if options.quick else (30_000, 6_000, 1_500, 3)
+    warc, middle, small = (cached_warc(pages).absolute() for pages in (many, some, few))
+    datatrove = str(peer_python("datatrove"))
+    Path(".cache").mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=".cache") as scratch:
+        folder = Path(scratch).absolute()
+        script = folder / "trove.py"
+        script.write_text(DATATROVE)
+        cases = {
+            "winnow, fast": (many, lambda: _winnow(folder, warc, "fast")),
+            "bare": (many, lambda: _run([sys.executable, "-c", BARE, str(warc)])),
+            "bare_kernel": (many, lambda: _run([sys.executable, "-c", BARE_KERNEL, str(warc)])),
+            "datatrove_same_extractor": (some, lambda: _datatrove(datatrove, script, middle, folder, "main_content")),
+            "winnow, precise": (few, lambda: _winnow(folder, small, "precise")),
+            "datatrove": (few, lambda: _datatrove(datatrove, script, small, folder, "trafilatura")),
+        }
+        rows = []
+        for case, (pages, run) in cases.items():
+            took = median_of(rounds, run)
+            print(f"{case}: {pages / took.cpu_seconds:,.0f} pages/CPU-s", file=sys.stderr, flush=True)
+            rows.append(Row(case, f"{pages:,} pages", took, pages / took.cpu_seconds))
+    rates = {row.case: row.rate for row in rows}
+    peers = {case: rate for case, rate in rates.items() if not case.startswith("winnow")}
+    peers["datatrove_both_trafilatura"] = rates["datatrove"]
+    precise = {"datatrove_both_trafilatura": rates["winnow, precise"]}
+    ours = rates["winnow, fast"]
+    return show(Report("ingest", "pages/CPU-s", ours, peers, ours_for=precise, floors=FLOORS, rows=rows), options.json)
+
+
+def _winnow(folder: Path, warc: Path, extractor: str) -> Measured:
+    store = folder / "store"
+    shutil.rmtree(store, ignore_errors=True)
+    recipe = folder / "recipe.yaml"
+    recipe.write_text(RECIPE.format(store=store, root=warc.parent, name=warc.name, extractor=extractor))
+    return _run([sys.executable, "-m", "winnow", "ingest", str(recipe), "--workers", "1"])
+
+
+def _datatrove(python: str, script: Path, warc: Path, folder: Path, extractor: str) -> Measured:
+    out = folder / "out"
+    shutil.rmtree(out, ignore_errors=True)
+    shutil.rmtree(f"{out}-logs", ignore_errors=True)
+    return _run([python, str(script), str(warc.parent), warc.name, str(out), extractor])
+
+
+def _run(command: list[str]) -> Measured:
+    pinned = ["taskset", "-c", "0", *command] if shutil.which("taskset") else command
+    return measure(pinned, {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"})
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,236 @@
+"""What every benchmark shares: measuring a command with all its processes, and one shape of result.
+
+Each case runs as its own command, start-up included, so that nothing that one case leaves in memory is counted
+for the next and a peer may live in another virtual environment. With `--json` the last line is one object
+`{name, ours, unit, peers, limit, ratios, machine}`; a ratio is ours over theirs, above 1 is better.
+"""
+
+import argparse
+import os
+import platform
+import statistics
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import orjson
+import psutil
+
+REPOSITORY = Path(__file__).parent.parent
+GIB = 1 << 30
+_SAMPLE_SECONDS = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What one run of a command took, itself and all processes below it, and the last line that it printed."""
+
+    wall_seconds: float
+    cpu_seconds: float
+    peak_bytes: int  # the largest sum of resident memory of all processes at one moment, sampled every 50 ms
+    peak_bytes_bound: int  # the sum of each process's own peak: what the true peak cannot exceed
+    last_line: str
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """Something that the run must stay within."""
+
+    what: str
+    value: float
+    allowed: float
+    unit: str
+
+    @property
+    def kept(self) -> bool:
+        """Whether the run stayed within it."""
+        return self.value <= self.allowed
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the printed table."""
+
+    case: str
+    size: str
+    measured: Measured
+    rate: float
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The result of a benchmark. `ours` and `peers` are rates in `unit`: more is better."""
+
+    name: str
+    unit: str
+    ours: float
+    peers: dict[str, float] = field(default_factory=dict)
+    ours_for: dict[str, float] = field(default_factory=dict)  # our rate on that peer's input, where it is not `ours`
+    limit: Limit | None = None
+    floors: dict[str, float] = field(default_factory=dict)  # the ratio that we promise, by peer
+    rows: list[Row] = field(default_factory=list)
+
+    @property
+    def ratios(self) -> dict[str, float]:
+        """Ours over theirs."""
+        return {peer: round(self.ours_for.get(peer, self.ours) / rate, 3) for peer, rate in self.peers.items()}
+
+    @property
+    def kept(self) -> bool:
+        """Whether the limit and every floor hold."""
+        within = self.limit is None or self.limit.kept
+        return within and all(self.ratios[peer] >= floor for peer, floor in self.floors.items())
+
+    def to_json(self) -> bytes:
+        """The one object that `--json` prints."""
+        return orjson.dumps(
+            {
+                "name": self.name,
+                "ours": self.ours,
+                "unit": self.unit,
+                "peers": self.peers,
+                "limit": self.limit,
+                "ratios": self.ratios,
+                "machine": machine(),
+            }
+        )
+
+
+def benchmark_arguments(description: str) -> argparse.ArgumentParser:
+    """`--quick` and `--json`, which every benchmark takes."""
+    parser = argparse.ArgumentParser(description=description.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="a small input and one run a case")
+    parser.add_argument("--json", action="store_true", help="end with the result as one JSON object on a line")
+    return parser
+
+
+def show(report: Report, as_json: bool) -> int:
+    """Prints the table and, if asked, the object; the exit status says whether every promise was kept."""
+    print(f"{'case':<28}{'size':>14}{'wall s':>9}{'CPU s':>9}{'peak GiB':>10}{'bound GiB':>11}{report.unit:>16}")
+    for row in report.rows:
+        took = row.measured
+        print(
+            f"{row.case:<28}{row.size:>14}{took.wall_seconds:>9.2f}{took.cpu_seconds:>9.2f}"
+            f"{took.peak_bytes / GIB:>10.2f}{took.peak_bytes_bound / GIB:>11.2f}{row.rate:>16,.0f}"
+        )
+    for peer, ratio in report.ratios.items():
+        floor = report.floors.get(peer)
+        print(f"{ratio:.2f} times {peer}" + (f" (promised: {floor:g})" if floor is not None else ""))
+    if report.limit is not None:
+        limit = report.limit
+        verdict = "kept" if limit.kept else "EXCEEDED"
+        print(f"{limit.what}: {limit.value:.2f} of {limit.allowed:g} {limit.unit}, {verdict}")
+    if as_json:
+        print(report.to_json().decode())
+    return 0 if report.kept else 1
+
+
+def median_of(runs: int, run: Callable[[], Measured]) -> Measured:
+    """The run with the median wall time."""
+    measured = sorted((run() for _ in range(runs)), key=lambda took: took.wall_seconds)
+    return measured[(runs - 1) // 2]
+
+
+def median_seconds(runs: int, call: Callable[[], object]) -> float:
+    """The median wall time of a call in this process, for kernels that need no process of their own."""
+    seconds = []
+    for _ in range(runs):
+        start = time.perf_counter()
+        call()
+        seconds.append(time.perf_counter() - start)
+    return statistics.median(seconds)
+
+
+def measure(command: Sequence[str], environment: dict[str, str] | None = None) -> Measured:
+    """Runs a command from the repository root to its end; raises with what it wrote if it fails."""
+    tree = _ProcessTree()
+    start = time.perf_counter()
+    with (
+        tempfile.TemporaryFile("w+") as complaints,  # a pipe that nobody reads would stop the command
+        subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=complaints,
+            text=True,
+            cwd=REPOSITORY,
+            env={**os.environ, **(environment or {})},
+        ) as process,
+    ):
+        sampler = threading.Thread(target=tree.sample_until_gone, args=(process.pid,), daemon=True)
+        sampler.start()
+        output = process.communicate()[0]
+        wall = time.perf_counter() - start
+        sampler.join()
+        if process.returncode:
+            complaints.seek(0)
+            raise SystemExit(f"{complaints.read()}{output}{' '.join(command)}: ended with status {process.returncode}")
+    lines = output.splitlines() or [""]
+    return Measured(wall, sum(tree.cpu.values()), tree.peak, sum(tree.peaks.values()), lines[-1])
+
+
+def machine() -> dict[str, str | int]:
+    """What the numbers were taken on; nothing that names the machine itself."""
+    return {
+        "processor": _processor(),
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+        "memory_bytes": psutil.virtual_memory().total,
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+    }
+
+
+class _ProcessTree:
+    """Memory and CPU time of a process and all below it, as last seen before each ended."""
+
+    def __init__(self) -> None:
+        self.peak = 0
+        self.peaks: dict[int, int] = {}
+        self.cpu: dict[int, float] = {}
+
+    def sample_until_gone(self, pid: int) -> None:
+        while self._sample(pid):
+            time.sleep(_SAMPLE_SECONDS)
+
+    def _sample(self, pid: int) -> bool:
+        try:
+            root = psutil.Process(pid)
+            if root.status() == psutil.STATUS_ZOMBIE:
+                return False
+            members = [root, *root.children(recursive=True)]
+        except psutil.NoSuchProcess:
+            return False
+        together = 0
+        for member in members:
+            try:
+                with member.oneshot():
+                    resident = member.memory_info().rss
+                    times = member.cpu_times()
+                peak = max(resident, _peak_resident(member.pid))
+            except psutil.Error:  # ended between the listing and the look
+                continue
+            together += resident
+            self.peaks[member.pid] = max(peak, self.peaks.get(member.pid, 0))
+            self.cpu[member.pid] = times.user + times.system
+        self.peak = max(self.peak, together)
+        return True
+
+
+def _peak_resident(pid: int) -> int:
+    """The kernel's own record of a process's peak; 0 where there is none."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) << 10 for line in status.splitlines() if line.startswith("VmHWM:")), 0)
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())
