@@ -1,0 +1,56 @@
+"""What the pages show works as shown."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from winnow.filters.extractors import Extractor
+from winnow.pipelines.ingest.records import DROP_REASONS, QUARANTINE_REASONS
+from winnow.schemas.extraction import EXTRACTION, PAGES
+from winnow.schemas.recipe import recipe_from_text
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_the_operator_in_one_file_is_an_operator() -> None:
+    source = re.search(r"```python\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.DOTALL)
+    assert source is not None
+    names: dict[str, object] = {}
+    exec(compile(source[1], "CONTRIBUTING.md", "exec"), names)  # noqa: S102  the page's own example
+    extractor = names["EXTRACTOR"]
+    assert isinstance(extractor, Extractor)
+    pages = pa.RecordBatch.from_pylist([{"html": "<title>Two rows</title>", "url": None}, {}], schema=PAGES)
+    made = extractor.kernel(pages, extractor.config())
+    assert made.schema == EXTRACTION
+    assert made["text"].to_pylist() == ["Two rows", None]
+
+
+def test_the_recipe_of_the_readme_is_a_recipe() -> None:
+    block = re.search(r"    # recipe\.yaml\n((?:    .*\n)+)", (ROOT / "README.md").read_text())
+    assert block is not None
+    recipe = recipe_from_text(re.sub(r"^    ", "", block[1], flags=re.MULTILINE))
+    assert [source.name for source in recipe.sources] == ["crawl", "books"]
+
+
+def test_the_mistake_of_the_readme_is_answered_as_shown(tmp_path: Path) -> None:
+    (tmp_path / "recipe.yaml").write_text(
+        'version: 1\nstore: {path: store}\nsources:\n  crawl: {root: crawl, files: ["*.gz"], clas: web, class: web}\n'
+    )
+    command = [sys.executable, "-m", "winnow", "plan", "recipe.yaml"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.stderr.strip() in (ROOT / "README.md").read_text()
+
+
+@pytest.mark.parametrize("reason", [*DROP_REASONS, *QUARANTINE_REASONS])
+def test_every_reason_is_explained(reason: str) -> None:
+    assert f"`{reason}`" in (ROOT / "docs" / "ingest.md").read_text()
+
+
+def test_every_link_between_pages_leads_somewhere() -> None:
+    for page in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")):
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
