@@ -71,8 +71,10 @@ def load(folder: Path) -> list[Page]:
 
 
 def shingles(text: str) -> Counter[tuple[str, ...]]:
-    """The text's overlapping runs of four words; a shorter text is one run."""
+    """The text's overlapping runs of four words; a shorter text is one run, and one without words is none."""
     words = re.findall(r"\w+", text.lower())
+    if not words:
+        return Counter()
     return Counter(tuple(words[at : at + SHINGLE]) for at in range(max(1, len(words) - SHINGLE + 1)))
 
 
@@ -86,9 +88,15 @@ def score(name: str, extract: Extract, pages: list[Page]) -> Score:
     for page, text in zip(pages, texts, strict=True):
         true, found = shingles(page.body), shingles(text)
         hit = (true & found).total()
-        precisions.append(hit / found.total())
-        recalls.append(hit / true.total())
-    return Score(name, statistics.mean(precisions), statistics.mean(recalls), len(pages) / seconds)
+        if found:  # as that benchmark has it: what was not found costs recall, not precision
+            precisions.append(hit / found.total())
+        if true:
+            recalls.append(hit / true.total())
+    return Score(name, _mean(precisions), _mean(recalls), len(pages) / seconds)
+
+
+def _mean(values: list[float]) -> float:
+    return statistics.mean(values) if values else 0.0
 
 
 def ours(name: str) -> Extract:

@@ -9,7 +9,7 @@ import re
 from functools import lru_cache
 from importlib.resources import files
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
-from urllib.parse import unquote_to_bytes, urljoin
+from urllib.parse import unquote_to_bytes
 
 import idna
 from tldextract import TLDExtract
@@ -22,6 +22,7 @@ CACHED_HOSTS = 65536
 _EXTRACT = TLDExtract(suffix_list_urls=(), cache_dir=None, include_psl_private_domains=True)
 
 _PARTS = re.compile(r"(https?):[/\\]{2,}([^/\\?#]*)([^?#]*)(\?[^#]*)?", re.IGNORECASE)
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _PLAIN_HOST = re.compile(r"https?://([a-z0-9.-]{1,253})(?=[/?#]|\Z)")
 _PORT = re.compile(r"0*([0-9]{0,5})")
 _HOST = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*")
@@ -65,13 +66,22 @@ def resolve(base: str | None, href: str) -> str | None:
     if link is None:
         return None
     if _PARTS.match(link) is None:
-        if not base or (origin := _cleaned(base)) is None or _PARTS.match(origin) is None:
+        origin = _cleaned(base) if base else None
+        match = _PARTS.match(origin) if origin else None
+        if origin is None or match is None or _SCHEME.match(link):
             return None
-        end = min((at for at in (link.find("?"), link.find("#")) if at >= 0), default=len(link))
-        try:
-            link = urljoin(origin, link[:end].replace("\\", "/") + link[end:])
-        except ValueError:
-            return None
+        # Not urllib's urljoin: it drops empty path segments, which the standard keeps.
+        if link[:2].replace("\\", "/") == "//":
+            link = f"{match[1]}:{link}"
+        elif link[:1] in ("/", "\\"):
+            link = origin[: match.end(2)] + link
+        elif link[:1] == "?":
+            link = origin[: match.end(3)] + link
+        elif link[:1] in ("#", ""):
+            link = origin
+        else:
+            path = match[3].replace("\\", "/")
+            link = f"{origin[: match.start(3)]}{path[: path.rfind('/') + 1] or '/'}{link}"
     return canonical_url(link)
 
 

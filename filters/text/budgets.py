@@ -13,11 +13,12 @@ Each of these has a budget. The checks on the source are linear and skip pages t
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Annotated, Final
 
 from resiliparse.parse.html import HTMLTree
 
 from winnow.schemas.extraction import Status
+from winnow.schemas.recipe.checks import Between
 
 # One attribute by the HTML standard's tokenizer. Possessive throughout: no input makes it go back.
 VALUE: Final = r"""(?:"[^"]*+"|'[^']*+'|[^\s>"'][^\s>]*+)"""
@@ -42,15 +43,17 @@ COMMENT: Final = r"!--(?:[^-]++|-(?!-!?>))*+"
 class Budgets:
     """Caps on one page, in what can be counted. Beyond any of them the row says so and has no text."""
 
-    max_bytes: int = 8 << 20  # above the 5 MiB at which Common Crawl truncates a page
-    max_nodes: int = 50_000  # tags in the source, start and end; worst known page at the cap: 3 s
-    max_depth: int = 512  # where Blink and WebKit stop nesting; pages rarely pass 60
-    max_attributes: int = 4_096  # on one tag; 4 096 cost 30 ms, 100 000 cost minutes
-    max_options: int = 10_000  # the parser walks a list's options for each that it adds
+    max_bytes: Annotated[int, Between(1, 1 << 30)] = 8 << 20  # above the 5 MiB at which Common Crawl truncates a page
+    # Tags in the source, start and end. Worst known page at the cap: 3 s.
+    max_nodes: Annotated[int, Between(1, 1_000_000)] = 50_000
+    max_depth: Annotated[int, Between(1, 10_000)] = 512  # where Blink and WebKit stop nesting; pages rarely pass 60
+    max_attributes: Annotated[int, Between(1, 1_000_000)] = 4_096  # on one tag; 4 096 cost 30 ms, 100 000 cost minutes
+    # In all lists together: the parser walks a list's options for each that it adds.
+    max_options: Annotated[int, Between(1, 1_000_000)] = 10_000
 
 
-# A page below these is cheap whatever it holds: by the worst known of each kind, 250 MB and 0.7 s for the first,
-# 5 s for the last.
+# A page below these is cheap enough whatever it holds: the worst known takes 0.7 s and 250 MB for the first, 0.3 s
+# for the second, 5 s for the third.
 _FREE_TAGS = 1_536
 _FREE_NESTING_TAGS = 4_096
 _FREE_CHARACTERS = 1 << 18

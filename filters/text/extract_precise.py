@@ -11,7 +11,7 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 from html import unescape
 from itertools import accumulate
-from typing import Final
+from typing import Annotated, Final
 
 import pyarrow as pa
 import trafilatura
@@ -25,6 +25,7 @@ from winnow.filters.text.page import Page, PageLimits
 from winnow.filters.text.placing import Parts, PlacedText
 from winnow.filters.text.reading import read_pages
 from winnow.schemas.extraction import PartKind
+from winnow.schemas.recipe.checks import Between
 
 VERSION = 1
 
@@ -33,12 +34,13 @@ for _name in ("trafilatura", "htmldate", "courlan", "justext"):
     logging.getLogger(_name).setLevel(logging.CRITICAL + 1)
 
 
-def _precise_budgets() -> Budgets:
-    return Budgets(
-        max_bytes=2 << 20,
-        max_nodes=20_000,  # worst known page at the cap: 4 s (a paragraph of ten thousand superscripts)
-        max_depth=250,  # libxml2 drops what is nested deeper than 256
-    )
+@dataclass(frozen=True, slots=True)
+class PreciseBudgets(Budgets):
+    """Caps on one page for an extractor that is slower everywhere and quadratic in places."""
+
+    max_bytes: Annotated[int, Between(1, 1 << 30)] = 2 << 20
+    max_nodes: Annotated[int, Between(1, 1_000_000)] = 20_000  # worst known page at the cap: 4 s, all superscripts
+    max_depth: Annotated[int, Between(1, 250)] = 250  # libxml2 drops without a word what is nested deeper than 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +50,16 @@ class PreciseConfig:
     favor_precision: bool = True  # 0.970 instead of 0.958
     favor_recall: bool = False  # 0.959
     tables: bool = True  # 0.960 without, at default precision; articles seldom have any, other pages do
-    budgets: Budgets = field(default_factory=_precise_budgets)
+    budgets: PreciseBudgets = field(default_factory=PreciseBudgets)
     limits: PageLimits = field(default_factory=PageLimits)
 
 
 _JOINERS = "\u200b\u200c\u200d\u200e\u200f\u061c\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
-_JOINER = re.compile(
-    rf"[{_JOINERS}]|&(?:zwn?j|[lr]lm"
-    r"|#(?:0*82(?:0[3-7]|3[4-8]|9[4-7])|0*1564|[xX]0*(?:20(?:0[b-fB-F]|2[a-eA-E]|6[6-9])|61[cC])));"
+_WRITTEN_JOINER = (
+    r"&(?:zwn?j|[lr]lm|#(?:0*82(?:0[3-7]|3[4-8]|9[4-7])|0*1564|[xX]0*(?:20(?:0[b-fB-F]|2[a-eA-E]|6[6-9])|61[cC])));"
 )
+_JOINER = re.compile(rf"[{_JOINERS}]|{_WRITTEN_JOINER}")
+_JOINER_IN_ASCII = re.compile(_WRITTEN_JOINER)  # begins with one letter, hence is searched for much faster
 # Letters of scripts that nothing on the web is written in; a page that holds some of one gets those of the next.
 _RARE_LETTERS = (0x10380, 0x10A60, 0x10900, 0x10840, 0x12000, 0x13000, 0x14400)
 
@@ -118,7 +121,7 @@ def _with_stand_ins(html: str) -> tuple[str, dict[int, str]]:
     trafilatura drops every invisible character, without which Persian words, Indic clusters, Khmer line breaks,
     right-to-left punctuation and family emoji fall apart.
     """
-    if not _JOINER.search(html):
+    if not (_JOINER_IN_ASCII if html.isascii() else _JOINER).search(html):
         return html, {}
     first = next((block for block in _RARE_LETTERS if not _holds_letters(html, block)), None)
     if first is None:

@@ -49,12 +49,13 @@ _REFERENCE = '"(?:({})|({})|({}))(?:#[^"]*+)?"'.format(*plain_references()) + f"
 _REST = rf"(?:{ATTRIBUTE})*+[\s/]*+(?:>|\Z)"
 _IMAGE = "[iI][mM](?:[gG]|[aA][gG][eE])"
 _SCAN = re.compile(
-    r"(<(?=[aAiIhH!sStTxXnN])"  # most tags end here
+    r"(<(?=[aAiIhH!sStTxXnNfF])"  # most tags end here
     rf"(?:[aA](?=[\s/>])({_BEFORE_HREF})(?:[\s/]*+{_HREF}\s*+=\s*+(?:{_REFERENCE}))?({_REST})"
     rf"|{_IMAGE}(?=[\s/>])({_REST})"
     rf"|([hH][1-6])(?:\s[^<>]*+)?>"
-    rf"|{COMMENT}|{RAW_TEXT}))"
+    rf"|[fF][iI][gG][cC]|{COMMENT}|{RAW_TEXT}))"
 )
+_CAPTIONS = ("<figc", "<FIGC", "<Figc", "<FigC")
 _GROUPS = _SCAN.groups + 1  # and the text before each match
 _IMAGES = re.compile(rf"(<{_IMAGE})(?=[\s/>])")
 _ELEMENT_INSIDE = re.compile(rf"<(?:[aA]|{_IMAGE})[\s/>]")
@@ -69,6 +70,7 @@ class Markup:
 
     source: str
     _pieces: list[str | None]
+    has_captions: bool
     hides_elements: bool  # a comment or raw text holds what would be a link or image if it were neither
 
     def anchors(self) -> Iterator[Anchor]:
@@ -88,7 +90,7 @@ def scan(html: str) -> Markup:
     pieces: list[str | None] = _SCAN.split(html)
     elements: list[str] = pieces[1::_GROUPS]  # type: ignore[assignment]
     images = 0
-    hides = False
+    hides = captions = False
     for place, (element, rest, image, heading) in enumerate(
         zip(elements, pieces[7::_GROUPS], pieces[8::_GROUPS], pieces[9::_GROUPS], strict=True)
     ):
@@ -100,12 +102,14 @@ def scan(html: str) -> Markup:
             name = len(element) - len(image)
             elements[place] = f"{element[:name]}{_written(images)}{image}"
             images += 1
+        elif element in _CAPTIONS:
+            captions = True
         elif not hides and _ELEMENT_INSIDE.search(element, 1):
             hides = True
     marked = [""] * (2 * len(elements) + 1)
     marked[::2] = pieces[::_GROUPS]  # type: ignore[assignment]
     marked[1::2] = elements
-    return Markup("".join(marked), pieces, hides)
+    return Markup("".join(marked), pieces, captions, hides)
 
 
 def mark_everything(html: str) -> tuple[str, list[str]]:

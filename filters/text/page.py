@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 from html import unescape
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from resiliparse.parse.html import HTMLTree
 from resiliparse.parse.html.node import DocumentNode
@@ -19,15 +19,16 @@ from winnow.filters.text.markup import (
     unmarked,
 )
 from winnow.filters.urls import MAX_URL_CHARACTERS, canonical_url, resolve
+from winnow.schemas.recipe.checks import Between
 
 
 @dataclass(frozen=True, slots=True)
 class PageLimits:
     """Caps on what is kept of one page's facts; what is beyond them is left out."""
 
-    max_links: int = 2_000  # distinct URLs
-    max_images: int = 1_000
-    max_label_characters: int = 2_000  # title, alt, caption
+    max_links: Annotated[int, Between(1, 1_000_000)] = 2_000  # distinct URLs
+    max_images: Annotated[int, Between(1, 1_000_000)] = 1_000
+    max_label_characters: Annotated[int, Between(1, 1_000_000)] = 2_000  # title, alt, caption
 
 
 class Image(NamedTuple):
@@ -66,6 +67,7 @@ class Page:
 # What lazy loaders fill `src` from stands first: where one is present `src` is a placeholder.
 _SOURCES = ("data-src", "data-original", "data-lazy-src", "src", "data-srcset", "srcset")
 _MOST_PARENTS = 32
+_MENTION_CHARACTERS = 1 << 15  # of the head, for what pages rarely say
 _ATTRIBUTE = re.compile(
     rf"[\s/]*+(?:([sS][rR][cC](?:[sS][eE][tT])?+|[dD][aA][tT][aA]-[a-zA-Z-]++|[aA][lL][tT]|[tT][iI][tT][lL][eE]"
     rf"|[wW][iI][dD][tT][hH]|[hH][eE][iI][gG][hH][tT])(?=[\s=])|[^\s/>][^\s/>=]*+)(?:\s*+=\s*+({VALUE}))?"
@@ -82,7 +84,6 @@ _OTHER_SCHEME = re.compile(r"(?!https?:)[a-z][a-z0-9+.-]*+:")
 _PARENTS = re.compile(r"(?:\.\./)*+")
 _ORIGIN = re.compile(r"https?://[^/]++")
 _BODY = re.compile(r"<[bB][oO][dD][yY][\s/>]")
-_BASE = re.compile(r"<[bB][aA][sS][eE][\s/]")
 
 
 def read_page(html: str) -> Page:
@@ -111,7 +112,7 @@ def page_facts(page: Page, url: str | None, limits: PageLimits) -> Facts:
     body = _BODY.search(source)
     head_end = body.start() if body else len(source)
     base = url
-    if _BASE.search(source, 0, head_end):
+    if source.find("<base", 0, head_end) >= 0 or source.find("<BASE", 0, head_end) >= 0:
         written = _attribute_of(document, "base[href]", "href")
         base = (Addresses(url).absolute(written.strip()) if written else None) or url
     addresses = Addresses(base)
@@ -121,7 +122,7 @@ def page_facts(page: Page, url: str | None, limits: PageLimits) -> Facts:
         canonical = addresses.absolute(written.strip()) if written else None
     links = _links(page.markup, addresses, limits) if page.trusted else _links_of_tree(document, addresses, limits)
     images = _images(page, addresses, limits) if page.image_attributes else {}
-    if images and ("igcaption" in source or "IGCAPTION" in source):
+    if images and page.markup.has_captions:
         _add_captions(document, images, limits)
     return Facts(title, canonical, _language(document, source, head_end), links, images)
 
@@ -310,7 +311,7 @@ def _language(document: DocumentNode, source: str, head_end: int) -> str | None:
 
 
 def _mentioned(word: str, source: str, end: int) -> bool:
-    return word in source[:end].lower()
+    return word in source[: min(end, _MENTION_CHARACTERS)].lower()
 
 
 def _attribute_of(document: DocumentNode, selector: str, name: str) -> str | None:

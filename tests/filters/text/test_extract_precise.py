@@ -9,8 +9,7 @@ import trafilatura
 from tests.filters.text.hostile_pages import HOSTILE
 from tests.filters.text.reading import Read, digest, pages_of, read_row
 from tests.filters.text.written_pages import SENTENCES, TABLES, article
-from winnow.filters.text.budgets import Budgets
-from winnow.filters.text.extract_precise import EXTRACTOR, VERSION, PreciseConfig, extract_precise
+from winnow.filters.text.extract_precise import EXTRACTOR, VERSION, PreciseBudgets, PreciseConfig, extract_precise
 
 URL = "https://example.org/a/b.html"
 
@@ -23,8 +22,8 @@ def read(html: str | None, config: PreciseConfig | None = None, url: str | None 
     ("html", "config", "status"),
     [
         (None, PreciseConfig(), "not_html"),
-        ("<p>" + "é" * 50, PreciseConfig(budgets=Budgets(max_bytes=102)), "too_large"),
-        ("<p>x" * 11, PreciseConfig(budgets=Budgets(max_nodes=10)), "too_many_nodes"),
+        ("<p>" + "é" * 50, PreciseConfig(budgets=PreciseBudgets(max_bytes=102)), "too_large"),
+        ("<p>x" * 11, PreciseConfig(budgets=PreciseBudgets(max_nodes=10)), "too_many_nodes"),
         ("<p " + " ".join(f"a{i}" for i in range(5_000)), PreciseConfig(), "too_many_nodes"),
         ("<div>" * 300 + "x", PreciseConfig(), "too_deep"),
     ],
