@@ -60,7 +60,7 @@ class Flow:
         return at >= 0
 
     def _refill(self, at: int, count: int) -> None:
-        raise NotImplementedError
+        """Move the window to hold [at, at + count); a flow that holds everything has nothing to do."""
 
 
 class HeldFlow(Flow):
