@@ -12,7 +12,7 @@ from winnow.runners.quantities import byte_size
 from winnow.schemas.errors import StoreError
 from winnow.schemas.recipe import Recipe, resolved_yaml
 
-BYTES_PER_SECOND = {"fast": 9e6, "precise": 0.4e6, "none": 40e6}
+BYTES_PER_SECOND = {"fast": 3.5e6, "precise": 0.3e6, "none": 20e6}
 """Compressed input that one core takes in, by the slowest extractor asked for; measured by `benchmarks.ingest`."""
 
 FIRST_TASKS = 8

@@ -112,7 +112,9 @@ def ingest(recipe: Recipe, engine: Engine, console: Console, *, replace: bool = 
         plans = [settle_changes(context, plan, replace_files=replace) for plan in plans]
         freeze_plans(context, plans)
         _read(run, plans)
-        while mended := {plan.name: better for plan in plans if (better := mend_splits(context, plan))}:
+        latest = store.latest()
+        published = {(task.key, task.task) for task in store.tasks(latest)} if latest else set()
+        while mended := {plan.name: better for plan in plans if (better := mend_splits(context, plan, published))}:
             plans = [mended.get(plan.name, plan) for plan in plans]
             for name in sorted(mended):
                 console.print(f"source {name}: a file cannot be read in parts; reading it whole")

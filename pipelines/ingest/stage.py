@@ -5,7 +5,7 @@ its commit exists, and the generation is made of commits alone.
 """
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -114,8 +114,10 @@ def pending_tasks(context: IngestContext, plan: SourcePlan) -> list[IngestTask]:
     return sorted(owed, key=lambda task: (-task.bytes, task.name))
 
 
-def mend_splits(context: IngestContext, plan: SourcePlan) -> SourcePlan | None:
+def mend_splits(context: IngestContext, plan: SourcePlan, published: Set[tuple[str, str]]) -> SourcePlan | None:
     """Check that the parts of every split file fit together; a file whose parts do not is planned whole.
+
+    Files whose tasks a generation has `published` were checked before it.
 
     Parts find their first record by its looks, so an archive inside an archive can deceive them, and a key that
     repeats across parts is seen by neither. Both show here, and both depend on the file's bytes alone.
@@ -124,6 +126,7 @@ def mend_splits(context: IngestContext, plan: SourcePlan) -> SourcePlan | None:
     for task in plan.look.tasks:
         if not task.files[0].part.whole:
             parts.setdefault(task.files[0].part.path, []).append(task)
+    parts = {path: tasks for path, tasks in parts.items() if not {(plan.key, task.name) for task in tasks} <= published}
     if not parts:
         return None
     commits = load_task_commits(

@@ -1,5 +1,6 @@
 """Reruns, replays, other worker counts, sinks that fail, disks that fill, sources and recipes that change."""
 
+import gzip
 import json
 import os
 import shutil
@@ -293,4 +294,39 @@ def test_a_commit_whose_object_is_gone_is_done_again(crawl: Path) -> None:
     row = store.manifest(store.require_latest(), layout.SAMPLES)[0]
     store.objects.delete(row.object)
     assert ingest(crawl) == expected
+    assert_clean(crawl)
+
+
+def test_a_key_that_repeats_across_the_parts_of_a_file_is_found_whatever_ran_before(crawl: Path) -> None:
+    """Ten ids of `lines` stand twice, in different parts: the file is read whole, once and for all."""
+    recipe = crawl / "recipe.yaml"
+    recipe.write_text(recipe.read_text().replace(", key: id", ""))
+    ingest(crawl)
+    store = open_store(LocalStore(crawl / "store"))
+    lines = [task for task in store.tasks(store.require_latest()) if task.source == "lines"]
+    assert len(lines) > 1
+    assert sum(task.kept for task in lines) == 8_000
+    write_recipe(crawl, "fast")
+    ingest(crawl)
+    (whole,) = [task for task in store.tasks(store.require_latest()) if task.source == "lines"]
+    assert whole.quarantined_by_reason == {"duplicate_id": 10}
+    assert_clean(crawl)
+
+
+def test_an_archive_inside_an_archive_does_not_deceive_the_parts(crawl: Path) -> None:
+    """A stored .warc.gz in the payload looks like members to a part that begins inside it."""
+    inner = (crawl / "crawl" / "0.warc.gz").read_bytes() * 4
+    block = b"HTTP/1.1 200 OK\r\nContent-Type: application/gzip\r\n\r\n" + inner
+    head = (
+        b"WARC/1.0\r\nWARC-Type: response\r\nWARC-Record-ID: <urn:x:outer>\r\n"
+        b"WARC-Target-URI: https://a.example/inner.warc.gz\r\nContent-Length: %d\r\n\r\n" % len(block)
+    )
+    outer = gzip.compress(head + block + b"\r\n\r\n", 0, mtime=0)  # level 0: stored
+    (crawl / "crawl" / "2.warc.gz").write_bytes(outer)
+    recipe = crawl / "recipe.yaml"
+    recipe.write_text(recipe.read_text().replace("task_bytes: 256 KiB", "task_bytes: 16 KiB"))
+    ingest(crawl)
+    store = open_store(LocalStore(crawl / "store"))
+    (task,) = [task for task in store.tasks(store.require_latest()) if task.inputs[0].path == "2.warc.gz"]
+    assert (task.records, task.kept) == (1, 1)
     assert_clean(crawl)
