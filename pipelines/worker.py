@@ -6,10 +6,10 @@ import sys
 import threading
 import time
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 import pyarrow as pa
 
+from winnow.pipelines.processes import started
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.schemas.identity import canonical_json
@@ -24,12 +24,19 @@ BEAT_SECONDS = 1.0
 
 def main() -> None:
     """A local worker process: Beam's own harness, which ends with its driver however that ends."""
-    driver = os.environ.get(DRIVER_VARIABLE)
-    if driver:
-        threading.Thread(target=_end_with, args=(int(driver),), name="driver-watch", daemon=True).start()
+    process, _, since = os.environ.get(DRIVER_VARIABLE, "").partition(":")
+    if process:
+        threading.Thread(target=_end_with, args=(int(process), since), name="driver-watch", daemon=True).start()
     from apache_beam.runners.worker import sdk_worker_main
 
-    sdk_worker_main.main(sys.argv)
+    status = 1
+    try:
+        sdk_worker_main.main(sys.argv)
+        status = 0
+    finally:
+        # Without the interpreter's farewell, in which threads of native libraries can wait for each other for ever,
+        # and the watch above no longer runs.
+        os._exit(status)
 
 
 def settle() -> None:
@@ -39,27 +46,16 @@ def settle() -> None:
     logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
 
 
-def _end_with(driver: int) -> None:
+def driver_mark() -> str:
+    """What a driver tells its workers to know it by."""
+    return f"{os.getpid()}:{started(os.getpid())}"
+
+
+def _end_with(process: int, since: str) -> None:
     """Leave when the driver is gone: nothing that this process could still commit would be asked for."""
-    while _alive(driver):
+    while started(process) == since:
         time.sleep(WATCH_SECONDS)
     os._exit(1)
-
-
-def _alive(process: int) -> bool:
-    try:
-        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
-    except FileNotFoundError:
-        if Path("/proc/self/stat").exists():
-            return False
-        try:
-            os.kill(process, 0)
-        except ProcessLookupError:
-            return False
-        except PermissionError:
-            return True
-        return True
-    return state not in "ZX"
 
 
 @dataclass(frozen=True, slots=True)

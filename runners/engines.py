@@ -17,7 +17,7 @@ from apache_beam.transforms.environments import SubprocessSDKEnvironment
 
 from winnow.pipelines import worker
 from winnow.pipelines.ledger.strikes import MARKS_VARIABLE
-from winnow.pipelines.worker import DRIVER_VARIABLE, THREAD_LIMITS
+from winnow.pipelines.worker import DRIVER_VARIABLE, THREAD_LIMITS, driver_mark
 from winnow.runners.beam_flags import beam_options
 from winnow.schemas.errors import StageError, WinnowError
 
@@ -68,7 +68,7 @@ class Engine:
         """
         for variable in THREAD_LIMITS:
             os.environ.setdefault(variable, "1")
-        os.environ[DRIVER_VARIABLE] = str(os.getpid())
+        os.environ[DRIVER_VARIABLE] = driver_mark()
         if marks is not None:
             os.environ[MARKS_VARIABLE] = str(marks)
         pipeline = beam.Pipeline(runner=self._runner(), options=self._options())

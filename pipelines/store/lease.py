@@ -11,10 +11,10 @@ import platform
 import threading
 import time
 from dataclasses import dataclass
-from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from winnow.pipelines.processes import boot_id, started
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.schemas.errors import StoreError
@@ -36,7 +36,7 @@ class Holder:
 
 def this_process() -> Holder:
     """The running process."""
-    return Holder(platform.node(), _boot(), os.getpid(), _started(os.getpid()) or "")
+    return Holder(platform.node(), boot_id(), os.getpid(), started(os.getpid()) or "")
 
 
 class Lease:
@@ -136,30 +136,5 @@ def _beat_record(number: int) -> str:
     return f"{layout.LEASES}{number:08d}.beat"
 
 
-def _boot() -> str:
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    except OSError:
-        return ""
-
-
-def _started(process: int) -> str | None:
-    """When the process started, in the kernel's ticks; None when there is none, "" where /proc does not exist."""
-    try:
-        text = Path(f"/proc/{process}/stat").read_text()
-    except FileNotFoundError:
-        if Path("/proc/self/stat").exists():
-            return None
-        try:
-            os.kill(process, 0)
-        except ProcessLookupError:
-            return None
-        except PermissionError:
-            return ""
-        return ""
-    state, *rest = text.rpartition(")")[2].split()
-    return None if state in "ZX" else rest[18]
-
-
 def _alive(holder: Holder) -> bool:
-    return holder.boot == _boot() and _started(holder.process) == holder.started
+    return holder.boot == boot_id() and started(holder.process) == holder.started
