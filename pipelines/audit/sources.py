@@ -132,8 +132,16 @@ def _check_lines(claims: list[Claim], lines: int, held: int, *, complete: bool, 
     raw = [claim.span for claim in claims if claim.span.unit == "bytes"]
     if complete and not stream and held == size:  # the file is its own stream
         return [*check_ranges(size, raw), *_count(len({span.offset for span in raw if span.length}), lines)]
-    wrong = [*check_ranges(held, stream), *_count(len({span.offset for span in stream}), lines)]
-    if not complete and not any(span.offset + span.length == size for span in raw):
+    answered = len({span.offset for span in stream})
+    if complete:
+        return [*check_ranges(held, stream), *_count(answered, lines)]
+    # Where a decoder gives up on damage differs by some bytes: what the reader has must tile from the start, and it
+    # may not have fewer whole lines than were counted here.
+    reached = max((span.offset + span.length for span in stream), default=0)
+    wrong = check_ranges(reached, stream)
+    if answered < lines - 1:
+        wrong.append(f"{answered} lines are answered for, at least {lines - 1} can be decoded")
+    if not any(span.offset + span.length == size for span in raw):
         wrong.append("the compressed file is damaged, and no quarantined range answers for its end")
     return wrong
 

@@ -10,6 +10,7 @@ from typing import BinaryIO
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import zstandard
 from rich.console import Console
 
 from tests.faults.crawl import write_crawl
@@ -114,3 +115,15 @@ def test_a_source_that_changed_is_caught(crawl: Path) -> None:
     store = open_store(crawl / "store")
     findings = audit_generation(store, store.require_latest(), ingest_context(recipe, store))
     assert any("when it was ingested" in problem for problem in findings.problems)
+
+
+@pytest.mark.parametrize("name", ["a.jsonl.gz", "a.jsonl.zst"])
+@pytest.mark.parametrize("cut", [0.2, 0.5, 0.9])
+def test_a_damaged_compressed_file_of_lines_is_answered_for(crawl: Path, name: str, cut: float) -> None:
+    lines = b"".join(b'{"text": "line %d %d"}\n' % (number, number * 7919 % 10_007) for number in range(40_000))
+    raw = gzip.compress(lines) if name.endswith("gz") else zstandard.compress(lines)
+    (crawl / "packed" / "a.jsonl.gz").unlink()
+    (crawl / "packed" / name).write_bytes(raw[: int(len(raw) * cut)])
+    recipe = crawl / "recipe.yaml"
+    recipe.write_text(recipe.read_text().replace("*.jsonl.gz", "*.jsonl.*"))
+    assert audited(crawl).problems == []
