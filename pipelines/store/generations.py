@@ -1,6 +1,6 @@
 """A store on its objects: opened or created, read through a pinned generation, changed only by the next one."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -15,6 +15,7 @@ from winnow.schemas.records import (
     Generation,
     LayerCommit,
     LayerEntry,
+    ObjectRecord,
     StoreRecord,
     TaskCommit,
     from_json,
@@ -200,43 +201,39 @@ def next_generation(
 
 
 def _sample_rows(tasks: list[TaskCommit]) -> list[ManifestRow]:
-    rows = [
-        ManifestRow(
-            source=task.source,
-            key=task.key,
-            shard=shard.shard,
-            task=task.task,
-            object=shard.object.path,
-            rows=shard.object.rows,
-            bytes=shard.object.bytes,
-            values=shard.object.values,
-            samples=shard.object.path,
-            statistics=shard.statistics,
-            fingerprint=task.fingerprint,
-        )
+    return _in_order(
+        _row(task, shard.shard, shard.object, task=task.task, samples=shard.object.path, statistics=shard.statistics)
         for task in tasks
         for shard in task.shards
-    ]
-    return sorted(rows, key=lambda row: row.shard)
+    )
 
 
 def _layer_rows(commits: list[LayerCommit]) -> list[ManifestRow]:
-    rows = [
-        ManifestRow(
-            source=commit.source,
-            key=commit.key,
-            shard=commit.shard,
-            task=None,
-            object=commit.object.path,
-            rows=commit.object.rows,
-            bytes=commit.object.bytes,
-            values=commit.object.values,
-            samples=commit.samples,
-            statistics=commit.statistics,
-            fingerprint=commit.fingerprint,
-        )
+    return _in_order(
+        _row(commit, commit.shard, commit.object, task=None, samples=commit.samples, statistics=commit.statistics)
         for commit in commits
-    ]
+    )
+
+
+def _row(
+    commit: TaskCommit | LayerCommit, shard: str, made: ObjectRecord, *, task: str | None, samples: str, statistics: str
+) -> ManifestRow:
+    return ManifestRow(
+        source=commit.source,
+        key=commit.key,
+        shard=shard,
+        task=task,
+        object=made.path,
+        rows=made.rows,
+        bytes=made.bytes,
+        values=made.values,
+        samples=samples,
+        statistics=statistics,
+        fingerprint=commit.fingerprint,
+    )
+
+
+def _in_order(rows: Iterable[ManifestRow]) -> list[ManifestRow]:
     return sorted(rows, key=lambda row: row.shard)
 
 
