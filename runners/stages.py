@@ -10,7 +10,7 @@ import apache_beam as beam
 from rich.console import Console
 
 from winnow.pipelines.ingest.binding import ingest_context, store_record
-from winnow.pipelines.ingest.context import IngestContext
+from winnow.pipelines.ingest.context import BoundExtractor, IngestContext
 from winnow.pipelines.ingest.stage import (
     SourcePlan,
     committed_names,
@@ -122,7 +122,7 @@ def ingest(recipe: Recipe, engine: Engine, console: Console, *, replace: bool = 
             _read(run, plans)
         commits = {plan.name: _all_committed(context, plan) for plan in plans}
         _extract(run, commits)
-        layers = {bound.layer: _layer(context, bound.layer, commits) for bound in context.extractors}
+        layers = {bound.layer: _layer(context, bound, commits) for bound in context.extractors}
         every = [commit for found in commits.values() for commit in found]
         generation, new = next_generation(store, fingerprint_of(resolved_yaml(recipe)), every, layers)
     return Outcome(store, generation, new)
@@ -149,15 +149,16 @@ def run(
 
 def _read(run: StageRun, plans: Sequence[SourcePlan]) -> None:
     owed = [(plan, task) for plan in plans for task in pending_tasks(run.context, plan)]
-    if owed:
-        run.tasks(
-            "ingest",
-            layout.SAMPLES,
-            {task.name: ingest_element(task) for _, task in owed},
-            RunIngest(run.context),
-            {task.name: plan.key for plan, task in owed},
-            {task.name: task.bytes for _, task in owed},
-        )
+    if not owed:
+        return
+    run.tasks(
+        "ingest",
+        layout.SAMPLES,
+        {task.name: ingest_element(task) for _, task in owed},
+        RunIngest(run.context),
+        {task.name: plan.key for plan, task in owed},
+        {task.name: task.bytes for _, task in owed},
+    )
     missing = [task.name for plan in plans for task in pending_tasks(run.context, plan)]
     if missing:
         raise StageError(f"ingest: {len(missing)} tasks ended without a commit, {missing[0]} first; run again")
@@ -184,14 +185,15 @@ def _all_committed(context: IngestContext, plan: SourcePlan) -> list[TaskCommit]
     return [found[name] for name in names]
 
 
-def _layer(context: IngestContext, layer: str, commits: dict[str, list[TaskCommit]]) -> list[LayerCommit]:
-    bound = next(bound for bound in context.extractors if bound.layer == layer)
+def _layer(context: IngestContext, bound: BoundExtractor, commits: dict[str, list[TaskCommit]]) -> list[LayerCommit]:
     found: list[LayerCommit] = []
     for source, tasks in commits.items():
         shards = [shard.shard for task in tasks for shard in task.shards]
         key = bound.key(context.sources[source].key(context.limits))
-        loaded = load_layer_commits(context.store.objects, layer, key, shards)
+        loaded = load_layer_commits(context.store.objects, bound.layer, key, shards)
         if absent := [shard for shard in shards if shard not in loaded]:
-            raise StageError(f"{layer}: {len(absent)} shards ended without a commit, {absent[0]} first; run again")
+            raise StageError(
+                f"{bound.layer}: {len(absent)} shards ended without a commit, {absent[0]} first; run again"
+            )
         found += loaded.values()
     return found

@@ -142,13 +142,7 @@ def mend_splits(context: IngestContext, plan: SourcePlan, published: Set[tuple[s
     whole = {**plan.splittable, **dict.fromkeys(broken, False)}
     task_bytes = context.store.record.task_bytes
     mended = replace_changed(context.store.objects, plan.look, plan.listing, task_bytes, whole, broken)
-    current = look_number(context, plan)
-    return replace(plan, look=replace(mended, number=current), splittable=whole)
-
-
-def look_number(context: IngestContext, plan: SourcePlan) -> int:
-    """The number of the next intake record of a source."""
-    return 1 + sum(1 for _ in context.store.objects.list(f"{layout.INTAKE}{plan.name}/"))
+    return replace(plan, look=mended, splittable=whole)
 
 
 def _chained(parts: list[InputRecord]) -> bool:

@@ -116,12 +116,12 @@ def replace_changed(
     retired = {task.name for task in seen.tasks if any(file.part.path in gone for file in task.files)}
     kept = [task for task in seen.tasks if task.name not in retired]
     covered = {file.part.path for task in kept for file in task.files}
-    _, _, retirements = _frozen(objects, listing.source)
+    number, _, retirements = _frozen(objects, listing.source)
     retirements.update(file.part.path for task in seen.tasks if task.name in retired for file in task.files)
     fresh = [info for info in listing.files if info.path not in covered]
     added = _pack(fresh, listing.source, task_bytes, splittable, retirements)
     return Look(
-        number=seen.number,
+        number=number,
         tasks=tuple(sorted((*kept, *added), key=lambda task: task.name)),
         added=added,
         retired=tuple(sorted({*seen.retired, *retired})),
