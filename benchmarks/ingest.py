@@ -46,8 +46,8 @@ BARE_KERNEL = """
 import sys
 import pyarrow as pa
 from fastwarc.warc import ArchiveIterator, WarcRecordType
-from winnow.filters.text.charset import decode_page
-from winnow.filters.text.extract_fast import FastConfig, extract_fast
+from winnow.filters.extraction.charset import decode_page
+from winnow.filters.extraction.extract_fast import FastConfig, extract_fast
 from winnow.schemas.extraction import PAGES
 pages, held = 0, []
 def work(held):

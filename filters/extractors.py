@@ -1,4 +1,4 @@
-"""Extractors by name: each is one file, `filters/text/extract_<name>.py`, that defines `EXTRACTOR`.
+"""Extractors by name: each is one file, `filters/extraction/extract_<name>.py`, that defines `EXTRACTOR`.
 
 A package outside winnow adds one by an entry point of the group `winnow.extractors` that names such an object.
 """
@@ -36,7 +36,7 @@ class Extractor:
 @lru_cache(maxsize=1)
 def extractor_names() -> tuple[str, ...]:
     """Every extractor there is."""
-    folder = import_module("winnow.filters.text")
+    folder = import_module("winnow.filters.extraction")
     modules = [module.name for module in pkgutil.iter_modules(folder.__path__)]
     ours = [name.removeprefix("extract_") for name in modules if name.startswith("extract_")]
     return tuple(sorted({*ours, *(point.name for point in entry_points(group=ENTRY_POINTS))}))
@@ -53,7 +53,7 @@ def find_extractor(name: str) -> Extractor:
             found = point.load()
             break
     else:
-        found = import_module(f"winnow.filters.text.extract_{name}").EXTRACTOR
+        found = import_module(f"winnow.filters.extraction.extract_{name}").EXTRACTOR
     if not isinstance(found, Extractor):
         raise RecipeError(f"extract: {name!r} is registered but is not an Extractor")
     return found

@@ -1,1 +1,1 @@
-"""Measurements of text and of the pages it comes from."""
+"""Operators on text, one a file."""

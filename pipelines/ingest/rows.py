@@ -9,8 +9,8 @@ from datetime import datetime
 
 import pyarrow as pa
 
+from winnow.filters.extraction.charset import decode_page
 from winnow.filters.sniff import sniff
-from winnow.filters.text.charset import decode_page
 from winnow.filters.urls import registered_domain
 from winnow.pipelines.ingest.records import Dropped, Record, Span, Unreadable
 from winnow.schemas.extraction import PAGES

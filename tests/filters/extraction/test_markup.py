@@ -2,7 +2,7 @@
 
 import pytest
 
-from winnow.filters.text.markup import mark_everything, scan, unmarked
+from winnow.filters.extraction.markup import mark_everything, scan, unmarked
 
 
 def test_images_are_numbered_before_their_own_attributes() -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.filters.text.charset import Decoded, charset_of_label, decode_page
+from winnow.filters.extraction.charset import Decoded, charset_of_label, decode_page
 
 RUSSIAN = "Привет, как дела? Это обычный русский текст о погоде и о природе. "
 UKRAINIAN = "Привіт, це звичайний український текст про погоду та її зміни. "

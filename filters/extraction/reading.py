@@ -6,10 +6,10 @@ from typing import TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from winnow.filters.text.budgets import Budgets, is_too_deep, refusal, without_copies
-from winnow.filters.text.page import Page, PageLimits, page_facts, read_page
-from winnow.filters.text.placing import PlacedText
-from winnow.filters.text.rows import ExtractionRows
+from winnow.filters.extraction.budgets import Budgets, is_too_deep, refusal, without_copies
+from winnow.filters.extraction.page import Page, PageLimits, page_facts, read_page
+from winnow.filters.extraction.placing import PlacedText
+from winnow.filters.extraction.rows import ExtractionRows
 
 Read: TypeAlias = Callable[[Page, str], PlacedText | None]
 """From a page and its source to its text; None when the extractor fails on it."""

@@ -18,12 +18,12 @@ import trafilatura
 from lxml import etree
 from trafilatura.xml import xmltotxt
 
+from winnow.filters.extraction.budgets import Budgets
+from winnow.filters.extraction.extract_fast import Sighting, sightings
+from winnow.filters.extraction.page import Page, PageLimits
+from winnow.filters.extraction.placing import Parts, PlacedText
+from winnow.filters.extraction.reading import read_pages
 from winnow.filters.extractors import Extractor
-from winnow.filters.text.budgets import Budgets
-from winnow.filters.text.extract_fast import Sighting, sightings
-from winnow.filters.text.page import Page, PageLimits
-from winnow.filters.text.placing import Parts, PlacedText
-from winnow.filters.text.reading import read_pages
 from winnow.schemas.extraction import PartKind
 from winnow.schemas.recipe.checks import Between
 

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.filters.text.hostile_pages import HOSTILE
-from tests.filters.text.reading import Read, digest, pages_of, read_row
-from tests.filters.text.written_pages import SENTENCES, TABLES, article
-from winnow.filters.text.budgets import Budgets
-from winnow.filters.text.extract_fast import EXTRACTOR, VERSION, FastConfig, extract_fast
+from tests.filters.extraction.hostile_pages import HOSTILE
+from tests.filters.extraction.reading import Read, digest, pages_of, read_row
+from tests.filters.extraction.written_pages import SENTENCES, TABLES, article
+from winnow.filters.extraction.budgets import Budgets
+from winnow.filters.extraction.extract_fast import EXTRACTOR, VERSION, FastConfig, extract_fast
 
 URL = "https://example.org/a/b.html"
 

@@ -10,11 +10,11 @@ from typing import NamedTuple
 import pyarrow as pa
 from resiliparse.extract.html2text import extract_plain_text
 
+from winnow.filters.extraction.budgets import Budgets
+from winnow.filters.extraction.page import Page, PageLimits
+from winnow.filters.extraction.placing import context, place
+from winnow.filters.extraction.reading import read_pages
 from winnow.filters.extractors import Extractor
-from winnow.filters.text.budgets import Budgets
-from winnow.filters.text.page import Page, PageLimits
-from winnow.filters.text.placing import context, place
-from winnow.filters.text.reading import read_pages
 
 VERSION = 1
 

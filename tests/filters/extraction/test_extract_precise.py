@@ -6,10 +6,10 @@ import random
 import pytest
 import trafilatura
 
-from tests.filters.text.hostile_pages import HOSTILE
-from tests.filters.text.reading import Read, digest, pages_of, read_row
-from tests.filters.text.written_pages import SENTENCES, TABLES, article
-from winnow.filters.text.extract_precise import EXTRACTOR, VERSION, PreciseBudgets, PreciseConfig, extract_precise
+from tests.filters.extraction.hostile_pages import HOSTILE
+from tests.filters.extraction.reading import Read, digest, pages_of, read_row
+from tests.filters.extraction.written_pages import SENTENCES, TABLES, article
+from winnow.filters.extraction.extract_precise import EXTRACTOR, VERSION, PreciseBudgets, PreciseConfig, extract_precise
 
 URL = "https://example.org/a/b.html"
 

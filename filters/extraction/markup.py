@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from winnow.filters.text.budgets import ATTRIBUTE, COMMENT, RAW_TEXT, VALUE
+from winnow.filters.extraction.budgets import ATTRIBUTE, COMMENT, RAW_TEXT, VALUE
 
 HEADING_MARK: Final = "\x01"
 IMAGE_MARK: Final = re.compile("\x02([0-9]+)\x03")

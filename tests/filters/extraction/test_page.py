@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.filters.text.markup import IMAGE_MARK
-from winnow.filters.text.page import Addresses, Facts, Image, PageLimits, page_facts, read_page
+from winnow.filters.extraction.markup import IMAGE_MARK
+from winnow.filters.extraction.page import Addresses, Facts, Image, PageLimits, page_facts, read_page
 from winnow.filters.urls import resolve
 
 URL = "https://example.org/news/2024/story.html?id=1"

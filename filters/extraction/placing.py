@@ -8,7 +8,7 @@ was made by blocks or by line breaks. Around an image on such a line the larger 
 import re
 from dataclasses import dataclass, field
 
-from winnow.filters.text.markup import HEADING_MARK
+from winnow.filters.extraction.markup import HEADING_MARK
 from winnow.schemas.extraction import PartKind
 
 CONTEXT_CHARACTERS = 200

@@ -5,8 +5,8 @@ import re
 import pytest
 from resiliparse.parse.html import HTMLTree
 
-from tests.filters.text.hostile_pages import HOSTILE
-from winnow.filters.text.budgets import Budgets, is_too_deep, refusal, without_copies
+from tests.filters.extraction.hostile_pages import HOSTILE
+from winnow.filters.extraction.budgets import Budgets, is_too_deep, refusal, without_copies
 
 
 def refused(html: str, budgets: Budgets, *, every_page: bool = True) -> str | None:

@@ -2,8 +2,8 @@
 
 import pyarrow as pa
 
-from winnow.filters.text.page import Facts
-from winnow.filters.text.placing import PlacedText, context
+from winnow.filters.extraction.page import Facts
+from winnow.filters.extraction.placing import PlacedText, context
 from winnow.schemas.extraction import EXTRACTION, IMAGE, LINK, PART, Status
 
 _NOWHERE = (None, None)

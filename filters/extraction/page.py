@@ -9,8 +9,8 @@ from typing import Annotated, NamedTuple
 from resiliparse.parse.html import HTMLTree
 from resiliparse.parse.html.node import DocumentNode
 
-from winnow.filters.text.budgets import VALUE
-from winnow.filters.text.markup import (
+from winnow.filters.extraction.budgets import VALUE
+from winnow.filters.extraction.markup import (
     IMAGE_MARK,
     Markup,
     mark_everything,
@@ -55,7 +55,7 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A parsed page whose images and headings are marked (see `winnow.filters.text.markup`)."""
+    """A parsed page whose images and headings are marked (see `winnow.filters.extraction.markup`)."""
 
     tree: HTMLTree
     source: str  # what the tree was parsed from

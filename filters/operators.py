@@ -1,0 +1,94 @@
+"""Operators by name: a measurement of samples, one file each, written down as one layer of the store.
+
+The operator `text.gopher` is the object `OPERATOR` of `filters/text/gopher.py`. A package outside winnow adds one by
+an entry point of the group `winnow.operators`, named like the operator.
+"""
+
+import pkgutil
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import lru_cache
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Literal, Protocol, TypeAlias
+
+import pyarrow as pa
+
+from winnow.schemas.errors import RecipeError
+from winnow.schemas.places import nearest
+
+ENTRY_POINTS = "winnow.operators"
+TEXT = "text"
+"""The column that stands for what the recipe's `text` says."""
+
+STATUS = pa.field("status", pa.string(), nullable=False)
+"""The first column of every layer: `ok`, or why the row was not measured. The stage adds it where a kernel does not."""
+
+_FOLDERS = ("text",)
+_NAME = re.compile(r"[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*")
+
+Resource: TypeAlias = Literal["cpu", "model", "gpu"]
+Kernel: TypeAlias = Callable[[pa.RecordBatch], pa.RecordBatch]
+"""From the columns that an operator reads to those that it writes, row by row in the same order."""
+
+
+class Assets(Protocol):
+    """Files that operators need beside code: models and lists, fetched and checked before any worker starts."""
+
+    def path(self, name: str) -> str:
+        """Where an asset lies: a name from winnow's list of assets, or a path that the recipe gave."""
+
+
+def _nothing(_config: Any) -> tuple[str, ...]:
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """A measurement: what it reads, what it writes, and how it is made ready once a process.
+
+    A kernel gets only rows that have every column of `needs` and whose condition is met; the others become null rows
+    whose status says why. What it writes for a row depends on that row alone. The version goes up whenever the
+    output for any row changes.
+    """
+
+    name: str
+    version: int
+    summary: str  # one line for `winnow operators`
+    config: type[Any]  # a frozen dataclass; every field has a default
+    reads: Callable[[Any], tuple[str, ...]]  # dotted columns, such as `text`, `samples.url`, `text.language.label`
+    writes: Callable[[Any], pa.Schema]
+    load: Callable[[Any, Assets], Kernel]
+    needs: tuple[str, ...] = (TEXT,)  # columns that a row must have to be measured
+    assets: Callable[[Any], tuple[str, ...]] = field(default=_nothing)  # names, or paths that the config gives
+    resource: Resource = "cpu"
+    reasons: tuple[str, ...] = ()  # the statuses that it gives itself, beside those of the stage
+
+
+@lru_cache(maxsize=1)
+def operator_names() -> tuple[str, ...]:
+    """Every operator there is."""
+    ours = [
+        f"{folder}.{module.name}"
+        for folder in _FOLDERS
+        for module in pkgutil.iter_modules(import_module(f"winnow.filters.{folder}").__path__)
+    ]
+    return tuple(sorted({*ours, *(point.name for point in _points())}))
+
+
+def find_operator(name: str) -> Operator:
+    """The operator of this name; an unknown one is answered with the nearest."""
+    if name not in operator_names() or not _NAME.fullmatch(name):
+        near = nearest(name, operator_names())
+        hint = f"did you mean {near!r}?" if near else "`winnow operators` lists them"
+        raise RecipeError(f"unknown operator {name!r} ({hint})")
+    point = next((point for point in _points() if point.name == name), None)
+    found = point.load() if point else import_module(f"winnow.filters.{name}").OPERATOR
+    if not isinstance(found, Operator):
+        raise RecipeError(f"{name!r} is registered as an operator but is none")
+    return found
+
+
+def _points() -> tuple[EntryPoint, ...]:
+    return tuple(entry_points(group=ENTRY_POINTS))
