@@ -7,7 +7,9 @@ on their arguments alone (law 4: no clock, no randomness, no settings, no files)
 
 import functools
 import json
+import math
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 import pyarrow as pa
@@ -30,8 +32,8 @@ _NUMBERS = (
 )
 _TEXT = (
     "ascii bit_length char_length character_length concat concat_ws contains ends_with jaccard left length "
-    "levenshtein like_escape lower lpad ltrim not_like_escape octet_length ord position prefix regexp_extract "
-    "regexp_full_match regexp_matches regexp_replace replace reverse right rpad rtrim split_part starts_with str_split "
+    "levenshtein like_escape lower ltrim not_like_escape octet_length ord position prefix regexp_extract "
+    "regexp_full_match regexp_matches regexp_replace replace reverse right rtrim split_part starts_with str_split "
     "string_split strip_accents strlen strpos substr substring suffix translate trim unicode upper"
 )
 _TIMES = "century date_diff date_part date_trunc datediff day dayofweek dayofyear decade epoch hour minute month "
@@ -118,6 +120,58 @@ def type_complaint(condition: str, types: Mapping[str, pa.DataType]) -> str | No
             return f"does not fit its columns' types: {first[:160]}"
     assert described is not None
     return None if described[1] == "BOOLEAN" else f"gives {described[1]}, not true or false; compare it with something"
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A comparison of a column with a number, written as the column stands first: `column > value`."""
+
+    column: str
+    operator: str
+    value: float
+
+
+def cuts_of(condition: str) -> tuple[Cut, ...]:
+    """The thresholds in a condition, in order of appearance, each once.
+
+    Example:
+        >>> cuts_of("0.3 < text.gopher.hashes")
+        (Cut(column='text.gopher.hashes', operator='>', value=0.3),)
+    """
+    found: dict[Cut, None] = {}
+    for node in _expressions(_parsed(f"SELECT ({condition})", condition, 8)):
+        kind = str(node["type"])
+        if kind == "COMPARE_BETWEEN":
+            pairs = [(">=", node["input"], node["lower"]), ("<=", node["input"], node["upper"])]
+        elif kind in _COMPARISONS:
+            pairs = [(_COMPARISONS[kind], node["left"], node["right"])]
+        else:
+            continue
+        for operator, left, right in pairs:
+            first, second = cast(_Tree, left), cast(_Tree, right)
+            if first["class"] == "CONSTANT":
+                first, second, operator = second, first, _TURNED[operator]
+            value = _number(second)
+            if first["class"] == "COLUMN_REF" and value is not None:
+                found[Cut(".".join(cast(list[str], first["column_names"])), operator, value)] = None
+    return tuple(found)
+
+
+_COMPARISONS = {
+    "COMPARE_LESSTHAN": "<",
+    "COMPARE_LESSTHANOREQUALTO": "<=",
+    "COMPARE_GREATERTHAN": ">",
+    "COMPARE_GREATERTHANOREQUALTO": ">=",
+}
+_TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+def _number(node: _Tree) -> float | None:
+    literal = node.get("literal")
+    if node["class"] != "CONSTANT" or not isinstance(literal, Mapping) or literal["kind"] not in ("INTEGER", "NUMERIC"):
+        return None
+    value = float(str(literal["text"]).replace("_", ""))
+    return value if math.isfinite(value) else None
 
 
 _Types: TypeAlias = "pa.DataType | dict[str, _Types]"

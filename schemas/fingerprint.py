@@ -9,8 +9,17 @@ from importlib import metadata
 
 from winnow.schemas.identity import fingerprint_of
 
-PACKAGES = ("winnow", "apache-beam", "pyarrow", "numpy", "resiliparse", "trafilatura", "lxml", "tldextract", "isal")
+PACKAGES = (
+    *("winnow", "apache-beam", "pyarrow", "numpy", "duckdb", "resiliparse", "trafilatura", "lxml", "tldextract"),
+    *("isal", "numba", "fasttext-community", "pycld2", "regex"),
+)
 """What the values of today's stages pass through."""
+
+OPTIONAL = (
+    *("wordfreq", "ftfy", "spacy", "jieba", "sudachipy", "sudachidict_core", "kiwipiepy", "pyvi", "pythainlp"),
+    *("pyidaungsu-numpy2", "khmer-nltk", "laonlp", "kenlm"),
+)
+"""What some operators use where it is installed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,5 +42,15 @@ def current_fingerprint() -> Fingerprint:
     return Fingerprint(
         python=".".join(map(str, sys.version_info[:2])),
         machine=platform.machine(),
-        packages={package: metadata.version(package) for package in PACKAGES},
+        packages={package: metadata.version(package) for package in PACKAGES} | _installed(OPTIONAL),
     )
+
+
+def _installed(packages: tuple[str, ...]) -> dict[str, str]:
+    found = {}
+    for package in packages:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return found

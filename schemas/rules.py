@@ -29,17 +29,19 @@ class ColumnInfo:
     phase: Phase = "eligible"  # the first list that may read it: duplicate and score layers are for `keep`
 
 
-def check_rules(rules: Sequence[Rule], known: Mapping[str, ColumnInfo], phase: Phase) -> list[Problem]:
+def check_rules(
+    rules: Sequence[Rule], known: Mapping[str, ColumnInfo], phase: Phase, paths: Sequence[str] | None = None
+) -> list[Problem]:
     """What is wrong with a list of rules; empty if it can be run.
 
     Args:
         rules: One of the recipe's two lists.
         known: Every column that a rule may name, by its dotted name; leaves of structs by theirs.
         phase: Which of the two lists it is.
+        paths: Where the recipe has each rule; by default `keep[0]` and so on.
     """
     problems = []
-    for number, rule in enumerate(rules):
-        where = f"{phase}[{number}]"
+    for rule, where in zip(rules, paths or [f"{phase}[{number}]" for number in range(len(rules))], strict=True):
         columns, complaints = _columns(rule.drop, known, phase)
         nullable = [column for column in columns if column in known and known[column].nullable]
         if nullable and rule.when_null is None:

@@ -17,7 +17,7 @@ from winnow.schemas.statistics import ColumnStatistics, FloatStatistics, Integer
 Number: TypeAlias = int | float
 
 QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
-SHOWN_VALUES = 50
+SHOWN_VALUES = 200
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,10 @@
 """From located YAML to frozen dataclasses: the one mechanism behind the recipe and every operator's config.
 
 A config is a frozen dataclass; its annotations are the grammar. Understood: `bool`, `int`, `float`, `str`,
-`Literal`, `X | None`, `tuple[X, ...]`, nested dataclasses, `Annotated[X, check, …]`, and a mapping from names
-to dataclasses as `Annotated[tuple[X, ...], ByName(…)]`. A whole number whose name ends in `_bytes` may be
-written as a size (`256 MiB`). A `ValueError` from `__post_init__` is reported at the mapping's line.
+`Literal`, `X | None`, `tuple[X, ...]`, nested dataclasses, unions of them (told apart by their keys),
+`Annotated[X, check, …]`, and dataclasses by name, as a mapping with `Annotated[tuple[X, ...], ByName(…)]` or as a list
+with `Listed(…)`. A whole number whose name ends in `_bytes` may be written as a size (`256 MiB`). A `ValueError` from
+`__post_init__` is reported at the mapping's line.
 
 Example:
     >>> @dataclass(frozen=True)
@@ -20,7 +21,7 @@ from dataclasses import MISSING, dataclass
 from typing import Annotated, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from winnow.schemas.places import Place, Problems, nearest, shown, suggestion
-from winnow.schemas.recipe.checks import Between, ByName, Check, Parsed
+from winnow.schemas.recipe.checks import Between, ByName, Check, Listed, Parsed
 from winnow.schemas.recipe.nodes import Entry, ListNode, MapNode, Node, Scalar, kind_of
 
 T = TypeVar("T")
@@ -142,9 +143,12 @@ def build_value(annotation: object, node: Node, where: str, problems: Problems) 
     """One value of an annotated type, or a failure that is recorded in `problems`."""
     base, marks = _unwrap(annotation)
     by_name = next((mark for mark in marks if isinstance(mark, ByName)), None)
+    listed = next((mark for mark in marks if isinstance(mark, Listed)), None)
     parsed = next((mark for mark in marks if isinstance(mark, Parsed)), None)
     if by_name is not None:
         value = _by_name(get_args(base)[0], by_name, node, where, problems)
+    elif listed is not None:
+        value = _listed(get_args(base)[0], listed, node, where, problems)
     elif parsed is not None:
         value = _parsed(parsed, node, where, problems)
     else:
@@ -174,6 +178,8 @@ def _unchecked(base: object, node: Node, where: str, problems: Problems) -> obje
         if len(inner) != 1:
             raise TypeError(f"{where}: a config's unions are X | None")
         return build_value(inner[0], node, where, problems)
+    if origin in (Union, types.UnionType) and isinstance(node, MapNode):
+        return _dataclass(_meant(arguments, node), node, where, problems, {})
     if origin is tuple and isinstance(node, ListNode):
         return _tuple(arguments, node, where, problems)
     if dataclasses.is_dataclass(base) and isinstance(node, MapNode):
@@ -184,6 +190,16 @@ def _unchecked(base: object, node: Node, where: str, problems: Problems) -> obje
             return value
     problems.add(node.place, where, f"expected {_in_words(base, where)}, found {kind_of(node)}{_hint(base, node)}")
     return _FAILED
+
+
+def _meant(kinds: tuple[object, ...], node: MapNode) -> type:
+    """Of several dataclasses the one that knows most of the keys, or keys like them; the first of equals."""
+
+    def known(kind: object) -> int:
+        keys = [setting.key for setting in settings(cast(type, kind))]
+        return sum(2 if entry.key in keys else nearest(entry.key, keys) is not None for entry in node.entries)
+
+    return cast(type, max(kinds, key=known))
 
 
 def _tuple(arguments: tuple[object, ...], node: ListNode, where: str, problems: Problems) -> object:
@@ -219,14 +235,47 @@ def _by_name(kind: type, mark: ByName, node: Node, where: str, problems: Problem
         if (complaint := mark.key.complaint(entry.key)) is not None:
             problems.add(entry.place, where, complaint)
             built.append(_FAILED)
+        elif mark.word is not None and isinstance(entry.node, Scalar) and entry.node.value == mark.word:
+            worded: dict[str, object] = {"name": entry.key, mark.word: True}
+            place = entry.node.place
+            built.append(_dataclass(kind, MapNode((), place), _join(where, entry.key), problems, worded))
         elif not isinstance(entry.node, MapNode):
-            found = f"expected a mapping, found {kind_of(entry.node)}{_hint(kind, entry.node)}"
+            wanted = "a mapping" if mark.word is None else f"a mapping or {mark.word}"
+            found = f"expected {wanted}, found {kind_of(entry.node)}{_hint(kind, entry.node)}"
             problems.add(entry.node.place, _join(where, entry.key), found)
             built.append(_FAILED)
         else:
             named: dict[str, object] = {"name": entry.key}
             built.append(_dataclass(kind, entry.node, _join(where, entry.key), problems, named))
     return _FAILED if any(item is _FAILED for item in built) else tuple(built)
+
+
+def _listed(kind: type, mark: Listed, node: Node, where: str, problems: Problems) -> object:
+    if not isinstance(node, ListNode):
+        problems.add(node.place, where, f"expected a list of names or of {{name: options}}, found {kind_of(node)}")
+        return _FAILED
+    built: list[object] = []
+    for number, item in enumerate(node.items):
+        entry = _named_item(item)
+        here = f"{where}[{number}]"
+        if entry is None:
+            problems.add(item.place, here, f"expected a name or one {{name: options}}, found {kind_of(item)}")
+            built.append(_FAILED)
+        elif (complaint := mark.key.complaint(entry.key)) is not None:
+            problems.add(item.place, here, complaint)
+            built.append(_FAILED)
+        else:
+            assert isinstance(entry.node, MapNode)
+            built.append(_dataclass(kind, entry.node, _join(here, entry.key), problems, {"name": entry.key}))
+    return _FAILED if any(item is _FAILED for item in built) else tuple(built)
+
+
+def _named_item(item: Node) -> Entry | None:
+    if isinstance(item, Scalar) and isinstance(item.value, str):
+        return Entry(item.value, item.place, MapNode((), item.place))
+    if isinstance(item, MapNode) and len(item.entries) == 1 and isinstance(item.entries[0].node, MapNode):
+        return item.entries[0]
+    return None
 
 
 def _parsed(mark: Parsed, node: Node, where: str, problems: Problems) -> object:
@@ -255,6 +304,8 @@ def expected(setting: Setting) -> str:
     _, marks = _unwrap(setting.annotation)
     if any(isinstance(mark, ByName) for mark in marks):
         return "a mapping from names"
+    if any(isinstance(mark, Listed) for mark in marks):
+        return "a list of names, each alone or as {name: options}"
     parsed = next((mark for mark in marks if isinstance(mark, Parsed)), None)
     return _phrase(setting.annotation, setting.key) if parsed is None else parsed.expects
 
@@ -269,7 +320,7 @@ def _phrase(annotation: object, key: str) -> str:
 def _in_words(base: object, key: str) -> str:
     origin, arguments = get_origin(base), get_args(base)
     if origin in (Union, types.UnionType):
-        return " or ".join("null" if item is type(None) else _phrase(item, key) for item in arguments)
+        return " or ".join(dict.fromkeys("null" if item is type(None) else _phrase(item, key) for item in arguments))
     if origin is Literal:
         choices = ", ".join(str(choice) for choice in arguments)
         return f"one of {choices}" if len(arguments) > 1 else choices

@@ -68,7 +68,18 @@ class NotEmpty:
 
 @dataclass(frozen=True)
 class ByName:
-    """Marks a tuple of dataclasses that is written as a mapping; the key goes into their field `name`."""
+    """Marks a tuple of dataclasses that is written as a mapping; the key goes into their field `name`.
+
+    In the place of a mapping an item may be the `word` alone: it sets the field of that name to true.
+    """
+
+    key: Matching
+    word: str | None = None
+
+
+@dataclass(frozen=True)
+class Listed:
+    """Marks a tuple of dataclasses that is written as a list of names, each alone or as `{name: options}`."""
 
     key: Matching
 

@@ -14,13 +14,18 @@ from typing import Annotated, Literal, Protocol, TypeAlias, TypeVar
 from winnow.schemas.extraction import EXTRACTION
 from winnow.schemas.identity import Json
 from winnow.schemas.places import Place, Problems, shown, suggestion
-from winnow.schemas.recipe.checks import NOT_WRITTEN, Between, ByName, Matching, NotEmpty
+from winnow.schemas.recipe.checks import NOT_WRITTEN, Between, ByName, Listed, Matching, NotEmpty
 from winnow.schemas.recipe.nodes import MapNode, Scalar
 from winnow.schemas.samples import SAMPLES
 
 Format: TypeAlias = Literal["auto", "warc", "arc", "wet", "jsonl", "parquet", "html", "text"]
 
 SLUG = Matching(r"[a-z0-9_-]{1,40}", "a name of 1 to 40 characters from a-z, 0-9, _ and -")
+OPERATOR = Matching(
+    r"[a-z][a-z0-9_]{0,39}\.[a-z][a-z0-9_]{0,39}", "a dotted name of a-z, 0-9 and _, such as text.gopher"
+)
+PRESET = Matching(r"[a-z0-9_]{1,40}(@[a-z0-9_-]{1,40})?", "a preset's name, such as gopher@datatrove")
+TABLE_KEY = Matching(r"[^\x00-\x1f\x7f]{1,200}", "a key of the table")
 VARIABLE = Matching(r"[A-Z_][A-Z0-9_]{0,99}", "a variable's name in capitals, such as DATA_ROOT")
 LOCATION = Matching(r"[^\x00-\x1f\x7f]{1,4096}", "a path or an address")
 
@@ -158,6 +163,45 @@ class ExtractorEntry:
 
 
 @dataclass(frozen=True)
+class OperatorEntry:
+    """One measurement: on which rows it runs, under which name, and its own options, which only it understands."""
+
+    name: str = field(metadata=NOT_WRITTEN)
+    options: MapNode
+    where: Annotated[str, NotEmpty()] | None = None
+    preset: Annotated[str, PRESET] | None = None
+    layer_name: Annotated[str, OPERATOR] | None = field(default=None, metadata={"key": "as"})
+
+    @property
+    def layer(self) -> str:
+        """The layer that it writes."""
+        return self.layer_name or self.name
+
+    @property
+    def place(self) -> Place:
+        """Where the recipe configures it."""
+        return self.options.place
+
+
+@dataclass(frozen=True)
+class UniqueLayers:
+    """No two measurements write one layer."""
+
+    expects: str = ""
+
+    def complaint(self, value: object) -> str | None:
+        """Name the first layer that is written twice."""
+        assert isinstance(value, tuple)
+        first: dict[str, OperatorEntry] = {}
+        for entry in value:
+            if entry.layer in first:
+                lines = f"lines {first[entry.layer].place.line} and {entry.place.line}"
+                return f"two entries ({lines}) write the layer {entry.layer!r}; give one another name with 'as'"
+            first[entry.layer] = entry
+        return None
+
+
+@dataclass(frozen=True)
 class Rule:
     """One decision: rows for which the condition is true are dropped, for this reason."""
 
@@ -165,6 +209,31 @@ class Rule:
     reason: Annotated[str, SLUG]
     place: Place = field(compare=False)
     when_null: Literal["keep", "drop", "error"] | None = None
+
+
+@dataclass(frozen=True)
+class RuleOverride:
+    """What a recipe says of one rule of a preset, by the rule's reason: another condition, or that it is left out."""
+
+    name: str = field(metadata=NOT_WRITTEN)  # the reason
+    place: Place = field(compare=False)
+    drop: Annotated[str, NotEmpty()] | None = None
+    when_null: Literal["keep", "drop", "error"] | None = None
+    off: bool = field(default=False, metadata=NOT_WRITTEN)
+
+    def __post_init__(self) -> None:
+        if not self.off and self.drop is None and self.when_null is None:
+            raise ValueError("says neither 'drop' nor 'when_null'; write off to leave the rule out")
+
+
+@dataclass(frozen=True)
+class PresetRules:
+    """A preset's rules in the place of one: kept as written here, spelt out by what knows presets."""
+
+    preset: Annotated[str, PRESET]
+    place: Place = field(compare=False)
+    layer: Annotated[str, OPERATOR] | None = None
+    rules: Annotated[tuple[RuleOverride, ...], ByName(SLUG, word="off")] = ()
 
 
 @dataclass(frozen=True)
@@ -178,11 +247,39 @@ class UniqueReasons:
         assert isinstance(value, tuple)
         first: dict[str, int] = {}
         for number, rule in enumerate(value):
+            if not isinstance(rule, Rule):
+                continue
             other = first.setdefault(rule.reason, number)
             if other != number:
                 lines = f"lines {value[other].place.line} and {rule.place.line}"
                 return f"rules {other} and {number} ({lines}) share the reason {rule.reason!r}; reasons are unique"
         return None
+
+
+@dataclass(frozen=True)
+class ThresholdCells:
+    """Values of one row of a threshold table, by column."""
+
+    name: str = field(metadata=NOT_WRITTEN)  # the row's key, such as `deu_Latn`
+    values: MapNode
+
+
+@dataclass(frozen=True)
+class ThresholdEntry:
+    """A table of thresholds from a file, or cells that differ in one that is built in."""
+
+    name: str = field(metadata=NOT_WRITTEN)
+    place: Place = field(compare=False)
+    file: Annotated[str, LOCATION] | None = None
+    key: Annotated[str, NotEmpty()] | None = None
+    by: Annotated[str, NotEmpty()] | None = None
+    cells: Annotated[tuple[ThresholdCells, ...], ByName(TABLE_KEY)] = ()
+
+    def __post_init__(self) -> None:
+        if self.file is not None and self.key is None:
+            raise ValueError("'file' needs 'key': the column of a sample that is looked up, such as text.language.code")
+        if self.file is None and self.by is not None:
+            raise ValueError("'by' names a column of 'file', and there is none")
 
 
 @dataclass(frozen=True)
@@ -193,6 +290,7 @@ class Limits:
     max_header_bytes: Annotated[int, Between(1 << 10, 64 << 20)] = 1 << 20
     max_member_bytes: Annotated[int, Between(1 << 10, 1 << 50)] = 16 << 30
     batch_bytes: Annotated[int, Between(1 << 10, 1 << 30)] = 8 << 20
+    max_text_bytes: Annotated[int, Between(1 << 10, 1 << 30)] = 64 << 20
 
 
 class _Named(Protocol):
@@ -221,9 +319,11 @@ class Recipe:
     sources: Annotated[tuple[SourceConfig, ...], ByName(SLUG), NotEmpty()]
     extract: Annotated[tuple[ExtractorEntry, ...], ByName(SLUG)] = ()
     text: Annotated[tuple[str, ...], TextExpression()] = ("samples.text",)
+    annotate: Annotated[tuple[OperatorEntry, ...], Listed(OPERATOR), UniqueLayers()] = ()
     limits: Limits = Limits()
-    eligible: Annotated[tuple[Rule, ...], UniqueReasons()] = ()
-    keep: Annotated[tuple[Rule, ...], UniqueReasons()] = ()
+    thresholds: Annotated[tuple[ThresholdEntry, ...], ByName(SLUG)] = ()
+    eligible: Annotated[tuple[Rule | PresetRules, ...], UniqueReasons()] = ()
+    keep: Annotated[tuple[Rule | PresetRules, ...], UniqueReasons()] = ()
     file: str = field(default="recipe.yaml", compare=False, metadata=NOT_WRITTEN)
     written: tuple[tuple[str, str], ...] = field(default=(), compare=False, metadata=NOT_WRITTEN)
     """The text of each setting that uses a variable: plans show that, never a variable's value."""

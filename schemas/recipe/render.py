@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from typing import Annotated, TypeAlias, get_args, get_origin
 
 from winnow.schemas.recipe.build import settings
-from winnow.schemas.recipe.checks import ByName, Parsed
-from winnow.schemas.recipe.model import ExtractorEntry, Recipe
+from winnow.schemas.recipe.checks import ByName, Listed, Parsed
+from winnow.schemas.recipe.model import ExtractorEntry, OperatorEntry, Recipe, ThresholdCells
 from winnow.schemas.recipe.nodes import ListNode, MapNode, Scalar, ScalarValue
 
 Tree: TypeAlias = "ScalarValue | list[Tree] | dict[str, Tree]"
@@ -17,7 +17,7 @@ _WORDS_ELSEWHERE = {"y", "n", "yes", "no", "on", "off", "true", "false", "null",
 _ESCAPED = re.compile('[\\x00-\\x1f\\x7f-\\xa0\u2028\u2029\ufeff\ufffe\uffff"\\\\]')
 
 
-def resolved_yaml(recipe: Recipe, extract: Mapping[str, object] | None = None) -> str:
+def resolved_yaml(recipe: Recipe, configs: Mapping[str, object] | None = None) -> str:
     """The recipe in full: all defaults shown, paths and variables as written.
 
     Loading the text gives an equal recipe, under the same variables. It names no file and no folder that
@@ -25,9 +25,10 @@ def resolved_yaml(recipe: Recipe, extract: Mapping[str, object] | None = None) -
 
     Args:
         recipe: What to show.
-        extract: The extractors' built configs (frozen dataclasses) by name, to show their defaults as well.
+        configs: The built configs (frozen dataclasses) of extractors by name and of operators by layer, to show their
+            defaults as well.
     """
-    return "".join(_lines(_Shown(recipe, extract or {}).config(recipe, ""), ""))
+    return "".join(_lines(_Shown(recipe, configs or {}).config(recipe, ""), ""))
 
 
 class _Shown:
@@ -45,7 +46,17 @@ class _Shown:
             if isinstance(mark, Parsed):
                 return mark.render(value)
             if isinstance(mark, ByName) and isinstance(value, tuple):
-                return {item.name: self.tree(item, "", f"{path}.{item.name}") for item in value}
+                return {
+                    item.name: mark.word
+                    if mark.word and getattr(item, mark.word)
+                    else self.tree(item, "", f"{path}.{item.name}")
+                    for item in value
+                }
+            if isinstance(mark, Listed) and isinstance(value, tuple):
+                return [
+                    {item.name: self.tree(item, "", f"{path}[{number}].{item.name}")}
+                    for number, item in enumerate(value)
+                ]
         if isinstance(value, tuple):
             return [self.tree(item, "", f"{path}[{number}]") for number, item in enumerate(value)]
         if isinstance(value, Scalar):
@@ -69,10 +80,15 @@ class _Shown:
             for setting in settings(kind)
             if not (kind is Recipe and setting.key == "extends")  # what it names is merged in already
         }
-        if isinstance(value, ExtractorEntry):
-            options = self.tree(self._configs.get(value.name, value.options), "", path)
+        if isinstance(value, ExtractorEntry | OperatorEntry):
+            name = value.name if isinstance(value, ExtractorEntry) else value.layer
+            options = self.tree(self._configs.get(name, value.options), "", path)
             assert isinstance(options, dict)
             shown |= options
+        if isinstance(value, ThresholdCells):
+            cells = self.tree(value.values, "", path)
+            assert isinstance(cells, dict)
+            shown |= cells
         return shown
 
 

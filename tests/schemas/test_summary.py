@@ -79,11 +79,11 @@ def test_a_layer_is_summarised_from_its_statistics() -> None:
 
 
 def test_values_past_those_shown_are_counted_as_other() -> None:
-    batch = pa.record_batch({"d": [f"{number:02}" for number in range(60)]})
+    batch = pa.record_batch({"d": [f"{number:02}" for number in range(210)]})
     statistics = ShardStatistics.of(spec_of(batch.schema, categorical=("d",)), [batch])
     column = summarise_layer("samples", "1", 0, statistics).column("d")
     assert column is not None
-    assert (len(column.top), column.other, column.uncounted) == (50, 10, 0)
+    assert (len(column.top), column.other, column.uncounted) == (200, 10, 0)
 
 
 def test_a_summary_survives_its_json() -> None:

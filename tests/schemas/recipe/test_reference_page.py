@@ -9,17 +9,34 @@ from winnow.schemas.recipe import (
     ColumnNames,
     ExtractorEntry,
     Limits,
+    OperatorEntry,
+    PresetRules,
     Recipe,
     Rule,
+    RuleOverride,
     SourceConfig,
     StoreConfig,
+    ThresholdEntry,
     Variable,
     recipe_from_text,
 )
 from winnow.schemas.recipe.build import Setting, expected, settings
 
 PAGE = (Path(__file__).parents[3] / "docs/recipe.md").read_text(encoding="utf-8")
-TABLES = [Recipe, StoreConfig, SourceConfig, ColumnNames, ExtractorEntry, Limits, Rule, Variable]  # as on the page
+TABLES = [
+    Recipe,
+    StoreConfig,
+    SourceConfig,
+    ColumnNames,
+    ExtractorEntry,
+    OperatorEntry,
+    Limits,
+    ThresholdEntry,
+    Rule,
+    PresetRules,
+    RuleOverride,
+    Variable,
+]  # as on the page
 
 
 def default_shown(setting: Setting) -> str:

@@ -1,0 +1,40 @@
+"""Languages: codes, names, scripts and relatives, and what the labels of language identifiers mean."""
+
+from winnow.schemas.languages.groupings import GROUPINGS, Grouping, grouping
+from winnow.schemas.languages.labels import (
+    NO_LANGUAGE,
+    UNKNOWN,
+    USUAL_MEMBER,
+    Label,
+    Scheme,
+    read_label,
+    same_language,
+    scheme_of,
+)
+from winnow.schemas.languages.table import Language, ScriptRange, Table, script_ranges, table
+
+__all__ = [
+    "GROUPINGS",
+    "NO_LANGUAGE",
+    "UNKNOWN",
+    "USUAL_MEMBER",
+    "Grouping",
+    "Label",
+    "Language",
+    "Scheme",
+    "ScriptRange",
+    "Table",
+    "grouping",
+    "language",
+    "read_label",
+    "same_language",
+    "scheme_of",
+    "script_ranges",
+    "table",
+]
+
+
+def language(code: str) -> Language | None:
+    """The language of an ISO 639-3 code; a retired code gives what it was merged into."""
+    known = table()
+    return known.languages.get(known.retired.get(code, code))

@@ -1,0 +1,124 @@
+"""What the labels of language identifiers mean: an ISO 639-3 code, and a script where the label names one.
+
+Identifiers speak two dialects. GlotLID, OpenLID and FLORES write `eng_Latn` in ISO 639-3. fastText's lid.176 writes
+the codes of Wikipedia's editions, and CLD2 those of the browsers of its time: two letters where there are two, for
+which a macrolanguage such as Arabic stands for the one of its languages that such text is nearly always in. Those are
+read as that language, so that the same text has the same code whichever model judged it.
+"""
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Literal
+
+from winnow.schemas.languages.table import table
+
+Scheme = Literal["iso", "wikipedia", "cld2"]
+
+UNKNOWN = "und"
+NO_LANGUAGE = "zxx"
+
+USUAL_MEMBER = {
+    # Macrolanguage of ISO 639-3: the language that is meant where one code stands for all of them. The choice is the
+    # label that GlotLID gives to the same text.
+    "aka": "twi",
+    "ara": "arb",
+    "aym": "ayr",
+    "aze": "azj",
+    "est": "ekk",
+    "grn": "gug",
+    "ipk": "esk",
+    "iku": "ike",
+    "kom": "kpv",
+    "kur": "kmr",
+    "lav": "lvs",
+    "mlg": "plt",
+    "mon": "khk",
+    "msa": "zsm",
+    "nep": "npi",
+    "nor": "nob",
+    "ori": "ory",
+    "orm": "gaz",
+    "pus": "pbt",
+    "sqi": "als",
+    "swa": "swh",
+    "uzb": "uzn",
+    "yid": "ydd",
+    "zho": "cmn",
+}
+
+_WIKIPEDIA = {
+    # Editions of Wikipedia whose names are not what ISO 639 says.
+    "als": "gsw",  # Alemannic; in ISO 639-3 it is Tosk Albanian
+    "bh": "bho",  # Bihari: written in Bhojpuri
+    "eml": "egl",  # Emilian and Romagnol, split since
+    "nah": "nah",  # several Nahuatl languages; no code of ISO 639-3 stands for them
+    "sh": "hbs",
+    "tl": "fil",  # Tagalog: what is written today is its standard form
+}
+_CLD2 = {
+    "bh": "bho",
+    "iw": "heb",
+    "jw": "jav",
+    "sh": "hbs",
+    "sr-ME": "cnr",
+    "tl": "fil",
+    "un": UNKNOWN,
+    "xxx": NO_LANGUAGE,
+    "zzb": NO_LANGUAGE,  # languages of jokes: the Swedish Chef's, Elmer Fudd's, hackers' and pigs' Latin
+    "zze": NO_LANGUAGE,
+    "zzh": NO_LANGUAGE,
+    "zzp": NO_LANGUAGE,
+}
+_OWN = {"wikipedia": _WIKIPEDIA, "cld2": _CLD2, "iso": {}}
+
+_LABEL = re.compile(r"([a-z]{2,3})(?:[_-]([A-Z][a-z]{3}))?")
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A language, and the script that the label itself names."""
+
+    code: str  # ISO 639-3, `und` or `zxx`
+    script: str | None = None
+
+
+def read_label(label: str, scheme: Scheme) -> Label | None:
+    """What a label means; None where it is no language's."""
+    if (own := _OWN[scheme].get(label)) is not None:
+        return Label(own)
+    if scheme == "cld2" and label.startswith("xx-"):  # a script that only one language writes, but none that it knows
+        return Label(UNKNOWN, label[3:])
+    match = _LABEL.fullmatch(label)
+    if match is None:
+        return None
+    code = _three_letters(match[1])
+    if code is None:
+        return None
+    if len(match[1]) == 2:
+        code = USUAL_MEMBER.get(code, code)
+    return Label(code, match[2])
+
+
+def scheme_of(labels: Collection[str]) -> Scheme:
+    """Which dialect a model speaks: ISO 639-3 where every code has three letters."""
+    return "iso" if all(len(re.split("[_-]", label)[0]) == 3 for label in labels) else "wikipedia"
+
+
+def same_language(one: str, other: str) -> bool:
+    """Whether two codes may name one language: they are equal, or one is the other's macrolanguage."""
+    if one == other:
+        return True
+    languages = table().languages
+    return any(
+        (found := languages.get(code)) is not None and found.macro == macro
+        for code, macro in ((one, other), (other, one))
+    )
+
+
+def _three_letters(code: str) -> str | None:
+    """The ISO 639-3 code of a code of two or three letters; a retired one gives what it was merged into."""
+    known = table()
+    if len(code) == 2:
+        return known.by_two_letters.get(code)
+    return code if code in known.languages else known.retired.get(code)

@@ -1,0 +1,81 @@
+"""The table of languages as it lies beside this module, and the scripts of letters."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+from types import MappingProxyType
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """A language of ISO 639-3, in its place among its relatives."""
+
+    code: str  # ISO 639-3
+    name: str  # in English
+    family: str | None  # Glottolog's; None for codes that stand for no language, such as `und`
+    group: str | None  # a branch that is commonly named, such as Germanic; the family where there is none
+    script: str | None  # ISO 15924: the one it is likely written in; None where CLDR does not know
+    macro: str | None  # the macrolanguage that it is part of
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """All languages, and codes that were merged into others."""
+
+    languages: MappingProxyType[str, Language]
+    retired: MappingProxyType[str, str]
+    members: MappingProxyType[str, tuple[str, ...]]  # of a macrolanguage
+    by_two_letters: MappingProxyType[str, str]  # ISO 639-1
+
+
+@lru_cache(maxsize=1)
+def table() -> Table:
+    """The languages of ISO 639-3."""
+    languages: dict[str, Language] = {}
+    retired: dict[str, str] = {}
+    members: dict[str, list[str]] = {}
+    by_two_letters: dict[str, str] = {}
+    family: str | None = None
+    group: str | None = None
+    retirements = False
+    for fields in _lines("languages.tsv"):
+        if fields[0].startswith("@"):
+            retirements = fields[0] == "@retired"
+            family = fields[1] if len(fields) > 1 else None
+            group = fields[-1] if len(fields) > 1 else None
+        elif retirements:
+            retired[fields[0]] = fields[1]
+        else:
+            code, two, script, macro, name = fields
+            languages[code] = Language(code, name, family, group, script or None, macro or None)
+            if two:
+                by_two_letters[two] = code
+            if macro:
+                members.setdefault(macro, []).append(code)
+    return Table(
+        MappingProxyType(languages),
+        MappingProxyType(retired),
+        MappingProxyType({macro: tuple(found) for macro, found in members.items()}),
+        MappingProxyType(by_two_letters),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptRange:
+    """Letters of one script that follow one another."""
+
+    first: int  # code points, both included
+    last: int
+    script: str
+
+
+@lru_cache(maxsize=1)
+def script_ranges() -> tuple[ScriptRange, ...]:
+    """Every letter that belongs to a script, in code point order."""
+    return tuple(ScriptRange(int(first, 16), int(last, 16), script) for first, last, script in _lines("scripts.tsv"))
+
+
+def _lines(name: str) -> Iterator[list[str]]:
+    text = files(__package__).joinpath(name).read_text(encoding="utf-8")
+    return (line.split("\t") for line in text.splitlines() if not line.startswith("#"))

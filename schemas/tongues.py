@@ -1,0 +1,38 @@
+"""How many documents there are in each language, group and family, from the summary of a store."""
+
+from dataclasses import dataclass
+
+from winnow.schemas.languages import language
+from winnow.schemas.summary import StoreSummary
+
+LANGUAGE_LAYER = "text.language"
+UNCLASSIFIED = "(unclassified)"
+
+
+@dataclass(frozen=True, slots=True)
+class LanguageCounts:
+    """Documents by language and script, and by what the languages belong to."""
+
+    rows: int  # that were measured
+    codes: dict[str, int]
+    groups: dict[str, int]
+    families: dict[str, int]
+    other: int  # in languages that are not listed by themselves
+
+
+def language_counts(summary: StoreSummary) -> LanguageCounts | None:
+    """The counts of the language layer; None where nothing was identified."""
+    layer = summary.layer(LANGUAGE_LAYER)
+    column = layer.column("code") if layer is not None else None
+    if column is None or not column.top:
+        return None
+    codes = {value.value: value.count for value in column.top}
+    groups: dict[str, int] = {}
+    families: dict[str, int] = {}
+    for code, count in codes.items():
+        known = language(code.partition("_")[0])
+        group = (known.group if known else None) or UNCLASSIFIED
+        family = (known.family if known else None) or UNCLASSIFIED
+        groups[group] = groups.get(group, 0) + count
+        families[family] = families.get(family, 0) + count
+    return LanguageCounts(column.values, codes, groups, families, column.other)
