@@ -84,7 +84,10 @@ def find_operator(name: str) -> Operator:
         hint = f"did you mean {near!r}?" if near else "`winnow operators` lists them"
         raise RecipeError(f"unknown operator {name!r} ({hint})")
     point = next((point for point in _points() if point.name == name), None)
-    found = point.load() if point else import_module(f"winnow.filters.{name}").OPERATOR
+    try:
+        found = point.load() if point else import_module(f"winnow.filters.{name}").OPERATOR
+    except (ImportError, AttributeError) as error:  # of a package outside winnow, or one that it needs
+        raise RecipeError(f"operator {name!r} cannot be loaded: {error}") from error
     if not isinstance(found, Operator):
         raise RecipeError(f"{name!r} is registered as an operator but is none")
     return found

@@ -2,21 +2,24 @@
 
 A preset is a versioned name with pinned semantics, such as `gopher@datatrove`. Each family is one file of this
 folder that defines `PRESETS`. A recipe takes a preset's rules in as if they were written there, and may override or
-switch off each by its reason.
+switch off each by its reason. Thresholds that differ by language or the like are tables: a file may define `TABLES`,
+from a table's name to the function that makes it, and rules read `thresholds.<table>.<column>`.
 """
 
 import pkgutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import import_module
+from types import ModuleType
 from typing import Literal
 
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.identity import Json
 from winnow.schemas.places import nearest
+from winnow.schemas.thresholds import ThresholdTable
 
-__all__ = ["Preset", "PresetRule", "find_preset", "preset_names"]
+__all__ = ["Preset", "PresetRule", "find_preset", "find_table", "preset_names", "table_names"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +42,19 @@ class Preset:
     notes: tuple[str, ...] = field(default=())  # what a user should know, such as published values that were clamped
 
 
+def _families() -> list[ModuleType]:
+    return [import_module(f"{__name__}.{module.name}") for module in pkgutil.iter_modules(__path__)]
+
+
 @lru_cache(maxsize=1)
 def _presets() -> dict[str, Preset]:
-    modules = [module.name for module in pkgutil.iter_modules(__path__)]
-    found = [preset for name in modules for preset in import_module(f"{__name__}.{name}").PRESETS]
+    found = [preset for family in _families() for preset in getattr(family, "PRESETS", ())]
     return {preset.name: preset for preset in sorted(found, key=lambda preset: preset.name)}
+
+
+@lru_cache(maxsize=1)
+def _tables() -> dict[str, Callable[[], ThresholdTable]]:
+    return {name: make for family in _families() for name, make in sorted(getattr(family, "TABLES", {}).items())}
 
 
 def preset_names() -> tuple[str, ...]:
@@ -59,3 +70,15 @@ def find_preset(name: str) -> Preset:
         hint = f"did you mean {near!r}?" if near else f"there are: {', '.join(_presets())}"
         raise RecipeError(f"unknown preset {name!r} ({hint})")
     return found
+
+
+def table_names() -> tuple[str, ...]:
+    """Every threshold table that is built in."""
+    return tuple(_tables())
+
+
+@lru_cache(maxsize=32)
+def find_table(name: str) -> ThresholdTable | None:
+    """The threshold table of this name, made when it is first asked for; None where there is none."""
+    make = _tables().get(name)
+    return None if make is None else make()

@@ -1,0 +1,51 @@
+"""From a model's label and the script of the text to one code, `eng_Latn`, alike for every model.
+
+Chinese characters are `Hani` and Hangul is `Hang`, as GlotLID and FineWeb-2 write them, where the label does not say
+otherwise. A text in a script that no label of a model is written in is `und_Scrp`: models of character n-grams answer
+with something even there.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from winnow.schemas.languages import NO_LANGUAGE, UNKNOWN, Label, language
+
+_PLAIN = {"Hans": "Hani", "Hant": "Hani", "Kore": "Hang"}
+_EAST_ASIAN = frozenset({"Hani", "Hang", "Jpan", "Hira", "Kana", "Bopo"})
+
+
+@dataclass(frozen=True, slots=True)
+class Coded:
+    """A language in a script."""
+
+    label: str  # ISO 639-3, `und` or `zxx`
+    script: str
+    code: str  # both, as FineWeb-2 writes them
+
+
+def coded(label: Label, text_script: str) -> Coded:
+    """The code of a label on a text whose letters are of this script."""
+    script = label.script or _written(label.code, text_script)
+    return Coded(label.code, script, f"{label.code}_{script}")
+
+
+def scripts_of(labels: Iterable[Label]) -> frozenset[str]:
+    """The scripts that some label of a model is written in."""
+    found: set[str] = set()
+    for label in labels:
+        if label.code in (UNKNOWN, NO_LANGUAGE):
+            continue
+        known = language(label.code)
+        script = label.script or (known.script if known else None)
+        if script is not None:
+            found.add(_PLAIN.get(script, script))
+    return frozenset(found | {"Hira", "Kana"} if "Jpan" in found else found)
+
+
+def _written(code: str, text_script: str) -> str:
+    """The script of the text, but one name for all that East Asian languages mix."""
+    if text_script not in _EAST_ASIAN:
+        return text_script
+    known = language(code)
+    usual = _PLAIN.get(known.script, known.script) if known and known.script else None
+    return usual if usual in _EAST_ASIAN else text_script

@@ -1,0 +1,25 @@
+"""FineWeb's own page rules, which follow Gopher's and C4's in its pipeline."""
+
+from winnow.filters.presets import Preset, PresetRule
+
+PRESETS = (
+    Preset(
+        name="fineweb",
+        summary="FineWebQualityFilter of datatrove 0.10.1 with its defaults",
+        operators={"text.fineweb": {}},
+        rules=(
+            PresetRule("no_lines", "text.fineweb.lines = 0"),
+            PresetRule("line_punct_ratio", "text.fineweb.line_punct_ratio < 0.12"),
+            PresetRule("short_line_ratio", "text.fineweb.short_line_ratio > 0.67"),
+            PresetRule("char_dup_ratio", "text.fineweb.char_dup_ratio > 0.01"),
+            PresetRule("list_ratio", "text.fineweb.newline_ratio > 0.3"),
+        ),
+        notes=(
+            "duplicated characters: 0.01 as in the code that made FineWeb; the paper says 0.1, as FineWeb-2 has it",
+            "FineWeb applies this after c4@fineweb, to pages without the lines that C4 removes; here the rules see the "
+            "text that the recipe binds",
+            "no_lines is what datatrove calls empty: Gopher's rules, which come first, have a reason of that name",
+            "datatrove divides by zero where a page has no words; here the ratio is 0",
+        ),
+    ),
+)

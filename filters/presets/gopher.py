@@ -1,0 +1,154 @@
+"""Gopher's rules: as datatrove and dolma have them, and as Rae et al. published them (A1.1 and Table A1).
+
+Rules stand in the order in which each of these looks, so that the first reason here is the reason there.
+"""
+
+from winnow.filters.presets import Preset, PresetRule
+
+_G = "text.gopher"
+
+
+def _datatrove() -> tuple[PresetRule, ...]:
+    """GopherRepetitionFilter, then GopherQualityFilter, as FineWeb runs them."""
+    return (
+        PresetRule("empty", f"{_G}.characters = 0"),
+        PresetRule("dup_para_frac", f"{_G}.dup_paragraph_ratio > 0.3"),
+        PresetRule("dup_para_char_frac", f"{_G}.dup_paragraph_char_ratio > 0.2"),
+        PresetRule("dup_line_frac", f"{_G}.dup_line_ratio > 0.3"),
+        PresetRule("dup_line_char_frac", f"{_G}.dup_line_char_ratio > 0.2"),
+        PresetRule("top_2_gram", f"{_G}.top_2gram > 0.2"),
+        PresetRule("top_3_gram", f"{_G}.top_3gram > 0.18"),
+        PresetRule("top_4_gram", f"{_G}.top_4gram > 0.16"),
+        PresetRule("duplicated_5_n_grams", f"{_G}.dup_5gram > 0.15"),
+        PresetRule("duplicated_6_n_grams", f"{_G}.dup_6gram > 0.14"),
+        PresetRule("duplicated_7_n_grams", f"{_G}.dup_7gram > 0.13"),
+        PresetRule("duplicated_8_n_grams", f"{_G}.dup_8gram > 0.12"),
+        PresetRule("duplicated_9_n_grams", f"{_G}.dup_9gram > 0.11"),
+        PresetRule("duplicated_10_n_grams", f"{_G}.dup_10gram > 0.1"),
+        PresetRule("gopher_short_doc", f"{_G}.non_symbol_words < 50"),
+        PresetRule("gopher_long_doc", f"{_G}.non_symbol_words > 100000"),
+        PresetRule("gopher_below_avg_threshold", f"{_G}.mean_word_length < 3"),
+        PresetRule("gopher_above_avg_threshold", f"{_G}.mean_word_length > 10"),
+        PresetRule("gopher_too_many_hashes", f"{_G}.hash_ratio > 0.1"),
+        PresetRule("gopher_too_many_ellipsis", f"{_G}.ellipsis_ratio > 0.1"),
+        PresetRule("gopher_too_many_bullets", f"{_G}.bullet_line_ratio > 0.9"),
+        PresetRule("gopher_too_many_end_ellipsis", f"{_G}.ellipsis_line_ratio > 0.3"),
+        PresetRule("gopher_below_alpha_threshold", f"{_G}.alpha_word_ratio < 0.8"),
+        PresetRule("gopher_enough_stop_words", f"{_G}.stop_words < 2"),
+    )
+
+
+def _above(column: str, limit: float) -> str:
+    """Above a limit once rounded to five digits, as dolma's taggers write their scores.
+
+    A score just between two such numbers goes up or down by the binary fraction that it is, as `round` decides.
+    """
+    between = round(limit + 5e-6, 6)
+    return f"{_G}.{column} {'>=' if round(between, 5) > limit else '>'} {between:f}"
+
+
+def _below(column: str, limit: float) -> str:
+    between = round(limit - 5e-6, 6)
+    return f"{_G}.{column} {'<=' if round(between, 5) < limit else '<'} {between:f}"
+
+
+def _dolma() -> tuple[PresetRule, ...]:
+    """The mixer's exclusions, in the order of the recipes."""
+    return (
+        PresetRule("word_count_low", f"{_G}.words < 50"),
+        PresetRule("word_count_high", f"{_G}.words > 100000"),
+        PresetRule("median_word_length_low", f"{_G}.median_word_length < 3"),
+        PresetRule("median_word_length_high", f"{_G}.median_word_length > 10"),
+        PresetRule("symbol_to_word_ratio", _above("symbol_word_ratio", 0.1)),
+        PresetRule("fraction_of_words_with_alpha_character", _below("alpha_word_ratio", 0.8)),
+        PresetRule("required_word_count", f"{_G}.stop_words < 2"),
+        PresetRule("fraction_of_lines_starting_with_bullet_point", _above("bullet_line_ratio", 0.9)),
+        PresetRule("fraction_of_lines_ending_with_ellipsis", _above("ellipsis_line_ratio", 0.3)),
+        PresetRule("fraction_of_duplicate_lines", _above("dup_line_ratio", 0.3)),
+        PresetRule("fraction_of_characters_in_duplicate_lines", _above("dup_line_char_ratio", 0.3)),
+        PresetRule("fraction_of_characters_in_most_common_2grams", _above("top_2gram", 0.2)),
+        PresetRule("fraction_of_characters_in_most_common_3grams", _above("top_3gram", 0.18)),
+        PresetRule("fraction_of_characters_in_most_common_4grams", _above("top_4gram", 0.16)),
+        PresetRule("fraction_of_characters_in_duplicate_5grams", _above("dup_5gram", 0.15)),
+        PresetRule("fraction_of_characters_in_duplicate_6grams", _above("dup_6gram", 0.14)),
+        PresetRule("fraction_of_characters_in_duplicate_7grams", _above("dup_7gram", 0.13)),
+        PresetRule("fraction_of_characters_in_duplicate_8grams", _above("dup_8gram", 0.12)),
+        PresetRule("fraction_of_characters_in_duplicate_9grams", _above("dup_9gram", 0.11)),
+        PresetRule("fraction_of_characters_in_duplicate_10grams", _above("dup_10gram", 0.1)),
+    )
+
+
+def _paper() -> tuple[PresetRule, ...]:
+    """Quality filtering, then repetition removal."""
+    return (
+        PresetRule("too_few_words", f"{_G}.words < 50"),
+        PresetRule("too_many_words", f"{_G}.words > 100000"),
+        PresetRule("short_words", f"{_G}.mean_word_length < 3"),
+        PresetRule("long_words", f"{_G}.mean_word_length > 10"),
+        PresetRule("hashes", f"{_G}.hash_ratio > 0.1"),
+        PresetRule("ellipses", f"{_G}.ellipsis_ratio > 0.1"),
+        PresetRule("bullet_lines", f"{_G}.bullet_line_ratio > 0.9"),
+        PresetRule("ellipsis_lines", f"{_G}.ellipsis_line_ratio > 0.3"),
+        PresetRule("words_without_letters", f"{_G}.alpha_word_ratio < 0.8"),
+        PresetRule("stop_words", f"{_G}.stop_words < 2"),
+        PresetRule("duplicate_lines", f"{_G}.dup_line_ratio > 0.3"),
+        PresetRule("duplicate_paragraphs", f"{_G}.dup_paragraph_ratio > 0.3"),
+        PresetRule("duplicate_line_characters", f"{_G}.dup_line_char_ratio > 0.2"),
+        PresetRule("duplicate_paragraph_characters", f"{_G}.dup_paragraph_char_ratio > 0.2"),
+        PresetRule("top_2gram", f"{_G}.top_2gram > 0.2"),
+        PresetRule("top_3gram", f"{_G}.top_3gram > 0.18"),
+        PresetRule("top_4gram", f"{_G}.top_4gram > 0.16"),
+        PresetRule("duplicate_5grams", f"{_G}.dup_5gram > 0.15"),
+        PresetRule("duplicate_6grams", f"{_G}.dup_6gram > 0.14"),
+        PresetRule("duplicate_7grams", f"{_G}.dup_7gram > 0.13"),
+        PresetRule("duplicate_8grams", f"{_G}.dup_8gram > 0.12"),
+        PresetRule("duplicate_9grams", f"{_G}.dup_9gram > 0.11"),
+        PresetRule("duplicate_10grams", f"{_G}.dup_10gram > 0.1"),
+    )
+
+
+_DOLMA_NOTES = (
+    "dolma rounds its scores to five digits before the mixer compares them: limits stand half a digit away from the "
+    "published ones",
+    "dolma's recipes ask for most_common_2gram, 3gram and 4gram where the tagger of 1.2.1 writes most_common_2grams "
+    "and so on, so there these three never drop; they do here: switch them off by reason to follow the letter",
+    "duplicate characters in lines: 0.3 as in dolma's recipes; Rae et al. have 0.2",
+)
+
+PRESETS = (
+    Preset(
+        name="gopher@datatrove",
+        summary="GopherRepetitionFilter and then GopherQualityFilter of datatrove 0.10.1 with their defaults",
+        operators={_G: {"style": "datatrove"}},
+        rules=_datatrove(),
+        notes=("FineWeb runs the repetition filter first; run the other way round, only the first reason differs",),
+    ),
+    Preset(
+        name="gopher@dolma",
+        summary="the tagger gopher_v2 of dolma 1.2.1 and the limits of dolma's Creative Commons recipe (CCCC, 2025)",
+        operators={_G: {"style": "dolma"}},
+        rules=_dolma(),
+        notes=(*_DOLMA_NOTES, "for the Dolma 1.5 and 1.7 corpora see gopher@dolma-v1"),
+    ),
+    Preset(
+        name="gopher@dolma-v1",
+        summary="the tagger gopher_v1 of dolma 1.2.1 and the limits of the recipes for Dolma 1.5 and 1.7",
+        operators={_G: {"style": "dolma_v1"}},
+        rules=_dolma(),
+        notes=(
+            *_DOLMA_NOTES,
+            "empty lines count as equal lines: made for texts whose paragraphs stand at single newlines; others lose "
+            "most pages with several paragraphs",
+        ),
+    ),
+    Preset(
+        name="gopher@paper",
+        summary="the rules of Rae et al. 2021, A1.1, with the thresholds of Table A1",
+        operators={_G: {"style": "paper"}},
+        rules=_paper(),
+        notes=(
+            "the paper does not say what a word, a bullet or a share of characters is: the style `paper` of "
+            "text.gopher says what is assumed",
+        ),
+    ),
+)

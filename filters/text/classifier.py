@@ -1,0 +1,140 @@
+"""How a fastText classifier of the user's judges a text: the probability of one label, and the most probable label.
+
+The usual such model tells texts like chosen ones from texts like the rest of the web (DCLM's `oh-eli5`, or one made by
+`winnow train-quality`). The score is fastText's own probability, which it raises by 1e-5 in places: it is cut to
+[0, 1] and rounded, so that it is the same wherever the same build of fastText ran.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import pyarrow as pa
+
+from winnow.filters.models.card import read_card
+from winnow.filters.models.fasttext_files import load_fasttext
+from winnow.filters.models.normalisation import Normalisation, one_line
+from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, Operator
+from winnow.schemas.errors import RecipeError
+from winnow.schemas.places import nearest
+from winnow.schemas.recipe.checks import Between
+
+NO_WORDS = "no_words"
+"""The model knows no word of the text, so that fastText has no answer."""
+
+_GROUP_ROWS = 512
+_GROUP_BYTES = 8 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class ClassifierConfig:
+    """Which model is asked for which label."""
+
+    model: str = ""  # the path of a .bin or .ftz; there is no model that suits everybody
+    positive: str = "__label__hq"  # DCLM
+    normalisation: Literal["auto", "newlines", "lines", "words", "lower", "tutorial"] = "auto"
+    """How the text is made one line. `auto`: as the card beside the model says, or `lines` where there is no card."""
+    decimals: Annotated[int, Between(1, 6)] = 4  # DCLM's published threshold, 0.018112, wants 6
+
+
+WRITES = pa.schema(
+    [
+        STATUS,
+        pa.field("score", pa.float64()),  # the probability of the positive label
+        pa.field("label", pa.string()),  # the most probable
+    ]
+)
+
+
+def classify(batch: pa.RecordBatch, score: Callable[[list[str]], Iterator[tuple[str, float] | None]]) -> pa.RecordBatch:
+    """The layer of a batch of texts.
+
+    Args:
+        batch: Rows with a column `text` that is never null.
+        score: From texts to the top label and the positive one's probability of each; None where it knows no word.
+    """
+    statuses, scores, labels = [], [], []
+    for group in _groups(batch[TEXT]):
+        for found in score(group):
+            statuses.append(NO_WORDS if found is None else "ok")
+            labels.append(None if found is None else found[0])
+            scores.append(None if found is None else found[1])
+    columns = [pa.array(statuses, pa.string()), pa.array(scores, pa.float64()), pa.array(labels, pa.string())]
+    return pa.RecordBatch.from_arrays(columns, schema=WRITES)
+
+
+def _groups(texts: pa.LargeStringArray) -> Iterator[list[str]]:
+    """The texts in order, so many at once that neither they nor the answers take much memory."""
+    group: list[str] = []
+    size = 0
+    for text in texts:
+        group.append(text.as_py())
+        size += len(group[-1])
+        if len(group) == _GROUP_ROWS or size >= _GROUP_BYTES:
+            yield group
+            group, size = [], 0
+    if group:
+        yield group
+
+
+class FastTextScorer:
+    """A model that answers for lists of texts."""
+
+    def __init__(self, path: str, positive: str, normalisation: str, decimals: int) -> None:
+        self._model, header = load_fasttext(path)
+        card = read_card(path)
+        if positive not in header.labels:
+            near = nearest(positive, header.labels)
+            known = f"did you mean {near!r}?" if near else f"it has: {', '.join(header.labels[:8])}"
+            raise RecipeError(f"{path}: the model has no label {positive!r} ({known}); set `positive`")
+        kind = normalisation
+        if kind == "auto":
+            kind = "lines" if card is None else card.normalisation
+        self._line = one_line(_kind(kind))
+        self._positive = positive
+        self._decimals = decimals
+        self._labels = len(header.labels)
+
+    def __call__(self, texts: list[str]) -> Iterator[tuple[str, float] | None]:
+        """Top label and the positive one's probability of each text; None where the model knows no word of it."""
+        labels, values = self._model.multilinePredict([self._line(text) for text in texts], self._labels, 0.0, "strict")
+        for names, found in zip(labels, values, strict=True):
+            if not names:
+                yield None
+                continue
+            # A label that the hierarchical softmax gives less than 1e-5 is not among the answers.
+            value = float(found[names.index(self._positive)]) if self._positive in names else 0.0
+            yield names[0], min(max(round(value, self._decimals), 0.0), 1.0)
+
+
+def _kind(name: str) -> Normalisation:
+    return name  # type: ignore[return-value]  # the config's Literal less `auto`
+
+
+def _assets(config: ClassifierConfig) -> tuple[str, ...]:
+    return (config.model,) if config.model else ()
+
+
+def _load(config: ClassifierConfig, assets: Assets) -> Kernel:
+    if not config.model:
+        raise RecipeError(
+            "text.classifier: `model` is not set; expected the path of a fastText model (.bin or .ftz), "
+            "such as one made by `winnow train-quality`"
+        )
+    path = assets.path(config.model)
+    scorer = FastTextScorer(path, config.positive, config.normalisation, config.decimals)
+    return lambda batch: classify(batch, scorer)
+
+
+OPERATOR = Operator(
+    name="text.classifier",
+    version=1,
+    summary="the probability that a fastText model of yours gives to a label, such as __label__hq",
+    config=ClassifierConfig,
+    reads=lambda _config: (TEXT,),
+    writes=lambda _config: WRITES,
+    load=_load,
+    assets=_assets,
+    resource="model",
+    reasons=(NO_WORDS,),
+)

@@ -1,0 +1,252 @@
+"""FineWeb-2's measures of a text by its language (Penedo et al., https://arxiv.org/abs/2506.20920).
+
+Words are found as datatrove 0.10.1 finds them in the text's language, once, and all that looks at words looks at these:
+n-grams that repeat, words by kind, stop words of the language, newlines for each word. What FineWeb-2 asks of lines
+alone is measured by `text.fineweb`. A text whose language has no segmentation here, or whose package is missing, is
+not measured. `segmentation` says what found the words, `substituted` where datatrove would have asked something else.
+
+A share of nothing is 0, where datatrove would divide by the words of a text that has none.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Annotated, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, Operator
+from winnow.filters.thresholds.fineweb2 import ALIASES, KEY, fineweb2_stop_words
+from winnow.filters.words import Table, lines, segment
+from winnow.filters.words.indic import INDIC
+from winnow.filters.words.makeup import kinds_of_characters, makeup, marks
+from winnow.filters.words.packages import PACKAGES, Segmenter, TooLongError, package_segmenter
+from winnow.filters.words.passages import line_shapes, newline_runs, repeats
+from winnow.filters.words.repetition import grams, later_grams, vocabulary
+from winnow.filters.words.scripts import segmentation_of
+from winnow.filters.words.spans import Words, texts_of
+from winnow.filters.words.symbols import DATATROVE_SYMBOLS
+from winnow.schemas.recipe.checks import Between
+
+_TOP = (2, 3, 4)  # words of the n-grams whose most frequent one is looked at
+_REPEATED = (5, 6, 7, 8, 9, 10)  # of those whose repeats are
+_BULLETS = "•-"
+
+_COUNTS = ("characters", "words", "non_symbol_words", "stop_words", "stop_word_occurrences")
+_RATIOS = (
+    "mean_word_length",
+    "hash_ratio",
+    "ellipsis_ratio",
+    "newline_ratio",
+    "bullet_line_ratio",
+    "ellipsis_line_ratio",
+    "alpha_word_ratio",
+    "dup_line_ratio",
+    *(f"top_{size}gram" for size in _TOP),
+    *(f"dup_{size}gram" for size in _REPEATED),
+)
+_SCHEMA = pa.schema(
+    [
+        STATUS,
+        pa.field("segmentation", pa.string()),  # a style, or packages with their versions
+        pa.field("substituted", pa.bool_()),  # whether datatrove segments the language otherwise
+        *(pa.field(name, pa.int32()) for name in _COUNTS),
+        *(pa.field(name, pa.float64()) for name in _RATIOS),
+    ]
+)
+
+_REASONS = (
+    "no_language",
+    "unknown_language",  # FineWeb-2 has no configuration for it
+    "no_segmentation",
+    "substitute_refused",
+    "too_large",  # for a package or a rule over strings
+    "package_failed",
+    *sorted({package.reason for package in PACKAGES.values()}),
+)
+
+_Ints: TypeAlias = npt.NDArray[np.int64]
+_Rows: TypeAlias = npt.NDArray[np.int64]
+_Values: TypeAlias = dict[str, npt.NDArray[np.int64] | npt.NDArray[np.float64]]
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """What may stand in for what is not to be had, and how much a package is given."""
+
+    packages: Literal["needed", "all"] = "needed"  # `all`: spaCy itself, too, for languages that have a substitute
+    substitutes: bool = True  # spaCy's multi-language rules where datatrove asks Stanza, or spaCy's rules are no style
+    max_string_bytes: Annotated[int, Between(1, 64 << 20)] = (
+        1_000_000  # of a text that packages or rules of Python read
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """The words of those texts of one language that could be segmented."""
+
+    rows: _Rows  # their places in the batch
+    texts: pa.LargeStringArray
+    words: Words
+    by: str
+    substituted: bool
+
+
+def _words_of(found: list[list[str]]) -> Words:
+    """Words that are strings of their own, written one behind the other."""
+    kept = [[stripped for word in words if (stripped := word.strip())] for words in found]
+    documents = np.cumsum([0, *map(len, kept)], dtype=np.int64)
+    column = texts_of(pa.array([word for words in kept for word in words], pa.large_string()))
+    return Words(column.buffer, documents, column.offsets[:-1], column.offsets[1:])
+
+
+def _one_by_one(segmenter: Segmenter, texts: list[str], max_bytes: int) -> Iterator[list[str] | str]:
+    """The words of every text, or why there are none."""
+    for text in texts:
+        if len(text.encode()) > max_bytes:
+            yield "too_large"
+            continue
+        try:
+            yield segmenter(text)
+        except TooLongError:
+            yield "too_large"
+        except MemoryError:
+            raise
+        except Exception:  # noqa: BLE001, any package may raise anything at a text; the text is what it does not take
+            yield "package_failed"
+
+
+class _Batch:
+    """One batch: what is known of its rows so far."""
+
+    def __init__(self, config: Config, batch: pa.RecordBatch) -> None:
+        self.config = config
+        self.texts = batch.column(TEXT)
+        self.codes = batch.column(KEY)
+        self.status = np.full(len(self.texts), "ok", dtype=object)
+        self.by = np.full(len(self.texts), None, dtype=object)
+        self.substituted = np.full(len(self.texts), None, dtype=object)
+        self.columns: _Values = {
+            **{name: np.zeros(len(self.texts), np.int64) for name in _COUNTS},
+            **{name: np.zeros(len(self.texts), np.float64) for name in _RATIOS},
+        }
+
+    def measure(self) -> pa.RecordBatch:
+        """Every language of the batch, each with its own words."""
+        encoded = self.codes.dictionary_encode()
+        numbers = np.asarray(encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False), np.int64)
+        self.status[numbers < 0] = "no_language"
+        for number, code in enumerate(encoded.dictionary.to_pylist()):
+            language = ALIASES.get(code, code)
+            rows = np.flatnonzero(numbers == number)
+            found = self._segmented(language, rows)
+            if isinstance(found, str):
+                self.status[rows] = found
+            elif len(found.rows):
+                self.by[found.rows] = found.by
+                self.substituted[found.rows] = found.substituted
+                for name, values in _measures(found.texts, found.words, fineweb2_stop_words()[language]).items():
+                    self.columns[name][found.rows] = values
+        unmeasured = self.status != "ok"
+        return pa.RecordBatch.from_arrays(
+            [
+                pa.array(self.status, pa.string()),
+                pa.array(self.by, pa.string()),
+                pa.array(self.substituted, pa.bool_()),
+                *(pa.array(self.columns[name].astype(np.int32), mask=unmeasured) for name in _COUNTS),
+                *(pa.array(self.columns[name], mask=unmeasured) for name in _RATIOS),
+            ],
+            schema=_SCHEMA,
+        )
+
+    def _segmented(self, language: str, rows: _Rows) -> _Found | str:
+        """The words of these rows' texts; or why there are none."""
+        segmentation = segmentation_of(language) if language in fineweb2_stop_words() else None
+        if segmentation is None:
+            return "unknown_language"
+        style, substitute = segmentation.style, segmentation.substitute
+        texts = self.texts if len(rows) == len(self.texts) else self.texts.take(pa.array(rows))
+        if style is not None and style in PACKAGES and (substitute is None or self.config.packages == "all"):
+            segmenter = package_segmenter(style)
+            if segmenter is None:
+                return PACKAGES[style].reason
+            return self._by_strings(segmenter, PACKAGES[style].found() or style, rows, texts)
+        if style is not None and style in INDIC:
+            return self._by_strings(INDIC[style], style, rows, texts)
+        if style is not None and style not in PACKAGES:
+            return _Found(rows, texts, segment(texts, style), style, False)
+        if substitute is None:
+            return "no_segmentation"
+        if not self.config.substitutes:
+            return "substitute_refused"
+        return _Found(rows, texts, segment(texts, substitute), substitute, True)
+
+    def _by_strings(self, segmenter: Segmenter, by: str, rows: _Rows, texts: pa.LargeStringArray) -> _Found:
+        answers = list(_one_by_one(segmenter, texts.to_pylist(), self.config.max_string_bytes))
+        for row, answer in zip(rows, answers, strict=True):
+            if isinstance(answer, str):
+                self.status[row] = answer
+        kept = np.array([place for place, answer in enumerate(answers) if not isinstance(answer, str)], np.int64)
+        words = _words_of([answer for answer in answers if not isinstance(answer, str)])
+        return _Found(rows[kept], texts.take(pa.array(kept)), words, by, False)
+
+
+def _ratio(part: _Ints, whole: _Ints) -> npt.NDArray[np.float64]:
+    return part / np.maximum(whole, 1)
+
+
+@lru_cache(maxsize=1)
+def _characters() -> Table:
+    return kinds_of_characters(DATATROVE_SYMBOLS)
+
+
+def _measures(array: pa.LargeStringArray, words: Words, stop_words: tuple[str, ...]) -> _Values:
+    """What is measured of texts whose words are known."""
+    texts = texts_of(array)
+    known = vocabulary(words)
+    made = makeup(words, known, _characters(), stop_words)
+    marked = marks(texts)
+    shapes = line_shapes(lines(array, "unicode"), _BULLETS, strip=True, dots=True)
+    runs = repeats(newline_runs(texts, 1, strip=False))
+    top = grams(words, known, _TOP[-1])
+    later = later_grams(words, known, _REPEATED[0], _REPEATED[-1])
+    columns: _Values = {
+        "characters": marked.characters,
+        "words": made.words,
+        "non_symbol_words": made.solid_words,
+        "stop_words": made.stop_kinds,
+        "stop_word_occurrences": made.stop_words,
+        "mean_word_length": _ratio(made.solid_characters, made.solid_words),
+        "hash_ratio": _ratio(marked.hashes, made.words),
+        "ellipsis_ratio": _ratio(marked.ellipses, made.words),
+        "newline_ratio": _ratio(np.diff(lines(array, "newline").documents) - 1, made.words),
+        "bullet_line_ratio": _ratio(shapes.bullets, shapes.lines),
+        "ellipsis_line_ratio": _ratio(shapes.ellipses, shapes.lines),
+        "alpha_word_ratio": _ratio(made.alphabetic_words, made.words),
+        "dup_line_ratio": _ratio(runs.later, runs.pieces),
+    }
+    for size in _TOP:
+        # datatrove writes these n-grams with spaces between their words, and counts them.
+        characters = top.top_characters[:, size - 2] + (size - 1) * top.top_copies[:, size - 2]
+        columns[f"top_{size}gram"] = _ratio(characters, marked.characters)
+    for number, size in enumerate(_REPEATED):
+        columns[f"dup_{size}gram"] = _ratio(later[:, number], marked.characters)
+    return columns
+
+
+def _load(config: Config, _assets: Assets) -> Kernel:
+    return lambda batch: _Batch(config, batch).measure()
+
+
+OPERATOR = Operator(
+    name="text.fineweb2",
+    version=1,
+    summary="FineWeb-2: words, stop words and repetition, with the words of the text's language",
+    config=Config,
+    reads=lambda _config: (TEXT, KEY),
+    writes=lambda _config: _SCHEMA,
+    load=_load,
+    reasons=_REASONS,
+)

@@ -1,0 +1,240 @@
+"""The language of a text: a fastText model's, in a code that is the same for all models, and CLD2's beside it.
+
+The default model is lid.176; GlotLID, OpenLID or any other fastText model whose labels are languages is given by its
+path. Codes are `eng_Latn`: ISO 639-3 and a script, measured from the letters where the label names none. What no
+label can mean is told apart: a text without letters has the status `no_letters`, one in a script that the model was
+never taught is `und_Scrp` with the score 0, and text that a model calls no language is `zxx`.
+
+Scores belong to the pinned class: clamped to 1 and kept to 1e-4.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from winnow.filters.languages.model import Guesses, LanguageModel, Normalise, language_model, one_line
+from winnow.filters.languages.paragraphs import Bounds, Mixture, mixtures
+from winnow.filters.languages.scripts import Scripts, dominant_scripts, script_names
+from winnow.filters.languages.second import Opinion, second_opinion
+from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, Operator
+from winnow.filters.words.spans import texts_of
+from winnow.schemas.languages import NO_LANGUAGE, UNKNOWN, language, same_language
+from winnow.schemas.recipe.checks import Between
+
+NO_LETTERS = "no_letters"
+
+_TOP = pa.list_(pa.struct([pa.field("code", pa.string()), pa.field("score", pa.float64())]))
+
+_DOCUMENT = (
+    STATUS,
+    pa.field("label", pa.string()),  # ISO 639-3, `und` or `zxx`
+    pa.field("script", pa.string()),  # ISO 15924
+    pa.field("code", pa.string()),  # label_script
+    pa.field("score", pa.float64()),
+    pa.field("top", _TOP),  # the likeliest languages, that of `code` first
+    pa.field("family", pa.string()),
+    pa.field("group", pa.string()),
+    pa.field("text_script", pa.string()),  # of most letters
+    pa.field("text_script_share", pa.float64()),  # of letters
+)
+_SECOND = (
+    pa.field("cld2", pa.string()),  # ISO 639-3; null where CLD2 names none
+    pa.field("cld2_reliable", pa.bool_()),
+    pa.field("cld2_percent", pa.int32()),
+    pa.field("cld2_score", pa.float64()),
+    pa.field("agree", pa.bool_()),  # null where either names none
+)
+_MIXTURE = (
+    pa.field("paragraphs", pa.int32()),  # that were looked at
+    pa.field("own_share", pa.float64()),  # of their characters, in the text's language
+    pa.field("other_share", pa.float64()),  # surely in others
+    pa.field("languages", pa.int32()),  # with at least 5 % of the characters
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Which model judges what."""
+
+    model: str = "lid.176"  # an asset, or the path of a fastText model
+    normalise: Normalise = "line"  # `openlid` for OpenLID
+    max_bytes: Annotated[int, Between(1_000, 64 << 20)] = 1 << 20  # of a text; longer ones are judged by their head
+    alternatives: Annotated[int, Between(1, 10)] = 3  # languages in `top`; each beyond the first slows the model down
+    second_opinion: bool = True  # CLD2's
+    columns: tuple[str, ...] = field(default=())  # further text, such as extract.fast.title or samples.captions
+    max_paragraphs: Annotated[int, Between(0, 10_000)] = 16  # looked at one by one; 0: none
+    max_paragraph_chars: Annotated[int, Between(20, 100_000)] = 500  # read of each
+    min_paragraph_chars: Annotated[int, Between(1, 100_000)] = 50  # of a line that is a paragraph
+    min_paragraph_score: Annotated[float, Between(0, 1)] = 0.5  # below, it is in no language for sure
+
+
+@dataclass(frozen=True, slots=True)
+class _Heads:
+    """The beginnings of a column of texts."""
+
+    buffer: npt.NDArray[np.uint8]
+    starts: npt.NDArray[np.int64]
+    ends: npt.NDArray[np.int64]
+    scripts: Scripts
+
+    def texts(self) -> Iterator[bytes]:
+        """Each beginning as UTF-8."""
+        buffer = self.buffer.data
+        return (bytes(buffer[start:end]) for start, end in zip(self.starts.tolist(), self.ends.tolist(), strict=True))
+
+
+def _heads(texts: pa.Array, max_bytes: int) -> _Heads:
+    found = texts_of(texts)
+    starts, ends = found.offsets[:-1], found.offsets[1:].copy()
+    for row in np.flatnonzero(ends - starts > max_bytes):  # rare: the cut steps back to the start of a character
+        end = int(starts[row]) + max_bytes
+        while found.buffer[end] & 0xC0 == 0x80:
+            end -= 1
+        ends[row] = end
+    return _Heads(found.buffer, starts, ends, dominant_scripts(found.buffer, starts, ends))
+
+
+def _guesses(heads: _Heads, model: LanguageModel, normalise: Normalise, most: int) -> Guesses:
+    """Of each text; none where it has no letters."""
+    lines = [one_line(text, normalise) for text in heads.texts()]
+    return model.guesses(lines, heads.scripts.numbers, most)
+
+
+def _document_columns(heads: _Heads, guesses: Guesses, model: LanguageModel) -> list[pa.Array]:
+    scripts, missing = heads.scripts, ~guesses.judged
+    codes = _taken([known.code for known in model.codes], guesses.numbers)
+    best = guesses.best()
+    numbers = pa.array(guesses.numbers[best] if len(guesses.numbers) else best, mask=missing)
+    places = [language(known.label) for known in model.codes]
+    score = guesses.scores[best] if len(guesses.scores) else best
+    top = pa.StructArray.from_arrays([codes, pa.array(guesses.scores)], fields=list(_TOP.value_type))
+    return [
+        pa.array(np.where(missing, NO_LETTERS, "ok"), pa.string()),
+        _taken([known.label for known in model.codes], numbers),
+        _taken([known.script for known in model.codes], numbers),
+        _taken([known.code for known in model.codes], numbers),
+        pa.array(score, pa.float64(), mask=missing),
+        pa.ListArray.from_arrays(pa.array(guesses.offsets), top, mask=pa.array(missing)),
+        _taken([place.family if place else None for place in places], numbers),
+        _taken([place.group if place else None for place in places], numbers),
+        _taken(script_names(), pa.array(scripts.numbers, mask=missing)),
+        pa.array(scripts.own_letters / np.maximum(scripts.letters, 1), pa.float64(), mask=missing),
+    ]
+
+
+def _taken(values: Sequence[str | None], numbers: pa.Array | npt.NDArray[np.int32]) -> pa.Array:
+    return pa.array(values, pa.string()).take(pa.array(numbers))
+
+
+def _second_columns(heads: _Heads, labels: Sequence[str | None]) -> list[pa.Array]:
+    opinions = [
+        None if label is None else second_opinion(text) for text, label in zip(heads.texts(), labels, strict=True)
+    ]
+    return [
+        pa.array([opinion and opinion.label for opinion in opinions], pa.string()),
+        pa.array([None if opinion is None else opinion.reliable for opinion in opinions], pa.bool_()),
+        pa.array([None if opinion is None else opinion.percent for opinion in opinions], pa.int32()),
+        pa.array([None if opinion is None else opinion.score for opinion in opinions], pa.float64()),
+        pa.array([_agreed(*both) for both in zip(labels, opinions, strict=True)], pa.bool_()),
+    ]
+
+
+def _agreed(label: str | None, opinion: Opinion | None) -> bool | None:
+    other = opinion.label if opinion else None
+    if label is None or other is None or {label, other} & {UNKNOWN, NO_LANGUAGE}:
+        return None
+    return same_language(label, other)
+
+
+def _mixture_columns(
+    heads: _Heads, labels: Sequence[str | None], model: LanguageModel, config: Config
+) -> list[pa.Array]:
+    bounds = Bounds(
+        config.max_paragraphs, config.max_paragraph_chars, config.min_paragraph_chars, config.min_paragraph_score
+    )
+    named = [(row, label) for row, label in enumerate(labels) if label is not None]
+    every = list(heads.texts())
+    texts = [every[row].decode() for row, _ in named]
+    measured = mixtures(texts, [label for _, label in named], model, config.normalise, bounds)
+    found: list[Mixture | None] = [None] * len(labels)
+    for (row, _), mixture in zip(named, measured, strict=True):
+        found[row] = mixture
+    return [
+        pa.array([mixture and mixture.paragraphs for mixture in found], pa.int32()),
+        pa.array([mixture and mixture.own_share for mixture in found], pa.float64()),
+        pa.array([mixture and mixture.other_share for mixture in found], pa.float64()),
+        pa.array([mixture and mixture.languages for mixture in found], pa.int32()),
+    ]
+
+
+def _further_columns(
+    column: pa.Array, model: LanguageModel, config: Config, measured: npt.NDArray[np.bool_]
+) -> list[pa.Array]:
+    """The language of a title, or of all captions of a document together; null where there is nothing to read."""
+    guesses = _guesses(_heads(_joined(column), config.max_bytes), model, config.normalise, 1)
+    missing = ~(guesses.judged & measured)
+    best = guesses.best()
+    numbers = guesses.numbers[best] if len(guesses.numbers) else best
+    score = guesses.scores[best] if len(guesses.scores) else best
+    return [
+        _taken([known.code for known in model.codes], pa.array(numbers, mask=missing)),
+        pa.array(score, pa.float64(), mask=missing),
+    ]
+
+
+def _joined(column: pa.Array) -> pa.Array:
+    """A column as texts: of lists the strings, or the `text` of each item, a line each."""
+    if not pa.types.is_list(column.type) and not pa.types.is_large_list(column.type):
+        return column
+    rows: Iterable[list[str | dict[str, str | None] | None] | None] = column.to_pylist()
+    lines = [[item.get("text") if isinstance(item, dict) else item for item in row or ()] for row in rows]
+    return pa.array(["\n".join(line for line in row if line) for row in lines], pa.large_string())
+
+
+def _fields(config: Config) -> list[pa.Field]:
+    found = [*_DOCUMENT]
+    if config.second_opinion:
+        found += _SECOND
+    if config.max_paragraphs:
+        found += _MIXTURE
+    for name in config.columns:
+        column = name.replace(".", "_")
+        found += [pa.field(f"{column}_code", pa.string()), pa.field(f"{column}_score", pa.float64())]
+    return found
+
+
+def _load(config: Config, assets: Assets) -> Kernel:
+    model = language_model(assets.path(config.model))
+    schema = pa.schema(_fields(config))
+
+    def kernel(batch: pa.RecordBatch) -> pa.RecordBatch:
+        heads = _heads(batch.column(TEXT), config.max_bytes)
+        guesses = _guesses(heads, model, config.normalise, config.alternatives)
+        columns = _document_columns(heads, guesses, model)
+        labels: list[str | None] = columns[1].to_pylist()
+        if config.second_opinion:
+            columns += _second_columns(heads, labels)
+        if config.max_paragraphs:
+            columns += _mixture_columns(heads, labels, model, config)
+        for name in config.columns:
+            columns += _further_columns(batch.column(name), model, config, guesses.judged)
+        return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+    return kernel
+
+
+OPERATOR = Operator(
+    name="text.language",
+    version=1,
+    summary="the language by a fastText model and by CLD2, its script, family and group, and how mixed the text is",
+    config=Config,
+    reads=lambda config: (TEXT, *config.columns),
+    writes=lambda config: pa.schema(_fields(config)),
+    load=_load,
+    assets=lambda config: (config.model,),
+    reasons=(NO_LETTERS,),
+)

@@ -1,0 +1,51 @@
+"""How long a text is: bytes, characters, lines and paragraphs. Cheap, and what budgets and tables count by."""
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from winnow.filters.operators import TEXT, Assets, Kernel, Operator
+
+VERSION = 1
+
+WRITES = pa.schema(
+    [
+        pa.field("bytes", pa.int64()),  # of UTF-8
+        pa.field("characters", pa.int64()),  # code points
+        pa.field("lines", pa.int64()),  # with something other than white space in them
+        pa.field("paragraphs", pa.int64()),  # runs of such lines, parted by lines with nothing else
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LengthConfig:
+    """Nothing to set."""
+
+
+def lengths(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The lengths of every text."""
+    text = batch.column(TEXT)
+    columns = (
+        pc.binary_length(text),
+        pc.utf8_length(text),
+        pc.count_substring_regex(text, r"(?m)^.*\S.*$"),
+        pc.count_substring_regex(text, r"\S[^\n]*(?:\n[^\S\n]*\S[^\n]*)*"),
+    )
+    return pa.RecordBatch.from_arrays([column.cast(pa.int64()) for column in columns], schema=WRITES)
+
+
+def _load(_config: LengthConfig, _assets: Assets) -> Kernel:
+    return lengths
+
+
+OPERATOR = Operator(
+    name="text.length",
+    version=VERSION,
+    summary="bytes, characters, lines and paragraphs of the text",
+    config=LengthConfig,
+    reads=lambda _config: (TEXT,),
+    writes=lambda _config: WRITES,
+    load=_load,
+)

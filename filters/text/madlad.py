@@ -1,0 +1,298 @@
+r"""The sentence rules of MADLAD-400 (Kudugunta et al., https://arxiv.org/abs/2309.04662, 2.3): questionable sentences.
+
+Sentences end at `[.!?]+\s+`, as in allenai/datamap-rs, without these marks. One is questionable by its case (a list of
+names), by its length, by technical characters and by cursed substrings; all is counted in characters. The paper's
+first rule, a sentence in another language than its page, needs a model of languages and is not measured here.
+
+Neither source says what a word is in the rule on case: here one is between white space, without what stands before
+its first letter or digit. The list of cursed substrings is not part of winnow: a file may be given.
+"""
+
+import re
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from numba import njit
+
+from winnow.filters.operators import TEXT, Assets, Kernel, Operator
+from winnow.filters.words.classes import ALPHA, DECIMAL, SPACE, UPPER, Table, decode, flags_of, unicode_classes, width
+from winnow.filters.words.kernel import leaf
+from winnow.filters.words.spans import Texts, texts_of
+from winnow.schemas.errors import RecipeError
+from winnow.schemas.recipe.checks import Between
+
+Rule = Literal["case", "length", "technical", "cursed"]
+
+_CASE, _SHORT, _LONG, _TECHNICAL, _CURSED = 1, 2, 4, 8, 16
+_FLAGS: dict[Rule, int] = {"case": _CASE, "length": _SHORT | _LONG, "technical": _TECHNICAL, "cursed": _CURSED}
+
+_TECHNICAL_MARKS = np.isin(np.arange(128), [ord(mark) for mark in "0123456789{}+/()>"])
+
+_SCHEMA = pa.schema(
+    [
+        pa.field("sentences", pa.int32()),
+        pa.field("list_case_sentences", pa.int32()),  # rule 2
+        pa.field("short_sentences", pa.int32()),  # rule 3, as is the next
+        pa.field("long_sentences", pa.int32()),
+        pa.field("technical_sentences", pa.int32()),  # rule 4
+        pa.field("cursed_sentences", pa.int32()),  # rule 5; null without a list
+        pa.field("questionable_sentences", pa.int32()),  # by any of the rules chosen
+        pa.field("questionable_ratio", pa.float64()),
+    ]
+)
+
+Bytes = npt.NDArray[np.uint8]
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """When a sentence is questionable; the defaults are the paper's."""
+
+    min_case_words: Annotated[int, Between(0, 1_000_000)] = 12  # shorter sentences may have any case
+    max_case_share: Annotated[float, Between(0, 1)] = 0.5  # of words that begin with a capital letter
+    min_chars: Annotated[int, Between(0, 1_000_000_000)] = 20
+    max_chars: Annotated[int, Between(0, 1_000_000_000)] = 500
+    max_technical_share: Annotated[float, Between(0, 1)] = 0.2  # of characters among 0-9 { } + / ( ) >
+    cursed: str = ""  # the path of a list, a substring a line
+    cursed_expressions: Annotated[int, Between(0, 1_000)] = 4  # lines at its end that are regular expressions
+    rules: tuple[Rule, ...] = ("case", "length", "technical", "cursed")  # that make a sentence questionable
+
+
+@leaf  # type: ignore[untyped-decorator]
+def _solid(text: Bytes, start: int, end: int, classes: Table) -> bool:
+    while start < end:
+        if not flags_of(classes, decode(text, start)) & SPACE:
+            return True
+        start += width(text[start])
+    return False
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _doubled(values: Ints) -> Ints:
+    longer = np.empty(2 * len(values), np.int64)
+    longer[: len(values)] = values
+    return longer
+
+
+@leaf  # type: ignore[untyped-decorator]
+def _next_end(text: Bytes, at: int, end: int, classes: Table) -> tuple[int, int]:
+    """Where the sentence ends that begins here, and where the next one begins."""
+    while at < end:
+        if text[at] != 46 and text[at] != 33 and text[at] != 63:
+            at += 1
+            continue
+        stop = at
+        while at < end and (text[at] == 46 or text[at] == 33 or text[at] == 63):
+            at += 1
+        after = at
+        while at < end and flags_of(classes, decode(text, at)) & SPACE:
+            at += width(text[at])
+        if at > after:
+            return stop, at
+    return end, end
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _split(text: Bytes, offsets: Ints, classes: Table) -> tuple[Ints, Ints, Ints]:
+    """The sentences of every page; those of white space alone are none."""
+    pages = np.zeros(len(offsets), np.int64)
+    starts, ends, count = np.empty(256, np.int64), np.empty(256, np.int64), 0
+    for row in range(len(offsets) - 1):
+        at, end = offsets[row], offsets[row + 1]
+        while at < end:
+            stop, after = _next_end(text, at, end, classes)
+            if _solid(text, at, stop, classes):
+                if count == len(starts):
+                    starts, ends = _doubled(starts), _doubled(ends)
+                starts[count], ends[count] = at, stop
+                count += 1
+            at = after
+        pages[row + 1] = count
+    return pages, starts[:count].copy(), ends[:count].copy()
+
+
+@leaf  # type: ignore[untyped-decorator]
+def _judge(
+    text: Bytes,
+    start: int,
+    end: int,
+    classes: Table,
+    technical_marks: npt.NDArray[np.bool_],
+    min_words: int,
+    max_case: float,
+    min_chars: int,
+    max_chars: int,
+    max_technical: float,
+) -> int:
+    """The rules that one sentence breaks, as flags."""
+    chars = technical = words = capitals = 0
+    begun = False  # whether the word here has had a letter or a digit
+    at = start
+    while at < end:
+        point = decode(text, at)
+        flags = flags_of(classes, point)
+        chars += 1
+        technical += point < 128 and technical_marks[point]
+        if flags & SPACE:
+            begun = False
+        elif not begun and flags & (ALPHA | DECIMAL):
+            begun = True
+            words += 1
+            capitals += flags & UPPER != 0
+        at += width(text[at])
+    found = 0
+    if words >= min_words and words > 0 and capitals / words > max_case:
+        found |= _CASE
+    if chars < min_chars:
+        found |= _SHORT
+    if chars > max_chars:
+        found |= _LONG
+    if technical / chars > max_technical:
+        found |= _TECHNICAL
+    return found
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _flags(
+    text: Bytes,
+    starts: Ints,
+    ends: Ints,
+    classes: Table,
+    technical_marks: npt.NDArray[np.bool_],
+    min_words: int,
+    max_case: float,
+    min_chars: int,
+    max_chars: int,
+    max_technical: float,
+) -> Ints:
+    flags = np.zeros(len(starts), np.int64)
+    for number in range(len(starts)):
+        flags[number] = _judge(
+            text,
+            starts[number],
+            ends[number],
+            classes,
+            technical_marks,
+            min_words,
+            max_case,
+            min_chars,
+            max_chars,
+            max_technical,
+        )
+    return flags
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _copied(text: Bytes, starts: Ints, ends: Ints) -> tuple[Bytes, Ints]:
+    """The ranges, one behind the other."""
+    offsets = np.zeros(len(starts) + 1, np.int64)
+    for number in range(len(starts)):
+        offsets[number + 1] = offsets[number] + ends[number] - starts[number]
+    copy = np.empty(offsets[-1], np.uint8)
+    for number in range(len(starts)):
+        copy[offsets[number] : offsets[number + 1]] = text[starts[number] : ends[number]]
+    return copy, offsets
+
+
+def _cursed(text: Bytes, starts: Ints, ends: Ints, pattern: str) -> npt.NDArray[np.bool_]:
+    copy, offsets = _copied(text, starts, ends)
+    sentences = pa.LargeStringArray.from_buffers(len(starts), pa.py_buffer(offsets), pa.py_buffer(copy))
+    found: npt.NDArray[np.bool_] = pc.match_substring_regex(sentences, pattern).to_numpy(zero_copy_only=False)
+    return found.astype(bool)
+
+
+def _pattern(path: str, expressions: int) -> str:
+    """One expression of a list, in the syntax of RE2, which takes time linear in the text."""
+    try:
+        lines = [line for line in Path(path).read_text("utf-8").splitlines() if line]
+    except (OSError, UnicodeDecodeError) as error:
+        raise RecipeError(f"text.madlad: cursed: cannot read the list {path}: {error}") from None
+    literals, own = lines[: len(lines) - expressions], lines[max(0, len(lines) - expressions) :]
+    pattern = "|".join([*(re.escape(line) for line in literals), *(f"(?:{line})" for line in own)])
+    try:
+        pc.match_substring_regex(pa.array([""]), pattern)
+    except pa.ArrowInvalid as error:
+        raise RecipeError(f"text.madlad: cursed: {path} has a line that is no regular expression: {error}") from None
+    return pattern
+
+
+def madlad(texts: Texts, config: Config, cursed: str | None) -> pa.RecordBatch:
+    """How many sentences every page has, and how many of them break each rule.
+
+    Args:
+        texts: The pages.
+        config: The limits of the rules.
+        cursed: What cursed sentences match; None if there is no list.
+    """
+    classes = unicode_classes()
+    pages, starts, ends = _split(texts.buffer, texts.offsets, classes)
+    flags = _flags(
+        texts.buffer,
+        starts,
+        ends,
+        classes,
+        _TECHNICAL_MARKS,
+        config.min_case_words,
+        config.max_case_share,
+        config.min_chars,
+        config.max_chars,
+        config.max_technical_share,
+    )
+    if cursed is not None:
+        flags |= np.where(_cursed(texts.buffer, starts, ends, cursed), _CURSED, 0)
+    chosen = sum({_FLAGS[rule] for rule in config.rules})
+
+    def pages_with(flag: int) -> Ints:
+        sums: Ints = np.concatenate([[0], np.cumsum(flags & flag != 0)])
+        found: Ints = np.diff(sums[pages])
+        return found
+
+    def column(values: Ints) -> pa.Array:
+        return pa.array(values.astype(np.int32))
+
+    sentences, questionable = np.diff(pages), pages_with(chosen)
+    return pa.RecordBatch.from_arrays(
+        [
+            column(sentences),
+            column(pages_with(_CASE)),
+            column(pages_with(_SHORT)),
+            column(pages_with(_LONG)),
+            column(pages_with(_TECHNICAL)),
+            pa.nulls(len(sentences), pa.int32()) if cursed is None else column(pages_with(_CURSED)),
+            column(questionable),
+            pa.array(np.where(sentences > 0, questionable / np.maximum(sentences, 1), 0.0)),  # of none: 0
+        ],
+        schema=_SCHEMA,
+    )
+
+
+def _measure(config: Config, cursed: str | None, batch: pa.RecordBatch) -> pa.RecordBatch:
+    return madlad(texts_of(batch.column(TEXT)), config, cursed)
+
+
+def _load(config: Config, assets: Assets) -> Kernel:
+    cursed = _pattern(assets.path(config.cursed), config.cursed_expressions) if config.cursed else None
+    return partial(_measure, config, cursed)
+
+
+def _lists(config: Config) -> tuple[str, ...]:
+    return (config.cursed,) if config.cursed else ()
+
+
+OPERATOR = Operator(
+    name="text.madlad",
+    version=1,
+    summary="MADLAD-400: sentences that are lists of names, too short or long, technical or cursed",
+    config=Config,
+    reads=lambda _config: (TEXT,),
+    writes=lambda _config: _SCHEMA,
+    load=_load,
+    assets=_lists,
+)

@@ -1,0 +1,188 @@
+"""How surprised an n-gram model of the user's is by a text: the perplexity of a word, as CCNet measures quality.
+
+Each line with a word is one sentence between `<s>` and `</s>`; the perplexity is 10 to the mean negative log10
+probability of its words and line ends. Models come as ARPA files, plain or compressed with gzip, which winnow reads
+itself; KenLM's binary files are read by KenLM, a package under the LGPL that the user installs beside winnow. Give
+such a file only if you trust it: KenLM maps it into memory as it is.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Annotated, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from winnow.filters.models.arpa import is_arpa, load_arpa
+from winnow.filters.models.backoff import Sums
+from winnow.filters.models.wording import Wording, spelt
+from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, Operator
+from winnow.schemas.errors import RecipeError
+from winnow.schemas.recipe.checks import Between
+
+NO_WORDS = "no_words"
+
+_KENLM = b"mmap lm http://kheafield.com/code"
+_MARKS = frozenset({"<s>", "</s>", "<unk>"})
+_LARGEST_POWER = 300  # of ten, that a double holds with room
+_GROUP_BYTES = 8 << 20
+
+Score = Callable[[pa.LargeStringArray], Sums]
+
+
+@dataclass(frozen=True, slots=True)
+class PerplexityConfig:
+    """Which model is asked, and how the text is spelt for it."""
+
+    model: str = ""  # the path of an ARPA file (.arpa, .arpa.gz) or of a KenLM binary
+    wording: Wording = "ccnet"
+    unknown_log10: Annotated[float, Between(-100, 0)] = -7.0
+    """For a word that the model does not know where it has no `<unk>`. KenLM takes -100, which leaves little else."""
+    max_ngrams: Annotated[int, Between(1, 1_000_000_000)] = 50_000_000  # of an ARPA file; each takes 16 bytes
+
+
+WRITES = pa.schema(
+    [
+        STATUS,
+        pa.field("perplexity", pa.float64()),  # to one decimal, as CCNet rounds it
+        pa.field("log10_prob", pa.float64()),  # mean over words and line ends
+        pa.field("tokens", pa.int64()),  # words and line ends
+        pa.field("unknown", pa.float64()),  # share of the words
+    ]
+)
+
+
+def measure_perplexity(batch: pa.RecordBatch, wording: Wording, score: Score) -> pa.RecordBatch:
+    """The layer of a batch of texts."""
+    prepare = spelt(wording)
+    parts = [score(group) for group in _groups(batch.column(TEXT), prepare)]
+    empty = [np.zeros(0)]
+    total = np.concatenate([part.log10_prob for part in parts] or empty)
+    words, unknown, lines = (
+        np.concatenate([getattr(part, name) for part in parts] or empty).astype(np.int64)
+        for name in ("words", "unknown", "lines")
+    )
+    missing = words == 0
+    tokens = words + lines
+    mean = total / np.maximum(tokens, 1)
+    perplexity = [_perplexity(value) for value in mean.tolist()]
+    columns = [
+        pa.array(np.where(missing, NO_WORDS, "ok"), pa.string()),
+        pa.array(perplexity, pa.float64(), mask=missing),
+        pa.array(mean, pa.float64(), mask=missing),
+        pa.array(tokens, pa.int64(), mask=missing),
+        pa.array(unknown / np.maximum(words, 1), pa.float64(), mask=missing),
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=WRITES)
+
+
+def _perplexity(log10_prob: float) -> float:
+    """Rounded to one decimal, and to seven digits: C libraries differ in the last of a power."""
+    return round(float(f"{10.0 ** min(-log10_prob, _LARGEST_POWER):.7g}"), 1)
+
+
+def _groups(texts: pa.LargeStringArray, prepare: Callable[[str], str]) -> Iterator[pa.LargeStringArray]:
+    """The texts as they are spelt for the model, some megabytes at a time."""
+    group: list[str] = []
+    size = 0
+    for text in texts:
+        group.append(prepare(text.as_py()))
+        size += len(group[-1])
+        if size >= _GROUP_BYTES:
+            yield pa.array(group, pa.large_string())
+            group, size = [], 0
+    if group:
+        yield pa.array(group, pa.large_string())
+
+
+def _arpa(path: str, config: PerplexityConfig) -> Score:
+    model = load_arpa(path, config.max_ngrams)
+
+    def score(texts: pa.LargeStringArray) -> Sums:
+        _, offsets, content = texts.buffers()
+        raw = np.frombuffer(content, np.uint8) if content is not None and content.size else np.zeros(0, np.uint8)
+        return model.score(raw, np.frombuffer(offsets, np.int64)[: len(texts) + 1], config.unknown_log10)
+
+    return score
+
+
+class _KenlmModel(Protocol):
+    def full_scores(self, sentence: str) -> Iterator[tuple[float, int, bool]]: ...
+
+
+def _kenlm(path: str) -> Score:
+    try:
+        library = import_module("kenlm")
+    except ImportError:
+        raise RecipeError(
+            f"{path}: a KenLM binary, which only KenLM reads (LGPL, not part of winnow); "
+            "run: pip install kenlm — or give the model as an ARPA file"
+        ) from None
+    try:
+        model: _KenlmModel = library.Model(path)
+    except (OSError, RuntimeError, ValueError) as error:
+        raise RecipeError(f"{path}: KenLM refuses this model: {' '.join(str(error).split())[:300]}") from None
+
+    def one(text: str) -> tuple[float, int, int, int]:
+        total, words, unknown, lines = 0.0, 0, 0, 0
+        for line in text.split("\n"):
+            found = ["<unk>" if word in _MARKS else word for word in _ascii_split(line)]
+            if not found:
+                continue
+            scores = list(model.full_scores(" ".join(found)))
+            total += sum(value for value, _, _ in scores)
+            words += len(found)
+            unknown += sum(strange for _, _, strange in scores)
+            lines += 1
+        return total, words, unknown, lines
+
+    def score(texts: pa.LargeStringArray) -> Sums:
+        rows = [one(text) for text in texts.to_pylist()]
+        total = np.array([row[0] for row in rows], np.float64)
+        counts = np.array([row[1:] for row in rows], np.int64).reshape(-1, 3)
+        return Sums(total, counts[:, 0], counts[:, 1], counts[:, 2])
+
+    return score
+
+
+def _ascii_split(line: str) -> list[str]:
+    """Words between white space of ASCII, which is what both kinds of model know."""
+    return [word.decode() for word in line.encode().split()]
+
+
+def _assets(config: PerplexityConfig) -> tuple[str, ...]:
+    return (config.model,) if config.model else ()
+
+
+def _load(config: PerplexityConfig, assets: Assets) -> Kernel:
+    if not config.model:
+        raise RecipeError(
+            "text.perplexity: `model` is not set; expected the path of an ARPA file (.arpa or .arpa.gz) "
+            "or of a KenLM binary"
+        )
+    path = assets.path(config.model)
+    try:
+        with open(path, "rb") as stream:
+            head = stream.read(len(_KENLM))
+        readable = head == _KENLM or is_arpa(path)
+    except OSError as error:
+        raise RecipeError(f"{path}: {error.strerror or error}; expected an ARPA file or a KenLM binary") from None
+    if not readable:
+        raise RecipeError(f"{path}: neither an ARPA file (plain or .gz) nor a KenLM binary")
+    score = _kenlm(path) if head == _KENLM else _arpa(path, config)
+    return lambda batch: measure_perplexity(batch, config.wording, score)
+
+
+OPERATOR = Operator(
+    name="text.perplexity",
+    version=1,
+    summary="the perplexity of a text under an n-gram model of yours (ARPA, or KenLM's binary with its package)",
+    config=PerplexityConfig,
+    reads=lambda _config: (TEXT,),
+    writes=lambda _config: WRITES,
+    load=_load,
+    assets=_assets,
+    resource="model",
+    reasons=(NO_WORDS,),
+)

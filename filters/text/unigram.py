@@ -1,0 +1,240 @@
+"""How common the words of a text are in its language: the mean log-probability of a word, and how many no list knows.
+
+Frequencies are wordfreq's, for the about 42 languages that it has lists for. Words are what its tokenizer finds
+(Unicode's word boundaries, a French article apart from its noun, no punctuation; emoji count as words), in its
+spelling of each language: case folded, Arabic and Hebrew without points, Serbian in Latin letters. White space is
+looked at first, so a word never reaches across it, and a stretch without any is read in pieces of 250 characters.
+
+A number is as rare as wordfreq estimates it to be; a word of no list counts as one in a thousand million.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from winnow.filters.models.hashing import compiled
+from winnow.filters.models.wordlists import (
+    UNKNOWN_WORD,
+    ListName,
+    MissingTokenizerError,
+    Wordlist,
+    list_language,
+    load_wordlist,
+    require_wordfreq,
+)
+from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, Operator
+from winnow.schemas.errors import RecipeError
+from winnow.schemas.recipe.checks import Matching
+
+UNKNOWN_LANGUAGE = "unknown_language"
+NO_TOKENIZER = "no_tokenizer"
+NO_WORDS = "no_words"
+
+PIECE_CHARACTERS = 250  # Unicode's normal forms and word boundaries take quadratic time in hostile sequences
+MEMO_ENTRIES = 200_000  # stretches between white space whose words are remembered, of all languages together
+_PART_BYTES = 1 << 20
+_GROUP_BYTES = 4 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class UnigramConfig:
+    """Which language a text is taken to be in, and which lists are used."""
+
+    column: Annotated[str, Matching(r"[a-z][\w.]*\.\w+", "a column with dots")] = "text.language.code"
+    """Each text's language: a code such as `deu`, `de` or `deu_Latn`."""
+    language: Annotated[str, Matching(r"([A-Za-z]{2,3}([_-][A-Za-z0-9]+)*)?", "a language code")] = ""
+    """One language for every text, in place of the column."""
+    wordlist: Literal["best", "small"] = "best"  # `small`: at most 30 k words a language, a tenth of the memory
+
+
+WRITES = pa.schema(
+    [
+        STATUS,
+        pa.field("words", pa.int64()),
+        pa.field("unknown", pa.float64()),  # share of the words that the list does not have
+        pa.field("log10_prob", pa.float64()),  # mean over the words, from about -2 (function words) to -9 (unknown)
+    ]
+)
+
+
+class Memo:
+    """The words of stretches of text that were seen before; emptied when full, which changes no value."""
+
+    def __init__(self, entries: int = MEMO_ENTRIES) -> None:
+        self._entries = entries
+        self._held = 0
+        self._known: dict[str, dict[str, tuple[int, int, int]]] = {}
+
+    def measure(self, stretches: Sequence[str], code: str, words: Wordlist) -> NDArray[np.int64]:
+        """Words, unknown words and centibels of each stretch, as rows."""
+        known = self._known.setdefault(code, {})
+        rows = [known.get(stretch) for stretch in stretches]
+        new = [number for number, row in enumerate(rows) if row is None]
+        for number, row in zip(new, _measured([stretches[number] for number in new], words), strict=True):
+            rows[number] = row
+            if len(stretches[number]) <= PIECE_CHARACTERS and self._held < self._entries:
+                known[stretches[number]] = row
+                self._held += 1
+        if self._held >= self._entries:
+            self._known.clear()
+            self._held = 0
+        return np.array(rows, np.int64).reshape(-1, 3)
+
+
+def _measured(stretches: Sequence[str], words: Wordlist) -> Iterator[tuple[int, int, int]]:
+    pieces = [
+        (number, stretch[start : start + PIECE_CHARACTERS])
+        for number, stretch in enumerate(stretches)
+        for start in range(0, len(stretch), PIECE_CHARACTERS)
+    ]
+    tokens = words.tokenise([piece for _, piece in pieces])
+    owner = np.repeat(np.array([number for number, _ in pieces], np.int64), [len(found) for found in tokens])
+    numbers: dict[str, int] = {}  # hostile text has many words, but seldom many different ones
+    place = np.array([numbers.setdefault(token, len(numbers)) for found in tokens for token in found], np.int64)
+    centibels = words.look_up(list(numbers))[place]
+    values = np.stack([np.ones_like(centibels), centibels > 0, np.where(centibels > 0, UNKNOWN_WORD, centibels)])
+    totals = np.zeros((len(stretches), 3), np.int64)
+    _add_rows(totals, owner, np.ascontiguousarray(values.T))
+    return ((known, strange, rare) for known, strange, rare in totals.tolist())
+
+
+def measure_unigrams(batch: pa.RecordBatch, config: UnigramConfig, memo: Memo) -> pa.RecordBatch:
+    """The layer of a batch of texts; `memo` only saves time."""
+    texts = batch.column(TEXT)
+    rows = len(texts)
+    totals = np.zeros((rows, 3), np.int64)
+    statuses = np.full(rows, UNKNOWN_LANGUAGE, object)
+    for code, numbers in _by_language(batch, config):
+        if list_language(code, config.wordlist) is None:
+            continue
+        try:
+            words = load_wordlist(code, config.wordlist)
+        except MissingTokenizerError:
+            statuses[numbers] = NO_TOKENIZER
+            continue
+        statuses[numbers] = "ok"
+        for owners, parts in _groups(texts, numbers):
+            _add(totals, owners, parts, code, words, memo)
+    words_found, unknown, centibels = totals.T
+    statuses[(statuses == "ok") & (words_found == 0)] = NO_WORDS
+    missing = statuses != "ok"
+    count = np.maximum(words_found, 1)
+    columns = [
+        pa.array(statuses, pa.string()),
+        pa.array(words_found, pa.int64(), mask=missing),
+        pa.array(unknown / count, pa.float64(), mask=missing),
+        pa.array(centibels / (100 * count), pa.float64(), mask=missing),
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=WRITES)
+
+
+def _by_language(batch: pa.RecordBatch, config: UnigramConfig) -> Iterator[tuple[str, NDArray[np.int64]]]:
+    if config.language:
+        yield config.language, np.arange(batch.num_rows)
+        return
+    codes = pc.dictionary_encode(batch.column(config.column).cast(pa.string()))
+    place = pc.fill_null(codes.indices, -1).to_numpy()
+    for number, code in enumerate(codes.dictionary.to_pylist()):
+        yield code, np.flatnonzero(place == number)
+
+
+def _groups(
+    texts: pa.LargeStringArray, numbers: NDArray[np.int64]
+) -> Iterator[tuple[NDArray[np.int64], pa.LargeStringArray]]:
+    """Texts or parts of long ones with the row that each belongs to, some megabytes at a time."""
+    owners: list[int] = []
+    parts: list[str] = []
+    size = 0
+    for number in numbers.tolist():
+        text = texts[number].as_py()
+        for part in _parts(text):
+            owners.append(number)
+            parts.append(part)
+            size += len(part)
+            if size >= _GROUP_BYTES:
+                yield np.array(owners), pa.array(parts, pa.large_string())
+                owners, parts, size = [], [], 0
+    if parts:
+        yield np.array(owners), pa.array(parts, pa.large_string())
+
+
+def _parts(text: str) -> Iterator[str]:
+    """A text in parts that end at a space or a newline, if there is one in reach."""
+    start = 0
+    while len(text) - start > 2 * _PART_BYTES:
+        end = max(text.rfind(mark, start + _PART_BYTES, start + 2 * _PART_BYTES) for mark in " \n")
+        end = end if end > 0 else start + 2 * _PART_BYTES
+        yield text[start:end]
+        start = end
+    yield text[start:]
+
+
+def _add(
+    totals: NDArray[np.int64],
+    owners: NDArray[np.int64],
+    parts: pa.LargeStringArray,
+    code: str,
+    words: Wordlist,
+    memo: Memo,
+) -> None:
+    split = pc.utf8_split_whitespace(parts)
+    stretches = pc.dictionary_encode(split.flatten())
+    if len(stretches) == 0:
+        return
+    found = memo.measure(stretches.dictionary.to_pylist(), code, words)
+    _add_stretches(totals, owners, split.offsets.to_numpy(), stretches.indices.to_numpy(), found)
+
+
+@compiled()
+def _add_rows(totals, owners, rows):  # type: ignore[no-untyped-def]
+    """Add each row of three numbers to the total of its owner."""
+    for at in range(len(owners)):
+        for column in range(3):
+            totals[owners[at], column] += rows[at, column]
+
+
+@compiled()
+def _add_stretches(totals, owners, offsets, places, found):  # type: ignore[no-untyped-def]
+    """Add what was found of each stretch of text to the total of the row that it stands in."""
+    for part in range(len(owners)):
+        for at in range(offsets[part], offsets[part + 1]):
+            for column in range(3):
+                totals[owners[part], column] += found[places[at], column]
+
+
+def _reads(config: UnigramConfig) -> tuple[str, ...]:
+    return (TEXT,) if config.language else (TEXT, config.column)
+
+
+def _load(config: UnigramConfig, _assets: Assets) -> Kernel:
+    require_wordfreq()
+    name: ListName = config.wordlist
+    if config.language:
+        if list_language(config.language, name) is None:
+            raise RecipeError(f"text.unigram: wordfreq has no list for the language {config.language!r}")
+        try:
+            load_wordlist(config.language, name)
+        except MissingTokenizerError:
+            raise RecipeError(
+                f"text.unigram: the words of {config.language!r} cannot be told apart without a tokenizer; "
+                'run: pip install "wordfreq[cjk]"'
+            ) from None
+    memo = Memo()
+    return lambda batch: measure_unigrams(batch, config, memo)
+
+
+OPERATOR = Operator(
+    name="text.unigram",
+    version=1,
+    summary="how common the words of a text are in its language, by wordfreq's lists for about 42 languages",
+    config=UnigramConfig,
+    reads=_reads,
+    writes=lambda _config: WRITES,
+    load=_load,
+    reasons=(UNKNOWN_LANGUAGE, NO_TOKENIZER, NO_WORDS),
+)

@@ -1,0 +1,144 @@
+"""FineWeb-2's thresholds and stop words: 1 929 languages in their scripts, as published and as they are used.
+
+Some published values cannot be meant, such as a share above 1 or a mean word of 3 141 characters; they were computed,
+not chosen, and nobody looked at each. `BOUNDS` declares what is believed. `fineweb2_thresholds` gives the values within
+these bounds, `fineweb2_published` the values as they are, and `fineweb2_clamps` lists every one that differs.
+"""
+
+import json
+import lzma
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TypeAlias
+
+from winnow.schemas.thresholds import ThresholdTable
+
+__all__ = [
+    "ALIASES",
+    "BOUNDS",
+    "KEY",
+    "Bounds",
+    "Clamp",
+    "fineweb2_clamps",
+    "fineweb2_languages",
+    "fineweb2_published",
+    "fineweb2_stop_words",
+    "fineweb2_thresholds",
+]
+
+KEY = "text.language.code"
+ALIASES = {"egl_Latn": "eml_Latn"}
+"""Codes that ISO 639-3 has put in the place of those that FineWeb-2 uses."""
+
+PACKED = Path(__file__).with_name("fineweb2.json.xz")
+
+_Column: TypeAlias = tuple[float | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a threshold may be, and why."""
+
+    least: float
+    most: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Clamp:
+    """A published value that is not used as it is."""
+
+    language: str  # deu_Latn
+    field: str
+    published: float
+    used: float
+
+    def __str__(self) -> str:
+        return f"{self.language} {self.field}: {self.published:g} published, {self.used:g} used"
+
+
+_REPEATED = Bounds(0.01, 1, "a share of the text; FineWeb's strictest is 0.01, and above 1 nothing would be refused")
+
+BOUNDS = {
+    "language_score": Bounds(0, 1, "a probability"),
+    "line_punct_thr": Bounds(0, 1, "a share of the lines"),
+    "new_line_ratio": Bounds(0, 1, "a line has a word at least"),
+    "dup_line_frac": _REPEATED,
+    **{f"top_{words}gram": _REPEATED for words in (2, 3, 4)},
+    **{f"dup_{words}gram": _REPEATED for words in (5, 6, 7, 8, 9, 10)},
+    "min_avg_word_length": Bounds(0, 10, "Gopher refuses English whose mean word is longer than this"),
+    "max_avg_word_length": Bounds(2, 100, "no writing has a mean word of more characters, spaces or none"),
+    "min_alpha_word_ratio": Bounds(0, 0.95, "at 1, a single number or full stop would refuse a text"),
+}
+"""The columns of the table, and between what each is believed."""
+
+
+@lru_cache(maxsize=1)
+def _packed() -> dict[str, list[str] | list[float]]:
+    read: dict[str, list[str] | list[float]] = json.loads(lzma.decompress(PACKED.read_bytes()))
+    return read
+
+
+def _texts(name: str) -> list[str]:
+    return [str(value) for value in _packed()[name]]
+
+
+def _meant(name: str, value: float) -> float | None:
+    """What a published number says: -1 is no demand on punctuation, and datatrove takes 0 for no demand on lines."""
+    off = (name == "line_punct_thr" and value < 0) or (name == "dup_line_frac" and value == 0)
+    return None if off else value
+
+
+@lru_cache(maxsize=1)
+def _published() -> dict[str, _Column]:
+    return {name: tuple(_meant(name, float(value)) for value in _packed()[name]) for name in BOUNDS}
+
+
+def _used(name: str, value: float | None) -> float | None:
+    return None if value is None else float(min(max(value, BOUNDS[name].least), BOUNDS[name].most))
+
+
+@lru_cache(maxsize=1)
+def fineweb2_languages() -> tuple[str, ...]:
+    """The languages that have a configuration, such as `deu_Latn`, in order."""
+    return tuple(_texts("language"))
+
+
+def fineweb2_published() -> ThresholdTable:
+    """The thresholds as published, for every language and alias; null where a check is off."""
+    return _table("fineweb2_published", _published())
+
+
+def fineweb2_thresholds() -> ThresholdTable:
+    """The thresholds within `BOUNDS`, for every language and alias; null where a check is off."""
+    return _table(
+        "fineweb2", {name: tuple(_used(name, value) for value in values) for name, values in _published().items()}
+    )
+
+
+def _table(name: str, columns: dict[str, _Column]) -> ThresholdTable:
+    keys = fineweb2_languages()
+    places = [keys.index(language) for language in ALIASES.values()]
+    with_aliases = {column: (*values, *(values[place] for place in places)) for column, values in columns.items()}
+    return ThresholdTable(name, KEY, (*keys, *ALIASES), with_aliases)
+
+
+@lru_cache(maxsize=1)
+def fineweb2_clamps() -> tuple[Clamp, ...]:
+    """Every published value that lies outside `BOUNDS`, by language and field."""
+    return tuple(
+        sorted(
+            Clamp(language, name, value, used)
+            for name, values in _published().items()
+            for language, value in zip(fineweb2_languages(), values, strict=True)
+            if value is not None and (used := _used(name, value)) is not None and used != value
+        )
+    )
+
+
+@lru_cache(maxsize=1)
+def fineweb2_stop_words() -> dict[str, tuple[str, ...]]:
+    """The stop words of every language as published."""
+    words = zip(fineweb2_languages(), _texts("stop_words"), strict=True)
+    return {language: tuple(joined.split("\n")) for language, joined in words}

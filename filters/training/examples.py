@@ -1,0 +1,175 @@
+"""Texts of two kinds on their way to a classifier: each once, on one side only, in an order that is nobody's choice.
+
+Texts wait in one file; what is held of each is its hash, its side, its language and its place there. All choices
+(which half is larger, who is held out, who comes when) are made by the hash of the text, so neither the order nor the
+names of the inputs matter.
+"""
+
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.filters.models.normalisation import Normalisation, one_line
+from winnow.schemas.errors import SourceError
+from winnow.schemas.identity import digest, seeded_hash
+
+UNKNOWN = "unknown"
+
+_DIGEST_BYTES = 16
+_GROUP = 512
+_WHOLE = 1 << 64
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What became of one side's texts: given = empty + repeated + both_sides + unbalanced + training + held_out."""
+
+    given: int
+    empty: int  # without a word
+    repeated: int  # the same text again
+    both_sides: int  # also among the other side's, hence of no use to either
+    unbalanced: int  # left out so that the sides are equal
+    training: int
+    held_out: int
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Which texts train, and which are kept to measure, by number; in the order of their hashes."""
+
+    training: NDArray[np.int64]
+    held_out: NDArray[np.int64]
+    positive: Counts
+    negative: Counts
+
+
+class Examples:
+    """Collects texts in a file of its own under a scratch folder."""
+
+    def __init__(self, folder: Path, normalisation: Normalisation, max_characters: int) -> None:
+        self._line = one_line(normalisation)
+        self._max_characters = max_characters
+        self._file = open(folder / "texts", "w+b")  # noqa: SIM115  # closed by __exit__
+        self._digests = bytearray()
+        self._places = array("q", [0])
+        self._positive = array("b")
+        self._languages = array("l")
+        self._codes: dict[str, int] = {}
+        self._given = {True: 0, False: 0}
+        self._empty = {True: 0, False: 0}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+
+    def add(self, text: str, *, positive: bool, language: str | None) -> None:
+        """Take one text; of a longer one only the beginning."""
+        self._given[positive] += 1
+        line = self._line(text[: self._max_characters])
+        if not line.strip():
+            self._empty[positive] += 1
+            return
+        raw = line.encode()
+        self._file.write(raw)
+        self._places.append(self._places[-1] + len(raw))
+        self._digests += digest(raw, size=_DIGEST_BYTES)
+        self._positive.append(positive)
+        self._languages.append(self._codes.setdefault(language or UNKNOWN, len(self._codes)))
+
+    def choose(self, seed: int, held_out: float, *, equal: bool) -> Chosen:
+        """Settle which texts train and which measure."""
+        names = self._unique()
+        positive = np.frombuffer(self._positive, np.int8).astype(np.bool_)
+        kept = names.kept
+        unbalanced = {True: 0, False: 0}
+        if equal:
+            sides = {side: kept[positive[kept] == side] for side in (True, False)}
+            least = min(map(len, sides.values()))
+            unbalanced = {side: len(found) - least for side, found in sides.items()}
+            kept = np.concatenate([found[self._order(found, seed, "balance")[:least]] for found in sides.values()])
+        kept = kept[self._order(kept, seed, "order")]
+        measured = self._hashes(kept, seed, "held-out") < int(held_out * _WHOLE)
+        parts = {"training": kept[~measured], "held_out": kept[measured]}
+        counts = {
+            side: Counts(
+                self._given[side],
+                self._empty[side],
+                int((positive[names.repeated] == side).sum()),
+                int((positive[names.both_sides] == side).sum()),
+                unbalanced[side],
+                **{name: int((positive[part] == side).sum()) for name, part in parts.items()},
+            )
+            for side in (True, False)
+        }
+        for side, name in ((True, "positive"), (False, "negative")):
+            if not counts[side].training or not counts[side].held_out:
+                raise SourceError(
+                    f"{counts[side].given:,} {name} texts were given, of which {counts[side].training:,} are left to "
+                    f"train on and {counts[side].held_out:,} to measure on; there must be some of each: give more texts"
+                )
+        return Chosen(parts["training"], parts["held_out"], counts[True], counts[False])
+
+    def lines(self, numbers: NDArray[np.int64]) -> Iterator[list[str]]:
+        """The texts of these numbers as fastText reads them, some at a time."""
+        for start in range(0, len(numbers), _GROUP):
+            group = []
+            for number in numbers[start : start + _GROUP].tolist():
+                self._file.seek(self._places[number])
+                group.append(self._file.read(self._places[number + 1] - self._places[number]).decode())
+            yield group
+
+    def is_positive(self, numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """The side of each of these texts."""
+        return np.frombuffer(self._positive, np.int8)[numbers].astype(np.bool_)
+
+    def languages(self, numbers: NDArray[np.int64]) -> list[str]:
+        """The language of each of these texts."""
+        codes = list(self._codes)
+        return [codes[self._languages[number]] for number in numbers.tolist()]
+
+    def _unique(self) -> "_Unique":
+        """Each text once; of repeated ones the language that comes first in the alphabet, whoever came first."""
+        if not self._positive:
+            nothing = np.zeros(0, np.int64)
+            return _Unique(nothing, nothing, nothing)
+        halves = np.frombuffer(bytes(self._digests), np.uint64).reshape(-1, 2)
+        alphabet = np.argsort(np.argsort(np.array(list(self._codes))))
+        order = np.lexsort((alphabet[np.array(self._languages)], halves[:, 1], halves[:, 0]))
+        first = np.ones(len(order), np.bool_)
+        first[1:] = (halves[order[1:]] != halves[order[:-1]]).any(axis=1)
+        group = np.cumsum(first) - 1
+        positive = np.frombuffer(self._positive, np.int8)[order]
+        sizes = np.bincount(group)
+        positives = np.bincount(group, weights=positive).astype(np.int64)
+        both = ((positives > 0) & (positives < sizes))[group]
+        return _Unique(kept=order[first & ~both], repeated=order[~first & ~both], both_sides=order[both])
+
+    def _order(self, numbers: NDArray[np.int64], seed: int, purpose: str) -> NDArray[np.int64]:
+        return np.argsort(self._hashes(numbers, seed, purpose), kind="stable")
+
+    def _hashes(self, numbers: NDArray[np.int64], seed: int, purpose: str) -> NDArray[np.uint64]:
+        return np.fromiter(
+            (
+                seeded_hash(seed, purpose, bytes(self._digests[_DIGEST_BYTES * number : _DIGEST_BYTES * (number + 1)]))
+                for number in numbers.tolist()
+            ),
+            np.uint64,
+            len(numbers),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Unique:
+    kept: NDArray[np.int64]
+    repeated: NDArray[np.int64]
+    both_sides: NDArray[np.int64]

@@ -1,0 +1,80 @@
+"""How well scores tell two kinds of texts apart: precision and recall at thresholds, and without any (AUC)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.schemas.identity import Json
+
+THRESHOLDS = (0.1, 0.25, 0.5, 0.75, 0.9)
+
+
+@dataclass(frozen=True, slots=True)
+class AtThreshold:
+    """What happens to texts when those with at least this score are kept. A ratio over nothing is None."""
+
+    threshold: float
+    kept: int
+    precision: float | None  # of what is kept, how much is positive
+    recall: float | None  # of what is positive, how much is kept
+    f1: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """Scores of texts whose kind is known."""
+
+    positives: int
+    negatives: int
+    auc: float | None  # how often a positive text scores above a negative one; a tie is half
+    at: tuple[AtThreshold, ...]
+
+    def to_json(self) -> Json:
+        """As it stands on a model's card."""
+        return {
+            "positives": self.positives,
+            "negatives": self.negatives,
+            "auc": self.auc,
+            "at": [
+                {"threshold": row.threshold, "kept": row.kept}
+                | {"precision": row.precision, "recall": row.recall, "f1": row.f1}
+                for row in self.at
+            ],
+        }
+
+
+def evaluate_scores(
+    scores: NDArray[np.float64], truth: NDArray[np.bool_], thresholds: Sequence[float] = THRESHOLDS
+) -> Evaluation:
+    """Compare scores with what the texts are.
+
+    Example:
+        >>> evaluate_scores(np.array([0.9, 0.6, 0.2]), np.array([True, False, False]), [0.5]).at[0].precision
+        0.5
+    """
+    positives = int(truth.sum())
+    negatives = len(truth) - positives
+    rows = []
+    for threshold in thresholds:
+        kept = scores >= threshold
+        right, count = int((kept & truth).sum()), int(kept.sum())
+        f1 = _ratio(2 * right, count + positives)
+        rows.append(AtThreshold(threshold, count, _ratio(right, count), _ratio(right, positives), f1))
+    return Evaluation(positives, negatives, _auc(scores, truth), tuple(rows))
+
+
+def _ratio(part: int, whole: int) -> float | None:
+    return round(part / whole, 6) if whole else None
+
+
+def _auc(scores: NDArray[np.float64], truth: NDArray[np.bool_]) -> float | None:
+    positives = int(truth.sum())
+    negatives = len(truth) - positives
+    if not positives or not negatives:
+        return None
+    _, place, counts = np.unique(scores, return_inverse=True, return_counts=True)
+    twice_ranks = 2 * np.cumsum(counts) - counts + 1  # twice the mean rank of each value: a whole number
+    twice_sum = int(twice_ranks[place[truth]].sum())
+    return round((twice_sum - positives * (positives + 1)) / (2 * positives * negatives), 6)

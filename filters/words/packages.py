@@ -1,0 +1,213 @@
+"""Words of languages that put no spaces between them, by packages that are no part of winnow's requirements.
+
+Each is the one that datatrove uses, asked in the same way, and is imported when a text of its languages comes first.
+Where one is missing its texts are not measured, and the row says which; no other segmentation takes its place.
+Words depend on the package's version and dictionary: `Package.found` names both, and `install` those tried.
+"""
+
+import logging
+import re
+import string
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from typing import TypeAlias
+
+__all__ = ["PACKAGES", "Package", "Segmenter", "TooLongError", "package_segmenter"]
+
+Segmenter: TypeAlias = Callable[[str], list[str]]
+"""From a text to its words; what is only white space is left out later."""
+
+
+class TooLongError(ValueError):
+    """A run without spaces that this segmenter would take quadratic time for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """A package that finds words."""
+
+    install: str  # the requirements tried, as pip takes them
+    licence: str
+    distributions: tuple[str, ...]  # whose versions decide what is a word
+    load: Callable[[], Segmenter]
+
+    @property
+    def reason(self) -> str:
+        """The status of a text that needs the package where it is missing."""
+        return f"needs_{self.install.partition('==')[0].replace('-', '_')}"
+
+    def found(self) -> str | None:
+        """Names and versions as installed; None where one is missing."""
+        try:
+            return " ".join(f"{name} {version(name)}" for name in self.distributions)
+        except PackageNotFoundError:
+            return None
+
+
+@lru_cache(maxsize=16)
+def package_segmenter(name: str) -> Segmenter | None:
+    """The segmenter of a package, made ready once a process; None where the package is missing."""
+    package = PACKAGES[name]
+    return package.load() if package.found() is not None else None
+
+
+def _jieba() -> Segmenter:
+    jieba = import_module("jieba")
+
+    jieba.setLogLevel(logging.ERROR)
+    segmenter = jieba.Tokenizer()
+    with tempfile.TemporaryDirectory() as private:
+        # It keeps its dictionary in a file of the machine's common folder, and reads whatever it finds there.
+        segmenter.tmp_dir = private
+        segmenter.initialize()
+    return lambda text: segmenter.lcut(text, cut_all=False)
+
+
+_SUDACHI_BYTES = 40_000  # datatrove cuts longer texts, as Sudachi takes 49 149 bytes at most
+_SUDACHI_STEP = 10  # characters by which it looks for the cut
+
+
+def sudachi_pieces(text: str) -> list[str]:
+    """A text in the pieces in which datatrove gives it to Sudachi: nearly 40 000 bytes, cut anywhere."""
+    size = len(text.encode())
+    if size == 0:
+        return []
+    guess = max(int(_SUDACHI_BYTES * len(text) / size - _SUDACHI_STEP), 1)
+    pieces = []
+    at = 0
+    while at < len(text):
+        end = at + guess
+        if len(text[at:end].encode()) > _SUDACHI_BYTES:
+            guess = max(guess - _SUDACHI_STEP, 1)
+            continue
+        while end < len(text) and len(text[at:end].encode()) < _SUDACHI_BYTES:
+            end = min(len(text), end + _SUDACHI_STEP)
+        if len(text[at:end].encode()) > _SUDACHI_BYTES:
+            end -= _SUDACHI_STEP
+        pieces.append(text[at:end])
+        at = end
+    return pieces
+
+
+def _sudachipy() -> Segmenter:
+    sudachipy = import_module("sudachipy")
+    segmenter = sudachipy.Dictionary().create(mode=sudachipy.SplitMode.A)
+    return lambda text: [word.surface() for piece in sudachi_pieces(text) for word in segmenter.tokenize(piece)]
+
+
+_LONG_NUMBER = re.compile(r"[0-9,]{20,}")
+
+
+def _kiwipiepy() -> Segmenter:
+    segmenter = import_module("kiwipiepy").Kiwi(num_workers=1, model_type="sbg")
+
+    def words(text: str) -> list[str]:
+        # Long numbers are hidden from Kiwi, but the places that it answers are looked up in the text that has them:
+        # words behind a long number are shifted. So datatrove has it.
+        found = segmenter.tokenize(_LONG_NUMBER.sub("", text))
+        return [text[word.start : word.end] for word in found]
+
+    return words
+
+
+def _pythainlp() -> Segmenter:
+    thai = import_module("pythainlp.tokenize")
+    return lambda text: thai.word_tokenize(text, keep_whitespace=False, engine="newmm-safe")
+
+
+def _khmernltk() -> Segmenter:
+    khmer = import_module("khmernltk")
+    return lambda text: khmer.word_tokenize(text, return_tokens=True)
+
+
+def _laonlp() -> Segmenter:
+    lao = import_module("laonlp.tokenize")
+    return lambda text: lao.word_tokenize(text)
+
+
+def _pyidaungsu() -> Segmenter:
+    burmese = import_module("pyidaungsu")
+    return lambda text: burmese.tokenize(text, form="word")
+
+
+# spaCy's Vietnamese tokenizer: pyvi's syllables, but with white space kept and without normalisation.
+_SYLLABLE = re.compile(
+    r"\s+|[A-ZĐ]+\.|Tp\.|Mr\.|Mrs\.|Ms\.|Dr\.|ThS\.|==>|->|\.\.\.|>>|\w+://[^\s]+"
+    r"|[a-zA-Z0-9_.+-]+@(?:[a-zA-Z0-9-]+\.)+[a-zA-Z0-9-]+|\d+(?:[\.,_]\d+)+|[^\w\s]|\w+"
+)
+_LONGEST_RUN = 2_000  # characters without white space; expressions may look at each once more for each before it
+_RUN = re.compile(rf"\S{{{_LONGEST_RUN + 1}}}")
+
+
+def _without_long_runs(text: str) -> str:
+    if _RUN.search(text):
+        raise TooLongError(f"more than {_LONGEST_RUN} characters without white space")
+    return text
+
+
+def _pyvi() -> Segmenter:
+    tagger = import_module("pyvi.ViTokenizer").ViTokenizer
+
+    def joined(syllable: str, before: str, label: str) -> bool:
+        return (
+            label == "I_W"
+            and syllable not in string.punctuation
+            and before not in string.punctuation
+            and not syllable[0].isdigit()
+            and not before[0].isdigit()
+            and not (syllable[0].istitle() and not before[0].istitle())
+        )
+
+    def words(text: str) -> list[str]:
+        pieces = _SYLLABLE.findall(_without_long_runs(text))
+        places = [place for place, piece in enumerate(pieces) if not piece.isspace()]
+        if not places:
+            return []
+        syllables = [pieces[place] for place in places]
+        labels = tagger.model.predict([tagger.sent2features(syllables, False)])[0]
+        found = [syllables[0]]
+        for number in range(1, len(syllables)):
+            if joined(syllables[number], syllables[number - 1], labels[number]):
+                between = pieces[places[number] - 1] if pieces[places[number] - 1].isspace() else ""
+                found[-1] += between + syllables[number]
+            else:
+                found.append(syllables[number])
+        return found
+
+    return words
+
+
+def _spacy(language: str) -> Segmenter:
+    blank = import_module("spacy").blank(language)
+
+    def words(text: str) -> list[str]:
+        with blank.memory_zone():  # it would keep every word that it has seen
+            return [word.text for word in blank.tokenizer(_without_long_runs(text))]
+
+    return words
+
+
+# Languages whose rules spaCy writes as regular expressions that no compiled style can say.
+_SPACY_ALONE = ("el", "fr", "hu", "id", "lb", "ms", "sl", "tr")
+
+PACKAGES: Mapping[str, Package] = {
+    "jieba": Package("jieba==0.42.1", "MIT", ("jieba",), _jieba),
+    "khmernltk": Package("khmer-nltk==1.6", "Apache-2.0", ("khmer-nltk",), _khmernltk),
+    "kiwipiepy": Package("kiwipiepy==0.21.0", "LGPL-3.0", ("kiwipiepy", "kiwipiepy-model"), _kiwipiepy),
+    "laonlp": Package("laonlp==1.3.0", "Apache-2.0", ("laonlp", "pythainlp"), _laonlp),
+    "pyidaungsu": Package("pyidaungsu-numpy2==0.1.4", "MIT", ("pyidaungsu-numpy2",), _pyidaungsu),
+    "pythainlp": Package("pythainlp==5.4.0", "Apache-2.0", ("pythainlp",), _pythainlp),
+    "pyvi": Package("pyvi==0.1.1", "MIT", ("pyvi",), _pyvi),
+    "sudachipy": Package(
+        "sudachipy==0.7.0 sudachidict_core==20261015", "Apache-2.0", ("sudachipy", "sudachidict_core"), _sudachipy
+    ),
+    **{
+        f"spacy_{language}": Package("spacy==3.8.18", "MIT", ("spacy",), partial(_spacy, language))
+        for language in _SPACY_ALONE
+    },
+}
+"""The packages by the name that `assignment.txt` gives them."""

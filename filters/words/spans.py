@@ -1,0 +1,52 @@
+"""Pieces of every text of a column, as byte ranges of its values buffer."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """The words, lines or sentences of a column of texts.
+
+    Text i has the pieces `documents[i]` to `documents[i + 1]`; piece j is the bytes `starts[j]` to `ends[j]` of the
+    buffer, half-open. Pieces ascend and do not overlap.
+    """
+
+    buffer: npt.NDArray[np.uint8]
+    documents: npt.NDArray[np.int64]
+    starts: npt.NDArray[np.int64]
+    ends: npt.NDArray[np.int64]
+
+    def of(self, document: int) -> list[str]:
+        """The pieces of one text, for tests and messages."""
+        first, last = self.documents[document], self.documents[document + 1]
+        return [
+            self.buffer[start:end].tobytes().decode("utf-8", "replace")
+            for start, end in zip(self.starts[first:last], self.ends[first:last], strict=True)
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """A column of texts as its buffers: text i is the bytes `offsets[i]` to `offsets[i + 1]`."""
+
+    buffer: npt.NDArray[np.uint8]
+    offsets: npt.NDArray[np.int64]
+    array: pa.LargeStringArray  # keeps the buffers alive
+
+
+def texts_of(texts: pa.LargeStringArray | pa.ChunkedArray) -> Texts:
+    """The buffers of a column, without a copy where it is one large_string array without nulls."""
+    if isinstance(texts, pa.ChunkedArray):
+        texts = texts.combine_chunks() if texts.num_chunks != 1 else texts.chunk(0)
+    array = texts.cast(pa.large_string()) if texts.type != pa.large_string() else texts
+    if array.null_count:
+        array = array.fill_null("")
+    _, offsets, values = array.buffers()
+    buffer = np.frombuffer(values, np.uint8) if values is not None and values.size else np.zeros(0, np.uint8)
+    if offsets is None or not offsets.size:
+        return Texts(buffer, np.zeros(1, np.int64), array)
+    return Texts(buffer, np.frombuffer(offsets, np.int64)[array.offset : array.offset + len(array) + 1], array)
