@@ -1,17 +1,62 @@
 """SQL conditions over the columns of a batch, by DuckDB with no way to files or the network."""
 
+from collections.abc import Mapping
+from typing import TypeAlias
+
 import duckdb
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from winnow.schemas.errors import RecipeError
+
+_CLOSED: dict[str, str | bool | int | float | list[str]] = {"enable_external_access": "false", "threads": "1"}
 
 
 def evaluate(condition: str, batch: pa.RecordBatch) -> list[bool]:
     """Whether each row meets the condition, in order; null is no."""
-    with duckdb.connect(config={"enable_external_access": "false", "threads": "1"}) as connection:
+    with duckdb.connect(config=_CLOSED) as connection:
         connection.register("samples", pa.Table.from_batches([batch]))
         try:
             rows = connection.execute(f"SELECT coalesce(({condition}), false) FROM samples").fetchall()
         except duckdb.Error as error:
             raise RecipeError(f"condition {condition!r}: {str(error).splitlines()[0]}") from None
     return [bool(row[0]) for row in rows]
+
+
+def selected_rows(condition: str, columns: Mapping[str, pa.Array], rows: int) -> NDArray[np.bool_]:
+    """Which rows meet a condition over columns of several layers, named with dots; null is no."""
+    batch = nested(columns, rows)
+    with duckdb.connect(config=_CLOSED) as connection:
+        connection.register("rows", pa.Table.from_batches([batch]))
+        try:
+            found = connection.sql(f"SELECT coalesce(({condition}), false) AS met FROM rows").to_arrow_table()
+        except duckdb.Error as error:
+            raise RecipeError(f"condition {condition!r}: {str(error).splitlines()[0]}") from None
+    met: NDArray[np.bool_] = found["met"].to_numpy()
+    return met
+
+
+_Tree: TypeAlias = "pa.Array | dict[str, _Tree]"
+
+
+def nested(columns: Mapping[str, pa.Array], rows: int) -> pa.RecordBatch:
+    """Columns with dotted names as structs in structs, which is how SQL reads `text.language.code`."""
+    tree: dict[str, _Tree] = {}
+    for name, array in columns.items():
+        *parents, leaf = name.split(".")
+        level = tree
+        for parent in parents:
+            inner = level.setdefault(parent, {})
+            assert isinstance(inner, dict)
+            level = inner
+        level[leaf] = array
+    if not tree:
+        return pa.RecordBatch.from_arrays([pa.nulls(rows)], names=["none"])
+    return pa.RecordBatch.from_arrays([_array(item) for item in tree.values()], names=list(tree))
+
+
+def _array(item: _Tree) -> pa.Array:
+    if isinstance(item, dict):
+        return pa.StructArray.from_arrays([_array(inner) for inner in item.values()], names=list(item))
+    return item

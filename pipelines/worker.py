@@ -14,7 +14,13 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.schemas.identity import canonical_json
 
-THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
+THREAD_LIMITS = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+    "NUMBA_NUM_THREADS",
+)
 """Set to 1 in every worker: the processes are the parallelism, and pinned values need a fixed order (law 4)."""
 
 DRIVER_VARIABLE = "WINNOW_DRIVER"

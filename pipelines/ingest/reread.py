@@ -16,8 +16,9 @@ from winnow.pipelines.ingest.etag import content_etag
 from winnow.pipelines.ingest.formats import container_reader
 from winnow.pipelines.ingest.records import FilePart, Reader, Record
 from winnow.pipelines.ingest.rows import HTML_TYPES, Row, page_batch, row_of
-from winnow.pipelines.ingest.shards import BATCH_BYTES, BATCH_ROWS, LayerWriter, commit_layer, extract
+from winnow.pipelines.ingest.shards import BATCH_BYTES, BATCH_ROWS, extract
 from winnow.pipelines.ledger.strikes import Marker, Position, is_struck, poisoned
+from winnow.pipelines.store.layers import LayerWriter
 from winnow.pipelines.store.tables import read_batches
 from winnow.pipelines.worker import Heart
 from winnow.schemas.errors import SourceError
@@ -115,7 +116,8 @@ def extract_shard(context: IngestContext, task: ExtractionTask, beat: Heart) -> 
                     writer.write(extract(bound, samples.slice(first, last - first), pages))
                     rows += last - first
                     beat(rows, rows, 0)
-        commit_layer(context.store, bound, source.key(context.limits), task.shard, task.source, task.samples, writer)
+        key = bound.key(source.key(context.limits))
+        writer.commit(bound.layer, key, task.shard, task.source, task.samples)
     except BaseException:
         writer.discard()
         raise

@@ -6,54 +6,14 @@ import pyarrow.compute as pc
 from winnow.pipelines.ingest.context import BoundExtractor, IngestContext, IngestSource, selected
 from winnow.pipelines.ingest.rows import Row, page_batch, sample_batch
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.generations import Store
-from winnow.pipelines.store.tables import TableWriter
+from winnow.pipelines.store.layers import LayerWriter
 from winnow.schemas.extraction import EXTRACTION, PAGES
-from winnow.schemas.fingerprint import current_fingerprint
-from winnow.schemas.identity import content_name
-from winnow.schemas.records import LayerCommit, ObjectRecord, ShardRecord, to_json
+from winnow.schemas.records import ShardRecord
 from winnow.schemas.samples import SAMPLES
-from winnow.schemas.statistics import EXTRACTION_STATISTICS, SAMPLES_STATISTICS, ShardStatistics, StatisticsSpec
+from winnow.schemas.statistics import EXTRACTION_STATISTICS, SAMPLES_STATISTICS
 
 BATCH_ROWS = 1024
 BATCH_BYTES = 8 << 20
-
-
-class LayerWriter:
-    """One table of a shard with its statistics."""
-
-    def __init__(self, store: Store, schema: pa.Schema, statistics: StatisticsSpec) -> None:
-        self._store = store
-        self._table = TableWriter(
-            store.objects,
-            schema,
-            row_group_rows=store.record.row_group_rows,
-            row_group_bytes=store.record.row_group_bytes,
-        )
-        self._statistics = ShardStatistics.of(statistics, ())
-
-    def write(self, batch: pa.RecordBatch) -> None:
-        """Add rows."""
-        self._table.write(batch)
-        self._statistics.add(batch)
-
-    def finish(self, layer: str, key: str, shard: str) -> tuple[ObjectRecord, str]:
-        """Publish the table and its statistics; returns the object and the statistics' path."""
-
-        def name(content: str) -> str:
-            if layer == layout.SAMPLES:
-                return layout.samples_object(shard, content)
-            return layout.layer_object(layer, key, shard, content)
-
-        written = self._table.finish(name)
-        raw = self._statistics.to_json()
-        path = layout.statistics_object(layer, shard, content_name(raw))
-        self._store.objects.put_if_absent(path, raw)
-        return written, path
-
-    def discard(self) -> None:
-        """Forget what was written."""
-        self._table.discard()
 
 
 class ShardWriter:
@@ -122,31 +82,12 @@ class ShardWriter:
         shard = f"{self._task}-{len(self.shards):04d}"
         written, statistics = self._samples.finish(layout.SAMPLES, self._key, shard)
         for bound, writer in zip(self._context.extractors, self._layers, strict=True):
-            commit_layer(self._context.store, bound, self._key, shard, self._source.rows.name, written.path, writer)
+            writer.commit(bound.layer, bound.key(self._key), shard, self._source.rows.name, written.path)
         self.shards.append(ShardRecord(shard, written, statistics))
         self._samples = None
         self._layers = []
         self._shard_rows = 0
         self._shard_bytes = 0
-
-
-def commit_layer(
-    store: Store, bound: BoundExtractor, samples_key: str, shard: str, source: str, samples: str, writer: LayerWriter
-) -> None:
-    """Publish an extraction layer's object for a shard, and commit it unless it is committed already."""
-    key = bound.key(samples_key)
-    written, statistics = writer.finish(bound.layer, key, shard)
-    commit = LayerCommit(
-        layer=bound.layer,
-        key=key,
-        shard=shard,
-        source=source,
-        object=written,
-        samples=samples,
-        statistics=statistics,
-        fingerprint=current_fingerprint().name,
-    )
-    store.objects.put_if_absent(layout.commit(bound.layer, key, shard), to_json(commit))
 
 
 def extract(bound: BoundExtractor, samples: pa.RecordBatch, pages: pa.RecordBatch) -> pa.RecordBatch:

@@ -3,10 +3,12 @@
 Row groups are bounded in rows and in bytes, so that a reader's memory is bounded by the writer's promise.
 """
 
+import bisect
 import hashlib
+import itertools
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -124,6 +126,23 @@ def read_batches(
     except (pa.ArrowInvalid, OSError) as error:
         if isinstance(error, FileNotFoundError):
             raise StoreError(f"{store.root}: {path} is gone; run 'winnow audit' to see what else is") from None
+        raise StoreError(f"{store.root}: {path} cannot be read: {str(error).splitlines()[0]}") from None
+
+
+def read_rows(store: ObjectStore, path: str, rows: Sequence[int], columns: list[str]) -> pa.Table:
+    """Single rows of an object by their numbers, in that order; only the row groups that hold them are read."""
+    try:
+        with store.open(path) as stream, pq.ParquetFile(stream, pre_buffer=False) as parquet:
+            sizes = [parquet.metadata.row_group(group).num_rows for group in range(parquet.num_row_groups)]
+            starts = [0, *itertools.accumulate(sizes)]
+            groups = [bisect.bisect_right(starts, row) - 1 for row in rows]
+            held = {
+                group: parquet.read_row_group(group, columns=columns, use_threads=False)
+                for group in sorted(set(groups))
+            }
+            found = [held[group].slice(row - starts[group], 1) for group, row in zip(groups, rows, strict=True)]
+            return pa.concat_tables(found) if found else parquet.schema_arrow.empty_table().select(columns)
+    except (pa.ArrowInvalid, OSError) as error:
         raise StoreError(f"{store.root}: {path} cannot be read: {str(error).splitlines()[0]}") from None
 
 

@@ -1,0 +1,123 @@
+"""One operator on one batch: who is measured, and a null row with its reason for everybody else (law 2)."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from winnow.filters.operators import STATUS, TEXT, Kernel, Operator
+from winnow.schemas.errors import StageError
+
+STATUSES = ("ok", "not_selected", "no_text", "no_input", "too_large", "left_out")
+"""What the stage itself says of a row; an operator may have reasons of its own beside these."""
+
+
+def layer_schema(written: pa.Schema) -> pa.Schema:
+    """The columns of an operator's layer: the status first, and every measure nullable."""
+    measures = [field.with_nullable(True) for field in written if field.name != STATUS.name]
+    return pa.schema([STATUS, *measures])
+
+
+class Rows:
+    """The columns of one batch, and of those of its rows that an operator measures.
+
+    Operators that measure the same rows get the same arrays, so that what one finds out about a text, such as where
+    its words are, the next need not.
+    """
+
+    def __init__(self, columns: Mapping[str, pa.Array]) -> None:
+        self._columns = dict(columns)
+        self._taken: dict[tuple[str, bytes], pa.Array] = {}
+        self.count = len(next(iter(columns.values())))
+
+    def __getitem__(self, name: str) -> pa.Array:
+        return self._columns[name]
+
+    def add(self, columns: Mapping[str, pa.Array]) -> None:
+        """Columns that an operator has made, for those that read them."""
+        self._columns |= columns
+
+    def chosen(self, names: Sequence[str], rows: NDArray[np.int64]) -> pa.RecordBatch:
+        """These rows of these columns."""
+        if len(rows) == self.count:
+            return pa.RecordBatch.from_arrays([self._columns[name] for name in names], names=list(names))
+        which = rows.tobytes()
+        indices = pa.array(rows)
+        for name in names:
+            if (name, which) not in self._taken:
+                self._taken[name, which] = self._columns[name].take(indices)
+        return pa.RecordBatch.from_arrays([self._taken[name, which] for name in names], names=list(names))
+
+
+def measure(
+    operator: Operator,
+    kernel: Kernel,
+    schema: pa.Schema,
+    names: Sequence[str],
+    batch: Rows,
+    selected: NDArray[np.bool_] | None,
+    left_out: NDArray[np.bool_] | None,
+    max_text_bytes: int,
+) -> pa.RecordBatch:
+    """The operator's layer for a batch.
+
+    Args:
+        operator: Whose layer it is.
+        kernel: The operator, made ready.
+        schema: The layer's columns, from `layer_schema`.
+        names: The columns that the operator reads.
+        batch: The batch, with these columns and those of `needs`.
+        selected: Which rows its condition picks; None for all.
+        left_out: Rows that have killed workers; None for none.
+        max_text_bytes: Longer texts are not measured.
+    """
+    rows = batch.count
+    fates = np.zeros(rows, np.int8)
+
+    def refuse(which: NDArray[np.bool_], status: str) -> None:
+        fates[which & (fates == 0)] = STATUSES.index(status)
+
+    if left_out is not None:
+        refuse(left_out, "left_out")
+    if selected is not None:
+        refuse(~selected, "not_selected")
+    for name in operator.needs:
+        absent = batch[name].is_null().to_numpy(zero_copy_only=False)
+        refuse(absent, "no_text" if name == TEXT else "no_input")
+    if TEXT in names:
+        sizes = pc.fill_null(pc.binary_length(batch[TEXT]), 0).to_numpy(zero_copy_only=False)
+        refuse(sizes > max_text_bytes, "too_large")
+    chosen = np.flatnonzero(fates == 0)
+    found = kernel(batch.chosen(names, chosen))
+    _check(operator, schema, found, len(chosen))
+    if len(chosen) == rows:
+        status = found.column(STATUS.name) if STATUS.name in found.schema.names else pa.array(["ok"] * rows)
+        whole = [status, *(found.column(field.name) for field in list(schema)[1:])]
+        return pa.RecordBatch.from_arrays(whole, schema=schema)
+    places = np.full(rows, -1, np.int64)
+    places[chosen] = np.arange(len(chosen))
+    at = pa.array(places, mask=places < 0)
+    own = pa.array(np.array(STATUSES, dtype=object)[fates], pa.string())
+    if STATUS.name in found.schema.names:
+        own = pc.coalesce(pc.take(found.column(STATUS.name), at), own)
+    measured = [pc.take(found.column(field.name), at) for field in list(schema)[1:]]
+    return pa.RecordBatch.from_arrays([own, *measured], schema=schema)
+
+
+def _check(operator: Operator, schema: pa.Schema, found: pa.RecordBatch, rows: int) -> None:
+    # An operator may come from anywhere; what it returns goes into a store that others rely on.
+    if found.num_rows != rows:
+        raise StageError(f"{operator.name}: returned {found.num_rows} rows for {rows}; its rows must be those it got")
+    for field in list(schema)[1:]:
+        index = found.schema.get_field_index(field.name)
+        if index < 0 or found.schema.field(index).type != field.type:
+            has = "nothing" if index < 0 else found.schema.field(index).type
+            raise StageError(f"{operator.name}: column {field.name!r} should be {field.type}, it returned {has}")
+        if pa.types.is_floating(field.type) and rows:
+            finite = pc.all(pc.is_finite(found.column(index)))
+            if finite.as_py() is False:
+                raise StageError(
+                    f"{operator.name}: column {field.name!r} holds a number that is not finite; it must be null instead"
+                )

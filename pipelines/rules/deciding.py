@@ -1,0 +1,174 @@
+"""Who stays and why: the rules of a recipe over a pinned generation, shard by shard, several at a time.
+
+Only the columns that rules name are read, and no text unless one names it (law 1). Nothing is written: what a rule
+says today it may unsay tomorrow.
+"""
+
+import re
+import threading
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from winnow.pipelines.annotate.columns import Column, read_aligned
+from winnow.pipelines.rules.decisions import DecisionCounts, Masks, ShardDecisions, count_block
+from winnow.pipelines.rules.evaluation import Evaluator, NullConditionError
+from winnow.pipelines.rules.pinning import PinnedProgram, ShardObjects
+from winnow.pipelines.rules.program import MEASURED_LANGUAGE
+from winnow.pipelines.store import layout
+from winnow.pipelines.store.tables import ROW_GROUP_ROWS, read_batches
+from winnow.schemas.errors import RecipeError, StoreError
+from winnow.schemas.samples import SAMPLES
+
+THREADS = 2
+NARROW_BLOCK_ROWS = 65_536  # of numbers and short strings: a few MiB
+UNKNOWN = "unknown"
+
+_LENGTH, _UNIT = Column(layout.SAMPLES, "source.length"), Column(layout.SAMPLES, "source.unit")
+_DECLARED = r"^(?P<code>[a-z]{2,3})(?:[-_].*)?$"
+_WIDE = {
+    f"{layout.SAMPLES}.{field.name}" for field in SAMPLES if field.name in ("text", "metadata", "media", "captions")
+}
+_WIDE_LEAF = re.compile(r"extract\.[^.]+\.(text|links|images|parts)")
+
+
+def decide(pinned: PinnedProgram, threads: int = THREADS) -> Iterator[ShardDecisions]:
+    """Decide every shard, in the order of their names whatever the number of threads.
+
+    Raises:
+        RecipeError: A rule cannot be decided for a row; the first such row in the order of shards.
+        StoreError: A layer does not have the rows that the generation says.
+    """
+    local = threading.local()
+    with ExitStack() as opened, ThreadPoolExecutor(threads) as pool:
+        lock = threading.Lock()
+
+        def decided(shard: ShardObjects) -> ShardDecisions:
+            if not hasattr(local, "evaluator"):
+                evaluator = Evaluator(pinned.program)
+                with lock:
+                    opened.push(evaluator)
+                local.evaluator = evaluator
+            return decide_shard(pinned, shard, local.evaluator)
+
+        ahead: deque[Future[ShardDecisions]] = deque()
+        try:
+            for shard in pinned.shards:
+                ahead.append(pool.submit(decided, shard))
+                if len(ahead) > 2 * threads:
+                    yield ahead.popleft().result()
+            while ahead:
+                yield ahead.popleft().result()
+        finally:
+            for future in ahead:
+                future.cancel()
+
+
+def count_decisions(pinned: PinnedProgram, threads: int = THREADS) -> DecisionCounts:
+    """The counts of every shard, added up."""
+    return DecisionCounts.merged(decisions.counts for decisions in decide(pinned, threads))
+
+
+def decide_shard(pinned: PinnedProgram, shard: ShardObjects, evaluator: Evaluator) -> ShardDecisions:
+    """Decide the rows of one shard."""
+    fired: list[Masks] = []
+    null: list[Masks | None] = []
+    counts: list[DecisionCounts] = []
+    at = 0
+    for block in read_aligned(pinned.store.objects, shard.objects, _columns(pinned), _block_rows(pinned)):
+        rows = len(next(iter(block.values())))
+        try:
+            block_fired, block_null = evaluator.decide(rows, block)
+        except NullConditionError as error:
+            raise _null_error(pinned, shard, error, at + error.row) from None
+        sizes = _sizes(block, pinned.size)
+        counts.append(
+            count_block(shard.source, _languages(block, pinned.languages, rows), sizes, block_fired, block_null)
+        )
+        fired.append(block_fired)
+        null.append(block_null)
+        at += rows
+    merged = DecisionCounts.merged(counts)
+    # Law 3: the manifest counted the rows when they were written, the tallies count what was decided.
+    if not at == merged.total.rows == shard.rows:
+        raise StoreError(
+            f"{pinned.store.root}: shard {shard.shard} has {shard.rows} rows, {at} were read and {merged.total.rows} "
+            "decided; run 'winnow audit'"
+        )
+    program = pinned.program
+    if not fired:
+        fired, null = [evaluator.decide(0, {})[0]], [None]
+    together = np.concatenate(fired)
+    return ShardDecisions(
+        shard=shard.shard,
+        source=shard.source,
+        rules=len(program.rules),
+        eligible_rules=program.eligible,
+        fired=together,
+        null=_joined(fired, null),
+        counts=merged,
+    )
+
+
+def _joined(fired: list[Masks], null: list[Masks | None]) -> Masks | None:
+    if all(part is None for part in null):
+        return None
+    return np.concatenate([np.zeros_like(one) if part is None else part for one, part in zip(fired, null, strict=True)])
+
+
+def _columns(pinned: PinnedProgram) -> list[Column]:
+    sizes = (_LENGTH, _UNIT) if pinned.size is None else (pinned.size,)
+    return list(dict.fromkeys((*pinned.program.columns, *pinned.languages, *sizes)))
+
+
+def _block_rows(pinned: PinnedProgram) -> int:
+    names = [column.name for column in pinned.program.columns]
+    return ROW_GROUP_ROWS if any(name in _WIDE or _WIDE_LEAF.fullmatch(name) for name in names) else NARROW_BLOCK_ROWS
+
+
+def _languages(block: dict[str, pa.Array], columns: tuple[Column, ...], rows: int) -> pa.DictionaryArray:
+    if not columns:
+        return pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int32)), pa.array([UNKNOWN]))
+    arrays = [block[column.name] for column in columns]
+    if columns[0].name != MEASURED_LANGUAGE:
+        arrays = [_declared(array) for array in arrays]
+    return pc.dictionary_encode(pc.coalesce(*arrays, pa.scalar(UNKNOWN, arrays[0].type)))
+
+
+def _declared(values: pa.Array) -> pa.Array:
+    """What a page says of its language, as far as it is one: `de-AT` is `de`, and a poem is null."""
+    coded = pc.dictionary_encode(values)
+    named = pc.struct_field(pc.extract_regex(pc.utf8_lower(coded.dictionary), _DECLARED), "code")
+    return named.take(coded.indices)
+
+
+def _sizes(block: dict[str, pa.Array], size: Column | None) -> NDArray[np.int64]:
+    if size is not None:
+        measured = block[size.name]
+    else:
+        # Records of tables are counted in rows, not in bytes.
+        unit = block[_UNIT.name]
+        measured = pc.if_else(pc.equal(unit, "rows"), 0, block[_LENGTH.name])
+    found: NDArray[np.int64] = pc.fill_null(measured, 0).to_numpy(zero_copy_only=False).astype(np.int64)
+    return found
+
+
+def _null_error(pinned: PinnedProgram, shard: ShardObjects, error: NullConditionError, row: int) -> RecipeError:
+    seen = 0
+    identity = ""
+    for batch in read_batches(pinned.store.objects, shard.objects[layout.SAMPLES], ["id"]):
+        if row < seen + batch.num_rows:
+            identity = batch["id"][row - seen].as_py().hex()
+            break
+        seen += batch.num_rows
+    rule = error.rule.rule
+    return RecipeError(
+        f"{rule.place}: {error.rule.path}: the condition of {rule.reason!r} is null for the sample {identity} (shard "
+        f"{shard.shard}, row {row}), and 'when_null' says error; measure what it reads, or say keep or drop"
+    )

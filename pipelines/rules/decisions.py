@@ -1,0 +1,209 @@
+"""What rules decided: row by row for a shard, and counted by source, language and reasons for a store.
+
+A set of rules is a bit mask: bit i stands for the i-th rule of the program. For rows the masks are arrays of 64-bit
+words, for counts they are Python's integers, so there may be any number of rules.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Self, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+WORD = 64
+
+Masks: TypeAlias = NDArray[np.uint64]
+"""A row of words for each sample: bit i of a row is bit i % 64 of its word i // 64."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Outcome:
+    """What became of a sample: who gave it, its language, and every rule that fired."""
+
+    source: str
+    language: str
+    fired: int  # bit mask of all rules that fired; 0: kept
+    null: int  # those of them that fired because their condition was null
+
+    @property
+    def kept(self) -> bool:
+        """Whether no rule fired."""
+        return self.fired == 0
+
+    @property
+    def first(self) -> int:
+        """The rule whose reason is *the* reason; -1 for a sample that is kept."""
+        return (self.fired & -self.fired).bit_length() - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How many samples, and how many bytes."""
+
+    rows: int = 0
+    bytes: int = 0
+
+    def __add__(self, other: "Tally") -> "Tally":
+        return Tally(self.rows + other.rows, self.bytes + other.bytes)
+
+
+_KEYS = ["source", "language", "fired", "null"]
+_COUNTS = pa.schema(
+    [
+        pa.field("source", pa.string(), nullable=False),
+        pa.field("language", pa.string(), nullable=False),
+        pa.field("fired", pa.binary(), nullable=False),  # masks in big-endian order: they sort as numbers do
+        pa.field("null", pa.binary(), nullable=False),
+        pa.field("rows", pa.int64(), nullable=False),
+        pa.field("bytes", pa.int64(), nullable=False),
+    ]
+)
+_MERGED_AT = 1 << 20  # outcomes that are held before they are added up
+
+
+@dataclass(frozen=True)
+class DecisionCounts:
+    """How many samples met each outcome. Sums: any order of merging gives the same."""
+
+    table: pa.Table  # an outcome a row, in the order of outcomes
+
+    @classmethod
+    def none(cls) -> Self:
+        """Of no samples."""
+        return cls(_COUNTS.empty_table())
+
+    @classmethod
+    def merged(cls, parts: Iterable["DecisionCounts"]) -> Self:
+        """The sum of the parts, its outcomes in their own order."""
+        held = [_COUNTS.empty_table()]
+        new = 0
+        for part in parts:
+            held.append(part.table)
+            new += part.table.num_rows
+            if new > _MERGED_AT:
+                held, new = [_added_up(held)], 0
+        return cls(_added_up(held).sort_by([(name, "ascending") for name in _KEYS]))
+
+    def __iter__(self) -> Iterator[tuple[Outcome, Tally]]:
+        for row in self.table.to_pylist():  # once an outcome, not once a sample
+            fired, null = int.from_bytes(row["fired"], "big"), int.from_bytes(row["null"], "big")
+            yield Outcome(row["source"], row["language"], fired, null), Tally(row["rows"], row["bytes"])
+
+    @property
+    def tallies(self) -> dict[Outcome, Tally]:
+        """By outcome."""
+        return dict(self)
+
+    @property
+    def total(self) -> Tally:
+        """All samples."""
+        return Tally(*(int(pc.sum(self.table[name]).as_py() or 0) for name in ("rows", "bytes")))
+
+    @property
+    def kept(self) -> Tally:
+        """The samples that no rule dropped."""
+        return sum((tally for outcome, tally in self if outcome.kept), Tally())
+
+
+def _added_up(tables: Sequence[pa.Table]) -> pa.Table:
+    grouped = pa.concat_tables(tables).group_by(_KEYS, use_threads=False).aggregate([("rows", "sum"), ("bytes", "sum")])
+    return grouped.rename_columns(_COUNTS.names).cast(_COUNTS)
+
+
+@dataclass(frozen=True)
+class ShardDecisions:
+    """What the rules decided about each row of one shard."""
+
+    shard: str
+    source: str
+    rules: int
+    eligible_rules: int  # so many of the rules, the first, decide on eligibility
+    fired: Masks
+    null: Masks | None  # None where no row was dropped because a condition was null
+    counts: DecisionCounts
+
+    @property
+    def rows(self) -> int:
+        """How many rows the shard has."""
+        return int(self.fired.shape[0])
+
+    @property
+    def kept(self) -> NDArray[np.bool_]:
+        """Which rows no rule dropped."""
+        kept: NDArray[np.bool_] = np.bitwise_or.reduce(self.fired, axis=1) == 0
+        return kept
+
+    @property
+    def eligible(self) -> NDArray[np.bool_]:
+        """Which rows may represent others: none of the rules of `eligible` fired."""
+        fired = self.fired & word_mask((1 << self.eligible_rules) - 1, self.fired.shape[1])
+        eligible: NDArray[np.bool_] = np.bitwise_or.reduce(fired, axis=1) == 0
+        return eligible
+
+    @property
+    def first(self) -> NDArray[np.int32]:
+        """The number of each row's first rule that fired; -1 where the row is kept."""
+        found = np.full(self.rows, -1, np.int32)
+        for word in reversed(range(self.fired.shape[1])):
+            bits = self.fired[:, word]
+            lowest = np.bitwise_count((bits & (~bits + np.uint64(1))) - np.uint64(1)).astype(np.int32) + word * WORD
+            found = np.where(bits != 0, lowest, found)
+        return found
+
+    def rules_of(self, row: int) -> tuple[int, ...]:
+        """The numbers of all rules that fired for a row, in order."""
+        return bits_of(mask_of(self.fired[row]))
+
+
+def word_mask(mask: int, words: int) -> Masks:
+    """A mask as one row of words."""
+    return np.array([(mask >> (WORD * word)) & ((1 << WORD) - 1) for word in range(words)], np.uint64)
+
+
+def mask_of(words: Masks) -> int:
+    """A row of words as one mask."""
+    return sum(int(word) << (WORD * number) for number, word in enumerate(words))
+
+
+def bits_of(mask: int) -> tuple[int, ...]:
+    """The numbers of the bits that are set, lowest first."""
+    return tuple(bit for bit in range(mask.bit_length()) if mask >> bit & 1)
+
+
+def count_block(
+    source: str, languages: pa.Array, sizes: NDArray[np.int64], fired: Masks, null: Masks | None
+) -> DecisionCounts:
+    """Count the outcomes of a block of rows.
+
+    Args:
+        source: Where all of them are from.
+        languages: The language of each, dictionary-encoded, without nulls.
+        sizes: The bytes of each.
+        fired: The rules that fired for each.
+        null: Those that did because their condition was null; None for none.
+    """
+    columns = {
+        "language": languages.indices,
+        "fired": _as_bytes(fired),
+        "null": _as_bytes(np.zeros_like(fired) if null is None else null),
+        "bytes": pa.array(sizes),
+    }
+    grouped = pa.table(columns).group_by(_KEYS[1:], use_threads=False).aggregate([("bytes", "count"), ("bytes", "sum")])
+    table = pa.table(
+        [
+            pa.array([source]).take(pa.array(np.zeros(grouped.num_rows, np.int64))),
+            languages.dictionary.take(grouped["language"].combine_chunks()).cast(pa.string()),
+            *(grouped[name] for name in ("fired", "null", "bytes_count", "bytes_sum")),
+        ],
+        schema=_COUNTS,
+    )
+    return DecisionCounts(table)
+
+
+def _as_bytes(masks: Masks) -> pa.Array:
+    raw = np.ascontiguousarray(masks[:, ::-1].astype(">u8"))
+    width = pa.binary(raw.shape[1] * raw.itemsize)
+    return pa.FixedSizeBinaryArray.from_buffers(width, len(raw), [None, pa.py_buffer(raw)]).cast(pa.binary())

@@ -1,0 +1,63 @@
+"""Writing one table of a shard: its rows, their statistics, and for a layer its commit."""
+
+import pyarrow as pa
+
+from winnow.pipelines.store import layout
+from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.tables import TableWriter
+from winnow.schemas.fingerprint import current_fingerprint
+from winnow.schemas.identity import content_name
+from winnow.schemas.records import LayerCommit, ObjectRecord, to_json
+from winnow.schemas.statistics import ShardStatistics, StatisticsSpec
+
+
+class LayerWriter:
+    """One table of a shard with its statistics."""
+
+    def __init__(self, store: Store, schema: pa.Schema, statistics: StatisticsSpec) -> None:
+        self._store = store
+        self._table = TableWriter(
+            store.objects,
+            schema,
+            row_group_rows=store.record.row_group_rows,
+            row_group_bytes=store.record.row_group_bytes,
+        )
+        self._statistics = ShardStatistics.of(statistics, ())
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Add rows."""
+        self._table.write(batch)
+        self._statistics.add(batch)
+
+    def finish(self, layer: str, key: str, shard: str) -> tuple[ObjectRecord, str]:
+        """Publish the table and its statistics; returns the object and the statistics' path."""
+
+        def name(content: str) -> str:
+            if layer == layout.SAMPLES:
+                return layout.samples_object(shard, content)
+            return layout.layer_object(layer, key, shard, content)
+
+        written = self._table.finish(name)
+        raw = self._statistics.to_json()
+        path = layout.statistics_object(layer, shard, content_name(raw))
+        self._store.objects.put_if_absent(path, raw)
+        return written, path
+
+    def commit(self, layer: str, key: str, shard: str, source: str, samples: str) -> None:
+        """Publish a layer's object for a shard, and commit it unless it is committed already."""
+        written, statistics = self.finish(layer, key, shard)
+        commit = LayerCommit(
+            layer=layer,
+            key=key,
+            shard=shard,
+            source=source,
+            object=written,
+            samples=samples,
+            statistics=statistics,
+            fingerprint=current_fingerprint().name,
+        )
+        self._store.objects.put_if_absent(layout.commit(layer, key, shard), to_json(commit))
+
+    def discard(self) -> None:
+        """Forget what was written."""
+        self._table.discard()

@@ -1,0 +1,128 @@
+"""Who is measured and who is not, and why (law 2)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from winnow.filters.operators import STATUS, TEXT, Kernel, Operator
+from winnow.pipelines.annotate.rows import Rows, layer_schema, measure
+from winnow.schemas.errors import StageError
+
+
+@dataclass(frozen=True)
+class NoConfig:
+    pass
+
+
+def operator(*fields: pa.Field, reasons: tuple[str, ...] = ()) -> Operator:
+    return Operator(
+        name="text.length",
+        version=1,
+        summary="how long",
+        config=NoConfig,
+        reads=lambda _config: (TEXT,),
+        writes=lambda _config: pa.schema(list(fields)),
+        load=lambda _config, _assets: lambda batch: batch,
+        reasons=reasons,
+    )
+
+
+LENGTH = operator(pa.field("bytes", pa.int64()))
+
+
+def lengths(batch: pa.RecordBatch) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([pc.binary_length(batch.column(TEXT)).cast(pa.int64())], names=["bytes"])
+
+
+def texts(*values: str | None) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([pa.array(values, pa.large_string())], names=[TEXT])
+
+
+def run(
+    batch: pa.RecordBatch,
+    kernel: Kernel = lengths,
+    of: Operator = LENGTH,
+    selected: list[bool] | None = None,
+    left_out: list[bool] | None = None,
+    max_text_bytes: int = 100,
+) -> list[dict[str, object]]:
+    def mask(values: list[bool] | None) -> "np.ndarray[tuple[int], np.dtype[np.bool_]] | None":
+        return None if values is None else np.array(values, np.bool_)
+
+    schema = layer_schema(of.writes(NoConfig()))
+    columns = Rows({TEXT: batch.column(TEXT)})
+    rows: list[dict[str, object]] = measure(
+        of, kernel, schema, (TEXT,), columns, mask(selected), mask(left_out), max_text_bytes
+    ).to_pylist()
+    return rows
+
+
+def test_every_row_that_is_not_measured_says_why() -> None:
+    batch = texts("four", None, "x" * 101, "unasked", "deadly", "")
+    found = run(batch, selected=[True, True, True, False, True, True], left_out=[False] * 4 + [True, False])
+    assert found == [
+        {"status": "ok", "bytes": 4},
+        {"status": "no_text", "bytes": None},
+        {"status": "too_large", "bytes": None},
+        {"status": "not_selected", "bytes": None},
+        {"status": "left_out", "bytes": None},
+        {"status": "ok", "bytes": 0},
+    ]
+
+
+def test_a_kernel_sees_only_rows_that_it_can_measure() -> None:
+    seen: list[list[str]] = []
+
+    def noting(batch: pa.RecordBatch) -> pa.RecordBatch:
+        seen.append(batch.column(TEXT).to_pylist())
+        return lengths(batch)
+
+    run(texts(None, "a", None, "b"), noting)
+    assert seen == [["a", "b"]]
+
+
+def test_operators_that_measure_the_same_rows_get_the_same_array() -> None:
+    rows = Rows({TEXT: pa.array(["a", None, "b"], pa.large_string())})
+    first, second = (rows.chosen((TEXT,), np.array([0, 2])).column(0) for _ in range(2))
+    assert first.to_pylist() == ["a", "b"]
+    assert [buffer.address for buffer in first.buffers() if buffer] == [
+        buffer.address for buffer in second.buffers() if buffer
+    ]
+
+
+def test_an_operators_own_reasons_stand_beside_those_of_the_stage() -> None:
+    def picky(batch: pa.RecordBatch) -> pa.RecordBatch:
+        short = pc.less(pc.utf8_length(batch.column(TEXT)), 3)
+        status = pc.if_else(short, "too_short", "ok")
+        bytes_ = pc.if_else(short, pa.scalar(None, pa.int64()), lengths(batch).column(0))
+        return pa.RecordBatch.from_arrays([status, bytes_], names=["status", "bytes"])
+
+    of = operator(STATUS, pa.field("bytes", pa.int64()), reasons=("too_short",))
+    assert [row["status"] for row in run(texts("long", "x", None), picky, of)] == ["ok", "too_short", "no_text"]
+
+
+def test_an_empty_batch_stays_empty() -> None:
+    assert run(texts()) == []
+
+
+def ratio(value: float) -> Kernel:
+    return lambda batch: pa.RecordBatch.from_arrays([pa.array([value] * batch.num_rows)], names=["ratio"])
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
+def test_a_number_that_is_not_finite_never_reaches_a_rule(value: float) -> None:
+    with pytest.raises(StageError, match=r"text\.length: column 'ratio' holds a number that is not finite"):
+        run(texts("a"), ratio(value), operator(pa.field("ratio", pa.float64())))
+
+
+def test_a_kernel_that_loses_a_row_is_refused() -> None:
+    with pytest.raises(StageError, match="returned 1 rows for 2"):
+        run(texts("a", "b"), lambda batch: lengths(batch.slice(1)))
+
+
+def test_a_kernel_that_returns_another_type_is_refused() -> None:
+    with pytest.raises(StageError, match="column 'bytes' should be int64, it returned double"):
+        run(texts("a"), lambda batch: pa.RecordBatch.from_arrays([pa.array([1.0])], names=["bytes"]))

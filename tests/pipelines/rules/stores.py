@@ -1,0 +1,109 @@
+"""Small stores with the layers that a test asks for, made by the store's own writers and published as generations."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from winnow.pipelines.annotate.columns import Column, leaves
+from winnow.pipelines.store import layout
+from winnow.pipelines.store.facade import ObjectStore
+from winnow.pipelines.store.generations import Store, create_or_open, next_generation
+from winnow.pipelines.store.tables import put_table
+from winnow.schemas.identity import sample_id
+from winnow.schemas.records import Generation, LayerCommit, ObjectRecord, ShardRecord, StoreRecord, TaskCommit
+from winnow.schemas.rules import ColumnInfo, Phase
+from winnow.schemas.samples import SAMPLES
+
+RECORD = StoreRecord("s", 7, 65_536, 256 << 20, 16_384, 64 << 20, 64 << 20)
+
+
+@dataclass(frozen=True)
+class Shard:
+    """One shard: its rows' lengths in their file, their URLs, and the tables of the layers beside them."""
+
+    source: str
+    rows: int
+    layers: Mapping[str, pa.Table] = field(default_factory=dict)
+    lengths: Sequence[int] | None = None
+
+
+def samples_table(shard: str, given: Shard) -> pa.Table:
+    """Rows of `samples` that differ in id, URL and length alone."""
+    rows = [
+        {
+            "id": sample_id(given.source, shard, str(number)),
+            "source": {
+                "name": given.source,
+                "path": f"{shard}.warc",
+                "record": str(number),
+                "offset": 0,
+                "length": number if given.lengths is None else given.lengths[number],
+                "unit": "bytes",
+                "member": 0,
+            },
+            "source_class": "web",
+            "licence": "unknown",
+            "url": f"https://{shard}.example/{number}",
+            "modality": "text",
+            "mime": "text/html",
+            "media": [],
+            "captions": [],
+            "metadata": "{}",
+        }
+        for number in range(given.rows)
+    ]
+    return pa.Table.from_pylist(rows, schema=SAMPLES)
+
+
+def make_store(
+    objects: ObjectStore,
+    shards: Mapping[str, Shard],
+    key: Callable[[str, str], str] = lambda layer, source: "k",
+    names: Iterable[str] = (),
+) -> tuple[Store, Generation]:
+    """Publish a generation of these shards, with at least the layers named; `key` is of a layer and a source."""
+    store = create_or_open(objects, RECORD)
+    objects.put("stats/none.json", b"{}")
+    tasks: list[TaskCommit] = []
+    layers: dict[str, list[LayerCommit]] = {name: [] for name in names}
+    for name, shard in shards.items():
+        samples = _put(store, samples_table(name, shard), layout.SAMPLES, "", name)
+        record = ShardRecord(name, samples, "stats/none.json")
+        tasks.append(
+            TaskCommit(
+                task=name,
+                key=key(layout.SAMPLES, shard.source),
+                source=shard.source,
+                inputs=(),
+                shards=(record,),
+                dropped=None,
+                quarantine=None,
+                records=shard.rows,
+                kept=shard.rows,
+                dropped_by_reason={},
+                quarantined_by_reason={},
+                input_bytes=1,
+                fingerprint="env",
+            )
+        )
+        for layer, table in shard.layers.items():
+            own = key(layer, shard.source)
+            made = _put(store, table, layer, own, name)
+            commit = LayerCommit(layer, own, name, shard.source, made, samples.path, "stats/none.json", "env")
+            layers.setdefault(layer, []).append(commit)
+    return store, next_generation(store, "recipe", tasks, layers)[0]
+
+
+def _put(store: Store, table: pa.Table, layer: str, key: str, shard: str) -> ObjectRecord:
+    if layer == layout.SAMPLES:
+        return put_table(store.objects, table, lambda content: layout.samples_object(shard, content))
+    return put_table(store.objects, table, lambda content: layout.layer_object(layer, key, shard, content))
+
+
+def columns_of(layers: Mapping[str, pa.Schema], phase: Phase = "eligible") -> list[tuple[Column, ColumnInfo]]:
+    """What rules may name in a store with these layers beside its samples."""
+    found = [(Column(layout.SAMPLES, leaf), info) for leaf, info in leaves(SAMPLES)]
+    for layer, schema in layers.items():
+        found += [(Column(layer, leaf), ColumnInfo(info.nullable, info.type, phase)) for leaf, info in leaves(schema)]
+    return found

@@ -1,0 +1,96 @@
+"""Rules on a generation: every layer that they read is there and up to date, or one line says what to run."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from tests.pipelines.rules.stores import Shard, columns_of, make_store
+from winnow.pipelines.rules.deciding import count_decisions
+from winnow.pipelines.rules.decisions import Outcome, Tally
+from winnow.pipelines.rules.pinning import pin
+from winnow.pipelines.rules.program import rule_program
+from winnow.pipelines.store.local import LocalStore
+from winnow.schemas.errors import RecipeError
+from winnow.schemas.recipe import Recipe, recipe_from_text
+
+RECIPE = """\
+version: 1
+store: {path: s}
+sources: {crawl: {root: crawl, files: ["*"], class: web}}
+thresholds: {mine: {file: table.csv, key: text.language.code}}
+keep:
+- {drop: text.some.words < thresholds.mine.least, reason: short, when_null: keep}
+"""
+SOME = pa.table({"words": pa.array([1, 2, 3, None], pa.int64())})
+LANGUAGE = pa.table({"code": pa.array(["deu_Latn", "fra_Latn", "swe_Latn", "deu_Latn"])})
+COLUMNS = columns_of({"text.some": SOME.schema, "text.language": LANGUAGE.schema})
+
+
+def old_key(layer: str, source: str) -> str:
+    """The keys of a store whose measures are of last week."""
+    return "old" if layer == "text.some" else "k"
+
+
+def recipe(folder: Path) -> Recipe:
+    """The recipe, in a folder with its table."""
+    (folder / "table.csv").write_text("code,least\ndeu_Latn,2\nfra_Latn,2.5\n")
+    return recipe_from_text(RECIPE, str(folder / "r.yaml"))
+
+
+def test_thresholds_are_looked_up_by_each_rows_key(tmp_path: Path) -> None:
+    layers = {"text.some": SOME, "text.language": LANGUAGE}
+    store, generation = make_store(
+        LocalStore(tmp_path), {"crawl-0": Shard("crawl", 4, layers, lengths=[1, 10, 100, 7])}
+    )
+    counts = count_decisions(pin(store, generation, rule_program(recipe(tmp_path), COLUMNS)))
+    assert counts.tallies == {
+        Outcome("crawl", "deu_Latn", 0, 0): Tally(1, 7),
+        Outcome("crawl", "deu_Latn", 1, 0): Tally(1, 1),
+        Outcome("crawl", "fra_Latn", 1, 0): Tally(1, 10),
+        Outcome("crawl", "swe_Latn", 0, 0): Tally(1, 100),
+    }
+
+
+def test_a_missing_layer_says_which_rule_reads_it_and_what_makes_it(tmp_path: Path) -> None:
+    store, generation = make_store(LocalStore(tmp_path), {"crawl-0": Shard("crawl", 4, {"text.some": SOME})})
+    with pytest.raises(RecipeError) as caught:
+        pin(store, generation, rule_program(recipe(tmp_path), COLUMNS), recipe="r.yaml")
+    assert str(caught.value).removeprefix(f"{tmp_path}/") == (
+        "r.yaml:6: keep[0]: looks thresholds.mine up by text.language: generation 1 has no layer text.language; "
+        "run: winnow annotate r.yaml"
+    )
+
+
+def test_a_layer_of_other_settings_is_as_good_as_none(tmp_path: Path) -> None:
+    layers = {"text.some": SOME, "text.language": LANGUAGE}
+    store, generation = make_store(LocalStore(tmp_path), {"crawl-0": Shard("crawl", 4, layers)}, old_key)
+    program = rule_program(recipe(tmp_path), COLUMNS)
+    keys = {"samples": {"crawl": "k"}, "text.some": {"crawl": "old"}, "text.language": {"crawl": "k"}}
+    assert pin(store, generation, program, keys, "r.yaml").shards[0].rows == 4
+    with pytest.raises(RecipeError) as caught:
+        pin(store, generation, program, {**keys, "text.some": {"crawl": "new"}}, "r.yaml")
+    assert str(caught.value).removeprefix(f"{tmp_path}/") == (
+        "r.yaml:6: keep[0]: the layer text.some of generation 1 was made with other settings; run: winnow annotate "
+        "r.yaml"
+    )
+    with pytest.raises(
+        RecipeError, match="the layer samples of generation 1 was made with other settings; run: winnow in"
+    ):
+        pin(store, generation, program, {**keys, "samples": {"crawl": "new"}}, "r.yaml")
+
+
+def test_a_layer_that_lacks_shards_is_named_with_the_first(tmp_path: Path) -> None:
+    whole = Shard("crawl", 4, {"text.some": SOME, "text.language": LANGUAGE})
+    shards = {"crawl-0": whole, "crawl-1": Shard("crawl", 4, {"text.language": LANGUAGE})}
+    store, generation = make_store(LocalStore(tmp_path), shards)
+    with pytest.raises(RecipeError, match="generation 1 lacks 1 shards, crawl-1 first; run: winnow"):
+        pin(store, generation, rule_program(recipe(tmp_path), COLUMNS))
+
+
+def test_a_measured_language_that_is_not_there_is_done_without(tmp_path: Path) -> None:
+    store, generation = make_store(LocalStore(tmp_path), {"crawl-0": Shard("crawl", 4, {"text.some": SOME})})
+    text = RECIPE.replace("thresholds.mine.least", "2").replace("thresholds: {", "environment: {} #")
+    pinned = pin(store, generation, rule_program(recipe_from_text(text), COLUMNS))
+    assert pinned.languages == ()
+    assert {outcome.language for outcome, _ in count_decisions(pinned)} == {"unknown"}

