@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from winnow import __version__
+from winnow.runners.assets import add_assets
+from winnow.runners.parity.arguments import add_parity
 from winnow.schemas.errors import WinnowError
 
 USAGE_ERROR = 2
@@ -37,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     logging.basicConfig(level=logging.WARNING if options.debug else logging.CRITICAL)  # libraries' talk is not ours
     try:
         command = _command(options.command)
-        if beam and options.command not in {"run", "ingest", "demo"}:
+        if beam and options.command not in {"run", "ingest", "annotate", "demo"}:
             raise WinnowError(f"winnow {options.command} runs no pipeline; nothing may follow '--'")
         options.beam = beam
         return command(options)
@@ -99,8 +101,23 @@ def _parser() -> argparse.ArgumentParser:
             "--replace", action="store_true", help="ingest source files that have changed in place of what they were"
         )
 
-    plan = commands.add_parser("plan", help="the resolved recipe, the tasks and an estimate; writes nothing")
+    annotate = commands.add_parser("annotate", help="measure what was ingested with the recipe's operators")
+    _recipe(annotate)
+    _engine(annotate)
+
+    operators = commands.add_parser("operators", help="the measurements there are, their columns and settings")
+    operators.add_argument("names", nargs="*", metavar="NAME", help="show these in full")
+    operators.add_argument("--json", action="store_true", help="print one JSON object")
+
+    add_assets(commands)
+    add_parity(commands)
+
+    plan = commands.add_parser(
+        "plan", help="the resolved recipe, the tasks, and what the rules drop and why; changes no store"
+    )
     _recipe(plan)
+    plan.add_argument("--json", action="store_true", help="print one JSON object")
+    plan.add_argument("--decisions", metavar="FILE", help="write one row for each dropped sample to this Parquet file")
 
     audit = commands.add_parser("audit", help="prove from files alone that no row and no byte is lost")
     _place(audit)
@@ -109,6 +126,7 @@ def _parser() -> argparse.ArgumentParser:
 
     stats = commands.add_parser("stats", help="what is in the store")
     _place(stats)
+    stats.add_argument("--near", metavar="REASON", help="show the samples nearest to the thresholds of this rule")
     stats.add_argument("--json", action="store_true", help="print one JSON object")
 
     report = commands.add_parser("report", help="one HTML page about the store")

@@ -10,13 +10,16 @@ from winnow.pipelines.store.gc import collect_garbage
 from winnow.pipelines.store.generations import Store, open_store
 from winnow.pipelines.store.lease import Lease
 from winnow.pipelines.store.location import open_location
+from winnow.runners.borders import borders_if_measured, borders_of, print_borders, print_nearest
 from winnow.runners.engines import Engine, named_engine, parse_workers
-from winnow.runners.planning import print_plan
+from winnow.runners.planning import show_plan
 from winnow.runners.report import render_report
-from winnow.runners.stages import Outcome
+from winnow.runners.rules import decided, pinned_rules, print_effects
+from winnow.runners.stages import Outcome, run_all
+from winnow.runners.stages import annotate as run_annotate
 from winnow.runners.stages import ingest as run_ingest
 from winnow.runners.summarise import examples_of, summarise
-from winnow.runners.tables import print_stats, print_summary
+from winnow.runners.tables import print_layers, print_stats, print_summary
 from winnow.schemas.errors import StoreError, WinnowError
 from winnow.schemas.recipe import Recipe, load_recipe
 
@@ -37,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
     """`winnow run`: every stage there is, then the report."""
     console = _console()
     recipe = load_recipe(options.recipe)
-    outcome = run_ingest(recipe, _engine(options), console, replace=options.replace)
+    outcome = run_all(recipe, _engine(options), console, replace=options.replace)
     _finish(recipe, outcome, console)
     return 0
 
@@ -51,9 +54,41 @@ def ingest(options: argparse.Namespace) -> int:
     return 0
 
 
+def annotate(options: argparse.Namespace) -> int:
+    """`winnow annotate`."""
+    console = _console()
+    recipe = load_recipe(options.recipe)
+    if not recipe.annotate:
+        raise WinnowError(f"{options.recipe}: nothing to annotate; name operators under 'annotate' (winnow operators)")
+    outcome = run_annotate(recipe, _engine(options), console)
+    print_layers(summarise(outcome.store, outcome.generation), console)
+    return 0
+
+
+def operators(options: argparse.Namespace) -> int:
+    """`winnow operators`."""
+    from winnow.runners.operators import print_operators
+
+    return print_operators(options.names, _console(), as_json=options.json)
+
+
+def assets(options: argparse.Namespace) -> int:
+    """`winnow assets`."""
+    from winnow.runners.assets import assets as run_assets
+
+    return run_assets(options)
+
+
+def parity(options: argparse.Namespace) -> int:
+    """`winnow parity`: 0 when both sides say the same, 1 when something differs."""
+    from winnow.runners.parity.command import run_parity
+
+    return run_parity(options, _console())
+
+
 def plan(options: argparse.Namespace) -> int:
     """`winnow plan`."""
-    print_plan(load_recipe(options.recipe), _console())
+    show_plan(load_recipe(options.recipe), _console(), as_json=options.json, decisions=options.decisions)
     return 0
 
 
@@ -68,20 +103,28 @@ def audit(options: argparse.Namespace) -> int:
 
 def stats(options: argparse.Namespace) -> int:
     """`winnow stats`."""
-    _, store = _place(options.place)
-    summary = summarise(store, store.require_latest())
+    recipe, store = _place(options.place)
+    generation = store.require_latest()
+    console = _console()
+    if options.near:
+        if recipe is None:
+            raise WinnowError(f"--near {options.near}: rules are in a recipe; give its file in place of the store")
+        print_nearest(borders_of(recipe, store, generation), options.near, console)
+        return 0
+    summary = summarise(store, generation)
     if options.json:
         sys.stdout.write(summary.to_json().decode() + "\n")
     else:
-        print_stats(summary, _console())
+        print_stats(summary, console)
+        print_borders(borders_if_measured(recipe, store, generation), console)
     return 0
 
 
 def report(options: argparse.Namespace) -> int:
     """`winnow report`."""
-    _, store = _place(options.place)
+    recipe, store = _place(options.place)
     target = Path(options.output or Path(store.root) / REPORT)
-    write_report(store, target)
+    write_report(store, target, recipe)
     _console().print(f"report  {target}", soft_wrap=True)
     return 0
 
@@ -101,10 +144,11 @@ def gc(options: argparse.Namespace) -> int:
     return 0
 
 
-def write_report(store: Store, target: Path) -> None:
+def write_report(store: Store, target: Path, recipe: Recipe | None) -> None:
     """Make the page and put it where it was asked for."""
     generation = store.require_latest()
-    page = render_report(summarise(store, generation), examples_of(store, generation))
+    borders = borders_if_measured(recipe, store, generation)
+    page = render_report(summarise(store, generation), examples_of(store, generation, borders))
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(page, encoding="utf-8")
 
@@ -112,8 +156,12 @@ def write_report(store: Store, target: Path) -> None:
 def _finish(recipe: Recipe, outcome: Outcome, console: Console) -> None:
     store = outcome.store
     target = Path(store.root) / REPORT
-    write_report(store, target)
+    write_report(store, target, recipe)
     print_summary(summarise(store, outcome.generation), console)
+    if recipe.annotate:
+        pinned = pinned_rules(recipe, store, outcome.generation)
+        if pinned is not None:
+            print_effects(decided(pinned, outcome.generation.number), console)
     console.print(f"store   {store.root}  (generation {outcome.generation.number})", soft_wrap=True)
     console.print(f"report  {target}", soft_wrap=True)
     console.print(f"next    winnow stats {recipe.file}; winnow audit {recipe.file}", soft_wrap=True)

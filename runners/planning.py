@@ -1,16 +1,31 @@
-"""`winnow plan`: the recipe as it will be understood, the tasks, and an estimate, from listings alone."""
+"""`winnow plan`: the recipe as it will be understood, the tasks, an estimate, and what the rules decide.
 
+Tasks and the estimate come from listings alone; what the rules drop and why from the columns that they name.
+"""
+
+import sys
+from dataclasses import dataclass
+
+import orjson
 from rich.console import Console
 from rich.markup import escape
 
+from winnow.pipelines.annotate.bound import configure
 from winnow.pipelines.ingest.binding import ingest_context, store_record
+from winnow.pipelines.ingest.context import IngestContext
 from winnow.pipelines.ingest.stage import SourcePlan, committed_names, look_at_sources
+from winnow.pipelines.rules.expansion import spelt_out
+from winnow.pipelines.rules.presets import preset_notes
+from winnow.pipelines.rules.summary import RulesSummary
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store, open_store
 from winnow.pipelines.store.location import open_location
 from winnow.runners.quantities import byte_size
-from winnow.schemas.errors import StoreError
+from winnow.runners.rules import decided, pinned_rules, print_rules
+from winnow.schemas.errors import StoreError, WinnowError
+from winnow.schemas.identity import Json
 from winnow.schemas.recipe import Recipe, resolved_yaml
+from winnow.schemas.records import Generation
 
 BYTES_PER_SECOND = {"fast": 3.5e6, "precise": 0.3e6, "none": 20e6}
 """Compressed input that one core takes in, by the slowest extractor asked for; measured by `benchmarks.ingest`."""
@@ -18,30 +33,112 @@ BYTES_PER_SECOND = {"fast": 3.5e6, "precise": 0.3e6, "none": 20e6}
 FIRST_TASKS = 8
 
 
-def print_plan(recipe: Recipe, console: Console) -> None:
-    """Print what a run would do. Writes nothing, not even a store."""
+@dataclass(frozen=True)
+class RecipePlan:
+    """What a run would do, as far as listings say."""
+
+    resolved: str
+    store: Store
+    generation: Generation | None
+    state: str
+    context: IngestContext
+    sources: tuple[tuple[SourcePlan, frozenset[str]], ...]  # with the names of the tasks that are owed
+
+    @property
+    def owed_bytes(self) -> int:
+        """The input that is still to be read."""
+        return sum(task.bytes for plan, owed in self.sources for task in plan.look.tasks if task.name in owed)
+
+
+def show_plan(recipe: Recipe, console: Console, *, as_json: bool = False, decisions: str | None = None) -> None:
+    """Print what a run would do and what the rules decide. Changes no store, and makes none.
+
+    Args:
+        recipe: What is planned.
+        console: Where to print.
+        as_json: Print one JSON object in place of tables.
+        decisions: A Parquet file to write, one row for each sample that a rule drops.
+    """
+    plan = _plan(recipe)
+    if not as_json:
+        _print_plan(recipe, plan, console)
+    rules = _rules(recipe, plan, decisions)
+    if as_json:
+        sys.stdout.write(orjson.dumps(_json(recipe, plan, rules)).decode() + "\n")
+    elif rules is not None:
+        console.print()
+        print_rules(rules, console)
+
+
+def _plan(recipe: Recipe) -> RecipePlan:
     objects = open_location(recipe.located(recipe.store.path))
+    generation = None
     try:
         store = open_store(objects)
-        state = f"generation {store.generation_numbers()[-1]}" if store.generation_numbers() else "nothing ingested yet"
+        generation = store.latest()
+        state = "nothing ingested yet" if generation is None else f"generation {generation.number}"
     except StoreError:
         store = Store(objects, store_record(recipe))
         state = "does not exist yet"
     context = ingest_context(recipe, store)
-    plans = look_at_sources(context, {source.name: source.files for source in recipe.sources})
-    configs = {bound.extractor.name: bound.config for bound in context.extractors}
-    console.print(escape(resolved_yaml(recipe, configs)), end="", soft_wrap=True)
-    console.print(f"\nstore   {store.root} ({state})", soft_wrap=True, markup=False)
-    owed_bytes = 0
-    for plan in plans:
+    sources = []
+    for plan in look_at_sources(context, {source.name: source.files for source in recipe.sources}):
         done = committed_names(objects, layout.SAMPLES, plan.key)
-        owed = [task for task in plan.look.tasks if task.name not in done]
-        owed_bytes += sum(task.bytes for task in owed)
-        _print_source(console, plan, {task.name for task in owed})
-    console.print(f"\nestimate  {_estimate(recipe, owed_bytes)}", markup=False)
+        sources.append((plan, frozenset(task.name for task in plan.look.tasks if task.name not in done)))
+    configs: dict[str, object] = {bound.extractor.name: bound.config for bound in context.extractors}
+    for number, entry in enumerate(recipe.annotate):
+        configs[entry.layer] = configure(entry, f"annotate[{number}].{entry.name}")[1]
+    resolved = resolved_yaml(spelt_out(recipe), configs)
+    return RecipePlan(resolved, store, generation, state, context, tuple(sources))
 
 
-def _print_source(console: Console, plan: SourcePlan, owed: set[str]) -> None:
+def _rules(recipe: Recipe, plan: RecipePlan, decisions: str | None) -> RulesSummary | None:
+    """What the rules decide about the latest generation; None where there are neither rules nor rows."""
+    pinned = None
+    if plan.generation is not None:
+        pinned = pinned_rules(recipe, plan.store, plan.generation, plan.context)
+    if pinned is None or plan.generation is None:
+        if decisions is not None:
+            what = "the recipe has no rules" if plan.generation is not None else "nothing has been ingested yet"
+            raise WinnowError(f"--decisions {decisions}: there are no decisions, {what}")
+        return None
+    return decided(pinned, plan.generation.number, decisions)
+
+
+def _json(recipe: Recipe, plan: RecipePlan, rules: RulesSummary | None) -> dict[str, Json]:
+    return {
+        "recipe": plan.resolved,
+        "store": plan.store.root,
+        "generation": None if plan.generation is None else plan.generation.number,
+        "sources": [
+            {
+                "name": one.name,
+                "files": len(one.listing.files),
+                "bytes": one.listing.bytes,
+                "tasks": len(one.look.tasks),
+                "owed": len(owed),
+                "changed": list(one.look.changed),
+                "vanished": list(one.look.vanished),
+            }
+            for one, owed in plan.sources
+        ],
+        "owed_bytes": plan.owed_bytes,
+        "notes": preset_notes(recipe),
+        "rules": None if rules is None else rules.to_json(),
+    }
+
+
+def _print_plan(recipe: Recipe, plan: RecipePlan, console: Console) -> None:
+    console.print(escape(plan.resolved), end="", soft_wrap=True)
+    console.print(f"\nstore   {plan.store.root} ({plan.state})", soft_wrap=True, markup=False)
+    for source, owed in plan.sources:
+        _print_source(console, source, owed)
+    console.print(f"\nestimate  {_estimate(recipe, plan.owed_bytes)}", markup=False, soft_wrap=True)
+    for note in preset_notes(recipe):
+        console.print(f"note      {note}", markup=False, soft_wrap=True)
+
+
+def _print_source(console: Console, plan: SourcePlan, owed: frozenset[str]) -> None:
     files, tasks = len(plan.listing.files), plan.look.tasks
     console.print(
         f"\nsource  {plan.name}: {files:,} files, {byte_size(plan.listing.bytes)}; "

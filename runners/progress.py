@@ -43,17 +43,16 @@ class StageProgress:
         console: Console,
         objects: ObjectStore,
         stage: str,
-        layer: str,
-        tasks: Mapping[str, str],
+        tasks: Mapping[str, tuple[str, str]],
         sizes: Mapping[str, int],
     ) -> None:
-        """`tasks` maps the name of each commit that is awaited to its key; `sizes` gives their input bytes."""
+        """`tasks`: the layer and key of each commit that is awaited, by its name; `sizes`: the bytes of their input."""
         self._console = console
         self._objects = objects
         self._stage = stage
-        self._layer = layer
         self._awaited = dict(tasks)
         self._keys = set(tasks.values())
+        self._layers = {layer for layer, _ in self._keys}
         self._sizes = sizes
         self._total = len(tasks)
         self._total_bytes = sum(sizes.values())
@@ -100,11 +99,11 @@ class StageProgress:
                 self._console.print(self._line(running), soft_wrap=True)
 
     def _collect(self) -> None:
-        for key in self._keys:
-            prefix = layout.commits(self._layer, key)
+        for layer, key in self._keys:
+            prefix = layout.commits(layer, key)
             for info in self._objects.list(prefix):
                 name = info.path.removeprefix(prefix).removesuffix(".json")
-                if self._awaited.get(name) == key:
+                if self._awaited.get(name) == (layer, key):
                     self._count(name, orjson.loads(self._objects.read(info.path)))
 
     def _count(self, name: str, commit: dict[str, object]) -> None:
@@ -122,7 +121,8 @@ class StageProgress:
 
     def _running(self) -> Tally:
         running = Tally()
-        for info in self._objects.list(f"{layout.HEARTBEATS}{self._layer}/"):
+        beats = [info for layer in self._layers for info in self._objects.list(f"{layout.HEARTBEATS}{layer}/")]
+        for info in beats:
             name = info.path.rpartition("/")[2].removesuffix(".json")
             if name in self._awaited:
                 try:

@@ -1,19 +1,19 @@
 """Driving the stages: what is owed is run on the engine, and what stands then becomes the next generation."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
-import apache_beam as beam
 from rich.console import Console
 
+from winnow.pipelines.annotate.bound import Pass, bind_operators, passes_of
+from winnow.pipelines.annotate.stage import State, load_layers, owed_tasks
+from winnow.pipelines.annotate.task import AnnotationContext
+from winnow.pipelines.annotate.transforms import RunAnnotation
 from winnow.pipelines.ingest.binding import ingest_context, store_record
 from winnow.pipelines.ingest.context import BoundExtractor, IngestContext
 from winnow.pipelines.ingest.stage import (
     SourcePlan,
-    committed_names,
     freeze_plans,
     load_layer_commits,
     load_task_commits,
@@ -23,20 +23,18 @@ from winnow.pipelines.ingest.stage import (
     pending_tasks,
     settle_changes,
 )
-from winnow.pipelines.ingest.transforms import RunExtraction, RunIngest, RunTasks, ingest_element, put_task_list
-from winnow.pipelines.ledger.strikes import put_strikes, read_marks
+from winnow.pipelines.ingest.transforms import RunExtraction, RunIngest, ingest_element
+from winnow.pipelines.rules.expansion import spelt_out
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.generations import Store, create_or_open, next_generation
+from winnow.pipelines.store.generations import Store, create_or_open, next_generation, open_store
 from winnow.pipelines.store.lease import Lease
 from winnow.pipelines.store.location import open_location
-from winnow.runners.engines import Engine, WorkerLostError
-from winnow.runners.progress import StageProgress
-from winnow.schemas.errors import StageError
+from winnow.runners.driving import StageRun
+from winnow.runners.engines import Engine
+from winnow.schemas.errors import StageError, StoreError
 from winnow.schemas.identity import fingerprint_of
 from winnow.schemas.recipe import Recipe, load_recipe, resolved_yaml
 from winnow.schemas.records import Generation, LayerCommit, TaskCommit
-
-LOSSES = 4  # deaths in a row without a new commit or a row left out: the fourth strike on one row never comes
 
 
 @dataclass(frozen=True)
@@ -48,70 +46,19 @@ class Outcome:
     new: bool
 
 
-@dataclass(frozen=True)
-class StageRun:
-    """What every stage's driver needs."""
-
-    console: Console
-    engine: Engine
-    context: IngestContext
-
-    def tasks(
-        self,
-        stage: str,
-        layer: str,
-        elements: Mapping[str, bytes],
-        worker: beam.DoFn,
-        awaited: Mapping[str, str],
-        sizes: Mapping[str, int],
-    ) -> None:
-        """Run a list of tasks to the last commit; tasks whose worker died are run again."""
-        objects = self.context.store.objects
-        with TemporaryDirectory(prefix="winnow-marks-") as folder:
-            marks = Path(folder)
-            losses = 0
-            while True:
-                done = self._committed(layer, awaited)
-                path = put_task_list(objects, stage, [task for name, task in elements.items() if name not in done])
-                try:
-                    with StageProgress(self.console, objects, stage, layer, awaited, sizes):
-                        self.engine.run(partial(_build, stage, RunTasks(objects, path, worker)), marks)
-                    objects.delete(path)
-                    break
-                except WorkerLostError as error:
-                    condemned = put_strikes(objects, read_marks(marks))
-                    for place in condemned:
-                        self.console.print(
-                            f"{stage}: {place.path} at {place.offset}: left out, its worker died on it", soft_wrap=True
-                        )
-                    losses = 0 if condemned or self._committed(layer, awaited) > done else losses + 1
-                    if losses > LOSSES:
-                        raise WorkerLostError(f"{stage}: {error}") from error
-                    self.console.print(f"{stage}: a worker process died; running what is left again")
-
-    def _committed(self, layer: str, awaited: Mapping[str, str]) -> set[str]:
-        objects = self.context.store.objects
-        found = (committed_names(objects, layer, key) for key in set(awaited.values()))
-        return set().union(*found) & awaited.keys()
-
-
-def _build(stage: str, tasks: RunTasks, pipeline: beam.Pipeline) -> None:
-    pipeline | stage >> tasks
-
-
 def ingest(recipe: Recipe, engine: Engine, console: Console, *, replace: bool = False) -> Outcome:
     """Bring a store up to date with its sources and extractors, and publish the result."""
     store = create_or_open(open_location(recipe.located(recipe.store.path)), store_record(recipe))
     context = ingest_context(recipe, store)
     patterns = {source.name: source.files for source in recipe.sources}
-    run = StageRun(console, engine, context)
+    run = StageRun(console, engine, store)
     if recipe.eligible or recipe.keep:
-        console.print("note    'eligible' and 'keep' were checked; this version applies no rules yet, every row stays")
+        console.print("note    'eligible' and 'keep' drop nothing before export; winnow plan shows what they will")
     with Lease(store.objects):
         plans = look_at_sources(context, patterns)
         plans = [settle_changes(context, plan, replace_files=replace) for plan in plans]
         freeze_plans(context, plans)
-        _read(run, plans)
+        _read(run, context, plans)
         latest = store.latest()
         published = {(task.key, task.task) for task in store.tasks(latest)} if latest else set()
         while mended := {plan.name: better for plan in plans if (better := mend_splits(context, plan, published))}:
@@ -119,13 +66,37 @@ def ingest(recipe: Recipe, engine: Engine, console: Console, *, replace: bool = 
             for name in sorted(mended):
                 console.print(f"source {name}: a file cannot be read in parts; reading it whole")
             freeze_plans(context, mended.values())
-            _read(run, plans)
+            _read(run, context, plans)
         commits = {plan.name: _all_committed(context, plan) for plan in plans}
-        _extract(run, commits)
+        _extract(run, context, commits)
         layers = {bound.layer: _layer(context, bound, commits) for bound in context.extractors}
-        every = [commit for found in commits.values() for commit in found]
-        generation, new = next_generation(store, fingerprint_of(resolved_yaml(recipe)), every, layers)
-    return Outcome(store, generation, new)
+        state = State([commit for found in commits.values() for commit in found], layers)
+        if latest is not None and latest.layers.keys() & {entry.layer for entry in recipe.annotate}:
+            load_layers(store, state, bind_operators(recipe))  # measurements of the same rows stand
+        return _published(recipe, store, state)
+
+
+def annotate(recipe: Recipe, engine: Engine, console: Console) -> Outcome:
+    """Measure what the latest generation holds with every operator of the recipe, and publish the result."""
+    store = open_store(open_location(recipe.located(recipe.store.path)))
+    operators = bind_operators(recipe)
+    run = StageRun(console, engine, store)
+    with Lease(store.objects):
+        state = _standing(recipe, store)
+        for one_pass in passes_of(operators):
+            _measure(run, state, one_pass)
+        return _published(recipe, store, state)
+
+
+def run_all(recipe: Recipe, engine: Engine, console: Console, *, replace: bool = False) -> Outcome:
+    """Every stage that the recipe asks for."""
+    if recipe.annotate:
+        bind_operators(recipe)  # what is wrong with them is said before hours of ingest
+    outcome = ingest(recipe, engine, console, replace=replace)
+    if recipe.annotate:
+        measured = annotate(recipe, engine, console)
+        outcome = Outcome(measured.store, measured.generation, outcome.new or measured.new)
+    return outcome
 
 
 def run(
@@ -144,39 +115,77 @@ def run(
         The store and its generation; `new` says whether anything changed.
     """
     loaded = recipe if isinstance(recipe, Recipe) else load_recipe(recipe)
-    return ingest(loaded, Engine(runner, workers), Console(highlight=False, quiet=quiet), replace=replace)
+    return run_all(loaded, Engine(runner, workers), Console(highlight=False, quiet=quiet), replace=replace)
 
 
-def _read(run: StageRun, plans: Sequence[SourcePlan]) -> None:
-    owed = [(plan, task) for plan in plans for task in pending_tasks(run.context, plan)]
+def _read(run: StageRun, context: IngestContext, plans: Sequence[SourcePlan]) -> None:
+    owed = [(plan, task) for plan in plans for task in pending_tasks(context, plan)]
     if not owed:
         return
     run.tasks(
         "ingest",
-        layout.SAMPLES,
         {task.name: ingest_element(task) for _, task in owed},
-        RunIngest(run.context),
-        {task.name: plan.key for plan, task in owed},
+        RunIngest(context),
+        {task.name: (layout.SAMPLES, plan.key) for plan, task in owed},
         {task.name: task.bytes for _, task in owed},
     )
-    missing = [task.name for plan in plans for task in pending_tasks(run.context, plan)]
+    missing = [task.name for plan in plans for task in pending_tasks(context, plan)]
     if missing:
         raise StageError(f"ingest: {len(missing)} tasks ended without a commit, {missing[0]} first; run again")
 
 
-def _extract(run: StageRun, commits: dict[str, list[TaskCommit]]) -> None:
-    for bound in run.context.extractors:
-        owed = pending_extractions(run.context, bound, commits)
+def _extract(run: StageRun, context: IngestContext, commits: dict[str, list[TaskCommit]]) -> None:
+    for bound in context.extractors:
+        owed = pending_extractions(context, bound, commits)
         if owed:
-            keys = {name: bound.key(source.key(run.context.limits)) for name, source in run.context.sources.items()}
+            keys = {name: bound.key(source.key(context.limits)) for name, source in context.sources.items()}
             run.tasks(
                 bound.layer,
-                bound.layer,
                 {task.shard: task.to_json() for task in owed},
-                RunExtraction(run.context),
-                {task.shard: keys[task.source] for task in owed},
+                RunExtraction(context),
+                {task.shard: (bound.layer, keys[task.source]) for task in owed},
                 {},
             )
+
+
+def _measure(run: StageRun, state: State, one_pass: Pass) -> None:
+    owed = owed_tasks(run.store, state, one_pass)
+    if owed:
+        run.tasks(
+            f"annotate.{one_pass.resource}",
+            {task.shard: task.to_json() for task in owed},
+            RunAnnotation(AnnotationContext(run.store, one_pass.operators)),
+            {task.shard: task.last(one_pass.operators) for task in owed},
+            {},
+        )
+    if lacking := load_layers(run.store, state, one_pass.operators):
+        raise StageError(f"annotate: shards ended without a commit of {', '.join(lacking)}; run again")
+
+
+def _standing(recipe: Recipe, store: Store) -> State:
+    """What the latest generation holds, which must be what this recipe would ingest."""
+    generation = store.require_latest()
+    context = ingest_context(recipe, store)
+    tasks = store.tasks(generation)
+    expected = {name: source.key(context.limits) for name, source in context.sources.items()}
+    stale = sorted({task.source for task in tasks if expected.get(task.source) != task.key})
+    commits: dict[str, list[TaskCommit]] = {}
+    for task in tasks:
+        commits.setdefault(task.source, []).append(task)
+    if stale or commits.keys() != expected.keys():
+        names = ", ".join(stale or sorted(commits.keys() ^ expected.keys()))
+        raise StoreError(f"{store.root}: was ingested under other settings ({names}); run: winnow ingest {recipe.file}")
+    for bound in context.extractors:
+        if pending_extractions(context, bound, commits):
+            raise StoreError(f"{store.root}: lacks the layer {bound.layer}; run: winnow ingest {recipe.file}")
+    return State(tasks, {bound.layer: _layer(context, bound, commits) for bound in context.extractors})
+
+
+def _published(recipe: Recipe, store: Store, state: State) -> Outcome:
+    generation, new = next_generation(
+        store, fingerprint_of(resolved_yaml(spelt_out(recipe))), state.tasks, state.layers
+    )
+    return Outcome(store, generation, new)
 
 
 def _all_committed(context: IngestContext, plan: SourcePlan) -> list[TaskCommit]:

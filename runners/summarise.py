@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+from winnow.pipelines.rules.borders import Border
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.tables import read_batches
@@ -41,7 +42,7 @@ def summarise(store: Store, generation: Generation) -> StoreSummary:
     )
 
 
-def examples_of(store: Store, generation: Generation) -> Examples:
+def examples_of(store: Store, generation: Generation, borders: tuple[Border, ...] = ()) -> Examples:
     """A few refused ranges of every reason and a few rows, the same for the same store."""
     ranges: list[ExampleRange] = []
     shown: Counter[str] = Counter()
@@ -63,7 +64,7 @@ def examples_of(store: Store, generation: Generation) -> Examples:
                             row["detail"],
                         )
                     )
-    return Examples(rows=tuple(_rows(store, generation)), ranges=tuple(ranges))
+    return Examples(rows=tuple(_rows(store, generation)), ranges=tuple(ranges), borders=borders)
 
 
 def _rows(store: Store, generation: Generation) -> list[ExampleRow]:

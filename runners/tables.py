@@ -14,12 +14,15 @@ from rich.text import Text
 
 from winnow.runners.quantities import byte_size, grouped, share
 from winnow.runners.visible import cells, shortened, visible
+from winnow.schemas.languages import language
 from winnow.schemas.summary import LayerSummary, Number, SourceSummary, StoreSummary, by_count
+from winnow.schemas.tongues import LANGUAGE_LAYER, language_counts
 
 GAP = "  "
 NAME_CELLS = 40
 LEAST_NAME_CELLS = 8
 SHOWN_VALUES = 10
+SHOWN_LANGUAGES = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +38,16 @@ class Grid:
 
 def print_summary(summary: StoreSummary, console: Console) -> None:
     """What the end of a run shows: a line a source, why records were lost, and where the store is."""
-    _print(console, _sources(summary))
-    _print(console, _losses(summary))
+    print_grid(console, _sources(summary))
+    print_grid(console, _losses(summary))
     _print_verdict(summary, console)
+    _line(console, _place(summary))
+
+
+def print_layers(summary: StoreSummary, console: Console) -> None:
+    """What the end of `winnow annotate` shows: the layers, and what languages were found."""
+    print_grid(console, _layers(summary))
+    print_grid(console, _languages(summary))
     _line(console, _place(summary))
 
 
@@ -45,10 +55,12 @@ def print_stats(summary: StoreSummary, console: Console) -> None:
     """What `winnow stats` shows: sources, losses, stages, layers, and the columns of each layer."""
     _line(console, _place(summary), "" if is_plain(console) else "bold")
     for grid in (_sources(summary), _losses(summary), _modalities(summary), _stages(summary), _layers(summary)):
-        _print(console, grid)
+        print_grid(console, grid)
+    print_grid(console, _families(summary))
+    print_grid(console, _languages(summary))
     for layer in summary.layers:
-        _print(console, _measures(layer))
-        _print(console, _values(layer))
+        print_grid(console, _measures(layer))
+        print_grid(console, _values(layer))
     _print_verdict(summary, console)
 
 
@@ -129,6 +141,28 @@ def _layers(summary: StoreSummary) -> Grid:
     return Grid("Layers", ("layer", "version", "rows", "size", "not measured", "status"), rows, frozenset({0, 1, 5}))
 
 
+def _languages(summary: StoreSummary) -> Grid:
+    counted = language_counts(summary)
+    rows: list[tuple[str, ...]] = []
+    for code, count in by_count(counted.codes) if counted else ():
+        known = language(code.partition("_")[0])
+        named = (known.name, known.group or "", known.family or "") if known else ("", "", "")
+        rows.append((code, *named, grouped(count), share(count, counted.rows if counted else 0)))
+    rest = rows[SHOWN_LANGUAGES:]
+    if rest and counted:
+        more = counted.other + sum(count for _, count in by_count(counted.codes)[SHOWN_LANGUAGES:])
+        rows[SHOWN_LANGUAGES:] = [(f"(and {len(rest)} more)", "", "", "", grouped(more), share(more, counted.rows))]
+    headers = ("code", "language", "group", "family", "documents", "share")
+    return Grid(f"Languages ({LANGUAGE_LAYER})", headers, rows, frozenset({0, 1, 2, 3}))
+
+
+def _families(summary: StoreSummary) -> Grid:
+    counted = language_counts(summary)
+    ranked = by_count(counted.families) if counted else []
+    rows = [(family, grouped(count), share(count, counted.rows if counted else 0)) for family, count in ranked]
+    return Grid("Language families", ("family", "documents", "share"), rows)
+
+
 def _statuses(statuses: Mapping[str, int]) -> str:
     return ", ".join(f"{name} {grouped(count)}" for name, count in by_count(statuses))
 
@@ -180,7 +214,8 @@ def _print_verdict(summary: StoreSummary, console: Console) -> None:
         _line(console, text, "" if is_plain(console) else "bold red")
 
 
-def _print(console: Console, grid: Grid) -> None:
+def print_grid(console: Console, grid: Grid) -> None:
+    """One table and an empty line after it; nothing where there are no rows."""
     if not grid.rows:
         return
     plain = is_plain(console)

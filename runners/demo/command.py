@@ -7,7 +7,7 @@ from rich.console import Console
 
 from winnow.runners.demo import make_crawl
 from winnow.runners.engines import Engine
-from winnow.runners.stages import Outcome, ingest
+from winnow.runners.stages import Outcome, run_all
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.recipe import Recipe, load_recipe
 
@@ -28,4 +28,4 @@ def run_demo(folder: Path, engine: Engine, console: Console) -> tuple[Recipe, Ou
         (folder / RECIPE).write_text(recipe, encoding="utf-8")
         console.print(f"crawl   {folder} (made; nothing was fetched)", soft_wrap=True)
     recipe_file = load_recipe(folder / RECIPE)
-    return recipe_file, ingest(recipe_file, engine, console)
+    return recipe_file, run_all(recipe_file, engine, console)

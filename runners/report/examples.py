@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from winnow.pipelines.rules.borders import Border
+
 EXCERPT_CHARACTERS = 300
 
 
@@ -35,3 +37,4 @@ class Examples:
 
     rows: tuple[ExampleRow, ...] = ()
     ranges: tuple[ExampleRange, ...] = ()
+    borders: tuple[Border, ...] = ()

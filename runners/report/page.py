@@ -6,10 +6,10 @@ page depends on when or where it was made, so the same summary is the same file.
 
 from collections.abc import Sequence
 
-from winnow.runners.report import sections
+from winnow.runners.report import measures, sections
+from winnow.runners.report.block import Block, Section
 from winnow.runners.report.examples import Examples
 from winnow.runners.report.markup import Html, crawled, element, join, plain
-from winnow.runners.report.sections import Block, Section
 from winnow.runners.report.style import STYLE
 from winnow.schemas.summary import StoreSummary
 
@@ -22,8 +22,10 @@ SECTIONS: tuple[Section, ...] = (
     sections.kinds,
     sections.domains,
     sections.languages,
+    measures.measured_languages,
     sections.lengths,
     sections.extractors,
+    measures.thresholds,
     sections.layers,
     sections.samples,
 )

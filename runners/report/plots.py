@@ -57,7 +57,7 @@ def bars(title: str, rows: Sequence[Row], whole: int) -> Html:
         end = LABEL_WIDTH + max(room * row.total / longest, LEAST_MARK if row.total else 0) + 8
         drawn.append(_value(f"{grouped(row.total)} · {share(row.total, whole)}", end, top))
     said = ", ".join(f"{row.label} {grouped(row.total)}" for row in rows[:12])
-    return _svg(title, said, len(rows) * ROW, drawn)
+    return svg(title, said, len(rows) * ROW, drawn)
 
 
 def shares(title: str, rows: Sequence[Row]) -> Html:
@@ -74,7 +74,7 @@ def shares(title: str, rows: Sequence[Row]) -> Html:
         f"{row.label}: " + ", ".join(f"{part.name} {share(part.count, row.total)}" for part in row.parts)
         for row in rows[:12]
     )
-    return join([legend(rows), _svg(title, said, len(rows) * ROW, drawn)])
+    return join([legend(rows), svg(title, said, len(rows) * ROW, drawn)])
 
 
 def legend(rows: Sequence[Row]) -> Html:
@@ -105,11 +105,11 @@ def log_histograms(title: str, unit: str, curves: Sequence[Curve]) -> Html:
         highest = max(counts.values(), default=0) or 1
         median = curve.measure.quantile(0.5)
         heading = f"{curve.label}: {grouped(curve.measure.count)} texts"
-        drawn.append(_words(heading, left, base - height - 6, "label"))
+        drawn.append(words(heading, left, base - height - 6, "label"))
         if median is not None:
-            drawn.append(_words(f"median {grouped(median)} {unit}", WIDTH - right, base - height - 6, "value end"))
-        drawn.append(_words(grouped(highest), left - 8, base - height + 8, "axis end"))
-        drawn.append(_words("0", left - 8, base, "axis end"))
+            drawn.append(words(f"median {grouped(median)} {unit}", WIDTH - right, base - height - 6, "value end"))
+        drawn.append(words(grouped(highest), left - 8, base - height + 8, "axis end"))
+        drawn.append(words("0", left - 8, base, "axis end"))
         for number, count in sorted(counts.items()):
             tall = max(height * count / highest, LEAST_MARK)
             tip = element("title", plain(f"{_span(number)} {unit}: {grouped(count)}"))
@@ -117,28 +117,28 @@ def log_histograms(title: str, unit: str, curves: Sequence[Curve]) -> Html:
                 element(
                     "rect",
                     tip,
-                    x=_at(left + (number - first) * step + 0.5),
-                    y=_at(base - tall),
-                    width=_at(max(step - 1, 0.5)),
-                    height=_at(tall),
+                    x=at(left + (number - first) * step + 0.5),
+                    y=at(base - tall),
+                    width=at(max(step - 1, 0.5)),
+                    height=at(tall),
                     class_="tone-1",
                 )
             )
-        drawn.append(_line(left, base, WIDTH - right, base, "rule"))
+        drawn.append(line(left, base, WIDTH - right, base, "rule"))
         for power in range(20):
             place = left + (2 * math.log2(10**power) + 1 - first) * step
             if left <= place <= WIDTH - right:
-                drawn.append(_line(place, base, place, base + 4, "rule"))
-                drawn.append(_words(grouped(10**power), place, base + 17, "axis middle"))
+                drawn.append(line(place, base, place, base + 4, "rule"))
+                drawn.append(words(grouped(10**power), place, base + 17, "axis middle"))
         if median is not None and median >= 1:
             place = left + (2 * math.log2(median) + 1 - first) * step
-            drawn.append(_line(place, base - height, place, base, "median"))
+            drawn.append(line(place, base - height, place, base, "median"))
     said = "; ".join(
         f"{curve.label}: {grouped(curve.measure.count)} texts"
         + "".join(f", {part.fraction:.0%} at most {grouped(part.value)}" for part in curve.measure.quantiles)
         for curve in curves
     )
-    return _svg(title, said, len(curves) * (height + gap), drawn)
+    return svg(title, said, len(curves) * (height + gap), drawn)
 
 
 def half_octaves(measure: Measure) -> dict[int, int]:
@@ -181,10 +181,10 @@ def _rectangle(left: float, top: float, wide: float, tone: str, tip: str = "") -
     return element(
         "rect",
         *inner,
-        x=_at(left),
-        y=_at(top + (ROW - BAR) / 2),
-        width=_at(wide),
-        height=_at(BAR),
+        x=at(left),
+        y=at(top + (ROW - BAR) / 2),
+        width=at(wide),
+        height=at(BAR),
         class_=tone,
     )
 
@@ -192,33 +192,37 @@ def _rectangle(left: float, top: float, wide: float, tone: str, tip: str = "") -
 def _label(text: str, top: float) -> Html:
     shown = shortened(visible(text), LABEL_CELLS)
     tip = element("title", plain(text))
-    return element("text", plain(shown), tip, x=_at(LABEL_WIDTH - 10), y=_at(top + ROW / 2), class_="label end across")
+    return element("text", plain(shown), tip, x=at(LABEL_WIDTH - 10), y=at(top + ROW / 2), class_="label end across")
 
 
 def _value(text: str, left: float, top: float) -> Html:
-    return element("text", plain(text), x=_at(left), y=_at(top + ROW / 2), class_="value across")
+    return element("text", plain(text), x=at(left), y=at(top + ROW / 2), class_="value across")
 
 
-def _words(text: str, x: float, y: float, kind: str) -> Html:
-    return element("text", plain(text), x=_at(x), y=_at(y), class_=kind)
+def words(text: str, x: float, y: float, kind: str) -> Html:
+    """A piece of text; `kind` is a class of the page's style."""
+    return element("text", plain(text), x=at(x), y=at(y), class_=kind)
 
 
-def _line(x1: float, y1: float, x2: float, y2: float, kind: str) -> Html:
-    return element("line", x1=_at(x1), y1=_at(y1), x2=_at(x2), y2=_at(y2), class_=kind)
+def line(x1: float, y1: float, x2: float, y2: float, kind: str) -> Html:
+    """A straight line."""
+    return element("line", x1=at(x1), y1=at(y1), x2=at(x2), y2=at(y2), class_=kind)
 
 
-def _svg(title: str, said: str, height: float, drawn: Sequence[Html]) -> Html:
+def svg(title: str, said: str, height: float, drawn: Sequence[Html]) -> Html:
+    """A drawing of the page's width, with its title and what it shows in words."""
     described = f"{title}. {said}."
     drawing = element(
         "svg",
         element("title", plain(title)),
         join(drawn),
-        viewBox=f"0 0 {WIDTH} {_at(height)}",
+        viewBox=f"0 0 {WIDTH} {at(height)}",
         role="img",
         aria_label=described,
     )
     return element("div", drawing, class_="scroll")
 
 
-def _at(number: float) -> str:
+def at(number: float) -> str:
+    """A coordinate."""
     return f"{number:.1f}".removesuffix(".0")

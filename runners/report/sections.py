@@ -4,10 +4,9 @@ A later stage adds its own by writing one more function and naming it in `page.S
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol
 
 from winnow.runners.quantities import byte_size, grouped, share
+from winnow.runners.report.block import Block
 from winnow.runners.report.examples import EXCERPT_CHARACTERS, ExampleRow, Examples
 from winnow.runners.report.markup import Header, Html, crawled, element, join, marked, plain, table
 from winnow.runners.report.plots import Curve, Part, Row, bars, log_histograms, shares
@@ -15,23 +14,6 @@ from winnow.schemas.summary import ColumnSummary, LayerSummary, SourceSummary, S
 
 SHOWN_BARS = 20
 TONES = ("tone-1", "tone-2", "tone-3", "tone-4", "tone-5", "tone-6", "tone-7", "tone-8")
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """A section as it stands on the page."""
-
-    anchor: str  # letters and hyphens; the page's list of contents points at it
-    title: str
-    body: Html
-
-
-class Section(Protocol):
-    """Makes a block from a summary and examples, or None where there is nothing to show."""
-
-    def __call__(self, summary: StoreSummary, examples: Examples, /) -> Block | None:
-        """The block."""
-        ...
 
 
 def overview(summary: StoreSummary, _: Examples) -> Block | None:
@@ -174,7 +156,7 @@ def languages(summary: StoreSummary, _: Examples) -> Block | None:
     parts = [
         _values(f"Language declared by the page ({layer.name})", "language", column)
         for layer in summary.layers
-        if layer.statuses and (column := layer.column("language")) is not None and column.top
+        if layer.name.startswith("extract.") and (column := layer.column("language")) is not None and column.top
     ]
     return Block("languages", "Declared languages", join(parts)) if parts else None
 
@@ -206,7 +188,7 @@ def quarantine(summary: StoreSummary, examples: Examples) -> Block | None:
 
 def extractors(summary: StoreSummary, _: Examples) -> Block | None:
     """How the extractors fared, side by side."""
-    layers = [layer for layer in summary.layers if layer.statuses]
+    layers = [layer for layer in summary.layers if layer.statuses and layer.name.startswith("extract.")]
     if not layers:
         return None
     order = [name for name, _ in by_count(add_counts(layer.statuses for layer in layers))]

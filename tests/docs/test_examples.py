@@ -9,6 +9,8 @@ import pyarrow as pa
 import pytest
 
 from winnow.filters.extractors import Extractor
+from winnow.filters.operators import Operator
+from winnow.pipelines.assets import AssetFiles
 from winnow.pipelines.ingest.records import DROP_REASONS, QUARANTINE_REASONS
 from winnow.schemas.extraction import EXTRACTION, PAGES
 from winnow.schemas.recipe import recipe_from_text
@@ -16,12 +18,26 @@ from winnow.schemas.recipe import recipe_from_text
 ROOT = Path(__file__).resolve().parents[2]
 
 
+def example(name: str) -> object:
+    """What one of the pages' Python blocks defines under a name."""
+    for source in re.findall(r"```python\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.DOTALL):
+        if f"\n{name} = " in source:
+            names: dict[str, object] = {}
+            exec(compile(source, "CONTRIBUTING.md", "exec"), names)  # noqa: S102  the page's own example
+            return names[name]
+    raise AssertionError(f"no example defines {name}")
+
+
 def test_the_operator_in_one_file_is_an_operator() -> None:
-    source = re.search(r"```python\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.DOTALL)
-    assert source is not None
-    names: dict[str, object] = {}
-    exec(compile(source[1], "CONTRIBUTING.md", "exec"), names)  # noqa: S102  the page's own example
-    extractor = names["EXTRACTOR"]
+    operator = example("OPERATOR")
+    assert isinstance(operator, Operator)
+    kernel = operator.load(operator.config(), AssetFiles())
+    given = pa.RecordBatch.from_arrays([pa.array(["Ein HAUS", ""], pa.large_string())], names=["text"])
+    assert kernel(given).to_pylist() == [{"letters": 7, "capitals": 5}, {"letters": 0, "capitals": 0}]
+
+
+def test_the_extractor_in_one_file_is_an_extractor() -> None:
+    extractor = example("EXTRACTOR")
     assert isinstance(extractor, Extractor)
     pages = pa.RecordBatch.from_pylist([{"html": "<title>Two rows</title>", "url": None}, {}], schema=PAGES)
     made = extractor.kernel(pages, extractor.config())

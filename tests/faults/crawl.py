@@ -12,6 +12,7 @@ sources:
   lines: {{root: lines, files: ["*.jsonl"], class: public, key: id}}
 extract: {{{extract}}}
 text: {text}
+annotate: [text.length, {{text.length: {{as: text.again, where: text.length.lines > 0}}}}]
 """
 
 

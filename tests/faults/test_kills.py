@@ -11,7 +11,7 @@ import pytest
 from tests.faults.crawl import write_crawl, write_recipe
 from tests.faults.winnow import assert_clean, await_gone, kill_group, kill_parent_alone, run, start, tree_hash
 
-STAGES = {"ingest": "samples", "extract.fast": "extract.fast"}
+STAGES = {"ingest": "samples", "extract.fast": "extract.fast", "annotate.cpu": "text.again"}
 ROUNDS = 3
 PATIENCE_SECONDS = 60.0
 
@@ -22,7 +22,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     folder = tmp_path_factory.mktemp("whole")
     write_crawl(folder)
     write_recipe(folder, "fast")
-    done = run(folder, "ingest", "recipe.yaml", "--workers", "2")
+    done = run(folder, "run", "recipe.yaml", "--workers", "2")
     assert done.status == 0, done.err
     assert_clean(folder)
     return folder, tree_hash(folder)
@@ -52,9 +52,9 @@ def test_a_killed_run_is_finished_by_the_next(whole, tmp_path, stage, kill) -> N
         folder.mkdir()
         fresh_copy(source, folder)
         if stage != "ingest":  # a store without the layer, so that the stage has everything to do
-            without = write_recipe(folder, name="without.yaml")
+            without = write_recipe(folder, *(() if stage == "extract.fast" else ("fast",)), name="without.yaml")
             assert run(folder, "ingest", without.name, "--workers", "2").status == 0
-        process = start(folder, "ingest", "recipe.yaml", "--workers", "2")
+        process = start(folder, "run", "recipe.yaml", "--workers", "2")
         target = random_source.randrange(0, 6)  # commits to wait for, so that kills spread over the stage
         pause = random_source.uniform(0, 0.5)
         layer = STAGES[stage]
@@ -72,7 +72,7 @@ def test_a_killed_run_is_finished_by_the_next(whole, tmp_path, stage, kill) -> N
         hits["hit" if hit else "missed"] += 1
         print(f"{seed}: round {number}, after {target} commits and {pause:.2f} s, {done} committed, hit: {hit}")
         assert await_gone(members) == []
-        again = run(folder, "ingest", "recipe.yaml", "--workers", "2")
+        again = run(folder, "run", "recipe.yaml", "--workers", "2")
         assert again.status == 0, again.err
         assert tree_hash(folder) == expected
         assert_clean(folder)

@@ -40,8 +40,8 @@ def tree_hash(folder: Path, place: str = "store") -> str:
     return found
 
 
-def assert_clean(folder: Path, recipe: str = "recipe.yaml") -> None:
-    done = run(folder, "audit", recipe)
+def assert_clean(folder: Path, recipe: str = "recipe.yaml", env: dict[str, str] | None = None) -> None:
+    done = run(folder, "audit", recipe, env=env)
     assert done.status == 0, done.out + done.err
 
 

@@ -1,6 +1,8 @@
 """A summary with every part, and hostile names in each place where the crawl has a say."""
 
+from winnow.pipelines.rules.borders import Border, BorderSample
 from winnow.runners.report import ExampleRange, ExampleRow, Examples
+from winnow.schemas.conditions import Cut
 from winnow.schemas.summary import (
     Bin,
     ColumnSummary,
@@ -17,6 +19,16 @@ HOSTILE = "<script>alert(1)</script>\x1b[31m\u202egpj\"'&"
 
 LENGTHS = Measure(
     "characters", 9, 0, 3000, 900.5, (Quantile(0.5, 70),), (Bin(0, 0, 1), Bin(64, 67, 5), Bin(2944, 3071, 3))
+)
+
+SCORES = Measure(
+    "value",
+    9,
+    0.125,
+    1.0,
+    0.7,
+    (Quantile(0.01, 0.125), Quantile(0.25, 0.5), Quantile(0.99, 1.0)),
+    (Bin(0.125, 0.13, 2), Bin(0.5, 0.52, 3), Bin(0.97, 1.0, 4)),
 )
 
 SUMMARY = StoreSummary(
@@ -69,6 +81,25 @@ SUMMARY = StoreSummary(
             (ColumnSummary("language", "text", 10, 5, top=(ValueCount("en", 3), ValueCount("de", 2))),),
         ),
         LayerSummary("extract.precise", "2", 10, 500, 0, {"ok": 10}),
+        LayerSummary(
+            "text.language",
+            "1",
+            10,
+            90,
+            1,
+            {"ok": 9, "no_letters": 1},
+            (
+                ColumnSummary(
+                    "code",
+                    "text",
+                    10,
+                    1,
+                    top=(ValueCount("deu_Latn", 4), ValueCount("swe_Latn", 2), ValueCount("rus_Cyrl", 1)),
+                    other=2,
+                ),
+                ColumnSummary("score", "float", 10, 1, (SCORES,)),
+            ),
+        ),
     ),
 )
 
@@ -78,4 +109,16 @@ EXAMPLES = Examples(
         ExampleRow("01ff", "crawl", None, None, ""),
     ),
     ranges=(ExampleRange("bomb", "crawl", HOSTILE, 123_456, 78, "bytes", HOSTILE),),
+    borders=(
+        Border(
+            "eligible",
+            "language",
+            Cut("text.language.score", "<", 0.45),
+            2,
+            7,
+            1,
+            (BorderSample("0a", HOSTILE, None, 0.13, HOSTILE),),
+            (BorderSample("0b", "crawl", None, 0.5, "just above"),),
+        ),
+    ),
 )

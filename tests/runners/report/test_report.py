@@ -113,8 +113,11 @@ def test_every_plot_says_what_it_shows(page: Page) -> None:
         "Media type of samples",
         "Most frequent domains",
         "Language declared by the page (extract.fast)",
+        "Families",
+        "Groups",
         "Length of texts",
         "Status of extractions",
+        "text.language.score",
     ]
     assert all(attributes["role"] == "img" for attributes in page.attributes("svg"))
     assert labels[0].startswith("What became of records. crawl: kept 81.0 %, dropped 19.0 %, quarantined < 0.1 %;")
@@ -129,6 +132,19 @@ def test_the_page_has_a_title_and_its_contents_lead_to_its_sections(page: Page) 
 def test_exact_numbers_are_on_the_page(page: Page) -> None:
     for number in ("1,234,567", "1,000,000", "234,500", "67", "123,456", "9 · 90.0 %", "900.5"):
         assert number in page.text
+
+
+def test_languages_are_shown_with_their_relatives(page: Page) -> None:
+    for words in ("German", "Germanic", "Slavic", "Indo-European", "4", "2 documents are in languages beyond these."):
+        assert words in page.text
+
+
+def test_a_threshold_is_drawn_with_both_its_sides(rendered: str, page: Page) -> None:
+    assert "eligible.language: 2 of 9 (22.2 %) are < 0.45; 1 were not measured" in page.text
+    assert "just above" in page.text
+    drawing = rendered.partition('aria-label="text.language.score')[2].partition("</svg>")[0]
+    assert drawing.count('class="median"') == 1
+    assert sum(int(count) for count in re.findall(r"<title>[^<]*: (\d+)</title>", drawing)) == 9
 
 
 def test_an_excerpt_is_cut_at_three_hundred_characters(page: Page) -> None:

@@ -1,0 +1,68 @@
+"""`winnow operators`: the measurements there are, what they read and write, and their settings with defaults."""
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import cast
+
+from rich.console import Console
+
+from winnow.filters.operators import STATUS, Operator, find_operator, operator_names
+from winnow.filters.presets import find_preset, preset_names
+from winnow.schemas.recipe.build import expected, settings
+
+
+def print_operators(names: Sequence[str], console: Console, *, as_json: bool) -> int:
+    """All operators a line each, or those named in full."""
+    found = [find_operator(name) for name in names or operator_names()]
+    if as_json:
+        sys.stdout.write(json.dumps([_described(operator) for operator in found], indent=1) + "\n")
+        return 0
+    if names:
+        for operator in found:
+            _print_whole(operator, console)
+        return 0
+    width = max(len(operator.name) for operator in found)
+    for operator in found:
+        console.print(f"{operator.name:<{width}}  {operator.resource:<5}  {operator.summary}", markup=False)
+    console.print(f"\npresets  {', '.join(preset_names())}", markup=False)
+    console.print("winnow operators NAME shows columns and settings", markup=False)
+    return 0
+
+
+def _print_whole(operator: Operator, console: Console) -> None:
+    def line(text: str) -> None:
+        console.print(text, markup=False, soft_wrap=True)
+
+    default = operator.config()
+    line(f"{operator.name}  version {operator.version}, {operator.resource}")
+    line(f"  {operator.summary}")
+    line(f"  reads    {', '.join(operator.reads(default))}")
+    line("  columns")
+    schema = operator.writes(default)
+    width = max(len(name) for name in schema.names)
+    line(f"    {STATUS.name:<{width}}  {STATUS.type}  ok, or why the row was not measured")
+    for field in schema:
+        if field.name != STATUS.name:
+            line(f"    {field.name:<{width}}  {field.type}")
+    known = settings(cast(type, operator.config))
+    line("  settings" if known else "  no settings")
+    for setting in known:
+        line(f"    {setting.key}: {setting.default!r}  ({expected(setting)})")
+    presets = [name for name in preset_names() if operator.name in find_preset(name).operators]
+    if presets:
+        line(f"  presets  {', '.join(presets)}")
+
+
+def _described(operator: Operator) -> dict[str, object]:
+    default = operator.config()
+    return {
+        "name": operator.name,
+        "version": operator.version,
+        "resource": operator.resource,
+        "summary": operator.summary,
+        "reads": list(operator.reads(default)),
+        "columns": {field.name: str(field.type) for field in operator.writes(default)},
+        "defaults": asdict(default),
+    }

@@ -1,0 +1,25 @@
+"""What a section of a report is."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from winnow.runners.report.examples import Examples
+from winnow.runners.report.markup import Html
+from winnow.schemas.summary import StoreSummary
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A section as it stands on the page."""
+
+    anchor: str  # letters and hyphens; the page's list of contents points at it
+    title: str
+    body: Html
+
+
+class Section(Protocol):
+    """Makes a block from a summary and examples, or None where there is nothing to show."""
+
+    def __call__(self, summary: StoreSummary, examples: Examples, /) -> Block | None:
+        """The block."""
+        ...

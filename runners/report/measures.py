@@ -1,0 +1,114 @@
+"""The sections on measurements: languages as they were measured, and thresholds with what lies around them."""
+
+from winnow.pipelines.rules.borders import Border, BorderSample
+from winnow.runners.quantities import grouped, share
+from winnow.runners.report.block import Block
+from winnow.runners.report.examples import Examples
+from winnow.runners.report.histograms import Mark, histogram
+from winnow.runners.report.markup import Header, Html, crawled, element, join, marked, plain, table
+from winnow.runners.report.plots import Part, Row, bars
+from winnow.schemas.languages import language
+from winnow.schemas.summary import Measure, StoreSummary, by_count
+from winnow.schemas.tongues import LANGUAGE_LAYER, language_counts
+
+SHOWN = 30
+
+
+def measured_languages(summary: StoreSummary, _: Examples) -> Block | None:
+    """Languages, their groups and families, by documents."""
+    counted = language_counts(summary)
+    if counted is None:
+        return None
+    codes = by_count(counted.codes)
+    rows = []
+    for code, count in codes:
+        known = language(code.partition("_")[0])
+        rows.append(
+            [
+                crawled(code),
+                plain(known.name if known else ""),
+                plain((known.group if known else None) or ""),
+                plain((known.family if known else None) or ""),
+                plain(grouped(count)),
+                plain(share(count, counted.rows)),
+            ]
+        )
+    headers = [Header(name) for name in ("code", "language", "group", "family")]
+    headers += [Header("documents", True), Header("share", True)]
+    parts = [
+        _ranked("Families", counted.families, counted.rows),
+        _ranked("Groups", counted.groups, counted.rows),
+        element(
+            "details",
+            element("summary", plain(f"{len(codes)} languages and scripts")),
+            table("Languages", headers, rows),
+        ),
+    ]
+    if counted.other:
+        parts.append(
+            element("p", plain(f"{grouped(counted.other)} documents are in languages beyond these."), class_="note")
+        )
+    return Block("measured-languages", f"Languages ({LANGUAGE_LAYER})", join(parts))
+
+
+def thresholds(summary: StoreSummary, examples: Examples) -> Block | None:
+    """The distribution of every measure that a rule compares, and the samples nearest to each threshold."""
+    by_column: dict[str, list[Border]] = {}
+    for border in examples.borders:
+        by_column.setdefault(border.cut.column, []).append(border)
+    if not by_column:
+        return None
+    parts = [part for column, borders in by_column.items() for part in _column(summary, column, borders)]
+    return Block("thresholds", "Measures and thresholds", join(parts))
+
+
+def _column(summary: StoreSummary, column: str, borders: list[Border]) -> list[Html]:
+    parts = [element("h3", plain(column))]
+    measure = _measure(summary, column)
+    if measure is not None:
+        marks = [Mark(border.cut.value, f"{border.cut.operator} {border.cut.value:g}") for border in borders]
+        parts.append(histogram(column, measure, marks))
+    for border in borders:
+        whole = border.met + border.unmet
+        threshold = f"{border.cut.operator} {border.cut.value:g}"
+        met = f"{grouped(border.met)} of {grouped(whole)} ({share(border.met, whole)})"
+        said = f"{border.phase}.{border.reason}: {met} are {threshold}"
+        if border.null:
+            said += f"; {grouped(border.null)} were not measured"
+        nearest = [
+            _nearest(f"Nearest that are {threshold}", border.met_samples),
+            _nearest("Nearest that are not", border.unmet_samples),
+        ]
+        parts.append(element("details", element("summary", plain(said)), *nearest))
+    return parts
+
+
+def _nearest(title: str, samples: tuple[BorderSample, ...]) -> Html:
+    headers = [Header("value", True), Header("source"), Header("id"), Header("text")]
+    rows = [
+        [
+            plain(f"{sample.value:.6g}"),
+            crawled(sample.source),
+            element("code", crawled(sample.id)),
+            element("span", marked(" ".join(sample.text.split())), dir="auto"),
+        ]
+        for sample in samples
+    ]
+    return table(title, headers, rows)
+
+
+def _measure(summary: StoreSummary, name: str) -> Measure | None:
+    for layer in summary.layers:
+        if name.startswith(f"{layer.name}."):
+            found = layer.column(name.removeprefix(f"{layer.name}."))
+            return found.measure("value") if found is not None else None
+    return None
+
+
+def _ranked(title: str, counts: dict[str, int], whole: int) -> Html:
+    shown = by_count(counts)[:SHOWN]
+    return element(
+        "div",
+        element("h3", plain(title)),
+        bars(title, [Row(name, (Part(name, count),)) for name, count in shown], whole),
+    )

@@ -1,0 +1,144 @@
+"""What the rules of a recipe do to its store, on the terminal and in a file."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow.parquet as pq
+from rich.console import Console
+
+from winnow.pipelines.annotate.bound import bind_operators
+from winnow.pipelines.ingest.binding import ingest_context
+from winnow.pipelines.ingest.context import IngestContext
+from winnow.pipelines.rules.deciding import decide
+from winnow.pipelines.rules.decisions import DecisionCounts, Tally
+from winnow.pipelines.rules.dropped import DROPPED_SAMPLES, dropped_samples
+from winnow.pipelines.rules.pinning import PinnedProgram, expected_keys, pin
+from winnow.pipelines.rules.program import rule_program
+from winnow.pipelines.rules.summary import GroupEffect, RulesSummary, summarise_rules
+from winnow.pipelines.store.generations import Store
+from winnow.runners.quantities import byte_size, grouped, share
+from winnow.runners.tables import Grid, print_grid
+from winnow.schemas.recipe import Recipe
+from winnow.schemas.records import Generation
+
+SHOWN_GROUPS = 30
+
+
+def pinned_rules(
+    recipe: Recipe, store: Store, generation: Generation, context: IngestContext | None = None
+) -> PinnedProgram | None:
+    """The recipe's rules on a generation; None where it has none.
+
+    Raises:
+        RecipeError: A rule cannot be run, or a layer that it reads is not there or was made with other settings.
+    """
+    program = rule_program(recipe)
+    if not program.rules:
+        return None
+    operators = bind_operators(recipe) if recipe.annotate else ()
+    keys = expected_keys(context or ingest_context(recipe, store), operators)
+    return pin(store, generation, program, keys, recipe.file)
+
+
+def decided(pinned: PinnedProgram, generation: int, file: str | None = None) -> RulesSummary:
+    """Decide every row; with `file`, write there one row for each sample that is dropped."""
+    if file is None:
+        counts = DecisionCounts.merged(one.counts for one in decide(pinned))
+    else:
+        counts = DecisionCounts.merged(_written(pinned, Path(file)))
+    return summarise_rules(pinned, counts, generation)
+
+
+def print_effects(summary: RulesSummary, console: Console) -> None:
+    """What each rule drops."""
+    print_grid(console, _rules(summary))
+
+
+def print_rules(summary: RulesSummary, console: Console) -> None:
+    """Two tables: what each rule drops, and what is left of each source and language."""
+    print_grid(console, _rules(summary))
+    print_grid(console, _groups(summary))
+
+
+def _written(pinned: PinnedProgram, file: Path) -> Iterator[DecisionCounts]:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        with pq.ParquetWriter(unfinished, DROPPED_SAMPLES, compression="zstd") as writer:
+            for shard, decisions in zip(pinned.shards, decide(pinned), strict=True):
+                writer.write_table(dropped_samples(pinned, shard, decisions))
+                yield decisions.counts
+        os.replace(unfinished, file)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def _rules(summary: RulesSummary) -> Grid:
+    whole = summary.rows.rows
+    rows = [
+        (
+            rule.list,
+            rule.reason,
+            grouped(rule.dropped.rows),
+            share(rule.dropped.rows, whole),
+            _bytes(rule.dropped),
+            grouped(rule.fires.rows),
+            grouped(rule.null.rows),
+        )
+        for rule in summary.rules
+    ]
+    lost = whole - summary.kept.rows
+    footer = (
+        ("", "kept", grouped(summary.kept.rows), share(summary.kept.rows, whole), _bytes(summary.kept), "", "")
+        if whole
+        else None
+    )
+    title = f"Rules: {grouped(lost)} of {grouped(whole)} samples dropped; bytes are those of the {summary.bytes_of}"
+    headers = ("list", "reason", "dropped", "share", "bytes", "fires", "by null")
+    return Grid(title, headers, rows, frozenset({0, 1}), footer)
+
+
+def _groups(summary: RulesSummary) -> Grid:
+    by_size = sorted(summary.groups, key=lambda group: (-group.rows.rows, group.source, group.language))
+    shown = by_size[:SHOWN_GROUPS]
+    rest = by_size[SHOWN_GROUPS:]
+    rows = [_group(group) for group in shown]
+    if rest:
+        rows.append(_group(_together(rest)))
+    headers = ("source", "language", "samples", "kept", "share", "kept bytes", "dropped", "most by")
+    return Grid("Kept by source and language", headers, rows, frozenset({0, 1, 7}))
+
+
+def _group(group: GroupEffect) -> tuple[str, ...]:
+    lost = group.rows.rows - group.kept.rows
+    most = max(group.dropped.items(), key=lambda item: item[1].rows, default=None)
+    named = "" if most is None else f"{most[0].partition('.')[2]} {share(most[1].rows, lost)}"
+    return (
+        group.source,
+        group.language,
+        grouped(group.rows.rows),
+        grouped(group.kept.rows),
+        share(group.kept.rows, group.rows.rows),
+        _bytes(group.kept),
+        grouped(lost),
+        named,
+    )
+
+
+def _together(groups: list[GroupEffect]) -> GroupEffect:
+    dropped: dict[str, Tally] = {}
+    for group in groups:
+        for reason, tally in group.dropped.items():
+            dropped[reason] = dropped.get(reason, Tally()) + tally
+    return GroupEffect(
+        source="(all others)",
+        language=f"{len(groups):,} groups",
+        rows=sum((group.rows for group in groups), Tally()),
+        kept=sum((group.kept for group in groups), Tally()),
+        dropped=dropped,
+    )
+
+
+def _bytes(tally: Tally) -> str:
+    return byte_size(tally.bytes) if tally.bytes or not tally.rows else "-"

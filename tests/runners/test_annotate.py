@@ -1,0 +1,182 @@
+"""Annotate from the command line, with the operators of an installed third-party package."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from tests.faults.winnow import Done, assert_clean, run, tree_hash
+from winnow.pipelines.store.generations import open_store
+from winnow.pipelines.store.location import open_location
+
+EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "winnow_shouting"
+RECIPE = """
+version: 1
+store: {path: store, seed: 7, shard_rows: 8, task_bytes: 1 KiB, row_group_rows: 3}
+sources:
+  lines: {root: lines, files: ["*.jsonl"], class: public, key: id}
+annotate:
+"""
+TEXTS = [f"Line {number} is WRITTEN here" for number in range(30)] + ["1234", "ÄÖÜ", "שלום", "a\u0000b"]
+
+
+@pytest.fixture(scope="module")
+def shouting(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The environment of a command that finds the package, which pip installed into a folder."""
+    folder = tmp_path_factory.mktemp("packages")
+    tree = folder / "tree"  # a copy, as building leaves things behind
+    shutil.copytree(EXAMPLE, tree)
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--no-build-isolation"]
+    subprocess.run([*pip, f"--target={folder / 'site'}", str(tree)], check=True, capture_output=True)
+    return {"PYTHONPATH": str(folder / "site")}
+
+
+def write(folder: Path, *entries: str, name: str = "recipe.yaml") -> None:
+    (folder / "lines").mkdir(exist_ok=True)
+    for part in range(3):
+        rows = [json.dumps({"id": f"{part}-{row}", "text": text}) for row, text in enumerate(TEXTS)]
+        (folder / "lines" / f"{part}.jsonl").write_text("\n".join(rows) + "\n")
+    (folder / name).write_text(RECIPE + "".join(f"  - {entry}\n" for entry in entries))
+
+
+def table(folder: Path, layer: str) -> pa.Table:
+    store = open_store(open_location(str(folder / "store")))
+    generation = store.require_latest()
+    batches = [batch for row in store.manifest(generation, layer) for batch in store.batches(row)]
+    return pa.Table.from_batches(batches)
+
+
+def succeeded(done: Done) -> str:
+    assert done.status == 0, done.err
+    return done.out
+
+
+def commits(folder: Path, layer: str) -> set[str]:
+    return {str(path.relative_to(folder)) for path in (folder / "store" / "commits" / layer).glob("*/*.json")}
+
+
+def test_operators_of_a_package_are_found_listed_and_run(tmp_path: Path, shouting: dict[str, str]) -> None:
+    listed = succeeded(run(tmp_path, "operators", env=shouting))
+    assert "text.shouting" in listed
+    shown = succeeded(run(tmp_path, "operators", "text.shouting", env=shouting))
+    assert "capitals" in shown
+    assert "least_letters: 1" in shown
+    write(tmp_path, "text.twice", "{text.shouting: {where: \"samples.text not like '%7%'\"}}")
+    succeeded(run(tmp_path, "run", "recipe.yaml", env=shouting))
+    assert_clean(tmp_path, env=shouting)
+    ours, samples, twice = (table(tmp_path, name) for name in ("text.shouting", "samples", "text.twice"))
+    found = dict(zip(samples["text"].to_pylist(), ours.to_pylist(), strict=True))
+    assert found["Line 1 is WRITTEN here"] == {"status": "ok", "capitals": 8 / 17}
+    assert found["Line 7 is WRITTEN here"] == {"status": "not_selected", "capitals": None}
+    assert found["1234"] == {"status": "few_letters", "capitals": None}
+    assert found["ÄÖÜ"] == {"status": "ok", "capitals": 1.0}
+    second = dict(zip(samples["text"].to_pylist(), twice.to_pylist(), strict=True))
+    assert second["ÄÖÜ"] == {"status": "ok", "twice": 2.0}
+    assert second["1234"] == {"status": "no_input", "twice": None}
+
+
+def test_the_values_are_the_same_for_any_number_of_workers(tmp_path: Path, shouting: dict[str, str]) -> None:
+    hashes = set()
+    for workers in ("1", "2"):
+        folder = tmp_path / workers
+        folder.mkdir()
+        write(folder, "text.shouting", "text.twice")
+        succeeded(run(folder, "run", "recipe.yaml", "--workers", workers, env=shouting))
+        hashes.add(tree_hash(folder))
+    assert len(hashes) == 1
+
+
+def test_a_rerun_changes_nothing_and_a_changed_setting_only_what_depends_on_it(
+    tmp_path: Path, shouting: dict[str, str]
+) -> None:
+    write(tmp_path, "text.shouting", "text.twice", "{text.shouting: {as: text.loud}}")
+    succeeded(run(tmp_path, "run", "recipe.yaml", env=shouting))
+    before = {layer: commits(tmp_path, layer) for layer in ("text.shouting", "text.twice", "text.loud", "samples")}
+    first = tree_hash(tmp_path)
+    succeeded(run(tmp_path, "annotate", "recipe.yaml", env=shouting))
+    assert tree_hash(tmp_path) == first
+    assert {layer: commits(tmp_path, layer) for layer in before} == before
+    write(tmp_path, "{text.shouting: {least_letters: 2}}", "text.twice", "{text.shouting: {as: text.loud}}")
+    succeeded(run(tmp_path, "annotate", "recipe.yaml", env=shouting))
+    after = {layer: commits(tmp_path, layer) for layer in before}
+    shards = len(before["text.loud"])
+    assert {layer: len(after[layer] - before[layer]) for layer in before} == {
+        "text.shouting": shards,
+        "text.twice": shards,
+        "text.loud": 0,
+        "samples": 0,
+    }
+    assert_clean(tmp_path, env=shouting)
+
+
+def test_ingest_keeps_measurements_of_unchanged_rows_and_none_that_are_not_whole(
+    tmp_path: Path, shouting: dict[str, str]
+) -> None:
+    write(tmp_path, "text.shouting")
+    succeeded(run(tmp_path, "run", "recipe.yaml", env=shouting))
+    before = tree_hash(tmp_path)
+    succeeded(run(tmp_path, "ingest", "recipe.yaml", env=shouting))
+    assert tree_hash(tmp_path) == before
+    (tmp_path / "lines" / "more.jsonl").write_text('{"id": "new", "text": "NEW"}\n')
+    succeeded(run(tmp_path, "ingest", "recipe.yaml", env=shouting))
+    store = open_store(open_location(str(tmp_path / "store")))
+    assert "text.shouting" not in store.require_latest().layers
+    succeeded(run(tmp_path, "annotate", "recipe.yaml", env=shouting))
+    assert table(tmp_path, "text.shouting").num_rows == table(tmp_path, "samples").num_rows == 3 * len(TEXTS) + 1
+    assert_clean(tmp_path, env=shouting)
+
+
+@pytest.mark.slow
+def test_a_row_that_kills_a_measurement_is_left_out_of_it_and_stays_a_sample(
+    tmp_path: Path, shouting: dict[str, str]
+) -> None:
+    write(tmp_path, "{text.shouting: {deadly: Line 7 is}}")
+    succeeded(run(tmp_path, "run", "recipe.yaml", "--workers", "2", env=shouting))
+    statuses = dict(
+        zip(
+            table(tmp_path, "samples")["text"].to_pylist(),
+            table(tmp_path, "text.shouting")["status"].to_pylist(),
+            strict=True,
+        )
+    )
+    assert {text for text, status in statuses.items() if status == "left_out"} == {"Line 7 is WRITTEN here"}
+    assert_clean(tmp_path, env=shouting)
+
+
+@pytest.mark.parametrize(
+    ("entry", "complaint"),
+    [
+        ("text.shoutin", "recipe.yaml:7: annotate[0].text.shoutin: unknown operator 'text.shoutin' (did you mean"),
+        ("{text.shouting: {least: 2}}", "recipe.yaml:7: annotate[0].text.shouting: unknown key 'least'"),
+        ("text.twice", "annotate[0].text.twice: text.twice reads text.shouting.capitals, which no layer"),
+        (
+            "{text.shouting: {where: samples.txt is null}}",
+            "unknown column 'samples.txt' (did you mean 'samples.text'",
+        ),
+        ("{text.shouting: {where: samples.text > 3 + 'x'}}", "annotate[0].text.shouting.where: does not fit"),
+        ("{text.shouting: {where: text.shouting.capitals > 0}}", "unknown column 'text.shouting.capitals'"),
+        ("{text.shouting: {preset: gofer@datatrove}}", "unknown preset 'gofer@datatrove'"),
+        ("shouting", "annotate[0]: 'shouting' is not a dotted name"),
+    ],
+)
+def test_what_is_wrong_is_said_before_anything_is_read(
+    tmp_path: Path, shouting: dict[str, str], entry: str, complaint: str
+) -> None:
+    write(tmp_path, entry)
+    done = run(tmp_path, "run", "recipe.yaml", env=shouting)
+    assert done.status == 1
+    assert complaint in done.err
+    assert "Traceback" not in done.err
+    assert not (tmp_path / "store").exists()
+
+
+def test_a_store_that_was_never_ingested_says_so(tmp_path: Path, shouting: dict[str, str]) -> None:
+    write(tmp_path, "text.shouting")
+    done = run(tmp_path, "annotate", "recipe.yaml", env={**os.environ, **shouting})
+    assert done.status == 1
+    assert "no store here" in done.err
