@@ -23,18 +23,20 @@ PAGE_BYTES = 9_000  # joins small help pages to a mean of about 15 kB, the size 
 
 def help_pages(cache: Path = CACHE) -> list[Path]:
     """Every page of the help packages, unpacked once."""
-    unpacked = cache / "help"
+    return packaged_pages([f"libreoffice-help-{language}" for language in LANGUAGES], "help", "packages", cache)
+
+
+def packaged_pages(names: list[str], folder: str, packages: str, cache: Path = CACHE) -> list[Path]:
+    """Every HTML page of a distribution's packages, unpacked once into a folder of the cache."""
+    unpacked = cache / folder
     done = unpacked / "done"
     if not done.exists():
         if not shutil.which("apt-get") or not shutil.which("dpkg-deb"):
-            sys.exit(
-                "benchmarks.pages: needs apt-get and dpkg-deb (a Debian system) for its pages; or give --pages FOLDER"
-            )
-        packages = cache / "packages"
-        packages.mkdir(parents=True, exist_ok=True)
-        names = [f"libreoffice-help-{language}" for language in LANGUAGES]
-        subprocess.run(["apt-get", "download", "-qq", *names], cwd=packages, check=True, stderr=subprocess.DEVNULL)
-        for package in sorted(packages.glob("*.deb")):
+            sys.exit("benchmarks: needs apt-get and dpkg-deb (a Debian system) for its pages; or give --pages FOLDER")
+        held = cache / packages
+        held.mkdir(parents=True, exist_ok=True)
+        subprocess.run(["apt-get", "download", "-qq", *names], cwd=held, check=True, stderr=subprocess.DEVNULL)
+        for package in sorted(held.glob("*.deb")):
             subprocess.run(["dpkg-deb", "-x", package, unpacked], check=True)
         done.touch()
     return sorted(path for path in unpacked.rglob("*.html") if path.is_file() and not path.is_symlink())

@@ -1,16 +1,17 @@
 """Peers live in environments of their own, made once under `.cache/peers` by pip."""
 
+import shlex
 import subprocess
 import sys
-import venv
 from pathlib import Path
 
-PEERS = Path(".cache/peers").absolute()
+from winnow.runners.parity.environments import ENVIRONMENTS, FOLDER
 
-REQUIREMENTS = {
+PEERS = FOLDER.absolute()
+
+MORE = {
     # trafilatura as datatrove pins it; cchardet and magic as its WARC reader asks for
     "datatrove": (
-        "datatrove==0.10.1",
         "trafilatura>=1.8,<1.12",
         "lxml_html_clean",
         "warcio",
@@ -21,22 +22,26 @@ REQUIREMENTS = {
         "Resiliparse>=2.0.1",
     ),
 }
+"""What a benchmark needs of a peer beside what parity does."""
 
 
 def peer_python(name: str) -> Path:
-    """The interpreter of a peer's environment."""
+    """The interpreter of a peer's environment, made anew where what it should hold has changed."""
     folder = PEERS / name
-    python = folder / "bin" / "python"
     ready = folder / "ready"
-    if not ready.exists():
-        venv.create(folder, with_pip=True, clear=True)
-        installed = subprocess.run(
-            [python, "-m", "pip", "install", "--quiet", *REQUIREMENTS[name]],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if installed.returncode:
-            sys.exit(f"benchmarks: the peer {name} does not install: {installed.stderr.strip().splitlines()[-1]}")
-        ready.touch()
-    return python
+    made, *installs = ENVIRONMENTS[name].commands(PEERS)
+    if name in MORE:
+        installs.append((*installs[0][:4], *MORE[name]))
+    wanted = "\n".join(shlex.join(command[4:]) for command in installs)
+    if not ready.exists() or ready.read_text() != wanted:
+        _run(name, (sys.executable, *made[1:-1], "--clear", made[-1]))
+        for command in installs:
+            _run(name, (*command[:4], "--quiet", *command[4:]))
+        ready.write_text(wanted)
+    return folder / "bin" / "python"
+
+
+def _run(name: str, command: tuple[str, ...]) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"benchmarks: the peer {name} does not install: {(done.stderr.strip().splitlines() or [''])[-1]}")
