@@ -6,13 +6,14 @@ A text's spans are byte ranges of its UTF-8, half-open, sorted, apart from each 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from numba import njit
+
+from winnow.filters.kernels import kernel
 
 SPANS = pa.list_(pa.field("item", pa.struct([pa.field("start", pa.int32()), pa.field("end", pa.int32())])))
 """The type of a column of deletions."""
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel  # type: ignore[untyped-decorator]
 def grown(spans: npt.NDArray[np.int32], needed: int) -> npt.NDArray[np.int32]:
     """An array of at least so many rows that begins as this one does; rows are added by doubling."""
     if needed <= len(spans):

@@ -6,11 +6,10 @@ line is kept as pieces of the text, which only get shorter.
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from winnow.filters.edits import grown
+from winnow.filters.kernels import kernel, leaf
 from winnow.filters.words.classes import DECIMAL, DIGIT, SPACE, UPPER, Table, decode, flags_of, width
-from winnow.filters.words.kernel import leaf
 from winnow.filters.words.passages import without_space
 
 LINE_COUNTS = (
@@ -137,7 +136,7 @@ def _before(text: Bytes, start: int, at: int) -> int:
     return at
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel  # type: ignore[untyped-decorator]
 def _without_middle(
     text: Bytes, pieces: Ints, used: int, line: int, heads: Ints, tails: Ints, phrase: Ints, classes: Table
 ) -> tuple[Ints, int, bool]:
@@ -244,7 +243,7 @@ def _tokens(text: Bytes, pieces: Ints, head: int, tail: int, alphanumeric: Table
     return words
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel  # type: ignore[untyped-decorator]
 def clean_lines(
     text: Bytes,
     offsets: Ints,

@@ -10,6 +10,7 @@ from typing import NoReturn
 from winnow import __version__
 from winnow.runners.assets import add_assets
 from winnow.runners.parity.arguments import add_parity
+from winnow.runners.training.arguments import add_training
 from winnow.schemas.errors import WinnowError
 
 USAGE_ERROR = 2
@@ -38,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(own)
     logging.basicConfig(level=logging.WARNING if options.debug else logging.CRITICAL)  # libraries' talk is not ours
     try:
-        command = _command(options.command)
+        command = _command(options.command.replace("-", "_"))
         if beam and options.command not in {"run", "ingest", "annotate", "demo"}:
             raise WinnowError(f"winnow {options.command} runs no pipeline; nothing may follow '--'")
         options.beam = beam
@@ -111,6 +112,7 @@ def _parser() -> argparse.ArgumentParser:
 
     add_assets(commands)
     add_parity(commands)
+    add_training(commands)
 
     plan = commands.add_parser(
         "plan", help="the resolved recipe, the tasks, and what the rules drop and why; changes no store"

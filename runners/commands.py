@@ -79,6 +79,13 @@ def assets(options: argparse.Namespace) -> int:
     return run_assets(options)
 
 
+def train_quality(options: argparse.Namespace) -> int:
+    """`winnow train-quality`."""
+    from winnow.runners.training.command import train_quality as run_training
+
+    return run_training(options)
+
+
 def parity(options: argparse.Namespace) -> int:
     """`winnow parity`: 0 when both sides say the same, 1 when something differs."""
     from winnow.runners.parity.command import run_parity

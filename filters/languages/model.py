@@ -13,6 +13,7 @@ import regex
 
 from winnow.filters.languages.codes import Coded, coded, scripts_of
 from winnow.filters.languages.scripts import script_names
+from winnow.filters.models.fasttext_files import check_fasttext
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.languages import UNKNOWN, Label, read_label, scheme_of
 from winnow.schemas.places import shown
@@ -51,6 +52,7 @@ class LanguageModel:
     """A fastText model and what its labels mean."""
 
     def __init__(self, path: str) -> None:
+        check_fasttext(path)  # fastText itself trusts the sizes that a file declares
         try:
             model = fasttext.FastText.load_model(path)
             names = [str(name) for name in model.get_labels()]

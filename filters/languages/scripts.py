@@ -5,8 +5,8 @@ from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from winnow.filters.kernels import kernel
 from winnow.filters.words.classes import decode, width
 from winnow.schemas.languages import script_ranges
 
@@ -55,18 +55,8 @@ def dominant_scripts(
     return Scripts(numbers, letters, own)
 
 
-@njit(cache=True, nogil=True)
-def _count(
-    buffer: npt.NDArray[np.uint8],
-    starts: npt.NDArray[np.int64],
-    ends: npt.NDArray[np.int64],
-    scripts: npt.NDArray[np.uint8],
-    number_of_scripts: int,
-    special: npt.NDArray[np.int64],
-    numbers: npt.NDArray[np.int16],
-    letters: npt.NDArray[np.int64],
-    own: npt.NDArray[np.int64],
-) -> None:
+@kernel
+def _count(buffer, starts, ends, scripts, number_of_scripts, special, numbers, letters, own):  # type: ignore[no-untyped-def]
     han, hiragana, katakana, japanese = special[0], special[1], special[2], special[3]
     counts = np.zeros(256, np.int64)
     for text in range(len(starts)):

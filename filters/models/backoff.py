@@ -11,7 +11,8 @@ import pyarrow as pa
 from numba import uint64
 from numpy.typing import NDArray
 
-from winnow.filters.models.hashing import compiled, find, hash_bytes, hash_words, mixed
+from winnow.filters.kernels import kernel
+from winnow.filters.models.hashing import find, hash_bytes, hash_words, mixed
 
 MAX_ORDER = 10
 
@@ -114,12 +115,12 @@ _STEP = uint64(0x9E3779B97F4A7C15)
 _USED_UP, _FULL, _HEADING, _WITHOUT_NUMBER, _POSITIVE, _RANGE, _WORDS, _STRANGER = (int(reading) for reading in Reading)
 
 
-@compiled()
+@kernel
 def _continued(key, word):  # type: ignore[no-untyped-def]
     return mixed((key * _STEP) ^ word)
 
 
-@compiled()
+@kernel
 def _number(block, start, end):  # type: ignore[no-untyped-def]
     """The decimal number that is block[start:end]; correctly rounded up to 15 digits, which no model exceeds."""
     at = start
@@ -168,7 +169,7 @@ def _number(block, start, end):  # type: ignore[no-untyped-def]
     return -value if negative else value
 
 
-@compiled()
+@kernel
 def _read_lines(block, order, words, keys, log10_prob, backoff, filled, with_backoff):  # type: ignore[no-untyped-def]
     starts = np.empty(order + 3, np.int64)
     ends = np.empty(order + 3, np.int64)
@@ -221,7 +222,7 @@ def _read_lines(block, order, words, keys, log10_prob, backoff, filled, with_bac
         lines += 1
 
 
-@compiled()
+@kernel
 def _log10(word, context, known, keys, log10_prob, backoff, starts, unknown):  # type: ignore[no-untyped-def]
     """The log10 probability of a word after the `known` words of a context, the last one first."""
     longest = min(known + 1, len(starts) - 1)
@@ -245,7 +246,7 @@ def _log10(word, context, known, keys, log10_prob, backoff, starts, unknown):  #
     return total + unknown
 
 
-@compiled()
+@kernel
 def _score_texts(content, offsets, keys, log10_prob, backoff, starts, marks, unknown):  # type: ignore[no-untyped-def]
     texts = len(offsets) - 1
     sums = np.zeros(texts, np.float64)

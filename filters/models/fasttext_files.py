@@ -91,9 +91,15 @@ def load_fasttext(path: str) -> tuple[FastText, FastTextHeader]:
 def fasttext_library() -> ModuleType:
     """The part of fastText that is in C++; its Python part prints, and copies arrays in a way that numpy 2 refuses."""
     try:
-        return import_module("fasttext_pybind")
+        library = import_module("fasttext_pybind")
     except ImportError:
-        raise RecipeError('fastText is not installed; run: pip install "winnow[quality]"') from None
+        raise RecipeError("fastText is not installed; run: pip install fasttext-community") from None
+    if not hasattr(library, "train"):
+        raise RecipeError(
+            "another package has put its own fastText over the whole one (fasttext-predict does); "
+            "run: pip install --force-reinstall --no-deps fasttext-community"
+        )
+    return library
 
 
 class _Walk:

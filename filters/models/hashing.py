@@ -4,15 +4,12 @@ A hash stands for what it was made of, as in KenLM's probing models: with a mill
 a text is taken for another is below one in ten trillion.
 """
 
-from typing import TYPE_CHECKING, Any
-
 import numpy as np
 import pyarrow as pa
-from numba import njit, uint64
+from numba import uint64
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from winnow.filters.kernels import kernel
 
 _OFFSET = uint64(14_695_981_039_346_656_037)
 _PRIME = uint64(1_099_511_628_211)
@@ -30,13 +27,7 @@ def hash_words(words: pa.Array) -> NDArray[np.uint64]:
     return hashes
 
 
-def compiled(**options: Any) -> "Callable[[Callable[..., Any]], Callable[..., Any]]":
-    """Numba's decorator as these modules use it: cached on disk, without the interpreter's lock."""
-    decorate: Callable[[Callable[..., Any]], Callable[..., Any]] = njit(cache=True, nogil=True, **options)
-    return decorate
-
-
-@compiled()
+@kernel
 def mixed(value):  # type: ignore[no-untyped-def]  # numba infers uint64
     """Spread every bit over all others (the finaliser of SplitMix64)."""
     value = (value ^ (value >> uint64(30))) * _MIX_1
@@ -44,7 +35,7 @@ def mixed(value):  # type: ignore[no-untyped-def]  # numba infers uint64
     return value ^ (value >> uint64(31))
 
 
-@compiled()
+@kernel
 def hash_bytes(content, start, end):  # type: ignore[no-untyped-def]
     """The hash of content[start:end]: FNV-1a, spread."""
     value = _OFFSET
@@ -53,7 +44,7 @@ def hash_bytes(content, start, end):  # type: ignore[no-untyped-def]
     return mixed(value)
 
 
-@compiled()
+@kernel
 def find(keys, key):  # type: ignore[no-untyped-def]
     """Where a key stands in sorted keys, or -1."""
     low, high = 0, len(keys)
@@ -66,7 +57,7 @@ def find(keys, key):  # type: ignore[no-untyped-def]
     return low if low < len(keys) and keys[low] == key else -1
 
 
-@compiled()
+@kernel
 def _hash_all(content, places):  # type: ignore[no-untyped-def]
     hashes = np.empty(len(places) - 1, np.uint64)
     for number in range(len(hashes)):

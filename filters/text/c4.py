@@ -14,13 +14,12 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from numba import njit
 
 from winnow.filters.edits import SPANS, grown, spans_column
+from winnow.filters.kernels import kernel, leaf
 from winnow.filters.operators import TEXT, Assets, Kernel, Operator
 from winnow.filters.words import sentences
 from winnow.filters.words.classes import BREAK, DECIMAL, SPACE, Table, decode, flags_of, unicode_classes, width
-from winnow.filters.words.kernel import leaf
 from winnow.filters.words.passages import trimmed
 from winnow.filters.words.spans import Texts, texts_of
 
@@ -242,7 +241,7 @@ def _terminated(text: Bytes, start: int, end: int, marks: Ints) -> bool:
     return False
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel  # type: ignore[untyped-decorator]
 def _clean(
     text: Bytes,
     offsets: Ints,

@@ -10,12 +10,11 @@ from functools import lru_cache, partial
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from numba import njit
 
+from winnow.filters.kernels import kernel, leaf
 from winnow.filters.operators import TEXT, Assets, Kernel, Operator
 from winnow.filters.words import lines, segment
 from winnow.filters.words.classes import SPACE, Table, character_set, decode, flags_of, unicode_classes, width
-from winnow.filters.words.kernel import leaf
 from winnow.filters.words.passages import code_points
 from winnow.filters.words.ranges import document_seed, first_equals
 
@@ -78,7 +77,7 @@ def _stopped(text: Bytes, end: int, stops: Table) -> bool:
     return bool(flags_of(stops, decode(text, last)) != 0)
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel  # type: ignore[untyped-decorator]
 def _counts(text: Bytes, pages: Ints, starts: Ints, ends: Ints, classes: Table, stops: Table, short_chars: int) -> Ints:
     """The counts of every page, but for its words."""
     counts = np.zeros((len(pages) - 1, len(_COUNTS)), np.int64)

@@ -18,11 +18,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from numba import njit
 
+from winnow.filters.kernels import kernel, leaf
 from winnow.filters.operators import TEXT, Assets, Kernel, Operator
 from winnow.filters.words.classes import ALPHA, DECIMAL, SPACE, UPPER, Table, decode, flags_of, unicode_classes, width
-from winnow.filters.words.kernel import leaf
 from winnow.filters.words.spans import Texts, texts_of
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.recipe.checks import Between
@@ -74,7 +73,7 @@ def _solid(text: Bytes, start: int, end: int, classes: Table) -> bool:
     return False
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel  # type: ignore[untyped-decorator]
 def _doubled(values: Ints) -> Ints:
     longer = np.empty(2 * len(values), np.int64)
     longer[: len(values)] = values
@@ -99,7 +98,7 @@ def _next_end(text: Bytes, at: int, end: int, classes: Table) -> tuple[int, int]
     return end, end
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel  # type: ignore[untyped-decorator]
 def _split(text: Bytes, offsets: Ints, classes: Table) -> tuple[Ints, Ints, Ints]:
     """The sentences of every page; those of white space alone are none."""
     pages = np.zeros(len(offsets), np.int64)
@@ -159,7 +158,7 @@ def _judge(
     return found
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel  # type: ignore[untyped-decorator]
 def _flags(
     text: Bytes,
     starts: Ints,
@@ -189,7 +188,7 @@ def _flags(
     return flags
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel  # type: ignore[untyped-decorator]
 def _copied(text: Bytes, starts: Ints, ends: Ints) -> tuple[Bytes, Ints]:
     """The ranges, one behind the other."""
     offsets = np.zeros(len(starts) + 1, np.int64)

@@ -12,14 +12,13 @@ from functools import lru_cache, partial
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from numba import njit
 
 from winnow.filters.edits import SPANS, spans_column
+from winnow.filters.kernels import kernel, leaf
 from winnow.filters.operators import TEXT, Assets, Kernel, Operator
 from winnow.filters.refined_lines import LINE_COUNTS, clean_lines
 from winnow.filters.words import lines
 from winnow.filters.words.classes import ALPHA, SPACE, Table, character_set, decode, flags_of, unicode_classes, width
-from winnow.filters.words.kernel import leaf
 from winnow.filters.words.passages import without_space
 from winnow.filters.words.spans import Texts, Words, texts_of
 
@@ -106,7 +105,7 @@ def _is_stop_word(text: Bytes, start: int, end: int, names: Bytes, name_ends: In
     return False
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel  # type: ignore[untyped-decorator]
 def _tally(text: Bytes, offsets: Ints, classes: Table, names: Bytes, name_ends: Ints) -> Ints:
     """What the words between white space of every page are, and how often its symbols occur."""
     tallies = np.zeros((len(offsets) - 1, _TALLIES), np.int64)
@@ -146,7 +145,7 @@ def _tally(text: Bytes, offsets: Ints, classes: Table, names: Bytes, name_ends: 
     return tallies
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel  # type: ignore[untyped-decorator]
 def _tally_lines(text: Bytes, pages: Ints, starts: Ints, ends: Ints, classes: Table, tallies: Ints) -> None:
     """How many lines are not blank, begin with a bullet, end with an ellipsis."""
     for row in range(len(pages) - 1):

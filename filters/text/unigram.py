@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from winnow.filters.models.hashing import compiled
+from winnow.filters.kernels import kernel
 from winnow.filters.models.wordlists import (
     UNKNOWN_WORD,
     ListName,
@@ -190,7 +190,7 @@ def _add(
     _add_stretches(totals, owners, split.offsets.to_numpy(), stretches.indices.to_numpy(), found)
 
 
-@compiled()
+@kernel
 def _add_rows(totals, owners, rows):  # type: ignore[no-untyped-def]
     """Add each row of three numbers to the total of its owner."""
     for at in range(len(owners)):
@@ -198,7 +198,7 @@ def _add_rows(totals, owners, rows):  # type: ignore[no-untyped-def]
             totals[owners[at], column] += rows[at, column]
 
 
-@compiled()
+@kernel
 def _add_stretches(totals, owners, offsets, places, found):  # type: ignore[no-untyped-def]
     """Add what was found of each stretch of text to the total of the row that it stands in."""
     for part in range(len(owners)):

@@ -5,42 +5,19 @@ One thread and fixed seeds: the same texts and settings give the same bytes, wha
 
 import os
 from dataclasses import asdict, dataclass
-from importlib.metadata import version
+from importlib.metadata import packages_distributions, version
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from winnow.filters.models.card import ModelCard, card_path, file_sha256
 from winnow.filters.models.fasttext_files import FastText, fasttext_library, load_fasttext
-from winnow.filters.models.normalisation import Normalisation
+from winnow.filters.training.config import TrainingConfig
 from winnow.filters.training.examples import Chosen, Examples
 from winnow.filters.training.metrics import Evaluation, evaluate_scores
 
 DECIMALS = 4
-
-
-@dataclass(frozen=True, slots=True)
-class TrainingConfig:
-    """How a classifier is trained. Defaults that name no other source are fastText's own, which DCLM kept."""
-
-    positive: str = "__label__hq"  # DCLM
-    negative: str = "__label__cc"  # DCLM
-    normalisation: Normalisation = "words"
-    balance: Literal["equal", "given"] = "equal"  # DCLM: about 100 k texts a side
-    held_out: float = 0.1  # of the texts, to measure on
-    seed: int = 0
-    max_characters: int = 100_000  # of a text; longer ones are cut
-    learning_rate: float = 0.1
-    epochs: int = 5
-    dimension: int = 100
-    word_ngrams: int = 2  # DCLM
-    min_subword: int = 0
-    max_subword: int = 0
-    min_count: int = 1
-    buckets: int = 2_000_000
-    cutoff: int = 100_000  # of a quantised model: words and n-grams that are kept; fastText's tutorial
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +56,7 @@ def train_quality(examples: Examples, config: TrainingConfig, output: Path, scra
         labels=header.labels,
         training=asdict(config) | {"texts": {"positive": asdict(chosen.positive), "negative": asdict(chosen.negative)}},
         held_out={"all": overall.to_json(), "by_language": {name: found.to_json() for name, found in by_language}},
-        versions={"fasttext-community": version("fasttext-community"), "winnow": version("winnow")},
+        versions={name: version(name) for name in (*packages_distributions()["fasttext_pybind"], "winnow")},
     )
     _publish(unfinished, output, card)
     return Trained(card, chosen, overall, by_language)

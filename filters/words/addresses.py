@@ -5,8 +5,8 @@ It is matched from every place where a host may begin: the start, after a scheme
 no `@`, so all of these together are linear.
 """
 
+from winnow.filters.kernels import leaf
 from winnow.filters.words.classes import decode
-from winnow.filters.words.kernel import leaf
 from winnow.filters.words.rules import DIGIT, HOST, LOWER, WORD
 
 __all__ = ["is_address"]

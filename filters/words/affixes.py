@@ -6,7 +6,7 @@ far a run went after which it failed, since no later start inside that run can f
 holds places of all chunks: `base` is the chunk's own.
 """
 
-from winnow.filters.words.kernel import leaf
+from winnow.filters.kernels import leaf
 from winnow.filters.words.rules import (
     FLOATING_AT,
     INFIX_AT,

@@ -11,9 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
-from winnow.filters.words.kernel import leaf
+from winnow.filters.kernels import inlined, leaf
 from winnow.filters.words.tables import tables
 
 SPACE = 1  # str.isspace
@@ -68,7 +67,7 @@ def unicode_classes() -> Table:
     return table_of(flags_by_point())
 
 
-@njit(cache=True, nogil=True, inline="always")  # type: ignore[untyped-decorator]
+@inlined  # type: ignore[untyped-decorator]
 def width(lead: np.uint8) -> int:
     """How many bytes the code point has that begins with this byte."""
     if lead < 0x80:

@@ -8,9 +8,8 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
-from winnow.filters.words.kernel import leaf
+from winnow.filters.kernels import inlined, leaf
 
 __all__ = ["find", "strings_block"]
 
@@ -37,7 +36,7 @@ def strings_block(strings: Sequence[str], ints_at: int, octets_at: int) -> tuple
     return np.concatenate([np.array(head, np.int32), at, slots]), text + marks.tobytes()
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _mark(first, middle, last, length):  # type: ignore[no-untyped-def]
     """A guess at a string from little: three of its bytes and its length. Most words are turned away by it."""
     return (np.int64(first) + 67 * np.int64(middle) + 1021 * np.int64(last) + 4099 * length) & (_MARK_SIZE - 1)

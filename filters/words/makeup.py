@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from winnow.filters.kernels import kernel
 from winnow.filters.words.classes import ALPHA, Table, decode, flags_of, table_of, unicode_classes, width
 from winnow.filters.words.ranges import code_points, hash_range, room_for
 from winnow.filters.words.repetition import Vocabulary
@@ -74,7 +74,7 @@ def makeup(words: Words, vocabulary: Vocabulary, kinds: Table, stop_words: Itera
     return Makeup(*_makeup(*arguments, kinds, stops, ends[:-1], ends[1:]))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _marks(buffer, offsets):  # type: ignore[no-untyped-def]
     texts = len(offsets) - 1
     characters = np.zeros(texts, np.int64)
@@ -98,7 +98,7 @@ def _marks(buffer, offsets):  # type: ignore[no-untyped-def]
     return characters, hashes, ellipses
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _makeup(  # type: ignore[no-untyped-def]
     buffer, documents, starts, ends, firsts, lengths, characters, stops, stop_starts, stop_ends
 ):
@@ -135,7 +135,7 @@ def _makeup(  # type: ignore[no-untyped-def]
     return counts[0], counts[1], counts[2], counts[3], counts[4], counts[5], counts[6], counts[7], medians
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _kind(buffer, start, end, characters):  # type: ignore[no-untyped-def]
     kind = 0
     at = start
@@ -145,7 +145,7 @@ def _kind(buffer, start, end, characters):  # type: ignore[no-untyped-def]
     return np.uint8(kind)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _stop_table(stops, stop_starts, stop_ends):  # type: ignore[no-untyped-def]
     size = room_for(len(stop_starts))
     table = np.zeros(size, np.int32)
@@ -159,7 +159,7 @@ def _stop_table(stops, stop_starts, stop_ends):  # type: ignore[no-untyped-def]
     return table, hashes
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _listed(buffer, start, end, stops, stop_starts, stop_ends, table, hashes):  # type: ignore[no-untyped-def]
     value = hash_range(buffer, start, end, _STOP_SEED)
     mask = np.uint64(len(table) - 1)
@@ -176,7 +176,7 @@ def _listed(buffer, start, end, stops, stop_starts, stop_ends, table, hashes):  
     return False
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _median(lengths):  # type: ignore[no-untyped-def]
     """The middle length, or the mean of the two in the middle; 0 of none."""
     count = len(lengths)

@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from winnow.filters.kernels import kernel
 from winnow.filters.words.classes import SPACE, decode, flags_of, unicode_classes, width
 from winnow.filters.words.ranges import code_points, document_seed, first_equals
 from winnow.filters.words.spans import Texts, Words
@@ -65,7 +65,7 @@ def line_shapes(lines: Words, bullets: str, *, strip: bool, dots: bool) -> LineS
     return LineShapes(np.diff(lines.documents), *_shapes(*arguments, marks, strip, dots, unicode_classes()))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def without_space(buffer, start, end, classes):  # type: ignore[no-untyped-def]
     """The range without the whitespace at both ends, as `str.strip` sees it."""
     while start < end and flags_of(classes, decode(buffer, start)) & SPACE:
@@ -80,7 +80,7 @@ def without_space(buffer, start, end, classes):  # type: ignore[no-untyped-def]
     return start, end
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _runs(buffer, offsets, least, strip, classes):  # type: ignore[no-untyped-def]
     documents = np.zeros(len(offsets), np.int64)
     room = len(offsets)
@@ -113,7 +113,7 @@ def _runs(buffer, offsets, least, strip, classes):  # type: ignore[no-untyped-de
     return documents, starts[:count].copy(), ends[:count].copy()
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _trimmed(buffer, documents, starts, ends, classes):  # type: ignore[no-untyped-def]
     kept = np.zeros(len(documents), np.int64)
     inner = np.empty(len(starts), np.int64)
@@ -130,7 +130,7 @@ def _trimmed(buffer, documents, starts, ends, classes):  # type: ignore[no-untyp
     return kept, inner[:count].copy(), outer[:count].copy()
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _repeats(buffer, documents, starts, ends):  # type: ignore[no-untyped-def]
     texts = len(documents) - 1
     pieces = np.zeros(texts, np.int64)
@@ -163,12 +163,12 @@ def _repeats(buffer, documents, starts, ends):  # type: ignore[no-untyped-def]
     return pieces, characters, later, later_characters, shared, shared_characters
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _is(buffer, at, three):  # type: ignore[no-untyped-def]
     return buffer[at] == three[0] and buffer[at + 1] == three[1] and buffer[at + 2] == three[2]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _shapes(buffer, documents, starts, ends, bullets, strip, dots, classes):  # type: ignore[no-untyped-def]
     texts = len(documents) - 1
     begun = np.zeros(texts, np.int64)

@@ -6,16 +6,15 @@ overlap it.
 """
 
 import numpy as np
-from numba import njit
 
-from winnow.filters.words.kernel import leaf
+from winnow.filters.kernels import kernel, leaf
 from winnow.filters.words.lookup import find
 from winnow.filters.words.rules import EDGE_AT, FINAL, PIECE_AT, ROOTS, SPECIALS, WORDS
 
 __all__ = ["put_together"]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def put_together(buffer, ints, octets, starts, ends, first, until):  # type: ignore[no-untyped-def]
     """Replace such runs among the tokens `first` to `until` of a document, the last ones; how many tokens there are.
 
@@ -62,7 +61,7 @@ def _count(buffer, ints, octets, starts, ends, first, until, lows, highs):  # ty
     return found
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _replace(buffer, ints, octets, starts, ends, first, until, lows, highs):  # type: ignore[no-untyped-def]
     specials = ints[SPECIALS]
     seen = np.zeros(until - first, np.bool_)

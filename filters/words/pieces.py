@@ -1,10 +1,9 @@
 """Words between whitespace, and lines: what Python's `str.split`, `str.split("\\n")` and `str.splitlines` give."""
 
 import numpy as np
-from numba import njit
 
+from winnow.filters.kernels import kernel, leaf
 from winnow.filters.words.classes import BREAK, SPACE, decode, unicode_classes, width
-from winnow.filters.words.kernel import leaf
 from winnow.filters.words.spans import Texts, Words
 
 __all__ = ["roomy", "split_breaks", "split_lines", "split_whitespace"]
@@ -25,7 +24,7 @@ def split_breaks(texts: Texts) -> Words:
     return Words(texts.buffer, *_breaks(texts.buffer, texts.offsets, unicode_classes()))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def roomy(values, used, more):  # type: ignore[no-untyped-def]
     """The same values with room for more. Pages that nobody writes to cost no memory, so the bound may be generous.
 
@@ -38,7 +37,7 @@ def roomy(values, used, more):  # type: ignore[no-untyped-def]
     return larger
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _whitespace(buffer, offsets, classes):  # type: ignore[no-untyped-def]
     documents = np.zeros(len(offsets), np.int64)
     starts = np.empty((offsets[-1] - offsets[0]) // 4 + 64, np.int64)
@@ -77,7 +76,7 @@ def _document_words(buffer, at, end, pages, flags, starts, ends, count):  # type
     return count
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _lines(buffer, offsets):  # type: ignore[no-untyped-def]
     documents = np.zeros(len(offsets), np.int64)
     for document in range(len(offsets) - 1):
@@ -100,7 +99,7 @@ def _lines(buffer, offsets):  # type: ignore[no-untyped-def]
     return documents, starts, ends
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _breaks(buffer, offsets, classes):  # type: ignore[no-untyped-def]
     documents = np.zeros(len(offsets), np.int64)
     starts = np.empty((offsets[-1] - offsets[0]) // 32 + 64, np.int64)

@@ -6,7 +6,8 @@ byte that they change moves every slot; and equal documents still give equal has
 """
 
 import numpy as np
-from numba import njit
+
+from winnow.filters.kernels import inlined, kernel
 
 _K1 = np.uint64(0x9E3779B97F4A7C15)
 _K2 = np.uint64(0xD6E8FEB86659FD93)
@@ -16,7 +17,7 @@ _LOW_BITS = np.uint64(0x0101010101010101)
 _BITS = tuple(np.uint64(shift) for shift in range(0, 64, 8))  # by bytes
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def stirred(value):  # type: ignore[no-untyped-def]
     """A bijection of 64 bits after which the low bits depend on all."""
     value = (value ^ (value >> _SHIFT)) * _K2
@@ -24,7 +25,7 @@ def stirred(value):  # type: ignore[no-untyped-def]
     return value ^ (value >> _SHIFT)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def eight_bytes(buffer, at):  # type: ignore[no-untyped-def]
     """Eight bytes as one number, which compiles to one load."""
     return (
@@ -39,7 +40,7 @@ def eight_bytes(buffer, at):  # type: ignore[no-untyped-def]
     )
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def hash_range(buffer, start, end, seed):  # type: ignore[no-untyped-def]
     """64 bits of the bytes from `start` to `end` under a seed."""
     state = seed ^ (np.uint64(end - start) * _K1)
@@ -58,7 +59,7 @@ def hash_range(buffer, start, end, seed):  # type: ignore[no-untyped-def]
     return stirred(state ^ rest)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def code_points(buffer, start, end):  # type: ignore[no-untyped-def]
     """How many code points these bytes of UTF-8 hold: the bytes without those that continue one."""
     count = end - start
@@ -80,13 +81,13 @@ def code_points(buffer, start, end):  # type: ignore[no-untyped-def]
     return count
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def document_seed(buffer, start, end):  # type: ignore[no-untyped-def]
     """The seed of what a document holds."""
     return hash_range(buffer, start, end, _K2)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def same_bytes(buffer, start, end, other, other_end):  # type: ignore[no-untyped-def]
     """Whether two ranges with the same hash hold the same bytes."""
     size = end - start
@@ -102,7 +103,7 @@ def same_bytes(buffer, start, end, other, other_end):  # type: ignore[no-untyped
     return eight_bytes(buffer, end - 8) == eight_bytes(buffer, other_end - 8)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def room_for(count):  # type: ignore[no-untyped-def]
     """The size of a table that is at most half full: a power of two."""
     size = 16
@@ -111,7 +112,7 @@ def room_for(count):  # type: ignore[no-untyped-def]
     return size
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def first_equals(buffer, starts, ends, seed):  # type: ignore[no-untyped-def]
     """For each range the number (int32) of the first range with the same bytes: its own where it is the first."""
     count = len(starts)

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from winnow.filters.kernels import kernel
 from winnow.filters.words.passages import code_points
 from winnow.filters.words.ranges import (
     document_seed,
@@ -70,7 +70,7 @@ def later_grams(words: Words, vocabulary: Vocabulary, shortest: int, longest: in
     return found
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _vocabulary(buffer, documents, starts, ends):  # type: ignore[no-untyped-def]
     firsts = np.empty(len(starts), np.int32)
     lengths = np.empty(len(starts), np.int32)
@@ -86,7 +86,7 @@ def _vocabulary(buffer, documents, starts, ends):  # type: ignore[no-untyped-def
     return firsts, lengths
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _running_totals(lengths):  # type: ignore[no-untyped-def]
     totals = np.zeros(len(lengths) + 1, np.int64)
     for word in range(len(lengths)):
@@ -94,7 +94,7 @@ def _running_totals(lengths):  # type: ignore[no-untyped-def]
     return totals
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _grams(buffer, documents, starts, ends, firsts, lengths, longest):  # type: ignore[no-untyped-def]
     texts = len(documents) - 1
     characters = np.zeros((texts, longest - 1), np.int64)
@@ -118,7 +118,7 @@ def _grams(buffer, documents, starts, ends, firsts, lengths, longest):  # type: 
     return characters, copies, top, shared, covered
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _grams_of(words, totals, seed, longest, out):  # type: ignore[no-untyped-def]
     """The n-grams of one text, whose words are numbers."""
     characters, copies, top, shared, covered = out
@@ -192,7 +192,7 @@ def _grams_of(words, totals, seed, longest, out):  # type: ignore[no-untyped-def
         top[column] = best_copies * (totals[best + n] - totals[best])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _later_grams(buffer, documents, starts, ends, lengths, shortest, longest):  # type: ignore[no-untyped-def]
     texts = len(documents) - 1
     found = np.zeros((texts, longest - shortest + 1), np.int64)
@@ -247,7 +247,7 @@ def _later_grams(buffer, documents, starts, ends, lengths, shortest, longest):  
     return found
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _written_together(buffer, starts, ends):  # type: ignore[no-untyped-def]
     """The words without what stands between them, and where each begins; the last place is the end."""
     places = np.empty(len(starts) + 1, np.int64)
@@ -262,7 +262,7 @@ def _written_together(buffer, starts, ends):  # type: ignore[no-untyped-def]
     return joined, places
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _window_repeats(joined, places, seed):  # type: ignore[no-untyped-def]
     """At which words a window of bytes begins that also begins at another word.
 

@@ -6,10 +6,9 @@ contiguous: whitespace between two belongs to the second, and together they are 
 """
 
 import numpy as np
-from numba import njit
 
+from winnow.filters.kernels import kernel, leaf
 from winnow.filters.words.classes import PUNCT, decode, unicode_classes, width
-from winnow.filters.words.kernel import leaf
 from winnow.filters.words.pieces import roomy
 from winnow.filters.words.rules import sentence_ends
 from winnow.filters.words.spans import Texts, Words
@@ -35,7 +34,7 @@ def split_sentences(texts: Texts, words: Words) -> Words:
     )
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _sentences(buffer, offsets, documents, starts, ends, mark_pages, marks, pages, flags):  # type: ignore[no-untyped-def]
     sentences = np.zeros(len(documents), np.int64)
     begins = np.empty(len(starts) // 8 + 64, np.int64)

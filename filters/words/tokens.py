@@ -6,12 +6,11 @@ that case's pieces. Most chunks hold no character that any rule speaks of, and a
 """
 
 import numpy as np
-from numba import njit
 
+from winnow.filters.kernels import kernel, leaf
 from winnow.filters.words.addresses import is_address
 from winnow.filters.words.affixes import floating_prefix, infix_end, prefix_length, suffix_length
 from winnow.filters.words.classes import decode, width
-from winnow.filters.words.kernel import leaf
 from winnow.filters.words.lookup import find
 from winnow.filters.words.phrases import put_together
 from winnow.filters.words.pieces import roomy
@@ -36,7 +35,7 @@ def split_tokens(texts: Texts, language: str) -> Words:
     return Words(texts.buffer, *_tokens(texts.buffer, texts.offsets, *language_rules(language)))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _tokens(buffer, offsets, pages, flags, ints, octets, parts):  # type: ignore[no-untyped-def]
     documents = np.zeros(len(offsets), np.int64)
     starts = np.empty((offsets[-1] - offsets[0]) // 4 + 64, np.int64)

@@ -11,8 +11,8 @@ is written before it or after it, and with the letters that are stacked under it
 from functools import lru_cache
 
 import numpy as np
-from numba import njit
 
+from winnow.filters.kernels import kernel, leaf
 from winnow.filters.words.classes import (
     ALPHA,
     DECIMAL,
@@ -25,7 +25,6 @@ from winnow.filters.words.classes import (
     table_of,
     width,
 )
-from winnow.filters.words.kernel import leaf
 from winnow.filters.words.pieces import roomy
 from winnow.filters.words.spans import Texts, Words
 
@@ -85,7 +84,7 @@ def _roles() -> Table:
     return table_of(roles)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _words(buffer, offsets, pages, roles):  # type: ignore[no-untyped-def]
     documents = np.zeros(len(offsets), np.int64)
     starts = np.empty((offsets[-1] - offsets[0]) // 4 + 64, np.int64)

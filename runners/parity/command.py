@@ -28,7 +28,9 @@ def run_parity(options: argparse.Namespace, console: Console) -> int:
     columns = Columns(options.text, options.id, options.language)
     found = compare(preset, adapter, python, read_documents(options.data, columns, options.limit), _Progress())
     if found.documents == 0:
-        raise WinnowError(f"{', '.join(options.data)}: no document with a text; nothing was compared")
+        raise WinnowError(
+            f"{', '.join(options.data)}: no document has a text in the column {options.text!r}; nothing was compared"
+        )
     if options.json:
         sys.stdout.write(as_json(found, adapter).decode() + "\n")
     else:

@@ -1,6 +1,5 @@
 """`winnow train-quality`: from files and from a store to a model that the next run of the recipe uses."""
 
-import argparse
 import json
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from tests.filters.training.declarations import paragraphs
 from winnow.filters.models.card import read_card
 from winnow.pipelines.store.generations import open_store
 from winnow.pipelines.store.location import open_location
-from winnow.runners.train_quality import add_arguments, train_quality
+from winnow.runners.cli import main
 from winnow.schemas.errors import WinnowError
 
 RECIPE = """
@@ -41,9 +40,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def trained(*arguments: str) -> int:
-    parser = argparse.ArgumentParser()
-    add_arguments(parser)
-    return train_quality(parser.parse_args([*SMALL, *arguments]))
+    return main(["--debug", "train-quality", *SMALL, *arguments])
 
 
 def refused(*arguments: str) -> str:

@@ -6,8 +6,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from winnow.filters.training.config import TrainingConfig
 from winnow.filters.training.examples import Examples
-from winnow.filters.training.quality import Trained, TrainingConfig, train_quality
+from winnow.filters.training.quality import Trained, train_quality
 
 ROOT = Path(__file__).parents[3]
 SMALL = TrainingConfig(dimension=8, buckets=2000, epochs=30, cutoff=2000)

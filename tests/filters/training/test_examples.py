@@ -22,8 +22,8 @@ def chosen(
             examples.add(text, positive=positive, language=language)
         found = examples.choose(seed, held_out, equal=equal)
         training = [line for group in examples.lines(found.training) for line in group]
-        held_out = [line for group in examples.lines(found.held_out) for line in group]
-        return found, training, held_out, examples.languages(found.training)
+        measured = [line for group in examples.lines(found.held_out) for line in group]
+        return found, training, measured, examples.languages(found.training)
 
 
 def many(count: int, positive: bool) -> list[Row]:

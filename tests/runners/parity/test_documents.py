@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from winnow.runners.cli import main
 from winnow.runners.parity.documents import BATCH_BYTES, BATCH_ROWS, Columns, Document, batched, read_documents
 from winnow.schemas.errors import SourceError
 
@@ -31,6 +32,17 @@ def test_json_lines(tmp_path: Path, compressed: bool) -> None:
     path = tmp_path / ("lines.jsonl.gz" if compressed else "lines.jsonl")
     path.write_bytes(gzip.compress(raw) if compressed else raw)
     assert read(path) == DOCUMENTS
+
+
+def test_the_texts_of_a_store(tmp_path: Path) -> None:
+    (tmp_path / "lines.jsonl").write_text('{"id": "a", "body": "first"}\n{"id": "b", "body": "second"}\n')
+    recipe = tmp_path / "recipe.yaml"
+    recipe.write_text(
+        "version: 1\nstore: {path: store}\ntext: samples.text\nsources:\n"
+        '  lines: {root: ., files: ["*.jsonl"], class: web, key: id, columns: {text: body}}\n'
+    )
+    assert main(["ingest", str(recipe), "--workers", "1"]) == 0
+    assert sorted(document.text for document in read(tmp_path / "store")) == ["first", "second"]
 
 
 def test_columns_of_other_names_and_rows_without_one(tmp_path: Path) -> None:

@@ -9,9 +9,10 @@ from rich.console import Console
 
 from winnow.filters.models.fasttext_files import load_fasttext
 from winnow.filters.models.normalisation import one_line
+from winnow.filters.training.config import TrainingConfig
 from winnow.filters.training.examples import Examples
 from winnow.filters.training.metrics import AtThreshold, Evaluation
-from winnow.filters.training.quality import Trained, TrainingConfig
+from winnow.filters.training.quality import Trained
 from winnow.filters.training.quality import train_quality as train
 from winnow.pipelines.store.generations import Store, open_store
 from winnow.pipelines.store.location import open_location
@@ -24,41 +25,6 @@ from winnow.schemas.recipe import Recipe, load_recipe
 
 SHOWN_LANGUAGES = 20
 _PREFIX = "__label__"
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's options."""
-    defaults = TrainingConfig()
-    what = "files (*.jsonl, *.parquet, *.txt, compressed or not) or, with a recipe, a rule over its store"
-    parser.add_argument("recipe", metavar="RECIPE", nargs="?", help="a recipe, whose store the rules are about")
-    parser.add_argument("--positives", required=True, metavar="GLOB|RULE", help=f"texts that are wanted: {what}")
-    parser.add_argument("--negatives", required=True, metavar="GLOB|RULE", help="texts that are not, likewise")
-    parser.add_argument("--output", required=True, metavar="MODEL", help="MODEL.ftz (quantised) or MODEL.bin")
-    parser.add_argument("--column", default="text", help="the column of files that holds the text (default: text)")
-    parser.add_argument(
-        "--language-model", metavar="MODEL", help="a fastText model that tells languages, for the table"
-    )
-    parser.add_argument(
-        "--balance", choices=("equal", "given"), default=defaults.balance, help="texts of the two sides"
-    )
-    parser.add_argument(
-        "--normalisation", choices=("words", "lower", "tutorial"), default=defaults.normalisation, help="of texts"
-    )
-    parser.add_argument("--positive-label", default=defaults.positive, metavar="LABEL")
-    parser.add_argument("--negative-label", default=defaults.negative, metavar="LABEL")
-    for name, kind, text in (
-        ("held_out", float, "share of texts to measure on"),
-        ("seed", int, "of every choice"),
-        ("epochs", int, "passes over the texts"),
-        ("learning_rate", float, "fastText's lr"),
-        ("dimension", int, "fastText's dim"),
-        ("word_ngrams", int, "fastText's wordNgrams"),
-        ("buckets", int, "fastText's bucket"),
-        ("cutoff", int, "words and n-grams that a quantised model keeps"),
-    ):
-        default = getattr(defaults, name)
-        flag = f"--{name.replace('_', '-')}"
-        parser.add_argument(flag, type=kind, default=default, metavar="N", help=f"{text} (default: {default})")
 
 
 def train_quality(options: argparse.Namespace) -> int:

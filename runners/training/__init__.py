@@ -1,0 +1,1 @@
+"""`winnow train-quality`: a classifier of texts that are wanted, trained on what its user names."""
