@@ -52,8 +52,6 @@ def ingest(recipe: Recipe, engine: Engine, console: Console, *, replace: bool = 
     context = ingest_context(recipe, store)
     patterns = {source.name: source.files for source in recipe.sources}
     run = StageRun(console, engine, store)
-    if recipe.eligible or recipe.keep:
-        console.print("note    'eligible' and 'keep' drop nothing before export; winnow plan shows what they will")
     with Lease(store.objects):
         plans = look_at_sources(context, patterns)
         plans = [settle_changes(context, plan, replace_files=replace) for plan in plans]

@@ -19,7 +19,8 @@ _NUMBERS = re.compile(r"(?<![0-9])(?:[0-9]++ [,.:/] )+[0-9]++")
 
 
 def _marks(more: str) -> re.Pattern[str]:
-    return re.compile(f"([{re.escape(string.punctuation + more)}])")
+    # Not the backslash: in the library's own pattern it only escapes the bracket behind it.
+    return re.compile(f"([{re.escape(string.punctuation.replace(chr(92), '') + more)}])")
 
 
 def _whole(number: re.Match[str]) -> str:
