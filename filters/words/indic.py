@@ -11,6 +11,8 @@ from functools import partial
 
 __all__ = ["INDIC"]
 
+# Not the backslash: in the library's own pattern it only escapes the bracket behind it.
+_MARKS = string.punctuation.replace("\\", "")
 _INDIC_MARKS = "\u0964\u0965\uaaf1\uaaf0\uabeb\uabec\uabed\uabee\uabef\u1c7e\u1c7f"
 _URDU_MARKS = "\u0609\u060a\u060c\u061e\u066a\u066b\u066c\u066d\u06d4"
 _SPACES = re.compile(" +")
@@ -19,8 +21,7 @@ _NUMBERS = re.compile(r"(?<![0-9])(?:[0-9]++ [,.:/] )+[0-9]++")
 
 
 def _marks(more: str) -> re.Pattern[str]:
-    # Not the backslash: in the library's own pattern it only escapes the bracket behind it.
-    return re.compile(f"([{re.escape(string.punctuation.replace(chr(92), '') + more)}])")
+    return re.compile(f"([{re.escape(_MARKS + more)}])")
 
 
 def _whole(number: re.Match[str]) -> str:

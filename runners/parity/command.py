@@ -11,7 +11,7 @@ from winnow.runners.parity.adapters import find_adapter
 from winnow.runners.parity.compare import compare
 from winnow.runners.parity.documents import Columns, read_documents
 from winnow.runners.parity.environments import find_python
-from winnow.runners.parity.show import as_json, print_comparison
+from winnow.runners.parity.show import as_json, left_out, print_comparison
 from winnow.runners.quantities import grouped
 from winnow.schemas.errors import WinnowError
 
@@ -31,6 +31,8 @@ def run_parity(options: argparse.Namespace, console: Console) -> int:
         raise WinnowError(
             f"{', '.join(options.data)}: no document has a text in the column {options.text!r}; nothing was compared"
         )
+    if found.documents == found.left_out.total():
+        raise WinnowError(f"none of {grouped(found.documents)} documents can be judged by both sides{left_out(found)}")
     if options.json:
         sys.stdout.write(as_json(found, adapter).decode() + "\n")
     else:

@@ -59,7 +59,7 @@ def print_comparison(found: Comparison, adapter: Adapter, console: Console) -> N
     line(f"{found.preset} beside {found.peer} {found.version}", "bold")
     line(
         f"  {grouped(found.documents)} documents: {grouped(found.same)} the same, {grouped(found.explained)} differ as "
-        f"explained, {grouped(found.different)} differ" + _left_out(found)
+        f"explained, {grouped(found.different)} differ" + left_out(found)
     )
     line(f"  {grouped(found.values)} values of the peer's compared")
     if found.reasons:
@@ -84,7 +84,8 @@ def print_comparison(found: Comparison, adapter: Adapter, console: Console) -> N
     line("same" if found.equal else "not the same", "green" if found.equal else "red")
 
 
-def _left_out(found: Comparison) -> str:
+def left_out(found: Comparison) -> str:
+    """How many documents were not compared, by language."""
     if not found.left_out:
         return ""
     by_language = ", ".join(f"{visible(name)} {grouped(count)}" for name, count in found.left_out.most_common())

@@ -12,6 +12,7 @@ from winnow.filters.words.indic import INDIC
         ("indic", "मूल्य 1,234.50 है", ["मूल्य", "1,234.50", "है"]),
         ("indic", "1,2 और 3/4/5", ["1", ",", "2", "और", "3/4/5"]),  # the first thing of a text is left in pieces
         ("indic", "एक\nदो", ["एक\nदो"]),  # a newline is no space
+        ("indic", 'का [C:\\a] "\\0"', ["का", "[", "C", ":", "\\a", "]", '"', "\\0", '"']),  # a backslash is no mark
         ("indic_ur", "سلام، دنیا۔", ["سلام", "،", "دنیا", "۔"]),
         ("indic_ur", "1,2", ["1", ",", "2"]),
     ],
