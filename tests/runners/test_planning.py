@@ -66,7 +66,7 @@ Rules: 4 of 6 samples dropped; bytes are those of the record
 list      reason            dropped   share  bytes  fires  by null
 --------  ----------------  -------  ------  -----  -----  -------
 eligible  short                   3  50.0 %  300 B      3        1
-keep      empty                   0   0.0 %    0 B      1        0
+keep      no_lines                0   0.0 %    0 B      1        0
 keep      short_line_ratio        1  16.7 %  100 B      2        0
           kept                    2  33.3 %  200 B
 
@@ -78,7 +78,7 @@ books   unknown         1     1  100.0 %       100 B        0
 
 """
     )
-    assert '- {drop: "text.fineweb.lines = 0", reason: empty, when_null: keep}' in printed
+    assert '- {drop: "text.fineweb.lines = 0", reason: no_lines, when_null: keep}' in printed
 
 
 def test_a_plan_as_json_adds_up(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -89,7 +89,7 @@ def test_a_plan_as_json_adds_up(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert rules["rows"]["rows"] == rules["kept"]["rows"] + sum(rule["dropped"]["rows"] for rule in rules["rules"])
     assert [(rule["list"], rule["reason"], rule["fires"]["rows"]) for rule in rules["rules"]] == [
         ("eligible", "short", 3),
-        ("keep", "empty", 1),
+        ("keep", "no_lines", 1),
         ("keep", "short_line_ratio", 2),
     ]
     assert rules["rules"][1]["place"].endswith("recipe.yaml:10")
@@ -104,7 +104,7 @@ def test_dropped_samples_go_into_a_file(tmp_path: Path, capsys: pytest.CaptureFi
     file = tmp_path / "made" / "dropped.parquet"
     assert main(["plan", written(tmp_path), "--decisions", str(file)]) == 0
     assert pq.read_table(file).select(["url", "reason", "reasons"]).to_pylist() == [
-        {"url": "https://crawl-0.example/0", "reason": "short", "reasons": ["short", "empty", "short_line_ratio"]},
+        {"url": "https://crawl-0.example/0", "reason": "short", "reasons": ["short", "no_lines", "short_line_ratio"]},
         {"url": "https://crawl-0.example/1", "reason": "short", "reasons": ["short"]},
         {"url": "https://crawl-0.example/2", "reason": "short_line_ratio", "reasons": ["short_line_ratio"]},
         {"url": "https://crawl-0.example/3", "reason": "short", "reasons": ["short"]},

@@ -45,19 +45,19 @@ def test_a_preset_stands_for_its_rules_in_their_order() -> None:
 
 def test_a_rule_is_overridden_or_left_out_by_its_reason() -> None:
     rules = keep_of(
-        "keep:\n- preset: fineweb\n  rules:\n    empty: off\n    list_ratio: {drop: a.b > 1, when_null: drop}\n"
+        "keep:\n- preset: fineweb\n  rules:\n    no_lines: off\n    list_ratio: {drop: a.b > 1, when_null: drop}\n"
         "    short_line_ratio: {when_null: error}"
     )
     found = {rule.reason: (rule.drop, rule.when_null, rule.place.line) for rule in rules}
     published = {rule.reason: rule for rule in PRESET.rules}
-    assert list(found) == [reason for reason in published if reason != "empty"]
+    assert list(found) == [reason for reason in published if reason != "no_lines"]
     assert found["list_ratio"] == ("a.b > 1", "drop", 8)
     assert found["short_line_ratio"] == (published["short_line_ratio"].drop, "error", 9)
     assert found["char_dup_ratio"] == (published["char_dup_ratio"].drop, "keep", 5)
 
 
 def test_a_presets_layer_may_have_another_name() -> None:
-    rules = keep_of("keep: [{preset: fineweb, layer: text.late, rules: {empty: {drop: text.other.lines = 0}}}]")
+    rules = keep_of("keep: [{preset: fineweb, layer: text.late, rules: {no_lines: {drop: text.other.lines = 0}}}]")
     assert rules[0].drop == "text.other.lines = 0"
     assert all(rule.drop.startswith("text.late.") for rule in rules[1:])
     condition = "text.a.b < 1 AND text.ab.c > 2 OR text.a.d = 'x text.a.y'"
@@ -75,8 +75,8 @@ def test_a_presets_layer_may_have_another_name() -> None:
             "r.yaml:6: eligible[0].rules: fineweb has no rule with the reason 'list_ration' (did you mean 'list_ratio'",
         ),
         (
-            "keep:\n- {drop: a.b, reason: empty}\n- {preset: fineweb}",
-            "r.yaml:6: keep[1].rules.empty: keep[0] (line 5) has the reason 'empty' already; reasons are unique",
+            "keep:\n- {drop: a.b, reason: no_lines}\n- {preset: fineweb}",
+            "r.yaml:6: keep[1].rules.no_lines: keep[0] (line 5) has the reason 'no_lines' already; reasons are unique",
         ),
     ],
 )
@@ -95,7 +95,7 @@ def test_a_spelt_recipe_is_as_the_golden_file_says() -> None:
         + """\
 environment: {LIMIT: {default: "0.5"}}
 eligible:
-  - {preset: fineweb, rules: {empty: off, list_ratio: {drop: "text.fineweb.newline_ratio > ${LIMIT}"}}}
+  - {preset: fineweb, rules: {no_lines: off, list_ratio: {drop: "text.fineweb.newline_ratio > ${LIMIT}"}}}
 keep:
   - {preset: fineweb, layer: text.late, rules: {line_punct_ratio: {when_null: drop}}}
   - {drop: "samples.licence = '${LIMIT}'", reason: licence}

@@ -43,7 +43,7 @@ def test_a_program_knows_all_that_it_reads() -> None:
         )
     )
     assert program.eligible == 1
-    assert program.reasons[:2] == ("page", "empty")
+    assert program.reasons[:2] == ("page", "no_lines")
     assert program.layers == ("extract.fast", "text.fineweb")
     assert [column.name for column in program.languages] == ["extract.fast.language"]
     assert program.only_eligible().layers == ("extract.fast",)
@@ -65,8 +65,8 @@ def test_a_program_knows_all_that_it_reads() -> None:
             "r.yaml:7: keep[0]: does not fit its columns' types: ",
         ),
         (
-            "keep:\n- {preset: fineweb, rules: {empty: {drop: text.fineweb.lins = 0}}}",
-            "r.yaml:8: keep[0].rules.empty: unknown column 'text.fineweb.lins' (did you mean 'text.fineweb.lines'?)",
+            "keep:\n- {preset: fineweb, rules: {no_lines: {drop: text.fineweb.lins = 0}}}",
+            "r.yaml:8: keep[0].rules.no_lines: unknown column 'text.fineweb.lins' (did you mean 'text.fineweb.lines'?)",
         ),
         (
             "keep: [{drop: text.c4.lines > 1, reason: x, when_null: keep}]",
