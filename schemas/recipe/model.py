@@ -21,6 +21,7 @@ from winnow.schemas.samples import SAMPLES
 Format: TypeAlias = Literal["auto", "warc", "arc", "wet", "jsonl", "parquet", "html", "text"]
 
 SLUG = Matching(r"[a-z0-9_-]{1,40}", "a name of 1 to 40 characters from a-z, 0-9, _ and -")
+REASON = Matching(r"[a-z0-9_-]{1,60}", "a reason of 1 to 60 characters from a-z, 0-9, _ and -")
 OPERATOR = Matching(
     r"[a-z][a-z0-9_]{0,39}\.[a-z][a-z0-9_]{0,39}", "a dotted name of a-z, 0-9 and _, such as text.gopher"
 )
@@ -206,7 +207,7 @@ class Rule:
     """One decision: rows for which the condition is true are dropped, for this reason."""
 
     drop: Annotated[str, NotEmpty()]
-    reason: Annotated[str, SLUG]
+    reason: Annotated[str, REASON]
     place: Place = field(compare=False)
     when_null: Literal["keep", "drop", "error"] | None = None
 
@@ -233,7 +234,7 @@ class PresetRules:
     preset: Annotated[str, PRESET]
     place: Place = field(compare=False)
     layer: Annotated[str, OPERATOR] | None = None
-    rules: Annotated[tuple[RuleOverride, ...], ByName(SLUG, word="off")] = ()
+    rules: Annotated[tuple[RuleOverride, ...], ByName(REASON, word="off")] = ()
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,13 @@
 """Lengths in every unit."""
 
+import json
+from pathlib import Path
+
 import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.filters.text.length import lengths
+from winnow.filters.text.length import VERSION, lengths
 
 
 def measured(*texts: str) -> list[dict[str, int]]:
@@ -33,3 +36,10 @@ def test_as_a_person_would_count(texts: list[str]) -> None:
             "lines": sum(filled),
             "paragraphs": sum(starts),
         }
+
+
+def test_what_version_1_gives_never_changes() -> None:
+    golden = json.loads((Path(__file__).parent / "golden" / "length.json").read_text(encoding="utf-8"))
+    assert golden["version"] == VERSION
+    rows = measured(*(text for text, _ in golden["texts"]))
+    assert [list(row.values()) for row in rows] == [values for _, values in golden["texts"]]

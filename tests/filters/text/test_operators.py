@@ -1,0 +1,44 @@
+"""What every operator keeps to."""
+
+import json
+from dataclasses import is_dataclass
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from winnow.filters.operators import STATUS, find_operator, operator_names
+from winnow.schemas.errors import RecipeError
+from winnow.schemas.recipe.build import settings
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+@pytest.mark.parametrize("name", operator_names())
+def test_it_is_pinned_by_a_golden_file_of_its_version(name: str) -> None:
+    golden = json.loads((GOLDEN / f"{name.partition('.')[2]}.json").read_text(encoding="utf-8"))
+    assert golden["version"] == find_operator(name).version
+
+
+@pytest.mark.parametrize("name", operator_names())
+def test_its_settings_have_defaults_and_its_columns_are_measures(name: str) -> None:
+    operator = find_operator(name)
+    assert operator.name == name
+    assert is_dataclass(operator.config)
+    assert not [setting.key for setting in settings(cast(type, operator.config)) if setting.required]
+    names = operator.writes(operator.config()).names
+    assert len(names) == len(set(names))
+    assert STATUS.name not in names[1:]
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("text.gofer", r"unknown operator 'text.gofer' \(did you mean 'text.gopher'\?\)"),
+        ("os.path", "unknown operator 'os.path'"),
+        ("../text.gopher", "unknown operator"),
+    ],
+)
+def test_an_unknown_name_is_answered(name: str, hint: str) -> None:
+    with pytest.raises(RecipeError, match=hint):
+        find_operator(name)
