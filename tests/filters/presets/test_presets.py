@@ -12,7 +12,7 @@ from winnow.schemas.recipe.model import PRESET, REASON
 TOGETHER = [
     ("gopher@datatrove", "c4@fineweb", "fineweb"),  # FineWeb
     ("gopher@dolma", "c4@paper"),
-    ("gopher@paper", "c4@tfds", "madlad"),
+    ("gopher@paper", "c4@tfds"),
 ]
 
 
