@@ -14,23 +14,20 @@ _CLOSED: dict[str, str | bool | int | float | list[str]] = {"enable_external_acc
 
 
 def evaluate(condition: str, batch: pa.RecordBatch) -> list[bool]:
-    """Whether each row meets the condition, in order; null is no."""
-    with duckdb.connect(config=_CLOSED) as connection:
-        connection.register("samples", pa.Table.from_batches([batch]))
-        try:
-            rows = connection.execute(f"SELECT coalesce(({condition}), false) FROM samples").fetchall()
-        except duckdb.Error as error:
-            raise RecipeError(f"condition {condition!r}: {str(error).splitlines()[0]}") from None
-    return [bool(row[0]) for row in rows]
+    """Whether each row of a batch of samples meets the condition, in order; null is no."""
+    return [bool(met) for met in _met(condition, "samples", batch)]
 
 
 def selected_rows(condition: str, columns: Mapping[str, pa.Array], rows: int) -> NDArray[np.bool_]:
     """Which rows meet a condition over columns of several layers, named with dots; null is no."""
-    batch = nested(columns, rows)
+    return _met(condition, "layers", nested(columns, rows))
+
+
+def _met(condition: str, name: str, batch: pa.RecordBatch) -> NDArray[np.bool_]:
     with duckdb.connect(config=_CLOSED) as connection:
-        connection.register("rows", pa.Table.from_batches([batch]))
+        connection.register(name, pa.Table.from_batches([batch]))
         try:
-            found = connection.sql(f"SELECT coalesce(({condition}), false) AS met FROM rows").to_arrow_table()
+            found = connection.sql(f"SELECT coalesce(({condition}), false) AS met FROM {name}").to_arrow_table()
         except duckdb.Error as error:
             raise RecipeError(f"condition {condition!r}: {str(error).splitlines()[0]}") from None
     met: NDArray[np.bool_] = found["met"].to_numpy()

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from winnow.filters.models.card import read_card
 from winnow.filters.models.fasttext_files import load_fasttext
+from winnow.filters.models.needed import needed_model
 from winnow.filters.models.normalisation import Normalisation, one_line
 from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, Operator
 from winnow.schemas.errors import RecipeError
@@ -111,17 +112,20 @@ def _kind(name: str) -> Normalisation:
     return name  # type: ignore[return-value]  # the config's Literal less `auto`
 
 
+def _model(config: ClassifierConfig) -> str:
+    return needed_model(
+        "text.classifier",
+        config.model,
+        "the path of a fastText model (.bin or .ftz), such as one made by `winnow train-quality`",
+    )
+
+
 def _assets(config: ClassifierConfig) -> tuple[str, ...]:
-    return (config.model,) if config.model else ()
+    return (_model(config),)
 
 
 def _load(config: ClassifierConfig, assets: Assets) -> Kernel:
-    if not config.model:
-        raise RecipeError(
-            "text.classifier: `model` is not set; expected the path of a fastText model (.bin or .ftz), "
-            "such as one made by `winnow train-quality`"
-        )
-    path = assets.path(config.model)
+    path = assets.path(_model(config))
     scorer = FastTextScorer(path, config.positive, config.normalisation, config.decimals)
     return lambda batch: classify(batch, scorer)
 

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from winnow.filters.models.arpa import is_arpa, load_arpa
 from winnow.filters.models.backoff import Sums
+from winnow.filters.models.needed import needed_model
 from winnow.filters.models.wording import Wording, spelt
 from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, Operator
 from winnow.schemas.errors import RecipeError
@@ -151,17 +152,18 @@ def _ascii_split(line: str) -> list[str]:
     return [word.decode() for word in line.encode().split()]
 
 
+def _model(config: PerplexityConfig) -> str:
+    return needed_model(
+        "text.perplexity", config.model, "the path of an ARPA file (.arpa or .arpa.gz) or of a KenLM binary"
+    )
+
+
 def _assets(config: PerplexityConfig) -> tuple[str, ...]:
-    return (config.model,) if config.model else ()
+    return (_model(config),)
 
 
 def _load(config: PerplexityConfig, assets: Assets) -> Kernel:
-    if not config.model:
-        raise RecipeError(
-            "text.perplexity: `model` is not set; expected the path of an ARPA file (.arpa or .arpa.gz) "
-            "or of a KenLM binary"
-        )
-    path = assets.path(config.model)
+    path = assets.path(_model(config))
     try:
         with open(path, "rb") as stream:
             head = stream.read(len(_KENLM))

@@ -56,7 +56,8 @@ def refusal(**config: Any) -> str:
 
 def test_the_operator_is_found_by_its_name() -> None:
     assert find_operator("text.classifier") is OPERATOR
-    assert OPERATOR.assets(ClassifierConfig()) == ()
+    with pytest.raises(RecipeError, match="`model` is not set"):
+        OPERATOR.assets(ClassifierConfig())
     assert OPERATOR.assets(ClassifierConfig(model="models/hq.ftz")) == ("models/hq.ftz",)
 
 

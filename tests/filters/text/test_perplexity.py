@@ -58,7 +58,8 @@ def refusal(**config: Any) -> str:
 
 def test_the_operator_is_found_by_its_name() -> None:
     assert find_operator("text.perplexity") is OPERATOR
-    assert OPERATOR.assets(PerplexityConfig()) == ()
+    with pytest.raises(RecipeError, match="`model` is not set"):
+        OPERATOR.assets(PerplexityConfig())
     assert OPERATOR.assets(PerplexityConfig(model="models/en.arpa")) == ("models/en.arpa",)
 
 

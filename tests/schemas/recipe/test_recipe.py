@@ -97,7 +97,10 @@ keep:
         ("text: concat(samples.text)", "r.yaml:4: text: 'concat(samples.text)' is not a column; expected a column, or"),
         ("text: coalesce(samples.text", "r.yaml:4: text: 'coalesce(samples.text' is not a column; expected a column"),
         ("text: samples.text, samples.url", "r.yaml:4: text: several columns without coalesce; expected a column, or"),
-        ("keep: [{drop: a}]", "r.yaml:4: keep[0]: the key 'reason' is missing; expected a reason of 1 to 60 characters"),
+        (
+            "keep: [{drop: a}]",
+            "r.yaml:4: keep[0]: the key 'reason' is missing; expected a reason of 1 to 60",
+        ),
         ("keep: [{drop: '', reason: x}]", "r.yaml:4: keep[0].drop: must not be empty"),
         ("keep: [{drop: a, reason: x, when_null: no}]", "r.yaml:4: keep[0].when_null: expected one of keep, drop, err"),
         ("keep: [{presett: x}]", "r.yaml:4: keep[0]: unknown key 'presett' (did you mean 'preset'?)"),
