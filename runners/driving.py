@@ -9,10 +9,10 @@ from tempfile import TemporaryDirectory
 import apache_beam as beam
 from rich.console import Console
 
-from winnow.pipelines.ingest.stage import committed_names
-from winnow.pipelines.ingest.transforms import RunTasks, put_task_list
 from winnow.pipelines.ledger.strikes import put_strikes, read_marks
+from winnow.pipelines.store.commits import committed_names
 from winnow.pipelines.store.generations import Store
+from winnow.pipelines.tasks import RunTasks, put_task_list
 from winnow.runners.engines import Engine, WorkerLostError
 from winnow.runners.progress import StageProgress
 

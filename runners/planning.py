@@ -13,11 +13,13 @@ from rich.markup import escape
 from winnow.pipelines.annotate.bound import configure
 from winnow.pipelines.ingest.binding import ingest_context, store_record
 from winnow.pipelines.ingest.context import IngestContext
-from winnow.pipelines.ingest.stage import SourcePlan, committed_names, look_at_sources
+from winnow.pipelines.ingest.stage import SourcePlan, look_at_sources
 from winnow.pipelines.rules.expansion import spelt_out
 from winnow.pipelines.rules.presets import preset_notes
+from winnow.pipelines.rules.program import rule_program
 from winnow.pipelines.rules.summary import RulesSummary
 from winnow.pipelines.store import layout
+from winnow.pipelines.store.commits import committed_names
 from winnow.pipelines.store.generations import Store, open_store
 from winnow.pipelines.store.location import open_location
 from winnow.runners.quantities import byte_size
@@ -59,6 +61,7 @@ def show_plan(recipe: Recipe, console: Console, *, as_json: bool = False, decisi
         as_json: Print one JSON object in place of tables.
         decisions: A Parquet file to write, one row for each sample that a rule drops.
     """
+    rule_program(recipe)  # what is wrong with the rules is said without a store, too
     plan = _plan(recipe)
     if not as_json:
         _print_plan(recipe, plan, console)

@@ -15,8 +15,6 @@ from winnow.pipelines.ingest.context import BoundExtractor, IngestContext
 from winnow.pipelines.ingest.stage import (
     SourcePlan,
     freeze_plans,
-    load_layer_commits,
-    load_task_commits,
     look_at_sources,
     mend_splits,
     pending_extractions,
@@ -25,7 +23,9 @@ from winnow.pipelines.ingest.stage import (
 )
 from winnow.pipelines.ingest.transforms import RunExtraction, RunIngest, ingest_element
 from winnow.pipelines.rules.expansion import spelt_out
+from winnow.pipelines.rules.program import rule_program
 from winnow.pipelines.store import layout
+from winnow.pipelines.store.commits import load_layer_commits, load_task_commits
 from winnow.pipelines.store.generations import Store, create_or_open, next_generation, open_store
 from winnow.pipelines.store.lease import Lease
 from winnow.pipelines.store.location import open_location
@@ -48,6 +48,7 @@ class Outcome:
 
 def ingest(recipe: Recipe, engine: Engine, console: Console, *, replace: bool = False) -> Outcome:
     """Bring a store up to date with its sources and extractors, and publish the result."""
+    rule_program(recipe)  # what is wrong with the rules is said before anything is read
     store = create_or_open(open_location(recipe.located(recipe.store.path)), store_record(recipe))
     context = ingest_context(recipe, store)
     patterns = {source.name: source.files for source in recipe.sources}
@@ -76,6 +77,7 @@ def ingest(recipe: Recipe, engine: Engine, console: Console, *, replace: bool = 
 
 def annotate(recipe: Recipe, engine: Engine, console: Console) -> Outcome:
     """Measure what the latest generation holds with every operator of the recipe, and publish the result."""
+    rule_program(recipe)
     store = open_store(open_location(recipe.located(recipe.store.path)))
     operators = bind_operators(recipe)
     run = StageRun(console, engine, store)

@@ -8,9 +8,9 @@ import pyarrow as pa
 
 from winnow.filters.operators import TEXT, Operator, Resource, find_operator
 from winnow.filters.presets import find_preset
-from winnow.pipelines.annotate.columns import Column, column_of, leaves
 from winnow.pipelines.annotate.rows import layer_schema
 from winnow.pipelines.assets import asset_digest, is_asset, lookup
+from winnow.pipelines.columns import Column, column_of, leaves
 from winnow.schemas.errors import RecipeError, WinnowError
 from winnow.schemas.extraction import EXTRACTION
 from winnow.schemas.identity import fingerprint_of

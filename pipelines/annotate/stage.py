@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from winnow.pipelines.annotate.bound import SAMPLES_LAYER, BoundOperator, Pass
 from winnow.pipelines.annotate.task import AnnotationTask
-from winnow.pipelines.ingest.stage import committed_names, load_layer_commits
+from winnow.pipelines.store.commits import committed_names, load_layer_commits
 from winnow.pipelines.store.generations import Store
 from winnow.schemas.records import LayerCommit, ShardRecord, TaskCommit
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from winnow.filters.operators import TEXT, Kernel
 from winnow.pipelines.annotate.bound import SAMPLES_LAYER, BoundOperator
-from winnow.pipelines.annotate.columns import Column, read_aligned
 from winnow.pipelines.annotate.rows import Rows, measure
+from winnow.pipelines.columns import Column, read_aligned
 from winnow.pipelines.conditions import selected_rows
 from winnow.pipelines.ledger.strikes import Marker, Position, is_struck, poisoned
 from winnow.pipelines.store.generations import Store

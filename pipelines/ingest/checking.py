@@ -1,7 +1,6 @@
-"""A recipe's conditions against the columns that its store will have, before anything is read."""
+"""The conditions of a recipe's extractors against the columns of samples, before anything is read."""
 
-from winnow.pipelines.annotate.columns import leaves
-from winnow.pipelines.rules.program import rule_program
+from winnow.pipelines.columns import leaves
 from winnow.schemas.places import recipe_error
 from winnow.schemas.recipe import Recipe
 from winnow.schemas.rules import check_where
@@ -11,7 +10,7 @@ from winnow.schemas.samples import SAMPLES
 def check_conditions(recipe: Recipe) -> None:
     """Refuse conditions that name no column, or compare what cannot be compared; one line each.
 
-    An extractor's `where` reads the samples, as `mime` or `samples.mime`; rules read every layer by its full name.
+    An extractor's `where` reads the samples, as `mime` or `samples.mime`.
     """
     own = dict(leaves(SAMPLES))
     samples = {f"samples.{name}": info for name, info in own.items()}
@@ -22,4 +21,3 @@ def check_conditions(recipe: Recipe) -> None:
             problems += check_where(entry.where, own | samples, entry.place, where)[1]
     if problems:
         raise recipe_error(problems)
-    rule_program(recipe)

@@ -5,11 +5,9 @@ its commit exists, and the generation is made of commits alone.
 """
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Mapping, Sequence, Set
 from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import TypeVar
 
 from winnow.pipelines.ingest.context import BoundExtractor, IngestContext
 from winnow.pipelines.ingest.formats import is_splittable
@@ -26,13 +24,10 @@ from winnow.pipelines.ledger.intake import (
 )
 from winnow.pipelines.ledger.listing import Listing, list_source
 from winnow.pipelines.store import layout
+from winnow.pipelines.store.commits import committed_names, load_task_commits
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.tables import read_batches
-from winnow.schemas.records import InputRecord, LayerCommit, TaskCommit, from_json
-
-READERS = 16  # threads that fetch commits: small objects, latency-bound on object stores
-
-T = TypeVar("T")
+from winnow.schemas.records import InputRecord, TaskCommit
 
 Patterns = Mapping[str, Sequence[str]]
 
@@ -179,31 +174,3 @@ def pending_extractions(
             if shard.shard not in done
         ]
     return owed
-
-
-def committed_names(objects: ObjectStore, layer: str, key: str) -> set[str]:
-    """What a layer has committed under a key: shards, or tasks for samples."""
-    prefix = layout.commits(layer, key)
-    return {info.path.removeprefix(prefix).removesuffix(".json") for info in objects.list(prefix)}
-
-
-def load_task_commits(objects: ObjectStore, key: str, names: Iterable[str]) -> dict[str, TaskCommit]:
-    """The commits of these tasks, as far as they exist."""
-    return _load(objects, names, lambda name: layout.commit(layout.SAMPLES, key, name), TaskCommit)
-
-
-def load_layer_commits(objects: ObjectStore, layer: str, key: str, shards: Iterable[str]) -> dict[str, LayerCommit]:
-    """The commits of these shards, as far as they exist."""
-    return _load(objects, shards, lambda shard: layout.commit(layer, key, shard), LayerCommit)
-
-
-def _load(objects: ObjectStore, names: Iterable[str], path: Callable[[str], str], kind: type[T]) -> dict[str, T]:
-    def load(name: str) -> tuple[str, T | None]:
-        try:
-            raw = objects.read(path(name))
-        except FileNotFoundError:
-            return name, None
-        return name, from_json(kind, raw, f"{objects.root}/{path(name)}")
-
-    with ThreadPoolExecutor(READERS) as pool:
-        return {name: commit for name, commit in pool.map(load, names) if commit is not None}

@@ -1,10 +1,9 @@
-"""The wiring of ingest: task lists in, commits out. Elements are task descriptions, never rows."""
+"""The wiring of ingest: a task in, the name of its commit out."""
 
 from collections.abc import Iterator
 
 import apache_beam as beam
 import orjson
-from apache_beam.pvalue import PBegin, PCollection
 
 from winnow.pipelines.ingest.context import IngestContext
 from winnow.pipelines.ingest.records import FilePart
@@ -12,28 +11,8 @@ from winnow.pipelines.ingest.reread import ExtractionTask, extract_shard
 from winnow.pipelines.ingest.task import run_task
 from winnow.pipelines.ledger.intake import IngestTask, TaskFile
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.worker import Heart, settle
-from winnow.schemas.identity import Json, canonical_json, content_name
-
-
-def put_task_list(objects: ObjectStore, stage: str, tasks: list[bytes]) -> str:
-    """Write a stage's tasks down, a line each; returns the object's path."""
-    raw = b"\n".join(tasks)
-    path = f"{layout.TASK_LISTS}{stage}/{content_name(raw)}.jsonl"
-    objects.put_if_absent(path, raw)
-    return path
-
-
-class ReadTasks(beam.DoFn):
-    """The path of a task list → its tasks. A list is data that a worker reads, never a constant of the graph."""
-
-    def __init__(self, objects: ObjectStore) -> None:
-        self._objects = objects
-
-    def process(self, element: str) -> Iterator[bytes]:
-        """One element a task."""
-        yield from self._objects.read(element).splitlines()
+from winnow.schemas.identity import Json, canonical_json
 
 
 class RunIngest(beam.DoFn):
@@ -76,29 +55,6 @@ class RunExtraction(beam.DoFn):
         finally:
             heart.stop()
         yield task.shard
-
-
-class RunTasks(beam.PTransform[PBegin, PCollection[str]]):
-    """The tasks of a list, spread over the workers: `list path → names of what was committed`."""
-
-    def __init__(self, objects: ObjectStore, path: str, runner: beam.DoFn) -> None:
-        super().__init__()
-        self._objects = objects
-        self._path = path
-        self._runner = runner
-
-    def expand(self, pbegin: PBegin) -> PCollection[str]:
-        """One fused read, one reshuffle so that tasks spread, one fused run."""
-        committed: PCollection[str] = (
-            pbegin
-            | "TaskList" >> beam.Create([self._path], reshuffle=False)
-            | "ReadTasks" >> beam.ParDo(ReadTasks(self._objects)).with_output_types(bytes)
-            | "Spread" >> beam.Reshuffle().with_output_types(bytes)
-            | "RunTask" >> beam.ParDo(self._runner).with_output_types(str)
-            # What was committed comes back through Beam: FnApiRunner notices a dead worker only by the output it owes.
-            | "Return" >> beam.Reshuffle().with_output_types(str)
-        )
-        return committed
 
 
 def ingest_task(element: bytes) -> IngestTask:

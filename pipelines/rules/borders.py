@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from winnow.pipelines.annotate.columns import Column, column_of, leaf_of, read_aligned
+from winnow.pipelines.columns import Column, column_of, leaf_of, read_aligned
 from winnow.pipelines.rules.expansion import SpeltRule
 from winnow.pipelines.rules.pinning import PinnedProgram, ShardObjects
 from winnow.pipelines.store import layout

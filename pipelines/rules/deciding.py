@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from winnow.pipelines.annotate.columns import Column, read_aligned
+from winnow.pipelines.columns import Column, read_aligned
 from winnow.pipelines.rules.decisions import DecisionCounts, Masks, ShardDecisions, count_block
 from winnow.pipelines.rules.evaluation import Evaluator, NullConditionError
 from winnow.pipelines.rules.pinning import PinnedProgram, ShardObjects

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from winnow.pipelines.annotate.bound import BoundOperator
-from winnow.pipelines.annotate.columns import Column
+from winnow.pipelines.columns import Column
 from winnow.pipelines.ingest.context import IngestContext
 from winnow.pipelines.rules.program import MEASURED_LANGUAGE, RuleProgram
 from winnow.pipelines.store import layout

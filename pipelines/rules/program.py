@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from winnow.filters.operators import operator_names
 from winnow.pipelines.annotate.bound import store_columns
-from winnow.pipelines.annotate.columns import Column
+from winnow.pipelines.columns import Column
 from winnow.pipelines.rules.expansion import SpeltRule, spelt_rules
 from winnow.pipelines.rules.tables import Tables
 from winnow.schemas.conditions import ConditionError, columns_read

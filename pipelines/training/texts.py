@@ -11,7 +11,7 @@ from typing import BinaryIO, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from winnow.pipelines.annotate.columns import Column, column_of, leaves, read_aligned
+from winnow.pipelines.columns import Column, column_of, leaves, read_aligned
 from winnow.pipelines.conditions import selected_rows
 from winnow.pipelines.ingest.columns import ColumnMapping
 from winnow.pipelines.ingest.formats import container_reader

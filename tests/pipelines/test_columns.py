@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.pipelines.annotate.columns import Column, column_of, leaves, read_aligned
+from winnow.pipelines.columns import Column, column_of, leaves, read_aligned
 from winnow.pipelines.store.memory import MemoryStore
 from winnow.pipelines.store.tables import TableWriter
 from winnow.schemas.errors import StoreError

@@ -1,0 +1,41 @@
+"""What a store has committed: names by listing, records by reading them."""
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from winnow.pipelines.store import layout
+from winnow.pipelines.store.facade import ObjectStore
+from winnow.schemas.records import LayerCommit, TaskCommit, from_json
+
+READERS = 16  # threads that fetch commits: small objects, latency-bound on object stores
+
+T = TypeVar("T")
+
+
+def committed_names(objects: ObjectStore, layer: str, key: str) -> set[str]:
+    """What a layer has committed under a key: shards, or tasks for samples."""
+    prefix = layout.commits(layer, key)
+    return {info.path.removeprefix(prefix).removesuffix(".json") for info in objects.list(prefix)}
+
+
+def load_task_commits(objects: ObjectStore, key: str, names: Iterable[str]) -> dict[str, TaskCommit]:
+    """The commits of these tasks, as far as they exist."""
+    return _load(objects, names, lambda name: layout.commit(layout.SAMPLES, key, name), TaskCommit)
+
+
+def load_layer_commits(objects: ObjectStore, layer: str, key: str, shards: Iterable[str]) -> dict[str, LayerCommit]:
+    """The commits of these shards, as far as they exist."""
+    return _load(objects, shards, lambda shard: layout.commit(layer, key, shard), LayerCommit)
+
+
+def _load(objects: ObjectStore, names: Iterable[str], path: Callable[[str], str], kind: type[T]) -> dict[str, T]:
+    def load(name: str) -> tuple[str, T | None]:
+        try:
+            raw = objects.read(path(name))
+        except FileNotFoundError:
+            return name, None
+        return name, from_json(kind, raw, f"{objects.root}/{path(name)}")
+
+    with ThreadPoolExecutor(READERS) as pool:
+        return {name: commit for name, commit in pool.map(load, names) if commit is not None}
