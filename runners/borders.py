@@ -47,22 +47,27 @@ def print_borders(borders: Sequence[Border], console: Console) -> None:
         for border in borders
     ]
     headers = ("rule", "threshold", "meet it", "share", "do not", "null")
-    print_grid(console, Grid("Thresholds", headers, rows, frozenset({0, 1})))
+    print_grid(console, Grid("Thresholds", headers, rows, frozenset({0, 1}), whole=frozenset({0, 1})))
 
 
-def print_nearest(borders: Sequence[Border], reason: str, console: Console) -> None:
-    """The samples nearest to the thresholds of one rule."""
+def named_borders(borders: Sequence[Border], reason: str) -> list[Border]:
+    """The thresholds of one rule; WinnowError where none has this reason."""
     chosen = [border for border in borders if border.reason == reason]
     if not chosen:
         reasons = dict.fromkeys(border.reason for border in borders)
         near = nearest(reason, reasons)
         hint = f"did you mean {near!r}?" if near else f"there are: {', '.join(reasons) or 'none'}"
         raise WinnowError(f"--near {reason}: no rule with a threshold has this reason ({hint})")
-    for border in chosen:
+    return chosen
+
+
+def print_nearest(borders: Sequence[Border], console: Console) -> None:
+    """The samples nearest to each threshold."""
+    for border in borders:
         threshold = f"{border.cut.column} {border.cut.operator} {border.cut.value:g}"
         for words, samples in (("meet", border.met_samples), ("do not meet", border.unmet_samples)):
             rows = [_sample(sample) for sample in samples]
-            title = f"{reason}: nearest that {words} {threshold}"
+            title = f"{border.reason}: nearest that {words} {threshold}"
             print_grid(console, Grid(title, ("value", "source", "id", "text"), rows, frozenset({1, 2, 3})))
 
 

@@ -1,7 +1,9 @@
 """What each command does: a function a command, each a few lines over the stages and the views."""
 
 import argparse
+import json
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 from rich.console import Console
@@ -10,11 +12,11 @@ from winnow.pipelines.store.gc import collect_garbage
 from winnow.pipelines.store.generations import Store, open_store
 from winnow.pipelines.store.lease import Lease
 from winnow.pipelines.store.location import open_location
-from winnow.runners.borders import borders_if_measured, borders_of, print_borders, print_nearest
+from winnow.runners.borders import borders_if_measured, borders_of, named_borders, print_borders, print_nearest
 from winnow.runners.engines import Engine, named_engine, parse_workers
 from winnow.runners.planning import show_plan
 from winnow.runners.report import render_report
-from winnow.runners.rules import decided, pinned_rules, print_effects
+from winnow.runners.rules import print_effects, rules_if_measured
 from winnow.runners.stages import Outcome, run_all
 from winnow.runners.stages import annotate as run_annotate
 from winnow.runners.stages import ingest as run_ingest
@@ -116,7 +118,11 @@ def stats(options: argparse.Namespace) -> int:
     if options.near:
         if recipe is None:
             raise WinnowError(f"--near {options.near}: rules are in a recipe; give its file in place of the store")
-        print_nearest(borders_of(recipe, store, generation), options.near, console)
+        borders = named_borders(borders_of(recipe, store, generation), options.near)
+        if options.json:
+            sys.stdout.write(json.dumps([asdict(border) for border in borders], ensure_ascii=False) + "\n")
+        else:
+            print_nearest(borders, console)
         return 0
     summary = summarise(store, generation)
     if options.json:
@@ -131,6 +137,9 @@ def report(options: argparse.Namespace) -> int:
     """`winnow report`."""
     recipe, store = _place(options.place)
     target = Path(options.output or Path(store.root) / REPORT)
+    if target.is_dir() or not target.parent.is_dir():
+        what = "is a folder; give a file's name" if target.is_dir() else "its folder does not exist; make it first"
+        raise WinnowError(f"--output {target}: {what}")
     write_report(store, target, recipe)
     _console().print(f"report  {target}", soft_wrap=True)
     return 0
@@ -155,8 +164,8 @@ def write_report(store: Store, target: Path, recipe: Recipe | None) -> None:
     """Make the page and put it where it was asked for."""
     generation = store.require_latest()
     borders = borders_if_measured(recipe, store, generation)
-    page = render_report(summarise(store, generation), examples_of(store, generation, borders))
-    target.parent.mkdir(parents=True, exist_ok=True)
+    rules = rules_if_measured(recipe, store, generation)
+    page = render_report(summarise(store, generation), examples_of(store, generation, borders, rules))
     target.write_text(page, encoding="utf-8")
 
 
@@ -165,10 +174,9 @@ def _finish(recipe: Recipe, outcome: Outcome, console: Console) -> None:
     target = Path(store.root) / REPORT
     write_report(store, target, recipe)
     print_summary(summarise(store, outcome.generation), console)
-    if recipe.annotate:
-        pinned = pinned_rules(recipe, store, outcome.generation)
-        if pinned is not None:
-            print_effects(decided(pinned, outcome.generation.number), console)
+    rules = rules_if_measured(recipe, store, outcome.generation)
+    if rules is not None:
+        print_effects(rules, console)
     console.print(f"store   {store.root}  (generation {outcome.generation.number})", soft_wrap=True)
     console.print(f"report  {target}", soft_wrap=True)
     console.print(f"next    winnow stats {recipe.file}; winnow audit {recipe.file}", soft_wrap=True)

@@ -10,7 +10,7 @@ import orjson
 from rich.console import Console
 from rich.markup import escape
 
-from winnow.pipelines.annotate.bound import configure
+from winnow.pipelines.annotate.bound import bind_operators, configure, try_operators
 from winnow.pipelines.ingest.binding import ingest_context, store_record
 from winnow.pipelines.ingest.context import IngestContext
 from winnow.pipelines.ingest.stage import SourcePlan, look_at_sources
@@ -63,6 +63,8 @@ def show_plan(recipe: Recipe, console: Console, *, as_json: bool = False, decisi
     """
     rule_program(recipe)  # what is wrong with the rules is said without a store, too
     plan = _plan(recipe)
+    standing = plan.generation.layers if plan.generation is not None else {}
+    try_operators([bound for bound in bind_operators(recipe) if bound.layer not in standing])
     if not as_json:
         _print_plan(recipe, plan, console)
     rules = _rules(recipe, plan, decisions)

@@ -19,6 +19,7 @@ from winnow.pipelines.rules.summary import GroupEffect, RulesSummary, summarise_
 from winnow.pipelines.store.generations import Store
 from winnow.runners.quantities import byte_size, grouped, share
 from winnow.runners.tables import Grid, print_grid
+from winnow.schemas.errors import RecipeError, WinnowError
 from winnow.schemas.recipe import Recipe
 from winnow.schemas.records import Generation
 
@@ -43,11 +44,25 @@ def pinned_rules(
 
 def decided(pinned: PinnedProgram, generation: int, file: str | None = None) -> RulesSummary:
     """Decide every row; with `file`, write there one row for each sample that is dropped."""
+    if file is not None and (Path(file).is_dir() or not Path(file).parent.is_dir()):
+        what = "is a folder; give a file's name" if Path(file).is_dir() else "its folder does not exist; make it first"
+        raise WinnowError(f"--decisions {file}: {what}")
     if file is None:
         counts = DecisionCounts.merged(one.counts for one in decide(pinned))
     else:
         counts = DecisionCounts.merged(_written(pinned, Path(file)))
     return summarise_rules(pinned, counts, generation)
+
+
+def rules_if_measured(recipe: Recipe | None, store: Store, generation: Generation) -> RulesSummary | None:
+    """What the rules decide; None where there is no recipe or no rule, or where they read what is not measured yet."""
+    if recipe is None:
+        return None
+    try:
+        pinned = pinned_rules(recipe, store, generation)
+        return None if pinned is None else decided(pinned, generation.number)
+    except RecipeError:  # `winnow plan` says what is missing; a report shows what there is
+        return None
 
 
 def print_effects(summary: RulesSummary, console: Console) -> None:
@@ -62,7 +77,6 @@ def print_rules(summary: RulesSummary, console: Console) -> None:
 
 
 def _written(pinned: PinnedProgram, file: Path) -> Iterator[DecisionCounts]:
-    file.parent.mkdir(parents=True, exist_ok=True)
     unfinished = file.with_name(f".{file.name}.{os.getpid()}")
     try:
         with pq.ParquetWriter(unfinished, DROPPED_SAMPLES, compression="zstd") as writer:
@@ -96,7 +110,7 @@ def _rules(summary: RulesSummary) -> Grid:
     )
     title = f"Rules: {grouped(lost)} of {grouped(whole)} samples dropped; bytes are those of the {summary.bytes_of}"
     headers = ("list", "reason", "dropped", "share", "bytes", "fires", "by null")
-    return Grid(title, headers, rows, frozenset({0, 1}), footer)
+    return Grid(title, headers, rows, frozenset({0, 1}), footer, whole=frozenset({1}))
 
 
 def _groups(summary: RulesSummary) -> Grid:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from winnow.pipelines.annotate.bound import Pass, bind_operators, passes_of
+from winnow.pipelines.annotate.bound import Pass, bind_operators, passes_of, try_operators
 from winnow.pipelines.annotate.stage import State, load_layers, owed_tasks
 from winnow.pipelines.annotate.task import AnnotationContext
 from winnow.pipelines.annotate.transforms import RunAnnotation
@@ -80,6 +80,7 @@ def annotate(recipe: Recipe, engine: Engine, console: Console) -> Outcome:
     rule_program(recipe)
     store = open_store(open_location(recipe.located(recipe.store.path)))
     operators = bind_operators(recipe)
+    try_operators(operators)
     run = StageRun(console, engine, store)
     with Lease(store.objects):
         state = _standing(recipe, store)
@@ -91,7 +92,7 @@ def annotate(recipe: Recipe, engine: Engine, console: Console) -> Outcome:
 def run_all(recipe: Recipe, engine: Engine, console: Console, *, replace: bool = False) -> Outcome:
     """Every stage that the recipe asks for."""
     if recipe.annotate:
-        bind_operators(recipe)  # what is wrong with them is said before hours of ingest
+        try_operators(bind_operators(recipe))  # what is wrong with them is said before hours of ingest
     outcome = ingest(recipe, engine, console, replace=replace)
     if recipe.annotate:
         measured = annotate(recipe, engine, console)

@@ -3,6 +3,7 @@
 from collections import Counter
 
 from winnow.pipelines.rules.borders import Border
+from winnow.pipelines.rules.summary import RulesSummary
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.tables import read_batches
@@ -42,7 +43,9 @@ def summarise(store: Store, generation: Generation) -> StoreSummary:
     )
 
 
-def examples_of(store: Store, generation: Generation, borders: tuple[Border, ...] = ()) -> Examples:
+def examples_of(
+    store: Store, generation: Generation, borders: tuple[Border, ...] = (), rules: RulesSummary | None = None
+) -> Examples:
     """A few refused ranges of every reason and a few rows, the same for the same store."""
     ranges: list[ExampleRange] = []
     shown: Counter[str] = Counter()
@@ -64,7 +67,7 @@ def examples_of(store: Store, generation: Generation, borders: tuple[Border, ...
                             row["detail"],
                         )
                     )
-    return Examples(rows=tuple(_rows(store, generation)), ranges=tuple(ranges), borders=borders)
+    return Examples(rows=tuple(_rows(store, generation)), ranges=tuple(ranges), borders=borders, rules=rules)
 
 
 def _rows(store: Store, generation: Generation) -> list[ExampleRow]:

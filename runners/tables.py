@@ -34,6 +34,7 @@ class Grid:
     rows: Sequence[tuple[str, ...]]
     names: frozenset[int] = field(default_factory=lambda: frozenset({0}))
     footer: tuple[str, ...] | None = None
+    whole: frozenset[int] = frozenset()  # names that are written in full: what a user must be able to type again
 
 
 def print_summary(summary: StoreSummary, console: Console) -> None:
@@ -227,7 +228,7 @@ def print_grid(console: Console, grid: Grid) -> None:
     footer = encodable(grid.footer) if grid.footer else None
     every = [grid.headers, *rows, *([footer] if footer else [])]
     widths = [max(cells(row[index]) for row in every) for index in range(len(grid.headers))]
-    _narrow(widths, grid.names, None if plain else console.width)
+    _narrow(widths, grid.names - grid.whole, None if plain else console.width)
 
     def line(row: tuple[str, ...], style: str = "") -> None:
         _line(console, _aligned(row, widths, grid.names, "..." if plain else "…"), "" if plain else style)
@@ -247,6 +248,8 @@ def _narrow(widths: list[int], names: frozenset[int], room: int | None) -> None:
     for index in names:
         widths[index] = min(widths[index], NAME_CELLS)
     while room is not None and sum(widths) + len(GAP) * (len(widths) - 1) > room:
+        if not names:
+            return
         widest = max(names, key=lambda index: (widths[index], -index))
         if widths[widest] <= LEAST_NAME_CELLS:
             return

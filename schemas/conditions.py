@@ -100,6 +100,9 @@ def type_complaint(condition: str, types: Mapping[str, pa.DataType]) -> str | No
     """
     import duckdb
 
+    mixed = _mixed_comparison(condition, types)
+    if mixed is not None:
+        return mixed
     tree: dict[str, _Types] = {}
     for column, kind in types.items():
         *parents, leaf = column.split(".")
@@ -155,6 +158,39 @@ def cuts_of(condition: str) -> tuple[Cut, ...]:
             if first["class"] == "COLUMN_REF" and value is not None:
                 found[Cut(".".join(cast(list[str], first["column_names"])), operator, value)] = None
     return tuple(found)
+
+
+def _mixed_comparison(condition: str, types: Mapping[str, pa.DataType]) -> str | None:
+    """The first comparison of a number with text, which the engine would find out about at the first row alone."""
+    for node in _expressions(_parsed(f"SELECT ({condition})", condition, 8)):
+        kind = str(node["type"])
+        if node["class"] == "COMPARISON":
+            sides = [cast(_Tree, node["left"]), cast(_Tree, node["right"])]
+        elif kind == "COMPARE_BETWEEN":
+            sides = [cast(_Tree, node[side]) for side in ("input", "lower", "upper")]
+        elif kind in ("COMPARE_IN", "COMPARE_NOT_IN"):
+            sides = list(cast(list[_Tree], node["children"]))
+        else:
+            continue
+        found = [".".join(cast(list[str], side["column_names"])) for side in sides if side["class"] == "COLUMN_REF"]
+        literals = [cast(_Tree, side["literal"]) for side in sides if side["class"] == "CONSTANT" and "literal" in side]
+        for column in found:
+            type_ = types.get(column)
+            for literal in literals:
+                text = shown(str(literal.get("text")), 30)
+                if literal["kind"] == "STRING" and _is_number(type_):
+                    return f"compares {column}, a number ({type_}), with the text {text}"
+                if literal["kind"] in ("INTEGER", "NUMERIC") and _is_text(type_):
+                    return f"compares {column}, a text, with the number {literal['text']}; put it in single quotes"
+    return None
+
+
+def _is_number(type_: pa.DataType | None) -> bool:
+    return type_ is not None and (pa.types.is_integer(type_) or pa.types.is_floating(type_))
+
+
+def _is_text(type_: pa.DataType | None) -> bool:
+    return type_ is not None and (pa.types.is_string(type_) or pa.types.is_large_string(type_))
 
 
 _COMPARISONS = {

@@ -18,24 +18,25 @@ import pyarrow as pa
 from winnow.filters.edits import SPANS, grown, spans_column
 from winnow.filters.kernels import kernel, leaf
 from winnow.filters.operators import TEXT, Assets, Kernel, Operator
-from winnow.filters.words import sentences
-from winnow.filters.words.classes import BREAK, DECIMAL, SPACE, Table, decode, flags_of, unicode_classes, width
+from winnow.filters.words import segment, sentences
+from winnow.filters.words.classes import Table, unicode_classes
+from winnow.filters.words.line_rules import (
+    CURLY,
+    JAVASCRIPT,
+    LOREM,
+    POLICY,
+    counted_words,
+    found_phrases,
+    left,
+    line_at,
+    next_citation,
+    right,
+    terminated,
+)
 from winnow.filters.words.passages import trimmed
+from winnow.filters.words.sentences import sentences_of_lines
 from winnow.filters.words.spans import Texts, texts_of
 
-_PHRASES = (
-    "lorem ipsum",
-    "javascript",
-    "terms of use",
-    "privacy policy",
-    "cookie policy",
-    "uses cookies",
-    "use of cookies",
-    "use cookies",
-)
-_SECONDS = np.zeros(256, np.uint8)  # by the first letter of a phrase its second: of each first letter there is one
-_SECONDS[[ord(phrase[0]) for phrase in _PHRASES]] = [ord(phrase[1]) for phrase in _PHRASES]
-_LOREM, _JAVASCRIPT, _POLICY, _CURLY = 1, 2, 4, 8
 _CITATIONS = ("[edit]", "[citation needed]")  # beside digits in brackets
 
 _COUNTS = (
@@ -92,153 +93,24 @@ class Config:
 
 
 @leaf  # type: ignore[untyped-decorator]
-def _space(text: Bytes, at: int, classes: Table) -> bool:
-    """Whether a code point is white space; most are ASCII, which needs no table."""
-    lead = text[at]
-    if lead < 0x80:
-        return bool(lead == 32 or 9 <= lead <= 13 or 28 <= lead <= 31)
-    return bool(flags_of(classes, decode(text, at)) & SPACE != 0)
-
-
-@leaf  # type: ignore[untyped-decorator]
-def _line_end(text: Bytes, at: int, end: int, classes: Table) -> tuple[int, int]:
-    """Where the line ends that begins here, and where the next one begins, as `str.splitlines` has it."""
-    while at < end:
-        lead = text[at]
-        if lead < 0x80:
-            if lead == 13 and at + 1 < end and text[at + 1] == 10:
-                return at, at + 2
-            if 10 <= lead <= 13 or 28 <= lead <= 30:
-                return at, at + 1
-        elif flags_of(classes, decode(text, at)) & BREAK:
-            return at, at + width(lead)
-        at += width(lead)
-    return end, end
-
-
-@leaf  # type: ignore[untyped-decorator]
-def _starts_with(text: Bytes, at: int, end: int, phrases: Bytes, first: int, last: int) -> bool:
-    """Whether the lower-cased text from here begins with the ASCII phrase that is this range of the phrases."""
-    for number in range(first, last):
-        if at >= end:
-            return False
-        byte, wanted = text[at], phrases[number]
-        if 65 <= byte <= 90:
-            byte |= np.uint8(32)
-        if byte == wanted:
-            at += 1
-        elif wanted == 107 and at + 2 < end and byte == 0xE2 and text[at + 1] == 0x84 and text[at + 2] == 0xAA:
-            at += 3  # the Kelvin sign is the one other character whose lower case is a letter of these phrases
-        else:
-            return False
+def _fate(text: Bytes, start: int, end: int, enough: bool, needs_end_mark: bool, end_marks: Ints, counts: Ints) -> bool:
+    """Whether a line stays, without its citations, with enough words or not; the cause is counted if it goes."""
+    if needs_end_mark and not terminated(text, start, end, end_marks):
+        counts[_UNTERMINATED] += 1
+        return False
+    if not enough:
+        counts[_SHORT] += 1
+        return False
+    found = found_phrases(text, start, end)
+    counts[_LOREM_LINES] += found & LOREM != 0
+    if found & JAVASCRIPT:
+        counts[_JAVASCRIPT_LINES] += 1
+        return False
+    counts[_CURLY_LINES] += found & CURLY != 0
+    if found & POLICY:
+        counts[_POLICY_LINES] += 1
+        return False
     return True
-
-
-@leaf  # type: ignore[untyped-decorator]
-def _found(text: Bytes, start: int, end: int, phrases: Bytes, ends: Ints, seconds: Bytes) -> int:
-    """Which of the phrases a line holds, and whether it holds a curly bracket."""
-    found = 0
-    for at in range(start, end):
-        byte = text[at] | np.uint8(32)
-        if byte == 123 and text[at] == 123:
-            found |= _CURLY
-        elif seconds[byte] and at + 1 < end and text[at + 1] | np.uint8(32) == seconds[byte]:
-            first = 0
-            for number in range(len(ends)):
-                if _starts_with(text, at, end, phrases, first, ends[number]):
-                    found |= _LOREM if number == 0 else _JAVASCRIPT if number == 1 else _POLICY
-                first = ends[number]
-    return found
-
-
-@leaf  # type: ignore[untyped-decorator]
-def _citation(text: Bytes, at: int, end: int, classes: Table, marks: Bytes, mark_ends: Ints) -> int:
-    """How many bytes the citation has that begins with this bracket; 0 if there is none."""
-    first = 0
-    for last in mark_ends:
-        here, number = at, first
-        while number < last and here < end and text[here] == marks[number]:
-            here += 1
-            number += 1
-        if number == last:
-            return here - at
-        first = last
-    here = at + 1
-    while here < end and text[here] != 93:
-        if not flags_of(classes, decode(text, here)) & DECIMAL:
-            return 0
-        here += width(text[here])
-    return here + 1 - at if here < end else 0
-
-
-@leaf  # type: ignore[untyped-decorator]
-def _next_citation(text: Bytes, at: int, end: int, classes: Table, marks: Bytes, mark_ends: Ints) -> tuple[int, int]:
-    """Where the next citation begins, and its bytes; the end and none if there is no more."""
-    while at < end:
-        if text[at] == 91:
-            size = _citation(text, at, end, classes, marks, mark_ends)
-            if size:
-                return at, size
-        at += 1
-    return end, 0
-
-
-@leaf  # type: ignore[untyped-decorator]
-def _words(text: Bytes, start: int, end: int, classes: Table) -> tuple[int, int]:
-    """How many words between white space, and the characters of the longest."""
-    words = longest = length = 0
-    at = start
-    while at < end:
-        if _space(text, at, classes):
-            length = 0
-        else:
-            words += length == 0
-            length += 1
-            longest = max(longest, length)
-        at += width(text[at])
-    return words, longest
-
-
-@leaf  # type: ignore[untyped-decorator]
-def _last(text: Bytes, start: int, end: int) -> int:
-    """Where the last code point of this range begins."""
-    at = end - 1
-    while at > start and text[at] & 0xC0 == 0x80:
-        at -= 1
-    return at
-
-
-@leaf  # type: ignore[untyped-decorator]
-def _left(text: Bytes, start: int, end: int, classes: Table) -> int:
-    """Where the white space at the front of this range ends."""
-    while start < end and _space(text, start, classes):
-        start += width(text[start])
-    return start
-
-
-@leaf  # type: ignore[untyped-decorator]
-def _right(text: Bytes, start: int, end: int, classes: Table) -> int:
-    """Where the white space at the back of this range begins."""
-    while end > start:
-        at = _last(text, start, end)
-        if not _space(text, at, classes):
-            break
-        end = at
-    return end
-
-
-@leaf  # type: ignore[untyped-decorator]
-def _terminated(text: Bytes, start: int, end: int, marks: Ints) -> bool:
-    """Whether a line ends in an end mark, and not in three dots."""
-    if end == start:
-        return False
-    if end - start >= 3 and text[end - 1] == 46 and text[end - 2] == 46 and text[end - 3] == 46:
-        return False
-    last = decode(text, _last(text, start, end))
-    for mark in marks:  # noqa: SIM110  (numba compiles no generators)
-        if last == mark:
-            return True
-    return False
 
 
 @kernel  # type: ignore[untyped-decorator]
@@ -246,8 +118,6 @@ def _clean(
     text: Bytes,
     offsets: Ints,
     classes: Table,
-    phrases: Bytes,
-    phrase_ends: Ints,
     marks: Bytes,
     mark_ends: Ints,
     end_marks: Ints,
@@ -256,12 +126,15 @@ def _clean(
     after_citations: bool,
     max_word_chars: int,
 ) -> tuple[Ints, Ints, npt.NDArray[np.int32], Bytes, Ints, Ints]:
-    """Counts of every page; its spans; and its kept lines without citations, one after the other."""
+    """Counts of every page; its spans; its kept lines without citations.
+
+    A kept line is the bytes between two integers: of the text, or, where there were citations, ~place of `kept`.
+    """
     rows = len(offsets) - 1
     counts = np.zeros((rows, len(_COUNTS)), np.int64)
     spans, used, bounds = np.empty((256, 2), np.int32), 0, np.zeros(rows + 1, np.int64)
     kept, filled = np.empty(offsets[rows] - offsets[0], np.uint8), 0
-    line_ends, lines, pages = np.zeros(256, np.int64), 0, np.zeros(rows + 1, np.int64)
+    places, lines, pages = np.empty((256, 2), np.int64), 0, np.zeros(rows + 1, np.int64)
     for row in range(rows):
         begin, end = offsets[row], offsets[row + 1]
         cursor = begin  # what lies before it is decided
@@ -269,13 +142,10 @@ def _clean(
         break_start = break_end = begin  # the line break after the last kept line
         at = begin
         while at < end:
-            stop, after = _line_end(text, at, end, classes)
-            start = _left(text, at, stop, classes)
-            final = _right(text, start, stop, classes)
+            stop, after, start, final, words, longest, bracketed = line_at(text, at, end, classes)
             at = after
             counts[row, _LINES] += 1
-            words, longest = _words(text, start, final, classes)
-            if longest > max_word_chars:
+            if longest > max_word_chars and counted_words(text, start, final, classes)[1] > max_word_chars:
                 counts[row, _LONG_WORD] += 1
                 continue
             # What follows is undone, by not moving on, where the line does not stay.
@@ -288,53 +158,45 @@ def _clean(
                 here = break_end
             piece = start
             while piece <= final:
-                bracket, size = _next_citation(text, piece, final, classes, marks, mark_ends)
-                kept[copied : copied + bracket - piece] = text[piece:bracket]
-                copied += bracket - piece
-                first = piece if solid_here > begin else _left(text, piece, bracket, classes)
+                bracket, size = final, 0
+                if bracketed:
+                    bracket, size = next_citation(text, piece, final, classes, marks, mark_ends)
+                if size or cited:
+                    kept[copied : copied + bracket - piece] = text[piece:bracket]
+                    copied += bracket - piece
+                first = piece if solid_here > begin else left(text, piece, bracket, classes)
                 if first < bracket:
                     spans = grown(spans, count + 1)
                     if first > here:
                         spans[count, 0], spans[count, 1] = here - begin, first - begin
                         count += 1
                     here = bracket
-                    solid_end = _right(text, first, bracket, classes)
+                    solid_end = right(text, first, bracket, classes)
                     if solid_end > first:
                         solid_here = solid_end
                 if not size:
                     break
                 cited += 1
                 piece = bracket + size
+            words_left = counted_words(kept, filled, copied, classes)[0] if cited else words
+            enough = (words_left if after_citations else words) >= min_words
             if cited:
-                words_left, _ = _words(kept, filled, copied, classes)
+                stays = _fate(kept, filled, copied, enough, needs_end_mark, end_marks, counts[row])
             else:
-                words_left = words
-            if needs_end_mark and not _terminated(kept, filled, copied, end_marks):
-                counts[row, _UNTERMINATED] += 1
-                continue
-            if (words_left if after_citations else words) < min_words:
-                counts[row, _SHORT] += 1
-                continue
-            found = _found(kept, filled, copied, phrases, phrase_ends, _SECONDS)
-            counts[row, _LOREM_LINES] += found & _LOREM != 0
-            if found & _JAVASCRIPT:
-                counts[row, _JAVASCRIPT_LINES] += 1
-                continue
-            counts[row, _CURLY_LINES] += found & _CURLY != 0
-            if found & _POLICY:
-                counts[row, _POLICY_LINES] += 1
+                stays = _fate(text, start, final, enough, needs_end_mark, end_marks, counts[row])
+            if not stays:
                 continue
             counts[row, _KEPT] += 1
             counts[row, _CITED] += cited
             counts[row, _WORDS] += words_left
+            if lines == len(places):
+                longer = np.empty((2 * lines, 2), np.int64)
+                longer[:lines] = places
+                places = longer
+            places[lines, 0], places[lines, 1] = (~filled, ~copied) if cited else (start, final)
+            lines += 1
             used, cursor, solid, filled = count, here, solid_here, copied
             break_start, break_end = (stop + 1 if after - stop == 2 and text[stop] == 13 else stop), after
-            lines += 1
-            if lines == len(line_ends):
-                longer = np.empty(2 * lines, np.int64)
-                longer[:lines] = line_ends
-                line_ends = longer
-            line_ends[lines] = filled
         while used > bounds[row] and spans[used - 1, 0] >= solid - begin:
             used -= 1  # the page ends where its last kept character does
         if solid < end:
@@ -343,7 +205,7 @@ def _clean(
             used += 1
         bounds[row + 1] = used
         pages[row + 1] = lines
-    return counts, bounds, spans, kept[:filled], line_ends[: lines + 1], pages
+    return counts, bounds, spans, kept[:filled], places[:lines], pages
 
 
 def _joined(phrases: Sequence[str]) -> tuple[Bytes, Ints]:
@@ -351,23 +213,29 @@ def _joined(phrases: Sequence[str]) -> tuple[Bytes, Ints]:
     return np.frombuffer("".join(phrases).encode(), np.uint8).copy(), ends
 
 
-def _sentences(kept: Bytes, line_ends: Ints, pages: Ints, style: str) -> Ints:
-    """How many sentences the kept lines of each page have, told apart line by line."""
-    lines = pa.LargeStringArray.from_buffers(len(line_ends) - 1, pa.py_buffer(line_ends), pa.py_buffer(kept))
-    of_lines = trimmed(sentences(lines, style)).documents  # one of white space alone does not count
-    return of_lines[pages[1:]] - of_lines[pages[:-1]]
+def _sentences(batch: Texts, kept: Bytes, places: Ints, pages: Ints, style: str) -> Ints:
+    """How many sentences the kept lines of each page have, told apart line by line.
+
+    No token reaches over a line break, so that a line has the tokens of its page, which others ask for too; only lines
+    that had citations are cut into tokens for themselves.
+    """
+    found = sentences_of_lines(segment(batch.array, style), pages, places)
+    cited = np.flatnonzero(places[:, 0] < 0)
+    if len(cited):
+        ends = np.concatenate([[0], ~places[cited, 1]])
+        lines = pa.LargeStringArray.from_buffers(len(cited), pa.py_buffer(ends), pa.py_buffer(kept))
+        counts = np.diff(trimmed(sentences(lines, style)).documents)  # one of white space alone does not count
+        np.add.at(found, np.searchsorted(pages, cited, side="right") - 1, counts)
+    return found
 
 
 def c4(texts: Texts, config: Config) -> pa.RecordBatch:
     """The lines of every page that C4 would drop, and what would be left."""
-    phrases, phrase_ends = _joined(_PHRASES)
     marks, mark_ends = _joined(_CITATIONS)
-    counts, bounds, spans, kept, line_ends, pages = _clean(
+    counts, bounds, spans, kept, places, pages = _clean(
         texts.buffer,
         texts.offsets,
         unicode_classes(),
-        phrases,
-        phrase_ends,
         marks,
         mark_ends,
         np.array([ord(mark) for mark in config.end_marks], dtype=np.int64),
@@ -378,7 +246,7 @@ def c4(texts: Texts, config: Config) -> pa.RecordBatch:
     )
     columns = [
         *(pa.array(counts[:, number].astype(np.int32)) for number in range(len(_COUNTS))),
-        pa.array(_sentences(kept, line_ends, pages, config.sentences).astype(np.int32)),
+        pa.array(_sentences(texts, kept, places, pages, config.sentences).astype(np.int32)),
         pa.array(counts[:, _LOREM_LINES] > 0),
         pa.array(counts[:, _CURLY_LINES] > 0),
         spans_column(bounds, spans),

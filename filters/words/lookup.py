@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from winnow.filters.kernels import inlined, leaf
 
-__all__ = ["find", "strings_block"]
+__all__ = ["filter_of", "find", "may_be", "strings_block"]
 
 _MASK, _LONGEST, _AT, _SLOTS, _TEXT, _MARKS = range(6)
 _MARK_SIZE = 1 << 14
@@ -40,6 +40,22 @@ def strings_block(strings: Sequence[str], ints_at: int, octets_at: int) -> tuple
 def _mark(first, middle, last, length):  # type: ignore[no-untyped-def]
     """A guess at a string from little: three of its bytes and its length. Most words are turned away by it."""
     return (np.int64(first) + 67 * np.int64(middle) + 1021 * np.int64(last) + 4099 * length) & (_MARK_SIZE - 1)
+
+
+@inlined
+def filter_of(ints, block):  # type: ignore[no-untyped-def]
+    """What `may_be` needs of a block: loops ask for it once."""
+    return np.int64(ints[block + _MARKS]), np.int64(ints[block + _LONGEST])
+
+
+@inlined
+def may_be(octets, marks, longest, buffer, start, end):  # type: ignore[no-untyped-def]
+    """Whether these bytes, at least one, are perhaps a string of a block: `find` says so of few others."""
+    length = end - start
+    return (
+        length <= longest
+        and octets[marks + _mark(buffer[start], buffer[start + (length >> 1)], buffer[end - 1], length)] != 0
+    )
 
 
 @leaf

@@ -8,7 +8,7 @@ overlap it.
 import numpy as np
 
 from winnow.filters.kernels import kernel, leaf
-from winnow.filters.words.lookup import find
+from winnow.filters.words.lookup import filter_of, find, may_be
 from winnow.filters.words.rules import EDGE_AT, FINAL, PIECE_AT, ROOTS, SPECIALS, WORDS
 
 __all__ = ["put_together"]
@@ -33,8 +33,11 @@ def put_together(buffer, ints, octets, starts, ends, first, until):  # type: ign
 def _count(buffer, ints, octets, starts, ends, first, until, lows, highs):  # type: ignore[no-untyped-def]
     """How many runs are in the tree of phrases; they are written down as far as there is room."""
     words = ints[WORDS]
+    marks, longest = filter_of(ints, words)
     found = 0
     for token in range(first, until):
+        if not may_be(octets, marks, longest, buffer, starts[token], ends[token]):
+            continue
         word = find(ints, octets, words, buffer, starts[token], ends[token])
         if word < 0:
             continue

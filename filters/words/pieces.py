@@ -81,8 +81,8 @@ def _lines(buffer, offsets):  # type: ignore[no-untyped-def]
     documents = np.zeros(len(offsets), np.int64)
     for document in range(len(offsets) - 1):
         count = 1
-        for at in range(offsets[document], offsets[document + 1]):
-            count += buffer[at] == 10
+        for byte in buffer[offsets[document] : offsets[document + 1]]:
+            count += byte == 10
         documents[document + 1] = documents[document] + count
     starts = np.empty(documents[-1], np.int64)
     ends = np.empty(documents[-1], np.int64)

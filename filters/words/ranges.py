@@ -7,7 +7,8 @@ byte that they change moves every slot; and equal documents still give equal has
 
 import numpy as np
 
-from winnow.filters.kernels import inlined, kernel
+from winnow.filters.kernels import inlined, kernel, leaf
+from winnow.filters.words.memory import eight_bytes
 
 _K1 = np.uint64(0x9E3779B97F4A7C15)
 _K2 = np.uint64(0xD6E8FEB86659FD93)
@@ -25,22 +26,7 @@ def stirred(value):  # type: ignore[no-untyped-def]
     return value ^ (value >> _SHIFT)
 
 
-@inlined
-def eight_bytes(buffer, at):  # type: ignore[no-untyped-def]
-    """Eight bytes as one number, which compiles to one load."""
-    return (
-        np.uint64(buffer[at])
-        | (np.uint64(buffer[at + 1]) << _BITS[1])
-        | (np.uint64(buffer[at + 2]) << _BITS[2])
-        | (np.uint64(buffer[at + 3]) << _BITS[3])
-        | (np.uint64(buffer[at + 4]) << _BITS[4])
-        | (np.uint64(buffer[at + 5]) << _BITS[5])
-        | (np.uint64(buffer[at + 6]) << _BITS[6])
-        | (np.uint64(buffer[at + 7]) << _BITS[7])
-    )
-
-
-@kernel
+@leaf
 def hash_range(buffer, start, end, seed):  # type: ignore[no-untyped-def]
     """64 bits of the bytes from `start` to `end` under a seed."""
     state = seed ^ (np.uint64(end - start) * _K1)
@@ -59,7 +45,7 @@ def hash_range(buffer, start, end, seed):  # type: ignore[no-untyped-def]
     return stirred(state ^ rest)
 
 
-@kernel
+@leaf
 def code_points(buffer, start, end):  # type: ignore[no-untyped-def]
     """How many code points these bytes of UTF-8 hold: the bytes without those that continue one."""
     count = end - start
@@ -81,13 +67,13 @@ def code_points(buffer, start, end):  # type: ignore[no-untyped-def]
     return count
 
 
-@kernel
+@leaf
 def document_seed(buffer, start, end):  # type: ignore[no-untyped-def]
     """The seed of what a document holds."""
     return hash_range(buffer, start, end, _K2)
 
 
-@kernel
+@leaf
 def same_bytes(buffer, start, end, other, other_end):  # type: ignore[no-untyped-def]
     """Whether two ranges with the same hash hold the same bytes."""
     size = end - start
@@ -103,7 +89,7 @@ def same_bytes(buffer, start, end, other, other_end):  # type: ignore[no-untyped
     return eight_bytes(buffer, end - 8) == eight_bytes(buffer, other_end - 8)
 
 
-@kernel
+@leaf
 def room_for(count):  # type: ignore[no-untyped-def]
     """The size of a table that is at most half full: a power of two."""
     size = 16

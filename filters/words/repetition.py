@@ -11,13 +11,13 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from winnow.filters.kernels import kernel
+from winnow.filters.kernels import kernel, leaf
+from winnow.filters.words.memory import eight_bytes, put_eight_bytes
 from winnow.filters.words.passages import code_points
 from winnow.filters.words.ranges import (
+    _K1,
     document_seed,
-    eight_bytes,
     first_equals,
-    hash_range,
     room_for,
     same_bytes,
     stirred,
@@ -27,6 +27,7 @@ from winnow.filters.words.spans import Words
 Counts = npt.NDArray[np.int64]
 
 _WINDOW = 16  # bytes by which joined n-grams are told apart before any is hashed
+_FILTER = 1 << 22  # bytes: in longer texts more words are candidates for nothing
 _HALF = np.uint64(32)
 _ONE = np.uint64(1)
 
@@ -139,8 +140,7 @@ def _grams_of(words, totals, seed, longest, out):  # type: ignore[no-untyped-def
     table = np.empty(room_for(left), np.int32)  # 0 is free, else the number of an n-gram and 1
     for n in range(2, min(longest, count) + 1):
         column = n - 2
-        for place in range(count - n + 1):
-            characters[column] += totals[place + n] - totals[place]
+        characters[column] = np.sum(totals[n:]) - np.sum(totals[: count - n + 1])
         kept = 0
         for index in range(left):
             place = live[index]
@@ -173,6 +173,7 @@ def _grams_of(words, totals, seed, longest, out):  # type: ignore[no-untyped-def
                 slot = (slot + _ONE) & mask
         kept = 0
         until = 0
+        in_shared = in_covered = 0
         for index in range(left):
             place = live[index]
             found = counts[numbers[place]]
@@ -182,12 +183,13 @@ def _grams_of(words, totals, seed, longest, out):  # type: ignore[no-untyped-def
             if found > best_copies:
                 best, best_copies = place, found
             length = totals[place + n] - totals[place]
-            shared[column] += length
-            covered[column] += totals[place + n] - totals[max(place, until)]
+            in_shared += length
+            in_covered += totals[place + n] - totals[max(place, until)]
             until = place + n
             live[kept] = place
             kept += 1
         left = kept
+        shared[column], covered[column] = in_shared, in_covered
         copies[column] = best_copies
         top[column] = best_copies * (totals[best + n] - totals[best])
 
@@ -202,49 +204,75 @@ def _later_grams(buffer, documents, starts, ends, lengths, shortest, longest):  
         if count <= shortest:
             continue
         joined, places = _written_together(buffer, starts[low:high], ends[low:high])
-        seed = document_seed(joined, 0, len(joined))
-        repeated = _window_repeats(joined, places, seed)
+        seed = document_seed(joined, 0, places[count])
         live = np.empty(count, np.int32)  # where an n-gram may begin that is equal to another
-        left = 0
-        for place in range(count - shortest + 1):
-            if repeated[place] or places[place + shortest] - places[place] < _WINDOW:
-                live[left] = place
-                left += 1
+        left = _candidates(places, _window_repeats(joined, places, seed), shortest, live)
+        states = np.empty(left, np.uint64)  # of their hashes, to go on with when a word is added
+        hashed = np.empty(left, np.int64)
+        for index in range(left):
+            states[index] = seed
+            hashed[index] = places[max(live[index], ~live[index])]
         hashes = np.empty(count, np.uint64)
-        size = room_for(left)
-        table = np.empty(size, np.int32)
-        mask = np.uint64(size - 1)
+        table = np.empty(room_for(left), np.int32)
         for n in range(shortest, min(longest, count) + 1):
-            table[:] = 0
-            kept = 0
-            free = 0  # the first place that no counted n-gram covers
-            for index in range(left):
-                place = live[index]
-                if place + n > count:
-                    break
-                start, end = places[place], places[place + n]
-                if end - start >= _WINDOW and not repeated[place]:
-                    continue
-                live[kept] = place
-                kept += 1
-                if place < free:
-                    continue
-                value = hash_range(joined, start, end, seed)
-                slot = value & mask
-                while True:
-                    other = table[slot] - 1
-                    if other < 0:
-                        table[slot] = place + 1
-                        hashes[place] = value
-                        break
-                    if hashes[other] == value and same_bytes(joined, start, end, places[other], places[other + n]):
-                        for word in range(place, place + n):
-                            found[document, n - shortest] += lengths[low + word]
-                        free = place + n
-                        break
-                    slot = (slot + _ONE) & mask
-            left = kept
+            left, repeated = _later_of(joined, places, lengths[low:high], n, live[:left], states, hashed, hashes, table)
+            found[document, n - shortest] = repeated
     return found
+
+
+@leaf
+def _candidates(places, repeated, shortest, live):  # type: ignore[no-untyped-def]
+    """Where n-grams may be equal to others: a window repeats at this word, or at ~word one is shorter than a window."""
+    left = 0
+    for place in range(len(places) - shortest):
+        live[left] = place if repeated[place] else ~place
+        left += repeated[place] or places[place + shortest] - places[place] < _WINDOW
+    return left
+
+
+@leaf
+def _later_of(joined, places, lengths, n, live, states, hashed, hashes, table):  # type: ignore[no-untyped-def]
+    """How many candidates are left, and the code points of n-grams that were seen before."""
+    mask = np.uint64(room_for(len(live)) - 1)
+    for slot in range(room_for(len(live))):
+        table[slot] = 0  # free; else the number of a word and 1
+    found = kept = 0
+    free = 0  # the first place that no counted n-gram covers
+    for index in range(len(live)):
+        place = live[index]
+        windowed = place >= 0
+        place = max(place, ~place)
+        if place + n >= len(places):
+            break
+        start, end = places[place], places[place + n]
+        if not windowed and end - start >= _WINDOW:
+            continue
+        state, at = states[index], hashed[index]
+        while at + 8 <= end:
+            state = (state ^ eight_bytes(joined, at)) * _K1
+            state ^= state >> _HALF
+            at += 8
+        live[kept], states[kept], hashed[kept] = live[index], state, at
+        kept += 1
+        if place < free:
+            continue
+        # What stands behind is shifted out, with a bit above the rest that tells its size.
+        rest = ((eight_bytes(joined, at) << _ONE) | _ONE) << np.uint64(8 * (8 - (end - at)) - 1)
+        value = stirred(state ^ rest)
+        slot = value & mask
+        while True:
+            other = table[slot] - 1
+            if other < 0:
+                table[slot] = place + 1
+                hashes[place] = value
+                break
+            if hashes[other] == value and same_bytes(joined, start, end, places[other], places[other + n]):
+                for word in range(place, place + n):
+                    found += lengths[word]
+                free = place + n
+                break
+            slot = (slot + _ONE) & mask
+    return kept, found
 
 
 @kernel
@@ -254,41 +282,45 @@ def _written_together(buffer, starts, ends):  # type: ignore[no-untyped-def]
     places[0] = 0
     for word in range(len(starts)):
         places[word + 1] = places[word] + ends[word] - starts[word]
-    joined = np.empty(places[-1], np.uint8)
+    joined = np.empty(places[-1] + 16, np.uint8)  # with room for loads that reach behind the last word
+    joined[places[-1] :] = 0
     for word in range(len(starts)):
         place, start = places[word], starts[word]
-        for step in range(places[word + 1] - place):
-            joined[place + step] = buffer[start + step]
+        until = places[word + 1]
+        while place < until and start + 8 <= len(buffer):
+            put_eight_bytes(joined, place, eight_bytes(buffer, start))  # the next word overwrites what is too much
+            place += 8
+            start += 8
+        while place < until:
+            joined[place] = buffer[start]
+            place += 1
+            start += 1
+    joined[places[-1] :] = 0
     return joined, places
+
+
+@leaf
+def _window(joined, at, seed):  # type: ignore[no-untyped-def]
+    value = (eight_bytes(joined, at) ^ seed) * _K1
+    value = (value ^ (value >> _HALF) ^ eight_bytes(joined, at + 8)) * _K1
+    return value ^ (value >> _HALF)
 
 
 @kernel
 def _window_repeats(joined, places, seed):  # type: ignore[no-untyped-def]
-    """At which words a window of bytes begins that also begins at another word.
+    """At which words a window of bytes begins that perhaps begins at another word too, or does so surely.
 
-    An n-gram of a window or more can be equal to another only if their windows are. Windows are compared by a hash:
-    a collision makes a word a candidate for nothing, and no more.
+    An n-gram of a window or more can be equal to another only if their windows are. Windows are told apart by a few
+    bits of a hash: those of different ones may be equal, which makes a word a candidate for nothing, and no more.
     """
     count = len(places) - 1
-    windows = np.empty(count, np.uint64)
-    repeated = np.zeros(count, np.bool_)
-    size = room_for(count)
-    table = np.zeros(size, np.int32)
+    size = min(room_for(8 * count), _FILTER)
     mask = np.uint64(size - 1)
+    seen = np.zeros(size, np.uint8)
     for word in range(count):
-        at = places[word]
-        if at + _WINDOW > len(joined):
-            break
-        window = stirred(stirred(eight_bytes(joined, at) ^ seed) ^ eight_bytes(joined, at + 8))
-        windows[word] = window
-        slot = window & mask
-        while True:
-            other = table[slot] - 1
-            if other < 0:
-                table[slot] = word + 1
-                break
-            if windows[other] == window:
-                repeated[word] = repeated[other] = True
-                break
-            slot = (slot + _ONE) & mask
+        slot = _window(joined, places[word], seed) & mask
+        seen[slot] = (seen[slot] << 1) | 1  # more than 1 from the second one on
+    repeated = np.empty(count, np.bool_)
+    for word in range(count):
+        repeated[word] = seen[_window(joined, places[word], seed) & mask] > 1
     return repeated

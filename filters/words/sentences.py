@@ -6,6 +6,7 @@ contiguous: whitespace between two belongs to the second, and together they are 
 """
 
 import numpy as np
+import numpy.typing as npt
 
 from winnow.filters.kernels import kernel, leaf
 from winnow.filters.words.classes import PUNCT, decode, unicode_classes, width
@@ -13,7 +14,7 @@ from winnow.filters.words.pieces import roomy
 from winnow.filters.words.rules import sentence_ends
 from winnow.filters.words.spans import Texts, Words
 
-__all__ = ["split_sentences"]
+__all__ = ["sentences_of_lines", "split_sentences"]
 
 _SPACE = 32
 
@@ -32,6 +33,44 @@ def split_sentences(texts: Texts, words: Words) -> Words:
             *unicode_classes(),
         ),
     )
+
+
+def sentences_of_lines(
+    words: Words, lines: npt.NDArray[np.int64], places: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
+    """How many sentences some lines of each text have, by the tokens of the texts, each line as if it were a text.
+
+    Text i has the lines `lines[i]` to `lines[i + 1]`; a line is the bytes between its two places, without white space
+    around it, and ascends. A line with a place below 0 is left out, and an empty one has no sentence.
+    """
+    arguments = (words.buffer, words.documents, words.starts, words.ends, lines, places)
+    found: npt.NDArray[np.int64] = _sentences_of_lines(*arguments, *sentence_ends(), *unicode_classes())
+    return found
+
+
+@kernel
+def _sentences_of_lines(  # type: ignore[no-untyped-def]
+    buffer, documents, starts, ends, lines, places, mark_pages, marks, pages, flags
+):
+    found = np.zeros(len(documents) - 1, np.int64)
+    begins = np.empty(len(starts) + 1, np.int64)  # of one line: not looked at
+    for document in range(len(documents) - 1):
+        high = documents[document]
+        after = documents[document + 1]
+        for line in range(lines[document], lines[document + 1]):
+            start, end = places[line, 0], places[line, 1]
+            if start < 0 or start == end:
+                continue
+            low = high
+            while low < after and starts[low] < start:
+                low += 1
+            high = low
+            while high < after and starts[high] < end:
+                high += 1
+            found[document] += _document_sentences(
+                buffer, start, end, starts[low:high], ends[low:high], mark_pages, marks, pages, flags, begins, 1
+            )
+    return found
 
 
 @kernel

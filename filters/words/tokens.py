@@ -11,7 +11,7 @@ from winnow.filters.kernels import kernel, leaf
 from winnow.filters.words.addresses import is_address
 from winnow.filters.words.affixes import floating_prefix, infix_end, prefix_length, suffix_length
 from winnow.filters.words.classes import decode, width
-from winnow.filters.words.lookup import find
+from winnow.filters.words.lookup import filter_of, find, may_be
 from winnow.filters.words.phrases import put_together
 from winnow.filters.words.pieces import roomy
 from winnow.filters.words.rules import (
@@ -61,6 +61,9 @@ def _tokens(buffer, offsets, pages, flags, ints, octets, parts):  # type: ignore
 @leaf
 def _document(buffer, at, end, pages, flags, ints, octets, kinds, places, suffixes, tried, starts, ends, count):  # type: ignore[no-untyped-def]
     specials = ints[SPECIALS]
+    marks, longest = filter_of(ints, specials)
+    ascii_kinds = np.int64(ints[ASCII_KINDS])
+    classes = np.int64(ints[KINDS])
     while at < end:
         seen = np.uint8(0)
         begin = at
@@ -69,16 +72,18 @@ def _document(buffer, at, end, pages, flags, ints, octets, kinds, places, suffix
             lead = buffer[at]
             size = width(lead)
             if lead < 0x80:
-                kind = octets[ints[ASCII_KINDS] + lead]
+                kind = octets[ascii_kinds + lead]
             else:
                 point = decode(buffer, at)
-                kind = octets[ints[KINDS] + flags[(np.int64(pages[point >> 8]) << 8) | (point & 0xFF)]]
+                kind = octets[classes + flags[(np.int64(pages[point >> 8]) << 8) | (point & 0xFF)]]
             if kind & IS_SPACE:
                 break
             seen |= kind
             at += size
         if at > begin:
-            special = find(ints, octets, specials, buffer, begin, at)
+            special = np.int64(-1)
+            if may_be(octets, marks, longest, buffer, begin, at):
+                special = find(ints, octets, specials, buffer, begin, at)
             if special >= 0:
                 count = _emit_special(ints, special, begin, starts, ends, count)
             elif seen & IS_ACTIVE:

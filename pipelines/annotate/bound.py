@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pyarrow as pa
 
-from winnow.filters.operators import TEXT, Operator, Resource, find_operator
+from winnow.filters.operators import TEXT, Operator, Resource, find_operator, operator_names
 from winnow.filters.presets import find_preset
 from winnow.pipelines.annotate.rows import layer_schema
 from winnow.pipelines.assets import asset_digest, is_asset, lookup
@@ -57,6 +57,9 @@ class BoundOperator:
     assets: BoundAssets
     max_text_bytes: int
     columns: tuple[Column, ...]  # everything that is read of the store
+    given: pa.Schema  # what its kernel gets
+    path: str  # where the recipe has it
+    place: Place
 
     @property
     def schema(self) -> pa.Schema:
@@ -112,6 +115,22 @@ def bind_operators(recipe: Recipe) -> tuple[BoundOperator, ...]:
     return _in_order(recipe, bound)
 
 
+def try_operators(operators: Sequence[BoundOperator]) -> None:
+    """Run every operator on no rows, so that a setting or a model that it refuses is told of before hours of work.
+
+    Raises:
+        RecipeError: What they refuse, one line each.
+    """
+    problems = []
+    for bound in operators:
+        try:
+            bound.operator.load(bound.config, bound.assets)(pa.RecordBatch.from_pylist([], schema=bound.given))
+        except WinnowError as error:
+            problems.append(Problem(bound.place, bound.path, str(error)))
+    if problems:
+        raise recipe_error(problems)
+
+
 def store_columns(recipe: Recipe) -> Iterator[tuple[Column, ColumnInfo]]:
     """Every column that the store of this recipe will have, samples first."""
     schemas = [(SAMPLES_LAYER, SAMPLES)]
@@ -161,6 +180,9 @@ def _bind(
     operator, config = configure(entry, where)
     problems: list[Problem] = []
     names: list[str] = []
+    if entry.layer != entry.name and entry.layer in operator_names():
+        taken = f"'as' names {entry.layer}, which is another operator; choose a name that is none"
+        problems.append(Problem(entry.place, where, taken))
     for name in operator.reads(config):
         if name == TEXT:
             names += recipe.text
@@ -186,7 +208,14 @@ def _bind(
         assets=_assets(recipe, operator, config, entry.place, where),
         max_text_bytes=recipe.limits.max_text_bytes,
         columns=tuple(column for column in columns if column is not None),
+        given=pa.schema([(name, _type(name, known)) for name in operator.reads(config)]),
+        path=where,
+        place=entry.place,
     )
+
+
+def _type(name: str, known: Mapping[str, ColumnInfo]) -> pa.DataType:
+    return pa.large_string() if name == TEXT else known[name].type
 
 
 def _assets(recipe: Recipe, operator: Operator, config: Any, place: Place, where: str) -> BoundAssets:

@@ -71,7 +71,7 @@ def _spelt_list(entries: Sequence[Rule | PresetRules], phase: Phase, problems: P
                 one.rule.place,
                 one.path,
                 f"{other.path} (line {other.rule.place.line}) has the reason {one.rule.reason!r} already; reasons are "
-                "unique in a list, and a preset's rule is left out by `rules: {reason: off}`",
+                "unique in a list; give one preset a 'prefix', or leave its rule out by `rules: {reason: off}`",
             )
     return found
 
@@ -97,7 +97,8 @@ def _spelt_preset(entry: PresetRules, phase: Phase, path: str, problems: Problem
             continue
         condition = rule.drop if old is None or entry.layer is None else with_layer(rule.drop, old, entry.layer)
         where = f"{path}.rules.{rule.reason}"
-        spelt = Rule(condition, rule.reason, entry.place, rule.when_null)
+        reason = rule.reason if entry.prefix is None else f"{entry.prefix}{rule.reason}"
+        spelt = Rule(condition, reason, entry.place, rule.when_null)
         if own is not None:
             spelt = _overridden(spelt, own)
         written = f"{where}.drop" if own is not None and own.drop is not None else None

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from winnow.pipelines.rules.borders import Border
+from winnow.pipelines.rules.summary import RulesSummary
 
 EXCERPT_CHARACTERS = 300
 
@@ -38,3 +39,4 @@ class Examples:
     rows: tuple[ExampleRow, ...] = ()
     ranges: tuple[ExampleRange, ...] = ()
     borders: tuple[Border, ...] = ()
+    rules: RulesSummary | None = None  # what the recipe's rules decide

@@ -11,7 +11,7 @@ from winnow.schemas.summary import Measure
 
 COLUMNS = 24  # the statistics' own bins are up to 1/16 wide; finer columns would show gaps that are not there
 HEIGHT = 110
-LEFT, RIGHT, TOP, BELOW = 58, 20, 34, 30
+LEFT, RIGHT, TOP, BELOW = 58, 20, 34, 36
 WIDE_SPREAD = 40
 """A measure whose larger values are so many times its smaller ones is drawn on a logarithmic axis."""
 
@@ -46,7 +46,7 @@ class _Axis:
 
 
 def histogram(title: str, measure: Measure, marks: Sequence[Mark]) -> Html:
-    """Counts by value from the first to the last hundredth, with a line at each threshold."""
+    """Counts by value from the least to the greatest, with a line at each threshold."""
     axis = _axis(measure, marks)
     counts = [0] * COLUMNS
     for part in measure.bins:
@@ -70,7 +70,9 @@ def histogram(title: str, measure: Measure, marks: Sequence[Mark]) -> Html:
         x = LEFT + room * step / 4
         drawn.append(line(x, base, x, base + 4, "rule"))
         kind = "axis middle" if 0 < step < 4 else ("axis" if step == 0 else "axis end")
-        drawn.append(words(f"{axis.value(step / 4):.3g}", x, base + 17, kind))
+        drawn.append(words(_tick(axis.value(step / 4)), x, base + 17, kind))
+    if axis.logarithmic:
+        drawn.append(words("logarithmic", WIDTH - RIGHT, base + 29, "axis end"))
     for number, mark in enumerate(marks):
         x = LEFT + room * axis.place(mark.value)
         drawn.append(line(x, TOP - 4, x, base, "median"))
@@ -80,16 +82,16 @@ def histogram(title: str, measure: Measure, marks: Sequence[Mark]) -> Html:
     return svg(title, said, base + BELOW, drawn)
 
 
+def _tick(value: float) -> str:
+    return grouped(round(value)) if abs(value) >= 100 else f"{value:.3g}"
+
+
 def _axis(measure: Measure, marks: Sequence[Mark]) -> _Axis:
-    values = [value for value in (measure.quantile(0.01), measure.quantile(0.99)) if value is not None]
+    values = [value for value in (measure.minimum, measure.maximum) if value is not None]
     values += [mark.value for mark in marks]
     low, high = float(min(values, default=0)), float(max(values, default=1))
     quarter = measure.quantile(0.25) or 0
     wide = low >= 0 and high > 10 and high > WIDE_SPREAD * max(float(quarter), 1.0)
     if high <= low:
         return _Axis(low - 0.5, low + 0.5, False)
-    margin = 0.0 if wide else (high - low) / 20
-    least, most = (float(number) if number is not None else None for number in (measure.minimum, measure.maximum))
-    low = low - margin if least is None else max(low - margin, min(least, low))
-    high = high + margin if most is None else min(high + margin, max(most, high))
     return _Axis(low, high, wide)

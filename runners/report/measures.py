@@ -6,7 +6,7 @@ from winnow.runners.report.block import Block
 from winnow.runners.report.examples import Examples
 from winnow.runners.report.histograms import Mark, histogram
 from winnow.runners.report.markup import Header, Html, crawled, element, join, marked, plain, table
-from winnow.runners.report.plots import Part, Row, bars
+from winnow.runners.report.plots import Part, Row, bars, shares
 from winnow.schemas.languages import language
 from winnow.schemas.summary import Measure, StoreSummary, by_count
 from winnow.schemas.tongues import LANGUAGE_LAYER, language_counts
@@ -49,6 +49,49 @@ def measured_languages(summary: StoreSummary, _: Examples) -> Block | None:
             element("p", plain(f"{grouped(counted.other)} documents are in languages beyond these."), class_="note")
         )
     return Block("measured-languages", f"Languages ({LANGUAGE_LAYER})", join(parts))
+
+
+def decisions(_: StoreSummary, examples: Examples) -> Block | None:
+    """What the rules drop, and what they leave of each source and language."""
+    found = examples.rules
+    if found is None:
+        return None
+    whole = found.rows.rows
+    lost = [
+        [
+            plain(rule.list),
+            crawled(rule.reason),
+            element("code", crawled(rule.drop)),
+            plain(grouped(rule.dropped.rows)),
+            plain(share(rule.dropped.rows, whole)),
+            plain(grouped(rule.fires.rows)),
+        ]
+        for rule in found.rules
+    ]
+    headers = [Header("list"), Header("reason"), Header("drops where")]
+    headers += [Header("dropped", True), Header("share", True), Header("fires", True)]
+    largest = sorted(found.groups, key=lambda group: (-group.rows.rows, group.source, group.language))
+    rows = [
+        Row(
+            f"{group.source}, {group.language}",
+            (
+                Part("kept by the rules", group.kept.rows, "kept"),
+                Part("dropped by the rules", group.rows.rows - group.kept.rows, "dropped"),
+            ),
+        )
+        for group in largest[:SHOWN]
+    ]
+    left = share(found.kept.rows, whole)
+    kept = f"{grouped(found.kept.rows)} of {grouped(whole)} samples ({left}) are kept by the rules."
+    note = "A sample counts as dropped under the first rule that fires; nothing is deleted before export."
+    parts = [
+        element("p", plain(kept)),
+        table("What the rules drop", headers, lost),
+        element("p", plain(note), class_="note"),
+        element("h3", plain("The largest groups of source and language")),
+        shares("Kept by source and language", rows),
+    ]
+    return Block("rules", "Rules", join(parts))
 
 
 def thresholds(summary: StoreSummary, examples: Examples) -> Block | None:

@@ -25,6 +25,7 @@ SECTIONS: tuple[Section, ...] = (
     measures.measured_languages,
     sections.lengths,
     sections.extractors,
+    measures.decisions,
     measures.thresholds,
     sections.layers,
     sections.samples,

@@ -90,6 +90,7 @@ pre { margin: .5rem 0 0; padding: .75rem .9rem; border-radius: 6px; background: 
   overflow-wrap: anywhere; white-space: pre-wrap; }
 .code { padding: 0 .15em; border-radius: 3px; background: var(--code); font-family: ui-monospace, monospace; }
 @media print {
+  details::details-content { content-visibility: visible; height: auto; }
   :root { --page: #fff; --card: #fff; --ink: #000; --soft: #444; --rule: #bbb; --track: #f2f2f2; }
   body { max-width: none; padding: 0; font-size: 10pt; }
   nav { display: none; }

@@ -221,7 +221,7 @@ def _scalar(base: object, node: Scalar, where: str) -> object:
         return _FAILED if size is None else size
     if base in (bool, int, float, str):
         return value if type(value) is base else _FAILED
-    if get_origin(base) is tuple or dataclasses.is_dataclass(base):
+    if get_origin(base) in (tuple, Union, types.UnionType) or dataclasses.is_dataclass(base):
         return _FAILED
     raise TypeError(f"{where}: a config cannot hold {base}")
 

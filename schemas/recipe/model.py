@@ -184,6 +184,9 @@ class OperatorEntry:
         return self.options.place
 
 
+_RESERVED = ("samples", "extract", "thresholds")
+
+
 @dataclass(frozen=True)
 class UniqueLayers:
     """No two measurements write one layer."""
@@ -191,10 +194,13 @@ class UniqueLayers:
     expects: str = ""
 
     def complaint(self, value: object) -> str | None:
-        """Name the first layer that is written twice."""
+        """Name the first layer that is written twice, or that is another's."""
         assert isinstance(value, tuple)
         first: dict[str, OperatorEntry] = {}
         for entry in value:
+            if entry.layer.partition(".")[0] in _RESERVED:
+                where = f"the entry in line {entry.place.line} writes the layer {entry.layer!r}"
+                return f"{where}, which is not a measurement's; give it another name with 'as'"
             if entry.layer in first:
                 lines = f"lines {first[entry.layer].place.line} and {entry.place.line}"
                 return f"two entries ({lines}) write the layer {entry.layer!r}; give one another name with 'as'"
@@ -234,6 +240,7 @@ class PresetRules:
     preset: Annotated[str, PRESET]
     place: Place = field(compare=False)
     layer: Annotated[str, OPERATOR] | None = None
+    prefix: Annotated[str, SLUG] | None = None
     rules: Annotated[tuple[RuleOverride, ...], ByName(REASON, word="off")] = ()
 
 
