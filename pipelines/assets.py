@@ -107,7 +107,7 @@ def lookup(name: str) -> str:
         AssetError: It is not there, or not what it should be; the line says what to run.
     """
     if is_user_file(name):
-        _require_file(name)
+        require_file(name)
         return name
     asset = find_asset(name)
     state = state_of(asset)
@@ -121,7 +121,7 @@ def lookup(name: str) -> str:
 def asset_digest(name: str) -> str:
     """The hash of an asset's content, for the keys of the layers that it shapes; an asset need not be fetched yet."""
     if is_user_file(name):
-        _require_file(name)
+        require_file(name)
         return _digest(Path(name))
     return find_asset(name).sha256
 
@@ -251,7 +251,8 @@ class _Bounded:
         return b"".join(parts)
 
 
-def _require_file(path: str) -> None:
+def require_file(path: str) -> None:
+    """Raise AssetError unless a file of the user's own is there."""
     if not Path(path).is_file():
         raise AssetError(f"{path}: no such file; expected a model file, or the name of an asset (`winnow assets`)")
 

@@ -1,5 +1,6 @@
 """From a recipe's `annotate` to operators that are ready to run: configured, checked, keyed and in order."""
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, cast
@@ -9,7 +10,7 @@ import pyarrow as pa
 from winnow.filters.operators import TEXT, Operator, Resource, find_operator, operator_names
 from winnow.filters.presets import find_preset
 from winnow.pipelines.annotate.rows import layer_schema
-from winnow.pipelines.assets import asset_digest, is_asset, lookup
+from winnow.pipelines.assets import asset_digest, is_asset, lookup, require_file
 from winnow.pipelines.columns import Column, column_of, leaves
 from winnow.schemas.errors import RecipeError, WinnowError
 from winnow.schemas.extraction import EXTRACTION
@@ -222,8 +223,11 @@ def _assets(recipe: Recipe, operator: Operator, config: Any, place: Place, where
     found = []
     try:
         for name in operator.assets(config):
-            file = None if is_asset(name) else recipe.located(name)
-            lookup(file or name)
+            file = None if is_asset(name) else os.path.abspath(recipe.located(name))
+            if file is None:
+                lookup(name)
+            else:
+                require_file(file)
             found.append(BoundAsset(name, file, asset_digest(file or name)))
     except WinnowError as error:
         raise recipe_error([Problem(place, where, str(error))]) from None

@@ -162,6 +162,18 @@ def test_a_row_that_kills_a_measurement_is_left_out_of_it_and_stays_a_sample(
         ("{text.shouting: {where: text.shouting.capitals > 0}}", "unknown column 'text.shouting.capitals'"),
         ("{text.shouting: {preset: gofer@datatrove}}", "unknown preset 'gofer@datatrove'"),
         ("shouting", "annotate[0]: 'shouting' is not a dotted name"),
+        ("{text.shouting: {as: samples.text}}", "writes the layer 'samples.text', which is not a measurement's"),
+        ("{text.shouting: {as: extract.fast}}", "writes the layer 'extract.fast', which is not a measurement's"),
+        ("{text.shouting: {as: text.language}}", "'as' names text.language, which is another operator"),
+        ("{text.gopher: {words: klingon}}", "recipe.yaml:7: annotate[0].text.gopher: unknown style of words 'klingon'"),
+        ("{text.classifier: {}}", "annotate[0].text.classifier: text.classifier: `model` is not set"),
+        ("{text.classifier: {model: lines/0.jsonl}}", "annotate[0].text.classifier: "),
+        ("{text.classifier: {model: nowhere.ftz}}", "nowhere.ftz: no such file"),
+        ("text.length\nkeep:\n  - text.length.bytes < 3", "recipe.yaml:9: keep[0]: expected a mapping, found the text"),
+        (
+            "text.length\nkeep: [{drop: text.length.bytes < 'a', reason: r, when_null: keep}]",
+            "recipe.yaml:8: keep[0]: compares text.length.bytes, a number (int64), with the text 'a'",
+        ),
     ],
 )
 def test_what_is_wrong_is_said_before_anything_is_read(

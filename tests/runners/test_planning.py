@@ -139,3 +139,10 @@ def test_a_plan_without_a_store_checks_the_rules(tmp_path: Path, capsys: pytest.
     assert ":8: eligible[0]: unknown column 'text.fineweb.wrods' (did you mean 'text.fineweb.words'?)" in (
         capsys.readouterr().err
     )
+
+
+def test_decisions_need_a_files_name(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for place, why in ((folder, "is a folder; give a file's name"), (folder / "no" / "x", "its folder does not exist")):
+        assert main(["plan", str(folder / "recipe.yaml"), "--decisions", str(place)]) == 1
+        assert f"--decisions {place}: {why}" in capsys.readouterr().err
+    assert not (folder / "no").exists()

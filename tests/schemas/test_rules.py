@@ -140,7 +140,21 @@ def test_a_good_rule_has_no_complaints() -> None:
         ("dedupe.near.size > 1", None, "dedupe.near.size is computed among eligible rows; a rule that reads it belon"),
         ("1 = 1", None, "reads no column; it would treat every row alike"),
         ("samples.modality", None, "gives VARCHAR, not true or false; compare it with something"),
-        ("samples.modality < 0.5", None, "does not fit its columns' types: Cannot compare values of type VARCHAR and"),
+        (
+            "samples.modality < 0.5",
+            None,
+            "compares samples.modality, a text, with the number 0.5; put it in single quo",
+        ),
+        (
+            "samples.modality < 0.5 + 1",
+            None,
+            "does not fit its columns' types: Cannot compare values of type VARCHAR and",
+        ),
+        (
+            "text.language.score in (1, 'x')",
+            "keep",
+            "compares text.language.score, a number (float), with the text 'x'",
+        ),
         ("abs(samples.modality) > 1", None, "does not fit its columns' types: No function matches the given name"),
         ("samples.modality::mytype = 1", None, "does not fit its columns' types: Type with name mytype does not exist"),
         ("sum(samples.modality) > 1", None, "the aggregate 'sum' is not allowed in a condition; it looks at one row"),
