@@ -101,7 +101,7 @@ def test_a_plan_as_json_adds_up(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 
 def test_dropped_samples_go_into_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = tmp_path / "made" / "dropped.parquet"
+    file = tmp_path / "dropped.parquet"
     assert main(["plan", written(tmp_path), "--decisions", str(file)]) == 0
     assert pq.read_table(file).select(["url", "reason", "reasons"]).to_pylist() == [
         {"url": "https://crawl-0.example/0", "reason": "short", "reasons": ["short", "no_lines", "short_line_ratio"]},
@@ -141,8 +141,9 @@ def test_a_plan_without_a_store_checks_the_rules(tmp_path: Path, capsys: pytest.
     )
 
 
-def test_decisions_need_a_files_name(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for place, why in ((folder, "is a folder; give a file's name"), (folder / "no" / "x", "its folder does not exist")):
-        assert main(["plan", str(folder / "recipe.yaml"), "--decisions", str(place)]) == 1
+def test_decisions_need_a_files_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    recipe, absent = written(tmp_path), tmp_path / "no" / "x"
+    for place, why in ((tmp_path, "is a folder; give a file's name"), (absent, "its folder does not exist")):
+        assert main(["plan", recipe, "--decisions", str(place)]) == 1
         assert f"--decisions {place}: {why}" in capsys.readouterr().err
-    assert not (folder / "no").exists()
+    assert not absent.parent.exists()

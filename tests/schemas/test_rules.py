@@ -143,17 +143,17 @@ def test_a_good_rule_has_no_complaints() -> None:
         (
             "samples.modality < 0.5",
             None,
-            "compares samples.modality, a text, with the number 0.5; put it in single quo",
+            "compares samples.modality, a text, with the number 0.5; put it in single",
         ),
         (
             "samples.modality < 0.5 + 1",
             None,
-            "does not fit its columns' types: Cannot compare values of type VARCHAR and",
+            "does not fit its columns' types: Cannot compare values of type",
         ),
         (
             "text.language.score in (1, 'x')",
             "keep",
-            "compares text.language.score, a number (float), with the text 'x'",
+            "compares text.language.score, a number (float), with the text",
         ),
         ("abs(samples.modality) > 1", None, "does not fit its columns' types: No function matches the given name"),
         ("samples.modality::mytype = 1", None, "does not fit its columns' types: Type with name mytype does not exist"),

@@ -115,11 +115,5 @@ keep:
 
 def test_a_prefix_keeps_two_presets_with_one_reason_apart() -> None:
     rules = keep_of("keep: [{preset: c4@paper}, {preset: c4@tfds, prefix: tfds_, rules: {curly_bracket: off}}]")
-    reasons = [one.rule.reason for one in rules]
-    assert reasons == [
-        "lorem_ipsum",
-        "curly_bracket",
-        "too_few_sentences",
-        "tfds_lorem_ipsum",
-        "tfds_too_few_sentences",
-    ]
+    first = ["lorem_ipsum", "curly_bracket", "too_few_sentences"]
+    assert [rule.reason for rule in rules] == [*first, "tfds_lorem_ipsum", "tfds_too_few_sentences"]
