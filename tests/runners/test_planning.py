@@ -101,7 +101,8 @@ def test_a_plan_as_json_adds_up(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 
 def test_dropped_samples_go_into_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = tmp_path / "dropped.parquet"
+    file = tmp_path / "made" / "dropped.parquet"
+    file.parent.mkdir()
     assert main(["plan", written(tmp_path), "--decisions", str(file)]) == 0
     assert pq.read_table(file).select(["url", "reason", "reasons"]).to_pylist() == [
         {"url": "https://crawl-0.example/0", "reason": "short", "reasons": ["short", "no_lines", "short_line_ratio"]},
