@@ -179,7 +179,9 @@ def _finish(recipe: Recipe, outcome: Outcome, console: Console) -> None:
         print_effects(rules, console)
     console.print(f"store   {store.root}  (generation {outcome.generation.number})", soft_wrap=True)
     console.print(f"report  {target}", soft_wrap=True)
-    console.print(f"next    winnow stats {recipe.file}; winnow audit {recipe.file}", soft_wrap=True)
+    commands = ("plan", "stats", "audit") if recipe.annotate else ("stats", "audit")
+    following = "; ".join(f"winnow {command} {recipe.file}" for command in commands)
+    console.print(f"next    {following}", soft_wrap=True)
 
 
 def _place(place: str) -> tuple[Recipe | None, Store]:
