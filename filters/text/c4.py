@@ -9,7 +9,7 @@ page, while the published code joins lines by newlines: a page that breaks lines
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +36,7 @@ from winnow.filters.words.line_rules import (
 from winnow.filters.words.passages import trimmed
 from winnow.filters.words.sentences import sentences_of_lines
 from winnow.filters.words.spans import Texts, texts_of
+from winnow.schemas.recipe.checks import Between
 
 _CITATIONS = ("[edit]", "[citation needed]")  # beside digits in brackets
 
@@ -84,9 +85,9 @@ Ints = npt.NDArray[np.int64]
 class Config:
     """What makes a line go; the defaults are the paper's, as datatrove reads them."""
 
-    min_line_words: int = 3  # the paper: 3; the TFDS builder: 5
+    min_line_words: Annotated[int, Between(0, 1_000_000)] = 3  # the paper: 3; the TFDS builder: 5
     count_words: Literal["before_citations", "after_citations"] = "before_citations"  # TFDS: after
-    max_word_chars: int = 1000
+    max_word_chars: Annotated[int, Between(0, 1_000_000)] = 1000
     end_marks: str = ".?!\"'"  # the paper and TFDS: without the apostrophe
     require_end_mark: bool = True  # FineWeb: false
     sentences: str = "spacy_en"  # how `sentences` are told apart, line by line

@@ -6,6 +6,7 @@ applies these rules to what C4's edits leave; here they see the text that the re
 
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,7 @@ from winnow.filters.words import lines, segment
 from winnow.filters.words.classes import SPACE, Table, character_set, decode, flags_of, unicode_classes, width
 from winnow.filters.words.passages import code_points
 from winnow.filters.words.ranges import document_seed, first_equals
+from winnow.schemas.recipe.checks import Between
 
 # Sentence_Terminal of Unicode 15.0 and, as datatrove has them, U+17D6, U+17D9 and U+17DA.
 _STOPS = (
@@ -45,7 +47,7 @@ Ints = npt.NDArray[np.int64]
 class Config:
     """How lines and words are told apart."""
 
-    short_line_chars: int = 30  # FineWeb: a line of so many characters is short
+    short_line_chars: Annotated[int, Between(0, 1_000_000)] = 30  # FineWeb: a line of so many characters is short
     stop_chars: str | None = None  # what ends a sentence; the default is datatrove's set for all scripts
     words: str = "spacy_en"  # a style of winnow.filters.words
 

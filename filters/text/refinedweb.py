@@ -8,6 +8,7 @@ of the page's words they take is a measure, as are the words, symbols, bullets a
 
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,7 @@ from winnow.filters.words import lines
 from winnow.filters.words.classes import ALPHA, SPACE, Table, character_set, decode, flags_of, unicode_classes, width
 from winnow.filters.words.passages import without_space
 from winnow.filters.words.spans import Texts, Words, texts_of
+from winnow.schemas.recipe.checks import Between
 
 _COUNTERS = (
     "likes",
@@ -70,10 +72,10 @@ Ints = npt.NDArray[np.int64]
 class Config:
     """What makes a line go; the defaults are DCLM's."""
 
-    max_uppercase_share: float = 0.5
-    max_digit_share: float = 0.999999
-    min_line_words: int = 2
-    max_substring_words: int = 10  # lines of more words keep their substrings
+    max_uppercase_share: Annotated[float, Between(0, 1)] = 0.5
+    max_digit_share: Annotated[float, Between(0, 1)] = 0.999999
+    min_line_words: Annotated[int, Between(0, 1_000_000)] = 2
+    max_substring_words: Annotated[int, Between(0, 1_000_000)] = 10  # lines of more words keep their substrings
 
 
 @lru_cache(maxsize=1)
