@@ -45,7 +45,9 @@ from benchmarks.annotate import OPERATORS, PRESETS
 from winnow.filters.operators import find_operator
 from winnow.filters.presets import find_preset
 from winnow.pipelines.assets import AssetFiles
-from winnow.runners.parity.ours import engine, nested
+import duckdb
+import pyarrow as pa
+from winnow.pipelines.conditions import nested
 rules = [rule for name in PRESETS for rule in find_preset(name).rules]
 query = "SELECT NOT (" + " OR ".join(f"coalesce(({rule.drop}), false)" for rule in rules) + ") FROM rows"
 loaded = []
@@ -53,6 +55,7 @@ for name in OPERATORS:
     operator = find_operator(name)
     loaded.append((name, operator.load(operator.config(), AssetFiles())))
 file, kept, judge = sys.argv[1:]
+connection = duckdb.connect(config={"enable_external_access": "false", "threads": "1"})
 with open(kept, "w") as out, pq.ParquetFile(file) as parquet:
     for batch in parquet.iter_batches(2048, columns=["id", "text"], use_threads=False):
         columns = {}
@@ -60,8 +63,8 @@ with open(kept, "w") as out, pq.ParquetFile(file) as parquet:
             layer = kernel(batch.select(["text"]))
             columns |= {f"{name}.{column}": layer.column(column) for column in layer.schema.names}
         if judge == "judge":
-            with engine(nested(columns)) as duckdb:
-                verdicts = duckdb.execute(query).fetchall()
+            connection.register("rows", pa.Table.from_batches([nested(columns, batch.num_rows)]))
+            verdicts = connection.execute(query).fetchall()
             out.writelines(f"{name}\\n" for name, (keep,) in zip(batch["id"].to_pylist(), verdicts) if keep)
 """
 

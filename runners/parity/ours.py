@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -13,6 +13,7 @@ from winnow.filters.operators import STATUS, TEXT, Kernel, Operator
 from winnow.filters.presets import Preset, find_table
 from winnow.pipelines.annotate.bound import configure
 from winnow.pipelines.assets import AssetFiles
+from winnow.pipelines.conditions import nested
 from winnow.runners.parity.documents import Document
 from winnow.schemas.conditions import columns_read
 from winnow.schemas.errors import RecipeError, WinnowError
@@ -71,7 +72,8 @@ class Preparation:
     def judge(self, documents: Sequence[Document]) -> list[Judgement]:
         """What we say of each document, in order."""
         columns = self._measured(documents)
-        with engine(nested(columns)) as connection:
+        measures = {name: array for name, array in columns.items() if name != TEXT}
+        with engine(nested(measures, len(documents))) as connection:
             try:
                 rows = connection.execute(self._query).fetchall()
             except duckdb.Error as error:
@@ -123,31 +125,6 @@ class Preparation:
         )
 
 
-def nested(columns: Mapping[str, pa.Array]) -> pa.Table:
-    """Arrays by dotted name as the structs that SQL finds by these names; `text` is one of them, not the column."""
-    tree: dict[str, _Tree] = {}
-    for name, array in columns.items():
-        if name == TEXT:
-            continue
-        *parents, leaf = name.split(".")
-        level = tree
-        for parent in parents:
-            inner = level.setdefault(parent, {})
-            assert isinstance(inner, dict), f"{name} continues the name of a column"
-            level = inner
-        level[leaf] = array
-    return pa.table({name: _array(branch) for name, branch in tree.items()})
-
-
-_Tree: TypeAlias = "pa.Array | dict[str, _Tree]"
-
-
-def _array(branch: "_Tree") -> pa.Array:
-    if not isinstance(branch, dict):
-        return branch
-    return pa.StructArray.from_arrays([_array(inner) for inner in branch.values()], names=list(branch))
-
-
 def _loaded(preset: Preset, name: str) -> tuple[Operator, Any, Kernel]:
     problems = Problems()
     options = parse_yaml(canonical_json(dict(preset.operators[name])), f"preset {preset.name}", problems)
@@ -157,8 +134,8 @@ def _loaded(preset: Preset, name: str) -> tuple[Operator, Any, Kernel]:
 
 
 @contextmanager
-def engine(rows: pa.Table) -> Iterator[duckdb.DuckDBPyConnection]:
+def engine(rows: pa.RecordBatch) -> Iterator[duckdb.DuckDBPyConnection]:
     """SQL over one table, `rows`, with no way to files."""
     with duckdb.connect(config={"enable_external_access": "false", "threads": "1"}) as connection:
-        connection.register("rows", rows)
+        connection.register("rows", pa.Table.from_batches([rows]))
         yield connection
