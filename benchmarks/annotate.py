@@ -8,6 +8,8 @@
 - `fasttext`: a bare loop over the model of `text.language`, which is asked for the same: one language a document.
 - `kernels`: what is left of our kernels by `winnow annotate` on a store, from its start to the published generation.
 
+Both of the last run over the documents four times, or starting would be a good part of what is compared.
+
 Verdicts and languages are compared, and must be equal. One core each (pinned), start-up included, the same documents in
 thirty languages, median of three. Rates are documents per CPU-second.
 """
@@ -27,13 +29,14 @@ from winnow.schemas.languages import NO_LANGUAGE, UNKNOWN, read_label
 
 OPERATORS = ("text.gopher", "text.fineweb", "text.c4")
 PRESETS = ("gopher@datatrove", "fineweb", "c4@paper")
+TIMES = 4  # over the documents where we are compared with a loop in the same process
 FLOORS = {"datatrove": 50.0, "fasttext": 0.95, "kernels": 0.9}
 
 RECIPE = """
 version: 1
 store: {{path: {store}}}
 sources:
-  documents: {{root: {root}, files: ["{name}"], class: web, key: id, columns: {{text: text}}}}
+  documents: {{root: {root}, files: ["*.parquet"], class: web, key: id, columns: {{text: text}}}}
 text: samples.text
 annotate: [{operators}]
 """
@@ -56,8 +59,12 @@ for name in OPERATORS:
     loaded.append((name, operator.load(operator.config(), AssetFiles())))
 file, kept, judge = sys.argv[1:]
 connection = duckdb.connect(config={"enable_external_access": "false", "threads": "1"})
-with open(kept, "w") as out, pq.ParquetFile(file) as parquet:
-    for batch in parquet.iter_batches(2048, columns=["id", "text"], use_threads=False):
+def batches():
+    for _ in range(1 if judge == "judge" else TIMES):
+        with pq.ParquetFile(file) as parquet:
+            yield from parquet.iter_batches(2048, columns=["id", "text"], use_threads=False)
+with open(kept, "w") as out:
+    for batch in batches():
         columns = {}
         for name, kernel in loaded:
             layer = kernel(batch.select(["text"]))
@@ -101,8 +108,12 @@ from winnow.pipelines.assets import AssetFiles
 operator = find_operator("text.language")
 kernel = operator.load(operator.config(second_opinion=False, max_paragraphs=0, alternatives=1), AssetFiles())
 file, found, _ = sys.argv[1:]
-with open(found, "w") as out, pq.ParquetFile(file) as parquet:
-    for batch in parquet.iter_batches(2048, columns=["text"], use_threads=False):
+def batches():
+    for _ in range(TIMES):
+        with pq.ParquetFile(file) as parquet:
+            yield from parquet.iter_batches(2048, columns=["text"], use_threads=False)
+with open(found, "w") as out:
+    for batch in batches():
         layer = kernel(batch)
         for status, label in zip(layer["status"].to_pylist(), layer["label"].to_pylist()):
             out.write(f"{label if status == 'ok' else status}\\n")
@@ -114,8 +125,12 @@ import fasttext
 import pyarrow.parquet as pq
 file, found, model = sys.argv[1:]
 predict = fasttext.load_model(model).predict
-with open(found, "w") as out, pq.ParquetFile(file) as parquet:
-    for batch in parquet.iter_batches(2048, columns=["text"], use_threads=False):
+def batches():
+    for _ in range(TIMES):
+        with pq.ParquetFile(file) as parquet:
+            yield from parquet.iter_batches(2048, columns=["text"], use_threads=False)
+with open(found, "w") as out:
+    for batch in batches():
         for text in batch["text"].to_pylist():
             out.write(predict(text.replace("\\n", " "))[0][0] + "\\n")
 """
@@ -132,7 +147,8 @@ def main() -> int:
         folder = Path(scratch).absolute()
 
         def script(python: str, code: str, file: Path, answers: str, argument: str) -> Callable[[], Measured]:
-            return lambda: _run([python, "-c", code, str(file), str(folder / answers), argument])
+            filled = code.replace("TIMES", str(TIMES))
+            return lambda: _run([python, "-c", filled, str(file), str(folder / answers), argument])
 
         model = _model()
         recipe = _ingested(folder, documents)
@@ -141,10 +157,10 @@ def main() -> int:
             "winnow, verdicts": (many, script(sys.executable, VERDICTS, documents, "ours", "judge")),
             "datatrove": (few, script(datatrove, DATATROVE, sample, "theirs", "in_a_row")),
             "datatrove_all": (few, script(datatrove, DATATROVE, sample, "theirs_all", "all")),
-            "winnow, languages": (many, script(sys.executable, LANGUAGES, documents, "languages", "")),
-            "fasttext": (many, script(sys.executable, FASTTEXT, documents, "labels", model)),
-            "winnow, annotate": (many, lambda: _annotate(folder, recipe)),
-            "kernels": (many, script(sys.executable, VERDICTS, documents, "none", "measure")),
+            "winnow, languages": (TIMES * many, script(sys.executable, LANGUAGES, documents, "languages", "")),
+            "fasttext": (TIMES * many, script(sys.executable, FASTTEXT, documents, "labels", model)),
+            "winnow, annotate": (TIMES * many, lambda: _annotate(folder, recipe)),
+            "kernels": (TIMES * many, script(sys.executable, VERDICTS, documents, "none", "measure")),
         }
         rows = []
         for case, (count, run) in cases.items():
@@ -199,15 +215,14 @@ def _model() -> str:
 
 def _ingested(folder: Path, documents: Path) -> Path:
     """A store that holds the documents, and the recipe that measures them."""
-    recipe = folder / "recipe.yaml"
+    recipe, root = folder / "recipe.yaml", folder / "documents"
+    root.mkdir()
+    for number in range(TIMES):
+        shutil.copyfile(documents, root / f"{number}.parquet")
     operators = ", ".join(OPERATORS)
-    recipe.write_text(
-        RECIPE.format(store=folder / "ingested", root=documents.parent, name=documents.name, operators=operators)
-    )
+    recipe.write_text(RECIPE.format(store=folder / "ingested", root=root, operators=operators))
     _run([sys.executable, "-m", "winnow", "ingest", str(recipe), "--workers", "1"])
-    recipe.write_text(
-        RECIPE.format(store=folder / "store", root=documents.parent, name=documents.name, operators=operators)
-    )
+    recipe.write_text(RECIPE.format(store=folder / "store", root=root, operators=operators))
     return recipe
 
 
@@ -221,8 +236,8 @@ def _annotate(folder: Path, recipe: Path) -> Measured:
 
 def _warm(folder: Path, sample: Path) -> None:
     """Compile what is compiled once a machine."""
-    _run([sys.executable, "-c", VERDICTS, str(sample), str(folder / "warm"), "judge"])
-    _run([sys.executable, "-c", LANGUAGES, str(sample), str(folder / "warm"), ""])
+    _run([sys.executable, "-c", VERDICTS.replace("TIMES", "1"), str(sample), str(folder / "warm"), "judge"])
+    _run([sys.executable, "-c", LANGUAGES.replace("TIMES", "1"), str(sample), str(folder / "warm"), ""])
 
 
 def _run(command: list[str]) -> Measured:
