@@ -91,6 +91,11 @@ class LanguageModel:
         numbers = self._coded(labels, np.repeat(scripts, np.diff(offsets)))
         return Guesses(offsets, numbers, quantised(np.array(scores, np.float64)))
 
+    def labels(self, lines: Sequence[bytes]) -> list[str]:
+        """The model's own label of the likeliest language of each line; empty where it has none."""
+        found = (self._predict(line, 1, 0.0, "replace") for line in lines)
+        return [guesses[0][1] if guesses else "" for guesses in found]
+
     def _coded(self, labels: npt.NDArray[np.int64], scripts: npt.NDArray[np.int16]) -> npt.NDArray[np.int32]:
         numbers = self._code_numbers[labels, scripts]
         for place in np.flatnonzero(numbers < 0):  # each pair of a label and a script is new once

@@ -1,14 +1,15 @@
 r"""The sentence rules of MADLAD-400 (Kudugunta et al., https://arxiv.org/abs/2309.04662, 2.3): questionable sentences.
 
-Sentences end at `[.!?]+\s+`, as in allenai/datamap-rs, without these marks. One is questionable by its case (a list of
-names), by its length, by technical characters and by cursed substrings; all is counted in characters. The paper's
-first rule, a sentence in another language than its page, needs a model of languages and is not measured here.
+Sentences end at `[.!?]+\s+`, as in allenai/datamap-rs, without these marks. One is questionable by being in another
+language than its page, by its case (a list of names), by its length, by technical characters and by cursed substrings;
+all is counted in characters. The first needs a model of languages, which tells that of the page and of its sentences.
 
 Neither source says what a word is in the rule on case: here one is between white space, without what stands before
 its first letter or digit. The list of cursed substrings is not part of winnow: a file may be given.
 """
 
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -26,16 +27,24 @@ from winnow.filters.words.spans import Texts, texts_of
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.recipe.checks import Between
 
-Rule = Literal["case", "length", "technical", "cursed"]
+Rule = Literal["language", "case", "length", "technical", "cursed"]
 
-_CASE, _SHORT, _LONG, _TECHNICAL, _CURSED = 1, 2, 4, 8, 16
-_FLAGS: dict[Rule, int] = {"case": _CASE, "length": _SHORT | _LONG, "technical": _TECHNICAL, "cursed": _CURSED}
+_CASE, _SHORT, _LONG, _TECHNICAL, _CURSED, _LANGUAGE = 1, 2, 4, 8, 16, 32
+_FLAGS: dict[Rule, int] = {
+    "language": _LANGUAGE,
+    "case": _CASE,
+    "length": _SHORT | _LONG,
+    "technical": _TECHNICAL,
+    "cursed": _CURSED,
+}
+_JUDGED_BYTES = 2_000  # of a sentence, and a hundred times as much of a page: what its language is told by
 
 _TECHNICAL_MARKS = np.isin(np.arange(128), [ord(mark) for mark in "0123456789{}+/()>"])
 
 _SCHEMA = pa.schema(
     [
         pa.field("sentences", pa.int32()),
+        pa.field("other_language_sentences", pa.int32()),  # rule 1; null without a model
         pa.field("list_case_sentences", pa.int32()),  # rule 2
         pa.field("short_sentences", pa.int32()),  # rule 3, as is the next
         pa.field("long_sentences", pa.int32()),
@@ -46,6 +55,7 @@ _SCHEMA = pa.schema(
     ]
 )
 
+Labels = Callable[[Sequence[bytes]], list[str]]
 Bytes = npt.NDArray[np.uint8]
 Ints = npt.NDArray[np.int64]
 
@@ -59,9 +69,11 @@ class Config:
     min_chars: Annotated[int, Between(0, 1_000_000_000)] = 20
     max_chars: Annotated[int, Between(0, 1_000_000_000)] = 500
     max_technical_share: Annotated[float, Between(0, 1)] = 0.2  # of characters among 0-9 { } + / ( ) >
+    language_model: str = ""  # such as lid.176, or the path of a fastText model of languages
+    max_language_sentences: Annotated[int, Between(1, 1_000_000)] = 1_000  # of a page, the first that are long enough
     cursed: str = ""  # the path of a list, a substring a line
     cursed_expressions: Annotated[int, Between(0, 1_000)] = 4  # lines at its end that are regular expressions
-    rules: tuple[Rule, ...] = ("case", "length", "technical", "cursed")  # that make a sentence questionable
+    rules: tuple[Rule, ...] = ("language", "case", "length", "technical", "cursed")  # that make one questionable
 
 
 @leaf  # type: ignore[untyped-decorator]
@@ -222,13 +234,36 @@ def _pattern(path: str, expressions: int) -> str:
     return pattern
 
 
-def madlad(texts: Texts, config: Config, cursed: str | None) -> pa.RecordBatch:
+def _foreign(
+    texts: Texts, pages: Ints, starts: Ints, ends: Ints, flags: Ints, most: int, labels: Labels
+) -> npt.NDArray[np.bool_]:
+    """Which sentences are in another language than their page, of those that are not too short to tell."""
+    foreign = np.zeros(len(starts), np.bool_)
+
+    def line(start: int, end: int, most_bytes: int) -> bytes:
+        return texts.buffer[start : min(end, start + most_bytes)].tobytes().replace(b"\n", b" ") + b"\n"
+
+    for page in range(len(pages) - 1):  # a call of the model takes longer than all else here
+        first, last = int(pages[page]), int(pages[page + 1])
+        judged = [number for number in range(first, last) if not flags[number] & _SHORT][:most]
+        if not judged:
+            continue
+        begin, end = int(texts.offsets[page]), int(texts.offsets[page + 1])
+        lines = [line(begin, end, 100 * _JUDGED_BYTES)]
+        lines += [line(int(starts[number]), int(ends[number]), _JUDGED_BYTES) for number in judged]
+        own, *others = labels(lines)
+        foreign[judged] = [label != own for label in others]
+    return foreign
+
+
+def madlad(texts: Texts, config: Config, cursed: str | None, labels: Labels | None = None) -> pa.RecordBatch:
     """How many sentences every page has, and how many of them break each rule.
 
     Args:
         texts: The pages.
         config: The limits of the rules.
         cursed: What cursed sentences match; None if there is no list.
+        labels: From lines to the labels of their languages; None if there is no model.
     """
     classes = unicode_classes()
     pages, starts, ends = _split(texts.buffer, texts.offsets, classes)
@@ -246,6 +281,9 @@ def madlad(texts: Texts, config: Config, cursed: str | None) -> pa.RecordBatch:
     )
     if cursed is not None:
         flags |= np.where(_cursed(texts.buffer, starts, ends, cursed), _CURSED, 0)
+    if labels is not None:
+        foreign = _foreign(texts, pages, starts, ends, flags, config.max_language_sentences, labels)
+        flags |= np.where(foreign, _LANGUAGE, 0)
     chosen = sum({_FLAGS[rule] for rule in config.rules})
 
     def pages_with(flag: int) -> Ints:
@@ -260,6 +298,7 @@ def madlad(texts: Texts, config: Config, cursed: str | None) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(
         [
             column(sentences),
+            pa.nulls(len(sentences), pa.int32()) if labels is None else column(pages_with(_LANGUAGE)),
             column(pages_with(_CASE)),
             column(pages_with(_SHORT)),
             column(pages_with(_LONG)),
@@ -272,23 +311,28 @@ def madlad(texts: Texts, config: Config, cursed: str | None) -> pa.RecordBatch:
     )
 
 
-def _measure(config: Config, cursed: str | None, batch: pa.RecordBatch) -> pa.RecordBatch:
-    return madlad(texts_of(batch.column(TEXT)), config, cursed)
+def _measure(config: Config, cursed: str | None, labels: Labels | None, batch: pa.RecordBatch) -> pa.RecordBatch:
+    return madlad(texts_of(batch.column(TEXT)), config, cursed, labels)
 
 
 def _load(config: Config, assets: Assets) -> Kernel:
     cursed = _pattern(assets.path(config.cursed), config.cursed_expressions) if config.cursed else None
-    return partial(_measure, config, cursed)
+    labels = None
+    if config.language_model:
+        from winnow.filters.languages.model import language_model
+
+        labels = language_model(assets.path(config.language_model)).labels
+    return partial(_measure, config, cursed, labels)
 
 
 def _lists(config: Config) -> tuple[str, ...]:
-    return (config.cursed,) if config.cursed else ()
+    return tuple(name for name in (config.language_model, config.cursed) if name)
 
 
 OPERATOR = Operator(
     name="text.madlad",
     version=1,
-    summary="MADLAD-400: sentences that are lists of names, too short or long, technical or cursed",
+    summary="MADLAD-400: sentences in another language, lists of names, too short or long, technical or cursed",
     config=Config,
     reads=lambda _config: (TEXT,),
     writes=lambda _config: _SCHEMA,

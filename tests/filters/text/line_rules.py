@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from winnow.filters.operators import Assets, Operator, find_operator
 from winnow.filters.presets import find_preset
+from winnow.pipelines.assets import AssetFiles, is_asset
 
 PIECES = (
     *("a", "ab ", "Word ", "Ähre ", "FOO", "語", "e\u0301", "😀", "\u200b", "\0", "\ufffd", "\u05e9\u202e"),
@@ -26,10 +27,10 @@ PIECES = (
 
 
 class Files(Assets):
-    """Assets that the recipe gives by their paths."""
+    """Winnow's own assets, and files that the recipe gives by their paths."""
 
     def path(self, name: str) -> str:
-        return name
+        return AssetFiles().path(name) if is_asset(name) else name
 
 
 def measured(operator: Operator, texts: Sequence[str], **config: Any) -> list[dict[str, Any]]:

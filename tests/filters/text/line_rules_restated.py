@@ -133,11 +133,18 @@ def madlad(
             or any(re.search(expression, sentence) for expression in expressions),
         }
         broken.append({name for name, breaks in found.items() if breaks})
-    chosen = {"case": {"list_case"}, "length": {"short", "long"}, "technical": {"technical"}, "cursed": {"cursed"}}
+    chosen = {
+        "language": set(),
+        "case": {"list_case"},
+        "length": {"short", "long"},
+        "technical": {"technical"},
+        "cursed": {"cursed"},
+    }
     asked = set().union(*(chosen[rule] for rule in config.rules))
     questionable = sum(bool(names & asked) for names in broken)
     return {
         "sentences": len(sentences),
+        "other_language_sentences": None,
         **{f"{name}_sentences": sum(name in names for names in broken) for name in ("list_case", "short", "long")},
         "technical_sentences": sum("technical" in names for names in broken),
         "cursed_sentences": None if curses is None else sum("cursed" in names for names in broken),

@@ -63,6 +63,23 @@ def test_datamap_counts_two_rules_and_drops_at_the_limit() -> None:
     assert reasons == [None, "questionable_sentences", None]
 
 
+GERMAN = "Dieser Satz ist auf Deutsch geschrieben und recht lang. "
+ENGLISH = "This sentence is written in plain English and it is long enough. "
+
+
+def test_a_sentence_may_be_in_another_language_than_its_page() -> None:
+    texts = [GERMAN * 5 + ENGLISH, GERMAN * 5, ENGLISH * 4 + "Too short. " + GERMAN * 2, "", "1 2 3. " * 9]
+    rows = measured(OPERATOR, texts, language_model="lid.176")
+    assert [row["other_language_sentences"] for row in rows] == [1, 0, 2, 0, 0]
+    assert [row["questionable_sentences"] for row in rows] == [1, 0, 3, 0, 9]
+    assert rows == [row for text in texts for row in measured(OPERATOR, [text], language_model="lid.176")]
+
+
+def test_only_so_many_sentences_are_looked_at() -> None:
+    (row,) = measured(OPERATOR, [GERMAN * 9 + ENGLISH * 4], language_model="lid.176", max_language_sentences=11)
+    assert row["other_language_sentences"] == 2
+
+
 def test_cursed_substrings_come_from_a_list(tmp_path: Path) -> None:
     listed = tmp_path / "cursed.txt"
     listed.write_text("casino (bonus)\nprix d'été\n[0-9]{9}\n", "utf-8")
