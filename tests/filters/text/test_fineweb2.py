@@ -187,7 +187,7 @@ def of_datatrove(rows: Sequence[tuple[str, str]]) -> list[dict[str, Any]]:
     packages = {path.name for path in (PEERS / "datatrove").glob("lib/python*/site-packages/*")}
     if not {"datatrove", "spacy", "indicnlp"} <= packages:
         pytest.skip(
-            "the peer datatrove with spaCy and the Indic NLP Library is not installed (the benchmarks install it)"
+            "the peer datatrove with spaCy and the Indic NLP Library is not installed (`winnow parity` says how it is made)"
         )
     said = subprocess.run(
         [PEERS / "datatrove" / "bin" / "python", HERE / "fineweb2_peer.py"],

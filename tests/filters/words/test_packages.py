@@ -30,7 +30,7 @@ TEXTS = {
 @pytest.mark.slow
 def test_words_are_those_of_datatrove() -> None:
     if not (PEERS / "datatrove" / "ready").exists():
-        pytest.skip("the peer datatrove is not installed (the benchmarks install it)")
+        pytest.skip("the peer datatrove is not installed (`winnow parity` says how it is made)")
     asked = [
         [style, language, [text, f"{text}\n{MIXED} {text}", text * 3, "", " \n"]]
         for (style, language), text in TEXTS.items()

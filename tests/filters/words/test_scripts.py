@@ -71,7 +71,7 @@ def test_the_first_row_of_a_language_counts() -> None:
 def test_the_list_is_datatroves() -> None:
     tables = list((PEERS / "datatrove").glob("lib/python*/site-packages/datatrove/assets/tokenizer_assignment.csv"))
     if not tables:
-        pytest.skip("the peer datatrove is not installed (the benchmarks install it)")
+        pytest.skip("the peer datatrove is not installed (`winnow parity` says how it is made)")
     with tables[0].open(encoding="utf-8", newline="") as table:
         names = assigned(csv.DictReader(table))
     assert Path(ASSIGNMENT).read_text("utf-8") == "".join(f"{name}: {' '.join(names[name])}\n" for name in names)

@@ -45,7 +45,7 @@ def test_words_and_sentences_are_those_that_spacy_gave() -> None:
 @pytest.mark.slow
 def test_words_and_sentences_are_those_that_spacy_gives() -> None:
     if not (PEERS / "datatrove" / "ready").exists():
-        pytest.skip("the peer datatrove is not installed (the benchmarks install it)")
+        pytest.skip("the peer datatrove is not installed (`winnow parity` says how it is made)")
     declarations = json.loads(lzma.decompress((files("winnow.runners.demo") / "udhr.json.xz").read_bytes()))
     real = ["\n".join(one["preamble"]) for one in declarations.values()]
     asked = {"en": real + nasty_texts(2000, _specials("en"), seed=1)}
