@@ -186,9 +186,7 @@ def verdicts(rows: Sequence[tuple[str, str]], preset: str, score: float = 1.0) -
 def of_datatrove(rows: Sequence[tuple[str, str]]) -> list[dict[str, Any]]:
     packages = {path.name for path in (PEERS / "datatrove").glob("lib/python*/site-packages/*")}
     if not {"datatrove", "spacy", "indicnlp"} <= packages:
-        pytest.skip(
-            "the peer datatrove with spaCy and the Indic NLP Library is not installed (`winnow parity` says how it is made)"
-        )
+        pytest.skip("the peer datatrove is not installed with its segmenters (`winnow parity` says how it is made)")
     said = subprocess.run(
         [PEERS / "datatrove" / "bin" / "python", HERE / "fineweb2_peer.py"],
         input="".join(json.dumps([code, text, published(code)]) + "\n" for text, code in rows),
