@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from winnow.pipelines.annotate.bound import SAMPLES_LAYER, BoundOperator, Pass
 from winnow.pipelines.annotate.task import AnnotationTask
-from winnow.pipelines.store.commits import committed_names, load_layer_commits
+from winnow.pipelines.store.commits import load_layer_commits, standing_shards
 from winnow.pipelines.store.generations import Store
 from winnow.schemas.records import LayerCommit, ShardRecord, TaskCommit
 
@@ -44,7 +44,7 @@ def owed_tasks(store: Store, state: State, one_pass: Pass) -> list[AnnotationTas
     for bound in one_pass.operators:
         state.expect(bound)
         keys = state.keys[bound.layer]
-        done = {key: committed_names(store.objects, bound.layer, key) for key in sorted(set(keys.values()))}
+        done = {key: standing_shards(store.objects, bound.layer, key) for key in sorted(set(keys.values()))}
         for source, shard in state.shards:
             if shard.shard not in done[keys[source]]:
                 owed.setdefault(shard.shard, {})[bound.layer] = keys[source]

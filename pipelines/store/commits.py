@@ -19,6 +19,17 @@ def committed_names(objects: ObjectStore, layer: str, key: str) -> set[str]:
     return {info.path.removeprefix(prefix).removesuffix(".json") for info in objects.list(prefix)}
 
 
+def standing_shards(objects: ObjectStore, layer: str, key: str) -> set[str]:
+    """The shards that a layer has committed under a key and still holds; a commit without its object is taken back."""
+    committed = committed_names(objects, layer, key)
+    held = (
+        {layout.shard_of(info.path) for info in objects.list(layout.layer_objects(layer, key))} if committed else set()
+    )
+    for lost in sorted(committed - held):
+        objects.delete(layout.commit(layer, key, lost))
+    return committed & held
+
+
 def load_task_commits(objects: ObjectStore, key: str, names: Iterable[str]) -> dict[str, TaskCommit]:
     """The commits of these tasks, as far as they exist."""
     return _load(objects, names, lambda name: layout.commit(layout.SAMPLES, key, name), TaskCommit)

@@ -23,7 +23,17 @@ def samples_object(shard: str, content: str) -> str:
 
 def layer_object(layer: str, key: str, shard: str, content: str) -> str:
     """A layer's rows for a shard."""
-    return f"layers/{layer}/{key}/{shard}.{content}.parquet"
+    return f"{layer_objects(layer, key)}{shard}.{content}.parquet"
+
+
+def layer_objects(layer: str, key: str) -> str:
+    """The prefix of a layer's objects under one key."""
+    return f"layers/{layer}/{key}/"
+
+
+def shard_of(path: str) -> str:
+    """The shard whose rows a layer's object holds."""
+    return path.rpartition("/")[2].rsplit(".", 2)[0]
 
 
 def range_object(kind: str, task: str, content: str) -> str:

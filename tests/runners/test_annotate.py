@@ -131,6 +131,19 @@ def test_ingest_keeps_measurements_of_unchanged_rows_and_none_that_are_not_whole
     assert_clean(tmp_path, env=shouting)
 
 
+def test_a_layers_object_that_is_gone_is_made_again(tmp_path: Path, shouting: dict[str, str]) -> None:
+    write(tmp_path, "text.shouting", "text.twice")
+    succeeded(run(tmp_path, "run", "recipe.yaml", env=shouting))
+    before = tree_hash(tmp_path)
+    lost = sorted((tmp_path / "store" / "layers" / "text.shouting").glob("*/*.parquet"))[1]
+    lost.unlink()
+    assert run(tmp_path, "audit", "recipe.yaml", env=shouting).status == 1
+    succeeded(run(tmp_path, "annotate", "recipe.yaml", env=shouting))
+    assert lost.exists()
+    assert tree_hash(tmp_path) == before
+    assert_clean(tmp_path, env=shouting)
+
+
 @pytest.mark.slow
 def test_a_row_that_kills_a_measurement_is_left_out_of_it_and_stays_a_sample(
     tmp_path: Path, shouting: dict[str, str]
