@@ -8,9 +8,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from winnow.schemas.conditions import CLOSED
 from winnow.schemas.errors import RecipeError
-
-_CLOSED: dict[str, str | bool | int | float | list[str]] = {"enable_external_access": "false", "threads": "1"}
 
 
 def evaluate(condition: str, batch: pa.RecordBatch) -> list[bool]:
@@ -24,7 +23,7 @@ def selected_rows(condition: str, columns: Mapping[str, pa.Array], rows: int) ->
 
 
 def _met(condition: str, name: str, batch: pa.RecordBatch) -> NDArray[np.bool_]:
-    with duckdb.connect(config=_CLOSED) as connection:
+    with duckdb.connect(config=CLOSED) as connection:
         connection.register(name, pa.Table.from_batches([batch]))
         try:
             found = connection.sql(f"SELECT coalesce(({condition}), false) AS met FROM {name}").to_arrow_table()

@@ -5,11 +5,12 @@ from collections.abc import Sequence
 from rich.console import Console
 
 from winnow.pipelines.rules.borders import Border, BorderSample, find_borders
+from winnow.pipelines.rules.pinning import PinnedProgram
 from winnow.pipelines.store.generations import Store
 from winnow.runners.quantities import grouped, share
 from winnow.runners.rules import pinned_rules
 from winnow.runners.tables import Grid, print_grid
-from winnow.schemas.errors import RecipeError, WinnowError
+from winnow.schemas.errors import WinnowError
 from winnow.schemas.places import nearest
 from winnow.schemas.recipe import Recipe
 from winnow.schemas.records import Generation
@@ -19,18 +20,14 @@ EXCERPT_CHARACTERS = 70
 
 def borders_of(recipe: Recipe, store: Store, generation: Generation) -> tuple[Border, ...]:
     """Every threshold of the recipe's rules; RecipeError where a layer that they read is not there."""
-    pinned = pinned_rules(recipe, store, generation)
-    return () if pinned is None else tuple(find_borders(pinned, generation, recipe.text))
+    return borders_around(pinned_rules(recipe, store, generation), recipe, generation)
 
 
-def borders_if_measured(recipe: Recipe | None, store: Store, generation: Generation) -> tuple[Border, ...]:
-    """The same, and none where there is no recipe or its rules read what is not measured yet."""
-    if recipe is None:
+def borders_around(pinned: PinnedProgram | None, recipe: Recipe | None, generation: Generation) -> tuple[Border, ...]:
+    """The thresholds of rules that are pinned already; none where there are no rules."""
+    if pinned is None or recipe is None:
         return ()
-    try:
-        return borders_of(recipe, store, generation)
-    except RecipeError:  # `winnow plan` says what is missing; a report shows what there is
-        return ()
+    return tuple(find_borders(pinned, generation, recipe.text))
 
 
 def print_borders(borders: Sequence[Border], console: Console) -> None:

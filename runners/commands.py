@@ -8,15 +8,16 @@ from pathlib import Path
 
 from rich.console import Console
 
+from winnow.pipelines.rules.summary import RulesSummary
 from winnow.pipelines.store.gc import collect_garbage
 from winnow.pipelines.store.generations import Store, open_store
 from winnow.pipelines.store.lease import Lease
 from winnow.pipelines.store.location import open_location
-from winnow.runners.borders import borders_if_measured, borders_of, named_borders, print_borders, print_nearest
+from winnow.runners.borders import borders_around, borders_of, named_borders, print_borders, print_nearest
 from winnow.runners.engines import Engine, named_engine, parse_workers
 from winnow.runners.planning import show_plan
 from winnow.runners.report import render_report
-from winnow.runners.rules import print_effects, rules_if_measured
+from winnow.runners.rules import decided_if_possible, pinned_if_measured, print_effects, require_writable
 from winnow.runners.stages import Outcome, run_all
 from winnow.runners.stages import annotate as run_annotate
 from winnow.runners.stages import ingest as run_ingest
@@ -24,6 +25,7 @@ from winnow.runners.summarise import examples_of, summarise
 from winnow.runners.tables import print_layers, print_stats, print_summary
 from winnow.schemas.errors import StoreError, WinnowError
 from winnow.schemas.recipe import Recipe, load_recipe
+from winnow.schemas.summary import StoreSummary
 
 REPORT = "report.html"
 
@@ -129,7 +131,7 @@ def stats(options: argparse.Namespace) -> int:
         sys.stdout.write(summary.to_json().decode() + "\n")
     else:
         print_stats(summary, console)
-        print_borders(borders_if_measured(recipe, store, generation), console)
+        print_borders(borders_around(pinned_if_measured(recipe, store, generation), recipe, generation), console)
     return 0
 
 
@@ -137,9 +139,7 @@ def report(options: argparse.Namespace) -> int:
     """`winnow report`."""
     recipe, store = _place(options.place)
     target = Path(options.output or Path(store.root) / REPORT)
-    if target.is_dir() or not target.parent.is_dir():
-        what = "is a folder; give a file's name" if target.is_dir() else "its folder does not exist; make it first"
-        raise WinnowError(f"--output {target}: {what}")
+    require_writable("--output", target)
     write_report(store, target, recipe)
     _console().print(f"report  {target}", soft_wrap=True)
     return 0
@@ -160,21 +160,22 @@ def gc(options: argparse.Namespace) -> int:
     return 0
 
 
-def write_report(store: Store, target: Path, recipe: Recipe | None) -> None:
-    """Make the page and put it where it was asked for."""
+def write_report(store: Store, target: Path, recipe: Recipe | None) -> tuple[StoreSummary, RulesSummary | None]:
+    """Make the page and put it where it was asked for; returns what is on it for those that show it as well."""
     generation = store.require_latest()
-    borders = borders_if_measured(recipe, store, generation)
-    rules = rules_if_measured(recipe, store, generation)
-    page = render_report(summarise(store, generation), examples_of(store, generation, borders, rules))
-    target.write_text(page, encoding="utf-8")
+    pinned = pinned_if_measured(recipe, store, generation)
+    rules = decided_if_possible(pinned, generation.number)
+    summary = summarise(store, generation)
+    examples = examples_of(store, generation, borders_around(pinned, recipe, generation), rules)
+    target.write_text(render_report(summary, examples), encoding="utf-8")
+    return summary, rules
 
 
 def _finish(recipe: Recipe, outcome: Outcome, console: Console) -> None:
     store = outcome.store
     target = Path(store.root) / REPORT
-    write_report(store, target, recipe)
-    print_summary(summarise(store, outcome.generation), console)
-    rules = rules_if_measured(recipe, store, outcome.generation)
+    summary, rules = write_report(store, target, recipe)
+    print_summary(summary, console)
     if rules is not None:
         print_effects(rules, console)
     console.print(f"store   {store.root}  (generation {outcome.generation.number})", soft_wrap=True)

@@ -26,6 +26,13 @@ from winnow.schemas.records import Generation
 SHOWN_GROUPS = 30
 
 
+def require_writable(option: str, file: Path) -> None:
+    """Refuse a folder, and a file in a folder that does not exist."""
+    if file.is_dir() or not file.parent.is_dir():
+        what = "is a folder; give a file's name" if file.is_dir() else "its folder does not exist; make it first"
+        raise WinnowError(f"{option} {file}: {what}")
+
+
 def pinned_rules(
     recipe: Recipe, store: Store, generation: Generation, context: IngestContext | None = None
 ) -> PinnedProgram | None:
@@ -44,24 +51,27 @@ def pinned_rules(
 
 def decided(pinned: PinnedProgram, generation: int, file: str | None = None) -> RulesSummary:
     """Decide every row; with `file`, write there one row for each sample that is dropped."""
-    if file is not None and (Path(file).is_dir() or not Path(file).parent.is_dir()):
-        what = "is a folder; give a file's name" if Path(file).is_dir() else "its folder does not exist; make it first"
-        raise WinnowError(f"--decisions {file}: {what}")
     if file is None:
         counts = DecisionCounts.merged(one.counts for one in decide(pinned))
     else:
+        require_writable("--decisions", Path(file))
         counts = DecisionCounts.merged(_written(pinned, Path(file)))
     return summarise_rules(pinned, counts, generation)
 
 
-def rules_if_measured(recipe: Recipe | None, store: Store, generation: Generation) -> RulesSummary | None:
-    """What the rules decide; None where there is no recipe or no rule, or where they read what is not measured yet."""
-    if recipe is None:
-        return None
+def pinned_if_measured(recipe: Recipe | None, store: Store, generation: Generation) -> PinnedProgram | None:
+    """The rules; None where there is no recipe or no rule, or where they read what is not measured yet."""
     try:
-        pinned = pinned_rules(recipe, store, generation)
-        return None if pinned is None else decided(pinned, generation.number)
+        return None if recipe is None else pinned_rules(recipe, store, generation)
     except RecipeError:  # `winnow plan` says what is missing; a report shows what there is
+        return None
+
+
+def decided_if_possible(pinned: PinnedProgram | None, generation: int) -> RulesSummary | None:
+    """What the rules decide; None where there are none, or where one cannot be decided for some row."""
+    try:
+        return None if pinned is None else decided(pinned, generation)
+    except RecipeError:  # `winnow plan` says which
         return None
 
 

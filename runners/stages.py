@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from winnow.pipelines.annotate.bound import Pass, bind_operators, passes_of, try_operators
+from winnow.pipelines.annotate.bound import BoundOperator, Pass, bind_operators, passes_of, try_operators
 from winnow.pipelines.annotate.stage import State, load_layers, owed_tasks
 from winnow.pipelines.annotate.task import AnnotationContext
 from winnow.pipelines.annotate.transforms import RunAnnotation
@@ -78,9 +78,18 @@ def ingest(recipe: Recipe, engine: Engine, console: Console, *, replace: bool = 
 def annotate(recipe: Recipe, engine: Engine, console: Console) -> Outcome:
     """Measure what the latest generation holds with every operator of the recipe, and publish the result."""
     rule_program(recipe)
-    store = open_store(open_location(recipe.located(recipe.store.path)))
+    return _annotate(recipe, _ready_operators(recipe), engine, console)
+
+
+def _ready_operators(recipe: Recipe) -> tuple[BoundOperator, ...]:
+    """The recipe's operators, each of which has run once: what is wrong with them is said before hours of work."""
     operators = bind_operators(recipe)
     try_operators(operators)
+    return operators
+
+
+def _annotate(recipe: Recipe, operators: Sequence[BoundOperator], engine: Engine, console: Console) -> Outcome:
+    store = open_store(open_location(recipe.located(recipe.store.path)))
     run = StageRun(console, engine, store)
     with Lease(store.objects):
         state = _standing(recipe, store)
@@ -91,11 +100,10 @@ def annotate(recipe: Recipe, engine: Engine, console: Console) -> Outcome:
 
 def run_all(recipe: Recipe, engine: Engine, console: Console, *, replace: bool = False) -> Outcome:
     """Every stage that the recipe asks for."""
-    if recipe.annotate:
-        try_operators(bind_operators(recipe))  # what is wrong with them is said before hours of ingest
+    operators = _ready_operators(recipe)
     outcome = ingest(recipe, engine, console, replace=replace)
-    if recipe.annotate:
-        measured = annotate(recipe, engine, console)
+    if operators:
+        measured = _annotate(recipe, operators, engine, console)
         outcome = Outcome(measured.store, measured.generation, outcome.new or measured.new)
     return outcome
 

@@ -20,6 +20,14 @@ from winnow.schemas.places import UNSTORABLE, nearest, shown
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
+CLOSED: dict[str, str | bool | int | float | list[str]] = {
+    "enable_external_access": "false",
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "threads": "1",
+}
+"""Settings of an engine that reaches neither files nor the network, wherever a recipe's SQL is run."""
+
 MAX_CHARACTERS = 10_000
 MAX_DEPTH = 100  # of nested expressions
 
@@ -180,7 +188,7 @@ def _mixed_comparison(condition: str, types: Mapping[str, pa.DataType]) -> str |
                 text = shown(str(literal.get("text")), 30)
                 if literal["kind"] == "STRING" and _is_number(type_):
                     return f"compares {column}, a number ({type_}), with the text {text}"
-                if literal["kind"] in ("INTEGER", "NUMERIC") and _is_text(type_):
+                if literal["kind"] in ("INTEGER", "NUMERIC") and is_text(type_):
                     return f"compares {column}, a text, with the number {literal['text']}; put it in single quotes"
     return None
 
@@ -189,7 +197,8 @@ def _is_number(type_: pa.DataType | None) -> bool:
     return type_ is not None and (pa.types.is_integer(type_) or pa.types.is_floating(type_))
 
 
-def _is_text(type_: pa.DataType | None) -> bool:
+def is_text(type_: pa.DataType | None) -> bool:
+    """Whether a column holds text."""
     return type_ is not None and (pa.types.is_string(type_) or pa.types.is_large_string(type_))
 
 
@@ -223,13 +232,7 @@ def _arrow(kind: _Types) -> pa.DataType:
 def _engine() -> "DuckDBPyConnection":
     import duckdb
 
-    closed: dict[str, str | bool | int | float | list[str]] = {
-        "enable_external_access": "false",
-        "autoinstall_known_extensions": "false",
-        "autoload_known_extensions": "false",
-        "threads": "1",
-    }
-    return duckdb.connect(":memory:", config=closed)
+    return duckdb.connect(":memory:", config=CLOSED)
 
 
 def _cursor() -> "DuckDBPyConnection":

@@ -13,6 +13,7 @@ from winnow.pipelines.conditions import nested
 from winnow.pipelines.rules.decisions import WORD, Masks
 from winnow.pipelines.rules.expansion import SpeltRule
 from winnow.pipelines.rules.program import RuleProgram
+from winnow.schemas.conditions import CLOSED
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.thresholds import ThresholdTable, lookup
 
@@ -36,13 +37,10 @@ class Evaluator:
         self._words = max(1, -(-len(program.rules) // WORD))
         self._engine = duckdb.connect(
             ":memory:",
-            config={
-                "enable_external_access": "false",
-                "autoinstall_known_extensions": "false",
-                "autoload_known_extensions": "false",
+            config=CLOSED
+            | {
                 "memory_limit": "2GiB",  # a block and its answers are a few MiB
                 "temp_directory": "",  # what does not fit fails: nothing is written beside the store
-                "threads": "1",
             },
         )
 

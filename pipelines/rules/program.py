@@ -10,7 +10,7 @@ from winnow.pipelines.annotate.bound import store_columns
 from winnow.pipelines.columns import Column
 from winnow.pipelines.rules.expansion import SpeltRule, spelt_rules
 from winnow.pipelines.rules.tables import Tables
-from winnow.schemas.conditions import ConditionError, columns_read
+from winnow.schemas.conditions import ConditionError, columns_read, is_text
 from winnow.schemas.places import Problem, recipe_error, shown, suggestion
 from winnow.schemas.recipe import Recipe
 from winnow.schemas.rules import ColumnInfo, Phase, check_rules
@@ -135,7 +135,7 @@ def _table_columns(rules: Sequence[SpeltRule], tables: Tables, known: dict[str, 
             continue  # `_absent` says so, with the rule's line
         key = tables.key(name)
         info = known.get(key)
-        if info is None or not _is_text(info.type):
+        if info is None or not is_text(info.type):
             what = "which no layer of this recipe has" if info is None else f"which is {info.type}, not text"
             place = next(one.rule.place for one in rules if any(f"{PREFIX}.{name}." in read for read in _columns(one)))
             problems.append(Problem(place, f"thresholds.{name}", f"rows are looked up by {key}, {what}"))
@@ -164,7 +164,3 @@ def _columns(one: SpeltRule) -> tuple[str, ...]:
         return columns_read(one.rule.drop)
     except ConditionError:
         return ()  # reported where the rule is checked
-
-
-def _is_text(kind: pa.DataType | None) -> bool:
-    return kind is not None and (pa.types.is_string(kind) or pa.types.is_large_string(kind))

@@ -15,7 +15,7 @@ from winnow.pipelines.annotate.bound import configure
 from winnow.pipelines.assets import AssetFiles
 from winnow.pipelines.conditions import nested
 from winnow.runners.parity.documents import Document
-from winnow.schemas.conditions import columns_read
+from winnow.schemas.conditions import CLOSED, columns_read
 from winnow.schemas.errors import RecipeError, WinnowError
 from winnow.schemas.identity import canonical_json
 from winnow.schemas.places import Problems
@@ -136,6 +136,6 @@ def _loaded(preset: Preset, name: str) -> tuple[Operator, Any, Kernel]:
 @contextmanager
 def engine(rows: pa.RecordBatch) -> Iterator[duckdb.DuckDBPyConnection]:
     """SQL over one table, `rows`, with no way to files."""
-    with duckdb.connect(config={"enable_external_access": "false", "threads": "1"}) as connection:
+    with duckdb.connect(config=CLOSED) as connection:
         connection.register("rows", pa.Table.from_batches([rows]))
         yield connection
