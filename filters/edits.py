@@ -12,6 +12,13 @@ from winnow.filters.kernels import kernel
 SPANS = pa.list_(pa.field("item", pa.struct([pa.field("start", pa.int32()), pa.field("end", pa.int32())])))
 """The type of a column of deletions."""
 
+TYPED_SPANS = pa.list_(
+    pa.field(
+        "item", pa.struct([pa.field("start", pa.int32()), pa.field("end", pa.int32()), pa.field("kind", pa.string())])
+    )
+)
+"""The type of a column of spans of some kind, such as `email`: what is replaced by something that names the kind."""
+
 
 @kernel  # type: ignore[untyped-decorator]
 def grown(spans: npt.NDArray[np.int32], needed: int) -> npt.NDArray[np.int32]:

@@ -6,7 +6,7 @@ an entry point of the group `winnow.operators`, named like the operator.
 
 import pkgutil
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import import_module
@@ -25,7 +25,7 @@ TEXT = "text"
 STATUS = pa.field("status", pa.string(), nullable=False)
 """The first column of every layer: `ok`, or why the row was not measured. The stage adds it where a kernel does not."""
 
-_FOLDERS = ("text",)
+_FOLDERS = ("text", "url", "page")
 _NAME = re.compile(r"[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*")
 
 Resource: TypeAlias = Literal["cpu", "model", "gpu"]
@@ -42,6 +42,14 @@ class Assets(Protocol):
 
 def _nothing(_config: Any) -> tuple[str, ...]:
     return ()
+
+
+def _no_detection(_config: Any) -> Mapping[str, str]:
+    return {}
+
+
+def _whatever_language(_config: Any) -> frozenset[str] | None:
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +72,11 @@ class Operator:
     assets: Callable[[Any], tuple[str, ...]] = field(default=_nothing)  # names, or paths that the config gives
     resource: Resource = "cpu"
     reasons: tuple[str, ...] = ()  # the statuses that it gives itself, beside those of the stage
+    detects: Callable[[Any], Mapping[str, str]] = field(default=_no_detection)
+    """The columns that look for something harmful, each with its subcategory in the taxonomy of `schemas/safety`: null
+    where the operator cannot see, never where it saw nothing."""
+    languages: Callable[[Any], frozenset[str] | None] = field(default=_whatever_language)
+    """The languages that it covers, as ISO 639-3; None where it looks at no language."""
 
 
 @lru_cache(maxsize=1)

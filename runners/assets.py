@@ -5,7 +5,17 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from winnow.pipelines.assets import ASSETS, Asset, cache_folder, fetch, find_asset, state_of
+from winnow.pipelines.assets import (
+    ASSETS,
+    AnyAsset,
+    Asset,
+    AssetUnavailableError,
+    cache_folder,
+    fetch,
+    find_asset,
+    size_of,
+    state_of,
+)
 from winnow.runners.quantities import byte_size
 
 if TYPE_CHECKING:
@@ -35,9 +45,11 @@ def list_assets(console: Console) -> None:
     """A line an asset."""
     width = max(len(asset.name) for asset in ASSETS)
     for asset in ASSETS:
+        size = size_of(asset)
+        packages = asset.package if isinstance(asset, Asset) else ", ".join(source.package for source in asset.of)
         console.print(
-            f"{asset.name:<{width}}  {state_of(asset):<7}  {byte_size(asset.size_bytes):>9}  {asset.licence}  "
-            f"{asset.summary} ({asset.package})",
+            f"{asset.name:<{width}}  {state_of(asset):<7}  {'-' if size is None else byte_size(size):>9}  "
+            f"{asset.licence}  {asset.summary} ({packages})",
             markup=False,
             soft_wrap=True,
         )
@@ -45,8 +57,17 @@ def list_assets(console: Console) -> None:
 
 
 def fetch_assets(names: tuple[str, ...], console: Console) -> None:
-    """Fetch the named assets, or all; an unknown name is refused before anything is downloaded."""
-    chosen: tuple[Asset, ...] = tuple(find_asset(name) for name in names) or ASSETS
+    """Fetch the named assets, or all; an unknown name is refused before anything is downloaded.
+
+    Of all, those that this machine lacks a program or a package for are left out, with a line that says so.
+    """
+    chosen: tuple[AnyAsset, ...] = tuple(find_asset(name) for name in names) or ASSETS
     for asset in chosen:
-        word = "fetched" if fetch(asset) else "already here"
+        try:
+            word = "fetched" if fetch(asset) else "already here"
+        except AssetUnavailableError as error:
+            if names:
+                raise
+            console.print(f"{asset.name}  left out  {error}", markup=False, soft_wrap=True)
+            continue
         console.print(f"{asset.name}  {word}  {cache_folder() / asset.file_name}", markup=False, soft_wrap=True)

@@ -46,6 +46,11 @@ def _print_whole(operator: Operator, console: Console) -> None:
     for field in schema:
         if field.name != STATUS.name:
             line(f"    {field.name:<{width}}  {field.type}")
+    detects = operator.detects(default)
+    if detects:
+        languages = operator.languages(default)
+        line(f"  looks for  {', '.join(f'{found} ({column})' for column, found in detects.items())}")
+        line(f"  languages  {'any' if languages is None else f'{len(languages)}: ' + ', '.join(sorted(languages))}")
     known = settings(cast(type, operator.config))
     line("  settings" if known else "  no settings")
     for setting in known:
@@ -65,4 +70,6 @@ def _described(operator: Operator) -> dict[str, object]:
         "reads": list(operator.reads(default)),
         "columns": {field.name: str(field.type) for field in operator.writes(default)},
         "defaults": asdict(default),
+        "detects": dict(operator.detects(default)),
+        "languages": None if (languages := operator.languages(default)) is None else sorted(languages),
     }

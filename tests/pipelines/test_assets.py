@@ -4,25 +4,42 @@ import dataclasses
 import gzip
 import hashlib
 import io
+import json
 import os
 import subprocess
 import sys
 import tarfile
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from winnow.pipelines import assets
-from winnow.pipelines.assets import ASSETS, Asset, AssetError, AssetFiles, asset_digest, fetch, lookup, state_of
+from winnow.pipelines.assets import (
+    ASSETS,
+    Asset,
+    AssetError,
+    AssetFiles,
+    AssetUnavailableError,
+    MadeAsset,
+    asset_digest,
+    fetch,
+    fetched,
+    listed,
+    lookup,
+    size_of,
+    state_of,
+)
 
 CONTENT = b"weights " * 1000
+MEMBER = "small_list/words.txt"
 LIST = Asset(
     name="small.list",
     summary="a list",
     registry="pip",
     package="small-list==1.2.0",
-    member="small_list/words.txt",
+    member=MEMBER,
     size_bytes=len(CONTENT),
     sha256=hashlib.sha256(CONTENT).hexdigest(),
     licence="MIT",
@@ -38,7 +55,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WINNOW_ASSETS", str(tmp_path / "cache"))
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(shelf))
-    monkeypatch.setattr(assets, "ASSETS", (LIST, *ASSETS))
+    monkeypatch.setattr(listed, "ASSETS", (LIST, *ASSETS))
 
 
 def write_wheel(
@@ -122,25 +139,25 @@ def tarball(path: Path, *members: tuple[tarfile.TarInfo, bytes]) -> Path:
 
 def unpacked(asset: Asset, archive: Path) -> bytes:
     target = io.BytesIO()
-    assets._unpack(asset, archive, target)
+    fetched._unpack(asset, archive, target)
     return target.getvalue()
 
 
 def test_npm_tarballs_are_read_as_a_stream(tmp_path: Path) -> None:
-    entries = [(tarfile.TarInfo("package/a.js"), b"x" * 3_000_000), (tarfile.TarInfo(LIST.member), CONTENT)]
+    entries = [(tarfile.TarInfo("package/a.js"), b"x" * 3_000_000), (tarfile.TarInfo(MEMBER), CONTENT)]
     assert unpacked(LIST, tarball(tmp_path / "p.tgz", *entries)) == CONTENT
 
 
 @pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.DIRTYPE])
 def test_only_a_regular_file_counts(tmp_path: Path, kind: bytes) -> None:
-    info = tarfile.TarInfo(LIST.member)
+    info = tarfile.TarInfo(MEMBER)
     info.type, info.linkname = kind, "/etc/passwd"
     with pytest.raises(AssetError, match="holds no file"):
         unpacked(LIST, tarball(tmp_path / "p.tgz", (info, b"")))
 
 
 def test_an_archive_bomb_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(assets, "MAX_UNPACKED_BYTES", 1_000_000)
+    monkeypatch.setattr(fetched, "MAX_UNPACKED_BYTES", 1_000_000)
     path = tarball(tmp_path / "p.tgz", (tarfile.TarInfo("zeros"), bytes(20_000_000)))
     with pytest.raises(AssetError, match="unpacks to more than 1,000,000 bytes"):
         unpacked(LIST, path)
@@ -175,9 +192,95 @@ def test_a_path_to_nothing_and_an_unknown_name_are_told_apart(tmp_path: Path) ->
 
 
 def test_every_asset_is_pinned_in_full() -> None:
-    for asset in ASSETS:
+    for asset in (one for known in ASSETS for one in ([known] if isinstance(known, Asset) else known.of)):
         mark = "==" if asset.registry == "pip" else "@"
         assert mark in asset.package
         assert len(bytes.fromhex(asset.sha256)) == 32
         assert asset.size_bytes > 0
         assert asset.licence
+
+
+COUNTED = MadeAsset(
+    name="counted",
+    summary="how often each word of the list occurs",
+    of=(LIST,),
+    maker=f"{__name__}:count_words",
+    version=1,
+    file="counts.json",
+    licence="MIT",
+)
+
+
+def count_words(sources: Mapping[str, Path], target: Path) -> None:
+    words = sources["small.list"].read_text().split()
+    target.write_text(json.dumps({word: words.count(word) for word in sorted(set(words))}))
+
+
+def need_a_package(sources: Mapping[str, Path], target: Path) -> None:
+    raise ModuleNotFoundError("No module named 'h6py'", name="h6py")
+
+
+def fail(sources: Mapping[str, Path], target: Path) -> None:
+    target.write_text("half of it")
+    raise AssetError("the list is no list")
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> MadeAsset:
+    monkeypatch.setattr(listed, "ASSETS", (LIST, COUNTED))
+    return COUNTED
+
+
+def test_a_made_asset_is_made_once_of_what_is_fetched_for_it(made: MadeAsset, tmp_path: Path) -> None:
+    assert size_of(made) is None
+    assert fetch(made)
+    assert json.loads(Path(lookup("counted")).read_text()) == {"weights": 1000}
+    assert not fetch(made)
+    assert size_of(made) == len('{"weights": 1000}')
+    assert sorted(path.name for path in (tmp_path / "cache").iterdir()) == [
+        made.file_name,
+        f"{made.file_name}.sha256",
+    ]
+
+
+def test_a_made_asset_that_has_changed_since_is_damaged_and_made_again(made: MadeAsset) -> None:
+    fetch(made)
+    Path(lookup("counted")).write_text('{"weights": 1001}')
+    with pytest.raises(AssetError, match=r"asset 'counted' is damaged .* run: winnow assets fetch counted"):
+        lookup("counted")
+    assert fetch(made)
+    assert json.loads(Path(lookup("counted")).read_text()) == {"weights": 1000}
+
+
+@pytest.mark.parametrize("change", [{"version": 2}, {"of": (dataclasses.replace(LIST, sha256="0" * 64),)}])
+def test_what_a_made_asset_is_made_of_and_how_is_part_of_its_digest(made: MadeAsset, change: dict[str, Any]) -> None:
+    other = dataclasses.replace(made, **change)
+    assert other.value_digest != made.value_digest
+    assert other.file_name != made.file_name
+
+
+def test_a_missing_package_is_told_with_the_line_that_installs_it(made: MadeAsset, tmp_path: Path) -> None:
+    wanting = dataclasses.replace(made, maker=f"{__name__}:need_a_package", extra="toxicity")
+    with pytest.raises(AssetUnavailableError, match=r"made with h6py; run: pip install 'winnow\[toxicity\]'"):
+        fetch(wanting)
+    assert not list((tmp_path / "cache").iterdir())
+
+
+def test_a_maker_that_fails_leaves_nothing(made: MadeAsset, tmp_path: Path) -> None:
+    with pytest.raises(AssetError, match="the list is no list"):
+        fetch(dataclasses.replace(made, maker=f"{__name__}:fail"))
+    assert not list((tmp_path / "cache").iterdir())
+
+
+def test_an_archive_can_be_an_asset_as_it_is(tmp_path: Path) -> None:
+    archive = tmp_path / "shelf" / "small_list-1.2.0-py3-none-any.whl"
+    content = archive.read_bytes()
+    whole = dataclasses.replace(
+        LIST,
+        name="small.whl",
+        member=None,
+        size_bytes=len(content),
+        sha256=hashlib.sha256(content).hexdigest(),
+    )
+    assert fetch(whole)
+    assert state_of(whole) == "present"

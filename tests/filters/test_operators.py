@@ -11,12 +11,13 @@ from winnow.filters.operators import STATUS, find_operator, operator_names
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.recipe.build import settings
 
-GOLDEN = Path(__file__).parent / "golden"
+FOLDER = Path(__file__).parent
 
 
 @pytest.mark.parametrize("name", operator_names())
 def test_it_is_pinned_by_a_golden_file_of_its_version(name: str) -> None:
-    golden = json.loads((GOLDEN / f"{name.partition('.')[2]}.json").read_text(encoding="utf-8"))
+    folder, _, short = name.partition(".")
+    golden = json.loads((FOLDER / folder / "golden" / f"{short}.json").read_text(encoding="utf-8"))
     assert golden["version"] == find_operator(name).version
 
 

@@ -1,0 +1,1 @@
+"""Measurements of what a response says beside its text, one operator a file."""

@@ -1,0 +1,1 @@
+"""Measurements of addresses, one operator a file."""
