@@ -1,0 +1,88 @@
+"""Files of word lists: one for many languages, as winnow makes them and as users write them.
+
+    # a comment
+    [deu]
+    Dummkopf
+    alter Esel
+    [zh]
+    傻瓜
+
+UTF-8, a word or phrase a line, under the language that it is of: a code of ISO 639-3 or of two letters. Case, width
+and invisible characters do not matter, for words are folded like the texts.
+"""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from winnow.schemas.errors import RecipeError
+from winnow.schemas.languages import table
+
+__all__ = ["Lists", "joined", "language_code", "read_lists", "write_lists"]
+
+Lists = Mapping[str, tuple[str, ...]]
+"""From a language's ISO 639-3 code to its words."""
+
+MAX_BYTES = 64 << 20
+MAX_WORD_BYTES = 400
+
+
+def language_code(code: str) -> str | None:
+    """The ISO 639-3 code of one of two or three letters, or None."""
+    known = table()
+    if len(code) == 2:
+        return known.by_two_letters.get(code)
+    return code if code in known.languages else known.retired.get(code)
+
+
+def read_lists(path: str) -> Lists:
+    """The lists of a file.
+
+    Raises:
+        RecipeError: A line is no word of a language; the message has its number.
+    """
+    file = Path(path)
+    try:
+        size = file.stat().st_size
+        raw = file.read_bytes() if size <= MAX_BYTES else b""
+    except OSError as error:
+        raise RecipeError(f"word list {path}: {error.strerror or error}") from error
+    if size > MAX_BYTES:
+        raise RecipeError(f"word list {path}: {size:,} bytes; expected at most {MAX_BYTES:,}")
+    found: dict[str, dict[str, None]] = {}
+    words: dict[str, None] | None = None
+    for number, line in enumerate(raw.removeprefix(b"\xef\xbb\xbf").splitlines(), 1):
+        try:
+            entry = line.decode().strip()
+        except UnicodeDecodeError as error:
+            raise RecipeError(f"word list {path}:{number}: not UTF-8") from error
+        if not entry or entry.startswith("#"):
+            continue
+        if entry.startswith("[") and entry.endswith("]"):
+            code = language_code(entry[1:-1].strip())
+            if code is None:
+                raise RecipeError(f"word list {path}:{number}: {entry[:40]} is no ISO 639 code of a language")
+            words = found.setdefault(code, {})
+        elif words is None:
+            raise RecipeError(f"word list {path}:{number}: a word before any language; expected a line such as [eng]")
+        elif len(line) > MAX_WORD_BYTES:
+            raise RecipeError(f"word list {path}:{number}: {len(line):,} bytes; expected at most {MAX_WORD_BYTES}")
+        else:
+            words[entry] = None
+    return {code: tuple(found[code]) for code in sorted(found)}
+
+
+def write_lists(lists: Lists, target: Path, origin: str) -> None:
+    """Write a file of lists: languages and words in order, so that the same lists are the same bytes."""
+    lines = [f"# {origin}"]
+    for code in sorted(lists):
+        lines += [f"[{code}]", *sorted(set(lists[code]))]
+    target.write_bytes("".join(f"{line}\n" for line in lines).encode())
+
+
+def joined(several: Iterable[Lists]) -> Lists:
+    """All words of each language."""
+    found: dict[str, dict[str, None]] = {}
+    for lists in several:
+        for code, words in lists.items():
+            found.setdefault(code, {}).update(dict.fromkeys(words))
+    return {code: tuple(found[code]) for code in sorted(found)}

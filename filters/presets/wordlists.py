@@ -1,0 +1,33 @@
+"""Rules over words of lists: C4's, and one that leaves texts alone that only name things."""
+
+from winnow.filters.presets import Preset, PresetRule
+
+_W = "text.wordlist"
+
+PRESETS = (
+    Preset(
+        name="any_listed_word@c4",
+        summary="C4 and mC4: one word of the LDNOOBW list of the page's language drops the page",
+        operators={_W: {"lists": ["wordlists.ldnoobw"], "inflected": False}},
+        rules=(PresetRule("listed_word", f"{_W}.hits > 0"),),
+        notes=(
+            "it is crude, and known to be: it drops pages on health, law, sex education and sexual minorities, "
+            "and in Japanese every page that says `insert`; it is here to reproduce C4",
+            "winnow counts whole words in every script, where C4 looks for substrings in Chinese, Japanese and Thai",
+            "C4 keeps one in a thousand of the pages that it would drop; winnow keeps none",
+            "the lists come by npm (winnow assets fetch wordlists.ldnoobw)",
+        ),
+    ),
+    Preset(
+        name="wordlists",
+        summary="pages of which one word in a hundred is listed as vulgar, by three different ones or more",
+        operators={_W: {}},
+        rules=(PresetRule("vulgar_words", f"{_W}.density >= 0.01 AND {_W}.distinct >= 3"),),
+        notes=(
+            "the limits are provisional; nothing else is asked of a language than of English",
+            "pages in languages or scripts without a list are null, kept, and counted as not looked at",
+            "in Chinese, Japanese, Thai and Burmese a `word` of the density is a character or cluster, so that more "
+            "words must be listed for the same density",
+        ),
+    ),
+)

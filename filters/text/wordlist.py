@@ -1,0 +1,235 @@
+"""Words of lists of vulgar, obscene and abusive words, looked for in texts of the lists' languages.
+
+A text is looked through for the words of its language (`text.language`); in a language or script without a list it is
+not measured. Only whole words count. Texts are folded first (`winnow.filters.folding`), so that case, full-width or
+invisible characters and letters of another script hide nothing; spans are places in the text as it was. Where words
+are written without spaces, a find counts if the package that `text.fineweb2` uses for the language begins and ends a
+word there, and words of one letter never count. In languages with closed sets of endings a word may have these
+(`winnow.filters.lexicons.affixes`).
+
+A word of a list says nothing of how it is meant: lists hold names of body parts, of peoples and of illnesses. How many
+may be there is for rules to say, over `density`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from winnow.filters.edits import SPANS, spans_column
+from winnow.filters.folding import Folded, fold
+from winnow.filters.lexicons.boundaries import whole_words
+from winnow.filters.lexicons.lexicon import LEET, SEGMENTERS, Lexicon, compiled, covered_languages
+from winnow.filters.lexicons.lists import joined, read_lists
+from winnow.filters.lexicons.made import LANGUAGES
+from winnow.filters.lexicons.scanning import roles, scan
+from winnow.filters.lexicons.substrings import scan_unspaced
+from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, Operator
+from winnow.filters.words.packages import PACKAGES, Segmenter, package_segmenter
+from winnow.filters.words.spans import texts_of
+from winnow.filters.words.unspaced import split_unicode
+
+LANGUAGE = "text.language.code"
+
+_SCHEMA = pa.schema(
+    [
+        STATUS,
+        pa.field("list", pa.string()),  # the language whose words were looked for
+        pa.field("words", pa.int32()),  # in scripts without spaces: characters, or letters with their vowel signs
+        pa.field("hits", pa.int32()),  # occurrences; a phrase is one
+        pa.field("distinct", pa.int32()),  # different entries
+        pa.field("density", pa.float64()),  # hits for each word; 0 where there are none
+        pa.field("spans", SPANS),
+    ]
+)
+_REASONS = (
+    "no_language",
+    "no_detector",
+    "package_failed",
+    *sorted(PACKAGES[name].reason for name in SEGMENTERS.values()),
+)
+
+_Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Which lists, and how loosely words are compared."""
+
+    lists: tuple[str, ...] = ("wordlists.core",)  # names of assets, or paths of files of the user's own
+    also: tuple[str, ...] = ()  # ISO 639-3: looked for in texts of all other languages that have a list, such as eng
+    inflected: bool = True  # whether words may have the affixes of their language
+    leetspeak: bool = False  # whether words of four letters or more may have digits for letters
+
+
+class _Measure:
+    """One lexicon, over batches."""
+
+    def __init__(self, config: Config, assets: Assets) -> None:
+        lists = joined(read_lists(assets.path(name)) for name in config.lists)
+        self.lexicon: Lexicon = compiled(lists, config.also, inflected=config.inflected, leet=config.leetspeak)
+
+    def __call__(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        rows = batch.num_rows
+        status = np.full(rows, "ok", dtype=object)
+        sets = self._sets(batch.column(LANGUAGE), status)
+        chosen = np.flatnonzero(sets >= 0)
+        texts = batch.column(TEXT)
+        folded = fold(texts_of(texts if len(chosen) == rows else texts.take(pa.array(chosen))), case=True)
+        finds = _Finds(self.lexicon, folded, sets[chosen])
+        for row, reason in finds.failed.items():
+            status[chosen[row]] = reason
+        words, hits, distinct = (np.zeros(rows, np.int32) for _ in range(3))
+        words[chosen], hits[chosen], distinct[chosen] = finds.words, np.diff(finds.bounds), finds.distinct
+        bounds = np.zeros(rows + 1, np.int64)
+        bounds[1:] = np.cumsum(hits)
+        unmeasured = status != "ok"
+        lists = np.array([*self.lexicon.codes, None], dtype=object)[sets]
+        spans = spans_column(bounds, finds.spans)
+        return pa.RecordBatch.from_arrays(
+            [
+                pa.array(status, pa.string()),
+                pa.array(lists, pa.string(), mask=unmeasured),
+                *(pa.array(column, mask=unmeasured) for column in (words, hits, distinct)),
+                pa.array(hits / np.maximum(words, 1), mask=unmeasured),
+                pa.ListArray.from_arrays(spans.offsets, spans.values, type=SPANS, mask=pa.array(unmeasured)),
+            ],
+            schema=_SCHEMA,
+        )
+
+    def _sets(self, codes: pa.StringArray, status: npt.NDArray[np.object_]) -> _Ints:
+        """The set of words of every row, -1 where there is none; the status says why."""
+        encoded = codes.dictionary_encode()
+        numbers = np.asarray(encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False), np.int64)
+        found = [self.lexicon.set_of(code) for code in encoded.dictionary.to_pylist()]
+        sets = np.array([*found, -1], np.int64)[numbers]
+        status[sets < 0] = "no_detector"
+        status[numbers < 0] = "no_language"
+        for number in np.unique(sets[sets >= 0]).tolist():
+            package = SEGMENTERS.get(self.lexicon.codes[number])
+            if package is not None and package_segmenter(package) is None:
+                status[sets == number] = PACKAGES[package].reason
+                sets[sets == number] = -1
+        return sets
+
+
+class _Finds:
+    """What is found in some folded texts: `spans` of text i are `bounds[i]` to `bounds[i + 1]`, in the originals."""
+
+    def __init__(self, lexicon: Lexicon, folded: Folded, sets: _Ints) -> None:
+        self.lexicon = lexicon
+        self.failed: dict[int, str] = {}
+        texts = folded.texts
+        self.words, self.distinct, bounds, found = scan(
+            texts.buffer, texts.offsets, sets, roles(), lexicon.words, lexicon.size, LEET
+        )
+        packages = {number: SEGMENTERS[code] for number, code in enumerate(lexicon.codes) if code in SEGMENTERS}
+        unspaced = np.flatnonzero(np.isin(sets, list(packages)))
+        if len(unspaced):
+            bounds, found = self._with_unspaced(folded, sets, packages, unspaced, bounds, found)
+        self.bounds = bounds
+        documents = np.repeat(np.arange(len(sets)), np.diff(bounds))
+        base = texts.offsets[documents]
+        self.spans = np.column_stack(
+            [
+                folded.original(documents, found[:, 0] - base),
+                folded.original(documents, found[:, 1] - base, end=True),
+            ]
+        ).astype(np.int32)
+
+    def _with_unspaced(
+        self,
+        folded: Folded,
+        sets: _Ints,
+        packages: dict[int, str],
+        rows: _Ints,
+        bounds: _Ints,
+        found: npt.NDArray[np.int64],
+    ) -> tuple[_Ints, npt.NDArray[np.int64]]:
+        """The finds of `scan` and those in scripts without spaces, and new counts for the rows of such languages."""
+        texts = folded.texts
+        asked = np.where(np.isin(sets, list(packages)), sets, -1)
+        places, candidates = scan_unspaced(texts.buffer, texts.offsets, asked, self.lexicon.unspaced)
+        only = texts_of(texts.array.take(pa.array(rows)))
+        self.words[rows] = np.diff(split_unicode(only).documents)
+        joint: dict[int, list[tuple[int, int, int]]] = {}
+        for row in rows[np.diff(places)[rows] > 0].tolist():  # few: those with a candidate
+            first, base = bounds[row], int(texts.offsets[row])
+            finds = [
+                (one - base, end - base, entry)
+                for one, end, entry in candidates[places[row] : places[row + 1]].tolist()
+            ]
+            segmenter = package_segmenter(packages[int(sets[row])])
+            assert segmenter is not None
+            whole = _whole(texts.array[row].as_py(), finds, segmenter)
+            if whole is None:
+                self.failed[row] = "package_failed"
+            spaced = found[first : bounds[row + 1]].tolist()
+            finds = [(one + base, end + base, entry) for one, end, entry in whole or ()]
+            joint[row] = [] if whole is None else _apart([*spaced, *finds])
+            self.distinct[row] = len({entry for _, _, entry in joint[row]})
+        if not joint:
+            return bounds, found
+        counts = np.diff(bounds)
+        parts: list[npt.NDArray[np.int64]] = []
+        cursor = 0
+        for row, finds in sorted(joint.items()):
+            parts += [found[cursor : bounds[row]], np.array(finds, np.int64).reshape(-1, 3)]
+            cursor = bounds[row + 1]
+            counts[row] = len(finds)
+        parts.append(found[cursor:])
+        return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), np.concatenate(parts)
+
+
+def _whole(text: str, finds: Sequence[tuple[int, int, int]], segmenter: Segmenter) -> list[tuple[int, int, int]] | None:
+    """The finds that are words; None where the package does not take the text."""
+    try:
+        return whole_words(text, finds, segmenter)
+    except MemoryError:
+        raise
+    except Exception:  # noqa: BLE001, any package may raise anything at a text; the text is what it does not take
+        return None
+
+
+def _apart(finds: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
+    """In order, without those that overlap an earlier one."""
+    chosen: list[tuple[int, int, int]] = []
+    for find in sorted(finds, key=lambda find: (find[0], -find[1])):
+        if not chosen or find[0] >= chosen[-1][1]:
+            chosen.append(find)
+    return chosen
+
+
+@lru_cache(maxsize=64)
+def _codes(name: str) -> frozenset[str]:
+    """The languages that an asset or a file of the user's has lists for; none where there is no such file."""
+    if name in LANGUAGES:
+        return LANGUAGES[name]
+    return frozenset(read_lists(name)) if Path(name).is_file() else frozenset()
+
+
+def _languages(config: Config) -> frozenset[str]:
+    return covered_languages(code for name in config.lists for code in _codes(name))
+
+
+def _load(config: Config, assets: Assets) -> Kernel:
+    return _Measure(config, assets)
+
+
+OPERATOR = Operator(
+    name="text.wordlist",
+    version=1,
+    summary="words of lists of vulgar and abusive words, whole ones, in the text's language",
+    config=Config,
+    reads=lambda _config: (TEXT, LANGUAGE),
+    writes=lambda _config: _SCHEMA,
+    load=_load,
+    assets=lambda config: config.lists,
+    reasons=_REASONS,
+    detects=lambda _config: dict.fromkeys(("hits", "distinct", "density"), "language.vulgar"),
+    languages=_languages,
+)
