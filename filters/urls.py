@@ -100,6 +100,18 @@ def registered_domain(url: str) -> str | None:
 
 
 @lru_cache(maxsize=1)
+def public_suffix_rules() -> tuple[str, ...]:
+    """The rules of the Public Suffix List in ASCII, sorted: a suffix each, led by `*.` or `!` as the list has it."""
+    rules = set()
+    for rule in _EXTRACT.tlds:
+        mark = "*." if rule.startswith("*.") else "!" if rule.startswith("!") else ""
+        name = canonical_host(rule[len(mark) :])
+        if name is not None:
+            rules.add(mark + name)
+    return tuple(sorted(rules))
+
+
+@lru_cache(maxsize=1)
 def psl_version() -> str:
     """16 hex digits that name the Public Suffix List in use."""
     return hashlib.sha256((files("tldextract") / ".tld_set_snapshot").read_bytes()).hexdigest()[:16]

@@ -1,0 +1,88 @@
+"""Lists of addresses: what five million entries take, and what a look-up among them costs."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from io import BytesIO
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from winnow.filters.url.blocklist import URL, Matcher
+from winnow.filters.url_lists.index import UrlIndex
+from winnow.filters.url_lists.reading import read_list
+from winnow.filters.url_lists.table import look_up
+from winnow.filters.words.spans import texts_of
+
+ENTRIES = 5_000_000
+_LETTERS = np.frombuffer(b"abcdefghijklmnopqrstuvwxyz012345", np.uint8)
+
+
+@dataclass(frozen=True, slots=True)
+class ListCost:
+    """Processor time on one core, the best of several runs."""
+
+    entries: int
+    bytes_an_entry: float
+    build_seconds: float
+    lookup_ns: float  # a name in a table: the kernel alone, names of 16 bytes, half of them listed
+    url_ns: float  # an address of three labels: three names, and everything that the operator does for a row
+
+
+def domains(count: int, first: int = 0) -> list[str]:
+    """Names that are all different, in no order: the same ones each time."""
+    numbers = np.arange(first, first + count, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    columns = [_LETTERS[(numbers >> np.uint64(5 * place)) & np.uint64(31)] for place in range(12)]
+    ends = np.frombuffer(b".com.net.org.dev", np.uint8).reshape(4, 4)[(numbers >> np.uint64(62)).astype(np.int64)]
+    names = np.hstack([np.stack(columns, 1), ends]).view("S16").ravel()
+    return [name.decode() for name in names.tolist()]
+
+
+def listed(entries: int = ENTRIES) -> tuple[UrlIndex, float]:
+    """A list of so many domains, and the seconds that it took to make ready."""
+    text = "\n".join(domains(entries)).encode()
+    read_list(BytesIO(b"a.com\n"), "warm-up")
+    started = time.process_time()
+    index = read_list(BytesIO(text), "benchmark")
+    return index, time.process_time() - started
+
+
+def list_cost(entries: int = ENTRIES, lookups: int = 1_000_000, rounds: int = 3) -> ListCost:
+    """Measure a list of so many entries."""
+    index, build = listed(entries)
+    names = [*domains(lookups // 2), *domains(lookups // 2, 2 * entries)]
+    names = [names[place] for place in np.random.default_rng(0).permutation(len(names)).tolist()]
+    texts = texts_of(pa.array(names, pa.large_string()))
+    table = index.tables["domain"]
+    matcher = Matcher(index, "benchmark", ("domain", "host", "path", "word"))
+    # Pages of crawls are seldom on a list: one address in a hundred is.
+    pages = domains(lookups, 2 * entries)
+    pages[::100] = domains(lookups)[::100]
+    urls = [f"https://www.{name}/articles/2024/{number}/a-title.html" for number, name in enumerate(pages)]
+    batches = pa.RecordBatch.from_pydict({URL: pa.array(urls)})
+
+    def names_once() -> None:
+        found: npt.NDArray[np.bool_] = look_up(table.starts, table.prints, texts.buffer, texts.offsets)
+        assert int(found.sum()) == lookups // 2
+
+    def addresses_once() -> None:
+        for at in range(0, lookups, 16_384):
+            matcher.measure(batches.slice(at, 16_384))
+
+    return ListCost(
+        entries=index.summary.total,
+        bytes_an_entry=index.bytes / index.summary.total,
+        build_seconds=build,
+        lookup_ns=_best(names_once, rounds) / lookups * 1e9,
+        url_ns=_best(addresses_once, rounds) / lookups * 1e9,
+    )
+
+
+def _best(run: Callable[[], None], rounds: int) -> float:
+    seconds = []
+    for _ in range(rounds):
+        started = time.process_time()
+        run()
+        seconds.append(time.process_time() - started)
+    return min(seconds)

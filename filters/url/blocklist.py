@@ -1,0 +1,230 @@
+"""Whether a list names a sample's address: its domain, its host, its path, or a word in it.
+
+Lists are assets of winnow or files of the user's; `filters/url_lists/entries.py` says what their lines mean. The entry
+that matched stands beside the hit, as the list could have it. Where several match it is the one that says most: a path
+before a host before a domain before a word.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import PurePath
+from typing import Annotated, Literal
+from urllib.parse import unquote_to_bytes
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from winnow.filters.operators import STATUS, Assets, Kernel, Operator
+from winnow.filters.url_lists import matching, wording
+from winnow.filters.url_lists.entries import Entry, Kind, written_entry
+from winnow.filters.url_lists.index import UrlIndex, is_index
+from winnow.filters.url_lists.kept import load_list
+from winnow.filters.url_lists.matching import match_places
+from winnow.filters.url_lists.wording import Automaton, automaton_of, match_words, word_text
+from winnow.filters.urls import canonical_url
+from winnow.filters.words.spans import Texts, texts_of
+from winnow.schemas.errors import RecipeError
+from winnow.schemas.recipe.checks import Between, NotEmpty
+from winnow.schemas.safety.taxonomy import subcategories
+
+NAME = "url.blocklist"
+URL = "samples.url"
+NO_ADDRESS = "no_address"
+
+Match = Literal["domain", "host", "path", "word"]
+_KINDS: dict[Match, frozenset[Kind]] = {
+    "domain": frozenset({Kind.DOMAIN}),
+    "host": frozenset({Kind.HOST}),
+    "path": frozenset({Kind.PATH}),
+    "word": frozenset({Kind.WORD, Kind.SOFT, Kind.PART}),
+}
+_MATCH_OF = {kind: match for match, kinds in _KINDS.items() for kind in kinds}
+
+
+def _categories() -> list[str]:
+    return [name for name, found in subcategories().items() if NAME in found.operators]
+
+
+@dataclass(frozen=True)
+class _Category:
+    """A subcategory of the taxonomy for which lists of addresses look."""
+
+    expects: str = "a subcategory of the taxonomy that url.blocklist can feed"
+
+    def complaint(self, value: object) -> str | None:
+        """Name those there are."""
+        if value in _categories():
+            return None
+        return f"{str(value)[:60]!r} is not {self.expects}: {', '.join(_categories())}"
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Which list, what it means to be on it, and which of its entries count."""
+
+    list: Annotated[str, NotEmpty()] = "ut1-adult"  # an asset, or the path of a file: one entry a line
+    category: Annotated[str, _Category()] = "sexual.adult_site"
+    match: Annotated[tuple[Match, ...], NotEmpty()] = ("domain", "host", "path", "word")
+    max_invalid_share: Annotated[float, Between(0, 1)] = 0.1  # of a list's lines; with more, it is refused
+
+
+_SCHEMA = pa.schema(
+    [
+        STATUS,
+        pa.field("hit", pa.bool_()),
+        pa.field("list", pa.string()),  # an asset's name or the file's, without its ending; null where nothing matched
+        pa.field("entry", pa.string()),
+        pa.field("match", pa.string()),  # domain, host, path or word
+    ]
+)
+
+
+class Matcher:
+    """A list that is ready to be asked."""
+
+    def __init__(self, index: UrlIndex, name: str, match: tuple[Match, ...]) -> None:
+        self._index = index
+        self._name = name
+        self._kinds = frozenset(kind for one in match for kind in _KINDS[one])
+        self._by_place = bool(self._kinds & {Kind.DOMAIN, Kind.HOST, Kind.PATH})
+        entries = index.summary.entries
+        self._by_word = "word" in match and any(entries.get(kind) for kind in ("word", "soft", "part"))
+        self._automaton: Automaton = automaton_of(index.parts if self._by_word else ())
+
+    def measure(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The layer of a batch of addresses."""
+        urls = batch.column(URL)
+        rows = len(urls)
+        matches = np.full(rows, None, dtype=object)
+        entries = np.full(rows, None, dtype=object)
+        unread = np.zeros(rows, np.bool_)
+        if rows:
+            texts = _frozen(urls)
+            odd = self._ask(texts, np.arange(rows), False, matches, entries)
+            canonical = [canonical_url(url) for url in urls.take(pa.array(odd)).to_pylist()]
+            unread[odd[[url is None for url in canonical]]] = True
+            written = [url for url in canonical if url is not None]
+            if written:
+                read = odd[[url is not None for url in canonical]]
+                self._ask(_frozen(pa.array(written, pa.large_string())), read, True, matches, entries)
+        hits = np.array([match is not None for match in matches], np.bool_)
+        names = [self._name if hit else None for hit in hits.tolist()]
+        return pa.RecordBatch.from_arrays(
+            [
+                pa.array(np.where(unread, NO_ADDRESS, "ok"), pa.string()),
+                pa.array(hits, mask=unread),
+                *(pa.array(column, pa.string()) for column in (names, entries, matches)),
+            ],
+            schema=_SCHEMA,
+        )
+
+    def _ask(
+        self,
+        texts: Texts,
+        rows: npt.NDArray[np.int64],
+        canonical: bool,
+        matches: npt.NDArray[np.object_],
+        entries: npt.NDArray[np.object_],
+    ) -> npt.NDArray[np.int64]:
+        """Write down what matches these rows' addresses; those rows are given back whose addresses are not plain."""
+        found = match_places(self._index, texts, canonical, self._kinds)
+        for at in np.flatnonzero(found[:, 0] >= 0).tolist():  # hits are few
+            kind, start, end, path, path_end = found[at].tolist()
+            url = texts.array[at].as_py().encode()  # positions are those of bytes
+            host = url[start:end].decode().lower()
+            entry = Entry(Kind(kind), host + url[path:path_end].decode() if kind == Kind.PATH else host)
+            entries[rows[at]], matches[rows[at]] = written_entry(entry), _MATCH_OF[entry.kind]
+        if self._by_word:
+            self._ask_for_words(texts, rows, canonical, found[:, 0] == matching.NO_MATCH, matches, entries)
+        unread: npt.NDArray[np.int64] = rows[found[:, 0] == matching.NOT_READ]
+        return unread
+
+    def _ask_for_words(
+        self,
+        texts: Texts,
+        rows: npt.NDArray[np.int64],
+        canonical: bool,
+        wanted: npt.NDArray[np.bool_],
+        matches: npt.NDArray[np.object_],
+        entries: npt.NDArray[np.object_],
+    ) -> None:
+        found = match_words(self._index, self._automaton, texts, canonical, False)
+        foreign = np.flatnonzero(wanted & (found[:, 0] == wording.NOT_FOLDED))
+        for at in np.flatnonzero(wanted & (found[:, 0] >= 0)).tolist():
+            url = texts.array[at].as_py().encode()
+            self._write(found[at], url, rows[at], matches, entries)
+        if len(foreign):
+            spoken = [word_text(canonical_url(url) or "") for url in texts.array.take(pa.array(foreign)).to_pylist()]
+            found = match_words(self._index, self._automaton, _frozen(pa.array(spoken, pa.large_binary())), True, True)
+            for at in np.flatnonzero(found[:, 0] >= 0).tolist():
+                self._write(found[at], spoken[at], rows[foreign[at]], matches, entries)
+
+    def _write(
+        self,
+        found: npt.NDArray[np.int32],
+        url: bytes,
+        row: np.int64,
+        matches: npt.NDArray[np.object_],
+        entries: npt.NDArray[np.object_],
+    ) -> None:
+        kind = Kind(int(found[0]))
+        if kind == Kind.PART:
+            words = [self._index.parts[found[5]]]
+        else:
+            pieces = [url[found[side] : found[side + 1]] for side in (1, 3) if found[side] >= 0]
+            words = [unquote_to_bytes(piece).decode().lower() for piece in pieces]
+        entries[row], matches[row] = " ".join(written_entry(Entry(kind, word)) for word in words), _MATCH_OF[kind]
+
+
+def _frozen(column: pa.Array) -> Texts:
+    """The buffers of a column, read-only whatever they are, so that kernels are compiled once."""
+    texts = texts_of(column)
+    texts.buffer.setflags(write=False)
+    texts.offsets.setflags(write=False)
+    return texts
+
+
+def list_name(value: str) -> str:
+    """What a list is called in a layer: an asset by its name, a file by its own without its endings."""
+    name = PurePath(value).name
+    for ending in (".gz", ".zst", ".txt", ".list", ".csv"):
+        name = name.removesuffix(ending) or name
+    return name
+
+
+def _load(config: Config, assets: Assets) -> Kernel:
+    complaint = _Category().complaint(config.category)
+    if complaint is not None:
+        raise RecipeError(f"{NAME}: category: {complaint}")
+    index = load_list(assets.path(config.list))
+    summary = index.summary
+    if summary.invalid > config.max_invalid_share * summary.lines:
+        raise RecipeError(
+            f"{config.list}: {summary.invalid:,} of {summary.lines:,} lines are no entries "
+            f"({summary.invalid_shown()}); correct them, or set max_invalid_share above {config.max_invalid_share:g}"
+        )
+    return partial(Matcher.measure, Matcher(index, list_name(config.list), config.match))
+
+
+def _remarks(config: Config, assets: Assets) -> tuple[str, ...]:
+    path = assets.path(config.list)
+    if is_index(path):  # winnow's own
+        return ()
+    return tuple(f"{config.list}: {said}" for said in load_list(path).summary.remarks())
+
+
+OPERATOR = Operator(
+    name=NAME,
+    version=1,
+    summary="whether a list of domains, hosts, addresses and words names the page's address, and which entry does",
+    config=Config,
+    reads=lambda _config: (URL,),
+    writes=lambda _config: _SCHEMA,
+    load=_load,
+    needs=(URL,),
+    assets=lambda config: (config.list,),
+    reasons=(NO_ADDRESS,),
+    detects=lambda config: {"hit": config.category},
+    remarks=_remarks,
+)

@@ -1,0 +1,164 @@
+"""What a host's robots.txt and tdmrep.json, kept elsewhere, say of a page's address: opt-outs applied afterwards.
+
+A crawl may be older than its sites' wishes. This holds every address against the newest files that the user has of its
+host, for the crawlers that the user counts as theirs. Hosts without a file are null: nobody knows what they say.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import Annotated, TypeVar
+
+import pyarrow as pa
+
+from winnow.filters.operators import STATUS, Assets, Kernel, Operator
+from winnow.filters.rights.kept_files import KeptFiles, read_kept, split_url
+from winnow.filters.rights.paths import one_spelling
+from winnow.filters.rights.robots_txt import EVERYBODY, Found, Group, unpack
+from winnow.filters.rights.tdmrep import Reservation, reservations, reserved
+from winnow.schemas.errors import RecipeError
+from winnow.schemas.opt_out import TRAINING_AGENTS
+from winnow.schemas.recipe.checks import Matching, NotEmpty
+
+NO_RULES = "no_rules"
+NO_ADDRESS = "no_address"
+URL = "samples.url"
+
+_CACHED = 1024  # contents made ready
+_CACHED_HOSTS = 65536
+_ALLOWED = Found(False)
+_SHOWN = 256
+_AGENT = Matching(r"\*|[a-z0-9][a-z0-9._-]{0,63}", "a crawler's name in lower case, such as ccbot, or *")
+
+WRITES = pa.schema(
+    [
+        STATUS,
+        pa.field("disallowed", pa.bool_()),  # a crawler of ours may not fetch the address
+        pa.field("train_ai_no", pa.bool_()),  # Content-Usage or Content-Signal in robots.txt refuses training
+        pa.field("tdm", pa.bool_()),  # tdmrep.json reserves it
+        pa.field("agent", pa.string()),  # whose rules refuse, as the file names them
+        pa.field("rule", pa.string()),  # the first line that does
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RobotsConfig:
+    """Where the files are, and who we are to a site."""
+
+    rules: str = ""  # the path of the file that `winnow robots` writes
+    agents: Annotated[tuple[Annotated[str, _AGENT], ...], NotEmpty()] = (EVERYBODY, *TRAINING_AGENTS)
+    """What is refused to any of these counts; `*` is a crawler that no group names."""
+
+
+T = TypeVar("T")
+Row = tuple[str, bool | None, bool | None, bool | None, str | None, str | None]
+
+
+class _Recent:
+    """Contents made ready, the most recently used of them."""
+
+    def __init__(self, kept: KeptFiles) -> None:
+        self._kept = kept
+        self._ready: OrderedDict[int, object] = OrderedDict()
+
+    def get(self, content: int, make: Callable[[bytes], T]) -> T:
+        """A content, made ready by this function if it is not yet."""
+        found = self._ready.pop(content, None)
+        if found is None:
+            found = make(self._kept.packed[content])
+            if len(self._ready) >= _CACHED:
+                self._ready.popitem(last=False)
+        self._ready[content] = found
+        return found  # type: ignore[return-value]
+
+
+Groups = tuple[tuple[str, Group], ...]
+
+
+class Robots:
+    """The rules of all hosts, for addresses."""
+
+    def __init__(self, kept: KeptFiles, agents: tuple[str, ...]) -> None:
+        self._agents = agents
+        self._recent = _Recent(kept)
+        self._files = lru_cache(_CACHED_HOSTS)(lambda host: (kept.find(host, "robots"), kept.find(host, "tdmrep")))
+
+    def row(self, url: str) -> Row:
+        """The columns for one address."""
+        place = split_url(url)
+        if place is None:
+            return NO_ADDRESS, None, None, None, None, None
+        robots, tdmrep = self._files(place[0])
+        if robots is None and tdmrep is None:
+            return NO_RULES, None, None, None, None, None
+        path = one_spelling(place[1])
+        disallowed = train_ai_no = tdm = None
+        agent = rule = None
+        if robots is not None:
+            groups = self._recent.get(robots, self._groups)
+            access, agent = _refusal(groups, path, Group.access)
+            training, other = _refusal(groups, path, Group.training)
+            disallowed, train_ai_no = access.refused, training.refused
+            agent = agent if access.refused else other
+            rule = access.line if access.refused else training.line if training.refused else None
+        if tdmrep is not None:
+            tdm, shown = reserved(self._recent.get(tdmrep, _reservations), path)
+            rule = rule or (shown if tdm else None)
+        return "ok", disallowed, train_ai_no, tdm, agent, None if rule is None else rule[:_SHOWN]
+
+    def _groups(self, packed: bytes) -> Groups:
+        """Of a file the groups that are for ours, each once, in our order."""
+        groups = unpack(packed)
+        named = dict.fromkeys(agent if agent in groups else EVERYBODY for agent in self._agents)
+        return tuple((name, groups[name]) for name in named if name in groups)
+
+
+def _refusal(groups: Groups, path: str, ask: Callable[[Group, str], Found]) -> tuple[Found, str | None]:
+    """The first refusal that one of ours meets, and whose rules it is in."""
+    for name, group in groups:
+        found = ask(group, path)
+        if found.refused:
+            return found, name
+    return _ALLOWED, None
+
+
+def _reservations(packed: bytes) -> tuple[Reservation, ...]:
+    return reservations(packed.decode("utf-8", "replace"))
+
+
+def robots(batch: pa.RecordBatch, rules: Robots) -> pa.RecordBatch:
+    """The layer of a batch; each different address is looked up once."""
+    urls = batch.column(URL).dictionary_encode()
+    rows = [rules.row(url) for url in urls.dictionary.to_pylist()]
+    at = urls.indices
+    columns = [pa.array([row[place] for row in rows], field.type).take(at) for place, field in enumerate(WRITES)]
+    return pa.RecordBatch.from_arrays(columns, schema=WRITES)
+
+
+def _rules(config: RobotsConfig) -> tuple[str, ...]:
+    if not config.rules:
+        raise RecipeError("url.robots: `rules` is not set; expected the path of a file that `winnow robots` writes")
+    return (config.rules,)
+
+
+def _load(config: RobotsConfig, assets: Assets) -> Kernel:
+    (path,) = _rules(config)
+    kept = read_kept(assets.path(path), frozenset(config.agents) - {EVERYBODY})
+    return partial(robots, rules=Robots(kept, config.agents))
+
+
+OPERATOR = Operator(
+    name="url.robots",
+    version=1,
+    summary="what robots.txt and tdmrep.json that you have kept say of the address",
+    config=RobotsConfig,
+    reads=lambda _config: (URL,),
+    writes=lambda _config: WRITES,
+    load=_load,
+    needs=(URL,),
+    assets=_rules,
+    reasons=(NO_RULES, NO_ADDRESS),
+    detects=lambda _config: dict.fromkeys(("disallowed", "train_ai_no", "tdm"), "rights.opt_out"),
+)

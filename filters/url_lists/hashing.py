@@ -1,0 +1,58 @@
+"""Two hashes of a name at once, byte by byte, so that every suffix of a host is hashed on one walk over it.
+
+The one hash says where in a table a name would stand, the other, of 64 bits, is what stands there for it.
+"""
+
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from numba import uint64
+
+from winnow.filters.kernels import inlined
+from winnow.filters.models.hashing import mixed
+
+Bytes: TypeAlias = npt.NDArray[np.uint8]
+Hashes: TypeAlias = npt.NDArray[np.uint64]
+
+PLACE_SEED = uint64(14_695_981_039_346_656_037)
+PRINT_SEED = uint64(0x9E3779B97F4A7C15)
+_PLACE_PRIME = uint64(1_099_511_628_211)
+_PRINT_PRIME = uint64(0xC2B2AE3D27D4EB4F)
+_PATH = uint64(0x2545F4914F6CDD1D)  # keeps what is hashed for a path apart from what is hashed for a host
+
+
+@inlined  # type: ignore[untyped-decorator]
+def lowered(byte: int) -> np.uint8:
+    """A letter of ASCII in lower case, any other byte as it is."""
+    return np.uint8(byte | 0x20) if 65 <= byte <= 90 else np.uint8(byte)
+
+
+@inlined  # type: ignore[untyped-decorator]
+def next_place(place: np.uint64, byte: np.uint8) -> np.uint64:
+    """The first hash, one byte on."""
+    return (place ^ uint64(byte)) * _PLACE_PRIME  # type: ignore[no-any-return]  # numba has no types
+
+
+@inlined  # type: ignore[untyped-decorator]
+def next_print(print_: np.uint64, byte: np.uint8) -> np.uint64:
+    """The second hash, one byte on: for each byte a bijection, so that nothing is lost on the way."""
+    print_ = (print_ ^ uint64(byte)) * _PRINT_PRIME
+    print_ ^= print_ >> uint64(29)
+    return print_
+
+
+@inlined  # type: ignore[untyped-decorator]
+def hash_backwards(text: Bytes, start: int, end: int) -> tuple[np.uint64, np.uint64]:
+    """The two hashes of a piece of text in lower case, last byte first, before they are finished."""
+    place, print_ = PLACE_SEED, PRINT_SEED
+    for at in range(end - 1, start - 1, -1):
+        byte = lowered(text[at])
+        place, print_ = next_place(place, byte), next_print(print_, byte)
+    return place, print_
+
+
+@inlined  # type: ignore[untyped-decorator]
+def below(host: np.uint64, path: np.uint64) -> np.uint64:
+    """The hash of a path on a host, from those of both."""
+    return path ^ mixed(host + _PATH)  # type: ignore[no-any-return]
