@@ -1,0 +1,228 @@
+"""What a safety model of the user's own says of a text, such as a multilingual classifier of toxicity.
+
+The model is an ONNX file, run by ONNX Runtime, or weights in safetensors for a PyTorch module that a function of the
+user's builds. Files that run code when they are read, such as PyTorch's checkpoints, are refused. The recipe names
+what the model's outputs are, which harm each looks for, and the languages that it knows: texts in others have no
+scores. A model that needs another file, a library's operators or chance is refused as well.
+
+Texts are read one at a time and on one thread, so that no text's score depends on what is scored beside it. Scores
+belong to the pinned class, and are kept to 1e-4.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Annotated, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from winnow.filters.models.needed import needed_model
+from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, Operator
+from winnow.filters.safety_models.formats import format_of
+from winnow.filters.safety_models.onnx_models import OnnxModel
+from winnow.filters.safety_models.tokens import Tokenizer
+from winnow.filters.safety_models.torch_models import TorchModel
+from winnow.filters.safety_models.windows import OPERATOR as NAME
+from winnow.filters.safety_models.windows import Window
+from winnow.schemas.errors import RecipeError
+from winnow.schemas.places import suggestion
+from winnow.schemas.recipe.checks import NOT_WRITTEN, Between, Listed, Matching
+from winnow.schemas.safety.taxonomy import subcategories
+
+LANGUAGE = "text.language.code"
+ANY = "any"
+
+NO_LANGUAGE = "no_language"
+NO_DETECTOR = "no_detector"
+NO_TOKENS = "no_tokens"
+NOT_FINITE = "not_finite"
+"""The model's answer is no number."""
+
+_DECIMALS = 4
+_TAIL = (
+    pa.field("tokens", pa.int32()),  # that the model read
+    pa.field("truncated", pa.bool_()),  # whether the text has more
+)
+_TAKEN = {STATUS.name, *(column.name for column in _TAIL)}
+
+Activation: TypeAlias = Literal["sigmoid", "softmax", "none"]
+_Model: TypeAlias = Callable[[Window], npt.NDArray[np.float64]]
+
+
+@lru_cache(maxsize=1)
+def _detectable() -> tuple[str, ...]:
+    """The subcategories that the taxonomy leaves to models."""
+    return tuple(name for name, one in subcategories().items() if NAME in one.operators)
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """One output of the model, as a column."""
+
+    name: str = field(metadata=NOT_WRITTEN)
+    detects: str | None = None  # a subcategory of the taxonomy, such as language.toxic; none for `neutral` and the like
+
+
+@dataclass(frozen=True, slots=True)
+class SafetyModelConfig:
+    """Which model, what its outputs are, and which texts it is asked for."""
+
+    model: str = ""  # the path of an .onnx or .safetensors
+    tokenizer: str = ""  # the path of its tokenizer.json
+    architecture: str = ""  # for .safetensors: `module:function`, which makes the torch.nn.Module
+    labels: Annotated[tuple[Label, ...], Listed(Matching("[a-z][a-z0-9_]*", "a column's name"))] = ()
+    """The model's outputs, in its order."""
+    languages: tuple[str, ...] = ()  # as ISO 639-3, such as eng; [any] where the model knows all
+    activation: Activation = "sigmoid"  # of independent labels; softmax where they exclude each other
+    max_tokens: Annotated[int, Between(2, 8_192)] = 512  # of a window, with those that the tokenizer adds
+    max_windows: Annotated[int, Between(1, 1_000)] = 1  # from the beginning; each score is the highest of any
+    max_bytes: Annotated[int, Between(1, 16 << 20)] = 65_536  # of a text that the tokenizer reads
+
+    def __post_init__(self) -> None:
+        names = [label.name for label in self.labels]
+        if len(set(names)) < len(names) or set(names) & _TAKEN:
+            raise ValueError(f"labels: {', '.join(names)}; expected different names, none of {', '.join(_TAKEN)}")
+        for label in self.labels:
+            if label.detects is not None and label.detects not in _detectable():
+                near = suggestion(label.detects, _detectable())
+                raise ValueError(f"labels: {label.name}: no subcategory {label.detects!r} for models{near}")
+        for code in self.languages:
+            if not re.fullmatch("[a-z]{3}", code):
+                raise ValueError(f"languages: {code!r}; expected three letters (ISO 639-3), such as eng, or any")
+        if ANY in self.languages and len(self.languages) > 1:
+            raise ValueError("languages: `any` stands alone")
+        if self.architecture and not re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*", self.architecture):
+            raise ValueError(f"architecture: {self.architecture!r}; expected module:function")
+
+
+def writes(config: SafetyModelConfig) -> pa.Schema:
+    """A column a label."""
+    return pa.schema([STATUS, *(pa.field(label.name, pa.float64()) for label in config.labels), *_TAIL])
+
+
+def _languages(config: SafetyModelConfig) -> frozenset[str] | None:
+    return None if config.languages == (ANY,) else frozenset(config.languages)
+
+
+def _reads(config: SafetyModelConfig) -> tuple[str, ...]:
+    return (TEXT,) if _languages(config) is None else (TEXT, LANGUAGE)
+
+
+def _detects(config: SafetyModelConfig) -> dict[str, str]:
+    return {label.name: label.detects for label in config.labels if label.detects is not None}
+
+
+def activated(values: npt.NDArray[np.float64], activation: Activation) -> npt.NDArray[np.float64]:
+    """What a model's outputs mean."""
+    if activation == "softmax":
+        powers = np.exp(values - values.max())
+        return np.asarray(powers / powers.sum())
+    if activation == "sigmoid":
+        small = np.exp(-np.abs(values))  # of the side that cannot overflow
+        return np.asarray(np.where(values >= 0, 1.0, small) / (1.0 + small))
+    return values
+
+
+class _Measured:
+    """A model and its tokenizer, ready to score."""
+
+    def __init__(self, config: SafetyModelConfig, tokenizer: Tokenizer, model: _Model) -> None:
+        self._config = config
+        self._tokenizer = tokenizer
+        self._model = model
+        self._nothing = (None,) * (len(config.labels) + len(_TAIL))
+        # The last token of the vocabulary has a row in the model, or else some text would be the first to find out.
+        self._answer(Window([tokenizer.last], [0]))
+
+    def __call__(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        rows = [self._row(text.as_py, status) for text, status in zip(batch[TEXT], self._statuses(batch), strict=True)]
+        schema = writes(self._config)
+        columns = list(zip(*rows, strict=True)) or [()] * len(schema)
+        arrays = [pa.array(column, kept.type) for column, kept in zip(columns, schema, strict=True)]
+        return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+    def _statuses(self, batch: pa.RecordBatch) -> Iterator[str]:
+        known = _languages(self._config)
+        if known is None:
+            yield from ("ok" for _ in range(len(batch)))
+            return
+        for code in batch[LANGUAGE].to_pylist():
+            if code is None:
+                yield NO_LANGUAGE
+            else:
+                yield "ok" if code.partition("_")[0] in known else NO_DETECTOR
+
+    def _row(self, text: Callable[[], str], status: str) -> tuple[object, ...]:
+        if status != "ok":
+            return (status, *self._nothing)
+        read = self._tokenizer.read(text())
+        if not read.windows:
+            return (NO_TOKENS, *self._nothing)
+        found = np.array([self._answer(window) for window in read.windows])
+        if not np.isfinite(found).all():
+            return (NOT_FINITE, *self._nothing)
+        scores = np.array([activated(values, self._config.activation) for values in found])
+        tokens = sum(len(window.ids) for window in read.windows)
+        return ("ok", *scores.max(axis=0).round(_DECIMALS).tolist(), tokens, read.truncated)
+
+    def _answer(self, window: Window) -> npt.NDArray[np.float64]:
+        found = self._model(window)
+        if len(found) != len(self._config.labels):
+            names = len(self._config.labels)
+            raise RecipeError(f"{self._config.model}: it gives {len(found)} numbers; `labels` names {names}")
+        return found
+
+
+def _model_path(config: SafetyModelConfig) -> str:
+    return needed_model(NAME, config.model, "the path of an ONNX file, or of weights in safetensors")
+
+
+def _tokenizer_path(config: SafetyModelConfig) -> str:
+    if not config.tokenizer:
+        raise RecipeError(f"{NAME}: `tokenizer` is not set; expected the path of the model's tokenizer.json")
+    return config.tokenizer
+
+
+def _assets(config: SafetyModelConfig) -> tuple[str, ...]:
+    return (_model_path(config), _tokenizer_path(config))
+
+
+def _loaded(config: SafetyModelConfig, model_path: str, tokenizer_path: str) -> _Measured:
+    kind = format_of(model_path)
+    if kind == "safetensors" and not config.architecture:
+        raise RecipeError(
+            f"{model_path}: weights alone; set `architecture` to the module:function that builds their torch.nn.Module"
+        )
+    if kind == "onnx" and config.architecture:
+        raise RecipeError(f"{model_path}: an ONNX file says itself what it computes; `architecture` is for safetensors")
+    tokenizer = Tokenizer(tokenizer_path, config.max_tokens, config.max_windows, config.max_bytes)
+    if kind == "safetensors":
+        return _Measured(config, tokenizer, TorchModel(model_path, config.architecture))
+    return _Measured(config, tokenizer, OnnxModel(model_path, config.max_tokens, len(config.labels), tokenizer.pad))
+
+
+def _load(config: SafetyModelConfig, assets: Assets) -> Kernel:
+    model, tokenizer = (assets.path(name) for name in _assets(config))
+    for name in ("labels", "languages"):
+        if not getattr(config, name):
+            raise RecipeError(f"{NAME}: `{name}` is not set; expected what the model was made for")
+    return _loaded(config, model, tokenizer)
+
+
+OPERATOR = Operator(
+    name=NAME,
+    version=1,
+    summary="what a safety model of yours says: ONNX, or PyTorch with weights in safetensors",
+    config=SafetyModelConfig,
+    reads=_reads,
+    writes=writes,
+    load=_load,
+    assets=_assets,
+    resource="model",
+    reasons=(NO_LANGUAGE, NO_DETECTOR, NO_TOKENS, NOT_FINITE),
+    detects=_detects,
+    languages=_languages,
+)
