@@ -1,11 +1,14 @@
-"""Edits of texts as spans: what to delete, kept beside the text and applied only when it is exported.
+"""Spans of texts: what to delete or to replace, kept beside the text and applied only when it is exported.
 
 A text's spans are byte ranges of its UTF-8, half-open, sorted, apart from each other, never inside a code point.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from winnow.filters.kernels import kernel
 
@@ -37,6 +40,30 @@ def spans_column(bounds: npt.NDArray[np.int64], spans: npt.NDArray[np.int32]) ->
         [pa.array(np.ascontiguousarray(used[:, side])) for side in (0, 1)], fields=list(SPANS.value_type)
     )
     return pa.ListArray.from_arrays(pa.array(bounds.astype(np.int32)), items, type=SPANS)
+
+
+def typed_spans_column(
+    bounds: npt.NDArray[np.int64], spans: npt.NDArray[np.int32], kinds: Sequence[str]
+) -> pa.ListArray:
+    """The column whose row i has the spans `bounds[i]` to `bounds[i + 1]`, each of its kind."""
+    items = pa.StructArray.from_arrays(
+        [*(pa.array(np.ascontiguousarray(spans[:, side])) for side in (0, 1)), pa.array(kinds, pa.string())],
+        fields=list(TYPED_SPANS.value_type),
+    )
+    return pa.ListArray.from_arrays(pa.array(bounds.astype(np.int32)), items, type=TYPED_SPANS)
+
+
+def spans_of_kinds(column: pa.ListArray | pa.ChunkedArray, kinds: Sequence[str]) -> pa.ListArray:
+    """The column of typed spans with those of these kinds alone."""
+    column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    items = column.flatten()
+    chosen = np.asarray(pc.is_in(items.field("kind"), pa.array(kinds, pa.string())))
+    before = np.concatenate([[0], np.cumsum(chosen)])  # how many of the chosen stand before each span
+    ends = np.concatenate([[0], np.cumsum(np.asarray(column.value_lengths().fill_null(0), np.int64))])
+    mask = pa.array(np.asarray(column.is_null())) if column.null_count else None
+    return pa.ListArray.from_arrays(
+        pa.array(before[ends].astype(np.int32)), items.filter(pa.array(chosen)), type=column.type, mask=mask
+    )
 
 
 def edited(text: str, spans: list[dict[str, int]]) -> str:

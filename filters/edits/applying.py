@@ -1,0 +1,195 @@
+"""Edits put into texts, all at once: what is deleted goes, what is replaced becomes what its replacement says.
+
+Spans that overlap are one edit, and so are those that overlap these. Where a deletion is among them all of it goes,
+so that no rest of a replaced value stays; else it is replaced as a whole, as its longest span is, of equals the first,
+of equals there the one of the replacement that is named first. Spans that only touch are edits of their own.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from winnow.filters.edits.replacing import Replacement
+from winnow.filters.edits.spans import SPANS, TYPED_SPANS
+from winnow.filters.kernels import kernel
+from winnow.filters.words.spans import Texts, texts_of
+
+Bytes: TypeAlias = npt.NDArray[np.uint8]
+Ints: TypeAlias = npt.NDArray[np.int64]
+
+_ROW, _START, _END, _SOURCE, _ITEM = range(5)  # the columns of a span
+_DELETION = -1  # the source of one
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One edit of one text: the bytes that go, and the kind of what they are; None where they are deleted."""
+
+    row: int
+    start: int
+    end: int
+    kind: str | None
+    source: int  # which replacement
+
+
+def apply_edits(
+    texts: pa.LargeStringArray | pa.ChunkedArray,
+    deletions: Sequence[pa.ListArray],
+    replacements: Sequence[tuple[pa.ListArray, Replacement]],
+) -> pa.LargeStringArray:
+    """The texts as they are exported. A text without spans keeps its bytes; one that is null stays null.
+
+    Args:
+        texts: The texts that were measured.
+        deletions: Columns of `SPANS` or `TYPED_SPANS`, a list a text; null where nothing was measured.
+        replacements: Columns of `TYPED_SPANS`, and what becomes of their spans.
+
+    Raises:
+        ValueError: Spans that are not of these texts: behind their end, or within a character.
+    """
+    whole = _whole(texts)
+    found = texts_of(whole)
+    spans, kinds = _spans(whole, deletions, [column for column, _ in replacements])
+    if not len(spans):
+        return whole
+    merged = _merged(spans, found)
+    edits = _replaced(found, merged, kinds, [one for _, one in replacements])
+    offsets, values = _edited(found.buffer, found.offsets, merged, *edits)
+    validity = None if whole.null_count == 0 else pa.array(np.asarray(whole.is_valid())).buffers()[1]
+    return pa.LargeStringArray.from_buffers(len(whole), pa.py_buffer(offsets), pa.py_buffer(values), validity)
+
+
+def edits_of(text: str, deletions: Sequence[pa.ListArray], replacements: Sequence[pa.ListArray]) -> list[Edit]:
+    """The edits of one text, put together as they are applied, for who wants to see them."""
+    whole = pa.array([text], pa.large_string())
+    spans, kinds = _spans(whole, deletions, replacements)
+    merged = _merged(spans, texts_of(whole)) if len(spans) else spans
+    return [
+        Edit(int(row), int(start), int(end), None if source == _DELETION else kinds[source][item], int(source))
+        for row, start, end, source, item in merged
+    ]
+
+
+def _whole(texts: pa.LargeStringArray | pa.ChunkedArray) -> pa.LargeStringArray:
+    if isinstance(texts, pa.ChunkedArray):
+        texts = texts.combine_chunks()
+    return texts.cast(pa.large_string()) if texts.type != pa.large_string() else texts
+
+
+def _spans(
+    texts: pa.LargeStringArray, deletions: Sequence[pa.ListArray], replaced: Sequence[pa.ListArray]
+) -> tuple[Ints, list[list[str]]]:
+    """The spans of all columns that are not empty and whose text is there, in order; the kinds of the replaced."""
+    pieces, kinds = [], []
+    for source, column in [*((_DELETION, one) for one in deletions), *enumerate(replaced)]:
+        if len(column) != len(texts):
+            raise ValueError(f"{len(column)} lists of spans for {len(texts)} texts")
+        if column.type not in (SPANS, TYPED_SPANS) or (source != _DELETION and column.type != TYPED_SPANS):
+            raise ValueError(f"spans are of the type {column.type}")
+        column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+        items = column.flatten()
+        lengths = np.asarray(column.value_lengths().fill_null(0), np.int64)
+        piece = np.empty((len(items), 5), np.int64)
+        piece[:, _ROW] = np.repeat(np.arange(len(texts)), lengths)
+        piece[:, _START] = items.field("start").to_numpy(zero_copy_only=False)
+        piece[:, _END] = items.field("end").to_numpy(zero_copy_only=False)
+        piece[:, _SOURCE] = source
+        piece[:, _ITEM] = np.arange(len(items))
+        pieces.append(piece)
+        if source != _DELETION:
+            kinds.append(items.field("kind").to_pylist())
+    spans = np.concatenate(pieces) if pieces else np.empty((0, 5), np.int64)
+    there = np.asarray(texts.is_valid())[spans[:, _ROW]]
+    spans = spans[there & (spans[:, _START] != spans[:, _END])]
+    order = np.lexsort((spans[:, _SOURCE], -spans[:, _END], spans[:, _START], spans[:, _ROW]))
+    return np.ascontiguousarray(spans[order]), kinds
+
+
+def _merged(spans: Ints, texts: Texts) -> Ints:
+    """Each edit as a row of `spans`: what overlaps is put together."""
+    merged: Ints
+    merged, wrong = _joined(spans, texts.buffer, texts.offsets)
+    if wrong >= 0:
+        row, start, end = spans[wrong, :3]
+        length = texts.offsets[row + 1] - texts.offsets[row]
+        raise ValueError(
+            f"the span {start} to {end} of text {row} is none of its {length} bytes, or lies within a character: "
+            "it was measured on another text"
+        )
+    return merged
+
+
+@kernel  # type: ignore[untyped-decorator]
+def _joined(spans: Ints, text: Bytes, offsets: Ints) -> tuple[Ints, int]:
+    merged, used = np.empty((len(spans), 5), np.int64), 0
+    longest = 0
+    for number in range(len(spans)):
+        row, start, end, source = spans[number, 0], spans[number, 1], spans[number, 2], spans[number, 3]
+        begin, stop = offsets[row], offsets[row + 1]
+        if start < 0 or end < start or begin + end > stop:
+            return merged[:used], number
+        for place in (begin + start, begin + end):
+            if place < stop and text[place] & 0xC0 == 0x80:
+                return merged[:used], number
+        if used and merged[used - 1, 0] == row and start < merged[used - 1, 2]:
+            last = merged[used - 1]
+            last[2] = max(last[2], end)
+            if source == _DELETION:
+                last[3] = _DELETION
+            elif last[3] != _DELETION and end - start > longest:
+                last[3], last[4], longest = source, spans[number, 4], end - start
+            continue
+        merged[used] = spans[number]
+        longest = end - start
+        used += 1
+    return merged[:used], -1
+
+
+def _replaced(
+    texts: Texts, merged: Ints, kinds: Sequence[Sequence[str]], replacements: Sequence[Replacement]
+) -> tuple[Bytes, Ints]:
+    """What each edit leaves in its place, one behind the other, and where each ends."""
+    written: list[bytes] = [b""] * len(merged)
+    for source, replacement in enumerate(replacements):
+        # Spans are rare: a row of Python each costs less than finding them did.
+        chosen = np.flatnonzero(merged[:, _SOURCE] == source)
+        begins = texts.offsets[merged[chosen, _ROW]]
+        values = [
+            texts.buffer[start:end].tobytes().decode()
+            for start, end in zip(begins + merged[chosen, _START], begins + merged[chosen, _END], strict=True)
+        ]
+        names = [kinds[source][item] for item in merged[chosen, _ITEM]]
+        for place, text in zip(chosen, replacement.written(names, values), strict=True):
+            written[place] = text.encode()
+    ends = np.cumsum([0, *map(len, written)], dtype=np.int64)
+    return np.frombuffer(b"".join(written), np.uint8), ends
+
+
+@kernel  # type: ignore[untyped-decorator]
+def _edited(text: Bytes, offsets: Ints, merged: Ints, written: Bytes, written_ends: Ints) -> tuple[Ints, Bytes]:
+    """The offsets and bytes of the texts after their edits."""
+    rows = len(offsets) - 1
+    gone = 0
+    for number in range(len(merged)):
+        gone += merged[number, 2] - merged[number, 1]
+    bounds = np.zeros(rows + 1, np.int64)
+    out = np.empty(offsets[rows] - offsets[0] - gone + len(written), np.uint8)
+    at, filled, number = offsets[0], 0, 0
+    for row in range(rows):
+        while number < len(merged) and merged[number, 0] == row:
+            start, end = offsets[row] + merged[number, 1], offsets[row] + merged[number, 2]
+            out[filled : filled + start - at] = text[at:start]
+            filled += start - at
+            first, last = written_ends[number], written_ends[number + 1]
+            out[filled : filled + last - first] = written[first:last]
+            filled += last - first
+            at = end
+            number += 1
+        # what follows the last edit is copied with what precedes the next, over texts without any
+        bounds[row + 1] = filled + offsets[row + 1] - at
+    out[filled:] = text[at : offsets[rows]]
+    return bounds, out

@@ -1,0 +1,140 @@
+"""What stands in the place of a replaced span: a placeholder of its kind, or a pseudonym of its value.
+
+A pseudonym is a keyed hash: the same value of a kind gives the same pseudonym under a key, in every document and run;
+under two keys they tell nothing of each other. Who has no key can neither undo nor recompute one. Who has it can try
+all phone numbers there are, so the key must be kept as the data were.
+"""
+
+import hashlib
+import ipaddress
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import pyarrow as pa
+
+from winnow.filters.folding import fold
+from winnow.filters.words.spans import texts_of
+
+MIN_KEY_BYTES = 16
+_DIGITS = 12  # hexadecimal: of a million values, about one in 500 runs has two with one pseudonym
+_MAX_KEY = 64  # of blake2b
+_PSEUDONYM, _CHECK = b"winnow-edits", b"winnow-key-check"
+
+
+class Replacement(Protocol):
+    """What replaced spans become."""
+
+    def written(self, kinds: Sequence[str], values: Sequence[str]) -> list[str]:
+        """The text in the place of each value, which is of its kind."""
+        ...
+
+
+_NAMES = {"national_id": "ID", "basic_auth": "PASSWORD", "assigned_secret": "SECRET"}
+
+
+def name_of(kind: str) -> str:
+    """What a kind is called in a placeholder: in capitals, without angle brackets."""
+    return _NAMES.get(kind) or re.sub(r"[^0-9A-Z]+", "_", kind.upper()).strip("_") or "REMOVED"
+
+
+@dataclass(frozen=True, slots=True)
+class Placeholders:
+    """The same text for every value of a kind: `<EMAIL>`, or what the recipe says."""
+
+    texts: Mapping[str, str] = field(default_factory=dict)  # by kind
+
+    def written(self, kinds: Sequence[str], values: Sequence[str]) -> list[str]:  # noqa: ARG002, of the protocol
+        """The placeholder of each kind."""
+        return [self.texts.get(kind, f"<{name_of(kind)}>") for kind in kinds]
+
+
+class Secret:
+    """A key that shows itself nowhere: not in a log, a message or a representation."""
+
+    __slots__ = ("_key",)
+
+    def __init__(self, key: bytes) -> None:
+        if len(key) < MIN_KEY_BYTES:
+            raise ValueError(f"the key has {len(key)} bytes; expected {MIN_KEY_BYTES} or more, at random")
+        self._key = key if len(key) <= _MAX_KEY else hashlib.blake2b(key).digest()
+
+    def __repr__(self) -> str:
+        return f"Secret({self.check})"
+
+    def __reduce__(self) -> str:
+        raise TypeError("a key is not pickled: each process reads it where it is kept")
+
+    @property
+    def check(self) -> str:
+        """Eight hexadecimal digits that are the same for the same key, and tell nothing else of it."""
+        return hashlib.blake2b(key=self._key, person=_CHECK, digest_size=4).hexdigest()
+
+    def hashed(self, kind: str, value: str) -> str:
+        """The keyed hash of a value of a kind."""
+        name, text = kind.encode(), value.encode()
+        parts = len(name).to_bytes(4, "big") + name + text
+        return hashlib.blake2b(parts, key=self._key, person=_PSEUDONYM, digest_size=_DIGITS // 2).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Pseudonyms:
+    """One text for each value: `<EMAIL_3f9a1c0b52d7>`."""
+
+    key: Secret
+
+    def written(self, kinds: Sequence[str], values: Sequence[str]) -> list[str]:
+        """The pseudonym of each value, however it was written."""
+        return [
+            f"<{name_of(kind)}_{self.key.hashed(kind, value)}>"
+            for kind, value in zip(kinds, normalised(kinds, values), strict=True)
+        ]
+
+
+def normalised(kinds: Sequence[str], values: Sequence[str]) -> list[str]:
+    """Each value as all its spellings have it: e-mail addresses in lower case, phone numbers as digits."""
+    column = texts_of(pa.array(values, pa.large_string()))
+    plain = fold(column, case=False).texts.array.to_pylist()
+    small = fold(column, case=True).texts.array.to_pylist()
+    return [_NORMAL.get(kind, _as_is)(one, lower) for kind, one, lower in zip(kinds, plain, small, strict=True)]
+
+
+def _as_is(plain: str, _small: str) -> str:
+    return plain.strip()
+
+
+def _words(_plain: str, small: str) -> str:
+    return " ".join(small.split())
+
+
+def _phone(plain: str, _small: str) -> str:
+    """Digits, behind a `+` where the number is international: what was said of a country is not known here."""
+    digits = re.sub(r"[^0-9]", "", plain.partition("ext")[0])
+    trunk = re.search(r"\(0\)", plain) is not None
+    if plain.strip().startswith("+"):
+        return "+" + (re.sub(r"[^0-9]", "", plain.replace("(0)", "", 1)) if trunk else digits)
+    return "+" + digits[2:] if digits.startswith("00") else digits
+
+
+def _letters_and_digits(plain: str, _small: str) -> str:
+    return "".join(filter(str.isalnum, plain)).upper()
+
+
+def _ip(plain: str, _small: str) -> str:
+    try:
+        return ipaddress.ip_address(plain.strip().strip("[]")).compressed
+    except ValueError:
+        return plain.strip().lower()
+
+
+_NORMAL: Mapping[str, Callable[[str, str], str]] = {
+    "email": _words,
+    "name": _words,
+    "address": _words,
+    "phone": _phone,
+    "ip": _ip,
+    "iban": _letters_and_digits,
+    "card": _letters_and_digits,
+    "national_id": _letters_and_digits,
+}

@@ -1,0 +1,30 @@
+"""What a detector of personal data hands back: its spans in a column of texts, and where it could look at all."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Found", "nothing"]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The spans of one kind.
+
+    Span j is the bytes `starts[j]` to `ends[j]` of the buffer (half-open, of the whole buffer, not of its text) and
+    lies in text `documents[j]`. Spans ascend and do not overlap. Where `looked` is False the detector could not see,
+    such as in a text of a country that it knows no numbers of: there it has no spans, and the count is null, not 0.
+    """
+
+    kind: str  # email, phone, ip …: the name of its column
+    documents: npt.NDArray[np.int64]
+    starts: npt.NDArray[np.int64]
+    ends: npt.NDArray[np.int64]
+    looked: npt.NDArray[np.bool_]  # one a text
+
+
+def nothing(kind: str, texts: int, looked: bool = True) -> Found:
+    """No span in any of so many texts."""
+    none = np.zeros(0, np.int64)
+    return Found(kind, none, none, none, np.full(texts, looked))

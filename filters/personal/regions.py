@@ -1,0 +1,299 @@
+"""Which countries a text may be of: whose phone numbers and national ids are looked for in it.
+
+A language is spoken in some countries, and a domain such as `example.ch` names one. Where both are known and agree,
+the text is of that country; where they do not (a page in English under `.de`), it may be of the domain's country and
+of those of the language. A number that is looked for in ten countries is found by chance more often than in one: the
+table names the countries that most pages of a language come from, not all where somebody speaks it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+__all__ = ["LANGUAGE_REGIONS", "Regions", "regions_of", "row_regions"]
+
+
+@dataclass(frozen=True, slots=True)
+class Regions:
+    """The countries of every text of a column, as ISO 3166 codes in upper case, the most likely first.
+
+    Text i may be of any of `choices[chosen[i]]`, such as `("AT", "DE", "CH")`; that is empty where nothing is known.
+    Few choices serve many texts, so that work a choice is not work a text.
+    """
+
+    choices: tuple[tuple[str, ...], ...]
+    chosen: npt.NDArray[np.int64]
+
+    def first(self) -> list[str | None]:
+        """The most likely country of every text."""
+        firsts = [choice[0] if choice else None for choice in self.choices]
+        return [firsts[number] for number in self.chosen]
+
+
+_TABLE = """
+eng US GB CA AU IN IE NZ ZA
+deu DE AT CH
+gsw CH
+ltz LU
+fra FR BE CH CA
+oci FR
+bre FR
+cos FR
+ita IT CH
+scn IT
+lmo IT
+vec IT
+nap IT
+fur IT
+srd IT
+spa ES MX AR CO CL PE VE EC UY BO PY CR DO GT US
+cat ES
+glg ES
+eus ES FR
+ast ES
+arg ES
+por BR PT
+nld NL BE
+fry NL
+lim NL BE
+swe SE FI
+nob NO
+nno NO
+nor NO
+dan DK
+isl IS
+fao FO
+fin FI
+est EE
+ekk EE
+lav LV
+lvs LV
+lit LT
+pol PL
+szl PL
+ces CZ
+slk SK
+hun HU
+ron RO MD
+bul BG
+ell GR CY
+slv SI
+hrv HR BA
+bos BA
+srp RS BA ME
+cnr ME
+hbs HR RS BA ME
+mkd MK
+sqi AL XK
+als AL XK
+aln XK AL
+mlt MT
+gle IE
+gla GB
+cym GB
+sco GB
+rus RU BY KZ UA
+ukr UA
+bel BY
+kat GE
+hye AM
+aze AZ
+azj AZ
+kaz KZ
+kir KG
+uzb UZ
+uzn UZ
+tgk TJ
+tuk TM
+tat RU
+bak RU
+chv RU
+mon MN
+khk MN
+tur TR
+kmr TR
+heb IL
+yid IL
+ara EG SA AE MA DZ TN JO LB IQ KW QA
+arb EG SA AE MA DZ TN JO LB IQ KW QA
+arz EG
+ary MA
+arq DZ
+aeb TN
+apc LB SY JO
+acm IQ
+ars SA
+fas IR
+pes IR
+prs AF
+pus AF PK
+pbt AF PK
+ckb IQ
+urd PK IN
+hin IN
+ben BD IN
+asm IN
+guj IN
+kan IN
+mal IN
+mar IN
+ory IN
+ori IN
+pan IN PK
+pnb PK
+snd PK
+tam IN LK
+tel IN
+san IN
+mai IN
+bho IN
+npi NP
+nep NP
+sin LK
+div MV
+mya MM
+tha TH
+lao LA
+khm KH
+vie VN
+ind ID
+jav ID
+sun ID
+min ID
+zsm MY SG
+msa MY SG
+tgl PH
+fil PH
+ceb PH
+ilo PH
+zho CN TW HK SG
+cmn CN TW HK SG
+yue HK
+jpn JP
+kor KR
+afr ZA
+zul ZA
+xho ZA
+sot ZA LS
+tsn ZA BW
+nso ZA
+swa KE TZ
+swh KE TZ
+amh ET
+som SO
+hau NG
+yor NG
+ibo NG
+kin RW
+run BI
+lug UG
+sna ZW
+nya MW
+mlg MG
+plt MG
+wol SN
+hat HT
+grn PY
+gug PY
+quy PE
+que PE BO
+ayr BO
+mri NZ
+smo WS
+ton TO
+fij FJ
+kal GL
+"""
+_TRADITIONAL = ("TW", "HK")  # Chinese that says to be in these characters
+
+_REGISTERED_BY_ALL = """
+ac ai as aq bv bz cc cd cf cm co cx dj eu fm ga gg gl gq gs hm im io je la ly me ml mn ms mu nu pm pn pw re rw sc sh so
+sr st su sx tc tf tk tl to tv um vc vg vu wf ws
+"""  # domains of countries that read as words or abbreviations, and of what is no country
+_NOT_COUNTRIES = frozenset(_REGISTERED_BY_ALL.split())
+_OTHER_NAMES = {
+    "uk": "GB",
+    "xn--p1ai": "RU",
+    "xn--j1amh": "UA",
+    "xn--90ais": "BY",
+    "xn--80ao21a": "KZ",
+    "xn--90a3ac": "RS",
+    "xn--e1a4c": "",  # .eu in Cyrillic
+    "xn--qxa6a": "",  # .eu in Greek
+    "xn--qxam": "GR",
+    "xn--90ae": "BG",
+    "xn--d1alf": "MK",
+    "xn--fiqs8s": "CN",
+    "xn--fiqz9s": "CN",
+    "xn--kpry57d": "TW",
+    "xn--kprw13d": "TW",
+    "xn--j6w193g": "HK",
+    "xn--3e0b707e": "KR",
+    "xn--h2brj9c": "IN",
+    "xn--o3cw4h": "TH",
+    "xn--wgbh1c": "EG",
+    "xn--mgberp4a5d4ar": "SA",
+    "xn--mgbaam7a8h": "AE",
+    "xn--mgba3a4f16a": "IR",
+    "xn--y9a3aq": "AM",
+    "xn--node": "GE",
+}
+_COUNTRY_LETTERS = 2
+
+
+LANGUAGE_REGIONS: dict[str, tuple[str, ...]] = {
+    language: tuple(regions.split())
+    for language, _, regions in (line.partition(" ") for line in _TABLE.strip().splitlines())
+}
+"""The countries that most pages of a language (ISO 639-3) come from, the most likely first."""
+
+
+def regions_of(language: str | None, domain: str | None) -> tuple[str, ...]:
+    """The countries of a text in a language (`deu_Latn`, or `deu`) that lies under a domain; empty if none is known."""
+    spoken: tuple[str, ...] = ()
+    if language is not None:
+        name, _, script = language.partition("_")
+        spoken = LANGUAGE_REGIONS.get(name, ())
+        if script == "Hant" and name in ("zho", "cmn"):
+            spoken = _TRADITIONAL
+    country = _country(domain, spoken)
+    if country is None:
+        return spoken
+    return (country,) if not spoken or country in spoken else (country, *spoken)
+
+
+def _country(domain: str | None, spoken: tuple[str, ...]) -> str | None:
+    """The country whose top-level domain this is; one that the world registers counts only if its language is used."""
+    if not domain:
+        return None
+    name = domain.rstrip(".").rpartition(".")[2].lower()
+    if name in _OTHER_NAMES:
+        return _OTHER_NAMES[name] or None
+    if len(name) != _COUNTRY_LETTERS or not (name.isascii() and name.isalpha()):
+        return None
+    country = name.upper()
+    return country if country in spoken or name not in _NOT_COUNTRIES else None
+
+
+def row_regions(languages: pa.Array | None, domains: pa.Array | None, rows: int, fixed: Sequence[str] = ()) -> Regions:
+    """The countries of every row, from the codes of its language and its domain; those that are fixed where given.
+
+    The result for a row depends on its own language and domain alone, though choices are numbered as they come.
+    """
+    if fixed:
+        return Regions((tuple(fixed),), np.zeros(rows, np.int64))
+    codes: list[str | None] = [None] * rows if languages is None else languages.to_pylist()
+    names: list[str | None] = [None] * rows if domains is None else domains.to_pylist()
+    known: dict[tuple[str | None, str | None], int] = {}
+    numbers: dict[tuple[str, ...], int] = {}
+    chosen = np.zeros(rows, np.int64)
+    for row, (code, domain) in enumerate(zip(codes, names, strict=True)):  # well under a microsecond a row
+        key = code, None if domain is None else domain.rstrip(".").rpartition(".")[2]
+        number = known.get(key)
+        if number is None:
+            number = known[key] = numbers.setdefault(regions_of(code, domain), len(numbers))
+        chosen[row] = number
+    return Regions(tuple(numbers), chosen)

@@ -1,0 +1,188 @@
+"""Personal data in a text, as typed spans: addresses and numbers that lead to one person, account or machine.
+
+Everything is looked for in a folded copy (see `filters/folding.py`), so that zero-width characters, full-width forms
+and digits of other scripts hide nothing; spans are in bytes of the original. What counts as one of a kind is said in
+the file of its detector in `filters/personal/`. Where spans overlap, the kind that comes first in `KINDS` stays.
+
+Telephone numbers and national ids are those of the countries that a text may be of, by its language and domain, or of
+those that the recipe names; where none of these is known to the detector, the count is null and not 0.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Annotated, Literal, TypeAlias, get_args
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from winnow.filters.edits import TYPED_SPANS, typed_spans_column
+from winnow.filters.folding import Folded, fold
+from winnow.filters.kernels import kernel
+from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, Operator
+from winnow.filters.personal.candidates import digit_groups
+from winnow.filters.personal.cards import cards
+from winnow.filters.personal.emails import emails
+from winnow.filters.personal.found import Found
+from winnow.filters.personal.ibans import ibans
+from winnow.filters.personal.ips import ips
+from winnow.filters.personal.national_ids import national_ids, national_ids_ready
+from winnow.filters.personal.overlaps import Apart, apart
+from winnow.filters.personal.phones import phones, phones_ready
+from winnow.filters.personal.regions import Regions, row_regions
+from winnow.filters.personal.wallets import wallets
+from winnow.filters.words.spans import Texts, texts_of
+from winnow.schemas.recipe.checks import Between, Matching, NotEmpty
+
+Kind: TypeAlias = Literal["email", "crypto_address", "iban", "card", "national_id", "ip", "phone"]
+
+KINDS: tuple[Kind, ...] = get_args(Kind)
+"""The most trusted first: what an earlier one has found is no part of what a later one finds."""
+
+_LANGUAGE, _DOMAIN = "text.language.code", "samples.domain"
+_BY_REGION: Mapping[Kind, Callable[[], None]] = {"national_id": national_ids_ready, "phone": phones_ready}
+_TOO_MANY = "too_many_spans"
+
+_SCHEMA = pa.schema(
+    [
+        STATUS,
+        *(pa.field(kind, pa.int32()) for kind in KINDS),  # null where it was not looked for, or could not be
+        pa.field("density", pa.float64()),  # characters in spans, of the characters of the text
+        pa.field("spans", TYPED_SPANS),
+    ]
+)
+
+
+_A_REGION = "a country of ISO 3166 in capitals, such as DE"
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """What is looked for."""
+
+    kinds: Annotated[tuple[Kind, ...], NotEmpty()] = KINDS  # the extra `pii` is needed for phone and national_id
+    regions: tuple[Annotated[str, Matching("[A-Z]{2}", _A_REGION)], ...] = ()  # of all texts; else by language, domain
+    spelled_out: bool = True  # addresses such as `name [at] host [dot] tld`
+    reserved: bool = False  # addresses that are reserved for documentation: example.com, 192.0.2.0/24, 2001:db8::/32
+    max_spans: Annotated[int, Between(1, 10_000_000)] = 100_000  # a text with more is not measured
+
+
+@kernel  # type: ignore[untyped-decorator]
+def _characters(
+    buffer: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
+    """How many code points each range of bytes has."""
+    counts = np.zeros(len(starts), np.int64)
+    for number in range(len(starts)):
+        count = 0
+        for at in range(np.uint64(starts[number]), np.uint64(ends[number])):
+            count += buffer[at] & 0xC0 != 0x80
+        counts[number] = count
+    return counts
+
+
+def _regional(config: Config) -> bool:
+    """Whether what is looked for depends on the countries that a text may be of."""
+    return not _BY_REGION.keys().isdisjoint(config.kinds)
+
+
+def _reads(config: Config) -> tuple[str, ...]:
+    return (TEXT, _LANGUAGE, _DOMAIN) if _regional(config) and not config.regions else (TEXT,)
+
+
+def _regions(batch: pa.RecordBatch, config: Config) -> Regions:
+    """The countries that each text may be of."""
+    if config.regions or not _regional(config):
+        return row_regions(None, None, batch.num_rows, config.regions)
+    return row_regions(batch.column(_LANGUAGE), batch.column(_DOMAIN), batch.num_rows)
+
+
+def _found(texts: Texts, regions: Regions, config: Config) -> list[Found]:
+    """What each detector of the kinds finds, in the order of `KINDS`."""
+    groups = cache(lambda: digit_groups(texts))
+    detectors: Mapping[Kind, Callable[[], Found]] = {
+        "email": lambda: emails(texts, spelled_out=config.spelled_out, reserved=config.reserved),
+        "crypto_address": lambda: wallets(texts),
+        "iban": lambda: ibans(texts, groups()),
+        "card": lambda: cards(texts, groups()),
+        "national_id": lambda: national_ids(texts, groups(), regions),
+        "ip": lambda: ips(texts, groups(), reserved=config.reserved),
+        "phone": lambda: phones(texts, groups(), regions),
+    }
+    return [detectors[kind]() for kind in KINDS if kind in config.kinds]
+
+
+def _in_original(spans: Apart, folded: Folded) -> Apart:
+    """The spans as bytes of the original texts, counted from the beginning of each."""
+    bases = folded.texts.offsets[spans.documents]
+    starts = folded.original(spans.documents, spans.starts - bases)
+    ends = folded.original(spans.documents, spans.ends - bases, end=True)
+    # Two that meet inside what is one character of the original both had it: it is the first one's.
+    same = spans.documents[1:] == spans.documents[:-1]
+    starts[1:] = np.where(same, np.maximum(starts[1:], ends[:-1]), starts[1:])
+    kept = starts < ends
+    return Apart(spans.documents[kept], starts[kept], ends[kept], spans.kinds[kept])
+
+
+def pii(batch: pa.RecordBatch, config: Config) -> pa.RecordBatch:
+    """The personal data of every text."""
+    texts = texts_of(batch.column(TEXT))
+    rows = batch.num_rows
+    folded = fold(texts, case=False)
+    found = _found(folded.texts, _regions(batch, config), config)
+    spans = _in_original(apart(found), folded)
+    counts = np.zeros((rows, len(found)), np.int64)
+    np.add.at(counts, (spans.documents, spans.kinds), 1)
+    totals = counts.sum(axis=1)
+    refused = totals > config.max_spans
+    kept = ~refused[spans.documents]
+    inside = np.zeros(rows, np.int64)
+    bases = texts.offsets[spans.documents]
+    np.add.at(inside, spans.documents, _characters(texts.buffer, bases + spans.starts, bases + spans.ends))
+    whole = _characters(texts.buffer, texts.offsets[:-1], texts.offsets[1:])
+    names = pa.array([one.kind for one in found], pa.string())
+    column = typed_spans_column(
+        np.concatenate([[0], np.cumsum(np.where(refused, 0, totals))]),
+        np.column_stack([spans.starts, spans.ends])[kept].astype(np.int32),
+        names.take(pa.array(spans.kinds[kept])),
+    )
+    by_kind = {
+        one.kind: pa.array(counts[:, number].astype(np.int32), mask=refused | ~one.looked)
+        for number, one in enumerate(found)
+    }
+    nothing = pa.nulls(rows, pa.int32())
+    return pa.RecordBatch.from_arrays(
+        [
+            pa.array(np.where(refused, _TOO_MANY, "ok"), pa.string()),
+            *(by_kind.get(kind, nothing) for kind in KINDS),
+            pa.array(inside / np.maximum(whole, 1), mask=refused),
+            pc.if_else(pa.array(refused), pa.scalar(None, TYPED_SPANS), column) if refused.any() else column,
+        ],
+        schema=_SCHEMA,
+    )
+
+
+def _load(config: Config, _assets: Assets) -> Kernel:
+    for kind, ready in _BY_REGION.items():
+        if kind in config.kinds:
+            ready()
+    return partial(pii, config=config)
+
+
+def _detects(config: Config) -> Mapping[str, str]:
+    return {kind: f"personal.{kind}" for kind in KINDS if kind in config.kinds}
+
+
+OPERATOR = Operator(
+    name="text.pii",
+    version=1,
+    summary="personal data: e-mail, IP, phone, bank account, card, national id and wallet, as typed spans",
+    config=Config,
+    reads=_reads,
+    writes=lambda _config: _SCHEMA,
+    load=_load,
+    reasons=(_TOO_MANY,),
+    detects=_detects,
+)
