@@ -1,0 +1,22 @@
+"""Adverts of betting sites and of sellers of sex, by how many different terms of the trade make up the text."""
+
+from winnow.filters.presets import Preset, PresetRule
+
+_S = "text.spam"
+
+PRESETS = (
+    Preset(
+        name="spam",
+        summary="many different terms of betting, or of sellers of sex, that make up much of the text",
+        operators={_S: {}},
+        rules=(
+            PresetRule("gambling_spam", f"{_S}.gambling_distinct >= 6 AND {_S}.gambling_share >= 0.02"),
+            PresetRule("sexual_spam", f"{_S}.sexual_distinct >= 5 AND {_S}.sexual_share >= 0.02"),
+        ),
+        notes=(
+            "the limits are winnow's own, set so that none of its clean passages on addiction, health, law and sex "
+            "education is dropped (winnow safety-parity --preset spam)",
+            "a text in a language whose terms winnow does not know is null unless something is found, and kept",
+        ),
+    ),
+)

@@ -1,0 +1,83 @@
+"""What gives access to something: tokens and keys by their formats, private keys, passwords given to names and in URLs.
+
+Each is a span of some kind. A token whose format has a checksum counts only if it holds. What stands for a secret in
+documentation, `password = "your-password"`, counts as none.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated
+
+import numpy as np
+import pyarrow as pa
+
+from winnow.filters.credentials import Settings, credentials
+from winnow.filters.edits import TYPED_SPANS, typed_spans_column
+from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, Operator
+from winnow.filters.words.spans import texts_of
+from winnow.schemas.recipe.checks import Between
+
+_TOO_MANY = "too_many_spans"
+
+_SCHEMA = pa.schema(
+    [
+        STATUS,
+        pa.field("credentials", pa.int32()),
+        pa.field("private_keys", pa.int32()),
+        pa.field("assigned", pa.int32()),  # of them, those known by the name that they are given to alone
+        pa.field("spans", TYPED_SPANS),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """What is looked for beside tokens of a known format and private keys."""
+
+    assigned: bool = True  # `password = "…"`, `api_key: …`
+    urls: bool = True  # `https://user:password@host`
+    max_spans: Annotated[int, Between(1, 10_000_000)] = 100_000  # a text with more is not measured
+
+
+def secrets(batch: pa.RecordBatch, config: Config) -> pa.RecordBatch:
+    """The credentials of every text."""
+    texts = texts_of(batch.column(TEXT))
+    found, full = credentials(texts, Settings(config.assigned, config.urls, config.max_spans))
+    refused = np.zeros(batch.num_rows, np.bool_)
+    refused[list(full)] = True
+    rows = np.array([one.row for one in found], np.int64)
+    kinds = np.array([one.kind for one in found], dtype=object)
+    counts = [
+        np.bincount(rows[chosen], minlength=batch.num_rows)
+        for chosen in (slice(None), kinds == "private_key", kinds == "assigned_secret")
+    ]
+    spans = typed_spans_column(
+        np.concatenate([[0], np.cumsum(counts[0])]),
+        np.array([(one.start, one.end) for one in found], np.int32).reshape(-1, 2),
+        [one.kind for one in found],
+    )
+    return pa.RecordBatch.from_arrays(
+        [
+            pa.array(np.where(refused, _TOO_MANY, "ok"), pa.string()),
+            *(pa.array(count.astype(np.int32), mask=refused) for count in counts),
+            pa.ListArray.from_arrays(spans.offsets, spans.values, type=TYPED_SPANS, mask=pa.array(refused)),
+        ],
+        schema=_SCHEMA,
+    )
+
+
+def _load(config: Config, _assets: Assets) -> Kernel:
+    return partial(secrets, config=config)
+
+
+OPERATOR = Operator(
+    name="text.secrets",
+    version=1,
+    summary="credentials: tokens, keys and passwords as typed spans, by format, checksum and name",
+    config=Config,
+    reads=lambda _config: (TEXT,),
+    writes=lambda _config: _SCHEMA,
+    load=_load,
+    reasons=(_TOO_MANY,),
+    detects=lambda _config: {"credentials": "secrets.credential"},  # the others count some of these
+)
