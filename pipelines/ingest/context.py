@@ -15,7 +15,7 @@ from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store
 from winnow.schemas.identity import fingerprint_of
 
-INGEST_VERSION = 1
+INGEST_VERSION = 2
 """Goes up when the rows made of the same bytes change."""
 
 

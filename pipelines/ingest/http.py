@@ -15,6 +15,7 @@ import zstandard
 from isal import isal_zlib
 
 from winnow.pipelines.ingest.members import INFLATE_ERROR
+from winnow.schemas.opt_out import HEADER_NAMES
 
 HEAD_BYTES: Final = 4096
 MAX_CODINGS: Final = 8  # more in one header are an attack
@@ -39,9 +40,7 @@ _WANTED: Final = frozenset(
         b"content-encoding",
         b"transfer-encoding",
         b"content-language",
-        b"x-robots-tag",
-        b"tdm-reservation",
-        b"tdm-policy",
+        *(name.encode("ascii") for name in HEADER_NAMES),
     )
 )
 

@@ -11,6 +11,7 @@ from typing import BinaryIO, Self
 import orjson
 import pyarrow as pa
 
+from winnow.pipelines.forgetting.hiding import load_hiding
 from winnow.pipelines.ingest.context import IngestContext, IngestSource
 from winnow.pipelines.ingest.etag import content_etag
 from winnow.pipelines.ingest.formats import container_reader
@@ -18,7 +19,9 @@ from winnow.pipelines.ingest.records import FilePart, Reader, Record
 from winnow.pipelines.ingest.rows import HTML_TYPES, Row, page_batch, row_of
 from winnow.pipelines.ingest.shards import BATCH_BYTES, BATCH_ROWS, extract
 from winnow.pipelines.ledger.strikes import Marker, Position, is_struck, poisoned
+from winnow.pipelines.store import layout
 from winnow.pipelines.store.layers import LayerWriter
+from winnow.pipelines.store.neutral import is_neutral, neutral, neutral_stream
 from winnow.pipelines.store.tables import read_batches
 from winnow.pipelines.worker import Heart
 from winnow.schemas.errors import SourceError
@@ -109,11 +112,14 @@ def extract_shard(context: IngestContext, task: ExtractionTask, beat: Heart) -> 
     step = 1 if is_struck(objects, task.source, task.shard) else BATCH_ROWS
     marker = Marker(task.source, task.shard)
     rows = 0
+    hidden = load_hiding(objects).of(objects, task.samples).rows
+    batches = neutral_stream(layout.SAMPLES, read_batches(objects, task.samples, batch_rows=BATCH_ROWS), hidden)
     try:
         with closing(RecordFinder(context, source, marker)) as finder:
-            for samples in _small_batches(read_batches(objects, task.samples, batch_rows=BATCH_ROWS), step):
+            for samples in _small_batches(batches, step):
                 for first, last, pages in _pages(samples, finder):
-                    writer.write(extract(bound, samples.slice(first, last - first), pages))
+                    some = samples.slice(first, last - first)
+                    writer.write(neutral(bound.layer, extract(bound, some, pages), is_neutral(some)))
                     rows += last - first
                     beat(rows, rows, 0)
         key = bound.key(source.key(context.limits))

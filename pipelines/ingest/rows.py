@@ -12,9 +12,11 @@ import pyarrow as pa
 from winnow.filters.extraction.charset import decode_page
 from winnow.filters.sniff import sniff
 from winnow.filters.urls import registered_domain
+from winnow.pipelines.ingest.opt_out import with_metas
 from winnow.pipelines.ingest.records import Dropped, Record, Span, Unreadable
 from winnow.schemas.extraction import PAGES
 from winnow.schemas.identity import canonical_json, sample_id
+from winnow.schemas.opt_out import KEY
 from winnow.schemas.samples import SAMPLES, SOURCE, Modality
 
 SNIFFED_BYTES = 2048
@@ -50,6 +52,7 @@ class Row:
     media: list[dict[str, object]]
     metadata: str
     html: str | None
+    forgotten: bool = False  # a tombstone means it: it is written as the neutral row that a purge leaves
 
     @property
     def weight(self) -> int:
@@ -89,6 +92,9 @@ def row_of(record: Record, path: str, etag: str, source: SourceRows) -> Row | Dr
                 metadata["replaced_characters"] = decoded.replaced
             if mime in HTML_TYPES:
                 html = decoded.text
+                said = with_metas(metadata.get(KEY), html)
+                if said is not None:
+                    metadata[KEY] = said
             else:
                 text = decoded.text
     return Row(

@@ -1,12 +1,15 @@
 """Writing a task's rows as shards: the samples, and in the same read the layers of every extractor."""
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from winnow.pipelines.forgetting.matching import Matcher
 from winnow.pipelines.ingest.context import BoundExtractor, IngestContext, IngestSource, selected
 from winnow.pipelines.ingest.rows import Row, page_batch, sample_batch
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.layers import LayerWriter
+from winnow.pipelines.store.neutral import neutral
 from winnow.schemas.extraction import EXTRACTION, PAGES
 from winnow.schemas.records import ShardRecord
 from winnow.schemas.samples import SAMPLES
@@ -20,12 +23,19 @@ class ShardWriter:
     """Cuts a task's rows into shards by rows and bytes of text; each shard is committed as it ends."""
 
     def __init__(
-        self, context: IngestContext, source: IngestSource, key: str, task: str, batch_rows: int = BATCH_ROWS
+        self,
+        context: IngestContext,
+        source: IngestSource,
+        key: str,
+        task: str,
+        forgotten: Matcher,
+        batch_rows: int = BATCH_ROWS,
     ) -> None:
         self._context = context
         self._source = source
         self._key = key
         self._task = task
+        self._forgotten = forgotten
         self._batch_rows = batch_rows
         self._samples: LayerWriter | None = None
         self._layers: list[LayerWriter] = []
@@ -69,12 +79,19 @@ class ShardWriter:
                 LayerWriter(self._context.store, EXTRACTION, EXTRACTION_STATISTICS) for _ in self._context.extractors
             ]
         samples = sample_batch(self._pending, self._source.rows)
-        pages = page_batch([row.html for row in self._pending], [row.url for row in self._pending])
+        pages = page_batch(
+            [None if row.forgotten else row.html for row in self._pending], [row.url for row in self._pending]
+        )
+        forgotten = np.array([row.forgotten for row in self._pending], np.bool_)
         self._pending.clear()
         self._pending_bytes = 0
-        self._samples.write(samples)
-        for bound, writer in zip(self._context.extractors, self._layers, strict=True):
-            writer.write(extract(bound, samples, pages))
+        made = [extract(bound, samples, pages) for bound in self._context.extractors]
+        if self._forgotten.selectors.sha256:
+            for batch in made:
+                forgotten |= self._forgotten.texts(batch["text"])
+        self._samples.write(neutral(layout.SAMPLES, samples, forgotten))
+        for batch, bound, writer in zip(made, self._context.extractors, self._layers, strict=True):
+            writer.write(neutral(bound.layer, batch, forgotten))
 
     def _close(self) -> None:
         self._flush()

@@ -24,7 +24,7 @@ from winnow.pipelines.ledger.intake import (
 )
 from winnow.pipelines.ledger.listing import Listing, list_source
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.commits import committed_names, load_task_commits, standing_shards
+from winnow.pipelines.store.commits import aligned_shards, committed_names, load_task_commits
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.tables import read_batches
 from winnow.schemas.records import InputRecord, TaskCommit
@@ -166,7 +166,8 @@ def pending_extractions(
     owed = []
     for source, tasks in commits.items():
         key = bound.key(context.sources[source].key(context.limits))
-        done = standing_shards(context.store.objects, bound.layer, key)
+        samples = {shard.shard: shard.object.path for task in tasks for shard in task.shards}
+        done = aligned_shards(context.store.objects, bound.layer, key, samples)
         owed += [
             ExtractionTask(shard.shard, source, shard.object.path, bound.layer)
             for task in tasks

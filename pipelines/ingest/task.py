@@ -12,12 +12,14 @@ from typing import BinaryIO
 
 import pyarrow as pa
 
+from winnow.pipelines.forgetting.hiding import load_hiding
+from winnow.pipelines.forgetting.matching import Matcher
 from winnow.pipelines.ingest.context import IngestContext
 from winnow.pipelines.ingest.etag import content_etag
 from winnow.pipelines.ingest.formats import container_reader
 from winnow.pipelines.ingest.identities import SeenIds
 from winnow.pipelines.ingest.records import Dropped, Event, Record, Unreadable
-from winnow.pipelines.ingest.rows import Row, row_of
+from winnow.pipelines.ingest.rows import Row, row_of, sample_batch
 from winnow.pipelines.ingest.shards import BATCH_BYTES, BATCH_ROWS, ShardWriter
 from winnow.pipelines.ledger.intake import IngestTask, TaskFile
 from winnow.pipelines.ledger.strikes import Marker, Position, is_struck, poisoned
@@ -26,6 +28,7 @@ from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.tables import TableWriter
 from winnow.schemas.errors import SourceError
 from winnow.schemas.fingerprint import current_fingerprint
+from winnow.schemas.identity import sample_id
 from winnow.schemas.records import InputRecord, ObjectRecord, TaskCommit, from_json, to_json
 from winnow.schemas.samples import DROPPED, QUARANTINE
 
@@ -97,7 +100,10 @@ class TaskRun:
         self._one_by_one = is_struck(objects, task.source, task.name)
         self._poisoned = poisoned(objects, task.source)
         self._marker = Marker(task.source, task.name)
-        self._shards = ShardWriter(context, self._source, self._key, task.name, 1 if self._one_by_one else BATCH_ROWS)
+        self._forgotten = Matcher(load_hiding(objects).selectors)
+        self._forgotten_ids = set(self._forgotten.selectors.id)
+        rows = 1 if self._one_by_one else BATCH_ROWS
+        self._shards = ShardWriter(context, self._source, self._key, task.name, self._forgotten, rows)
         self._dropped = RangeWriter(context.store, "dropped", DROPPED)
         self._quarantine = RangeWriter(context.store, "quarantine", QUARANTINE)
         self._waiting: list[Row] = []
@@ -190,6 +196,11 @@ class TaskRun:
         """Admit the rows that wait, but for those whose id was there before."""
         keyed = [row.id for row in self._waiting if row.keyed]
         fresh = iter(self._seen.admit(keyed))
+        if self._forgotten.selectors and self._waiting:
+            meant = self._forgotten.rows(sample_batch(self._waiting, self._source.rows))
+            for row, forgotten in zip(self._waiting, meant.tolist(), strict=True):
+                row.forgotten = forgotten
+            self._forgotten_ids.update(row.id for row in self._waiting if row.forgotten)
         for row in self._waiting:
             if row.keyed and not next(fresh):
                 detail = f"key {row.key!r:.120} appears before in this file"
@@ -201,8 +212,17 @@ class TaskRun:
         self._waiting_bytes = 0
 
     def _refuse(self, path: str, event: Dropped | Unreadable) -> None:
+        if isinstance(event, Unreadable) and self._is_forgotten(path, event.key):
+            event = Unreadable(event.span, event.reason)  # neither its key nor what else it quotes
         writer = self._dropped if isinstance(event, Dropped) else self._quarantine
         writer.add(self._task.source, path, event)
+
+    def _is_forgotten(self, path: str, key: str | None) -> bool:
+        return (
+            bool(self._forgotten_ids)
+            and key is not None
+            and sample_id(self._task.source, path, key) in self._forgotten_ids
+        )
 
 
 def run_task(context: IngestContext, task: IngestTask, beat: Beat) -> TaskCommit:

@@ -20,8 +20,10 @@ from winnow.pipelines.ingest.http import (
     header_fields,
     parse_http,
 )
+from winnow.pipelines.ingest.opt_out import of_headers
 from winnow.pipelines.ingest.records import Dropped, Event, FilePart, ReadLimits, Record, Span, Unreadable
 from winnow.schemas.identity import Json
+from winnow.schemas.opt_out import KEY
 
 _WANTED: Final = frozenset(
     (
@@ -46,12 +48,6 @@ _USUAL_DATE: Final = re.compile(rb"\d{4}-\d\d-\d\dT[01]\d:\d\d:\d\dZ|\d{4}-\d\d-
 _UNSAFE: Final = re.compile("[\x00-\x20\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _MAX_LENGTH_DIGITS: Final = 18
 _CAPTURES: Final = frozenset((b"response", b"resource", b"conversion"))
-_ROBOTS: Final = (
-    (b"content-language", "content_language"),
-    (b"x-robots-tag", "x_robots_tag"),
-    (b"tdm-reservation", "tdm_reservation"),
-    (b"tdm-policy", "tdm_policy"),
-)
 _NOTED: Final = (
     (b"warc-truncated", "warc_truncated"),
     (b"warc-identified-payload-type", "warc_identified_payload_type"),
@@ -154,9 +150,10 @@ def http_event(record: Record, block: Block, limits: ReadLimits, truncated: bool
     metadata: dict[str, Json] = record.metadata
     if head.status is not None:
         metadata["http_status"] = head.status
-    for name, label in _ROBOTS:
-        if name in head.fields:
-            metadata[label] = head.text(name)
+    language = head.text(b"content-language")
+    if language is not None:
+        metadata["content_language"] = language
+    metadata[KEY] = of_headers(head.fields)
     types = head.fields.get(b"content-type")
     if types:
         record.declared_mime, record.declared_charset = content_type(types[0])

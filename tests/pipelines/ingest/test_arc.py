@@ -26,7 +26,7 @@ def test_a_record_has_what_its_line_and_its_http_header_say() -> None:
         declared_charset="utf-8",
         body=PAGES[0].body,
         body_bytes=len(PAGES[0].body),
-        metadata={"http_status": 200},
+        metadata={"http_status": 200, "opt_out": {"headers": {}}},
     )
 
 

@@ -53,9 +53,13 @@ def test_a_response_becomes_a_record_with_what_its_headers_say() -> None:
                 "warc_identified_payload_type": "text/html",
                 "http_status": 203,
                 "content_language": "de",
-                "x_robots_tag": "noai, noindex",
-                "tdm_reservation": "1",
-                "tdm_policy": "https://example.org/tdm",
+                "opt_out": {
+                    "headers": {
+                        "x-robots-tag": ["noai", "noindex"],
+                        "tdm-reservation": ["1"],
+                        "tdm-policy": ["https://example.org/tdm"],
+                    }
+                },
             },
         )
     ]

@@ -1,0 +1,191 @@
+"""What a response's header and its page's elements say against the use of the page, as columns.
+
+Ingest keeps the statements as they stand (`schemas/opt_out.py`); here they are read. A statement that cannot be read
+counts as one that says no. Where the source keeps no header, such as a table of texts, nothing is known: the columns
+are null, which never means that the use is allowed.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Annotated, Literal
+
+import numpy as np
+import numpy.typing as npt
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from winnow.filters.operators import STATUS, Assets, Kernel, Operator
+from winnow.filters.rights.statements import MALFORMED, MEANINGS, NOTHING, Said, said_by
+from winnow.schemas.identity import Json
+from winnow.schemas.opt_out import CUT, HEADERS, KEY, MAX_CHARACTERS, MAX_VALUES, META, TRAINING_AGENTS
+from winnow.schemas.recipe.checks import Between, Matching
+from winnow.schemas.samples import TIMESTAMP
+
+NO_RESPONSE = "no_response"
+METADATA = "samples.metadata"
+FETCHED_AT = "samples.source.fetched_at"
+
+_SHOWN_CHARACTERS = 256
+_AGENT = Matching(r"[a-z0-9][a-z0-9._-]{0,63}", "a crawler's name in lower case, such as ccbot")
+
+SIGNALS = pa.list_(pa.field("item", pa.struct([pa.field(name, pa.string()) for name in ("where", "name", "value")])))
+
+WRITES = pa.schema(
+    [
+        STATUS,
+        pa.field("opted_out", pa.bool_()),  # any of what the configuration counts
+        *(pa.field(name, pa.bool_()) for name in MEANINGS),
+        pa.field("expired", pa.bool_()),  # its time was up when it was fetched
+        pa.field("unavailable_after", TIMESTAMP),  # the earliest
+        pa.field("signals", SIGNALS),  # what the columns come from: `header` or `meta`, its name, its value
+    ]
+)
+_BOOLEANS = ("opted_out", *MEANINGS, "expired")
+_ILLEGIBLE = Said(frozenset((MALFORMED,)))
+
+Counted = Literal[
+    "noai",
+    "noimageai",
+    "noindex",
+    "noimageindex",
+    "noarchive",
+    "nosnippet",
+    "tdm",
+    "train_ai_no",
+    "malformed",
+    "expired",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class OptOutConfig:
+    """Who we are to a site, and what of all that it may say makes a page opted out."""
+
+    agents: tuple[Annotated[str, _AGENT], ...] = TRAINING_AGENTS
+    """Statements to these crawlers count beside those to everybody."""
+    counts: tuple[Counted, ...] = ("noai", "tdm", "train_ai_no", "malformed")
+    max_signals: Annotated[int, Between(0, 2 * MAX_VALUES)] = 16
+
+
+_PLACE = {name: number for number, name in enumerate(_BOOLEANS)}
+_UNKNOWN, _NO, _YES = -1, 0, 1
+
+
+@dataclass(slots=True)
+class _Found:
+    """The columns of a batch in the making: nothing is known of any row."""
+
+    values: npt.NDArray[np.int8]  # _BOOLEANS of every row
+    statuses: list[str]
+    until: list[datetime | None]
+    signals: list[list[dict[str, str]] | None]
+
+
+def opt_out(batch: pa.RecordBatch, config: OptOutConfig) -> pa.RecordBatch:
+    """The layer of a batch."""
+    rows = batch.num_rows
+    found = _Found(
+        np.full((rows, len(_BOOLEANS)), _UNKNOWN, np.int8), [NO_RESPONSE] * rows, [None] * rows, [None] * rows
+    )
+    metadata = batch.column(METADATA)
+    # In JSON the key of an object stands like this and nothing else does; most tables have none, so none is parsed.
+    perhaps = np.flatnonzero(pc.match_substring(metadata, f'"{KEY}":').to_numpy(zero_copy_only=False))
+    agents = frozenset(config.agents)
+    fetched = batch.column(FETCHED_AT).take(pa.array(perhaps)).to_pylist()
+    texts = metadata.take(pa.array(perhaps)).to_pylist()
+    for row, text, moment in zip(perhaps.tolist(), texts, fetched, strict=True):
+        said = orjson.loads(text).get(KEY)
+        if isinstance(said, Mapping) and (HEADERS in said or META in said):
+            _fill(found, row, said, moment, agents, config)
+    values = found.values
+    booleans = [
+        pa.array(values[:, place] == _YES, mask=values[:, place] == _UNKNOWN) for place in range(len(_BOOLEANS))
+    ]
+    columns = [
+        pa.array(found.statuses, pa.string()),
+        *booleans,
+        pa.array(found.until, TIMESTAMP),
+        pa.array(found.signals, SIGNALS),
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=WRITES)
+
+
+def _fill(
+    found: _Found,
+    row: int,
+    said: Mapping[str, Json],
+    fetched_at: datetime | None,
+    agents: frozenset[str],
+    config: OptOutConfig,
+) -> None:
+    values = found.values[row]
+    found.statuses[row] = "ok"
+    signals: list[dict[str, str]] = []
+    found.signals[row] = signals
+    if HEADERS in said:  # without the header, what the page does not say may still have been said
+        values[:] = _NO
+    heard = False
+    for where, name, value in _statements(said):
+        one = _ILLEGIBLE if value is None else said_by(name, value, agents)
+        if one is NOTHING:
+            continue
+        heard = True
+        for meaning in one.meanings:
+            values[_PLACE[meaning]] = _YES
+        if one.until is not None:
+            earlier = found.until[row]
+            found.until[row] = one.until if earlier is None else min(earlier, one.until)
+        if len(signals) < config.max_signals:
+            signals.append({"where": where, "name": name, "value": (value or "")[:_SHOWN_CHARACTERS]})
+    if not heard:
+        return
+    until = found.until[row]
+    if until is not None and fetched_at is None:
+        values[_PLACE["expired"]] = _UNKNOWN
+    elif until is not None and fetched_at is not None and until <= fetched_at:
+        values[_PLACE["expired"]] = _YES
+    counted = [values[_PLACE[name]] for name in config.counts]
+    if _YES in counted:
+        values[_PLACE["opted_out"]] = _YES
+    elif _UNKNOWN in counted:
+        values[_PLACE["opted_out"]] = _UNKNOWN
+
+
+def _statements(said: Mapping[str, Json]) -> Iterator[tuple[str, str, str | None]]:
+    """Where each statement stands, its name and its value; None for one that is not there to be read."""
+    count = 0
+    for place, where in ((HEADERS, "header"), (META, "meta")):
+        named = said.get(place, {})
+        if not isinstance(named, Mapping):
+            yield where, "", None
+            continue
+        for name, values in named.items():
+            for value in values if isinstance(values, list) else [values]:
+                count += 1
+                if count > 2 * MAX_VALUES:
+                    yield where, CUT, None
+                    return
+                yield where, name.lower(), value[:MAX_CHARACTERS] if isinstance(value, str) else None
+    if said.get(CUT):
+        yield "header" if HEADERS in said else "meta", CUT, None
+
+
+def _load(config: OptOutConfig, _assets: Assets) -> Kernel:
+    return partial(opt_out, config=config)
+
+
+OPERATOR = Operator(
+    name="page.opt_out",
+    version=1,
+    summary="what headers and meta elements say against indexing, mining and training",
+    config=OptOutConfig,
+    reads=lambda _config: (METADATA, FETCHED_AT),
+    writes=lambda _config: WRITES,
+    load=_load,
+    needs=(METADATA,),
+    reasons=(NO_RESPONSE,),
+    detects=lambda _config: {"opted_out": "rights.opt_out"},
+)

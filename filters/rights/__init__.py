@@ -1,0 +1,1 @@
+"""How statements about the use of pages read: headers, elements, robots.txt."""
