@@ -1,6 +1,7 @@
 """The whole audit of one generation, in the order in which a person would ask."""
 
 from winnow.pipelines.audit.findings import Findings
+from winnow.pipelines.audit.forgotten import check_forgotten
 from winnow.pipelines.audit.objects import (
     check_alignment,
     check_balance,
@@ -22,6 +23,7 @@ def audit_generation(store: Store, generation: Generation, context: IngestContex
     check_alignment(store, generation, findings)
     check_balance(tasks, store, findings)
     check_identities(store, generation, findings)
+    check_forgotten(store, generation, findings)
     check_environments(generation, findings)
     if context is None:
         findings.notes.append("the sources were not read again; give the recipe to prove that nothing of them is lost")

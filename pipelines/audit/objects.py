@@ -51,7 +51,9 @@ def check_alignment(store: Store, generation: Generation, findings: Findings) ->
             f"layer {layer}: shard {shard} has {rows[shard].rows} rows, its samples {samples[shard].rows}"
             for shard in sorted(uneven)
         ]
-        if samples.keys() == rows.keys() and not uneven:
+        other = [shard for shard in samples.keys() & rows.keys() if rows[shard].samples != samples[shard].object]
+        findings.problems += [f"layer {layer}: shard {shard} was made of other samples" for shard in sorted(other)]
+        if samples.keys() == rows.keys() and not uneven and not other:
             findings.proved.append(f"layer {layer} is aligned with the samples of all {len(samples):,} shards")
 
 

@@ -1,6 +1,6 @@
 """What a store has committed: names by listing, records by reading them."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
@@ -28,6 +28,27 @@ def standing_shards(objects: ObjectStore, layer: str, key: str) -> set[str]:
     for lost in sorted(committed - held):
         objects.delete(layout.commit(layer, key, lost))
     return committed & held
+
+
+def aligned_shards(objects: ObjectStore, layer: str, key: str, samples: Mapping[str, str]) -> set[str]:
+    """The standing shards whose layer was made of the samples that they have now; the commits of others are taken back.
+
+    A shard's samples change only where rows are forgotten: a layer that was made before holds what they no longer do.
+
+    Args:
+        objects: The store's.
+        layer: Which layer.
+        key: Its key.
+        samples: The object of samples of each shard.
+    """
+    standing = standing_shards(objects, layer, key)
+    if not standing or not any(True for _ in objects.list(layout.TOMBSTONES)):
+        return standing
+    for shard, commit in load_layer_commits(objects, layer, key, sorted(standing & samples.keys())).items():
+        if commit.samples != samples[shard]:
+            objects.delete(layout.commit(layer, key, shard))
+            standing.discard(shard)
+    return standing
 
 
 def load_task_commits(objects: ObjectStore, key: str, names: Iterable[str]) -> dict[str, TaskCommit]:

@@ -4,6 +4,7 @@ Names go before what they name: old generations first, then commits, then object
 generation never misses an object, and a crash in between leaves only garbage for the next time.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from winnow.pipelines.store import layout
@@ -25,8 +26,12 @@ class Collected:
 
 def collect_garbage(store: Store, keep: int = KEEP_GENERATIONS, *, dry_run: bool = False) -> Collected:
     """Drop all but the last `keep` generations and what only they named. The caller holds the lease."""
+    return drop_unnamed(store, store.generation_numbers()[-keep:], dry_run=dry_run)
+
+
+def drop_unnamed(store: Store, kept: Sequence[int], *, dry_run: bool = False) -> Collected:
+    """Drop all but these generations and what only the others named. The caller holds the lease."""
     numbers = store.generation_numbers()
-    kept = numbers[-keep:]
     named = _named(store, kept)
     old = [layout.generation(number) for number in numbers if number not in kept]
     loose = [info for info in store.objects.list(layout.COMMITS) if info.path not in named]
@@ -48,7 +53,7 @@ def collect_garbage(store: Store, keep: int = KEEP_GENERATIONS, *, dry_run: bool
     )
 
 
-def _named(store: Store, kept: list[int]) -> set[str]:
+def _named(store: Store, kept: Sequence[int]) -> set[str]:
     named: set[str] = set()
     for number in kept:
         generation = store.generation(number)

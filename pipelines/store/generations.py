@@ -6,8 +6,10 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from winnow.pipelines.forgetting.hiding import load_hiding
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
+from winnow.pipelines.store.neutral import neutral_stream
 from winnow.pipelines.store.tables import put_table, read_batches, read_table
 from winnow.schemas.errors import StoreError
 from winnow.schemas.records import (
@@ -116,8 +118,10 @@ class Store:
         return [from_json(TaskCommit, raw.encode(), generation.tasks) for raw in table["commit"].to_pylist()]
 
     def batches(self, row: ManifestRow, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
-        """The rows of one object."""
-        return read_batches(self.objects, row.object, columns)
+        """The rows of one object; those that are forgotten are read as the neutral rows that a purge makes of them."""
+        batches = read_batches(self.objects, row.object, columns)
+        hidden = load_hiding(self.objects).of(self.objects, row.samples).pending
+        return neutral_stream(layout.layer_of(row.object), batches, hidden) if len(hidden) else batches
 
     def publish(self, generation: Generation) -> bool:
         """Put the generation's record; False when another writer has taken its number."""

@@ -11,6 +11,11 @@ TASK_LISTS = "tasks/"
 MANIFESTS = "manifests/"
 STRIKES = "strikes/"
 POISON = "poison/"
+TOMBSTONES = "tombstones/"
+HIDDEN = "hidden/"
+OUTPUTS = "outputs/"
+PURGE = "purge.json"
+REPORT = "report.html"
 
 DATA = ("samples/", "layers/", "quarantine/", "dropped/", "stats/", MANIFESTS)
 """Prefixes of content-named objects: what `gc` may drop when no kept generation names it."""
@@ -74,3 +79,24 @@ def intake(source: str, number: int) -> str:
 def heartbeat(layer: str, name: str) -> str:
     """The advisory progress of a task that is running."""
     return f"{HEARTBEATS}{layer}/{name}.json"
+
+
+def layer_of(path: str) -> str:
+    """The layer whose rows an object holds."""
+    parts = path.split("/")
+    return SAMPLES if parts[0] == SAMPLES else parts[1]
+
+
+def tombstone(content: str) -> str:
+    """What was asked to be forgotten."""
+    return f"{TOMBSTONES}{content}.json"
+
+
+def hidden(content: str) -> str:
+    """Which rows of which objects tombstones hide."""
+    return f"{HIDDEN}{content}.parquet"
+
+
+def output(content: str) -> str:
+    """Something that was written outside the store from one of its generations."""
+    return f"{OUTPUTS}{content}.json"

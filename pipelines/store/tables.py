@@ -129,7 +129,7 @@ def read_batches(
         raise StoreError(f"{store.root}: {path} cannot be read: {str(error).splitlines()[0]}") from None
 
 
-def read_rows(store: ObjectStore, path: str, rows: Sequence[int], columns: list[str]) -> pa.Table:
+def read_rows(store: ObjectStore, path: str, rows: Sequence[int], columns: list[str] | None = None) -> pa.Table:
     """Single rows of an object by their numbers, in that order; only the row groups that hold them are read."""
     try:
         with store.open(path) as stream, pq.ParquetFile(stream, pre_buffer=False) as parquet:
@@ -141,7 +141,10 @@ def read_rows(store: ObjectStore, path: str, rows: Sequence[int], columns: list[
                 for group in sorted(set(groups))
             }
             found = [held[group].slice(row - starts[group], 1) for group, row in zip(groups, rows, strict=True)]
-            return pa.concat_tables(found) if found else parquet.schema_arrow.empty_table().select(columns)
+            if found:
+                return pa.concat_tables(found)
+            empty = parquet.schema_arrow.empty_table()
+            return empty if columns is None else empty.select(columns)
     except (pa.ArrowInvalid, OSError) as error:
         raise StoreError(f"{store.root}: {path} cannot be read: {str(error).splitlines()[0]}") from None
 

@@ -1,0 +1,74 @@
+"""What selectors mean in a store, before or after they are recorded: rows, their sources, and who else holds them."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from winnow.pipelines.forgetting.hiding import HiddenRows, Hiding, look_at
+from winnow.pipelines.forgetting.looking import shard_texts
+from winnow.pipelines.forgetting.matching import Matcher
+from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.tables import read_rows
+from winnow.schemas.errors import StoreError
+from winnow.schemas.records import Generation
+from winnow.schemas.tombstones import Selectors
+
+
+@dataclass(frozen=True)
+class Effect:
+    """The rows of the latest generation that selectors mean and that still hold something."""
+
+    generation: int | None = None  # None where nothing was ingested yet
+    shards: Mapping[str, int] = field(default_factory=dict)  # rows, by shard
+    sources: Mapping[str, int] = field(default_factory=dict)  # rows, by source
+    ids: frozenset[bytes] = frozenset()
+    met: frozenset[bytes] = frozenset()  # the hashes of selectors that some row of some generation met
+    generations: tuple[int, ...] = ()  # all that name an object with such rows
+
+    @property
+    def rows(self) -> int:
+        """How many rows."""
+        return sum(self.shards.values())
+
+
+def effect_of(store: Store, selectors: Selectors) -> Effect:
+    """Look for the selectors alone in every row of every generation that is there. Reads each object once."""
+    matcher = Matcher(selectors, note=True)
+    known: dict[tuple[str, ...], HiddenRows] = {}
+    shards: dict[str, int] = {}
+    sources: Counter[str] = Counter()
+    ids: set[bytes] = set()
+    holding: list[int] = []
+    numbers = store.generation_numbers()
+    for number in numbers:
+        try:
+            found = _found(store, store.generation(number), matcher, known)
+        except StoreError:
+            if number in store.generation_numbers():
+                raise
+            continue  # collected while it was looked at
+        if found:
+            holding.append(number)
+        for (shard, source, path), rows in found.items():
+            table = read_rows(store.objects, path, rows.pending.tolist(), ["id"])
+            ids.update(table["id"].to_pylist())
+            if number == numbers[-1]:
+                shards[shard] = len(rows.pending)
+                sources[source] += len(rows.pending)
+    latest = numbers[-1] if numbers else None
+    return Effect(latest, shards, dict(sorted(sources.items())), frozenset(ids), frozenset(matcher.met), tuple(holding))
+
+
+def _found(
+    store: Store, generation: Generation, matcher: Matcher, known: dict[tuple[str, ...], HiddenRows]
+) -> dict[tuple[str, str, str], HiddenRows]:
+    """The rows that are meant, by shard, source and object of samples."""
+    found = {}
+    for shard in shard_texts(store, generation, Hiding({"": matcher.selectors})):
+        paths = (shard.row.object, *shard.texts)
+        if paths not in known:
+            looks = (look_at(store.objects, matcher, shard.row.object, path) for path in paths)
+            known[paths] = HiddenRows.merged(one.found for one in looks)
+        if len(known[paths].pending):
+            found[shard.row.shard, shard.row.source, shard.row.object] = known[paths]
+    return found

@@ -1,0 +1,240 @@
+"""The purge: every object that holds something of a forgotten row is written again without it.
+
+The row stays, so that layers stay aligned, ids stay the same and ranges still tile their files; what it held goes.
+This is the one exception to law 5, by which what is committed stands: a commit that names an object with a forgotten
+row in it is replaced by one that names the object without. The order makes a crash harmless at any point:
+
+1. New objects and their statistics are put under their own names. Nothing names them yet.
+2. A new generation is published that names them. Readers of the latest generation see it from here on.
+3. `purge.json` is put: from here on the purge is finished by whoever next holds the lease, before all else.
+4. Each commit is replaced by one put, so it is the old or the new one at any time.
+5. Every generation that names a forgotten row goes, whatever `--keep` says, then every object and commit that no
+   remaining generation names, the report, outputs in the store's folder, and what dead writers left.
+6. `purge.json` goes.
+
+Until 3 a crash leaves the store as it was, with its tombstones hiding what they hid.
+"""
+
+from collections.abc import Iterable
+from contextlib import closing
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from winnow.pipelines.forgetting.hiding import Hiding, Look, load_hiding, put_looks
+from winnow.pipelines.forgetting.looking import hidden_rows, shard_texts
+from winnow.pipelines.forgetting.outputs import own_files
+from winnow.pipelines.forgetting.ranges import ForgottenRanges
+from winnow.pipelines.store import layout
+from winnow.pipelines.store.commits import load_layer_commits, load_task_commits
+from winnow.pipelines.store.gc import KEEP_GENERATIONS, Collected, collect_garbage, drop_unnamed
+from winnow.pipelines.store.generations import ManifestRow, Store, next_generation
+from winnow.pipelines.store.layers import LayerWriter
+from winnow.pipelines.store.neutral import neutral_stream
+from winnow.pipelines.store.tables import put_table, read_batches
+from winnow.schemas.records import Generation, LayerCommit, ObjectRecord, ShardRecord, TaskCommit, from_json, to_json
+from winnow.schemas.statistics import layer_spec
+
+
+@dataclass(frozen=True, slots=True)
+class Unfinished:
+    """`purge.json`: what a purge has still to do."""
+
+    generation: int  # what the commits must say
+    keep: tuple[int, ...]  # the older generations that stay
+
+
+@dataclass(frozen=True, slots=True)
+class Purged:
+    """What a purge did, or would do."""
+
+    rows: int  # that held something
+    objects: int  # written again
+    generation: int | None  # the latest one from now on
+    dropped: tuple[int, ...]  # generations that held something of these rows
+    removed: tuple[str, ...]  # files of the store's folder that showed its rows: the report, and outputs
+    collected: Collected
+
+
+def purge(store: Store, keep: int = KEEP_GENERATIONS, *, dry_run: bool = False) -> Purged:
+    """Take away the content of every forgotten row, and drop what no kept generation names.
+
+    Args:
+        store: Whose lease the caller holds.
+        keep: How many generations to keep, of those that hold nothing of forgotten rows.
+        dry_run: Write and drop nothing.
+    """
+    if not dry_run:
+        finish_purge(store)
+    latest = store.latest()
+    hiding = load_hiding(store.objects)
+    if latest is None or not hiding:
+        return Purged(0, 0, latest.number if latest else None, (), (), collect_garbage(store, keep, dry_run=dry_run))
+    rewriting = _Rewriting(store, ForgottenRanges.of(store, latest), dry_run=dry_run)
+    tasks = [rewriting.task(task) for task in store.tasks(latest)]
+    samples = {shard.shard: shard.object.path for task in tasks for shard in task.shards}
+    layers = {
+        layer: [rewriting.layer(layer, row, samples) for row in store.manifest(latest, layer)]
+        for layer in sorted(latest.layers)
+        if layer != layout.SAMPLES
+    }
+    numbers = store.generation_numbers()
+    holding = {number for number in numbers[:-1] if _holds(store, store.generation(number), hiding)}
+    holding |= {latest.number} if rewriting.objects else set()
+    removed = tuple(own_files(store.objects))
+    if dry_run:
+        gone = Collected(0, 0, 0, 0, 0)
+        return Purged(rewriting.rows, rewriting.objects, latest.number, tuple(sorted(holding)), removed, gone)
+    generation, _ = next_generation(store, latest.recipe, tasks, layers)
+    clean = [number for number in (*numbers, generation.number) if number not in holding]
+    older = tuple(number for number in sorted(set(clean))[-keep:] if number != generation.number)
+    store.objects.put(layout.PURGE, to_json(Unfinished(generation.number, older)))
+    collected = finish_purge(store)
+    assert collected is not None
+    return Purged(rewriting.rows, rewriting.objects, generation.number, tuple(sorted(holding)), removed, collected)
+
+
+def finish_purge(store: Store) -> Collected | None:
+    """Do what a purge has still to do; nothing where none was begun. The caller holds the lease."""
+    try:
+        raw = store.objects.read(layout.PURGE)
+    except FileNotFoundError:
+        return None
+    unfinished = from_json(Unfinished, raw, f"{store.root}/{layout.PURGE}")
+    _settle(store, store.generation(unfinished.generation))
+    kept = {unfinished.generation, *unfinished.keep}
+    kept = {number for number in store.generation_numbers() if number in kept or number > unfinished.generation}
+    for path in own_files(store.objects):
+        store.objects.delete(path)
+    collected = drop_unnamed(store, sorted(kept))
+    _settle_looks(store, sorted(kept))
+    store.objects.delete(layout.PURGE)
+    return collected
+
+
+class _Rewriting:
+    """Writes objects again without what they hold of forgotten rows; those that hold nothing stay as they are."""
+
+    def __init__(self, store: Store, ranges: ForgottenRanges, *, dry_run: bool) -> None:
+        self._store = store
+        self._ranges = ranges
+        self._dry_run = dry_run
+        self._pending = {shard: found for shard, found in ranges.hidden.items() if len(found.pending)}
+        self.rows = sum(len(found.pending) for found in self._pending.values())
+        self.objects = 0
+
+    def task(self, task: TaskCommit) -> TaskCommit:
+        """The commit of a task's shards and quarantined ranges as they are to be."""
+        shards = tuple(self._shard(task, shard) for shard in task.shards)
+        return replace(task, shards=shards, quarantine=self._quarantine(task))
+
+    def layer(self, layer: str, row: ManifestRow, samples: dict[str, str]) -> LayerCommit:
+        """The commit of a layer's shard as it is to be."""
+        made, statistics = ObjectRecord(row.object, row.rows, row.bytes, row.values), row.statistics
+        if row.shard in self._pending:
+            made, statistics = self._rewritten(layer, row.key, row.shard, made, statistics)
+        return LayerCommit(
+            layer=layer,
+            key=row.key,
+            shard=row.shard,
+            source=row.source,
+            object=made,
+            samples=samples[row.shard],
+            statistics=statistics,
+            fingerprint=row.fingerprint,
+        )
+
+    def _shard(self, task: TaskCommit, shard: ShardRecord) -> ShardRecord:
+        if shard.shard not in self._pending:
+            return shard
+        made, statistics = self._rewritten(layout.SAMPLES, task.key, shard.shard, shard.object, shard.statistics)
+        return ShardRecord(shard.shard, made, statistics)
+
+    def _rewritten(
+        self, layer: str, key: str, shard: str, made: ObjectRecord, statistics: str
+    ) -> tuple[ObjectRecord, str]:
+        self.objects += 1
+        if self._dry_run:
+            return made, statistics
+        objects = self._store.objects
+        with closing(objects.open(made.path)) as stream:
+            schema = pq.read_schema(stream)
+        writer = LayerWriter(self._store, schema, layer_spec(layer, schema))
+        try:
+            for batch in neutral_stream(layer, read_batches(objects, made.path), self._pending[shard].rows):
+                writer.write(batch)
+            written = writer.finish(layer, key, shard)
+        except BaseException:
+            writer.discard()
+            raise
+        if written[0].values == made.values:
+            self.objects -= 1
+            return made, statistics
+        return written
+
+    def _quarantine(self, task: TaskCommit) -> ObjectRecord | None:
+        if task.quarantine is None or not self._ranges.quotes(task):
+            return task.quarantine
+        self.objects += 1
+        if self._dry_run:
+            return task.quarantine
+        table = pa.Table.from_batches(self._ranges.read(task))
+        kind = task.quarantine.path.partition("/")[0]
+        return put_table(self._store.objects, table, lambda content: layout.range_object(kind, task.task, content))
+
+
+def _holds(store: Store, generation: Generation, hiding: Hiding) -> bool:
+    """Whether a generation names something of a forgotten row."""
+    ranges = ForgottenRanges(store, hiding, hidden_rows(store, generation, hiding))
+    pending = any(len(found.pending) for found in ranges.hidden.values())
+    return pending or any(ranges.quotes(task) for task in store.tasks(generation))
+
+
+def _settle(store: Store, generation: Generation) -> None:
+    """Let every commit say what the generation says."""
+    by_key: dict[str, list[TaskCommit]] = {}
+    for task in store.tasks(generation):
+        by_key.setdefault(task.key, []).append(task)
+    for key, tasks in sorted(by_key.items()):
+        standing = load_task_commits(store.objects, key, [task.task for task in tasks])
+        for task in tasks:
+            if standing.get(task.task) != task:
+                store.objects.put(layout.commit(layout.SAMPLES, key, task.task), to_json(task))
+    for layer in sorted(set(generation.layers) - {layout.SAMPLES}):
+        _settle_layer(store, layer, store.manifest(generation, layer))
+
+
+def _settle_layer(store: Store, layer: str, rows: Iterable[ManifestRow]) -> None:
+    by_key: dict[str, list[ManifestRow]] = {}
+    for row in rows:
+        by_key.setdefault(row.key, []).append(row)
+    for key, named in sorted(by_key.items()):
+        standing = load_layer_commits(store.objects, layer, key, [row.shard for row in named])
+        for row in named:
+            commit = LayerCommit(
+                layer=layer,
+                key=key,
+                shard=row.shard,
+                source=row.source,
+                object=ObjectRecord(row.object, row.rows, row.bytes, row.values),
+                samples=row.samples,
+                statistics=row.statistics,
+                fingerprint=row.fingerprint,
+            )
+            if standing.get(row.shard) != commit:
+                store.objects.put(layout.commit(layer, key, row.shard), to_json(commit))
+
+
+def _settle_looks(store: Store, numbers: Iterable[int]) -> None:
+    """One look at what is kept, in place of all that were taken."""
+    hiding = load_hiding(store.objects, fresh=True)
+    every = frozenset(hiding.tombstones)
+    looks: dict[str, Look] = {}
+    for number in numbers:
+        for shard in shard_texts(store, store.generation(number), hiding):
+            hiding.take(store.objects, shard.row.object, shard.texts)
+            looks |= {path: hiding.look(shard.row.object, path) for path in (shard.row.object, *shard.texts)}
+    written = put_looks(store.objects, ((every, look) for look in looks.values()))
+    for path in set(hiding.looks) - set(written):
+        store.objects.delete(path)

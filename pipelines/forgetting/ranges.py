@@ -1,0 +1,78 @@
+"""Quarantined ranges of forgotten records: a key or a detail may quote what the record held."""
+
+from collections.abc import Iterator, Mapping, Set
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from winnow.pipelines.forgetting.hiding import HiddenRows, Hiding, load_hiding
+from winnow.pipelines.forgetting.looking import hidden_rows
+from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.neutral import emptied
+from winnow.pipelines.store.tables import read_batches, read_rows
+from winnow.schemas.identity import sample_id
+from winnow.schemas.records import Generation, TaskCommit
+
+QUOTING = ("record", "detail")
+"""The columns of a quarantined range that may hold something of its record."""
+
+
+@dataclass(frozen=True)
+class ForgottenRanges:
+    """Tells the ranges of forgotten records: by an id that was named, or that a forgotten sample has."""
+
+    store: Store
+    hiding: Hiding
+    hidden: Mapping[str, HiddenRows]  # by shard
+
+    @classmethod
+    def of(cls, store: Store, generation: Generation) -> "ForgottenRanges":
+        """Those of one generation."""
+        hiding = load_hiding(store.objects)
+        return cls(store, hiding, hidden_rows(store, generation, hiding))
+
+    def read(self, task: TaskCommit) -> Iterator[pa.RecordBatch]:
+        """A task's quarantined ranges, without what they quote of forgotten records."""
+        if task.quarantine is None:
+            return
+        batches = read_batches(self.store.objects, task.quarantine.path)
+        ids = self._ids(task)
+        yield from (neutral_ranges(batch, *ids) for batch in batches) if any(ids) else batches
+
+    def quotes(self, task: TaskCommit) -> bool:
+        """Whether a task's ranges quote a forgotten record."""
+        if task.quarantine is None:
+            return False
+        ids = self._ids(task)
+        if not any(ids):
+            return False
+        raw = read_batches(self.store.objects, task.quarantine.path)
+        return any(not neutral_ranges(batch, *ids).equals(batch) for batch in raw)
+
+    def _ids(self, task: TaskCommit) -> tuple[Set[bytes], Set[bytes]]:
+        """Ids that were named, and those of the task's forgotten samples."""
+        found: set[bytes] = set()
+        for shard in task.shards:
+            rows = self.hidden.get(shard.shard)
+            if rows is not None:
+                table = read_rows(self.store.objects, shard.object.path, rows.rows.tolist(), ["id"])
+                found.update(table["id"].to_pylist())
+        return self.hiding.selectors.id, found
+
+
+def neutral_ranges(batch: pa.RecordBatch, *ids: Set[bytes]) -> pa.RecordBatch:
+    """The ranges, with nothing quoted of records whose id is among these."""
+    which = np.zeros(batch.num_rows, np.bool_)
+    columns = (batch[name].to_pylist() for name in ("source", "path", "record"))
+    for row, (source, path, record) in enumerate(zip(*columns, strict=True)):  # quarantined ranges are few
+        if record is not None:
+            identity = sample_id(source, path, record)
+            which[row] = any(identity in some for some in ids)
+    if not which.any():
+        return batch
+    arrays = [
+        emptied(field, column, which) if field.name in QUOTING else column
+        for field, column in zip(batch.schema, batch.columns, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=batch.schema)

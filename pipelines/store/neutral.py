@@ -1,0 +1,97 @@
+"""A forgotten row as it stays: its place among the others, and nothing of what it held.
+
+A sample keeps its id and the range that it came from, so that layers stay aligned, ids stay the same and ranges still
+tile their file; its modality says that it is forgotten. In every other layer its status says so and all else is null.
+Both are the only neutral form there is, however a row came to be forgotten, so equal tombstones make equal stores.
+"""
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from winnow.pipelines.store import layout
+from winnow.schemas.tombstones import FORGOTTEN
+
+KEPT = frozenset({"id", "source_class", "licence"})
+KEPT_OF_SOURCE = frozenset({"name", "path", "offset", "length", "unit", "member"})
+STATED = {layout.SAMPLES: {"modality": FORGOTTEN, "metadata": "{}"}}
+MEASURED = {"status": FORGOTTEN}
+
+
+def neutral_stream(layer: str, batches: Iterable[pa.RecordBatch], rows: NDArray[np.int64]) -> Iterator[pa.RecordBatch]:
+    """The batches of an object from its first row on, with the rows of these numbers made neutral.
+
+    Args:
+        layer: Whose object it is.
+        batches: All of its rows in order; they may have only some of its columns.
+        rows: Numbers of rows, sorted.
+    """
+    at = 0
+    for batch in batches:
+        first, last = np.searchsorted(rows, (at, at + batch.num_rows))
+        if first == last:
+            yield batch
+        else:
+            which = np.zeros(batch.num_rows, np.bool_)
+            which[rows[first:last] - at] = True
+            yield neutral(layer, batch, which)
+        at += batch.num_rows
+
+
+def neutral(layer: str, batch: pa.RecordBatch, which: NDArray[np.bool_]) -> pa.RecordBatch:
+    """The batch with these rows neutral."""
+    if not which.any():
+        return batch
+    samples = layer == layout.SAMPLES
+    stated = STATED.get(layer, MEASURED)
+    columns = []
+    for field, column in zip(batch.schema, batch.columns, strict=True):
+        if samples and field.name in KEPT:
+            columns.append(column)
+        elif samples and field.name == "source":
+            columns.append(_source(column, which))
+        else:
+            columns.append(emptied(field, column, which, stated.get(field.name)))
+    return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
+
+
+def _source(column: pa.StructArray, which: NDArray[np.bool_]) -> pa.StructArray:
+    children = [
+        child if field.name in KEPT_OF_SOURCE else emptied(field, child, which)
+        for field, child in zip(column.type, column.flatten(), strict=True)
+    ]
+    return pa.StructArray.from_arrays(children, fields=list(column.type))
+
+
+def emptied(field: pa.Field, column: pa.Array, which: NDArray[np.bool_], stated: str | None = None) -> pa.Array:
+    """The column with null in these rows, or what is said of them, or the empty value where null may not be."""
+    if stated is None and field.nullable:
+        return column.take(pa.array(np.arange(len(column)), mask=which))
+    value = pa.array([_empty(field.type) if stated is None else stated], field.type)
+    places = np.where(which, len(column), np.arange(len(column)))
+    return pa.concat_arrays([column, value]).take(pa.array(places))
+
+
+def _empty(kind: pa.DataType) -> object:
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return ""
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return []
+    if pa.types.is_boolean(kind):
+        return False
+    if pa.types.is_fixed_size_binary(kind):
+        return bytes(kind.byte_width)
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        return b""
+    if pa.types.is_struct(kind):
+        return {child.name: None if child.nullable else _empty(child.type) for child in kind}
+    return 0
+
+
+def is_neutral(batch: pa.RecordBatch) -> NDArray[np.bool_]:
+    """Which rows of a batch of samples hold nothing any more; it needs their modality."""
+    marked: NDArray[np.bool_] = pc.equal(batch["modality"], FORGOTTEN).to_numpy(zero_copy_only=False)
+    return marked

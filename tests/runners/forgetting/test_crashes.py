@@ -1,0 +1,150 @@
+"""A purge that ends anywhere leaves what it found, hidden, or what the next holder of the lease finishes."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+import pytest
+
+from tests.faults.winnow import assert_clean, tree_hash
+from tests.faults.winnow import run as winnow
+from tests.runners.forgetting.crawl import HOST, write_crawl, write_recipe
+from tests.runners.forgetting.files import contents, holders
+from winnow.pipelines.forgetting.looking import hidden_rows
+from winnow.pipelines.forgetting.purging import purge
+from winnow.pipelines.store.facade import ObjectInfo, ObjectStore
+from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.location import open_store_at
+from winnow.runners.audit import audit_store
+from winnow.runners.cli import main
+from winnow.schemas.recipe import load_recipe
+
+
+class CrashError(Exception):
+    """The process is gone."""
+
+
+@dataclass
+class MortalStore:
+    """Objects that can be changed so many times; then the process that changes them is gone."""
+
+    inner: ObjectStore
+    left: int
+    changes: int = field(default=0)
+
+    @property
+    def root(self) -> str:
+        return self.inner.root
+
+    def open(self, path: str) -> BinaryIO:
+        return self.inner.open(path)
+
+    def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
+        return self.inner.read(path, offset, length)
+
+    def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
+        return self.inner.list(prefix)
+
+    def exists(self, path: str) -> bool:
+        return self.inner.exists(path)
+
+    def size(self, path: str) -> int:
+        return self.inner.size(path)
+
+    def put(self, path: str, content: bytes | Path) -> None:
+        self._change()
+        self.inner.put(path, content)
+
+    def put_if_absent(self, path: str, content: bytes) -> bool:
+        self._change()
+        return self.inner.put_if_absent(path, content)
+
+    def delete(self, path: str) -> None:
+        self._change()
+        self.inner.delete(path)
+
+    def scratch(self) -> Path:
+        return self.inner.scratch()
+
+    def clear_unfinished(self) -> int:
+        return self.inner.clear_unfinished()
+
+    def _change(self) -> None:
+        if self.changes == self.left:
+            raise CrashError
+        self.changes += 1
+
+
+@pytest.fixture(scope="module")
+def forgotten(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store in which tombstones hide what they mean, and nothing is purged."""
+    folder = tmp_path_factory.mktemp("forgotten")
+    write_crawl(folder)
+    write_recipe(folder, annotate="text.gopher")
+    assert winnow(folder, "run", "recipe.yaml", "--workers", "1").status == 0
+    assert winnow(folder, "forget", "recipe.yaml", "--domain", HOST, "--url", "http://5.example").status == 0
+    return folder
+
+
+def test_a_purge_that_ends_after_any_change(forgotten: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For points spread over all of them: everything is still hidden, a run goes on, and a purge ends as one would."""
+    whole = tmp_path / "whole"
+    shutil.copytree(forgotten, whole)
+    opened = open_store_at(whole / "store")
+    counting = MortalStore(opened.objects, -1)
+    purge(Store(counting, opened.record), 2)
+    expected = opened.require_latest().tree_hash
+    assert holders(whole / "store") == []
+    steps = sorted({0, 1, counting.changes - 1, *range(3, counting.changes, 11)})
+    assert len(steps) > 8
+    for number, step in enumerate(steps):
+        folder = tmp_path / str(step)
+        shutil.copytree(forgotten, folder)
+        monkeypatch.chdir(folder)
+        opened = open_store_at("store")
+        with pytest.raises(CrashError):
+            purge(Store(MortalStore(opened.objects, step), opened.record), 2)
+        generation = opened.require_latest()
+        assert sum(len(found.rows) for found in hidden_rows(opened, generation).values()) == 3, step
+        assert main(["plan", "recipe.yaml"]) == 0
+        if number % 2:
+            assert main(["run", "recipe.yaml", "--workers", "1"]) == 0
+        assert main(["gc", "recipe.yaml", "--purge"]) == 0
+        assert holders(folder / "store") == [], step
+        assert opened.require_latest().tree_hash == expected, step
+        assert audit_store(opened, load_recipe("recipe.yaml")).problems == [], step
+        assert "purge.json" not in contents(folder / "store")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seen", ["samples/", "generations/", "purge.json"])
+def test_a_killed_purge_is_finished_by_the_next(forgotten: Path, tmp_path: Path, seen: str) -> None:
+    """SIGKILL as soon as the purge has put a new object, its generation, or its note of what is left to do."""
+    folder = tmp_path / "store-of-it"
+    shutil.copytree(forgotten, folder)
+    before = contents(folder / "store").keys()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "winnow", "gc", "recipe.yaml", "--purge"], cwd=folder, stdout=subprocess.DEVNULL
+    )
+    deadline = time.monotonic() + 60
+    place = folder / "store" / seen
+    while process.poll() is None and time.monotonic() < deadline:
+        found = {seen} if place.is_file() else {f"{seen}{path.name}" for path in place.glob("*")}
+        if found - before:
+            break
+        time.sleep(0.0005)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait(30)
+    assert_clean(folder)
+    assert winnow(folder, "run", "recipe.yaml", "--workers", "1").status == 0
+    assert winnow(folder, "gc", "recipe.yaml", "--purge").status == 0
+    assert holders(folder / "store") == []
+    assert_clean(folder)
+    assert tree_hash(folder) != ""
