@@ -2,6 +2,7 @@
 
 from winnow.schemas.recipe.build import build_config
 from winnow.schemas.recipe.checks import Between, Matching, NotEmpty
+from winnow.schemas.recipe.edits import EditEntry, PlaceholderTexts
 from winnow.schemas.recipe.model import (
     ColumnNames,
     ExtractorEntry,
@@ -25,6 +26,7 @@ from winnow.schemas.recipe.resolve import load_recipe, recipe_from_text
 __all__ = [
     "Between",
     "ColumnNames",
+    "EditEntry",
     "ExtractorEntry",
     "Format",
     "Limits",
@@ -32,6 +34,7 @@ __all__ = [
     "Matching",
     "NotEmpty",
     "OperatorEntry",
+    "PlaceholderTexts",
     "PresetRules",
     "Recipe",
     "Rule",

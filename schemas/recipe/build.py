@@ -149,6 +149,8 @@ def build_value(annotation: object, node: Node, where: str, problems: Problems) 
         value = _by_name(get_args(base)[0], by_name, node, where, problems)
     elif listed is not None:
         value = _listed(get_args(base)[0], listed, node, where, problems)
+    elif parsed is not None and _is_null(base, node):
+        value = None
     elif parsed is not None:
         value = _parsed(parsed, node, where, problems)
     else:
@@ -160,6 +162,10 @@ def build_value(annotation: object, node: Node, where: str, problems: Problems) 
             problems.add(node.place, where, complaint)
             return _FAILED
     return value
+
+
+def _is_null(base: object, node: Node) -> bool:
+    return isinstance(node, Scalar) and node.value is None and type(None) in get_args(base)
 
 
 def _unwrap(annotation: object) -> tuple[object, tuple[object, ...]]:
@@ -307,7 +313,9 @@ def expected(setting: Setting) -> str:
     if any(isinstance(mark, Listed) for mark in marks):
         return "a list of names, each alone or as {name: options}"
     parsed = next((mark for mark in marks if isinstance(mark, Parsed)), None)
-    return _phrase(setting.annotation, setting.key) if parsed is None else parsed.expects
+    if parsed is None:
+        return _phrase(setting.annotation, setting.key)
+    return parsed.expects + (" or null" if type(None) in get_args(_unwrap(setting.annotation)[0]) else "")
 
 
 def _phrase(annotation: object, key: str) -> str:

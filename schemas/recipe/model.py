@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Annotated, Literal, Protocol, TypeAlias, TypeVar
 
 from winnow.schemas.extraction import EXTRACTION
-from winnow.schemas.identity import Json
 from winnow.schemas.places import Place, Problems, shown, suggestion
 from winnow.schemas.recipe.checks import NOT_WRITTEN, Between, ByName, Listed, Matching, NotEmpty
+from winnow.schemas.recipe.edits import EDITED, EachOnce, EditEntry
 from winnow.schemas.recipe.nodes import MapNode, Scalar
 from winnow.schemas.samples import SAMPLES
 
@@ -136,17 +136,6 @@ class SourceConfig:
             for setting, given in (("key", self.key is not None), ("columns", self.columns != ColumnNames())):
                 if given:
                     raise ValueError(f"'{setting}' is for jsonl and parquet; the format is {self.format}")
-
-    def value_fields(self) -> dict[str, Json]:
-        """The settings that change what rows hold, for layer keys; where the files lie is not among them."""
-        return {
-            "class": self.source_class,
-            "format": self.format,
-            "licence": self.licence,
-            "key": self.key,
-            "columns": {"text": self.columns.text, "url": self.columns.url, "fetched_at": self.columns.fetched_at},
-            "accept_status": sorted(set(self.accept_status)),
-        }
 
 
 @dataclass(frozen=True)
@@ -332,6 +321,7 @@ class Recipe:
     thresholds: Annotated[tuple[ThresholdEntry, ...], ByName(SLUG)] = ()
     eligible: Annotated[tuple[Rule | PresetRules, ...], UniqueReasons()] = ()
     keep: Annotated[tuple[Rule | PresetRules, ...], UniqueReasons()] = ()
+    edits: Annotated[tuple[EditEntry, ...], Listed(EDITED), EachOnce()] = ()
     file: str = field(default="recipe.yaml", compare=False, metadata=NOT_WRITTEN)
     written: tuple[tuple[str, str], ...] = field(default=(), compare=False, metadata=NOT_WRITTEN)
     """The text of each setting that uses a variable: plans show that, never a variable's value."""

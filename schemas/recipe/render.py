@@ -6,6 +6,7 @@ from typing import Annotated, TypeAlias, get_args, get_origin
 
 from winnow.schemas.recipe.build import settings
 from winnow.schemas.recipe.checks import ByName, Listed, Parsed
+from winnow.schemas.recipe.edits import PlaceholderTexts
 from winnow.schemas.recipe.model import ExtractorEntry, OperatorEntry, Recipe, ThresholdCells
 from winnow.schemas.recipe.nodes import ListNode, MapNode, Scalar, ScalarValue
 
@@ -44,7 +45,7 @@ class _Shown:
         marks = get_args(annotation)[1:] if get_origin(annotation) is Annotated else ()
         for mark in marks:
             if isinstance(mark, Parsed):
-                return mark.render(value)
+                return None if value is None else mark.render(value)
             if isinstance(mark, ByName) and isinstance(value, tuple):
                 return {
                     item.name: mark.word
@@ -85,8 +86,8 @@ class _Shown:
             options = self.tree(self._configs.get(name, value.options), "", path)
             assert isinstance(options, dict)
             shown |= options
-        if isinstance(value, ThresholdCells):
-            cells = self.tree(value.values, "", path)
+        if isinstance(value, ThresholdCells | PlaceholderTexts):
+            cells = self.tree(value.values if isinstance(value, ThresholdCells) else value.texts, "", path)
             assert isinstance(cells, dict)
             shown |= cells
         return shown

@@ -14,6 +14,7 @@ from pathlib import Path
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.places import UNSTORABLE, Place, Problem, Problems, nearest, recipe_error, shown
 from winnow.schemas.recipe.build import build, build_value, settings
+from winnow.schemas.recipe.edits import KEY_SETTING, check_keys, key_variables
 from winnow.schemas.recipe.model import LOCATION, Recipe, Variable, check_text
 from winnow.schemas.recipe.nodes import (
     MAX_FILE_BYTES,
@@ -58,6 +59,7 @@ def _recipe(text: str, name: str, env: Mapping[str, str]) -> Recipe:
     root = _substituted(merged, env, problems)
     recipe = build(Recipe, root, "", problems)
     check_text(root, problems)
+    check_keys(root, problems)
     problems.stop_if_any()
     assert recipe is not None  # build gives None only with a problem
     return dataclasses.replace(recipe, file=name, written=tuple(_written(root, "")))
@@ -127,7 +129,7 @@ def _laid_over(base: MapNode, over: MapNode) -> MapNode:
 
 def _substituted(root: MapNode, env: Mapping[str, str], problems: Problems) -> MapNode:
     """The tree with every `${NAME}` replaced; the declarations themselves stay as they are."""
-    filling = _Filling(_declared(root), env, problems)
+    filling = _Filling(_declared(root), env, problems, key_variables(root))
     entries = (
         entry if entry.key == "environment" else Entry(entry.key, entry.place, filling.filled(entry.node, entry.key))
         for entry in root.entries
@@ -151,8 +153,11 @@ def _declared(root: MapNode) -> dict[str, Variable]:
 class _Filling:
     """Puts variables into text, up to a budget: a long default used often would be a bomb."""
 
-    def __init__(self, declared: Mapping[str, Variable], env: Mapping[str, str], problems: Problems) -> None:
+    def __init__(
+        self, declared: Mapping[str, Variable], env: Mapping[str, str], problems: Problems, keys: frozenset[str]
+    ) -> None:
         self._declared = declared
+        self._keys = keys
         self._env = env
         self._problems = problems
         self._left = MAX_FILE_BYTES
@@ -167,7 +172,7 @@ class _Filling:
             return ListNode(
                 tuple(self.filled(item, f"{where}[{number}]") for number, item in enumerate(node.items)), node.place
             )
-        if not isinstance(node.value, str) or "${" not in node.value:
+        if not isinstance(node.value, str) or "${" not in node.value or KEY_SETTING.fullmatch(where):
             return node
         before = len(self._problems)
         value = _REFERENCE.sub(lambda found: self._value(found, node.place, where), node.value)
@@ -185,6 +190,8 @@ class _Filling:
             near = nearest(name, self._declared)
             hint = f" (did you mean {near!r}?)" if near else ""
             problem = f"the variable {shown(name)} is not declared under `environment`{hint}"
+        elif name in self._keys:
+            problem = f"the variable {name} holds the key of pseudonyms, and may stand nowhere else"
         elif value is None:
             problem = f"the variable {name} is not set and has no default"
         elif UNSTORABLE.search(value):

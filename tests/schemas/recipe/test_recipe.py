@@ -330,21 +330,6 @@ def test_relative_paths_are_meant_from_the_recipes_folder() -> None:
 # What other parts rely on
 
 
-def test_only_what_changes_rows_is_in_a_sources_value_fields() -> None:
-    here = recipe_from_text(SMALL).source("crawl")
-    there = recipe_from_text(SMALL.replace("root: crawl, files: [", "root: there, files: [x, ")).source("crawl")
-    assert here != there
-    assert here.value_fields() == there.value_fields()
-    assert here.value_fields() == {
-        "class": "web",
-        "format": "auto",
-        "licence": "unknown",
-        "key": None,
-        "columns": {"text": "text", "url": "url", "fetched_at": None},
-        "accept_status": [200, 203],
-    }
-
-
 def test_a_recipe_travels_to_workers_and_serves_as_a_key() -> None:
     recipe = recipe_from_text(SMALL + "extract: {fast: {a: [1]}}\ntext: samples.text")
     assert pickle.loads(pickle.dumps(recipe)) == recipe  # noqa: S301

@@ -7,6 +7,7 @@ from pathlib import Path
 from winnow.schemas.conditions import FUNCTIONS
 from winnow.schemas.recipe import (
     ColumnNames,
+    EditEntry,
     ExtractorEntry,
     Limits,
     OperatorEntry,
@@ -35,6 +36,7 @@ TABLES = [
     Rule,
     PresetRules,
     RuleOverride,
+    EditEntry,
     Variable,
 ]  # as on the page
 

@@ -1,0 +1,217 @@
+"""A recipe's `edits` bound to columns of the store, and ready to be applied to texts.
+
+Binding needs no key. A key is read where edits are applied, from where the recipe says that it is, and is held there
+alone: what is bound, pickled, planned and written down knows only its name.
+"""
+
+import os
+import stat
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import pyarrow as pa
+
+from winnow.filters.edits import (
+    MIN_KEY_BYTES,
+    SPANS,
+    TYPED_SPANS,
+    Edit,
+    Placeholders,
+    Pseudonyms,
+    Replacement,
+    Secret,
+    apply_edits,
+    edits_of,
+    spans_of_kinds,
+)
+from winnow.pipelines.annotate.bound import store_columns
+from winnow.pipelines.columns import Column
+from winnow.schemas.errors import RecipeError, WinnowError
+from winnow.schemas.places import Place, Problem, recipe_error, shown, suggestion
+from winnow.schemas.recipe import EditEntry, Recipe
+from winnow.schemas.rules import ColumnInfo
+
+Action: TypeAlias = Literal["delete", "placeholder", "pseudonym"]
+
+USUAL = "spans"
+"""The column that is meant by a layer's name, where the layer has several columns of spans."""
+
+_MAX_KEY_FILE_BYTES = 1 << 16
+_MAKE_ONE = "make one with: head -c 32 /dev/urandom | base64"
+
+
+@dataclass(frozen=True)
+class BoundEdit:
+    """The spans of one column, and what becomes of them."""
+
+    column: Column
+    action: Action
+    kinds: tuple[str, ...] | None  # None for all
+    placeholders: tuple[tuple[str, str], ...]
+    variable: str | None  # that holds the key
+    file: str | None  # that holds the key, seen from the current directory
+    path: str  # where the recipe has it
+    place: Place
+
+
+@dataclass(frozen=True)
+class Edits:
+    """What is done to texts, with the keys that it takes: of this process alone."""
+
+    deletions: tuple[BoundEdit, ...]
+    replacements: tuple[tuple[BoundEdit, Replacement], ...]
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The columns of spans, each once."""
+        return tuple(dict.fromkeys(one.column for one in (*self.deletions, *(bound for bound, _ in self.replacements))))
+
+    def apply(self, texts: pa.LargeStringArray, spans: Mapping[str, pa.ListArray]) -> pa.LargeStringArray:
+        """The texts as they are exported.
+
+        Args:
+            texts: The texts that were measured.
+            spans: The columns of spans by their dotted names, a list a text.
+        """
+        gone, replaced = self._chosen(spans)
+        return apply_edits(texts, gone, list(zip(replaced, (made for _, made in self.replacements), strict=True)))
+
+    def of(self, text: str, spans: Mapping[str, pa.ListArray]) -> list[tuple[Edit, str]]:
+        """The edits of one text, each with what stands in its place."""
+        gone, replaced = self._chosen(spans)
+        utf8, found = text.encode(), edits_of(text, gone, replaced)
+        return [(edit, self._written(edit, utf8[edit.start : edit.end].decode())) for edit in found]
+
+    def _written(self, edit: Edit, value: str) -> str:
+        if edit.kind is None:
+            return ""
+        (written,) = self.replacements[edit.source][1].written([edit.kind], [value])
+        return written
+
+    def _chosen(self, spans: Mapping[str, pa.ListArray]) -> tuple[list[pa.ListArray], list[pa.ListArray]]:
+        def chosen(bound: BoundEdit) -> pa.ListArray:
+            column = spans[bound.column.name]
+            return column if bound.kinds is None else spans_of_kinds(column, bound.kinds)
+
+        return [chosen(bound) for bound in self.deletions], [chosen(bound) for bound, _ in self.replacements]
+
+
+def bind_edits(recipe: Recipe) -> tuple[BoundEdit, ...]:
+    """The recipe's edits, each with the column that it means.
+
+    Raises:
+        RecipeError: Everything that is wrong with them, one line each.
+    """
+    if not recipe.edits:
+        return ()
+    known = dict(store_columns(recipe))
+    bound: list[BoundEdit] = []
+    problems: list[Problem] = []
+    first: dict[Column, str] = {}
+    for number, entry in enumerate(recipe.edits):
+        path = f"edits[{number}].{entry.name}"
+        try:
+            one = _bound(recipe, entry, path, known)
+        except _RefusedError as refused:
+            problems.append(Problem(entry.place, path, str(refused)))
+            continue
+        if (other := first.setdefault(one.column, path)) != path:
+            problems.append(Problem(entry.place, path, f"edits {one.column.name}, as {other} does; write one"))
+        bound.append(one)
+    if problems:
+        raise recipe_error(problems)
+    return tuple(bound)
+
+
+def with_keys(bound: Sequence[BoundEdit], env: Mapping[str, str] = os.environ) -> Edits:
+    """The edits, ready to be applied in this process.
+
+    Raises:
+        RecipeError: A key is not there, or too short to be one.
+    """
+    return Edits(
+        tuple(one for one in bound if one.action == "delete"),
+        tuple((one, _replacement(one, env)) for one in bound if one.action != "delete"),
+    )
+
+
+class _RefusedError(Exception):
+    """Why an entry cannot be bound."""
+
+
+def _bound(recipe: Recipe, entry: EditEntry, path: str, known: Mapping[Column, ColumnInfo]) -> BoundEdit:
+    column, typed = _meant(entry.name, known)
+    action: Action = entry.replace or ("placeholder" if typed else "delete")
+    if not typed and (action != "delete" or entry.kinds is not None):
+        what = f"replace: {action}" if action != "delete" else "'kinds'"
+        raise _RefusedError(f"the spans of {column.name} are of no kind: they can only be deleted; leave {what} out")
+    return BoundEdit(
+        column,
+        action,
+        entry.kinds,
+        tuple(entry.placeholders.by_kind.items()),
+        entry.key,
+        None if entry.key_file is None else recipe.located(entry.key_file),
+        path,
+        entry.place,
+    )
+
+
+def _meant(name: str, known: Mapping[Column, ColumnInfo]) -> tuple[Column, bool]:
+    """The column of spans that an entry names, and whether its spans are of some kind."""
+    spans = {column: info.type == TYPED_SPANS for column, info in known.items() if info.type in (SPANS, TYPED_SPANS)}
+    named = next((column for column in spans if column.name == name), None)
+    if named is not None:
+        return named, spans[named]
+    of_layer = [column for column in spans if column.layer == name]
+    if len(of_layer) > 1:
+        usual = [column for column in of_layer if column.leaf == USUAL]
+        if not usual:
+            raise _RefusedError(f"{name} has several columns of spans: {_listed(of_layer)}; name one")
+        of_layer = usual
+    if of_layer:
+        return of_layer[0], spans[of_layer[0]]
+    if any(name in (column.layer, column.name) for column in known):
+        there = f"; of spans there are: {_listed(spans)}" if spans else ""
+        raise _RefusedError(f"{name} says nothing of what to delete or to replace: it has no spans{there}")
+    candidates = {*(column.name for column in spans), *(column.layer for column in spans)}
+    hint = suggestion(name, candidates) or "; name it under 'annotate' to have it measured"
+    raise _RefusedError(f"unknown layer or column {shown(name)}{hint}")
+
+
+def _listed(columns: Sequence[Column] | Mapping[Column, bool]) -> str:
+    return ", ".join(column.name for column in columns)
+
+
+def _replacement(bound: BoundEdit, env: Mapping[str, str]) -> Replacement:
+    if bound.action == "placeholder":
+        return Placeholders(dict(bound.placeholders))
+    try:
+        return Pseudonyms(Secret(_key(bound, env)))
+    except (ValueError, WinnowError) as error:
+        setting = "key" if bound.variable is not None else "key_file"
+        raise RecipeError(f"{bound.place}: {bound.path}.{setting}: {error}") from None
+
+
+def _key(bound: BoundEdit, env: Mapping[str, str]) -> bytes:
+    if bound.variable is not None:
+        value = env.get(bound.variable)
+        if value is None:
+            raise WinnowError(
+                f"the variable {bound.variable} is not set; it holds the key of pseudonyms, of {MIN_KEY_BYTES} bytes "
+                f"or more ({_MAKE_ONE})"
+            )
+        return value.encode("utf-8", "surrogateescape")
+    file = Path(bound.file or "")
+    try:
+        if not stat.S_ISREG(file.stat().st_mode):  # a pipe would block, a device may never end
+            raise WinnowError(f"{file}: not a file; expected one with the key of pseudonyms ({_MAKE_ONE})")
+        with file.open("rb") as stream:
+            raw = stream.read(_MAX_KEY_FILE_BYTES + 1)
+    except OSError as error:
+        raise WinnowError(f"{file}: cannot be read: {error.strerror}; it holds the key ({_MAKE_ONE})") from None
+    if len(raw) > _MAX_KEY_FILE_BYTES:
+        raise WinnowError(f"{file}: larger than {_MAX_KEY_FILE_BYTES:_} bytes; a key is short")
+    return raw.rstrip(b"\r\n")

@@ -1,0 +1,169 @@
+"""One sample of a store: found by its id or its URL, and all that is known of it.
+
+Of all shards the column of ids or of URLs is read, and nothing else; then, of each layer, the one row group that
+has the sample.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from winnow.pipelines.columns import Column, leaf_of
+from winnow.pipelines.forgetting.looking import hidden_rows
+from winnow.pipelines.rules.decisions import WORD
+from winnow.pipelines.rules.evaluation import Evaluator, NullConditionError
+from winnow.pipelines.rules.program import RuleProgram
+from winnow.pipelines.store import layout
+from winnow.pipelines.store.generations import ManifestRow, Store
+from winnow.pipelines.store.tables import read_batches, read_rows
+from winnow.schemas.errors import StoreError, WinnowError
+from winnow.schemas.records import Generation
+
+ID_BYTES = 16
+SHOWN = 5
+"""How many samples a message names, where several are meant."""
+
+Matching: TypeAlias = Callable[[pa.RecordBatch], pa.Array]
+
+_DIGITS = frozenset("0123456789abcdef")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a sample is: its shard's row of the manifest, and its number among the shard's rows."""
+
+    shard: ManifestRow
+    row: int
+    id: str  # hexadecimal
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A sample and its row of every layer."""
+
+    place: Place
+    layers: Mapping[str, pa.RecordBatch]  # by name, `samples` first; one row each
+
+    def column(self, column: Column) -> pa.Array:
+        """One value of a layer, as an array; KeyError where the layer is not there or has no such column."""
+        return leaf_of(self.layers[column.layer], column.leaf)
+
+    def text(self, columns: Sequence[Column]) -> str | None:
+        """The first of these columns that is not null."""
+        there = (self.column(column)[0].as_py() for column in columns if column.layer in self.layers)
+        return next((value for value in there if value is not None), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the rules say of one sample."""
+
+    reasons: tuple[str, ...]  # of the rules that fire, in order: the first is the reason
+    undecided: tuple[str, ...] = ()  # of those whose condition is null, where that is an error
+
+    @property
+    def kept(self) -> bool:
+        """Whether no rule drops it."""
+        return not self.reasons and not self.undecided
+
+
+def find_by_id(store: Store, generation: Generation, beginning: str) -> Place:
+    """The one sample whose id begins so.
+
+    Raises:
+        WinnowError: There is none, there are several, or it is forgotten.
+    """
+    digits = beginning.lower()
+    if not digits or not set(digits) <= _DIGITS or len(digits) > 2 * ID_BYTES:
+        raise WinnowError(f"{beginning!r} is no id: expected 1 to {2 * ID_BYTES} hexadecimal digits, or --url URL")
+    low = int(digits.ljust(2 * ID_BYTES, "0"), 16).to_bytes(ID_BYTES, "big")
+    high = int(digits.ljust(2 * ID_BYTES, "f"), 16).to_bytes(ID_BYTES, "big")
+
+    def matching(batch: pa.RecordBatch) -> pa.Array:
+        ids = batch.column("id").cast(pa.binary())
+        return pc.and_(pc.greater_equal(ids, pa.scalar(low)), pc.less_equal(ids, pa.scalar(high)))
+
+    found = _places(store, generation, "id", matching, whole=len(digits) == 2 * ID_BYTES)
+    return _the_one(store, generation, found, f"id {digits}", f"begins with {digits}")
+
+
+def find_by_url(store: Store, generation: Generation, url: str) -> Place:
+    """The one sample that was found at this URL.
+
+    Raises:
+        WinnowError: There is none, there are several, or it is forgotten.
+    """
+
+    def matching(batch: pa.RecordBatch) -> pa.Array:
+        return pc.equal(batch.column("url"), pa.scalar(url, batch.column("url").type))
+
+    found = _places(store, generation, "url", matching, whole=False)
+    return _the_one(store, generation, found, f"URL {url}", "has this URL")
+
+
+def read_sample(store: Store, generation: Generation, place: Place) -> Sample:
+    """All that the generation has of a sample."""
+    layers = {}
+    for layer in (layout.SAMPLES, *sorted(set(generation.layers) - {layout.SAMPLES})):
+        row = next((row for row in store.manifest(generation, layer) if row.shard == place.shard.shard), None)
+        if row is not None:
+            table = read_rows(store.objects, row.object, [place.row]).combine_chunks()
+            layers[layer] = table.to_batches()[0]
+    return Sample(place, layers)
+
+
+def verdict(program: RuleProgram, sample: Sample) -> Verdict:
+    """What the rules say of a sample whose layers are those that they read."""
+    columns = {column.name: sample.column(column) for column in program.columns}
+    undecided: list[str] = []
+    with Evaluator(program) as evaluator:
+        try:
+            fired, _ = evaluator.decide(1, columns)
+        except NullConditionError as error:
+            undecided.append(error.rule.rule.reason)
+            fired = np.zeros((1, 1), np.uint64)
+    names = (one.rule.reason for one in program.rules) if not undecided else ()
+    said = (bool(int(fired[0, number // WORD]) >> number % WORD & 1) for number in range(len(program.rules)))
+    return Verdict(tuple(name for name, fires in zip(names, said, strict=False) if fires), tuple(undecided))
+
+
+def _places(
+    store: Store, generation: Generation, column: str, matching: Matching, *, whole: bool
+) -> Iterator[tuple[ManifestRow, int]]:
+    """Every row that matches; where it can be one alone, no more is read after it."""
+    for shard in store.manifest(generation, layout.SAMPLES):
+        start = 0
+        for batch in read_batches(store.objects, shard.object, [column]):
+            for row in np.flatnonzero(np.asarray(matching(batch).fill_null(False))):
+                yield shard, start + int(row)
+                if whole:
+                    return
+            start += batch.num_rows
+
+
+def _the_one(
+    store: Store, generation: Generation, found: Iterator[tuple[ManifestRow, int]], wanted: str, what: str
+) -> Place:
+    hidden = hidden_rows(store, generation)
+    places, forgotten = [], False
+    for shard, row in found:
+        if shard.shard in hidden and row in hidden[shard.shard].rows:
+            forgotten = True
+            continue
+        identity = read_rows(store.objects, shard.object, [row], ["id"])["id"][0].as_py()
+        places.append(Place(shard, row, identity.hex()))
+        if len(places) > SHOWN:
+            break
+    if len(places) == 1:
+        return places[0]
+    if places:
+        ids = ", ".join(place.id for place in places[:SHOWN])
+        more = ", …" if len(places) > SHOWN else ""
+        raise WinnowError(f"more than one sample {what}: {ids}{more}")
+    if forgotten:
+        raise WinnowError(f"{store.root}: the sample of {wanted} is forgotten: nothing of it is shown")
+    raise StoreError(f"{store.root}: generation {generation.number} has no sample of {wanted}")

@@ -1,0 +1,96 @@
+"""`edits` of a recipe: what may stand there, and that a key never does."""
+
+import pytest
+
+from winnow.schemas.errors import RecipeError
+from winnow.schemas.recipe import recipe_from_text, resolved_yaml
+
+HEAD = 'version: 1\nstore: {path: s}\nsources: {a: {root: r, files: ["*"], class: web}}\n'
+KEYED = HEAD + "environment: {PII_KEY: {}}\n"
+
+
+def complaint(edits: str, head: str = KEYED, env: dict[str, str] | None = None) -> str:
+    with pytest.raises(RecipeError) as caught:
+        recipe_from_text(f"{head}edits: {edits}", env=env or {})
+    return str(caught.value).removeprefix("recipe.yaml:5: ")
+
+
+def test_a_name_alone_takes_the_defaults() -> None:
+    (entry,) = recipe_from_text(HEAD + "edits: [text.c4.removed]").edits
+    assert (entry.name, entry.replace, entry.kinds, entry.key, entry.key_file) == ("text.c4.removed", *[None] * 4)
+    assert entry.placeholders.by_kind == {}
+
+
+def test_placeholders_are_by_kind() -> None:
+    (entry,) = recipe_from_text(HEAD + 'edits: [{text.pii: {placeholders: {email: "[e-mail]", phone: ""}}}]').edits
+    assert entry.placeholders.by_kind == {"email": "[e-mail]", "phone": ""}
+
+
+@pytest.mark.parametrize(
+    ("edits", "message"),
+    [
+        ("[text]", "edits[0]: 'text' is not a layer or one of its columns, such as text.c4.removed"),
+        ("[{text.pii: {replce: delete}}]", "edits[0].text.pii: unknown key 'replce' (did you mean 'replace'?)"),
+        (
+            "[{text.pii: {replace: placehoder}}]",
+            "edits[0].text.pii.replace: expected one of delete, placeholder, pseudonym, found the text "
+            "'placehoder' (did you mean 'placeholder'?)",
+        ),
+        (
+            "[{text.pii: {replace: pseudonym}}]",
+            "edits[0].text.pii: a pseudonym needs one key: 'key', such as ${PII_KEY}, or 'key_file', a file of 16 "
+            "bytes or more",
+        ),
+        (
+            "[{text.pii: {replace: pseudonym, key: hunter2-hunter2-hunter2}}]",
+            "edits[0].text.pii.key: a key is never written in a recipe; name the variable that holds it, as ${PII_KEY}",
+        ),
+        (
+            '[{text.pii: {replace: pseudonym, key: "${PII_KEY}x"}}]',
+            "edits[0].text.pii.key: a key is never written in a recipe; name the variable that holds it, as ${PII_KEY}",
+        ),
+        (
+            '[{text.pii: {replace: pseudonym, key: "${PI_KEY}"}}]',
+            "edits[0].text.pii.key: the variable PI_KEY is not declared under `environment` (did you mean 'PII_KEY'?)",
+        ),
+        ("[{text.pii: {key_file: k}}]", "edits[0].text.pii: 'key_file' is for replace: pseudonym"),
+        (
+            "[{text.pii: {replace: delete, placeholders: {email: x}}}]",
+            "edits[0].text.pii: 'placeholders' is for replace: placeholder",
+        ),
+        (
+            "[{text.pii: {placeholders: {E-mail: x}}}]",
+            "edits[0].text.pii.placeholders: 'E-mail' is not a kind of span, such as email",
+        ),
+        (
+            "[{text.pii: {placeholders: {email: 7}}}]",
+            "edits[0].text.pii.placeholders: email: expected text, found the integer 7",
+        ),
+        ("[{text.pii: {kinds: []}}]", "edits[0].text.pii.kinds: must not be empty"),
+        ("[text.pii, text.pii]", "edits: two entries (lines 5 and 5) edit text.pii; write one"),
+    ],
+)
+def test_what_is_wrong_is_said(edits: str, message: str) -> None:
+    assert complaint(edits) == message
+
+
+def test_a_variable_with_a_key_has_no_default_and_stands_nowhere_else() -> None:
+    keyed = '[{text.pii: {replace: pseudonym, key: "${PII_KEY}"}}]'
+    assert complaint(keyed, HEAD + "environment: {PII_KEY: {default: abc}}\n") == (
+        "edits[0].text.pii.key: the variable PII_KEY has a default; a key is never written in a recipe"
+    )
+    elsewhere = (
+        '[{text.pii: {replace: pseudonym, key: "${PII_KEY}"}}, {text.names: {placeholders: {name: "${PII_KEY}"}}}]'
+    )
+    assert complaint(elsewhere, env={"PII_KEY": "k" * 16}) == (
+        "edits[1].text.names.placeholders.name: the variable PII_KEY holds the key of pseudonyms, and may stand "
+        "nowhere else"
+    )
+
+
+def test_the_key_itself_is_no_part_of_a_recipe() -> None:
+    text = KEYED + 'edits: [{text.pii: {replace: pseudonym, key: "${PII_KEY}"}}]'
+    recipe = recipe_from_text(text, env={"PII_KEY": "sixteen-bytes-of-it"})
+    assert "sixteen" not in repr(recipe)
+    assert 'key: "${PII_KEY}"' in resolved_yaml(recipe)
+    assert recipe_from_text(resolved_yaml(recipe)) == recipe == recipe_from_text(text)  # set or not
