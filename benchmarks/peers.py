@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from winnow.runners.parity.environments import ENVIRONMENTS, FOLDER
+from winnow.runners.parity.environments import ENVIRONMENTS, FOLDER, Environment
 
 PEERS = FOLDER.absolute()
 
@@ -20,16 +20,28 @@ MORE = {
         "pyarrow",
         "orjson",
         "Resiliparse>=2.0.1",
+        "pyahocorasick",  # its filter of addresses
+        "fasteners",
     ),
 }
 """What a benchmark needs of a peer beside what parity does."""
+
+
+OWN = {
+    "presidio": Environment(
+        "presidio",
+        "presidio_analyzer",
+        (("presidio-analyzer==2.2.366", "tldextract", "phonenumbers==9.0.43", "pyarrow"),),
+    ),
+}
+"""Peers that no preset follows, so that only benchmarks know them."""
 
 
 def peer_python(name: str) -> Path:
     """The interpreter of a peer's environment, made anew where what it should hold has changed."""
     folder = PEERS / name
     ready = folder / "ready"
-    made, *installs = ENVIRONMENTS[name].commands(PEERS)
+    made, *installs = (OWN | ENVIRONMENTS)[name].commands(PEERS)
     if name in MORE:
         installs.append((*installs[0][:4], *MORE[name]))
     wanted = "\n".join(shlex.join(command[4:]) for command in installs)

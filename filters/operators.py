@@ -48,6 +48,10 @@ def _no_detection(_config: Any) -> Mapping[str, str]:
     return {}
 
 
+def _no_remarks(_config: Any, _assets: Assets) -> tuple[str, ...]:
+    return ()
+
+
 def _whatever_language(_config: Any) -> frozenset[str] | None:
     return None
 
@@ -77,6 +81,8 @@ class Operator:
     where the operator cannot see, never where it saw nothing."""
     languages: Callable[[Any], frozenset[str] | None] = field(default=_whatever_language)
     """The languages that it covers, as ISO 639-3; None where it looks at no language."""
+    remarks: Callable[[Any, Assets], tuple[str, ...]] = field(default=_no_remarks)
+    """What a user should know of the files that it was given, such as lines of a list that are no entries."""
 
 
 @lru_cache(maxsize=1)

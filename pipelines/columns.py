@@ -3,10 +3,13 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from winnow.pipelines.store.facade import ObjectStore
+from winnow.pipelines.store.neutral import neutral_stream
 from winnow.pipelines.store.tables import read_batches
 from winnow.schemas.errors import StoreError
 from winnow.schemas.rules import ColumnInfo
@@ -34,7 +37,11 @@ def column_of(name: str, layers: Iterable[str]) -> Column | None:
 
 
 def read_aligned(
-    store: ObjectStore, objects: Mapping[str, str], columns: Iterable[Column], batch_rows: int
+    store: ObjectStore,
+    objects: Mapping[str, str],
+    columns: Iterable[Column],
+    batch_rows: int,
+    hidden: NDArray[np.int64] | None = None,
 ) -> Iterator[dict[str, pa.Array]]:
     """The same rows of several layers at once, as arrays by dotted name, at most `batch_rows` at a time.
 
@@ -43,11 +50,14 @@ def read_aligned(
         objects: The object of each layer that has a column here; all have the same rows in the same order (law 2).
         columns: What to read.
         batch_rows: The most rows at once.
+        hidden: Numbers of forgotten rows, sorted: they are read as the neutral rows that a purge makes of them.
     """
     wanted: dict[str, list[str]] = {}
     for column in columns:
         wanted.setdefault(column.layer, []).append(column.leaf)
     streams = {layer: read_batches(store, objects[layer], leaves, batch_rows) for layer, leaves in wanted.items()}
+    if hidden is not None and len(hidden):
+        streams = {layer: neutral_stream(layer, stream, hidden) for layer, stream in streams.items()}
     held: dict[str, pa.RecordBatch | None] = dict.fromkeys(streams)
     while True:
         for layer, stream in streams.items():

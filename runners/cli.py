@@ -9,7 +9,11 @@ from typing import NoReturn
 
 from winnow import __version__
 from winnow.runners.assets import add_assets
+from winnow.runners.forgetting_arguments import add_forget
 from winnow.runners.parity.arguments import add_parity
+from winnow.runners.robots_arguments import add_robots
+from winnow.runners.safety.arguments import add_safety_parity
+from winnow.runners.show_arguments import add_show
 from winnow.runners.training.arguments import add_training
 from winnow.schemas.errors import WinnowError
 
@@ -112,6 +116,7 @@ def _parser() -> argparse.ArgumentParser:
 
     add_assets(commands)
     add_parity(commands)
+    add_safety_parity(commands)
     add_training(commands)
 
     plan = commands.add_parser(
@@ -135,9 +140,21 @@ def _parser() -> argparse.ArgumentParser:
     _place(report)
     report.add_argument("--output", metavar="FILE", help="where to write it (default: report.html in the store)")
 
+    card = commands.add_parser("card", help="a dataset card in Markdown, of what the rules keep and who looked at it")
+    _recipe(card)
+    card.add_argument("--output", metavar="FILE", help="where to write it (default: the terminal)")
+
+    add_forget(commands)
+    add_robots(commands)
+
+    add_show(commands)
+
     gc = commands.add_parser("gc", help="drop what the last generations do not name")
     _place(gc)
     gc.add_argument("--keep", type=int, default=2, metavar="K", help="generations to keep (default: %(default)s)")
+    gc.add_argument(
+        "--purge", action="store_true", help="take the content of forgotten rows out of every object and report"
+    )
     gc.add_argument("--dry-run", action="store_true", help="say what would go; drop nothing")
     return parser
 

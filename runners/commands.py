@@ -8,7 +8,11 @@ from pathlib import Path
 
 from rich.console import Console
 
+from winnow.pipelines.forgetting.outputs import REPORT as REPORT_OUTPUT
+from winnow.pipelines.forgetting.outputs import register
+from winnow.pipelines.forgetting.purging import finish_purge
 from winnow.pipelines.rules.summary import RulesSummary
+from winnow.pipelines.store import layout
 from winnow.pipelines.store.gc import collect_garbage
 from winnow.pipelines.store.generations import Store, open_store
 from winnow.pipelines.store.lease import Lease
@@ -17,7 +21,13 @@ from winnow.runners.borders import borders_around, borders_of, named_borders, pr
 from winnow.runners.engines import Engine, named_engine, parse_workers
 from winnow.runners.planning import show_plan
 from winnow.runners.report import render_report
-from winnow.runners.rules import decided_if_possible, pinned_if_measured, print_effects, require_writable
+from winnow.runners.rules import (
+    coverage_counter,
+    decided_if_possible,
+    pinned_if_measured,
+    print_effects,
+    require_writable,
+)
 from winnow.runners.stages import Outcome, run_all
 from winnow.runners.stages import annotate as run_annotate
 from winnow.runners.stages import ingest as run_ingest
@@ -27,7 +37,7 @@ from winnow.schemas.errors import StoreError, WinnowError
 from winnow.schemas.recipe import Recipe, load_recipe
 from winnow.schemas.summary import StoreSummary
 
-REPORT = "report.html"
+REPORT = layout.REPORT
 
 
 def demo(options: argparse.Namespace) -> int:
@@ -97,6 +107,13 @@ def parity(options: argparse.Namespace) -> int:
     return run_parity(options, _console())
 
 
+def safety_parity(options: argparse.Namespace) -> int:
+    """`winnow safety-parity`."""
+    from winnow.runners.safety.command import run_safety_parity
+
+    return run_safety_parity(options, _console())
+
+
 def plan(options: argparse.Namespace) -> int:
     """`winnow plan`."""
     show_plan(load_recipe(options.recipe), _console(), as_json=options.json, decisions=options.decisions)
@@ -141,21 +158,73 @@ def report(options: argparse.Namespace) -> int:
     target = Path(options.output or Path(store.root) / REPORT)
     require_writable("--output", target)
     write_report(store, target, recipe)
+    if options.output:
+        register(store.objects, REPORT_OUTPUT, target, store.require_latest().number)
     _console().print(f"report  {target}", soft_wrap=True)
     return 0
+
+
+def card(options: argparse.Namespace) -> int:
+    """`winnow card`."""
+    from winnow.runners.card import card as made_card
+
+    recipe = load_recipe(options.recipe)
+    store = open_store(open_location(recipe.located(recipe.store.path)))
+    if options.output is None:
+        sys.stdout.write(made_card(recipe, store))
+        return 0
+    target = Path(options.output)
+    require_writable("--output", target)
+    target.write_text(made_card(recipe, store), encoding="utf-8")
+    _console().print(f"card  {target}", soft_wrap=True)
+    return 0
+
+
+def forget(options: argparse.Namespace) -> int:
+    """`winnow forget`: 3 when nothing in the store is meant by what was named."""
+    from winnow.runners.forgetting import run_forget
+
+    return run_forget(options, _place(options.place)[1], _console())
+
+
+def robots(options: argparse.Namespace) -> int:
+    """`winnow robots`: 3 when the store holds no such file."""
+    from winnow.runners.robots import write_kept_files
+
+    return write_kept_files(*_place(options.place), Path(options.output), _console())
+
+
+def show(options: argparse.Namespace) -> int:
+    """`winnow show`."""
+    from winnow.runners.show import run_show
+
+    return run_show(options, _console())
 
 
 def gc(options: argparse.Namespace) -> int:
     """`winnow gc`."""
     if options.keep < 1:
         raise WinnowError(f"--keep {options.keep}: the latest generation is always kept; expected 1 or more")
-    _, store = _place(options.place)
-    with Lease(store.objects):
-        gone = collect_garbage(store, options.keep, dry_run=options.dry_run)
+    recipe, store = _place(options.place)
+    if options.purge:
+        from winnow.runners.forgetting import run_purge
+
+        done = run_purge(store, options.keep, _console(), dry_run=options.dry_run)
+        if layout.REPORT in done.removed and not options.dry_run:
+            write_report(store, Path(store.root) / REPORT, recipe)
+            _console().print("report        written again")
+        gone = done.collected
+    else:
+        with Lease(store.objects):
+            finish_purge(store)
+            gone = collect_garbage(store, options.keep, dry_run=options.dry_run)
+    if options.purge and options.dry_run:
+        return 0
     word = "would drop" if options.dry_run else "dropped"
     _console().print(
         f"{word} {gone.generations} generations, {gone.objects} objects, {gone.commits} commits "
-        f"({gone.bytes:,} bytes) and {gone.unfinished} unfinished files"
+        f"({gone.bytes:,} bytes) and {gone.unfinished} unfinished files",
+        soft_wrap=True,
     )
     return 0
 
@@ -164,9 +233,11 @@ def write_report(store: Store, target: Path, recipe: Recipe | None) -> tuple[Sto
     """Make the page and put it where it was asked for; returns what is on it for those that show it as well."""
     generation = store.require_latest()
     pinned = pinned_if_measured(recipe, store, generation)
-    rules = decided_if_possible(pinned, generation.number)
+    counter = coverage_counter(recipe, pinned, generation)
+    rules = decided_if_possible(pinned, generation.number, counter)
+    coverage = counter.coverage() if counter is not None and rules is not None else None
     summary = summarise(store, generation)
-    examples = examples_of(store, generation, borders_around(pinned, recipe, generation), rules)
+    examples = examples_of(store, generation, borders_around(pinned, recipe, generation), rules, coverage)
     target.write_text(render_report(summary, examples), encoding="utf-8")
     return summary, rules
 

@@ -10,10 +10,13 @@ import orjson
 from rich.console import Console
 from rich.markup import escape
 
-from winnow.pipelines.annotate.bound import bind_operators, configure, try_operators
+from winnow.pipelines.annotate.bound import bind_operators, configure, remarks_of, try_operators
+from winnow.pipelines.edits import bind_edits
+from winnow.pipelines.forgetting.outputs import DECISIONS, register
 from winnow.pipelines.ingest.binding import ingest_context, store_record
 from winnow.pipelines.ingest.context import IngestContext
 from winnow.pipelines.ingest.stage import SourcePlan, look_at_sources
+from winnow.pipelines.rules.coverage import SafetyCoverage
 from winnow.pipelines.rules.expansion import spelt_out
 from winnow.pipelines.rules.presets import preset_notes
 from winnow.pipelines.rules.program import rule_program
@@ -22,8 +25,9 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.commits import committed_names
 from winnow.pipelines.store.generations import Store, open_store
 from winnow.pipelines.store.location import open_location
+from winnow.runners.coverage import print_coverage
 from winnow.runners.quantities import byte_size
-from winnow.runners.rules import decided, pinned_rules, print_rules
+from winnow.runners.rules import coverage_counter, decided, pinned_rules, print_rules
 from winnow.schemas.errors import StoreError, WinnowError
 from winnow.schemas.identity import Json
 from winnow.schemas.recipe import Recipe, resolved_yaml
@@ -53,7 +57,7 @@ class RecipePlan:
 
 
 def show_plan(recipe: Recipe, console: Console, *, as_json: bool = False, decisions: str | None = None) -> None:
-    """Print what a run would do and what the rules decide. Changes no store, and makes none.
+    """Print what a run would do and what the rules decide. Makes no store; only a file of decisions is noted in it.
 
     Args:
         recipe: What is planned.
@@ -62,17 +66,24 @@ def show_plan(recipe: Recipe, console: Console, *, as_json: bool = False, decisi
         decisions: A Parquet file to write, one row for each sample that a rule drops.
     """
     rule_program(recipe)  # what is wrong with the rules is said without a store, too
+    bind_edits(recipe)
     plan = _plan(recipe)
     standing = plan.generation.layers if plan.generation is not None else {}
-    try_operators([bound for bound in bind_operators(recipe) if bound.layer not in standing])
+    operators = bind_operators(recipe)
+    try_operators([bound for bound in operators if bound.layer not in standing])
+    notes = [*preset_notes(recipe), *remarks_of(operators)]
     if not as_json:
-        _print_plan(recipe, plan, console)
-    rules = _rules(recipe, plan, decisions)
+        _print_plan(recipe, plan, notes, console)
+    rules, coverage = _rules(recipe, plan, decisions)
     if as_json:
-        sys.stdout.write(orjson.dumps(_json(recipe, plan, rules)).decode() + "\n")
-    elif rules is not None:
+        sys.stdout.write(orjson.dumps(_json(plan, notes, rules, coverage)).decode() + "\n")
+        return
+    if rules is not None:
         console.print()
         print_rules(rules, console)
+    if coverage is not None:
+        console.print()
+        print_coverage(coverage, console)
 
 
 def _plan(recipe: Recipe) -> RecipePlan:
@@ -97,8 +108,10 @@ def _plan(recipe: Recipe) -> RecipePlan:
     return RecipePlan(resolved, store, generation, state, context, tuple(sources))
 
 
-def _rules(recipe: Recipe, plan: RecipePlan, decisions: str | None) -> RulesSummary | None:
-    """What the rules decide about the latest generation; None where there are neither rules nor rows."""
+def _rules(
+    recipe: Recipe, plan: RecipePlan, decisions: str | None
+) -> tuple[RulesSummary | None, SafetyCoverage | None]:
+    """What the rules decide about the latest generation, and who looked for harm in what they keep."""
     pinned = None
     if plan.generation is not None:
         pinned = pinned_rules(recipe, plan.store, plan.generation, plan.context)
@@ -106,11 +119,20 @@ def _rules(recipe: Recipe, plan: RecipePlan, decisions: str | None) -> RulesSumm
         if decisions is not None:
             what = "the recipe has no rules" if plan.generation is not None else "nothing has been ingested yet"
             raise WinnowError(f"--decisions {decisions}: there are no decisions, {what}")
-        return None
-    return decided(pinned, plan.generation.number, decisions)
+        return None, None
+    counter = coverage_counter(recipe, pinned, plan.generation)
+    rules = decided(pinned, plan.generation.number, decisions, counter)
+    if decisions is not None:
+        register(plan.store.objects, DECISIONS, decisions, plan.generation.number)
+    return rules, None if counter is None else counter.coverage()
 
 
-def _json(recipe: Recipe, plan: RecipePlan, rules: RulesSummary | None) -> dict[str, Json]:
+def _json(
+    plan: RecipePlan,
+    notes: list[str],
+    rules: RulesSummary | None,
+    coverage: SafetyCoverage | None,
+) -> dict[str, Json]:
     return {
         "recipe": plan.resolved,
         "store": plan.store.root,
@@ -128,18 +150,19 @@ def _json(recipe: Recipe, plan: RecipePlan, rules: RulesSummary | None) -> dict[
             for one, owed in plan.sources
         ],
         "owed_bytes": plan.owed_bytes,
-        "notes": preset_notes(recipe),
+        "notes": notes,
         "rules": None if rules is None else rules.to_json(),
+        "safety": None if coverage is None else coverage.to_json(),
     }
 
 
-def _print_plan(recipe: Recipe, plan: RecipePlan, console: Console) -> None:
+def _print_plan(recipe: Recipe, plan: RecipePlan, notes: list[str], console: Console) -> None:
     console.print(escape(plan.resolved), end="", soft_wrap=True)
     console.print(f"\nstore   {plan.store.root} ({plan.state})", soft_wrap=True, markup=False)
     for source, owed in plan.sources:
         _print_source(console, source, owed)
     console.print(f"\nestimate  {_estimate(recipe, plan.owed_bytes)}", markup=False, soft_wrap=True)
-    for note in preset_notes(recipe):
+    for note in notes:
         console.print(f"note      {note}", markup=False, soft_wrap=True)
 
 

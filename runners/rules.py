@@ -8,12 +8,14 @@ import pyarrow.parquet as pq
 from rich.console import Console
 
 from winnow.pipelines.annotate.bound import bind_operators
+from winnow.pipelines.forgetting.looking import hidden_rows
 from winnow.pipelines.ingest.binding import ingest_context
 from winnow.pipelines.ingest.context import IngestContext
+from winnow.pipelines.rules.coverage import CoverageCounter, detectors_of
 from winnow.pipelines.rules.deciding import decide
-from winnow.pipelines.rules.decisions import DecisionCounts, Tally
+from winnow.pipelines.rules.decisions import DecisionCounts, ShardDecisions, Tally
 from winnow.pipelines.rules.dropped import DROPPED_SAMPLES, dropped_samples
-from winnow.pipelines.rules.pinning import PinnedProgram, expected_keys, pin
+from winnow.pipelines.rules.pinning import PinnedProgram, ShardObjects, expected_keys, pin
 from winnow.pipelines.rules.program import rule_program
 from winnow.pipelines.rules.summary import GroupEffect, RulesSummary, summarise_rules
 from winnow.pipelines.store.generations import Store
@@ -22,6 +24,7 @@ from winnow.runners.tables import Grid, print_grid
 from winnow.schemas.errors import RecipeError, WinnowError
 from winnow.schemas.recipe import Recipe
 from winnow.schemas.records import Generation
+from winnow.schemas.tombstones import FORGOTTEN
 
 SHOWN_GROUPS = 30
 
@@ -36,27 +39,53 @@ def require_writable(option: str, file: Path) -> None:
 def pinned_rules(
     recipe: Recipe, store: Store, generation: Generation, context: IngestContext | None = None
 ) -> PinnedProgram | None:
-    """The recipe's rules on a generation; None where it has none.
+    """The recipe's rules on a generation; None where it has none, and nothing is forgotten.
 
     Raises:
         RecipeError: A rule cannot be run, or a layer that it reads is not there or was made with other settings.
     """
     program = rule_program(recipe)
-    if not program.rules:
+    if not program.rules and not hidden_rows(store, generation):
         return None
     operators = bind_operators(recipe) if recipe.annotate else ()
     keys = expected_keys(context or ingest_context(recipe, store), operators)
     return pin(store, generation, program, keys, recipe.file)
 
 
-def decided(pinned: PinnedProgram, generation: int, file: str | None = None) -> RulesSummary:
-    """Decide every row; with `file`, write there one row for each sample that is dropped."""
+def decided(
+    pinned: PinnedProgram, generation: int, file: str | None = None, coverage: CoverageCounter | None = None
+) -> RulesSummary:
+    """Decide every row.
+
+    Args:
+        pinned: The rules and what they read.
+        generation: What is decided on.
+        file: Where to write one row for each sample that is dropped.
+        coverage: Counts who looked at the samples that are kept.
+    """
+
+    def watched() -> Iterator[tuple[ShardObjects, ShardDecisions]]:
+        for shard, decisions in zip(pinned.shards, decide(pinned), strict=True):
+            if coverage is not None:
+                coverage.see(shard, decisions.kept)
+            yield shard, decisions
+
     if file is None:
-        counts = DecisionCounts.merged(one.counts for one in decide(pinned))
+        counts = DecisionCounts.merged(decisions.counts for _, decisions in watched())
     else:
         require_writable("--decisions", Path(file))
-        counts = DecisionCounts.merged(_written(pinned, Path(file)))
+        counts = DecisionCounts.merged(_written(pinned, watched(), Path(file)))
     return summarise_rules(pinned, counts, generation)
+
+
+def coverage_counter(
+    recipe: Recipe | None, pinned: PinnedProgram | None, generation: Generation
+) -> CoverageCounter | None:
+    """What counts who looked for harm; None where the recipe's operators look for none."""
+    detectors = detectors_of(bind_operators(recipe)) if recipe is not None and recipe.annotate else ()
+    if pinned is None or not detectors:
+        return None
+    return CoverageCounter(pinned.store, generation, detectors, pinned.languages)
 
 
 def pinned_if_measured(recipe: Recipe | None, store: Store, generation: Generation) -> PinnedProgram | None:
@@ -67,10 +96,12 @@ def pinned_if_measured(recipe: Recipe | None, store: Store, generation: Generati
         return None
 
 
-def decided_if_possible(pinned: PinnedProgram | None, generation: int) -> RulesSummary | None:
+def decided_if_possible(
+    pinned: PinnedProgram | None, generation: int, coverage: CoverageCounter | None = None
+) -> RulesSummary | None:
     """What the rules decide; None where there are none, or where one cannot be decided for some row."""
     try:
-        return None if pinned is None else decided(pinned, generation)
+        return None if pinned is None else decided(pinned, generation, coverage=coverage)
     except RecipeError:  # `winnow plan` says which
         return None
 
@@ -86,11 +117,13 @@ def print_rules(summary: RulesSummary, console: Console) -> None:
     print_grid(console, _groups(summary))
 
 
-def _written(pinned: PinnedProgram, file: Path) -> Iterator[DecisionCounts]:
+def _written(
+    pinned: PinnedProgram, decided: Iterator[tuple[ShardObjects, ShardDecisions]], file: Path
+) -> Iterator[DecisionCounts]:
     unfinished = file.with_name(f".{file.name}.{os.getpid()}")
     try:
         with pq.ParquetWriter(unfinished, DROPPED_SAMPLES, compression="zstd") as writer:
-            for shard, decisions in zip(pinned.shards, decide(pinned), strict=True):
+            for shard, decisions in decided:
                 writer.write_table(dropped_samples(pinned, shard, decisions))
                 yield decisions.counts
         os.replace(unfinished, file)
@@ -100,7 +133,9 @@ def _written(pinned: PinnedProgram, file: Path) -> Iterator[DecisionCounts]:
 
 def _rules(summary: RulesSummary) -> Grid:
     whole = summary.rows.rows
-    rows = [
+    gone = summary.forgotten
+    rows = [("", FORGOTTEN, grouped(gone.rows), share(gone.rows, whole), _bytes(gone), "", "")] if gone.rows else []
+    rows += [
         (
             rule.list,
             rule.reason,
@@ -137,7 +172,7 @@ def _groups(summary: RulesSummary) -> Grid:
 def _group(group: GroupEffect) -> tuple[str, ...]:
     lost = group.rows.rows - group.kept.rows
     most = max(group.dropped.items(), key=lambda item: item[1].rows, default=None)
-    named = "" if most is None else f"{most[0].partition('.')[2]} {share(most[1].rows, lost)}"
+    named = "" if most is None else f"{most[0].partition('.')[2] or most[0]} {share(most[1].rows, lost)}"
     return (
         group.source,
         group.language,

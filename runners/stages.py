@@ -6,10 +6,13 @@ from pathlib import Path
 
 from rich.console import Console
 
-from winnow.pipelines.annotate.bound import BoundOperator, Pass, bind_operators, passes_of, try_operators
+from winnow.pipelines.annotate.bound import BoundOperator, Pass, bind_operators, passes_of, remarks_of, try_operators
 from winnow.pipelines.annotate.stage import State, load_layers, owed_tasks
 from winnow.pipelines.annotate.task import AnnotationContext
 from winnow.pipelines.annotate.transforms import RunAnnotation
+from winnow.pipelines.edits import bind_edits
+from winnow.pipelines.forgetting.looking import look
+from winnow.pipelines.forgetting.purging import finish_purge
 from winnow.pipelines.ingest.binding import ingest_context, store_record
 from winnow.pipelines.ingest.context import BoundExtractor, IngestContext
 from winnow.pipelines.ingest.stage import (
@@ -49,11 +52,13 @@ class Outcome:
 def ingest(recipe: Recipe, engine: Engine, console: Console, *, replace: bool = False) -> Outcome:
     """Bring a store up to date with its sources and extractors, and publish the result."""
     rule_program(recipe)  # what is wrong with the rules is said before anything is read
+    bind_edits(recipe)
     store = create_or_open(open_location(recipe.located(recipe.store.path)), store_record(recipe))
     context = ingest_context(recipe, store)
     patterns = {source.name: source.files for source in recipe.sources}
     run = StageRun(console, engine, store)
     with Lease(store.objects):
+        finish_purge(store)
         plans = look_at_sources(context, patterns)
         plans = [settle_changes(context, plan, replace_files=replace) for plan in plans]
         freeze_plans(context, plans)
@@ -78,13 +83,16 @@ def ingest(recipe: Recipe, engine: Engine, console: Console, *, replace: bool = 
 def annotate(recipe: Recipe, engine: Engine, console: Console) -> Outcome:
     """Measure what the latest generation holds with every operator of the recipe, and publish the result."""
     rule_program(recipe)
-    return _annotate(recipe, _ready_operators(recipe), engine, console)
+    bind_edits(recipe)
+    return _annotate(recipe, _ready_operators(recipe, console), engine, console)
 
 
-def _ready_operators(recipe: Recipe) -> tuple[BoundOperator, ...]:
+def _ready_operators(recipe: Recipe, console: Console) -> tuple[BoundOperator, ...]:
     """The recipe's operators, each of which has run once: what is wrong with them is said before hours of work."""
     operators = bind_operators(recipe)
     try_operators(operators)
+    for said in remarks_of(operators):
+        console.print(f"note    {said}", markup=False, soft_wrap=True)
     return operators
 
 
@@ -92,6 +100,7 @@ def _annotate(recipe: Recipe, operators: Sequence[BoundOperator], engine: Engine
     store = open_store(open_location(recipe.located(recipe.store.path)))
     run = StageRun(console, engine, store)
     with Lease(store.objects):
+        finish_purge(store)
         state = _standing(recipe, store)
         for one_pass in passes_of(operators):
             _measure(run, state, one_pass)
@@ -100,7 +109,7 @@ def _annotate(recipe: Recipe, operators: Sequence[BoundOperator], engine: Engine
 
 def run_all(recipe: Recipe, engine: Engine, console: Console, *, replace: bool = False) -> Outcome:
     """Every stage that the recipe asks for."""
-    operators = _ready_operators(recipe)
+    operators = _ready_operators(recipe, console)
     outcome = ingest(recipe, engine, console, replace=replace)
     if operators:
         measured = _annotate(recipe, operators, engine, console)
@@ -194,6 +203,7 @@ def _published(recipe: Recipe, store: Store, state: State) -> Outcome:
     generation, new = next_generation(
         store, fingerprint_of(resolved_yaml(spelt_out(recipe))), state.tasks, state.layers
     )
+    look(store, generation)
     return Outcome(store, generation, new)
 
 

@@ -1,16 +1,31 @@
-"""From a generation to the summary that stats, report and the end of a run show. Reads records, never rows."""
+"""From a generation to the summary that stats, report and the end of a run show.
+
+Reads records, never rows; only of shards in which forgotten rows wait for their purge are the rows counted again.
+"""
 
 from collections import Counter
+from collections.abc import Mapping
+from contextlib import closing
+from typing import TypeAlias
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from winnow.pipelines.forgetting.hiding import NOTHING, HiddenRows
+from winnow.pipelines.forgetting.looking import hidden_rows
+from winnow.pipelines.forgetting.ranges import ForgottenRanges
 from winnow.pipelines.rules.borders import Border
+from winnow.pipelines.rules.coverage import SafetyCoverage
 from winnow.pipelines.rules.summary import RulesSummary
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.generations import ManifestRow, Store
+from winnow.pipelines.store.neutral import neutral_stream
 from winnow.pipelines.store.tables import read_batches
 from winnow.runners.report import ExampleRange, ExampleRow, Examples
 from winnow.schemas.records import Generation, TaskCommit
-from winnow.schemas.statistics import ShardStatistics, merge_in_order
+from winnow.schemas.statistics import ShardStatistics, layer_spec, merge_in_order
 from winnow.schemas.summary import LayerSummary, SourceSummary, StageSummary, StoreSummary, add_counts, summarise_layer
+from winnow.schemas.tombstones import FORGOTTEN
 
 EXAMPLES = 12
 EXCERPT_CHARACTERS = 300
@@ -19,8 +34,9 @@ EXCERPT_CHARACTERS = 300
 def summarise(store: Store, generation: Generation) -> StoreSummary:
     """The whole summary of one generation."""
     tasks = store.tasks(generation)
-    layers = tuple(_layer(store, generation, name) for name in sorted(generation.layers))
-    modalities = _modalities(store, generation)
+    hidden = hidden_rows(store, generation)
+    layers = tuple(_layer(store, generation, name, hidden) for name in sorted(generation.layers))
+    modalities = _modalities(store, generation, hidden)
     by_source: dict[str, list[TaskCommit]] = {}
     for task in tasks:
         by_source.setdefault(task.source, []).append(task)
@@ -44,15 +60,18 @@ def summarise(store: Store, generation: Generation) -> StoreSummary:
 
 
 def examples_of(
-    store: Store, generation: Generation, borders: tuple[Border, ...] = (), rules: RulesSummary | None = None
+    store: Store,
+    generation: Generation,
+    borders: tuple[Border, ...] = (),
+    rules: RulesSummary | None = None,
+    coverage: SafetyCoverage | None = None,
 ) -> Examples:
     """A few refused ranges of every reason and a few rows, the same for the same store."""
     ranges: list[ExampleRange] = []
     shown: Counter[str] = Counter()
+    forgotten = ForgottenRanges.of(store, generation)
     for task in store.tasks(generation):
-        if task.quarantine is None:
-            continue
-        for batch in read_batches(store.objects, task.quarantine.path):
+        for batch in forgotten.read(task):
             for row in batch.to_pylist():
                 if shown[row["reason"]] < 3:
                     shown[row["reason"]] += 1
@@ -67,7 +86,9 @@ def examples_of(
                             row["detail"],
                         )
                     )
-    return Examples(rows=tuple(_rows(store, generation)), ranges=tuple(ranges), borders=borders, rules=rules)
+    return Examples(
+        rows=tuple(_rows(store, generation)), ranges=tuple(ranges), borders=borders, rules=rules, coverage=coverage
+    )
 
 
 def _rows(store: Store, generation: Generation) -> list[ExampleRow]:
@@ -78,7 +99,7 @@ def _rows(store: Store, generation: Generation) -> list[ExampleRow]:
     extracted = {name: {row.shard: row for row in store.manifest(generation, name)} for name in texts}
     found: list[ExampleRow] = []
     for shard in shards[::step]:
-        batch = next(store.batches(shard, ["id", "source", "url", "mime", "text"]), None)
+        batch = next(store.batches(shard, ["id", "source", "url", "modality", "mime", "text"]), None)
         if batch is None:
             continue
         head = batch.slice(0, max(1, EXAMPLES // max(1, len(shards)))).to_pylist()
@@ -88,6 +109,8 @@ def _rows(store: Store, generation: Generation) -> list[ExampleRow]:
             if shard.shard in rows
         }
         for index, row in enumerate(head):
+            if row["modality"] == FORGOTTEN:
+                continue
             candidates = [row["text"], *(values[index] for values in layers.values())]
             text = next((value for value in candidates if value), "")
             found.append(
@@ -102,22 +125,42 @@ def _rows(store: Store, generation: Generation) -> list[ExampleRow]:
     return found[:EXAMPLES]
 
 
-def _layer(store: Store, generation: Generation, name: str) -> LayerSummary:
+Hidden: TypeAlias = Mapping[str, HiddenRows]
+"""The forgotten rows of each shard that has some."""
+
+
+def _layer(store: Store, generation: Generation, name: str, hidden: Hidden) -> LayerSummary:
     entry = generation.layers[name]
     return summarise_layer(
-        name, ", ".join(sorted(set(entry.keys.values()))), entry.bytes, _statistics(store, generation, name)
+        name, ", ".join(sorted(set(entry.keys.values()))), entry.bytes, _statistics(store, generation, name, hidden)
     )
 
 
-def _statistics(store: Store, generation: Generation, layer: str, source: str | None = None) -> ShardStatistics:
+def _statistics(
+    store: Store, generation: Generation, layer: str, hidden: Hidden, source: str | None = None
+) -> ShardStatistics:
     rows = [row for row in store.manifest(generation, layer) if source in (None, row.source)]
-    return merge_in_order(ShardStatistics.from_json(store.objects.read(row.statistics)) for row in rows)
+
+    def counted(row: ManifestRow) -> ShardStatistics:
+        """What was counted when the shard was written; counted anew while forgotten rows are only hidden in it."""
+        pending = hidden.get(row.shard, NOTHING).pending
+        if not len(pending):
+            return ShardStatistics.from_json(store.objects.read(row.statistics))
+        batches = neutral_stream(layer, read_batches(store.objects, row.object), pending)
+        return ShardStatistics.of(layer_spec(layer, _schema(store, row)), batches)
+
+    return merge_in_order(map(counted, rows))
 
 
-def _modalities(store: Store, generation: Generation) -> dict[str, dict[str, int]]:
+def _schema(store: Store, row: ManifestRow) -> pa.Schema:
+    with closing(store.objects.open(row.object)) as stream:
+        return pq.read_schema(stream)
+
+
+def _modalities(store: Store, generation: Generation, hidden: Hidden) -> dict[str, dict[str, int]]:
     found = {}
     for source in sorted({row.source for row in store.manifest(generation, layout.SAMPLES)}):
-        column = _statistics(store, generation, layout.SAMPLES, source).columns.get("modality")
+        column = _statistics(store, generation, layout.SAMPLES, hidden, source).columns.get("modality")
         found[source] = dict(column.top.counts) if column is not None and column.top is not None else {}
     return found
 

@@ -221,11 +221,11 @@ def print_grid(console: Console, grid: Grid) -> None:
         return
     plain = is_plain(console)
 
-    def encodable(row: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(_encodable(visible(text), console) for text in row)
+    def shown(row: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(encodable(visible(text), console) for text in row)
 
-    rows = [encodable(row) for row in grid.rows]
-    footer = encodable(grid.footer) if grid.footer else None
+    rows = [shown(row) for row in grid.rows]
+    footer = shown(grid.footer) if grid.footer else None
     every = [grid.headers, *rows, *([footer] if footer else [])]
     widths = [max(cells(row[index]) for row in every) for index in range(len(grid.headers))]
     _narrow(widths, grid.names - grid.whole, None if plain else console.width)
@@ -271,7 +271,8 @@ def is_plain(console: Console) -> bool:
     return not console.is_terminal or console.is_dumb_terminal or not unicode or bool(os.environ.get("NO_COLOR"))
 
 
-def _encodable(text: str, console: Console) -> str:
+def encodable(text: str, console: Console) -> str:
+    """The text as the terminal can show it."""
     try:
         text.encode(console.encoding)
     except (UnicodeEncodeError, LookupError):
@@ -280,5 +281,5 @@ def _encodable(text: str, console: Console) -> str:
 
 
 def _line(console: Console, text: str, style: str = "") -> None:
-    shown = _encodable(visible(text), console)
+    shown = encodable(visible(text), console)
     console.print(Text(shown, style=style), soft_wrap=True)

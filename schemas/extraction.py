@@ -14,7 +14,7 @@ PAGES = pa.schema(
 PartKind: TypeAlias = Literal["text", "heading", "list", "table", "code", "quote", "image"]
 
 Status: TypeAlias = Literal[
-    "ok", "empty", "not_html", "too_large", "too_deep", "too_many_nodes", "failed", "not_selected"
+    "ok", "empty", "not_html", "too_large", "too_deep", "too_many_nodes", "failed", "not_selected", "forgotten"
 ]
 """Why a row has no text: `empty` is a page without main content; the rest are null rows that say why (law 2)."""
 

@@ -17,7 +17,8 @@ PACKAGES = (
 
 OPTIONAL = (
     *("wordfreq", "ftfy", "spacy", "jieba", "sudachipy", "sudachidict_core", "kiwipiepy", "pyvi", "pythainlp"),
-    *("pyidaungsu-numpy2", "khmer-nltk", "laonlp", "kenlm"),
+    *("pyidaungsu-numpy2", "khmer-nltk", "laonlp", "kenlm", "phonenumbers", "python-stdnum"),
+    *("onnxruntime", "tokenizers", "torch", "safetensors"),
 )
 """What some operators use where it is installed."""
 

@@ -9,7 +9,8 @@ from typing import Literal, TypeAlias
 
 import pyarrow as pa
 
-Modality: TypeAlias = Literal["text", "image", "video", "audio", "other"]
+Modality: TypeAlias = Literal["text", "image", "video", "audio", "other", "forgotten"]
+"""What a sample is; a forgotten one keeps its place among the others and nothing of what it held."""
 Unit: TypeAlias = Literal["bytes", "stream", "rows"]
 """What offset and length count: bytes of the file, bytes of the decompressed stream, or rows."""
 

@@ -47,7 +47,8 @@ _PACKAGES = (
     "packages that find words where no spaces stand between them, with the languages that need them: "
     "jieba==0.42.1 (4, Chinese), sudachipy==0.7.0 sudachidict_core==20261015 (1, Japanese), "
     "kiwipiepy==0.21.0 (1, Korean; LGPL-3.0), pyvi==0.1.1 (7, Vietnamese), pythainlp==5.4.0 (7, Thai), "
-    "pyidaungsu-numpy2==0.1.4 (6, Burmese), khmer-nltk==1.6 (2, Khmer), laonlp==1.3.0 (2, Lao); `pip install` takes "
+    "pyidaungsu-numpy2==0.1.4 (6, Burmese; with --no-deps, beside python-crfsuite and emoji, for it brings another "
+    "fasttext), khmer-nltk==1.6 (2, Khmer), laonlp==1.3.0 (2, Lao); `pip install` takes "
     "each as it stands here. Where one is missing, the status of a text is needs_jieba or the like and it is dropped "
     "as `unmeasured`"
 )

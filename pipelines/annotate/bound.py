@@ -132,6 +132,13 @@ def try_operators(operators: Sequence[BoundOperator]) -> None:
         raise recipe_error(problems)
 
 
+def remarks_of(operators: Sequence[BoundOperator]) -> list[str]:
+    """What users should know of the files that they gave these operators, each with the layer that it is about."""
+    return [
+        f"{bound.layer}: {said}" for bound in operators for said in bound.operator.remarks(bound.config, bound.assets)
+    ]
+
+
 def store_columns(recipe: Recipe) -> Iterator[tuple[Column, ColumnInfo]]:
     """Every column that the store of this recipe will have, samples first."""
     schemas = [(SAMPLES_LAYER, SAMPLES)]

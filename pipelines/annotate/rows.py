@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from winnow.filters.operators import STATUS, TEXT, Kernel, Operator
 from winnow.schemas.errors import StageError
+from winnow.schemas.tombstones import FORGOTTEN
 
-STATUSES = ("ok", "not_selected", "no_text", "no_input", "too_large", "left_out")
+STATUSES = ("ok", "not_selected", "no_text", "no_input", "too_large", "left_out", FORGOTTEN)
 """What the stage itself says of a row; an operator may have reasons of its own beside these."""
 
 
@@ -60,6 +61,7 @@ def measure(
     selected: NDArray[np.bool_] | None,
     left_out: NDArray[np.bool_] | None,
     max_text_bytes: int,
+    forgotten: NDArray[np.bool_] | None = None,
 ) -> pa.RecordBatch:
     """The operator's layer for a batch.
 
@@ -72,6 +74,7 @@ def measure(
         selected: Which rows its condition picks; None for all.
         left_out: Rows that have killed workers; None for none.
         max_text_bytes: Longer texts are not measured.
+        forgotten: Rows that a tombstone means; None for none.
     """
     rows = batch.count
     fates = np.zeros(rows, np.int8)
@@ -79,6 +82,8 @@ def measure(
     def refuse(which: NDArray[np.bool_], status: str) -> None:
         fates[which & (fates == 0)] = STATUSES.index(status)
 
+    if forgotten is not None:
+        refuse(forgotten, FORGOTTEN)
     if left_out is not None:
         refuse(left_out, "left_out")
     if selected is not None:

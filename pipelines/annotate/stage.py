@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from winnow.pipelines.annotate.bound import SAMPLES_LAYER, BoundOperator, Pass
 from winnow.pipelines.annotate.task import AnnotationTask
-from winnow.pipelines.store.commits import load_layer_commits, standing_shards
+from winnow.pipelines.store.commits import aligned_shards, load_layer_commits
 from winnow.pipelines.store.generations import Store
 from winnow.schemas.records import LayerCommit, ShardRecord, TaskCommit
 
@@ -41,10 +41,11 @@ class State:
 def owed_tasks(store: Store, state: State, one_pass: Pass) -> list[AnnotationTask]:
     """The shards that lack a layer of a pass, each with the objects to read."""
     owed: dict[str, dict[str, str]] = {}
+    samples = {shard.shard: shard.object.path for _, shard in state.shards}
     for bound in one_pass.operators:
         state.expect(bound)
         keys = state.keys[bound.layer]
-        done = {key: standing_shards(store.objects, bound.layer, key) for key in sorted(set(keys.values()))}
+        done = {key: aligned_shards(store.objects, bound.layer, key, samples) for key in sorted(set(keys.values()))}
         for source, shard in state.shards:
             if shard.shard not in done[keys[source]]:
                 owed.setdefault(shard.shard, {})[bound.layer] = keys[source]

@@ -16,19 +16,19 @@ from winnow.pipelines.annotate.bound import SAMPLES_LAYER, BoundOperator
 from winnow.pipelines.annotate.rows import Rows, measure
 from winnow.pipelines.columns import Column, read_aligned
 from winnow.pipelines.conditions import selected_rows
+from winnow.pipelines.forgetting.hiding import load_hiding
 from winnow.pipelines.ledger.strikes import Marker, Position, is_struck, poisoned
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.layers import LayerWriter
 from winnow.pipelines.worker import Heart
 from winnow.schemas.conditions import columns_read
 from winnow.schemas.identity import canonical_json
-from winnow.schemas.statistics import StatisticsSpec, spec_of
+from winnow.schemas.statistics import layer_spec
 
 ANNOTATE = "annotate/"
 """What strikes and poison of this stage are kept under: a row that kills a measurement is a sample all the same."""
 
 BATCH_ROWS = 2048
-STATISTICS_VALUES = 1024  # of a text column, such as languages, that a shard counts one by one
 BATCH_BYTES = 16 << 20  # of text; a batch that holds more is cut
 
 _PLACE = tuple(Column(SAMPLES_LAYER, leaf) for leaf in ("source.path", "source.offset", "source.member"))
@@ -78,18 +78,23 @@ def annotate_shard(
         beat: Says how far it is.
     """
     owed = [bound for bound in context.operators if bound.layer in task.owed]
-    writers = {bound.layer: LayerWriter(context.store, bound.schema, _statistics(bound)) for bound in owed}
+    writers = {
+        bound.layer: LayerWriter(context.store, bound.schema, layer_spec(bound.layer, bound.schema)) for bound in owed
+    }
     marker = Marker(f"{ANNOTATE}{task.source}", task.shard)
     poison = poisoned(context.store.objects, f"{ANNOTATE}{task.source}")
+    hidden = load_hiding(context.store.objects).of(context.store.objects, task.objects[SAMPLES_LAYER]).rows
     done = 0
     try:
-        for columns in _batches(context.store, task, owed):
+        for columns in _batches(context.store, task, owed, hidden):
             rows = Rows(columns)
             rows.add(_texts(owed, columns))
             out = np.array([place in poison for place in _positions(columns)], np.bool_) if poison else None
+            first, last = np.searchsorted(hidden, (done, done + rows.count))
+            gone = np.isin(np.arange(rows.count), hidden[first:last] - done) if first < last else None
             _mark(marker, columns)
             for bound in owed:
-                found = _measured(bound, kernels[bound.layer], rows, out)
+                found = _measured(bound, kernels[bound.layer], rows, out, gone)
                 rows.add({f"{bound.layer}.{name}": found.column(name) for name in found.schema.names})
                 writers[bound.layer].write(found)
             done += rows.count
@@ -106,19 +111,16 @@ def annotate_shard(
         marker.clear()
 
 
-def _statistics(bound: BoundOperator) -> StatisticsSpec:
-    texts = [field.name for field in bound.schema if pa.types.is_string(field.type)]
-    return spec_of(bound.schema, categorical=texts, undistinguished=texts, values=STATISTICS_VALUES)
-
-
-def _batches(store: Store, task: AnnotationTask, owed: list[BoundOperator]) -> Iterator[dict[str, pa.Array]]:
+def _batches(
+    store: Store, task: AnnotationTask, owed: list[BoundOperator], hidden: NDArray[np.int64]
+) -> Iterator[dict[str, pa.Array]]:
     """The shard's rows with every stored column that the operators read, in batches of bounded bytes."""
     made = set(task.owed)
     needed = dict.fromkeys(column for bound in owed for column in bound.columns if column.layer not in made)
     needed |= dict.fromkeys(_PLACE)
     struck = is_struck(store.objects, f"{ANNOTATE}{task.source}", task.shard)
     texts = sorted({name for bound in owed for name in bound.text} & {column.name for column in needed})
-    for columns in read_aligned(store.objects, task.objects, needed, 1 if struck else BATCH_ROWS):
+    for columns in read_aligned(store.objects, task.objects, needed, 1 if struck else BATCH_ROWS, hidden):
         sizes = np.zeros(len(next(iter(columns.values()))), np.int64)
         for name in texts:
             sizes += pc.fill_null(pc.binary_length(columns[name]), 0).to_numpy(zero_copy_only=False)
@@ -137,13 +139,19 @@ def _cuts(sizes: NDArray[np.int64]) -> list[int]:
     return cuts
 
 
-def _measured(bound: BoundOperator, kernel: Kernel, rows: Rows, left_out: NDArray[np.bool_] | None) -> pa.RecordBatch:
+def _measured(
+    bound: BoundOperator,
+    kernel: Kernel,
+    rows: Rows,
+    left_out: NDArray[np.bool_] | None,
+    forgotten: NDArray[np.bool_] | None,
+) -> pa.RecordBatch:
     chosen = None
     if bound.where is not None:
         read = {name: rows[name] for name in columns_read(bound.where)}
         chosen = selected_rows(bound.where, read, rows.count)
     names = bound.operator.reads(bound.config)
-    return measure(bound.operator, kernel, bound.schema, names, rows, chosen, left_out, bound.max_text_bytes)
+    return measure(bound.operator, kernel, bound.schema, names, rows, chosen, left_out, bound.max_text_bytes, forgotten)
 
 
 def _texts(owed: list[BoundOperator], columns: Mapping[str, pa.Array]) -> dict[str, pa.Array]:

@@ -86,7 +86,7 @@ def find_borders(
     wanted = {cut.column: known[cut.column] for _, cut in cuts}
     for number, shard in enumerate(pinned.shards if cuts else ()):
         start = 0
-        for columns in read_aligned(pinned.store.objects, shard.objects, wanted.values(), ROW_GROUP_ROWS):
+        for columns in read_aligned(pinned.store.objects, shard.objects, wanted.values(), ROW_GROUP_ROWS, shard.hidden):
             for place, (_, cut) in enumerate(cuts):
                 nulls[place] += _add(columns[cut.column], cut, number, start, sides[place], nearest)
             start += len(next(iter(columns.values())))

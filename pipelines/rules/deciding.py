@@ -7,7 +7,7 @@ says today it may unsay tomorrow.
 import re
 import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 
@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from winnow.pipelines.columns import Column, read_aligned
-from winnow.pipelines.rules.decisions import DecisionCounts, Masks, ShardDecisions, count_block
+from winnow.pipelines.rules.decisions import WORD, DecisionCounts, Masks, ShardDecisions, count_block
 from winnow.pipelines.rules.evaluation import Evaluator, NullConditionError
 from winnow.pipelines.rules.pinning import PinnedProgram, ShardObjects
 from winnow.pipelines.rules.program import MEASURED_LANGUAGE
@@ -81,15 +81,21 @@ def decide_shard(pinned: PinnedProgram, shard: ShardObjects, evaluator: Evaluato
     null: list[Masks | None] = []
     counts: list[DecisionCounts] = []
     at = 0
-    for block in read_aligned(pinned.store.objects, shard.objects, _columns(pinned), _block_rows(pinned)):
+    words = max(1, -(-(len(pinned.program.rules) + 1) // WORD))
+    for block in read_aligned(pinned.store.objects, shard.objects, _columns(pinned), _block_rows(pinned), shard.hidden):
         rows = len(next(iter(block.values())))
+        first, last = np.searchsorted(shard.hidden, (at, at + rows))
+        seen = np.ones(rows, np.bool_)
+        seen[shard.hidden[first:last] - at] = False
         try:
-            block_fired, block_null = evaluator.decide(rows, block)
+            block_fired, block_null = _decided(evaluator, block, seen)
         except NullConditionError as error:
-            raise _null_error(pinned, shard, error, at + error.row) from None
+            raise _null_error(pinned, shard, error, at + int(np.flatnonzero(seen)[error.row])) from None
+        block_fired, block_null = _wide(block_fired, words), None if block_null is None else _wide(block_null, words)
+        _mark(block_fired, ~seen, len(pinned.program.rules))
         sizes = _sizes(block, pinned.size)
         counts.append(
-            count_block(shard.source, _languages(block, pinned.languages, rows), sizes, block_fired, block_null)
+            count_block(shard.source, languages_of(block, pinned.languages, rows), sizes, block_fired, block_null)
         )
         fired.append(block_fired)
         null.append(block_null)
@@ -103,7 +109,7 @@ def decide_shard(pinned: PinnedProgram, shard: ShardObjects, evaluator: Evaluato
         )
     program = pinned.program
     if not fired:
-        fired, null = [evaluator.decide(0, {})[0]], [None]
+        fired, null = [np.zeros((0, words), np.uint64)], [None]
     together = np.concatenate(fired)
     return ShardDecisions(
         shard=shard.shard,
@@ -114,6 +120,33 @@ def decide_shard(pinned: PinnedProgram, shard: ShardObjects, evaluator: Evaluato
         null=_joined(fired, null),
         counts=merged,
     )
+
+
+def _decided(
+    evaluator: Evaluator, block: Mapping[str, pa.Array], seen: NDArray[np.bool_]
+) -> tuple[Masks, Masks | None]:
+    """What the rules decide about the rows that they see; the others are left undecided."""
+    if seen.all():
+        return evaluator.decide(len(seen), block)
+    mask = pa.array(seen)
+    fired, null = evaluator.decide(int(seen.sum()), {name: array.filter(mask) for name, array in block.items()})
+    return _spread(fired, seen), None if null is None else _spread(null, seen)
+
+
+def _spread(masks: Masks, seen: NDArray[np.bool_]) -> Masks:
+    spread = np.zeros((len(seen), masks.shape[1]), np.uint64)
+    spread[seen] = masks
+    return spread
+
+
+def _wide(masks: Masks, words: int) -> Masks:
+    """With room for the bit after the last rule's."""
+    return masks if masks.shape[1] == words else np.pad(masks, ((0, 0), (0, words - masks.shape[1])))
+
+
+def _mark(fired: Masks, rows: NDArray[np.bool_], bit: int) -> None:
+    if rows.any():
+        fired[rows, bit // WORD] |= np.uint64(1 << bit % WORD)
 
 
 def _joined(fired: list[Masks], null: list[Masks | None]) -> Masks | None:
@@ -132,7 +165,8 @@ def _block_rows(pinned: PinnedProgram) -> int:
     return ROW_GROUP_ROWS if any(name in _WIDE or _WIDE_LEAF.fullmatch(name) for name in names) else NARROW_BLOCK_ROWS
 
 
-def _languages(block: dict[str, pa.Array], columns: tuple[Column, ...], rows: int) -> pa.DictionaryArray:
+def languages_of(block: Mapping[str, pa.Array], columns: tuple[Column, ...], rows: int) -> pa.DictionaryArray:
+    """The language of each row, from the first of the columns that says one; without nulls."""
     if not columns:
         return pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int32)), pa.array([UNKNOWN]))
     arrays = [block[column.name] for column in columns]

@@ -1,6 +1,7 @@
 """What rules decided: row by row for a shard, and counted by source, language and reasons for a store.
 
-A set of rules is a bit mask: bit i stands for the i-th rule of the program. For rows the masks are arrays of 64-bit
+A set of rules is a bit mask: bit i stands for the i-th rule of the program, and the bit after the last rule for a row
+that is forgotten, which no rule sees. For rows the masks are arrays of 64-bit
 words, for counts they are Python's integers, so there may be any number of rules.
 """
 
@@ -138,14 +139,15 @@ class ShardDecisions:
 
     @property
     def eligible(self) -> NDArray[np.bool_]:
-        """Which rows may represent others: none of the rules of `eligible` fired."""
-        fired = self.fired & word_mask((1 << self.eligible_rules) - 1, self.fired.shape[1])
+        """Which rows may represent others: none of the rules of `eligible` fired, and they are not forgotten."""
+        first = (1 << self.eligible_rules) - 1 | 1 << self.rules
+        fired = self.fired & word_mask(first, self.fired.shape[1])
         eligible: NDArray[np.bool_] = np.bitwise_or.reduce(fired, axis=1) == 0
         return eligible
 
     @property
     def first(self) -> NDArray[np.int32]:
-        """The number of each row's first rule that fired; -1 where the row is kept."""
+        """The number of each row's first rule that fired, one more than the last where it is forgotten; -1: kept."""
         found = np.full(self.rows, -1, np.int32)
         for word in reversed(range(self.fired.shape[1])):
             bits = self.fired[:, word]

@@ -1,4 +1,7 @@
-"""The samples that rules drop, one row each: for looking at them, sampling them, arguing about a threshold."""
+"""The samples that rules drop, one row each: for looking at them, sampling them, arguing about a threshold.
+
+Forgotten samples are among them, by their ids alone.
+"""
 
 import numpy as np
 import pyarrow as pa
@@ -30,12 +33,13 @@ def dropped_samples(pinned: PinnedProgram, shard: ShardObjects, decisions: Shard
     if not len(at):
         return DROPPED_SAMPLES.empty_table()
     samples = pa.Table.from_batches(batches).take(pa.array(at)).combine_chunks()
-    names = pa.array(pinned.program.reasons)
+    names = pa.array(pinned.program.all_reasons)
+    forgotten = pa.array(first[at] == decisions.rules)
     return pa.table(
         [
             samples["id"].cast(pa.binary(16)),
             pa.array([shard.source]).take(pa.array(np.zeros(len(at), np.int64))),
-            samples["url"],
+            pc.if_else(forgotten, pa.scalar(None, pa.string()), samples["url"]),
             names.take(pa.array(first[at])),
             _reasons(decisions, at, names),
         ],
@@ -46,7 +50,7 @@ def dropped_samples(pinned: PinnedProgram, shard: ShardObjects, decisions: Shard
 def _reasons(decisions: ShardDecisions, at: np.ndarray[tuple[int], np.dtype[np.int64]], names: pa.Array) -> pa.Array:
     fired = decisions.fired[at]
     rows, rules = [], []
-    for number in range(decisions.rules):
+    for number in range(decisions.rules + 1):
         found = np.flatnonzero(fired[:, number // WORD] >> np.uint64(number % WORD) & np.uint64(1))
         rows.append(found)
         rules.append(np.full(len(found), number, np.int64))

@@ -1,10 +1,15 @@
 """A program of rules on a pinned generation: every object that is read, found before the first row is."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
 
 from winnow.pipelines.annotate.bound import BoundOperator
 from winnow.pipelines.columns import Column
+from winnow.pipelines.forgetting.hiding import NOTHING
+from winnow.pipelines.forgetting.looking import hidden_rows
 from winnow.pipelines.ingest.context import IngestContext
 from winnow.pipelines.rules.program import MEASURED_LANGUAGE, RuleProgram
 from winnow.pipelines.store import layout
@@ -27,6 +32,7 @@ class ShardObjects:
     source: str
     rows: int
     objects: Mapping[str, str]
+    hidden: NDArray[np.int64] = field(default_factory=lambda: NOTHING.rows, compare=False)  # forgotten: no rule sees it
 
 
 @dataclass(frozen=True)
@@ -92,8 +98,15 @@ def pin(
         languages = languages[:1]
     size = _usable(store, generation, () if program.size is None else (program.size,), samples, keys, rows)
     read = {layout.SAMPLES, *program.layers, *(column.layer for column in (*languages, *size))}
+    hidden = hidden_rows(store, generation)
     shards = tuple(
-        ShardObjects(row.shard, row.source, row.rows, {layer: rows[layer][row.shard].object for layer in sorted(read)})
+        ShardObjects(
+            row.shard,
+            row.source,
+            row.rows,
+            {layer: rows[layer][row.shard].object for layer in sorted(read)},
+            hidden.get(row.shard, NOTHING).rows,
+        )
         for row in samples
     )
     return PinnedProgram(store, program, shards, languages, size[0] if size else None)

@@ -15,6 +15,7 @@ from winnow.schemas.places import Problem, recipe_error, shown, suggestion
 from winnow.schemas.recipe import Recipe
 from winnow.schemas.rules import ColumnInfo, Phase, check_rules
 from winnow.schemas.thresholds import PREFIX, ThresholdTable
+from winnow.schemas.tombstones import FORGOTTEN
 
 PHASES: tuple[Phase, ...] = ("eligible", "keep")
 
@@ -42,6 +43,11 @@ class RuleProgram:
     def reasons(self) -> tuple[str, ...]:
         """The reason of each rule."""
         return tuple(one.rule.reason for one in self.rules)
+
+    @property
+    def all_reasons(self) -> tuple[str, ...]:
+        """The reason of each rule, and after them that of a row that no rule sees because it is forgotten."""
+        return (*self.reasons, FORGOTTEN)
 
     @property
     def layers(self) -> tuple[str, ...]:

@@ -1,11 +1,12 @@
 """What a set of rules does to a store, as tables: by rule, and by source and language."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 
 from winnow.pipelines.rules.decisions import DecisionCounts, Tally, bits_of
 from winnow.pipelines.rules.pinning import PinnedProgram
 from winnow.schemas.identity import Json
+from winnow.schemas.tombstones import FORGOTTEN
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ class GroupEffect:
     language: str
     rows: Tally
     kept: Tally
-    dropped: Mapping[str, Tally]  # by the first reason, as `list.reason`
+    dropped: Mapping[str, Tally]  # by the first reason, as `list.reason`, or `forgotten`
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,7 @@ class RulesSummary:
     kept: Tally
     rules: tuple[RuleEffect, ...]
     groups: tuple[GroupEffect, ...]  # in order of source and language
+    forgotten: Tally = field(default_factory=Tally)  # before any rule: rows = kept + forgotten + dropped by rules
 
     def to_json(self) -> dict[str, Json]:
         """Plain values for `--json`."""
@@ -53,8 +55,8 @@ class RulesSummary:
 def summarise_rules(pinned: PinnedProgram, counts: DecisionCounts, generation: int) -> RulesSummary:
     """The tables for one generation's counts."""
     spelt = pinned.program.rules
-    dropped, fires, null = ([Tally()] * len(spelt) for _ in range(3))
-    names = [f"{one.phase}.{one.rule.reason}" for one in spelt]
+    dropped, fires, null = ([Tally()] * (len(spelt) + 1) for _ in range(3))  # the last: forgotten
+    names = [*(f"{one.phase}.{one.rule.reason}" for one in spelt), FORGOTTEN]
     groups: dict[tuple[str, str], dict[str | None, Tally]] = {}
     for outcome, tally in counts:
         group = groups.setdefault((outcome.source, outcome.language), {})
@@ -95,4 +97,5 @@ def summarise_rules(pinned: PinnedProgram, counts: DecisionCounts, generation: i
             )
             for (source, language), group in sorted(groups.items())
         ),
+        forgotten=dropped[-1],
     )

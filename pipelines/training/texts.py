@@ -13,6 +13,8 @@ import pyarrow.compute as pc
 
 from winnow.pipelines.columns import Column, column_of, leaves, read_aligned
 from winnow.pipelines.conditions import selected_rows
+from winnow.pipelines.forgetting.hiding import NOTHING
+from winnow.pipelines.forgetting.looking import hidden_rows
 from winnow.pipelines.ingest.columns import ColumnMapping
 from winnow.pipelines.ingest.formats import container_reader
 from winnow.pipelines.ingest.inflate import Damage, codec_of, inflated
@@ -125,13 +127,14 @@ def texts_of_store(store: Store, texts: Sequence[str], rule: str, losses: Losses
         layer: {row.shard: row.object for row in store.manifest(generation, layer)}
         for layer in sorted({column.layer for column in columns})
     }
+    hidden = hidden_rows(store, generation)
     for shard in sorted(set().union(*manifests.values())):
         lacking = next((layer for layer, objects in manifests.items() if shard not in objects), None)
         if lacking:
             raise RecipeError(f"{store.root}: shard {shard} has no layer {lacking}; run winnow annotate first")
         objects = {layer: found[shard] for layer, found in manifests.items()}
         _check_columns(store, objects, columns)
-        for rows in read_aligned(store.objects, objects, columns, _BATCH_ROWS):
+        for rows in read_aligned(store.objects, objects, columns, _BATCH_ROWS, hidden.get(shard, NOTHING).rows):
             yield from _chosen(rows, rule, asked, texts, languages, losses)
 
 

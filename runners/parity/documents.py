@@ -29,6 +29,7 @@ class Document:
     id: str
     text: str
     language: str | None = None
+    url: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,7 @@ class Columns:
     text: str = "text"
     id: str = "id"  # the row's number where there is no such column
     language: str = "language"
+    url: str = "url"
 
 
 def read_documents(paths: list[str], columns: Columns, limit: int | None = None) -> Iterator[Document]:
@@ -77,7 +79,7 @@ def _from_parquet(path: Path, columns: Columns) -> Iterator[Document]:
             names = parquet.schema_arrow.names
             if columns.text not in names:
                 raise SourceError(f"{path}: no column {columns.text!r}; it has: {', '.join(names)}")
-            wanted = [name for name in (columns.id, columns.text, columns.language) if name in names]
+            wanted = [name for name in (columns.id, columns.text, columns.language, columns.url) if name in names]
             number = 0
             for batch in parquet.iter_batches(BATCH_ROWS, columns=wanted, use_threads=False):
                 for row in batch.to_pylist():  # the peer takes documents one by one
@@ -116,10 +118,10 @@ def _from_store(store: Store, columns: Columns) -> Iterator[Document]:
     for shard in store.manifest(generation, layout.SAMPLES):
         texts = [store.batches(rows[shard.shard], ["text"]) for rows in extracted if shard.shard in rows]
         streams = [_column(batches, "text") for batches in texts]
-        for row in (row for batch in store.batches(shard, ["id", "text"]) for row in batch.to_pylist()):
+        for row in (row for batch in store.batches(shard, ["id", "url", "text"]) for row in batch.to_pylist()):
             candidates = [*(next(stream) for stream in streams), row["text"]]
             text = next((text for text in candidates if text), None)
-            yield from _document({columns.text: text}, row["id"].hex(), columns)
+            yield from _document({columns.text: text, columns.url: row["url"]}, row["id"].hex(), columns)
 
 
 def _column(batches: Iterator[pa.RecordBatch], name: str) -> Iterator[str | None]:
@@ -129,5 +131,10 @@ def _column(batches: Iterator[pa.RecordBatch], name: str) -> Iterator[str | None
 def _document(row: Mapping[str, object], place: str, columns: Columns) -> Iterator[Document]:
     text = row.get(columns.text)
     if isinstance(text, str) and text:
-        name, language = row.get(columns.id), row.get(columns.language)
-        yield Document(place if name is None else str(name), text, language if isinstance(language, str) else None)
+        name, language, url = row.get(columns.id), row.get(columns.language), row.get(columns.url)
+        yield Document(
+            id=place if name is None else str(name),
+            text=text,
+            language=language if isinstance(language, str) else None,
+            url=url if isinstance(url, str) else None,
+        )

@@ -9,9 +9,11 @@ import duckdb
 import pyarrow as pa
 
 from winnow.filters.edits import edited
-from winnow.filters.operators import STATUS, TEXT, Kernel, Operator
+from winnow.filters.operators import TEXT, Kernel, Operator
 from winnow.filters.presets import Preset, find_table
+from winnow.filters.urls import registered_domain
 from winnow.pipelines.annotate.bound import configure
+from winnow.pipelines.annotate.rows import Rows, layer_schema, measure
 from winnow.pipelines.assets import AssetFiles
 from winnow.pipelines.conditions import nested
 from winnow.runners.parity.documents import Document
@@ -24,6 +26,8 @@ from winnow.schemas.recipe.nodes import parse_yaml
 from winnow.schemas.thresholds import PREFIX, lookup
 
 _LANGUAGE = "text.language"
+_URL, _DOMAIN = "samples.url", "samples.domain"
+MAX_TEXT_BYTES = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,19 +88,25 @@ class Preparation:
         ]
 
     def _measured(self, documents: Sequence[Document]) -> dict[str, pa.Array]:
-        columns: dict[str, pa.Array] = {TEXT: pa.array([one.text for one in documents], pa.large_string())}
+        columns: dict[str, pa.Array] = {
+            TEXT: pa.array([one.text for one in documents], pa.large_string()),
+            _URL: pa.array([one.url for one in documents], pa.string()),
+            _DOMAIN: pa.array([registered_domain(one.url) if one.url else None for one in documents], pa.string()),
+        }
         if self._by_language:
             columns[f"{_LANGUAGE}.code"] = pa.array([one.language for one in documents], pa.string())
             columns[f"{_LANGUAGE}.score"] = pa.array([1.0] * len(documents))
+        rows = Rows(columns)
         for operator, config, kernel in self._operators:
             reads = operator.reads(config)
-            missing = [name for name in reads if name not in columns]
+            missing = [name for name in (*reads, *operator.needs) if name not in columns]
             if missing:
                 raise WinnowError(f"{operator.name} reads {', '.join(missing)}, which these documents do not have")
-            given = pa.record_batch([columns[name] for name in reads], names=list(reads))
-            found = kernel(given)
-            columns[f"{operator.name}.{STATUS.name}"] = pa.array(["ok"] * len(documents))  # unless it has its own
-            columns |= {f"{operator.name}.{name}": found.column(name) for name in found.schema.names}
+            schema = layer_schema(operator.writes(config))
+            found = measure(operator, kernel, schema, reads, rows, None, None, MAX_TEXT_BYTES)
+            made = {f"{operator.name}.{name}": found.column(name) for name in found.schema.names}
+            rows.add(made)
+            columns |= made
         for name in self._thresholds:
             table = find_table(name.split(".")[1])
             if table is None:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from winnow.pipelines.rules.borders import Border
+from winnow.pipelines.rules.coverage import SafetyCoverage
 from winnow.pipelines.rules.summary import RulesSummary
 
 EXCERPT_CHARACTERS = 300
@@ -40,3 +41,4 @@ class Examples:
     ranges: tuple[ExampleRange, ...] = ()
     borders: tuple[Border, ...] = ()
     rules: RulesSummary | None = None  # what the recipe's rules decide
+    coverage: SafetyCoverage | None = None  # who looked for harm in what they keep

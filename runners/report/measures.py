@@ -83,6 +83,8 @@ def decisions(_: StoreSummary, examples: Examples) -> Block | None:
     ]
     left = share(found.kept.rows, whole)
     kept = f"{grouped(found.kept.rows)} of {grouped(whole)} samples ({left}) are kept by the rules."
+    if found.forgotten.rows:
+        kept += f" {grouped(found.forgotten.rows)} are forgotten on request, before any rule."
     note = "A sample counts as dropped under the first rule that fires; nothing is deleted before export."
     parts = [
         element("p", plain(kept)),

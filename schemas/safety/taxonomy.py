@@ -39,6 +39,7 @@ _PII = "text.pii"
 _NAMES = "text.names"
 _SECRETS = "text.secrets"
 _OPT_OUT = "page.opt_out"
+_ROBOTS = "url.robots"
 
 TAXONOMY: tuple[Category, ...] = (
     Category(
@@ -107,7 +108,9 @@ TAXONOMY: tuple[Category, ...] = (
         "rights",
         "what its owner does not want to be trained on",
         (
-            Subcategory("opt_out", "the response or the page opts out of mining, indexing or training", (_OPT_OUT,)),
+            Subcategory(
+                "opt_out", "the response, the page or its host opts out of mining or training", (_OPT_OUT, _ROBOTS)
+            ),
             Subcategory("listed_domain", "the domain is on a list of those that opted out", (_URLS,)),
         ),
     ),

@@ -11,6 +11,7 @@ from winnow.schemas.statistics.shard import (
     SAMPLES_STATISTICS,
     ShardStatistics,
     StatisticsSpec,
+    layer_spec,
     merge_in_order,
     spec_of,
 )
@@ -33,6 +34,7 @@ __all__ = [
     "StatisticsSpec",
     "TopValues",
     "bin_range",
+    "layer_spec",
     "merge_in_order",
     "spec_of",
 ]

@@ -23,6 +23,8 @@ from winnow.schemas.statistics.columns import ColumnSpec, ColumnStatistics, kind
 VERSION = 1
 SHARD_VALUES = 64
 """How many of a categorical column's values a shard keeps."""
+LAYER_VALUES = 1024
+"""How many values of a text column, such as languages, a shard of a measured layer keeps."""
 STORE_VALUES = 65_536
 """How many of them are kept while the shards of a store are merged in order."""
 
@@ -33,6 +35,16 @@ class StatisticsSpec:
 
     columns: tuple[ColumnSpec, ...]
     values: int = SHARD_VALUES
+
+
+def layer_spec(layer: str, schema: pa.Schema) -> StatisticsSpec:
+    """What is counted of a layer of the store, from its name and its columns alone."""
+    if layer == "samples":
+        return SAMPLES_STATISTICS
+    if layer.startswith("extract."):
+        return EXTRACTION_STATISTICS
+    texts = [field.name for field in schema if pa.types.is_string(field.type)]
+    return spec_of(schema, categorical=texts, undistinguished=texts, values=LAYER_VALUES)
 
 
 def spec_of(

@@ -14,6 +14,7 @@ from winnow.schemas.identity import sample_id
 from winnow.schemas.records import Generation, LayerCommit, ObjectRecord, ShardRecord, StoreRecord, TaskCommit
 from winnow.schemas.rules import ColumnInfo, Phase
 from winnow.schemas.samples import SAMPLES
+from winnow.schemas.statistics import ShardStatistics, StatisticsSpec
 
 RECORD = StoreRecord("s", 7, 65_536, 256 << 20, 16_384, 64 << 20, 64 << 20)
 
@@ -64,7 +65,7 @@ def make_store(
 ) -> tuple[Store, Generation]:
     """Publish a generation of these shards, with at least the layers named; `key` is of a layer and a source."""
     store = create_or_open(objects, RECORD)
-    objects.put("stats/none.json", b"{}")
+    objects.put("stats/none.json", ShardStatistics(StatisticsSpec(())).to_json())
     tasks: list[TaskCommit] = []
     layers: dict[str, list[LayerCommit]] = {name: [] for name in names}
     for name, shard in shards.items():

@@ -49,7 +49,7 @@ def test_columns_of_other_names_and_rows_without_one(tmp_path: Path) -> None:
     path = tmp_path / "lines.jsonl"
     path.write_text('{"url": "u", "body": "first"}\n{"body": "second"}\n')
     assert read(path, columns=Columns(text="body", id="url")) == [
-        Document("u", "first"),
+        Document("u", "first", url="u"),
         Document("lines.jsonl:2", "second"),
     ]
 

@@ -1,0 +1,192 @@
+"""Safety of text: every detector but the network in a row, and each kind against a peer that looks for the same.
+
+    python -m benchmarks.safety [--quick] [--json]
+
+- `winnow, all detectors`: addresses against UT1, word lists, adverts, personal data (telephone numbers and national ids
+  too), credentials and opt-outs, on every document, pages of about 2.4 kB in thirty languages. Promised: 50 µs each.
+- `presidio`: Microsoft Presidio's own recognisers, called one by one without its language model, for the entities that
+  both know: e-mail and IP addresses, cards, IBANs, Bitcoin wallets and telephone numbers of the same regions.
+- `datatrove`: its PIIFormatter, which replaces e-mail and public IP addresses; ours finds and replaces the same.
+- `onnxruntime`: the network of `text.toxicity` as an ONNX graph of LSTMs, one thread, in batches of 32 windows of the
+  same words. Rates are windows of 100 words.
+- lookups: addresses against 5 million domains; what an entry and a lookup cost is printed below the table.
+
+One core each (pinned), start-up included, the same documents, median of three. Rates are per CPU-second.
+"""
+
+import json
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable
+
+from benchmarks.peers import peer_python
+from benchmarks.reporting import Limit, Measured, Report, Row, benchmark_arguments, measure, median_of, show
+from benchmarks.safety_documents import safety_documents
+
+MANY, TIMES, FEW = 50_000, 4, 2_000
+KINDS = ("email", "ip", "card", "iban", "crypto_address", "phone")  # that Presidio knows, too
+FLOORS = {"presidio": 20.0, "datatrove": 5.0}
+MICROSECONDS = 50.0
+
+WINNOW = """
+import json, sys
+import pyarrow as pa
+import pyarrow.parquet as pq
+from winnow.filters.edits import Placeholders, apply_edits
+from winnow.filters.operators import find_operator
+from winnow.pipelines.assets import AssetFiles
+file, entries, times, replaced = sys.argv[1], json.loads(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
+loaded = []
+for name, settings in entries.items():
+    operator = find_operator(name)
+    config = operator.config(**{key: tuple(item) if isinstance(item, list) else item for key, item in settings.items()})
+    loaded.append((operator.load(config, AssetFiles()), list(operator.reads(config))))
+columns = list(dict.fromkeys(column for _, reads in loaded for column in reads))
+found = 0
+for _ in range(times):
+    with pq.ParquetFile(file) as parquet:
+        for batch in parquet.iter_batches(2048, columns=sorted({*columns, "text"}), use_threads=False):
+            for kernel, reads in loaded:
+                layer = kernel(batch.select(reads))
+                if "spans" in layer.schema.names and layer.schema.field("spans").type.value_type.num_fields == 3:
+                    found += len(layer.column("spans").flatten())
+                    if replaced:
+                        apply_edits(batch.column("text"), (), ((layer.column("spans"), Placeholders()),))
+print(found)
+"""
+
+PRESIDIO = """
+import sys
+import logging
+import pyarrow.parquet as pq
+import tldextract
+from presidio_analyzer.predefined_recognizers import (
+    CreditCardRecognizer, CryptoRecognizer, EmailRecognizer, IbanRecognizer, IpRecognizer, PhoneRecognizer,
+)
+logging.disable(logging.CRITICAL)
+tldextract.extract = tldextract.TLDExtract(suffix_list_urls=())  # it asks the network otherwise
+recognizers = [
+    EmailRecognizer(), IpRecognizer(), CreditCardRecognizer(), IbanRecognizer(), CryptoRecognizer(),
+    PhoneRecognizer(supported_regions=("US", "GB", "DE", "FR", "ES", "IT", "BR", "RU", "JP", "CN")),
+]
+found = 0
+with pq.ParquetFile(sys.argv[1]) as parquet:
+    for batch in parquet.iter_batches(2048, columns=["text"], use_threads=False):
+        for text in batch["text"].to_pylist():
+            for one in recognizers:
+                found += len(one.analyze(text, one.supported_entities, None))
+print(found)
+"""
+
+DATATROVE = """
+import sys
+import pyarrow.parquet as pq
+from datatrove.pipeline.formatters import PIIFormatter
+formatter = PIIFormatter()
+changed = 0
+with pq.ParquetFile(sys.argv[1]) as parquet:
+    for batch in parquet.iter_batches(2048, columns=["text"], use_threads=False):
+        for text in batch["text"].to_pylist():
+            changed += formatter.format(text) != text
+print(changed)
+"""
+
+NETWORK = """
+import sys
+import numpy as np
+from winnow.filters.models.tensors import read_tensors
+from winnow.filters.toxicity.network import Network
+from winnow.pipelines.assets import lookup
+count, engine = int(sys.argv[1]), sys.argv[2]
+path = lookup("toxicity.en")
+windows = (1 + 19998 * np.random.default_rng(7).random((count, 100)) ** 4).astype(np.uint16)
+if engine == "ours":
+    scores = Network(path).score(windows)
+else:
+    import onnxruntime
+    from tests.filters.toxicity.elsewhere import onnx_network
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    graph = onnx_network(read_tensors(path).arrays)
+    session = onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+    numbers = windows.astype(np.int64)
+    parts = [session.run(None, {"windows": numbers[at : at + 32]})[0] for at in range(0, count, 32)]
+    scores = np.concatenate(parts)
+print(round(float(np.abs(scores).sum()), 1))
+"""
+
+
+def main() -> int:
+    """Measure, compare and print."""
+    options = benchmark_arguments(str(__doc__)).parse_args()
+    many, times, few, rounds = (5_000, 1, 500, 1) if options.quick else (MANY, TIMES, FEW, 3)
+    windows = 2_000 if options.quick else 50_000
+    documents, sample = (str(safety_documents(count).absolute()) for count in (many, few))
+    presidio, datatrove = str(peer_python("presidio")), str(peer_python("datatrove"))
+    every: dict[str, object] = {
+        "url.blocklist": {},
+        "text.wordlist": {},
+        "text.spam": {},
+        "text.pii": {"kinds": [*KINDS, "national_id"]},
+        "text.secrets": {},
+        "page.opt_out": {},
+    }
+    addresses = {"text.pii": {"kinds": ["email", "ip"]}}
+    same = {"text.pii": {"kinds": list(KINDS)}}
+
+    def winnow(entries: object, file: str, over: int, replaced: str = "") -> Callable[[], Measured]:
+        return _run([sys.executable, "-c", WINNOW, file, json.dumps(entries), str(over), replaced])
+
+    def network(engine: str) -> Callable[[], Measured]:
+        return _run([sys.executable, "-c", NETWORK, str(windows), engine])
+
+    cases = {
+        "winnow, all detectors": (times * many, winnow(every, documents, times)),
+        **{
+            f"winnow, {name}": (times * many, winnow({name: settings}, documents, times))
+            for name, settings in every.items()
+        },
+        "winnow, presidio's kinds": (times * many, winnow(same, documents, times)),
+        "presidio": (few, _run([presidio, "-c", PRESIDIO, sample])),
+        "winnow, replacing": (times * many, winnow(addresses, documents, times, "replaced")),
+        "datatrove": (few, _run([datatrove, "-c", DATATROVE, sample])),
+        "winnow, network": (windows, network("ours")),
+        "onnxruntime": (windows, network("onnxruntime")),
+    }
+    with tempfile.TemporaryDirectory() as _:
+        winnow(every, sample, 1)()  # what is compiled, is compiled once a machine
+    rows, answers = [], {}
+    for case, (count, run) in cases.items():
+        took = median_of(rounds, run)
+        answers[case] = took.last_line
+        rate = count / took.cpu_seconds
+        print(f"{case}: {rate:,.0f}/CPU-s, {1e6 / rate:.1f} µs ({took.last_line})", file=sys.stderr, flush=True)
+        rows.append(Row(case, f"{count:,}", took, rate))
+    if abs(float(answers["winnow, network"]) - float(answers["onnxruntime"])) > windows * 1e-3:
+        raise SystemExit("benchmarks.safety: the network's scores are not those of onnxruntime")
+    rates = {row.case: row.rate for row in rows}
+    report = Report(
+        "safety",
+        "per CPU-s",
+        rates["winnow, all detectors"],
+        {case: rates[case] for case in ("presidio", "datatrove", "onnxruntime")},
+        ours_for={
+            "presidio": rates["winnow, presidio's kinds"],
+            "datatrove": rates["winnow, replacing"],
+            "onnxruntime": rates["winnow, network"],
+        },
+        limit=Limit("CPU time a document, all detectors", 1e6 / rates["winnow, all detectors"], MICROSECONDS, "µs"),
+        floors=FLOORS,
+        rows=rows,
+    )
+    return show(report, options.json)
+
+
+def _run(command: list[str]) -> Callable[[], Measured]:
+    pinned = ["taskset", "-c", "0", *command] if shutil.which("taskset") else command
+    return lambda: measure(pinned, {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"})
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,167 @@
+"""Which samples nobody looked at: for every language and subcategory of harm, the rows that some detector saw.
+
+A detector is a column that an operator declares to look for a subcategory (`Operator.detects`). Null is "not looked
+at", never "nothing found": a language without a detector is uncovered, however clean its counts may look.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from winnow.pipelines.annotate.bound import BoundOperator
+from winnow.pipelines.columns import Column, read_aligned
+from winnow.pipelines.rules.deciding import NARROW_BLOCK_ROWS, languages_of
+from winnow.pipelines.rules.pinning import ShardObjects
+from winnow.pipelines.store import layout
+from winnow.pipelines.store.generations import Store
+from winnow.schemas.identity import Json
+from winnow.schemas.records import Generation
+from winnow.schemas.safety import VERSION, subcategories
+
+_PLACE = Column(layout.SAMPLES, "source.member")  # a narrow column that every row has
+
+
+@dataclass(frozen=True, slots=True)
+class Detector:
+    """A column that looks for one subcategory."""
+
+    subcategory: str
+    column: Column
+    counted: bool  # whether it says that something was found: a flag or a count, and no score
+
+
+@dataclass(frozen=True, slots=True)
+class LanguageCoverage:
+    """The kept samples of one language."""
+
+    language: str
+    rows: int
+    seen: Mapping[str, int]  # by subcategory that the recipe looks for: rows that a detector looked at
+    found: Mapping[str, int]  # and where it found something; only of those that count
+
+
+@dataclass(frozen=True, slots=True)
+class SafetyCoverage:
+    """Who looked at what in the kept samples of one generation."""
+
+    version: int  # of the taxonomy
+    detectors: Mapping[str, tuple[str, ...]]  # the layers that look for each subcategory, in the taxonomy's order
+    unwatched: tuple[str, ...]  # subcategories that no detector of the recipe looks for
+    languages: tuple[LanguageCoverage, ...]  # the largest first
+
+    @property
+    def rows(self) -> int:
+        """All kept samples."""
+        return sum(one.rows for one in self.languages)
+
+    @property
+    def total(self) -> LanguageCoverage:
+        """All languages together."""
+        seen = {name: sum(one.seen[name] for one in self.languages) for name in self.detectors}
+        counted = self.languages[0].found if self.languages else {}
+        found = {name: sum(one.found[name] for one in self.languages) for name in counted}
+        return LanguageCoverage("all", self.rows, seen, found)
+
+    def to_json(self) -> dict[str, Json]:
+        """Plain values for `--json`."""
+        return asdict(self)
+
+
+def detectors_of(operators: Sequence[BoundOperator]) -> tuple[Detector, ...]:
+    """Everything that these operators look for."""
+    found = []
+    for bound in operators:
+        types = {field.name: field.type for field in bound.schema}
+        for name, subcategory in bound.operator.detects(bound.config).items():
+            counted = pa.types.is_integer(types[name]) or pa.types.is_boolean(types[name])
+            found.append(Detector(subcategory, Column(bound.layer, name), counted))
+    order = list(subcategories())
+    return tuple(sorted(found, key=lambda one: (order.index(one.subcategory), one.column.name)))
+
+
+class CoverageCounter:
+    """Counts shard by shard; sums, so that their order does not matter."""
+
+    def __init__(
+        self, store: Store, generation: Generation, detectors: Sequence[Detector], languages: tuple[Column, ...]
+    ) -> None:
+        layers = {one.column.layer for one in detectors} & set(generation.layers)
+        self._store = store
+        self._detectors = [one for one in detectors if one.column.layer in layers]
+        self._languages = languages
+        self._columns = list(dict.fromkeys((_PLACE, *languages, *(one.column for one in self._detectors))))
+        self._objects = {
+            layer: {row.shard: row.object for row in store.manifest(generation, layer)}
+            for layer in {column.layer for column in self._columns}
+        }
+        self._names = list(dict.fromkeys(one.subcategory for one in self._detectors))
+        self._counted = list(dict.fromkeys(one.subcategory for one in self._detectors if one.counted))
+        self._rows: dict[str, int] = {}
+        self._seen: dict[tuple[str, str], int] = {}
+        self._found: dict[tuple[str, str], int] = {}
+
+    def see(self, shard: ShardObjects, kept: NDArray[np.bool_]) -> None:
+        """Count the kept rows of a shard."""
+        objects = {layer: shards[shard.shard] for layer, shards in self._objects.items() if shard.shard in shards}
+        columns = [column for column in self._columns if column.layer in objects]
+        at = 0
+        for block in read_aligned(self._store.objects, objects, columns, NARROW_BLOCK_ROWS):
+            rows = len(next(iter(block.values())))
+            self._add(block, kept[at : at + rows])
+            at += rows
+
+    def coverage(self) -> SafetyCoverage:
+        """What was counted."""
+        every = {one.column.layer: None for one in self._detectors}
+        by_size = sorted(self._rows, key=lambda language: (-self._rows[language], language))
+        return SafetyCoverage(
+            version=VERSION,
+            detectors={
+                name: tuple(
+                    layer
+                    for layer in every
+                    if any(one.subcategory == name and one.column.layer == layer for one in self._detectors)
+                )
+                for name in self._names
+            },
+            unwatched=tuple(name for name in subcategories() if name not in self._names),
+            languages=tuple(
+                LanguageCoverage(
+                    language,
+                    self._rows[language],
+                    {name: self._seen.get((language, name), 0) for name in self._names},
+                    {name: self._found.get((language, name), 0) for name in self._counted},
+                )
+                for language in by_size
+            ),
+        )
+
+    def _add(self, block: Mapping[str, pa.Array], kept: NDArray[np.bool_]) -> None:
+        coded = languages_of(block, tuple(column for column in self._languages if column.name in block), len(kept))
+        which, names = coded.indices.to_numpy(zero_copy_only=False), coded.dictionary.to_pylist()
+
+        def count(rows: NDArray[np.bool_]) -> list[tuple[str, int]]:
+            return list(zip(names, np.bincount(which[rows], minlength=len(names)).tolist(), strict=True))
+
+        for language, rows in count(kept):
+            if rows:
+                self._rows[language] = self._rows.get(language, 0) + rows
+        for name in self._names:
+            seen = np.zeros(len(kept), np.bool_)
+            found = np.zeros(len(kept), np.bool_)
+            for one in self._detectors:
+                if one.subcategory == name and one.column.name in block:
+                    values = block[one.column.name]
+                    seen |= values.is_valid().to_numpy(zero_copy_only=False)
+                    if one.counted:
+                        found |= pc.fill_null(pc.greater(values.cast(pa.int64()), 0), False).to_numpy(
+                            zero_copy_only=False
+                        )
+            for counts, rows_of in ((self._seen, seen), (self._found, found)):
+                for language, rows in count(kept & rows_of):
+                    if rows:
+                        counts[language, name] = counts.get((language, name), 0) + rows
