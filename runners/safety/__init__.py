@@ -1,0 +1,1 @@
+"""`winnow safety-parity`: what safety rules cost each language, and what they find, on texts whose truth is known."""
