@@ -7,6 +7,8 @@ Hebrew points, Arabic vowels and the tatweel go, and a word that mixes Latin let
 look like Latin is written in one script: `pаypal` with a Cyrillic letter becomes Latin, a Russian word stays.
 """
 
+from threading import Lock
+
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -41,8 +43,31 @@ _AS_IS, _TO_LATIN, _TO_CYRILLIC = range(3)
 _NO_LATIN, _NO_CYRILLIC = 1, 2  # a letter of the word looks like none of that script
 
 
+_LOCK = Lock()
+_REMEMBERED = 2  # with case and without
+_slots: dict[tuple[int, ...], Folded] = {}  # the oldest first
+
+
 def fold(texts: Texts, *, case: bool) -> Folded:
-    """Fold every text; without `case`, texts of ASCII are given back as they are."""
+    """Fold every text; without `case`, texts of ASCII are given back as they are.
+
+    The same array gives the same object when it is asked about twice: several operators look at one batch.
+    """
+    # What is remembered is held, so that its addresses stay its own.
+    addresses = (buffer.address if buffer is not None else 0 for buffer in texts.array.buffers())
+    key = (*addresses, texts.array.offset, len(texts.array), case)
+    with _LOCK:
+        found = _slots.pop(key, None)
+    if found is None:
+        found = _folded(texts, case)
+    with _LOCK:
+        _slots[key] = found
+        while len(_slots) > _REMEMBERED:
+            del _slots[next(iter(_slots))]
+    return found
+
+
+def _folded(texts: Texts, case: bool) -> Folded:
     count = len(texts.offsets) - 1
     begin, end = int(texts.offsets[0]), int(texts.offsets[-1])
     high = int(_high_bytes(texts.buffer, begin, end))

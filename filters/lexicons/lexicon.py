@@ -10,6 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from winnow.filters.folding import fold
+from winnow.filters.languages.served import list_codes, usual_code
 from winnow.filters.lexicons.affixes import AFFIXES
 from winnow.filters.lexicons.lists import Lists, joined
 from winnow.filters.lexicons.scanning import (
@@ -26,9 +27,9 @@ from winnow.filters.lexicons.scanning import (
 from winnow.filters.lexicons.substrings import Unspaced
 from winnow.filters.words.spans import texts_of
 from winnow.schemas.errors import RecipeError
-from winnow.schemas.languages import USUAL_MEMBER, language, script_ranges, table
+from winnow.schemas.languages import script_ranges
 
-__all__ = ["SEGMENTERS", "Lexicon", "compiled", "covered_languages"]
+__all__ = ["SEGMENTERS", "Lexicon", "compiled"]
 
 LEET = np.array([ord(one) for one in "oi2eas6tbg"], np.uint8)
 """The letter that each digit may stand for; `l` counts as `i`."""
@@ -76,37 +77,12 @@ class Lexicon:
     def set_of(self, code: str) -> int:
         """The set for texts of a code such as `deu_Latn`; -1 where there is none in that language and script."""
         name, _, script = code.partition("_")
-        for candidate in _names(name):
+        for candidate in list_codes(name):
             if candidate in self.codes:
                 number = self.codes.index(candidate)
                 written = self.entries[number].scripts
                 return number if not script or script in written else -1
         return -1
-
-
-_SAME = {**{member: macro for macro, member in USUAL_MEMBER.items()}, "pes": "fas", "tgl": "fil"}
-
-
-def usual_code(code: str) -> str:
-    """The code that lists of a language are kept under: its macrolanguage's where that usually means it."""
-    return _SAME.get(code, code)
-
-
-def _names(code: str) -> Iterable[str]:
-    """The codes that a list for a language may have."""
-    known = language(code)
-    return (usual_code(code), *((known.macro,) if known and known.macro else ()))
-
-
-def covered_languages(codes: Iterable[str]) -> frozenset[str]:
-    """Every language that lists of these codes serve."""
-    codes = tuple(codes)
-    found = set(codes)
-    found.update(usual_code(code) for code in codes)
-    found.update(code for code, usual in _SAME.items() if usual in found)
-    for code in tuple(found):
-        found.update(table().members.get(code, ()))
-    return frozenset(found)
 
 
 def compiled(lists: Lists, always: Iterable[str] = (), *, inflected: bool = True, leet: bool = False) -> Lexicon:

@@ -5,8 +5,9 @@
 The first three are the files of the assets `wordlists.ldnoobw`, `wordlists.ldnoobw2` and `wordlists.safetext`; the
 package wordfreq is needed. In a language that LDNOOBW has, its words are taken. In another one, those of LDNOOBWV2 that
 are not frequent: that collection is full of everyday words (`click`, `button`, `has`), and the frequency lists tell
-them. Languages for which wordfreq has no list are taken where clean pages to test on were at hand. Last, words that
-such pages were found to use go (`everyday.txt`). What is written are hashes, so that no list is part of winnow.
+them. Languages for which wordfreq has no list are taken where clean pages to test on were at hand. Last, words go that
+such pages were found to use, or that medicine and law use (`everyday.txt`). What is written are hashes, so that no list
+is part of winnow.
 """
 
 import sys

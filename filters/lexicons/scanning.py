@@ -300,7 +300,7 @@ def scan(buffer, offsets, sets, flags, table, entries, digits):  # type: ignore[
     Args:
         buffer: The folded texts.
         offsets: Where each begins.
-        sets: The set of words that each is looked through for.
+        sets: The set of words that each is looked through for, -1 for none.
         flags: What every code point is to words.
         table: The sets.
         entries: How many entries there are.
@@ -314,7 +314,8 @@ def scan(buffer, offsets, sets, flags, table, entries, digits):  # type: ignore[
     stamp = 0
     count = 0
     for row in range(rows):
-        while True:
+        after = count
+        while sets[row] >= 0:
             stamp += 1
             words[row], distinct[row], after = _scan(
                 buffer,

@@ -12,6 +12,7 @@ import pyarrow as pa
 from winnow.filters.credentials.scan import Anchored, Tables, scan, tables_of
 from winnow.filters.folding import fold
 from winnow.filters.kernels import kernel, leaf
+from winnow.filters.languages.served import covered_languages
 from winnow.filters.words import Table, decode, flags_of, unicode_classes
 from winnow.filters.words.classes import ALPHA, DECIMAL, MARK
 from winnow.filters.words.spans import Texts, texts_of
@@ -43,7 +44,7 @@ class Lexicon:
     tables: Tables
     kinds: npt.NDArray[np.int64]  # of each term, into KINDS
     manners: npt.NDArray[np.int64]  # how each may stand among letters
-    languages: frozenset[str]  # whose terms there are
+    languages: frozenset[str]  # that these terms are looked for in
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,7 @@ def lexicon() -> Lexicon:
         tables_of((), [Anchored(text, number) for number, text in enumerate(folded)]),
         np.array([KINDS.index(term.kind) for term in terms], np.int64),
         np.array(manners, np.int64),
-        frozenset(term.language for term in terms if term.language != ANY),
+        covered_languages(term.language for term in terms if term.language != ANY),
     )
 
 

@@ -22,8 +22,9 @@ import pyarrow as pa
 
 from winnow.filters.edits import SPANS, spans_column
 from winnow.filters.folding import Folded, fold
+from winnow.filters.languages.served import covered_languages
 from winnow.filters.lexicons.boundaries import whole_words
-from winnow.filters.lexicons.lexicon import LEET, SEGMENTERS, Lexicon, compiled, covered_languages
+from winnow.filters.lexicons.lexicon import LEET, SEGMENTERS, Lexicon, compiled
 from winnow.filters.lexicons.lists import joined, read_lists
 from winnow.filters.lexicons.made import LANGUAGES
 from winnow.filters.lexicons.scanning import roles, scan
@@ -77,19 +78,15 @@ class _Measure:
         rows = batch.num_rows
         status = np.full(rows, "ok", dtype=object)
         sets = self._sets(batch.column(LANGUAGE), status)
-        chosen = np.flatnonzero(sets >= 0)
-        texts = batch.column(TEXT)
-        folded = fold(texts_of(texts if len(chosen) == rows else texts.take(pa.array(chosen))), case=True)
-        finds = _Finds(self.lexicon, folded, sets[chosen])
+        # All texts, though some have no set: other operators of the batch ask for the same.
+        finds = _Finds(self.lexicon, fold(texts_of(batch.column(TEXT)), case=True), sets)
         for row, reason in finds.failed.items():
-            status[chosen[row]] = reason
-        words, hits, distinct = (np.zeros(rows, np.int32) for _ in range(3))
-        words[chosen], hits[chosen], distinct[chosen] = finds.words, np.diff(finds.bounds), finds.distinct
-        bounds = np.zeros(rows + 1, np.int64)
-        bounds[1:] = np.cumsum(hits)
+            status[row] = reason
+        hits = np.diff(finds.bounds).astype(np.int32)
+        words, distinct = finds.words.astype(np.int32), finds.distinct.astype(np.int32)
         unmeasured = status != "ok"
         lists = np.array([*self.lexicon.codes, None], dtype=object)[sets]
-        spans = spans_column(bounds, finds.spans)
+        spans = spans_column(finds.bounds, finds.spans)
         return pa.RecordBatch.from_arrays(
             [
                 pa.array(status, pa.string()),

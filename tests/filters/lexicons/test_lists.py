@@ -10,8 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.filters.lexicons.mild import MILD
+from winnow.filters.languages.served import covered_languages
 from winnow.filters.lexicons import made
-from winnow.filters.lexicons.lexicon import compiled, covered_languages
+from winnow.filters.lexicons.lexicon import compiled
 from winnow.filters.lexicons.lists import read_lists, write_lists
 from winnow.filters.lexicons.make_selection import EVERYDAY, selected
 from winnow.pipelines.assets import ASSETS, AssetError, lookup

@@ -13,6 +13,7 @@ TOGETHER = [
     ("gopher@datatrove", "c4@fineweb", "fineweb"),  # FineWeb
     ("gopher@dolma", "c4@paper"),
     ("gopher@paper", "c4@tfds"),
+    ("safety", "toxicity", "opt_out", "opt_out@robots"),
 ]
 
 

@@ -105,3 +105,8 @@ def test_what_version_1_gives_never_changes() -> None:
     assert golden["version"] == OPERATOR.version
     rows = measured(*((code, text) for code, text, _ in golden["texts"]))
     assert [list(row.values()) for row in rows] == [values for _, _, values in golden["texts"]]
+
+
+def test_a_language_has_the_terms_of_the_code_that_usually_stands_for_it() -> None:
+    (row,) = measured(("fas", "سلام"))  # the terms are those of `pes`
+    assert (row["status"], row["gambling_terms"]) == ("ok", 0)
