@@ -17,6 +17,7 @@ from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points, packages_distributions, version
 from typing import Any, Protocol, TypeAlias, cast
 
+from winnow.filters.models.code import code_identity
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.languages import read_label, same_language
 from winnow.schemas.places import nearest
@@ -89,6 +90,14 @@ def find_model(name: str) -> FoundModel:
         what = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}".rstrip(": ")
         raise RecipeError(f"text.names: the model {name!r} cannot be loaded: {what[:300]}") from error
     return FoundModel(_checked(made, name), said)
+
+
+def model_identity(name: str) -> tuple[str, ...]:
+    """The packages and the code that a model of this name is made by."""
+    if name.startswith(SPACY):
+        return (*code_identity("spacy"), *code_identity(name.removeprefix(SPACY)))
+    point = next((point for point in entry_points(group=ENTRY_POINTS) if point.name == name), None)
+    return code_identity(point.module if point is not None else name.partition(":")[0])
 
 
 def _registered(name: str) -> tuple[object, str]:

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from winnow.filters.edits import TYPED_SPANS, typed_spans_column
 from winnow.filters.names import KINDS, ByteSpan, FoundModel, byte_spans, find_model
-from winnow.filters.names.models import no_model
+from winnow.filters.names.models import model_identity, no_model
 from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, Operator
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.recipe.checks import Between
@@ -169,4 +169,5 @@ OPERATOR = Operator(
     reasons=("no_language", "no_detector", "too_long", _FAILED, _WRONG),
     detects=lambda config: {_COLUMNS[kind]: f"personal.{kind}" for kind in KINDS if kind in _kinds(config)},
     languages=_languages,
+    depends=lambda config: model_identity(config.model) if config.model else (),
 )

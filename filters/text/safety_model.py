@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from winnow.filters.models.code import code_identity
 from winnow.filters.models.needed import needed_model
 from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, Operator
 from winnow.filters.safety_models.formats import format_of
@@ -225,4 +226,5 @@ OPERATOR = Operator(
     reasons=(NO_LANGUAGE, NO_DETECTOR, NO_TOKENS, NOT_FINITE),
     detects=_detects,
     languages=_languages,
+    depends=lambda config: code_identity(config.architecture.partition(":")[0]) if config.architecture else (),
 )

@@ -226,5 +226,6 @@ OPERATOR = Operator(
     assets=lambda config: (config.list,),
     reasons=(NO_ADDRESS,),
     detects=lambda config: {"hit": config.category},
+    depends=lambda config: (list_name(config.list),),  # which a layer names
     remarks=_remarks,
 )

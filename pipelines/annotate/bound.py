@@ -74,8 +74,10 @@ class BoundOperator:
 
     def key(self, keys: Mapping[str, str]) -> str:
         """The layer's key for one source, from the keys of the layers that it reads there."""
+        depends = self.operator.depends(self.config)
         return fingerprint_of(
-            {
+            ({"depends": list(depends)} if depends else {})
+            | {
                 "operator": self.operator.name,
                 "version": self.operator.version,
                 "config": _settled(self.config, {asset.name: asset.digest for asset in self.assets.assets}),

@@ -2,11 +2,11 @@
 
 import argparse
 import sys
-import time
 
 from rich.console import Console
 
 from winnow.filters.presets import find_preset
+from winnow.runners.document_progress import DocumentProgress
 from winnow.runners.parity.adapters import find_adapter
 from winnow.runners.parity.compare import compare
 from winnow.runners.parity.documents import Columns, read_documents
@@ -14,8 +14,6 @@ from winnow.runners.parity.environments import find_python
 from winnow.runners.parity.show import as_json, left_out, print_comparison
 from winnow.runners.quantities import grouped
 from winnow.schemas.errors import WinnowError
-
-_EVERY_SECONDS = 2.0
 
 
 def run_parity(options: argparse.Namespace, console: Console) -> int:
@@ -26,7 +24,7 @@ def run_parity(options: argparse.Namespace, console: Console) -> int:
     adapter = find_adapter(preset.name)
     python = find_python(adapter.peer, options.peer_python)
     columns = Columns(options.text, options.id, options.language)
-    found = compare(preset, adapter, python, read_documents(options.data, columns, options.limit), _Progress())
+    found = compare(preset, adapter, python, read_documents(options.data, columns, options.limit), DocumentProgress())
     if found.documents == 0:
         raise WinnowError(
             f"{', '.join(options.data)}: no document has a text in the column {options.text!r}; nothing was compared"
@@ -38,17 +36,3 @@ def run_parity(options: argparse.Namespace, console: Console) -> int:
     else:
         print_comparison(found, adapter, console)
     return 0 if found.equal else 1
-
-
-class _Progress:
-    """A line on the terminal that is written over; nothing where stderr is no terminal."""
-
-    def __init__(self) -> None:
-        self._begun = self._last = time.monotonic()
-
-    def __call__(self, documents: int) -> None:
-        now = time.monotonic()
-        if sys.stderr.isatty() and now - self._last >= _EVERY_SECONDS:
-            self._last = now
-            rate = documents / (now - self._begun)
-            print(f"\r{grouped(documents)} documents, {rate:,.0f}/s ", end="", file=sys.stderr, flush=True)

@@ -2,19 +2,17 @@
 
 import argparse
 import sys
-import time
 
 from rich.console import Console
 
+from winnow.runners.document_progress import DocumentProgress
 from winnow.runners.parity.documents import Columns, read_documents
-from winnow.runners.quantities import grouped
 from winnow.runners.safety.known import bundled, own
 from winnow.runners.safety.measuring import joined, measured
 from winnow.runners.safety.planting import all_planters
 from winnow.runners.safety.show import as_json, print_findings
 from winnow.schemas.errors import WinnowError
 
-_EVERY_SECONDS = 2.0
 PRESET = "safety"
 
 
@@ -29,7 +27,9 @@ def run_safety_parity(options: argparse.Namespace, console: Console) -> int:
     columns = Columns(options.text, options.id, options.language)
     clean = own(read_documents(options.data, columns, options.limit)) if options.data else bundled()
     planting = all_planters()
-    found = measured(preset, clean, planting, options.planted, options.examples, _Progress(), naive=options.naive)
+    found = measured(
+        preset, clean, planting, options.planted, options.examples, DocumentProgress(), naive=options.naive
+    )
     if not found.clean:
         raise WinnowError(
             f"{', '.join(options.data)}: no document has a text in the column {options.text!r}; nothing was measured"
@@ -39,17 +39,3 @@ def run_safety_parity(options: argparse.Namespace, console: Console) -> int:
     else:
         print_findings(preset.name, found, planting.left_out, console)
     return 0
-
-
-class _Progress:
-    """A line on the terminal that is written over; nothing where stderr is no terminal."""
-
-    def __init__(self) -> None:
-        self._begun = self._last = time.monotonic()
-
-    def __call__(self, documents: int) -> None:
-        now = time.monotonic()
-        if sys.stderr.isatty() and now - self._last >= _EVERY_SECONDS:
-            self._last = now
-            rate = documents / (now - self._begun)
-            print(f"\r{grouped(documents)} documents, {rate:,.0f}/s ", end="", file=sys.stderr, flush=True)

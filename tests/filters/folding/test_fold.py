@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.filters.folding_restated import folded_text
+from tests.filters.folding.restated import folded_text
 from winnow.filters.folding import Folded, fold
 from winnow.filters.words import texts_of
 

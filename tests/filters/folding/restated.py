@@ -2,7 +2,7 @@
 
 import unicodedata
 
-from winnow.filters.folded_characters import (
+from winnow.filters.folding.characters import (
     LOOKALIKES_AT,
     characters,
     compositions,

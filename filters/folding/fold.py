@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from winnow.filters.folded_characters import (
+from winnow.filters.folding.characters import (
     COMPOSES,
     CYRILLIC,
     ENTRY,
@@ -26,7 +26,7 @@ from winnow.filters.folded_characters import (
     WORD,
     characters,
 )
-from winnow.filters.folded_texts import Folded
+from winnow.filters.folding.texts import Folded
 from winnow.filters.kernels import inlined, kernel, leaf
 from winnow.filters.words.classes import decode, width
 from winnow.filters.words.memory import eight_bytes, put_eight_bytes

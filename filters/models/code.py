@@ -1,0 +1,27 @@
+"""What code outside winnow a model is made by, for the keys of layers: packages with their versions, and its source."""
+
+import hashlib
+from functools import lru_cache
+from importlib.metadata import packages_distributions, version
+from importlib.util import find_spec
+from pathlib import Path
+
+__all__ = ["code_identity"]
+
+
+@lru_cache(maxsize=32)
+def code_identity(module: str) -> tuple[str, ...]:
+    """The packages that a module belongs to with their versions, and the hash of its own file.
+
+    A module that does not exist has none of these: whoever loads it says so.
+    """
+    names = sorted(packages_distributions().get(module.partition(".")[0], []))
+    packages = tuple(f"{name} {version(name)}" for name in names)
+    try:
+        spec = find_spec(module)
+    except (ImportError, ValueError):
+        spec = None
+    origin = Path(spec.origin) if spec is not None and spec.origin else None
+    if origin is None or not origin.is_file():
+        return packages
+    return (*packages, hashlib.sha256(origin.read_bytes()).hexdigest())
