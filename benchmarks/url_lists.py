@@ -1,5 +1,6 @@
 """Lists of addresses: what five million entries take, and what a look-up among them costs."""
 
+import argparse
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -86,3 +87,16 @@ def _best(run: Callable[[], None], rounds: int) -> float:
         run()
         seconds.append(time.process_time() - started)
     return min(seconds)
+
+
+def main() -> None:
+    """`python -m benchmarks.url_lists [N]`: print what a list of N domains costs."""
+    parser = argparse.ArgumentParser(description="What a list of addresses costs.")
+    parser.add_argument("entries", type=int, nargs="?", default=ENTRIES)
+    cost = list_cost(parser.parse_args().entries)
+    print(f"{cost.entries:,} entries, {cost.bytes_an_entry:.2f} bytes each, made ready in {cost.build_seconds:.1f} s")
+    print(f"{cost.lookup_ns:.0f} ns a look-up in the kernel, {cost.url_ns:.0f} ns an address")
+
+
+if __name__ == "__main__":
+    main()

@@ -81,6 +81,8 @@ class Operator:
     where the operator cannot see, never where it saw nothing."""
     languages: Callable[[Any], frozenset[str] | None] = field(default=_whatever_language)
     """The languages that it covers, as ISO 639-3; None where it looks at no language."""
+    kinds: Callable[[Any], tuple[str, ...]] = field(default=_nothing)
+    """The kinds of its spans, such as `email`, where they have kinds; none where anything may be one."""
     depends: Callable[[Any], tuple[str, ...]] = field(default=_nothing)
     """What values depend on beside the configuration and the content of its files, such as code that it names."""
     remarks: Callable[[Any, Assets], tuple[str, ...]] = field(default=_no_remarks)

@@ -6,12 +6,14 @@ alone: what is bound, pickled, planned and written down knows only its name.
 
 import os
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from winnow.filters.edits import (
     MIN_KEY_BYTES,
@@ -25,8 +27,10 @@ from winnow.filters.edits import (
     apply_edits,
     edits_of,
     spans_of_kinds,
+    unmeasured,
 )
-from winnow.pipelines.annotate.bound import store_columns
+from winnow.filters.operators import STATUS
+from winnow.pipelines.annotate.bound import configure, store_columns
 from winnow.pipelines.columns import Column
 from winnow.schemas.errors import RecipeError, WinnowError
 from winnow.schemas.places import Place, Problem, recipe_error, shown, suggestion
@@ -34,6 +38,7 @@ from winnow.schemas.recipe import EditEntry, Recipe
 from winnow.schemas.rules import ColumnInfo
 
 Action: TypeAlias = Literal["delete", "placeholder", "pseudonym"]
+WhenNull: TypeAlias = Literal["keep", "drop", "error"]
 
 USUAL = "spans"
 """The column that is meant by a layer's name, where the layer has several columns of spans."""
@@ -54,6 +59,16 @@ class BoundEdit:
     file: str | None  # that holds the key, seen from the current directory
     path: str  # where the recipe has it
     place: Place
+    when_null: WhenNull  # what becomes of a text whose spans are null
+    status: Column | None  # which says why they are
+
+
+@dataclass(frozen=True)
+class EditedTexts:
+    """Texts as they are exported, and which are not."""
+
+    texts: pa.LargeStringArray  # null where dropped, and where there was none
+    dropped: pa.BooleanArray  # their spans are null: what would have to go from them is unknown
 
 
 @dataclass(frozen=True)
@@ -65,22 +80,35 @@ class Edits:
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """The columns of spans, each once."""
-        return tuple(dict.fromkeys(one.column for one in (*self.deletions, *(bound for bound, _ in self.replacements))))
+        """The columns of spans and of why there are none, each once."""
+        pairs = [(one.column, one.status) for one in self._bound]
+        return tuple(dict.fromkeys(column for pair in pairs for column in pair if column is not None))
 
-    def apply(self, texts: pa.LargeStringArray, spans: Mapping[str, pa.ListArray]) -> pa.LargeStringArray:
+    @property
+    def _bound(self) -> tuple[BoundEdit, ...]:
+        return (*self.deletions, *(bound for bound, _ in self.replacements))
+
+    def apply(self, texts: pa.LargeStringArray, columns: Mapping[str, pa.Array]) -> EditedTexts:
         """The texts as they are exported.
 
         Args:
             texts: The texts that were measured.
-            spans: The columns of spans by their dotted names, a list a text.
-        """
-        gone, replaced = self._chosen(spans)
-        return apply_edits(texts, gone, list(zip(replaced, (made for _, made in self.replacements), strict=True)))
+            columns: Each of `columns` by its dotted name, a value a text.
 
-    def of(self, text: str, spans: Mapping[str, pa.ListArray]) -> list[tuple[Edit, str]]:
-        """The edits of one text, each with what stands in its place."""
-        gone, replaced = self._chosen(spans)
+        Raises:
+            RecipeError: The spans of a text are null where the recipe says that this is an error.
+        """
+        for one in self._bound:
+            if one.when_null == "error":
+                _refuse_null(one, texts, columns)
+        gone, replaced = self._chosen(columns)
+        dropped = unmeasured(texts, [*gone, *replaced])
+        made = apply_edits(texts, gone, list(zip(replaced, (made for _, made in self.replacements), strict=True)))
+        return EditedTexts(made, dropped)
+
+    def of(self, text: str, columns: Mapping[str, pa.Array]) -> list[tuple[Edit, str]]:
+        """The edits of one text, each with what stands in its place; none by spans that are null."""
+        gone, replaced = self._chosen(columns)
         utf8, found = text.encode(), edits_of(text, gone, replaced)
         return [(edit, self._written(edit, utf8[edit.start : edit.end].decode())) for edit in found]
 
@@ -90,12 +118,27 @@ class Edits:
         (written,) = self.replacements[edit.source][1].written([edit.kind], [value])
         return written
 
-    def _chosen(self, spans: Mapping[str, pa.ListArray]) -> tuple[list[pa.ListArray], list[pa.ListArray]]:
+    def _chosen(self, columns: Mapping[str, pa.Array]) -> tuple[list[pa.ListArray], list[pa.ListArray]]:
         def chosen(bound: BoundEdit) -> pa.ListArray:
-            column = spans[bound.column.name]
+            column = columns[bound.column.name]
+            if bound.when_null == "keep" and column.null_count:
+                column = pc.fill_null(column, pa.scalar([], column.type))
             return column if bound.kinds is None else spans_of_kinds(column, bound.kinds)
 
         return [chosen(bound) for bound in self.deletions], [chosen(bound) for bound, _ in self.replacements]
+
+
+def _refuse_null(bound: BoundEdit, texts: pa.LargeStringArray, columns: Mapping[str, pa.Array]) -> None:
+    unknown = np.flatnonzero(np.asarray(unmeasured(texts, [columns[bound.column.name]])))
+    if not len(unknown):
+        return
+    row = int(unknown[0])
+    status = None if bound.status is None else columns[bound.status.name][row].as_py()
+    why = "" if status is None else f" (its {bound.column.layer}.{STATUS.name} is {status!r})"
+    raise RecipeError(
+        f"{bound.place}: {bound.path}: {bound.column.name} is null for text {row}{why}, so what to edit in it is "
+        "unknown, and 'when_null' says error; drop such texts by a rule, or say drop or keep"
+    )
 
 
 def bind_edits(recipe: Recipe) -> tuple[BoundEdit, ...]:
@@ -147,6 +190,7 @@ def _bound(recipe: Recipe, entry: EditEntry, path: str, known: Mapping[Column, C
     if not typed and (action != "delete" or entry.kinds is not None):
         what = f"replace: {action}" if action != "delete" else "'kinds'"
         raise _RefusedError(f"the spans of {column.name} are of no kind: they can only be deleted; leave {what} out")
+    _require_kinds(recipe, column, (*(entry.kinds or ()), *entry.placeholders.by_kind))
     return BoundEdit(
         column,
         action,
@@ -156,7 +200,20 @@ def _bound(recipe: Recipe, entry: EditEntry, path: str, known: Mapping[Column, C
         None if entry.key_file is None else recipe.located(entry.key_file),
         path,
         entry.place,
+        entry.when_null,
+        next((one for one in known if (one.layer, one.leaf) == (column.layer, STATUS.name)), None),
     )
+
+
+def _require_kinds(recipe: Recipe, column: Column, named: Iterable[str]) -> None:
+    """A kind that the operator never writes would silently be left in the text."""
+    for number, measured in enumerate(recipe.annotate):
+        if measured.layer == column.layer:
+            operator, config = configure(measured, f"annotate[{number}].{measured.name}")
+            kinds = operator.kinds(config)
+            for kind in named if kinds else ():
+                if kind not in kinds:
+                    raise _RefusedError(f"{column.layer} finds no {kind!r}{suggestion(kind, kinds)}")
 
 
 def _meant(name: str, known: Mapping[Column, ColumnInfo]) -> tuple[Column, bool]:

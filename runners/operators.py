@@ -9,25 +9,29 @@ from typing import cast
 from rich.console import Console
 
 from winnow.filters.operators import STATUS, Operator, find_operator, operator_names
-from winnow.filters.presets import find_preset, preset_names
+from winnow.filters.presets import Preset, find_preset, preset_names
 from winnow.schemas.recipe.build import expected, settings
 
 
 def print_operators(names: Sequence[str], console: Console, *, as_json: bool) -> int:
     """All operators a line each, or those named in full."""
-    found = [find_operator(name) for name in names or operator_names()]
+    presets = [find_preset(name) for name in names if name in preset_names()]
+    found = [find_operator(name) for name in (names or operator_names()) if name not in preset_names()]
     if as_json:
-        sys.stdout.write(json.dumps([_described(operator) for operator in found], indent=1) + "\n")
+        described = [*map(_described, found), *map(_described_preset, presets)]
+        sys.stdout.write(json.dumps(described, indent=1) + "\n")
         return 0
     if names:
         for operator in found:
             _print_whole(operator, console)
+        for preset in presets:
+            _print_preset(preset, console)
         return 0
     width = max(len(operator.name) for operator in found)
     for operator in found:
         console.print(f"{operator.name:<{width}}  {operator.resource:<5}  {operator.summary}", markup=False)
     console.print(f"\npresets  {', '.join(preset_names())}", markup=False)
-    console.print("winnow operators NAME shows columns and settings", markup=False)
+    console.print("winnow operators NAME shows columns and settings, or the rules of a preset", markup=False)
     return 0
 
 
@@ -58,6 +62,30 @@ def _print_whole(operator: Operator, console: Console) -> None:
     presets = [name for name in preset_names() if operator.name in find_preset(name).operators]
     if presets:
         line(f"  presets  {', '.join(presets)}")
+
+
+def _print_preset(preset: Preset, console: Console) -> None:
+    def line(text: str) -> None:
+        console.print(text, markup=False, soft_wrap=True)
+
+    line(f"{preset.name}  preset")
+    line(f"  {preset.summary}")
+    for name, given in preset.operators.items():
+        line(f"  measures {name}{f' {json.dumps(dict(given))}' if given else ''}")
+    for rule in preset.rules:
+        line(f"  {rule.reason}: {rule.drop}  (when_null: {rule.when_null})")
+    for note in preset.notes:
+        line(f"  note     {note}")
+
+
+def _described_preset(preset: Preset) -> dict[str, object]:
+    return {
+        "name": preset.name,
+        "summary": preset.summary,
+        "operators": {name: dict(given) for name, given in preset.operators.items()},
+        "rules": [asdict(rule) for rule in preset.rules],
+        "notes": list(preset.notes),
+    }
 
 
 def _described(operator: Operator) -> dict[str, object]:

@@ -19,6 +19,7 @@ from rich.console import Console
 from winnow.filters.extraction.charset import decode_page
 from winnow.filters.rights.kept_files import PATHS, Kind, split_url
 from winnow.pipelines.annotate.bound import SAMPLES_LAYER
+from winnow.pipelines.forgetting.outputs import ROBOTS, register
 from winnow.pipelines.ingest.binding import ingest_context
 from winnow.pipelines.ingest.context import IngestContext
 from winnow.pipelines.ingest.formats import container_reader
@@ -110,6 +111,7 @@ def write_kept_files(recipe: Recipe | None, store: Store, output: Path, console:
                 counts[file.kind] += 1
                 stream.write(file.line())
         os.replace(part, output)
+        register(store.objects, ROBOTS, output, generation.number)
     except OSError as error:
         raise WinnowError(f"--output {output}: {error.strerror or error}") from None
     finally:

@@ -30,7 +30,9 @@ SHOWN_GROUPS = 30
 
 
 def require_writable(option: str, file: Path) -> None:
-    """Refuse a folder, and a file in a folder that does not exist."""
+    """Refuse a folder, a device or the like, and a file in a folder that does not exist."""
+    if file.exists() and not file.is_dir() and not file.is_file():
+        raise WinnowError(f"{option} {file}: is no ordinary file; give a file's name")
     if file.is_dir() or not file.parent.is_dir():
         what = "is a folder; give a file's name" if file.is_dir() else "its folder does not exist; make it first"
         raise WinnowError(f"{option} {file}: {what}")

@@ -5,7 +5,7 @@ The text is shown as it would be exported, with the recipe's edits put in; `--ra
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -16,7 +16,7 @@ from rich.text import Text
 
 from winnow.filters.edits import Edit
 from winnow.pipelines.columns import column_of
-from winnow.pipelines.edits import BoundEdit, bind_edits, with_keys
+from winnow.pipelines.edits import BoundEdit, WhenNull, bind_edits, with_keys
 from winnow.pipelines.looking_up import Sample, Verdict, find_by_id, find_by_url, read_sample, verdict
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store, open_store
@@ -31,7 +31,8 @@ from winnow.schemas.recipe import Recipe, load_recipe
 from winnow.schemas.records import Generation
 
 VALUE_CHARACTERS = 60
-_WIDE = ("text", "links", "parts", "images", "metadata", "media", "captions")
+_PAYLOAD = ("text", "title", "links", "parts", "images", "metadata", "captions")  # what edits are for, unedited
+_WIDE = (*_PAYLOAD, "media")
 _INDENT = " " * 2
 
 
@@ -44,7 +45,34 @@ class Shown:
     undecided: str | None  # why the rules say nothing
     text: str | None
     edits: tuple[tuple[Edit, str], ...]  # each with what stands in its place
-    not_edited: tuple[str, ...]  # edits whose layer is not measured, or not for this sample
+    not_edited: tuple["NotEdited", ...]
+
+    @property
+    def exported(self) -> bool:
+        """Whether the edits let the text be exported at all; the rules are another matter."""
+        return self.text is None or all(one.when_null == "keep" for one in self.not_edited)
+
+
+@dataclass(frozen=True)
+class NotEdited:
+    """An edit whose spans are null, or not measured: what would have to go from the text is unknown."""
+
+    column: str
+    status: str | None  # of its layer
+    when_null: WhenNull
+
+    @property
+    def said(self) -> str:
+        """What becomes of the text, and why."""
+        why = "not measured for this sample" if self.status is None else f"null here, status {self.status}"
+        return f"{self.column} is {why}: {_WHEN_NULL[self.when_null]} (when_null: {self.when_null})"
+
+
+_WHEN_NULL: Mapping[WhenNull, str] = {
+    "keep": "it changes nothing in the text",
+    "drop": "the text is not exported",
+    "error": "no text is exported before this is settled",
+}
 
 
 def run_show(options: argparse.Namespace, console: Console) -> int:
@@ -80,14 +108,14 @@ def look_up(recipe: Recipe, store: Store, generation: Generation, sample: Sample
     bound = bind_edits(recipe)
     measured = [one for one in bound if _measured(one, sample)]
     edits = with_keys(measured)
-    spans = {column.name: sample.column(column) for column in edits.columns}
+    columns_of_edits = {column.name: sample.column(column) for column in edits.columns}
     return Shown(
         sample,
         said,
         undecided,
         text,
-        tuple(edits.of(text, spans)) if text is not None else (),
-        tuple(one.column.name for one in bound if one not in measured),
+        tuple(edits.of(text, columns_of_edits)) if text is not None else (),
+        tuple(NotEdited(one.column.name, _status(one, sample), one.when_null) for one in bound if one not in measured),
     )
 
 
@@ -98,6 +126,13 @@ def _measured(bound: BoundEdit, sample: Sample) -> bool:
         return False
 
 
+def _status(bound: BoundEdit, sample: Sample) -> str | None:
+    if bound.status is None or bound.status.layer not in sample.layers:
+        return None
+    said = sample.column(bound.status)[0].as_py()
+    return None if said is None else str(said)
+
+
 def _json(shown: Shown, *, raw: bool) -> dict[str, Json]:
     said = shown.verdict
     return {
@@ -105,7 +140,11 @@ def _json(shown: Shown, *, raw: bool) -> dict[str, Json]:
         "shard": shown.sample.place.shard.shard,
         "row": shown.sample.place.row,
         "layers": {
-            layer: {name: _plain(batch.column(name)[0].as_py()) for name in batch.schema.names if name != "text"}
+            layer: {
+                name: _plain(batch.column(name)[0].as_py())
+                for name in batch.schema.names
+                if name != "text" and (raw or name not in _PAYLOAD)
+            }
             for layer, batch in shown.sample.layers.items()
         },
         "kept": None if said is None else said.kept,
@@ -115,7 +154,9 @@ def _json(shown: Shown, *, raw: bool) -> dict[str, Json]:
             {"start": edit.start, "end": edit.end, "kind": edit.kind, "written": written}
             for edit, written in shown.edits
         ],
-        "not_edited": list(shown.not_edited),
+        "not_edited": [
+            {"column": one.column, "status": one.status, "when_null": one.when_null} for one in shown.not_edited
+        ],
         "text": shown.text if raw else _edited(shown),
     }
 
@@ -135,7 +176,9 @@ def _plain(value: object) -> Json:
 
 
 def _edited(shown: Shown) -> str | None:
-    return None if shown.text is None else "".join(piece for piece, _ in _pieces(shown, raw=False))
+    if shown.text is None or not shown.exported:
+        return None
+    return "".join(piece for piece, _ in _pieces(shown, raw=False))
 
 
 def _pieces(shown: Shown, *, raw: bool) -> Iterator[tuple[str, Edit | None]]:
@@ -164,11 +207,14 @@ def _print(shown: Shown, console: Console, *, raw: bool, most: int | None) -> No
                 line(_INDENT + text)
     line("")
     line(f"rules    {_of_rules(shown)}", "bold")
-    for name in shown.not_edited:
-        line(f"note     {name} is not measured for this sample: it changes nothing here")
+    for one in shown.not_edited:
+        line(f"note     {one.said}")
     line("")
     if shown.text is None:
         line("no text")
+        return
+    if not shown.exported and not raw:
+        line("text     not exported: what to edit in it is unknown (--raw shows it as it was read)", "bold")
         return
     changed = sum(edit.end - edit.start for edit, _ in shown.edits)
     what = "as it was read" if raw else "as it would be exported"

@@ -1,6 +1,6 @@
 """Edits of texts: spans of what to delete or to replace, and their application when a text is exported."""
 
-from winnow.filters.edits.applying import Edit, apply_edits, edits_of
+from winnow.filters.edits.applying import Edit, apply_edits, edits_of, unmeasured
 from winnow.filters.edits.replacing import (
     MIN_KEY_BYTES,
     Placeholders,
@@ -38,4 +38,5 @@ __all__ = [
     "spans_column",
     "spans_of_kinds",
     "typed_spans_column",
+    "unmeasured",
 ]

@@ -43,9 +43,12 @@ def apply_edits(
 ) -> pa.LargeStringArray:
     """The texts as they are exported. A text without spans keeps its bytes; one that is null stays null.
 
+    A text with a list of spans that is null becomes null: what would have to go from it is unknown. Who wants it as it
+    is gives an empty list.
+
     Args:
         texts: The texts that were measured.
-        deletions: Columns of `SPANS` or `TYPED_SPANS`, a list a text; null where nothing was measured.
+        deletions: Columns of `SPANS` or `TYPED_SPANS`, a list a text; null where it was not measured.
         replacements: Columns of `TYPED_SPANS`, and what becomes of their spans.
 
     Raises:
@@ -53,14 +56,29 @@ def apply_edits(
     """
     whole = _whole(texts)
     found = texts_of(whole)
-    spans, kinds = _spans(whole, deletions, [column for column, _ in replacements])
+    columns = [column for column, _ in replacements]
+    spans, kinds = _spans(whole, deletions, columns)
+    unknown = unmeasured(whole, [*deletions, *columns])
+    hidden = unknown if unknown.true_count else None
     if not len(spans):
-        return whole
+        return whole if hidden is None else _without(whole, hidden)
     merged = _merged(spans, found)
     edits = _replaced(found, merged, kinds, [one for _, one in replacements])
     offsets, values = _edited(found.buffer, found.offsets, merged, *edits)
     validity = None if whole.null_count == 0 else pa.array(np.asarray(whole.is_valid())).buffers()[1]
-    return pa.LargeStringArray.from_buffers(len(whole), pa.py_buffer(offsets), pa.py_buffer(values), validity)
+    made = pa.LargeStringArray.from_buffers(len(whole), pa.py_buffer(offsets), pa.py_buffer(values), validity)
+    return made if hidden is None else _without(made, hidden)
+
+
+def unmeasured(
+    texts: pa.LargeStringArray | pa.ChunkedArray, columns: Sequence[pa.ListArray | pa.ChunkedArray]
+) -> pa.BooleanArray:
+    """Which texts are there, but without spans in one of the columns: nobody knows what to edit in them."""
+    unknown = np.zeros(len(texts), np.bool_)
+    for column in columns:
+        if column.null_count:
+            unknown |= np.asarray(column.is_null())
+    return pa.array(unknown & np.asarray(texts.is_valid()))
 
 
 def edits_of(text: str, deletions: Sequence[pa.ListArray], replacements: Sequence[pa.ListArray]) -> list[Edit]:
@@ -72,6 +90,12 @@ def edits_of(text: str, deletions: Sequence[pa.ListArray], replacements: Sequenc
         Edit(int(row), int(start), int(end), None if source == _DELETION else kinds[source][item], int(source))
         for row, start, end, source, item in merged
     ]
+
+
+def _without(texts: pa.LargeStringArray, hidden: pa.BooleanArray) -> pa.LargeStringArray:
+    """The texts with null for some, whose bytes are not behind it either."""
+    # `if_else` would leave the bytes of what is null in the buffer.
+    return texts.take(pa.array(np.arange(len(texts)), mask=np.asarray(hidden)))
 
 
 def _whole(texts: pa.LargeStringArray | pa.ChunkedArray) -> pa.LargeStringArray:

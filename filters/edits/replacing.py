@@ -15,6 +15,8 @@ from typing import Protocol
 import pyarrow as pa
 
 from winnow.filters.folding import fold
+from winnow.filters.personal.emails import AT_WORDS
+from winnow.filters.personal.hosts import DOT_WORDS
 from winnow.filters.words.spans import texts_of
 
 MIN_KEY_BYTES = 16
@@ -93,7 +95,7 @@ class Pseudonyms:
 
 
 def normalised(kinds: Sequence[str], values: Sequence[str]) -> list[str]:
-    """Each value as all its spellings have it: e-mail addresses in lower case, phone numbers as digits."""
+    """Each value as all its spellings have it: e-mail addresses with `@` in lower case, phone numbers as digits."""
     column = texts_of(pa.array(values, pa.large_string()))
     plain = fold(column, case=False).texts.array.to_pylist()
     small = fold(column, case=True).texts.array.to_pylist()
@@ -106,6 +108,21 @@ def _as_is(plain: str, _small: str) -> str:
 
 def _words(_plain: str, small: str) -> str:
     return " ".join(small.split())
+
+
+# What stands between the parts of an address that is written out, in small letters: no part has a bracket or space.
+_AT = "@"
+_SIGNS = {
+    **dict.fromkeys(DOT_WORDS.tobytes().decode().split(), "."),
+    **dict.fromkeys(AT_WORDS.tobytes().decode().split(), _AT),
+}
+_BRACKETED = re.compile(r" ?[\[({] ?([^ \])}]{1,12}) ?[\])}] ?")
+
+
+def _email(_plain: str, small: str) -> str:
+    """With the signs themselves: `bob [at] host (dot) org`, `bob AT host DOT org` and `bob%40host.org` are one."""
+    found = _BRACKETED.sub(lambda match: _SIGNS.get(match[1], match[0]), " ".join(small.split()))
+    return found.replace(" at ", _AT).replace(" dot ", ".").replace("%40", _AT)
 
 
 def _phone(plain: str, _small: str) -> str:
@@ -129,7 +146,7 @@ def _ip(plain: str, _small: str) -> str:
 
 
 _NORMAL: Mapping[str, Callable[[str, str], str]] = {
-    "email": _words,
+    "email": _email,
     "name": _words,
     "address": _words,
     "phone": _phone,

@@ -44,7 +44,7 @@ _MAX_DOTS = 4  # written out in a local part
 _MAX_LOCAL = 64  # RFC 5321, 4.5.3.1.1
 
 # In brackets; `_none_near` looks at their first letters.
-_AT_WORDS = word_list("at a @ ät arroba arobase arobas chiocciola")
+AT_WORDS = word_list("at a @ ät arroba arobase arobas chiocciola")
 _SERVICES = word_list("git hg svn")  # users of hosts of repositories: git@host:owner/name
 
 Bytes = npt.NDArray[np.uint8]
@@ -68,7 +68,7 @@ def _sign(text: Bytes, at: int, high: int, spelled_out: bool) -> tuple[int, int]
         if at + 3 < high and text[at + 1] == 65 and text[at + 2] == 84 and text[at + 3] == 32:
             return SPELLED, at + 4
         return NONE, at
-    end = bracketed(text, at, high, _AT_WORDS)
+    end = bracketed(text, at, high, AT_WORDS)
     return (NONE, at) if end < 0 else (BRACKETED, end)
 
 

@@ -18,7 +18,7 @@ _MAX_DOMAIN = 253
 _MAX_LABEL = 63
 
 _DOT_BYTES = 10  # of the longest, in brackets
-_DOT_WORDS = word_list(". dot punkt punto ponto point kropka tečka")
+DOT_WORDS = word_list(". dot punkt punto ponto point kropka tečka")
 _RESERVED = word_list("example.com example.net example.org")
 
 Bytes = npt.NDArray[np.uint8]
@@ -30,7 +30,7 @@ def dot_start(text: Bytes, low: int, at: int) -> int:
     """Where the dot in brackets between two parts begins that ends here; -1 if none does."""
     end = at - 1 if at > low and text[at - 1] == 32 else at
     for start in range(end - 3, max(low, end - _DOT_BYTES) - 1, -1):
-        if bracketed(text, start, end, _DOT_WORDS) == end:
+        if bracketed(text, start, end, DOT_WORDS) == end:
             return start - 1 if start > low and text[start - 1] == 32 else start
     return -1
 
@@ -52,7 +52,7 @@ def _dot_end(text: Bytes, at: int, high: int, form: int, spelled_out: bool) -> i
             return at + 4
         if form == BRACKETED and text[at] == 100 and text[at + 1] == 111 and text[at + 2] == 116:
             return at + 4
-    end = bracketed(text, at, high, _DOT_WORDS)
+    end = bracketed(text, at, high, DOT_WORDS)
     if end > 0 and blank and end < high and text[end] == 32:
         end += 1
     return int(end)

@@ -7,6 +7,7 @@ from winnow.filters.presets import Preset, PresetRule, spam, urls, wordlists
 
 _PII = "text.pii"
 _SECRETS = "text.secrets"
+_TOO_MANY = "too_many_spans"  # the status of the fullest lists of all: they are not counted to their end
 _PERSONS = " + ".join(f"coalesce({_PII}.{kind}, 0)" for kind in ("email", "phone", "card", "iban", "national_id"))
 _PARTS = (
     next(preset for preset in urls.PRESETS if preset.name == "urls@ut1-adult"),
@@ -25,8 +26,10 @@ PRESETS = (
         },
         rules=(
             *(rule for part in _PARTS for rule in part.rules),
-            PresetRule("personal_data_list", f"{_PII}.density >= 0.3 AND {_PERSONS} >= 20"),
-            PresetRule("credential_list", f"{_SECRETS}.credentials >= 10"),
+            PresetRule(
+                "personal_data_list", f"{_PII}.density >= 0.3 AND {_PERSONS} >= 20 OR {_PII}.status = '{_TOO_MANY}'"
+            ),
+            PresetRule("credential_list", f"{_SECRETS}.credentials >= 10 OR {_SECRETS}.status = '{_TOO_MANY}'"),
         ),
         notes=(
             "it takes in the presets urls@ut1-adult, wordlists and spam: name those instead to have some of them",

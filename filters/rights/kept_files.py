@@ -143,18 +143,21 @@ def _moment(path: str, number: int, value: Json) -> int:
 
 def _lines(path: str) -> Iterator[bytes]:
     """The lines of a file, however it is compressed."""
-    number, rest = 1, b""
+    number, rest = 1, bytearray()  # one that grows in place: a line may come in thousands of pieces
     try:
         with open(path, "rb") as stream:
             for chunk in _inflated(stream):
-                *lines, rest = (rest + chunk).split(b"\n")
-                yield from lines
-                number += len(lines)
+                first, *others = chunk.split(b"\n")
+                rest += first
+                for other in others:
+                    yield bytes(rest)
+                    rest = bytearray(other)
+                number += len(others)
                 if len(rest) > MAX_LINE_BYTES:
                     raise RecipeError(f"{path}:{number}: longer than {MAX_LINE_BYTES} bytes; expected {_EXPECTED}")
     except (OSError, EOFError, zlib.error, zstandard.ZstdError) as error:
         raise RecipeError(f"{path}: {error}; expected lines of {_EXPECTED}") from None
-    yield rest
+    yield bytes(rest)
 
 
 def _inflated(stream: BinaryIO) -> Iterator[bytes]:

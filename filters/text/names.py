@@ -170,4 +170,5 @@ OPERATOR = Operator(
     detects=lambda config: {_COLUMNS[kind]: f"personal.{kind}" for kind in KINDS if kind in _kinds(config)},
     languages=_languages,
     depends=lambda config: model_identity(config.model) if config.model else (),
+    kinds=lambda _config: KINDS,
 )

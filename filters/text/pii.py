@@ -185,4 +185,5 @@ OPERATOR = Operator(
     load=_load,
     reasons=(_TOO_MANY,),
     detects=_detects,
+    kinds=lambda config: config.kinds,
 )

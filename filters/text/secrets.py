@@ -1,7 +1,8 @@
 """What gives access to something: tokens and keys by their formats, private keys, passwords given to names and in URLs.
 
 Each is a span of some kind. A token whose format has a checksum counts only if it holds. What stands for a secret in
-documentation, `password = "your-password"`, counts as none.
+documentation, `password = "your-password"`, counts as none. All is looked for in folded texts, so that no zero-width
+space within a key hides it.
 """
 
 from dataclasses import dataclass
@@ -11,8 +12,9 @@ from typing import Annotated
 import numpy as np
 import pyarrow as pa
 
-from winnow.filters.credentials import Settings, credentials
+from winnow.filters.credentials import Credential, Settings, credentials, kinds
 from winnow.filters.edits import TYPED_SPANS, typed_spans_column
+from winnow.filters.folding import Folded, fold
 from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, Operator
 from winnow.filters.words.spans import texts_of
 from winnow.schemas.recipe.checks import Between
@@ -39,10 +41,27 @@ class Config:
     max_spans: Annotated[int, Between(1, 10_000_000)] = 100_000  # a text with more is not measured
 
 
+def _in_original(found: list[Credential], folded: Folded) -> list[Credential]:
+    """The credentials as bytes of the original texts."""
+    if not found:
+        return found
+    rows = np.array([one.row for one in found], np.int64)
+    starts = folded.original(rows, np.array([one.start for one in found], np.int64))
+    ends = folded.original(rows, np.array([one.end for one in found], np.int64), end=True)
+    # Two that meet inside what is one character of the original both had it: it is the first one's.
+    starts[1:] = np.where(rows[1:] == rows[:-1], np.maximum(starts[1:], ends[:-1]), starts[1:])
+    return [
+        Credential(one.row, int(start), int(end), one.kind)
+        for one, start, end in zip(found, starts, ends, strict=True)
+        if start < end
+    ]
+
+
 def secrets(batch: pa.RecordBatch, config: Config) -> pa.RecordBatch:
     """The credentials of every text."""
-    texts = texts_of(batch.column(TEXT))
-    found, full = credentials(texts, Settings(config.assigned, config.urls, config.max_spans))
+    folded = fold(texts_of(batch.column(TEXT)), case=False)
+    found, full = credentials(folded.texts, Settings(config.assigned, config.urls, config.max_spans))
+    found = _in_original(found, folded)
     refused = np.zeros(batch.num_rows, np.bool_)
     refused[list(full)] = True
     rows = np.array([one.row for one in found], np.int64)
@@ -80,4 +99,5 @@ OPERATOR = Operator(
     load=_load,
     reasons=(_TOO_MANY,),
     detects=lambda _config: {"credentials": "secrets.credential"},  # the others count some of these
+    kinds=lambda _config: kinds(),
 )

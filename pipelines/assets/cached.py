@@ -124,7 +124,7 @@ def checksum_of(path: Path) -> Path:
 def require_file(path: str) -> None:
     """Raise AssetError unless a file of the user's own is there."""
     if not Path(path).is_file():
-        raise AssetError(f"{path}: no such file; expected a model file, or the name of an asset (`winnow assets`)")
+        raise AssetError(f"{path}: no such file; expected a file, or the name of an asset (`winnow assets`)")
 
 
 def _digest(path: Path) -> str:

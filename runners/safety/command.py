@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from itertools import islice
 
 from rich.console import Console
 
@@ -25,7 +26,9 @@ def run_safety_parity(options: argparse.Namespace, console: Console) -> int:
         raise WinnowError(f"--limit {options.limit}: expected 1 or more")
     preset = joined(options.preset or [PRESET])
     columns = Columns(options.text, options.id, options.language)
-    clean = own(read_documents(options.data, columns, options.limit)) if options.data else bundled()
+    clean = (
+        own(read_documents(options.data, columns, options.limit)) if options.data else islice(bundled(), options.limit)
+    )
     planting = all_planters()
     found = measured(
         preset, clean, planting, options.planted, options.examples, DocumentProgress(), naive=options.naive

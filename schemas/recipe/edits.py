@@ -77,6 +77,7 @@ class EditEntry:
     placeholders: PlaceholderTexts = PlaceholderTexts()
     key: Annotated[str | None, KeyVariable()] = None
     key_file: Annotated[str, _FILE] | None = None
+    when_null: Literal["keep", "drop", "error"] = "drop"
 
     def __post_init__(self) -> None:
         keys = [setting for setting, value in (("key", self.key), ("key_file", self.key_file)) if value is not None]

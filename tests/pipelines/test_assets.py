@@ -185,7 +185,7 @@ def test_the_digest_of_a_named_asset_needs_no_file() -> None:
 
 
 def test_a_path_to_nothing_and_an_unknown_name_are_told_apart(tmp_path: Path) -> None:
-    with pytest.raises(AssetError, match="no such file; expected a model file"):
+    with pytest.raises(AssetError, match="no such file; expected a file"):
         lookup(str(tmp_path / "gone.bin"))
     with pytest.raises(AssetError, match=r"unknown asset 'lid.167' \(did you mean 'lid.176'\?\)"):
         lookup("lid.167")

@@ -85,6 +85,47 @@ def test_the_layers_of_edits_must_be_measured() -> None:
     )
 
 
+NULL_TEXTS = pa.array(["ada@host.org " * 3, None, "clean", "k3y"], pa.large_string())
+NULL_SPANS = {
+    "text.c4.removed": pa.array([[{"start": 0, "end": 4}], None, [], []], SPANS),
+    "text.c4.status": pa.array(["ok"] * 4),
+    "text.secrets.spans": pa.array([None, None, [], [{"start": 0, "end": 3, "kind": "jwt"}]], TYPED_SPANS),
+    "text.secrets.status": pa.array(["too_many_spans", "ok", "ok", "ok"]),
+}
+
+
+@pytest.mark.parametrize(
+    ("setting", "first", "dropped"),
+    [
+        ("", None, True),
+        ("when_null: drop", None, True),
+        ("when_null: keep", "host.org ada@host.org ada@host.org ", False),
+    ],
+)
+@pytest.mark.parametrize("kinds", ["", "kinds: [jwt]"])
+def test_a_text_that_was_not_measured_is_dropped_unless_it_is_to_be_kept(
+    setting: str, kinds: str, first: str | None, dropped: bool
+) -> None:
+    options = ", ".join(filter(None, (setting, kinds)))
+    edits = with_keys(bind_edits(recipe(f"[text.c4, {{text.secrets: {{{options}}}}}]")), {})
+    made = edits.apply(NULL_TEXTS, NULL_SPANS)
+    assert made.texts.to_pylist() == [first, None, "clean", "<JWT>"]
+    assert made.dropped.to_pylist() == [dropped, False, False, False]
+
+
+def test_where_it_is_an_error_the_layer_and_its_status_are_named() -> None:
+    edits = with_keys(bind_edits(recipe("[text.c4, {text.secrets: {when_null: error}}]")), {})
+    with pytest.raises(RecipeError) as caught:
+        edits.apply(NULL_TEXTS, NULL_SPANS)
+    assert str(caught.value) == (
+        "r.yaml:6: edits[1].text.secrets: text.secrets.spans is null for text 0 (its text.secrets.status is "
+        "'too_many_spans'), so what to edit in it is unknown, and 'when_null' says error; drop such texts by a rule, "
+        "or say drop or keep"
+    )
+    rest = {name: column.slice(1) for name, column in NULL_SPANS.items()}
+    assert edits.apply(NULL_TEXTS.slice(1), rest).texts.to_pylist() == [None, "clean", "<JWT>"]
+
+
 PII = '{text.secrets: {replace: pseudonym, key: "${PII_KEY}"}}'
 
 
@@ -94,14 +135,16 @@ def test_texts_are_edited_as_the_recipe_says() -> None:
     )
     texts = pa.array(["one two three four", None, "five"], pa.large_string())
     spans = {
-        "text.c4.removed": pa.array([[{"start": 0, "end": 4}], None, None], SPANS),
+        "text.c4.removed": pa.array([[{"start": 0, "end": 4}], None, []], SPANS),
         "text.secrets.spans": pa.array(
             [[{"start": 4, "end": 7, "kind": "jwt"}, {"start": 8, "end": 13, "kind": "npm_token"}], None, []],
             TYPED_SPANS,
         ),
     }
-    assert {column.name for column in edits.columns} == set(spans)
-    assert edits.apply(texts, spans).to_pylist() == ["[token] three four", None, "five"]
+    assert {column.name for column in edits.columns} == {*spans, "text.c4.status", "text.secrets.status"}
+    made = edits.apply(texts, spans)
+    assert made.texts.to_pylist() == ["[token] three four", None, "five"]
+    assert made.dropped.to_pylist() == [False, False, False]
     one = {name: column.slice(0, 1) for name, column in spans.items()}
     assert [(edit.start, edit.end, written) for edit, written in edits.of("one two three four", one)] == [
         (0, 4, ""),
@@ -115,7 +158,7 @@ def test_pseudonyms_take_their_key_from_the_variable_or_the_file(tmp_path: Path)
     by_file = recipe("[{text.secrets: {replace: pseudonym, key_file: keys/pii.key}}]", name=str(tmp_path / "r.yaml"))
     spans = {"text.secrets.spans": pa.array([[{"start": 0, "end": 3, "kind": "jwt"}]], TYPED_SPANS)}
     written = {
-        with_keys(bind_edits(one), env).apply(pa.array(["abc"], pa.large_string()), spans)[0].as_py()
+        with_keys(bind_edits(one), env).apply(pa.array(["abc"], pa.large_string()), spans).texts[0].as_py()
         for one, env in ((recipe(f"[{PII}]"), {"PII_KEY": KEY}), (by_file, {}))
     }
     assert len(written) == 1
@@ -151,3 +194,19 @@ def test_a_file_without_a_key_is_said(tmp_path: Path) -> None:
         edits = f"[{{text.secrets: {{replace: pseudonym, key_file: {name}}}}}]"
         with pytest.raises(RecipeError, match=rf"edits\[0\].text.secrets.key_file: .*{message}"):
             with_keys(bind_edits(recipe(edits, name=str(tmp_path / "r.yaml"))), {})
+
+
+def test_a_kind_that_is_never_found_is_refused_with_the_nearest() -> None:
+    text = """
+version: 1
+store: {path: store}
+sources: {lines: {root: lines, files: ["*.jsonl"], class: web}}
+annotate: [{text.pii: {kinds: [email, ip]}}, text.secrets]
+edits:
+- {text.pii: {kinds: [emial]}}
+- {text.secrets: {placeholders: {githb_token: X}}}
+"""
+    with pytest.raises(RecipeError) as refused:
+        bind_edits(recipe_from_text(text))
+    assert "text.pii finds no 'emial' (did you mean 'email'?)" in str(refused.value)
+    assert "text.secrets finds no 'githb_token' (did you mean 'github_token'?)" in str(refused.value)

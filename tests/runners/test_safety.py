@@ -130,3 +130,15 @@ def test_what_is_found_is_replaced_when_a_sample_is_shown(folder: Path) -> None:
     row = next(row for row in samples if row["source"]["record"] == "0-mail")
     shown = json.loads(succeeded(run(folder, "show", "recipe.yaml", row["id"].hex(), "--json")))
     assert "Write to <EMAIL> for a tour." in json.dumps(shown)
+
+
+def test_a_preset_is_shown_with_its_rules(tmp_path: Path) -> None:
+    shown = succeeded(run(tmp_path, "operators", "spam"))
+    assert "gambling_spam: text.spam.gambling_distinct >= 6" in shown
+    assert json.loads(succeeded(run(tmp_path, "operators", "spam", "--json")))[0]["name"] == "spam"
+
+
+def test_a_device_is_no_place_for_decisions(folder: Path) -> None:
+    done = run(folder, "plan", "recipe.yaml", "--decisions", "/dev/null")
+    assert done.status == 1
+    assert "--decisions /dev/null: is no ordinary file" in done.err

@@ -99,6 +99,69 @@ def test_json_has_it_all(folder: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert raw["text"] == TEXT
 
 
+ADA = "ada@host.org"
+PAGES = """\
+version: 1
+store: {path: store, shard_rows: 4, row_group_rows: 2}
+sources:
+  lines: {root: lines, files: ["*.jsonl"], class: public, key: id}
+annotate: [{text.pii: {max_spans: 3, kinds: [email]}}]
+"""
+
+
+@pytest.fixture(scope="module")
+def mails(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store of two texts, one of which has too many addresses to be measured."""
+    folder = tmp_path_factory.mktemp("mails")
+    (folder / "lines").mkdir()
+    rows = [
+        {"id": "few", "url": "https://host.org/few", "text": f"Write to {ADA}.", "author": ADA},
+        {"id": "many", "url": "https://host.org/many", "text": "".join(f"{n}{ADA}\n" for n in range(9))},
+    ]
+    (folder / "lines/a.jsonl").write_text("\n".join(map(json.dumps, rows)) + "\n")
+    (folder / "recipe.yaml").write_text(f"{PAGES}edits: [text.pii]\n")
+    assert main(["run", str(folder / "recipe.yaml"), "--workers", "1"]) == 0
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("when_null", "said"),
+    [("drop", "the text is not exported"), ("error", "no text is exported before this is settled")],
+)
+def test_a_text_that_cannot_be_edited_is_not_shown(
+    mails: Path, capsys: pytest.CaptureFixture[str], when_null: str, said: str
+) -> None:
+    (mails / "recipe.yaml").write_text(f"{PAGES}edits: [{{text.pii: {{when_null: {when_null}}}}}]\n")
+    shown = show(mails, capsys, "--url", "https://host.org/many")
+    assert f"text.pii.spans is null here, status too_many_spans: {said} (when_null: {when_null})\n" in shown
+    assert "text     not exported" in shown
+    assert ADA not in shown
+    assert ADA in show(mails, capsys, "--url", "https://host.org/many", "--raw")
+    found = show(mails, capsys, "--url", "https://host.org/many", "--json")
+    assert ADA not in found
+    assert json.loads(found)["text"] is None
+    assert json.loads(found)["not_edited"] == [
+        {"column": "text.pii.spans", "status": "too_many_spans", "when_null": when_null}
+    ]
+
+
+def test_a_text_that_is_kept_unedited_is_shown_so(mails: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (mails / "recipe.yaml").write_text(f"{PAGES}edits: [{{text.pii: {{when_null: keep}}}}]\n")
+    shown = show(mails, capsys, "--url", "https://host.org/many")
+    assert "it changes nothing in the text (when_null: keep)\n" in shown
+    assert ADA in shown
+
+
+def test_json_has_nothing_that_edits_do_not_reach_but_raw(mails: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = show(mails, capsys, "--url", "https://host.org/few", "--json")
+    assert ADA not in found
+    assert json.loads(found)["text"] == "Write to <EMAIL>."
+    assert not {"metadata", "captions", "text"} & json.loads(found)["layers"]["samples"].keys()
+    raw = json.loads(show(mails, capsys, "--url", "https://host.org/few", "--json", "--raw"))
+    assert ADA in raw["layers"]["samples"]["metadata"]
+    assert raw["text"] == f"Write to {ADA}."
+
+
 def test_all_reasons_are_shown_the_first_first(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "rules    dropped: short; also: few_lines\n" in show(folder, capsys, "--url", "https://example.com/1")
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from winnow.filters.edits import SPANS, TYPED_SPANS, Edit, Placeholders, apply_edits, edits_of
+from winnow.filters.edits import SPANS, TYPED_SPANS, Edit, Placeholders, apply_edits, edits_of, unmeasured
 
 Span = tuple[int, int]
 Typed = tuple[int, int, str]
@@ -65,14 +65,27 @@ def test_of_equal_spans_the_layer_counts_that_is_named_first() -> None:
 
 def test_null_texts_stay_null_and_texts_without_spans_keep_their_bytes() -> None:
     texts = pa.array(["ab", None, "", "cd", "ef"], pa.large_string())
-    found = apply_edits(texts, [deletions([(0, 1)], [(0, 1)], None, [], [(1, 2)])], [])
+    found = apply_edits(texts, [deletions([(0, 1)], [(0, 1)], [], [], [(1, 2)])], [])
     assert found.to_pylist() == ["b", None, "", "cd", "e"]
     found.validate(full=True)
 
 
 def test_without_spans_the_column_is_the_same() -> None:
     texts = pa.array(["ab", None], pa.large_string())
-    assert apply_edits(texts, [deletions([], None)], [(typed(None, []), Placeholders())]) is texts
+    assert apply_edits(texts, [deletions([], None)], [(typed([], None), Placeholders())]) is texts
+
+
+def test_a_text_whose_spans_are_null_is_gone_with_its_bytes() -> None:
+    texts = pa.array(["ada@host.org", None, "bob@host.org", "cid@host.org", "x"], pa.large_string())
+    gone = deletions([], None, None, [(0, 4)], [])
+    mails = typed(None, None, [], [], [])
+    found = apply_edits(texts, [gone], [(mails, Placeholders())])
+    assert found.to_pylist() == [None, None, None, "host.org", "x"]
+    found.validate(full=True)
+    assert found.buffers()[2].to_pybytes().rstrip(b"\0") == b"host.orgx"
+    assert unmeasured(texts, [gone, mails]).to_pylist() == [True, False, True, False, False]
+    nothing = deletions([], [], None, [], [])
+    assert apply_edits(texts, [nothing], []).to_pylist() == [texts[0].as_py(), None, None, texts[3].as_py(), "x"]
 
 
 def test_slices_and_chunks_are_edited() -> None:

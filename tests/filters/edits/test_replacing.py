@@ -3,9 +3,12 @@
 import pickle
 import re
 
+import pyarrow as pa
 import pytest
 
 from winnow.filters.edits import Placeholders, Pseudonyms, Secret, normalised
+from winnow.filters.personal.emails import emails
+from winnow.filters.words.spans import texts_of
 
 KEY = Secret(b"a key of 24 random bytes")
 
@@ -24,7 +27,16 @@ def test_a_placeholder_names_the_kind_or_is_what_was_asked_for() -> None:
 
 def test_the_same_value_has_the_same_pseudonym_however_it_is_written() -> None:
     same = {
-        "email": ("Max@Example.com", "max@example.com", "max@exam\u200bple.com", "\uff4dax@example.com"),
+        "email": (
+            *("Max@Example.com", "max@example.com", "max@exam\u200bple.com", "\uff4dax@example.com"),
+            *(
+                "max [at] example [dot] com",
+                "max(at)example(dot)com",
+                "max {ät} example {punkt} com",
+                "max[@]example.com",
+            ),
+            *("max AT example DOT com", "max%40example.com", "max[ at ]example[.]com", "max [arroba] example dot com"),
+        ),
         "phone": ("+49 (0)30 1234-567", "0049 30 1234567", "+49301234567", "\u0664\u0669".join(["+", "301234567"])),
         "iban": ("GB82 WEST 1234 5698 7654 32", "gb82west12345698765432"),
         "card": ("4111 1111 1111 1111", "4111-1111-1111-1111"),
@@ -33,6 +45,20 @@ def test_the_same_value_has_the_same_pseudonym_however_it_is_written() -> None:
     }
     for kind, values in same.items():
         assert len({pseudonym(kind, value) for value in values}) == 1, kind
+
+
+def test_every_spelling_that_is_found_has_the_pseudonym_of_the_address() -> None:
+    spellings = ["ada.b@host.org", "ada [dot] b [at] host [dot] org", "ada.b%40host.org", "ada(dot)b(at)host(dot)org"]
+    texts = texts_of(pa.array([f"mail {one}, please" for one in [*spellings, "ada.b AT host DOT org"]]))
+    found = emails(texts, spelled_out=True, reserved=False)
+    values = [texts.buffer[start:end].tobytes().decode() for start, end in zip(found.starts, found.ends, strict=True)]
+    assert len(values) == 5
+    assert set(normalised(["email"] * 5, values)) == {"ada.b@host.org"}
+
+
+def test_other_brackets_and_words_of_an_address_stay() -> None:
+    values = ["ada@[192.0.3.1]", "at.dot@dot.at", "a [b] c"]
+    assert normalised(["email"] * 3, values) == values
 
 
 def test_it_names_its_kind_and_never_the_value() -> None:

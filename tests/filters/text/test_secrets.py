@@ -43,6 +43,16 @@ def test_what_is_found_is_counted_by_what_it_is() -> None:
     }
 
 
+@pytest.mark.parametrize("hidden", ["\u200b", "\u00ad", "\ufeff", "\u2060"])
+def test_what_is_not_seen_hides_nothing(hidden: str) -> None:
+    key, before = MADE[0], "Schlüssel: "
+    (row,) = measured(OPERATOR, [f"{before}{key[:9]}{hidden}{key[9:]} x"])
+    start = len(before.encode())
+    assert row["spans"] == [
+        {"start": start, "end": start + len(f"{key}{hidden}".encode()), "kind": "anthropic_key"},
+    ]
+
+
 def test_a_text_without_secrets_was_looked_at_and_has_none() -> None:
     assert measured(OPERATOR, ["", "Nothing here."]) == [
         {"status": "ok", "credentials": 0, "private_keys": 0, "assigned": 0, "spans": []} for _ in range(2)

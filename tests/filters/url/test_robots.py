@@ -2,7 +2,7 @@
 
 import gzip
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from winnow.filters.rights.kept_files import read_kept
 from winnow.filters.url.robots import OPERATOR, Robots, RobotsConfig, robots
 from winnow.schemas.errors import RecipeError
-from winnow.schemas.identity import Json
+from winnow.schemas.identity import Json, digest
 from winnow.schemas.safety.taxonomy import subcategories
 
 GOLDEN = Path(__file__).parent / "golden" / "robots.json"
@@ -176,6 +176,21 @@ def test_contents_that_say_the_same_to_us_are_held_once(tmp_path: Path) -> None:
     ]
     kept = read_kept(written(tmp_path, entries).path("rules.jsonl"), frozenset(("gptbot",)))
     assert (len(kept.keys), len(kept.packed)) == (100, 1)
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, zstandard.compress, lambda plain: plain])
+def test_a_line_may_come_in_many_pieces(tmp_path: Path, compress: Callable[[bytes], bytes]) -> None:
+    noise = "".join(digest("noise", str(number), size=32).hex() for number in range(1 << 13))
+    entries = [
+        file_of("https://a.org/robots.txt", f"{CLOSED}\n# {noise}"),
+        file_of("https://b.org/robots.txt", f"{CLOSED}\n# {noise[::-1]}"),
+        file_of("https://c.org/robots.txt", ""),
+    ]
+    plain = b"\n".join(orjson.dumps(entry) for entry in entries)
+    # In two parts that meet within a line, the first of which ends one.
+    (tmp_path / "rules.jsonl").write_bytes(compress(plain[:600_000]) + compress(plain[600_000:]))
+    pages = [f"https://{host}.org/admin/x" for host in "abc"]
+    assert [row["disallowed"] for row in measured(Files(tmp_path), pages)] == [True, True, False]
 
 
 HOSTS = st.sampled_from(["https://a.org", "https://b.org", "http://c.org:8080", "x"])

@@ -19,6 +19,14 @@ def test_a_name_alone_takes_the_defaults() -> None:
     (entry,) = recipe_from_text(HEAD + "edits: [text.c4.removed]").edits
     assert (entry.name, entry.replace, entry.kinds, entry.key, entry.key_file) == ("text.c4.removed", *[None] * 4)
     assert entry.placeholders.by_kind == {}
+    assert entry.when_null == "drop"
+
+
+def test_what_becomes_of_texts_without_spans_is_shown_in_full() -> None:
+    recipe = recipe_from_text(HEAD + "edits: [text.c4, {text.pii: {when_null: error}}]")
+    assert [entry.when_null for entry in recipe.edits] == ["drop", "error"]
+    assert "when_null: error" in resolved_yaml(recipe)
+    assert recipe_from_text(resolved_yaml(recipe)) == recipe
 
 
 def test_placeholders_are_by_kind() -> None:
@@ -65,6 +73,11 @@ def test_placeholders_are_by_kind() -> None:
         (
             "[{text.pii: {placeholders: {email: 7}}}]",
             "edits[0].text.pii.placeholders: email: expected text, found the integer 7",
+        ),
+        (
+            "[{text.pii: {when_null: kep}}]",
+            "edits[0].text.pii.when_null: expected one of keep, drop, error, found the text 'kep' (did you mean "
+            "'keep'?)",
         ),
         ("[{text.pii: {kinds: []}}]", "edits[0].text.pii.kinds: must not be empty"),
         ("[text.pii, text.pii]", "edits: two entries (lines 5 and 5) edit text.pii; write one"),
