@@ -216,7 +216,11 @@ def gc(options: argparse.Namespace) -> int:
         gone = done.collected
     else:
         with Lease(store.objects):
-            finish_purge(store)
+            if not options.dry_run:
+                finish_purge(store)
+            elif store.objects.exists(layout.PURGE):
+                word = "would finish the purge that was begun: what it still has to drop comes on top"
+                _console().print(word, soft_wrap=True)
             gone = collect_garbage(store, options.keep, dry_run=options.dry_run)
     if options.purge and options.dry_run:
         return 0

@@ -9,33 +9,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from winnow.filters.urls import canonical_url, registered_domain
+from winnow.pipelines.forgetting.addresses import address_of
 from winnow.schemas.tombstones import Selectors, gate, parents, selector_hash
 
 _NONE, _SOME, _ALL, _ALL_SEEN = range(4)
 """Of the rows of a registered domain none is meant; each must be looked at; all are; all are, and each is looked at."""
-
-
-def address_key(url: str) -> str:
-    """The one spelling of an address for forgetting: http and https are the same; what is no address is itself."""
-    canonical = canonical_url(url)
-    return f":{url.strip()}" if canonical is None else canonical.partition("://")[2]
-
-
-def host_of_key(key: str) -> str | None:
-    """The host of an address's one spelling; None for what is no address."""
-    if key.startswith(":"):
-        return None
-    authority = key.partition("/")[0]
-    if authority.startswith("["):
-        return authority[1:].partition("]")[0]
-    return authority.partition(":")[0]
-
-
-def address_gates(url: str) -> frozenset[bytes]:
-    """The gates of the rows that may have an address, whatever list of suffixes their domain was told by."""
-    host = host_of_key(address_key(url)) or registered_domain(url)
-    return frozenset(map(gate, parents(host))) if host else frozenset()
 
 
 @dataclass
@@ -131,11 +109,13 @@ class Matcher:
         return fate
 
     def _address(self, url: str) -> bool:
-        key = address_key(url)
-        meant = self._look_up(selector_hash("url", key), self.selectors.url)
-        host = host_of_key(key)
-        for name in parents(host) if host else ():
-            meant |= self._look_up(selector_hash("domain", name), self.selectors.domain)
+        address = address_of(url)
+        meant = False
+        for key in address.keys:
+            meant |= self._look_up(selector_hash("url", key), self.selectors.url)
+        for host in address.hosts:
+            for name in parents(host):
+                meant |= self._look_up(selector_hash("domain", name), self.selectors.domain)
         return meant
 
 

@@ -1,7 +1,8 @@
 """What was written from a store to somewhere else: registered, so that forgetting can say where copies may be.
 
-Each writer of plans, decisions, reports or exports puts one small record that names the file and the generation. What
-a person copies by hand, nobody can know.
+Each writer of plans, decisions, reports or exports puts one small record that names the file and the generation. A
+dataset card is none: it has counts, and the names of sources, languages and rules, and nothing of a row. What a person
+copies by hand, nobody can know.
 """
 
 import os
@@ -18,14 +19,14 @@ from winnow.pipelines.store.local import LocalStore
 from winnow.schemas.identity import content_name
 from winnow.schemas.records import from_json, to_json
 
-DECISIONS, REPORT = "decisions", "report"
+DECISIONS, REPORT, ROBOTS = "decisions", "report", "robots"
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
     """`outputs/<content>.json`: one file or folder that holds something of a generation."""
 
-    kind: str  # decisions, report; plans and exports as stages come to write them
+    kind: str  # decisions, report, robots; plans and exports as stages come to write them
     path: str  # absolute, or with its scheme
     generation: int
 

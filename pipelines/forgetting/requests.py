@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from winnow.filters.urls import canonical_host, canonical_url, registered_domain
-from winnow.pipelines.forgetting.matching import address_gates, address_key
+from winnow.filters.urls import canonical_host, registered_domain
+from winnow.pipelines.forgetting.addresses import address_of
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.places import nearest, shown
 from winnow.schemas.tombstones import KINDS, SelectorKind, Selectors, gate, parents, selector_hash
@@ -59,11 +59,8 @@ def wish(kind: SelectorKind, value: str) -> Wish:
 
 
 def _address(value: str) -> Wish:
-    spellings = [value]
-    if canonical_url(value) is None and "://" not in value and canonical_url(f"https://{value}") is not None:
-        spellings.append(f"https://{value}")
-    hashes = frozenset(selector_hash("url", address_key(one)) for one in spellings)
-    return Wish("url", value, hashes, frozenset().union(*map(address_gates, spellings)))
+    address = address_of(value)
+    return Wish("url", value, frozenset(selector_hash("url", key) for key in address.keys), address.gates)
 
 
 def _domain(value: str) -> Wish:

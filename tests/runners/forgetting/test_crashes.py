@@ -1,6 +1,6 @@
 """A purge that ends anywhere leaves what it found, hidden, or what the next holder of the lease finishes."""
 
-import os
+import contextlib
 import shutil
 import signal
 import subprocess
@@ -127,24 +127,60 @@ def test_a_purge_that_ends_after_any_change(forgotten: Path, tmp_path: Path, mon
 @pytest.mark.parametrize("seen", ["samples/", "generations/", "purge.json"])
 def test_a_killed_purge_is_finished_by_the_next(forgotten: Path, tmp_path: Path, seen: str) -> None:
     """SIGKILL as soon as the purge has put a new object, its generation, or its note of what is left to do."""
-    folder = tmp_path / "store-of-it"
-    shutil.copytree(forgotten, folder)
-    before = contents(folder / "store").keys()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "winnow", "gc", "recipe.yaml", "--purge"], cwd=folder, stdout=subprocess.DEVNULL
-    )
-    deadline = time.monotonic() + 60
-    place = folder / "store" / seen
-    while process.poll() is None and time.monotonic() < deadline:
-        found = {seen} if place.is_file() else {f"{seen}{path.name}" for path in place.glob("*")}
-        if found - before:
-            break
-        time.sleep(0.0005)
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait(30)
+    folder = killed_purge(forgotten, tmp_path, seen)
     assert_clean(folder)
     assert winnow(folder, "run", "recipe.yaml", "--workers", "1").status == 0
     assert winnow(folder, "gc", "recipe.yaml", "--purge").status == 0
     assert holders(folder / "store") == []
     assert_clean(folder)
     assert tree_hash(folder) != ""
+
+
+ATTEMPTS = 5
+
+
+def killed_purge(forgotten: Path, tmp_path: Path, seen: str) -> Path:
+    """A store whose purge was killed while it ran; a purge that ended before the signal proves nothing: once more."""
+    for attempt in range(ATTEMPTS):
+        folder = tmp_path / f"store-of-it-{attempt}"
+        shutil.copytree(forgotten, folder)
+        before = contents(folder / "store").keys()
+        process = subprocess.Popen(
+            [sys.executable, "-m", "winnow", "gc", "recipe.yaml", "--purge"], cwd=folder, stdout=subprocess.DEVNULL
+        )
+        deadline = time.monotonic() + 60
+        place = folder / "store" / seen
+        met = False
+        while not met and process.poll() is None and time.monotonic() < deadline:
+            found = {seen} if place.is_file() else {f"{seen}{path.name}" for path in place.glob("*")}
+            met = bool(found - before)
+            time.sleep(0 if met else 0.0005)
+        process.send_signal(signal.SIGKILL)
+        if process.wait(30) == -signal.SIGKILL:
+            assert met, f"nothing came under {seen} within a minute"
+            return folder
+        assert process.returncode == 0
+    pytest.fail(f"{ATTEMPTS} purges ended before they could be killed at {seen}")
+
+
+def test_a_dry_run_of_the_collector_leaves_a_purge_that_was_begun(
+    forgotten: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It says that there is one, and changes nothing; the collector itself then finishes it."""
+    folder = tmp_path / "begun"
+    shutil.copytree(forgotten, folder)
+    monkeypatch.chdir(folder)
+    opened = open_store_at("store")
+    for left in range(1000):
+        with contextlib.suppress(CrashError):
+            purge(Store(MortalStore(opened.objects, left), opened.record), 2)
+        if opened.objects.exists("purge.json"):
+            break
+    before = contents(folder / "store")
+    assert "purge.json" in before
+    assert main(["gc", "recipe.yaml", "--dry-run"]) == 0
+    assert "would finish the purge that was begun" in capsys.readouterr().out
+    assert contents(folder / "store") == before
+    assert main(["gc", "recipe.yaml"]) == 0
+    assert holders(folder / "store") == []
+    assert not opened.objects.exists("purge.json")

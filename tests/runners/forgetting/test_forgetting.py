@@ -231,21 +231,66 @@ def test_texts_and_ids_can_be_named(crawl: Path) -> None:
     assert holders(crawl / "store") == []
 
 
-def test_an_extracted_text_can_be_named_before_and_after_it_is_made(crawl: Path) -> None:
+def extracted_texts() -> list[str]:
+    """Options that name the extracted texts with the word by their hashes."""
     opened = store()
-    texts = [
+    texts = (
         row["text"]
         for one in opened.manifest(opened.require_latest(), "extract.precise")
         for batch in opened.batches(one, ["text"])
         for row in batch.to_pylist()
         if SECRET in (row["text"] or "")
-    ]
-    wishes = [part for text in texts for part in ("--sha256", hashlib.sha256(text.encode()).hexdigest())]
-    assert forget(*wishes) == 0
+    )
+    return [part for text in texts for part in ("--sha256", hashlib.sha256(text.encode()).hexdigest())]
+
+
+def test_an_extracted_text_can_be_named_before_and_after_it_is_made(crawl: Path) -> None:
+    assert forget(*extracted_texts()) == 0
     assert sum(row["modality"] == "forgotten" for row in samples()) == 2
     shutil.copy(crawl / "crawl" / "0.warc.gz", crawl / "crawl" / "again.warc.gz")
     run(crawl)
     assert sum(row["modality"] == "forgotten" for row in samples()) == 4
+
+
+def test_a_text_that_only_a_new_extractor_makes_is_hidden_and_waits_for_the_purge(
+    crawl: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its sample was written before anybody could tell; from the run on it is hidden whole, in every layer."""
+    wishes = extracted_texts()
+    folder = tmp_path / "later"
+    for part in ("crawl", "lines"):
+        shutil.copytree(crawl / part, folder / part)
+    monkeypatch.chdir(folder)
+    write_recipe(folder, extract=(), annotate="", rules="")
+    run(folder)
+    assert forget(*wishes) == 3
+    write_recipe(folder)
+    run(folder)
+    opened = store()
+    for layer in opened.require_latest().layers:
+        rows = opened.manifest(opened.require_latest(), layer)
+        read = [row for one in rows for batch in opened.batches(one) for row in batch.to_pylist()]
+        assert [row.get("status", row.get("modality")) for row in read].count("forgotten") == 2, layer
+    assert main(["audit", "recipe.yaml"]) == 0
+    assert main(["gc", "recipe.yaml", "--purge"]) == 0
+    assert holders(folder / "store", f"{SECRET}-page") == []
+    assert main(["audit", "recipe.yaml"]) == 0
+
+
+def test_rows_whose_address_is_none_are_forgotten_with_their_host(
+    crawl: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    urls = [f"a.{HOST}/2", f"//a.{HOST}/3", f"ftp://{HOST}/4", f"https:/{HOST}/5", f"https://{HOST}:99999/6"]
+    urls += [f"https://{'x' * 64}.{HOST}/7", f"https://{HOST}/{'x' * 70_000}"]
+    lines = [{"mail": f"odd {url[:80]}", "url": url, "text": f"oddity {SECRET}"} for url in urls]
+    (crawl / "lines" / "odd.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    run(crawl)
+    assert json.loads(printed(capsys, "forget", "recipe.yaml", "--url", f"https://a.{HOST}/2", "--json"))["rows"] == 1
+    found = json.loads(printed(capsys, "forget", "recipe.yaml", *WISHES, "--json"))
+    assert found["rows"] == 3 + len(urls)
+    assert main(["gc", "recipe.yaml", "--purge"]) == 0
+    assert holders(crawl / "store", "oddity") == []
+    assert holders(crawl / "store") == []
 
 
 def test_a_run_that_died_before_a_request_leaves_no_layer_of_what_was_read(crawl: Path) -> None:
@@ -290,6 +335,25 @@ def test_what_was_written_elsewhere_is_listed(crawl: Path, tmp_path: Path, capsy
     assert holders(crawl / "store") == []
     again = json.loads(printed(capsys, "forget", "recipe.yaml", "--list", "--json"))
     assert (again["rows"], again["purged"]) == (3, 3)
+
+
+def test_kept_files_that_were_written_elsewhere_are_listed(
+    crawl: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = {"mail": "robots", "url": f"https://{HOST}/robots.txt", "text": f"User-agent: {SECRET}"}
+    (crawl / "lines" / "robots.jsonl").write_text(json.dumps(line) + "\n")
+    run(crawl)
+    for target in (str(tmp_path / "robots.jsonl"), "store/robots.jsonl"):
+        assert main(["robots", "recipe.yaml", "--output", target]) == 0
+        assert SECRET in Path(target).read_text()
+    found = json.loads(printed(capsys, "forget", "recipe.yaml", "--domain", HOST, "--json"))
+    outputs = {(one["kind"], one["path"], one["inside_store"]) for one in found["outputs"] if one["kind"] == "robots"}
+    assert outputs == {
+        ("robots", str(tmp_path / "robots.jsonl"), False),
+        ("robots", str(crawl / "store" / "robots.jsonl"), True),
+    }
+    assert main(["gc", "recipe.yaml", "--purge"]) == 0
+    assert not (crawl / "store" / "robots.jsonl").exists()
 
 
 RULE_OF_ALL = """
