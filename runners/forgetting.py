@@ -31,7 +31,10 @@ UNKNOWN_COPIES = "copies that were made outside of winnow, backups and what was 
 
 
 def run_forget(options: argparse.Namespace, store: Store, console: Console) -> int:
-    """`winnow forget`: 0, or 3 when nothing in the store is meant, or 1 when some of it could not be understood."""
+    """`winnow forget`: 0, or 3 when nothing in the store is meant, or 1 when some of it could not be understood.
+
+    What was asked for before, in the same words, is met: by now it may be purged, and nothing is left to know it by.
+    """
     if options.list:
         return _list(store, console, as_json=options.json)
     wishes, bad = _wishes(options)
@@ -57,7 +60,7 @@ def run_forget(options: argparse.Namespace, store: Store, console: Console) -> i
         print(f"winnow: {visible(line)}", file=sys.stderr)
     if bad:
         return 1
-    return 0 if effect.rows else NOTHING_MET
+    return 0 if effect.rows or (name and not new) else NOTHING_MET
 
 
 def run_purge(store: Store, keep: int, console: Console, *, dry_run: bool) -> Purged:
@@ -118,7 +121,7 @@ def _print(
     else:
         say("hidden", f"no row of generation {effect.generation} that holds anything")
     for one in unmet[:SHOWN]:
-        say("unmet", f"{one}: no row yet{'' if options.dry_run else '; it is hidden when it arrives'}")
+        say("unmet", f"{one}: no row holds it{'' if options.dry_run else '; it is hidden when it arrives'}")
     if len(unmet) > SHOWN:
         say("unmet", f"… and {len(unmet) - SHOWN:,} more")
     if effect.ids:

@@ -99,7 +99,9 @@ def compiled(lists: Lists, always: Iterable[str] = (), *, inflected: bool = True
     wanted = tuple(dict.fromkeys(usual_code(code) for code in always))
     for code in wanted:
         if code not in found:
-            raise RecipeError(f"text.wordlist: `also` names {code!r}, but no list is of it")
+            raise RecipeError(
+                f"text.wordlist: `also` names {code!r}, but no list is of it (expected a language's code, such as eng)"
+            )
     shared = [phrase for code in wanted for phrase in found[code].phrases]
     return _tables(found, shared, inflected, leet)
 

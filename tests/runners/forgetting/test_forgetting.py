@@ -364,7 +364,7 @@ eligible:
 
 def test_what_no_row_has_is_recorded_all_the_same(crawl: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert forget("--domain", "later.example") == 3
-    assert "domain later.example: no row yet; it is hidden when it arrives" in capsys.readouterr().out
+    assert "domain later.example: no row holds it; it is hidden when it arrives" in capsys.readouterr().out
     line = json.dumps({"mail": "later", "text": f"{SECRET} of later", "url": "https://www.later.example/x"})
     (crawl / "lines" / "b.jsonl").write_text(line + "\n")
     run(crawl)
