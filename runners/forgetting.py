@@ -10,12 +10,12 @@ import orjson
 from rich.console import Console
 
 from winnow.pipelines.forgetting.effects import Effect, effect_of
-from winnow.pipelines.forgetting.hiding import load_tombstones, put_tombstone
 from winnow.pipelines.forgetting.looking import hidden_rows, look
 from winnow.pipelines.forgetting.outputs import AffectedOutput, affected
 from winnow.pipelines.forgetting.purging import Purged, purge
 from winnow.pipelines.forgetting.requests import RequestError, Wish, read_list, selectors_of, wish
 from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.hidden.hiding import load_tombstones, put_tombstone
 from winnow.pipelines.store.lease import Lease
 from winnow.runners.quantities import grouped
 from winnow.runners.visible import visible

@@ -11,7 +11,6 @@ from typing import TypeAlias
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from winnow.pipelines.forgetting.hiding import NOTHING, HiddenRows
 from winnow.pipelines.forgetting.looking import hidden_rows
 from winnow.pipelines.forgetting.ranges import ForgottenRanges
 from winnow.pipelines.rules.borders import Border
@@ -19,6 +18,7 @@ from winnow.pipelines.rules.coverage import SafetyCoverage
 from winnow.pipelines.rules.summary import RulesSummary
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import ManifestRow, Store
+from winnow.pipelines.store.hidden.hiding import NOTHING, HiddenRows
 from winnow.pipelines.store.neutral import neutral_stream
 from winnow.pipelines.store.tables import read_batches
 from winnow.runners.report import ExampleRange, ExampleRow, Examples

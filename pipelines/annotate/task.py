@@ -16,9 +16,9 @@ from winnow.pipelines.annotate.bound import SAMPLES_LAYER, BoundOperator
 from winnow.pipelines.annotate.rows import Rows, measure
 from winnow.pipelines.columns import Column, read_aligned
 from winnow.pipelines.conditions import selected_rows
-from winnow.pipelines.forgetting.hiding import load_hiding
 from winnow.pipelines.ledger.strikes import Marker, Position, is_struck, poisoned
 from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.hidden.hiding import load_hiding
 from winnow.pipelines.store.layers import LayerWriter
 from winnow.pipelines.worker import Heart
 from winnow.schemas.conditions import columns_read

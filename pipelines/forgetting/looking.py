@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from winnow.pipelines.forgetting.hiding import HiddenRows, Hiding, Look, load_hiding, put_looks
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import ManifestRow, Store
+from winnow.pipelines.store.hidden.hiding import HiddenRows, Hiding, Look, load_hiding, put_looks
 from winnow.schemas.records import Generation
 
 TEXT_LAYERS = "extract."

@@ -11,7 +11,6 @@ from typing import BinaryIO, Self
 import orjson
 import pyarrow as pa
 
-from winnow.pipelines.forgetting.hiding import load_hiding
 from winnow.pipelines.ingest.context import IngestContext, IngestSource
 from winnow.pipelines.ingest.etag import content_etag
 from winnow.pipelines.ingest.formats import container_reader
@@ -20,6 +19,7 @@ from winnow.pipelines.ingest.rows import HTML_TYPES, Row, page_batch, row_of
 from winnow.pipelines.ingest.shards import BATCH_BYTES, BATCH_ROWS, extract
 from winnow.pipelines.ledger.strikes import Marker, Position, is_struck, poisoned
 from winnow.pipelines.store import layout
+from winnow.pipelines.store.hidden.hiding import load_hiding
 from winnow.pipelines.store.layers import LayerWriter
 from winnow.pipelines.store.neutral import is_neutral, neutral, neutral_stream
 from winnow.pipelines.store.tables import read_batches

@@ -12,8 +12,6 @@ from typing import BinaryIO
 
 import pyarrow as pa
 
-from winnow.pipelines.forgetting.hiding import load_hiding
-from winnow.pipelines.forgetting.matching import Matcher
 from winnow.pipelines.ingest.context import IngestContext
 from winnow.pipelines.ingest.etag import content_etag
 from winnow.pipelines.ingest.formats import container_reader
@@ -25,6 +23,8 @@ from winnow.pipelines.ledger.intake import IngestTask, TaskFile
 from winnow.pipelines.ledger.strikes import Marker, Position, is_struck, poisoned
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.hidden.hiding import load_hiding
+from winnow.pipelines.store.hidden.matching import Matcher
 from winnow.pipelines.store.tables import TableWriter
 from winnow.schemas.errors import SourceError
 from winnow.schemas.fingerprint import current_fingerprint

@@ -8,12 +8,12 @@ from numpy.typing import NDArray
 
 from winnow.pipelines.annotate.bound import BoundOperator
 from winnow.pipelines.columns import Column
-from winnow.pipelines.forgetting.hiding import NOTHING
 from winnow.pipelines.forgetting.looking import hidden_rows
 from winnow.pipelines.ingest.context import IngestContext
 from winnow.pipelines.rules.program import MEASURED_LANGUAGE, RuleProgram
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import ManifestRow, Store
+from winnow.pipelines.store.hidden.hiding import NOTHING
 from winnow.schemas.conditions import columns_read
 from winnow.schemas.errors import StoreError
 from winnow.schemas.places import Place, Problem, recipe_error

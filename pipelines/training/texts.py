@@ -13,7 +13,6 @@ import pyarrow.compute as pc
 
 from winnow.pipelines.columns import Column, column_of, leaves, read_aligned
 from winnow.pipelines.conditions import selected_rows
-from winnow.pipelines.forgetting.hiding import NOTHING
 from winnow.pipelines.forgetting.looking import hidden_rows
 from winnow.pipelines.ingest.columns import ColumnMapping
 from winnow.pipelines.ingest.formats import container_reader
@@ -21,6 +20,7 @@ from winnow.pipelines.ingest.inflate import Damage, codec_of, inflated
 from winnow.pipelines.ingest.jsonl import split_lines
 from winnow.pipelines.ingest.records import FilePart, ReadLimits, Record, Unreadable
 from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.hidden.hiding import NOTHING
 from winnow.schemas.conditions import ConditionError, columns_read
 from winnow.schemas.errors import RecipeError, SourceError
 from winnow.schemas.places import shown, suggestion

@@ -6,11 +6,11 @@ import pytest
 
 from tests.pipelines.rules.stores import Shard, make_store
 from winnow.pipelines.forgetting.effects import effect_of
-from winnow.pipelines.forgetting.hiding import load_hiding, load_tombstones, put_tombstone
 from winnow.pipelines.forgetting.looking import hidden_rows, look
 from winnow.pipelines.forgetting.outputs import affected, register
 from winnow.pipelines.forgetting.requests import selectors_of, wish
 from winnow.pipelines.store import layout
+from winnow.pipelines.store.hidden.hiding import load_hiding, load_tombstones, put_tombstone
 from winnow.pipelines.store.memory import MemoryStore, forget_memory_store
 from winnow.schemas.errors import StoreError
 
