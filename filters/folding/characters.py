@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from winnow.filters.words.classes import flags_by_point
 
-__all__ = ["Characters", "characters", "folded_character", "is_stripped"]
+__all__ = ["INVISIBLE", "Characters", "characters", "folded_character", "is_stripped"]
 
 WORD = 1 << 16  # letters, digits, marks and underscores: what a word is made of
 LATIN = 1 << 17
@@ -30,7 +30,7 @@ LOOKALIKES = 0x1C0
 LONGEST = 4
 """No code point becomes more than so many times its own bytes: four Arabic phrases of one character stay."""
 
-_INVISIBLE = (  # Default_Ignorable_Code_Point, but no jamo fillers inside of syllables
+INVISIBLE = (  # Default_Ignorable_Code_Point, but no jamo fillers inside of syllables
     (0x00AD, 0x00AD), (0x034F, 0x034F), (0x061C, 0x061C), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F),
     (0x200B, 0x200F), (0x202A, 0x202E), (0x2060, 0x206F), (0x3164, 0x3164), (0xFE00, 0xFE0F), (0xFEFF, 0xFEFF),
     (0xFFA0, 0xFFA0), (0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A), (0xE0000, 0xE0FFF),
@@ -92,7 +92,7 @@ def is_stripped(character: str) -> bool:
 
 def folded_character(character: str, *, case: bool) -> str:
     """What one character becomes that stands by itself; nothing for an invisible one."""
-    if _within(ord(character), _INVISIBLE):
+    if _within(ord(character), INVISIBLE):
         return ""
     category = unicodedata.category(character)
     if category == "Zs":
@@ -153,7 +153,7 @@ def characters(*, case: bool) -> Characters:
     for low, high in _AS_THEY_ARE:
         values[low : high + 1][known[low : high + 1] != 0] = WORD if case else 0
         known[low : high + 1] = 0
-    for low, high in _INVISIBLE:
+    for low, high in INVISIBLE:
         known[low : high + 1] = 1
     for point in (*range(_LAST), *range(0xE0000, 0xE1000)):
         character = chr(point)

@@ -28,10 +28,11 @@ from winnow.filters.words.classes import (
 from winnow.filters.words.pieces import roomy
 from winnow.filters.words.spans import Texts, Words
 
-__all__ = ["split_unicode"]
+__all__ = ["continues", "split_unicode", "word_roles"]
 
-_OTHER, _LETTER, _NUMBER, _EXTEND, _JOIN_LETTERS, _JOIN_NUMBERS, _JOIN_BOTH = range(7)
-_CHARACTER, _BASE, _BEFORE, _AFTER, _STACKER = range(7, 12)
+# What a character does to words: the numbers of `word_roles`.
+OTHER, LETTER, NUMBER, EXTEND, JOIN_LETTERS, JOIN_NUMBERS, JOIN_BOTH = range(7)
+CHARACTER, BASE, BEFORE, AFTER, STACKER = range(7, 12)
 
 _CHARACTERS = (
     (0x2E80, 0x2FD5), (0x3005, 0x3007), (0x3021, 0x3029), (0x3038, 0x303B), (0x3041, 0x309F), (0x30A1, 0x30FF),
@@ -53,34 +54,35 @@ _EXTENDING = (0x30FC, 0xFF70, 0xFF9E, 0xFF9F, 0x309B, 0x309C)  # lengthening and
 
 def split_unicode(texts: Texts) -> Words:
     """The words of every text."""
-    table = _roles()
+    table = word_roles()
     return Words(texts.buffer, *_words(texts.buffer, texts.offsets, table.pages, table.flags))
 
 
 @lru_cache(maxsize=1)
-def _roles() -> Table:
+def word_roles() -> Table:
+    """What every code point does to words."""
     flags = flags_by_point()
-    roles = np.full(len(flags), _OTHER, np.uint16)
-    roles[(flags & ALPHA) != 0] = _LETTER
-    roles[(flags & (DECIMAL | DIGIT)) != 0] = _NUMBER
+    roles = np.full(len(flags), OTHER, np.uint16)
+    roles[(flags & ALPHA) != 0] = LETTER
+    roles[(flags & (DECIMAL | DIGIT)) != 0] = NUMBER
     letters = (flags & ALPHA) != 0
     for low, high in _CHARACTERS:
-        roles[low : high + 1][letters[low : high + 1]] = _CHARACTER
-    roles[[0x3005, 0x3007]] = _CHARACTER
+        roles[low : high + 1][letters[low : high + 1]] = CHARACTER
+    roles[[0x3005, 0x3007]] = CHARACTER
     for low, high in _CLUSTERS:
-        roles[low : high + 1][letters[low : high + 1]] = _BASE
-    roles[(flags & (MARK | FORMAT)) != 0] = _EXTEND
-    for ranges, role in ((_BEFORE_BASES, _BEFORE), (_AFTER_BASES, _AFTER)):
+        roles[low : high + 1][letters[low : high + 1]] = BASE
+    roles[(flags & (MARK | FORMAT)) != 0] = EXTEND
+    for ranges, role in ((_BEFORE_BASES, BEFORE), (_AFTER_BASES, AFTER)):
         for low, high in ranges:
             roles[low : high + 1] = role
-    roles[list(_STACKERS)] = _STACKER
-    roles[list(_EXTENDING)] = _EXTEND
-    roles[[ord("_")]] = _LETTER
-    roles[[ord(one) for one in ":·\u0387\u055f\u05f4\u2027\ufe13\ufe55\uff1a"]] = _JOIN_LETTERS
+    roles[list(_STACKERS)] = STACKER
+    roles[list(_EXTENDING)] = EXTEND
+    roles[[ord("_")]] = LETTER
+    roles[[ord(one) for one in ":·\u0387\u055f\u05f4\u2027\ufe13\ufe55\uff1a"]] = JOIN_LETTERS
     roles[[ord(one) for one in ",;\u037e\u0589\u060c\u060d\u066c\u07f8\u2044\ufe10\ufe14\ufe50\ufe54\uff0c\uff1b"]] = (
-        _JOIN_NUMBERS
+        JOIN_NUMBERS
     )
-    roles[[ord(one) for one in "'.\u2018\u2019\u2024\ufe52\uff07\uff0e"]] = _JOIN_BOTH
+    roles[[ord(one) for one in "'.\u2018\u2019\u2024\ufe52\uff07\uff0e"]] = JOIN_BOTH
     return table_of(roles)
 
 
@@ -101,47 +103,47 @@ def _words(buffer, offsets, pages, roles):  # type: ignore[no-untyped-def]
 
 @leaf
 def _document_words(buffer, at, end, pages, roles, starts, ends, count):  # type: ignore[no-untyped-def]
-    last = np.int64(_OTHER)  # the role of the last character that is no mark; _OTHER where no word is open
-    joint = np.int64(_OTHER)  # the role of a character behind the open word that may join it to what follows
+    last = np.int64(OTHER)  # the role of the last character that is no mark; OTHER where no word is open
+    joint = np.int64(OTHER)  # the role of a character behind the open word that may join it to what follows
     while at < end:
         point = decode(buffer, at)
         role = np.int64(roles[(np.int64(pages[point >> 8]) << 8) | (point & 0xFF)])
         after = at + width(buffer[at])
-        if role == _EXTEND:
-            if last != _OTHER and joint == _OTHER:
+        if role == EXTEND:
+            if last != OTHER and joint == OTHER:
                 ends[count - 1] = after
-        elif role in (_JOIN_LETTERS, _JOIN_NUMBERS, _JOIN_BOTH):
-            if last != _OTHER and joint == _OTHER:
+        elif role in (JOIN_LETTERS, JOIN_NUMBERS, JOIN_BOTH):
+            if last != OTHER and joint == OTHER:
                 joint = role
             else:
-                last = joint = np.int64(_OTHER)
-        elif role == _OTHER:
-            last = joint = np.int64(_OTHER)
+                last = joint = np.int64(OTHER)
+        elif role == OTHER:
+            last = joint = np.int64(OTHER)
         else:
-            if _continues(last, joint, role):
+            if continues(last, joint, role):
                 ends[count - 1] = after
             else:
                 starts[count] = at
                 ends[count] = after
                 count += 1
-            last, joint = role, np.int64(_OTHER)
+            last, joint = role, np.int64(OTHER)
         at = after
     return count
 
 
 @leaf
-def _continues(last, joint, role):  # type: ignore[no-untyped-def]
+def continues(last, joint, role):  # type: ignore[no-untyped-def]
     """Whether a character goes on with the open word."""
-    if last in (_LETTER, _NUMBER):
-        if role != _LETTER and role != _NUMBER:
+    if last in (LETTER, NUMBER):
+        if role != LETTER and role != NUMBER:
             return False
-        if joint == _OTHER:
+        if joint == OTHER:
             return True
-        if last == _LETTER and role == _LETTER:
-            return joint != _JOIN_NUMBERS
-        return last == _NUMBER and role == _NUMBER and joint != _JOIN_LETTERS
-    if joint != _OTHER:
+        if last == LETTER and role == LETTER:
+            return joint != JOIN_NUMBERS
+        return last == NUMBER and role == NUMBER and joint != JOIN_LETTERS
+    if joint != OTHER:
         return False
-    if last in (_BEFORE, _STACKER):
-        return role in (_BASE, _AFTER, _STACKER)
-    return (last in (_BASE, _AFTER)) and (role in (_AFTER, _STACKER))
+    if last in (BEFORE, STACKER):
+        return role in (BASE, AFTER, STACKER)
+    return (last in (BASE, AFTER)) and (role in (AFTER, STACKER))

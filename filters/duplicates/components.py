@@ -1,0 +1,185 @@
+"""Connected components of verified pairs, and forests small enough to be merged bottom-up.
+
+Every function here is one of the set of edges: neither their order, nor their direction, nor how often an edge is
+repeated changes a value.
+
+Where the edges fit in memory, union-find joins them (`components`, `spanning_forest`). Past that, alternating star
+contraction does so over edges partitioned by vertex (R. Kiveris, S. Lattanzi, V. Mirrokni, V. Rastogi and
+S. Vassilvitskii, "Connected Components in MapReduce and Beyond", 2014): a round sends `mirrored` edges to the
+partition of their first end for `large_star`, and `downward` edges of what comes back for `small_star`. Rounds end
+when the set of edges is the one before; each component is then a star around its smallest vertex.
+`star_contraction` does the same in memory.
+"""
+
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+
+from winnow.filters.duplicates.ranks import distinct, ranks
+from winnow.filters.kernels import kernel, leaf
+
+__all__ = [
+    "Edges",
+    "components",
+    "downward",
+    "large_star",
+    "merge_forests",
+    "mirrored",
+    "small_star",
+    "spanning_forest",
+    "star_contraction",
+]
+
+Vertices = npt.NDArray[np.uint64]
+Edges = tuple[Vertices, Vertices]
+"""The two ends of every edge."""
+
+
+def components(first: Vertices, second: Vertices) -> tuple[Vertices, Vertices]:
+    """All vertices of the edges in ascending order, and the smallest vertex of each one's component.
+
+    An edge from a vertex to itself only says that the vertex exists.
+
+    Raises:
+        ValueError: The ends are not of one length.
+    """
+    if len(first) != len(second):
+        raise ValueError(f"expected as many first ends as second ones, found {len(first)} and {len(second)}")
+    first, second = np.ascontiguousarray(first, np.uint64), np.ascontiguousarray(second, np.uint64)
+    vertices = distinct(np.concatenate((first, second)), overwrite=True)
+    parents = np.arange(len(vertices), dtype=np.int32)
+    _unite(parents, ranks(vertices, first), ranks(vertices, second))
+    return vertices, vertices[parents]
+
+
+def spanning_forest(first: Vertices, second: Vertices) -> Edges:
+    """The fewest edges with the same components: each component's smallest vertex joined to each of its others.
+
+    Returns:
+        The smallest vertices and the others, in ascending order of the others.
+    """
+    vertices, roots = components(first, second)
+    others = vertices != roots
+    return roots[others], vertices[others]
+
+
+def merge_forests(parts: Iterable[Edges]) -> Edges:
+    """The spanning forest of the edges of all parts; parts may be merged in any order and any grouping."""
+    held = list(parts)
+    if not held:
+        return np.empty(0, np.uint64), np.empty(0, np.uint64)
+    return spanning_forest(np.concatenate([first for first, _ in held]), np.concatenate([second for _, second in held]))
+
+
+def mirrored(first: Vertices, second: Vertices) -> Edges:
+    """Every edge from each of its ends: what `large_star` gets, partitioned by first end."""
+    apart = first != second
+    first, second = first[apart], second[apart]
+    return np.concatenate((first, second)), np.concatenate((second, first))
+
+
+def downward(first: Vertices, second: Vertices) -> Edges:
+    """Every edge from its greater end: what `small_star` gets, partitioned by first end."""
+    apart = first != second
+    first, second = first[apart], second[apart]
+    return np.maximum(first, second), np.minimum(first, second)
+
+
+def large_star(first: Vertices, second: Vertices) -> Edges:
+    """Join every greater neighbour of a vertex to the smallest of the vertex and all its neighbours.
+
+    Args:
+        first: The vertices of one partition, once for every neighbour, in any order.
+        second: Their neighbours, lesser and greater.
+
+    Returns:
+        The lesser and the greater ends, each edge once, in ascending order.
+    """
+    first, second = _sorted_edges(first, second)
+    least = np.minimum(first, second[_leaders(first)])
+    greater = second > first
+    return _distinct_edges(least[greater], second[greater])
+
+
+def small_star(first: Vertices, second: Vertices) -> Edges:
+    """Join a vertex and all its lesser neighbours to the smallest of these.
+
+    Args:
+        first: The vertices of one partition, once for every lesser neighbour, in any order.
+        second: Their lesser neighbours.
+
+    Returns:
+        The lesser and the greater ends, each edge once, in ascending order.
+    """
+    first, second = _sorted_edges(first, second)
+    leaders = _leaders(first)
+    least = second[leaders]
+    others = second != least
+    heads = leaders == np.arange(len(first))
+    return _distinct_edges(
+        np.concatenate((least[others], second[heads])), np.concatenate((second[others], first[heads]))
+    )
+
+
+def star_contraction(first: Vertices, second: Vertices, *, rounds: int = 128) -> Edges:
+    """The spanning forest by alternating star contraction: equal to `spanning_forest`, by another road.
+
+    Args:
+        first: One end of every edge.
+        second: The other end.
+        rounds: After how many rounds to give up. The paper proves O(log^2 n) and sees a dozen.
+
+    Raises:
+        ArithmeticError: The edges had not settled by then.
+    """
+    held = small_star(*downward(first, second))
+    for _ in range(rounds):
+        joined = small_star(*downward(*large_star(*mirrored(*held))))
+        if np.array_equal(joined[0], held[0]) and np.array_equal(joined[1], held[1]):
+            order = np.argsort(joined[1])
+            return joined[0][order], joined[1][order]
+        held = joined
+    raise ArithmeticError(f"expected edges to settle within {rounds} rounds, {len(held[0])} still change: allow more")
+
+
+def _sorted_edges(first: Vertices, second: Vertices) -> Edges:
+    order = np.lexsort((second, first))
+    return first[order], second[order]
+
+
+def _distinct_edges(first: Vertices, second: Vertices) -> Edges:
+    first, second = _sorted_edges(first, second)
+    if not len(first):
+        return first, second
+    fresh = np.concatenate(([True], (first[1:] != first[:-1]) | (second[1:] != second[:-1])))
+    return first[fresh], second[fresh]
+
+
+def _leaders(ordered: Vertices) -> npt.NDArray[np.int64]:
+    """For each of the sorted values, where the first equal one lies."""
+    places = np.arange(len(ordered))
+    places[1:][ordered[1:] == ordered[:-1]] = 0
+    return np.maximum.accumulate(places)
+
+
+@kernel
+def _unite(parents, first, second):  # type: ignore[no-untyped-def]
+    """Point every vertex to the smallest one of its component."""
+    for edge in range(len(first)):
+        one, other = _root(parents, first[edge]), _root(parents, second[edge])
+        # The lesser root wins: what a component is called is then no matter of the edges' order.
+        if one < other:
+            parents[other] = one
+        elif other < one:
+            parents[one] = other
+    for vertex in range(len(parents)):  # parents are lesser, so theirs are settled by now
+        parents[vertex] = parents[parents[vertex]]
+
+
+@leaf
+def _root(parents, vertex):  # type: ignore[no-untyped-def]
+    while parents[vertex] != vertex:
+        parents[vertex] = parents[parents[vertex]]  # path halving
+        vertex = parents[vertex]
+    return vertex

@@ -1,0 +1,330 @@
+"""A digest of each page's address in one spelling: pages with one digest are the same page.
+
+Beyond the spelling of `winnow.filters.urls.canonical_url`: http is https and their ports are none, `www.` is nothing,
+slashes are not doubled and none ends a path, and the query has neither its order nor what only tracks a visitor. Most
+addresses are read where they lie; the others, by `canonical_url`.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from numba import uint64
+
+from winnow.filters import urls
+from winnow.filters.digests import DIGEST, Halves, digest_column, digests_of, finished
+from winnow.filters.kernels import kernel, leaf
+from winnow.filters.operators import STATUS, Assets, Kernel, Operator
+from winnow.filters.url_lists.hashing import Bytes, lowered
+from winnow.filters.url_lists.scanning import CLASSES, hex_value, scan
+from winnow.filters.words.spans import texts_of
+from winnow.schemas.recipe.checks import Matching
+
+NAME = "url.canonical"
+VERSION = 1
+URL = "samples.url"
+NOT_AN_ADDRESS = "not_an_address"
+
+WRITES = pa.schema([STATUS, pa.field("digest", DIGEST)])
+
+TRACKING_PREFIX = "utm_"
+TRACKING = (  # click identifiers of advertisers and mailers, and who sent the visitor
+    "gclid", "fbclid", "msclkid", "mc_cid", "mc_eid", "igshid", "yclid", "_ga", "ref_src",
+    "sid", "phpsessid", "jsessionid",  # sessions
+)  # fmt: skip
+_SESSION = "jsessionid"  # which servers of Java also write behind a semicolon in the path
+
+Names: TypeAlias = tuple[Bytes, npt.NDArray[np.int64]]
+"""Names of parameters one after the other, and where each begins."""
+
+_PORT = re.compile(r":(?:80|443)\Z")
+_QUERY = re.compile(r"%[0-9A-Fa-f]{2}|[^!$&(-;=?-~]")  # a lone percent sign is no escape, and is escaped
+_UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+_PREFIX = np.frombuffer(TRACKING_PREFIX.encode(), np.uint8)
+_START = np.frombuffer(b"http://", np.uint8)
+_MAX_PARAMETERS = 64  # that a kernel sorts; the time for it goes with the square
+_NOT_PLAIN = -1
+
+
+@dataclass(frozen=True, slots=True)
+class CanonicalConfig:
+    """What of an address does not count."""
+
+    drop_tracking: bool = True
+    sort_query: bool = True
+    ignore: tuple[Annotated[str, Matching(r"[^=&#]+", "the name of a parameter of a query")], ...] = ()  # in any case
+
+
+def canonical_url(url: str, config: CanonicalConfig) -> str | None:
+    """The spelling that stands for the page; None unless it is an http or https address with a host. Idempotent.
+
+    Example: `https://www.Example.com:443/a//b/?utm_source=x&b=2&a=1#top` is `http://example.com/a/b?a=1&b=2`.
+    """
+    spelt = urls.canonical_url(url)
+    if spelt is not None and config.drop_tracking and ";" in spelt:
+        spelt = urls.canonical_url(_without_session(spelt))  # again: a segment of dots may be left
+    if spelt is None:
+        return None
+    authority, slash, rest = spelt.partition("://")[2].partition("/")
+    path, _, query = (slash + rest).partition("?")
+    authority = _PORT.sub("", authority)
+    while authority.startswith("www.") and "." in authority[4:]:
+        authority = authority[4:]
+    path = re.sub("//+", "/", path).removesuffix("/") or "/"
+    dropped = _dropped(config)
+    kept = [one for one in _spelt_query(query).split("&") if one and not _is_dropped(one, dropped, config)]
+    if config.sort_query:
+        kept.sort()
+    found = f"http://{authority}{path}{'?' if kept else ''}{'&'.join(kept)}"
+    return found if len(found) <= urls.MAX_URL_CHARACTERS else None
+
+
+def _without_session(spelt: str) -> str:
+    path, mark, query = spelt.partition("?")
+    return re.sub(rf"(?i);{_SESSION}(?:=[^;/]*)?(?=[;/]|\Z)", "", path) + mark + query
+
+
+def _spelt_query(query: str) -> str:
+    return _QUERY.sub(_spelt, query) if "%" in query or not query.isascii() else query
+
+
+def _spelt(match: re.Match[str]) -> str:
+    found = match[0]
+    if len(found) == 3:
+        character = chr(int(found[1:], 16))
+        return character if character in _UNRESERVED else found.upper()
+    return "".join(f"%{byte:02X}" for byte in found.encode("utf-8", "replace"))
+
+
+def _dropped(config: CanonicalConfig) -> frozenset[str]:
+    ours = TRACKING if config.drop_tracking else ()
+    return frozenset((*ours, *(_QUERY.sub(_spelt, name).lower() for name in config.ignore)))
+
+
+def _is_dropped(parameter: str, dropped: frozenset[str], config: CanonicalConfig) -> bool:
+    name = parameter.partition("=")[0].lower()
+    return name in dropped or (config.drop_tracking and name.startswith(TRACKING_PREFIX))
+
+
+def _names(dropped: frozenset[str]) -> Names:
+    encoded = [name.encode() for name in sorted(dropped)]
+    return np.frombuffer(b"".join(encoded), np.uint8), np.cumsum([0, *map(len, encoded)], dtype=np.int64)
+
+
+@leaf  # type: ignore[untyped-decorator]
+def _is_at(text: Bytes, start: int, end: int, names: Bytes, first: int, last: int) -> bool:
+    """Whether a name stands here, in any case."""
+    if end - start < last - first:
+        return False
+    for at in range(last - first):  # noqa: SIM110  # a kernel
+        if lowered(text[start + at]) != names[first + at]:
+            return False
+    return True
+
+
+@leaf  # type: ignore[untyped-decorator]
+def _counts(text: Bytes, start: int, end: int, tracking: bool, names: Bytes, places: npt.NDArray[np.int64]) -> bool:
+    """Whether a parameter says something of the page."""
+    last = start
+    while last < end and text[last] != 61:
+        last += 1
+    if tracking and _is_at(text, start, last, _PREFIX, 0, len(_PREFIX)):
+        return False
+    for name in range(len(places) - 1):
+        size = places[name + 1] - places[name]
+        if size == last - start and _is_at(text, start, last, names, places[name], places[name + 1]):
+            return False
+    return True
+
+
+@leaf  # type: ignore[untyped-decorator]
+def _is_before(text: Bytes, start: int, end: int, other: int, other_end: int) -> bool:
+    """Whether one parameter is sorted before another."""
+    for at in range(min(end - start, other_end - other)):
+        if text[start + at] != text[other + at]:
+            return bool(text[start + at] < text[other + at])
+    return end - start < other_end - other
+
+
+@leaf  # type: ignore[untyped-decorator]
+def _is_spelt(text: Bytes, at: int, end: int) -> bool:
+    """Whether the percent sign here begins an escape that stays as it is."""
+    if end - at < 3:
+        return False
+    for digit in (text[at + 1], text[at + 2]):
+        if not (48 <= digit <= 57 or 65 <= digit <= 70):
+            return False
+    value = 16 * hex_value(text[at + 1]) + hex_value(text[at + 2])
+    letter = 48 <= value <= 57 or 65 <= value <= 90 or 97 <= value <= 122
+    return not (letter or value == 45 or value == 46 or value == 95 or value == 126)
+
+
+@leaf
+def _parameters(  # type: ignore[no-untyped-def]
+    text, at, end, tracking, in_order, names, places, starts, ends
+):
+    """Find the parameters that count, in their order; how many there are, or _NOT_PLAIN."""
+    count = 0
+    while at < end:
+        start = at
+        while at < end and text[at] != 38:
+            if text[at] == 37 and not _is_spelt(text, at, end):
+                return _NOT_PLAIN
+            at += 1
+        if at > start and _counts(text, start, at, tracking, names, places):
+            if count == _MAX_PARAMETERS:
+                return _NOT_PLAIN
+            slot = count
+            while in_order and slot > 0 and _is_before(text, start, at, starts[slot - 1], ends[slot - 1]):
+                starts[slot], ends[slot] = starts[slot - 1], ends[slot - 1]
+                slot -= 1
+            starts[slot], ends[slot] = start, at
+            count += 1
+        at += 1
+    return count
+
+
+@leaf  # type: ignore[untyped-decorator]
+def _after_www(text: Bytes, start: int, last: int) -> int:
+    """Where a host begins behind every `www.` that has a domain behind it."""
+    while last - start > 4 and text[start + 3] == 46:
+        for at in range(start, start + 3):
+            if lowered(text[at]) != 119:
+                return start
+        at = start + 4
+        while at < last and text[at] != 46:
+            at += 1
+        if at == last:
+            return start
+        start += 4
+    return start
+
+
+@leaf
+def _write_port(text, at, end, out, size):  # type: ignore[no-untyped-def]
+    """Write the port that stands here, unless it is that of http or of https."""
+    if at < end and text[at] == 46:
+        at += 1
+    if end - at < 2:
+        return size
+    port = 0
+    for place in range(at + 1, end):
+        port = 10 * port + text[place] - 48
+    if port in (80, 443):
+        return size
+    out[size] = 58
+    size += 1
+    while at + 2 < end and text[at + 1] == 48:
+        at += 1
+    for place in range(at + 1, end):
+        out[size] = text[place]
+        size += 1
+    return size
+
+
+@leaf
+def _write(  # type: ignore[no-untyped-def]
+    text, first, stop, classes, tracking, in_order, names, places, starts, ends, out
+):
+    """Write the canonical spelling of a plain address; how long it is, or _NOT_PLAIN."""
+    plain, _, start, last, path, query, end = scan(text, first, stop, False, classes)
+    if not plain:
+        return _NOT_PLAIN
+    count = _parameters(text, query + 1, end, tracking, in_order, names, places, starts, ends)
+    if count == _NOT_PLAIN:
+        return _NOT_PLAIN
+    size = len(_START)
+    for at in range(_after_www(text, start, last), last):
+        out[size] = lowered(text[at])
+        size += 1
+    size = _write_port(text, last, path, out, size)
+    out[size] = 47
+    size += 1
+    root = size
+    for at in range(path, query):
+        byte = text[at]
+        if byte == 59 and tracking and at + 1 < query and lowered(text[at + 1]) == 106:
+            return _NOT_PLAIN  # it may be a session
+        if byte != 47 or out[size - 1] != 47:
+            out[size] = byte
+            size += 1
+    if size > root and out[size - 1] == 47:
+        size -= 1
+    for parameter in range(count):
+        out[size] = 38 if parameter else 63
+        size += 1
+        for at in range(starts[parameter], ends[parameter]):
+            out[size] = text[at]
+            size += 1
+    return size
+
+
+@kernel
+def _digests(  # type: ignore[no-untyped-def]
+    text, offsets, classes, tracking, in_order, names, places, most
+):
+    halves = np.zeros((len(offsets) - 1, 2), np.uint64)
+    plain = np.zeros(len(offsets) - 1, np.bool_)
+    out = np.empty(most + 16, np.uint8)
+    out[: len(_START)] = _START
+    starts, ends = np.empty(_MAX_PARAMETERS, np.int64), np.empty(_MAX_PARAMETERS, np.int64)
+    for row in range(len(offsets) - 1):
+        size = _write(
+            text, offsets[row], offsets[row + 1], classes, tracking, in_order, names, places, starts, ends, out
+        )
+        plain[row] = size != _NOT_PLAIN
+        if plain[row]:
+            halves[row, 0], halves[row, 1] = finished(uint64(0), uint64(0), out, 0, size, size)
+    return halves, plain
+
+
+def canonical(batch: pa.RecordBatch, config: CanonicalConfig) -> pa.RecordBatch:
+    """The layer of a batch of addresses."""
+    texts = texts_of(batch.column(URL))
+    for array in (texts.buffer, texts.offsets):  # read-only whatever they are, so that kernels are compiled once
+        array.setflags(write=False)
+    names, places = _names(_dropped(config))
+    halves, there = _digests(
+        texts.buffer,
+        texts.offsets,
+        CLASSES,
+        config.drop_tracking,
+        config.sort_query,
+        names,
+        places,
+        urls.MAX_URL_CHARACTERS,
+    )
+    odd = np.flatnonzero(~there)
+    if len(odd):
+        spelt = [canonical_url(url, config) for url in texts.array.take(pa.array(odd)).to_pylist()]
+        read = odd[[url is not None for url in spelt]]
+        halves[read] = _digests_of_strings([url for url in spelt if url is not None])
+        there[read] = True
+    columns = [pa.array(np.where(there, "ok", NOT_AN_ADDRESS), pa.string()), digest_column(halves, there)]
+    return pa.RecordBatch.from_arrays(columns, schema=WRITES)
+
+
+def _digests_of_strings(spelt: Sequence[str]) -> Halves:
+    return digests_of(texts_of(pa.array(spelt, pa.large_string())))
+
+
+def _load(config: CanonicalConfig, _assets: Assets) -> Kernel:
+    return partial(canonical, config=config)
+
+
+OPERATOR = Operator(
+    name=NAME,
+    version=VERSION,
+    summary="a digest of the page's address, the same for addresses that name the same page",
+    config=CanonicalConfig,
+    reads=lambda _config: (URL,),
+    writes=lambda _config: WRITES,
+    load=_load,
+    needs=(URL,),
+    reasons=(NOT_AN_ADDRESS,),
+)
