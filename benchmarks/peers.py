@@ -28,6 +28,7 @@ MORE = {
 
 
 OWN = {
+    "minhash": Environment("minhash", "rensa", (("rensa>=0.5,<0.6", "datasketch==2.0.0", "pyarrow"),)),
     "presidio": Environment(
         "presidio",
         "presidio_analyzer",

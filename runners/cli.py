@@ -9,6 +9,7 @@ from typing import NoReturn
 
 from winnow import __version__
 from winnow.runners.assets import add_assets
+from winnow.runners.curve_arguments import add_curve
 from winnow.runners.forgetting_arguments import add_forget
 from winnow.runners.parity.arguments import add_parity
 from winnow.runners.robots_arguments import add_robots
@@ -44,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     logging.basicConfig(level=logging.WARNING if options.debug else logging.CRITICAL)  # libraries' talk is not ours
     try:
         command = _command(options.command.replace("-", "_"))
-        if beam and options.command not in {"run", "ingest", "annotate", "demo"}:
+        if beam and options.command not in {"run", "ingest", "annotate", "dedupe", "demo"}:
             raise WinnowError(f"winnow {options.command} runs no pipeline; nothing may follow '--'")
         options.beam = beam
         return command(options)
@@ -110,11 +111,16 @@ def _parser() -> argparse.ArgumentParser:
     _recipe(annotate)
     _engine(annotate)
 
+    dedupe = commands.add_parser("dedupe", help="find the samples that are the same as others, or nearly")
+    _recipe(dedupe)
+    _engine(dedupe)
+
     operators = commands.add_parser("operators", help="the measurements there are, their columns and settings")
     operators.add_argument("names", nargs="*", metavar="NAME", help="show these in full")
     operators.add_argument("--json", action="store_true", help="print one JSON object")
 
     add_assets(commands)
+    add_curve(commands)
     add_parity(commands)
     add_safety_parity(commands)
     add_training(commands)

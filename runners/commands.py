@@ -30,6 +30,7 @@ from winnow.runners.rules import (
 )
 from winnow.runners.stages import Outcome, run_all
 from winnow.runners.stages import annotate as run_annotate
+from winnow.runners.stages import dedupe as run_dedupe
 from winnow.runners.stages import ingest as run_ingest
 from winnow.runners.summarise import examples_of, summarise
 from winnow.runners.tables import print_layers, print_stats, print_summary
@@ -79,6 +80,17 @@ def annotate(options: argparse.Namespace) -> int:
     return 0
 
 
+def dedupe(options: argparse.Namespace) -> int:
+    """`winnow dedupe`."""
+    console = _console()
+    recipe = load_recipe(options.recipe)
+    if recipe.dedupe is None:
+        raise WinnowError(f"{options.recipe}: nothing to look for; write 'dedupe: {{exact: {{}}, near: {{}}}}'")
+    outcome = run_dedupe(recipe, _engine(options), console)
+    print_layers(summarise(outcome.store, outcome.generation), console)
+    return 0
+
+
 def operators(options: argparse.Namespace) -> int:
     """`winnow operators`."""
     from winnow.runners.operators import print_operators
@@ -91,6 +103,13 @@ def assets(options: argparse.Namespace) -> int:
     from winnow.runners.assets import assets as run_assets
 
     return run_assets(options)
+
+
+def curve(options: argparse.Namespace) -> int:
+    """`winnow curve`."""
+    from winnow.runners.curve import run_curve
+
+    return run_curve(options, _console())
 
 
 def train_quality(options: argparse.Namespace) -> int:

@@ -1,0 +1,111 @@
+"""Signatures: from raw texts to 112 hashes of shingles of five words each, against rensa and datasketch.
+
+    python -m benchmarks.minhash [--quick] [--json]
+
+Both peers are fed by the same Python, which makes the normal form (compatibility decomposition without case, words by
+a regular expression) and the shingles as fast as Python does; rensa is given text, datasketch bytes, each hashes them
+by its own default. One core each (pinned), start-up included, the same documents of about 2.4 kB in thirty languages,
+ours many times over. Rates are per CPU-second, median of three.
+"""
+
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from benchmarks.documents import cached_documents
+from benchmarks.peers import peer_python
+from benchmarks.reporting import Measured, Report, Row, benchmark_arguments, measure, median_of, show
+
+MANY, TIMES, FEW = 50_000, 10, 5_000
+FLOORS = {"rensa": 6.0, "datasketch": 20.0}
+
+WINNOW = """
+import sys
+import pyarrow.parquet as pq
+from winnow.filters.duplicates.signatures import Scheme, sign
+file, times = sys.argv[1], int(sys.argv[2])
+found = 0
+for _ in range(times):
+    with pq.ParquetFile(file) as parquet:
+        for batch in parquet.iter_batches(2048, columns=["text"], use_threads=False):
+            found += int(sign(batch.column("text"), Scheme()).shingles.sum())
+print(found)
+"""
+
+SHINGLES = """
+import re, sys, unicodedata
+import pyarrow.parquet as pq
+find_words = re.compile(r"\\w+").findall
+def texts(file):
+    with pq.ParquetFile(file) as parquet:
+        for batch in parquet.iter_batches(2048, columns=["text"], use_threads=False):
+            yield from batch.column("text").to_pylist()
+def shingles(text):
+    normalize = unicodedata.normalize
+    words = find_words(normalize("NFKD", normalize("NFKD", text).casefold()))
+    return [" ".join(words[at : at + 5]) for at in range(max(len(words) - 4, 1))]
+"""
+
+RENSA = """
+from rensa import RMinHash
+found = 0
+for text in texts(sys.argv[1]):
+    made = RMinHash(num_perm=112, seed=1)
+    made.update(shingles(text))
+    found += len(made.digest())
+print(found)
+"""
+
+DATASKETCH = """
+from datasketch import MinHash
+first = MinHash(num_perm=112, seed=1)
+found = 0
+for text in texts(sys.argv[1]):
+    made = MinHash(num_perm=112, seed=1, permutations=first.permutations, scheme=first.scheme)
+    made.update_batch([shingle.encode() for shingle in shingles(text)])
+    found += len(made.hashvalues)
+print(found)
+"""
+
+
+def main() -> int:
+    """Ours and both peers."""
+    arguments = benchmark_arguments(__doc__ or "").parse_args()
+    runs, many, times, few = (1, FEW, 4, 500) if arguments.quick else (3, MANY, TIMES, FEW)
+    python = str(peer_python("minhash"))
+    ours = _row("winnow", many, times, median_of(runs, _run(sys.executable, WINNOW, cached_documents(many), times)))
+    theirs = {
+        name: _row(name, few, 1, median_of(runs, _run(python, SHINGLES + code, cached_documents(few))))
+        for name, code in (("rensa", RENSA), ("datasketch", DATASKETCH))
+    }
+    report = Report(
+        name="minhash",
+        unit="documents/CPU-s",
+        ours=ours.rate,
+        peers={name: row.rate for name, row in theirs.items()},
+        floors={} if arguments.quick else FLOORS,
+        rows=[ours, *theirs.values()],
+    )
+    return show(report, arguments.json)
+
+
+def _row(case: str, documents: int, times: int, measured: Measured) -> Row:
+    count = documents * times
+    return Row(case, f"{count:,} documents", measured, count / measured.cpu_seconds)
+
+
+def _run(python: str, code: str, documents: Path, times: int = 1) -> Callable[[], Measured]:
+    pinned = [
+        *(("taskset", "-c", "0") if shutil.which("taskset") else ()),
+        python,
+        "-c",
+        code,
+        str(documents),
+        str(times),
+    ]
+    return lambda: measure(pinned, {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"})
+
+
+if __name__ == "__main__":
+    sys.exit(main())
