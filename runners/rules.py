@@ -8,6 +8,8 @@ import pyarrow.parquet as pq
 from rich.console import Console
 
 from winnow.pipelines.annotate.bound import bind_operators
+from winnow.pipelines.annotate.entries import measurements
+from winnow.pipelines.dedupe.stage import generation_keys
 from winnow.pipelines.forgetting.looking import hidden_rows
 from winnow.pipelines.ingest.binding import ingest_context
 from winnow.pipelines.ingest.context import IngestContext
@@ -49,8 +51,9 @@ def pinned_rules(
     program = rule_program(recipe)
     if not program.rules and not hidden_rows(store, generation):
         return None
-    operators = bind_operators(recipe) if recipe.annotate else ()
+    operators = bind_operators(recipe) if measurements(recipe) else ()
     keys = expected_keys(context or ingest_context(recipe, store), operators)
+    keys |= generation_keys(store, recipe, generation)
     return pin(store, generation, program, keys, recipe.file)
 
 

@@ -7,9 +7,11 @@ from pathlib import Path
 from rich.console import Console
 
 from winnow.pipelines.annotate.bound import BoundOperator, Pass, bind_operators, passes_of, remarks_of, try_operators
+from winnow.pipelines.annotate.entries import measurements, signing_entries
 from winnow.pipelines.annotate.stage import State, load_layers, owed_tasks
 from winnow.pipelines.annotate.task import AnnotationContext
 from winnow.pipelines.annotate.transforms import RunAnnotation
+from winnow.pipelines.dedupe.stage import take_standing
 from winnow.pipelines.edits import bind_edits
 from winnow.pipelines.forgetting.looking import look
 from winnow.pipelines.forgetting.purging import finish_purge
@@ -32,6 +34,7 @@ from winnow.pipelines.store.commits import load_layer_commits, load_task_commits
 from winnow.pipelines.store.generations import Store, create_or_open, next_generation, open_store
 from winnow.pipelines.store.lease import Lease
 from winnow.pipelines.store.location import open_location
+from winnow.runners.dedupe import find_duplicates
 from winnow.runners.driving import StageRun
 from winnow.runners.engines import Engine
 from winnow.schemas.errors import StageError, StoreError
@@ -75,7 +78,7 @@ def ingest(recipe: Recipe, engine: Engine, console: Console, *, replace: bool = 
         _extract(run, context, commits)
         layers = {bound.layer: _layer(context, bound, commits) for bound in context.extractors}
         state = State([commit for found in commits.values() for commit in found], layers)
-        if latest is not None and latest.layers.keys() & {entry.layer for entry in recipe.annotate}:
+        if latest is not None and latest.layers.keys() & {entry.layer for entry, _ in measurements(recipe)}:
             load_layers(store, state, bind_operators(recipe))  # measurements of the same rows stand
         return _published(recipe, store, state)
 
@@ -85,6 +88,28 @@ def annotate(recipe: Recipe, engine: Engine, console: Console) -> Outcome:
     rule_program(recipe)
     bind_edits(recipe)
     return _annotate(recipe, _ready_operators(recipe, console), engine, console)
+
+
+def dedupe(recipe: Recipe, engine: Engine, console: Console) -> Outcome:
+    """Find the duplicates among everything that the latest generation holds, and publish the result."""
+    rule_program(recipe)
+    bind_edits(recipe)
+    operators = bind_operators(recipe)
+    signing = {where for _, where in signing_entries(recipe)}
+    wanted = [bound for bound in operators if bound.path in signing]
+    needed = {layer for bound in wanted for layer in bound.reads}
+    try_operators(wanted)
+    store = open_store(open_location(recipe.located(recipe.store.path)))
+    run = StageRun(console, engine, store)
+    with Lease(store.objects):
+        finish_purge(store)
+        state = _standing(recipe, store)
+        load_layers(store, state, operators)
+        missing = [bound for bound in operators if bound.layer in needed and bound.layer not in state.layers]
+        for one_pass in passes_of([*missing, *(bound for bound in wanted if bound.layer not in state.layers)]):
+            _measure(run, state, one_pass)
+        find_duplicates(run, recipe, state)
+        return _published(recipe, store, state)
 
 
 def _ready_operators(recipe: Recipe, console: Console) -> tuple[BoundOperator, ...]:
@@ -114,6 +139,9 @@ def run_all(recipe: Recipe, engine: Engine, console: Console, *, replace: bool =
     if operators:
         measured = _annotate(recipe, operators, engine, console)
         outcome = Outcome(measured.store, measured.generation, outcome.new or measured.new)
+    if recipe.dedupe is not None:
+        found = dedupe(recipe, engine, console)
+        outcome = Outcome(found.store, found.generation, outcome.new or found.new)
     return outcome
 
 
@@ -200,6 +228,7 @@ def _standing(recipe: Recipe, store: Store) -> State:
 
 
 def _published(recipe: Recipe, store: Store, state: State) -> Outcome:
+    take_standing(store, recipe, state)
     generation, new = next_generation(
         store, fingerprint_of(resolved_yaml(spelt_out(recipe))), state.tasks, state.layers
     )

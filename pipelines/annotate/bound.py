@@ -2,23 +2,25 @@
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, cast
 
 import pyarrow as pa
 
 from winnow.filters.operators import TEXT, Operator, Resource, find_operator, operator_names
 from winnow.filters.presets import find_preset
+from winnow.pipelines.annotate.entries import located, measurements, wanted_kinds
 from winnow.pipelines.annotate.rows import layer_schema
 from winnow.pipelines.assets import asset_digest, is_asset, lookup, require_file
 from winnow.pipelines.columns import Column, column_of, leaves
+from winnow.schemas.duplicates import layer_of_kind, schema_of_kind
 from winnow.schemas.errors import RecipeError, WinnowError
 from winnow.schemas.extraction import EXTRACTION
 from winnow.schemas.identity import fingerprint_of
 from winnow.schemas.places import Place, Problem, recipe_error, suggestion
 from winnow.schemas.recipe import OperatorEntry, Recipe, build_config
 from winnow.schemas.recipe.build import settings
-from winnow.schemas.recipe.nodes import Entry, ListNode, MapNode, Node, Scalar
+from winnow.schemas.recipe.nodes import MapNode
 from winnow.schemas.rules import ColumnInfo, check_where
 from winnow.schemas.samples import SAMPLES
 
@@ -107,8 +109,7 @@ def bind_operators(recipe: Recipe) -> tuple[BoundOperator, ...]:
     known = {column.name: info for column, info in store_columns(recipe)}
     layers = _layers(known)
     bound, problems = [], []
-    for number, entry in enumerate(recipe.annotate):
-        where = f"annotate[{number}].{entry.name}"
+    for entry, where in measurements(recipe):
         try:
             bound.append(_bind(recipe, entry, where, known, layers))
         except RecipeError as error:
@@ -145,12 +146,15 @@ def store_columns(recipe: Recipe) -> Iterator[tuple[Column, ColumnInfo]]:
     """Every column that the store of this recipe will have, samples first."""
     schemas = [(SAMPLES_LAYER, SAMPLES)]
     schemas += [(f"extract.{entry.name}", EXTRACTION) for entry in recipe.extract]
-    for number, entry in enumerate(recipe.annotate):
-        operator, config = configure(entry, f"annotate[{number}].{entry.name}")
+    for entry, where in measurements(recipe):
+        operator, config = configure(entry, where)
         schemas.append((entry.layer, layer_schema(operator.writes(config))))
     for layer, schema in schemas:
         for leaf, info in leaves(schema):
             yield Column(layer, leaf), info
+    for kind in wanted_kinds(recipe):
+        for leaf, info in leaves(schema_of_kind(kind)):
+            yield Column(layer_of_kind(kind), leaf), replace(info, phase="keep")
 
 
 def configure(entry: OperatorEntry, where: str) -> tuple[Operator, Any]:
@@ -250,17 +254,8 @@ def _over_preset(entry: OperatorEntry, operator: Operator) -> MapNode:
         names = ", ".join(preset.operators)
         raise RecipeError(f"the preset {preset.name} says nothing of {operator.name}; it configures {names}")
     written = {item.key for item in entry.options.entries}
-    below = (Entry(key, entry.place, _node(value, entry.place)) for key, value in given.items() if key not in written)
-    return MapNode((*below, *entry.options.entries), entry.place)
-
-
-def _node(value: object, place: Place) -> Node:
-    if isinstance(value, Mapping):
-        return MapNode(tuple(Entry(str(key), place, _node(item, place)) for key, item in value.items()), place)
-    if isinstance(value, list | tuple):
-        return ListNode(tuple(_node(item, place) for item in value), place)
-    assert value is None or isinstance(value, bool | int | float | str)
-    return Scalar(value, place, str(value))
+    below = located({key: value for key, value in given.items() if key not in written}, entry.place)
+    return MapNode((*below.entries, *entry.options.entries), entry.place)
 
 
 def _layers(known: Mapping[str, ColumnInfo]) -> list[str]:

@@ -33,6 +33,7 @@ from winnow.pipelines.store.hidden.hiding import Hiding, Look, load_hiding, put_
 from winnow.pipelines.store.layers import LayerWriter
 from winnow.pipelines.store.neutral import neutral_stream
 from winnow.pipelines.store.tables import put_table, read_batches
+from winnow.schemas.duplicates import DUPLICATES
 from winnow.schemas.records import Generation, LayerCommit, ObjectRecord, ShardRecord, TaskCommit, from_json, to_json
 from winnow.schemas.statistics import layer_spec
 
@@ -77,7 +78,7 @@ def purge(store: Store, keep: int = KEEP_GENERATIONS, *, dry_run: bool = False) 
     layers = {
         layer: [rewriting.layer(layer, row, samples) for row in store.manifest(latest, layer)]
         for layer in sorted(latest.layers)
-        if layer != layout.SAMPLES
+        if layer != layout.SAMPLES and not layer.startswith(DUPLICATES)  # they name rows of other shards
     }
     numbers = store.generation_numbers()
     holding = {number for number in numbers[:-1] if _holds(store, store.generation(number), hiding)}
@@ -107,6 +108,8 @@ def finish_purge(store: Store) -> Collected | None:
     kept = {number for number in store.generation_numbers() if number in kept or number > unfinished.generation}
     for path in own_files(store.objects):
         store.objects.delete(path)
+    for info in list(store.objects.list(layout.SCRATCH)):
+        store.objects.delete(info.path)
     collected = drop_unnamed(store, sorted(kept))
     _settle_looks(store, sorted(kept))
     store.objects.delete(layout.PURGE)

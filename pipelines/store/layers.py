@@ -43,9 +43,13 @@ class LayerWriter:
         self._store.objects.put_if_absent(path, raw)
         return written, path
 
-    def commit(self, layer: str, key: str, shard: str, source: str, samples: str) -> None:
-        """Publish a layer's object for a shard, and commit it unless it is committed already."""
-        written, statistics = self.finish(layer, key, shard)
+    def commit(self, layer: str, key: str, shard: str, source: str, samples: str, *, under: str | None = None) -> None:
+        """Publish a layer's object for a shard, and commit it unless it is committed already.
+
+        A global layer has another key whenever what it covers changes; its objects lie `under` one that does not,
+        so that those whose values stay the same stay the same objects.
+        """
+        written, statistics = self.finish(layer, under or key, shard)
         commit = LayerCommit(
             layer=layer,
             key=key,

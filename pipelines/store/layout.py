@@ -14,6 +14,7 @@ POISON = "poison/"
 TOMBSTONES = "tombstones/"
 HIDDEN = "hidden/"
 OUTPUTS = "outputs/"
+SCRATCH = "scratch/"
 PURGE = "purge.json"
 REPORT = "report.html"
 

@@ -2,6 +2,7 @@
 
 from winnow.schemas.recipe.build import build_config
 from winnow.schemas.recipe.checks import Between, Matching, NotEmpty
+from winnow.schemas.recipe.dedupe import AddressConfig, DedupeConfig, ExactConfig, NearConfig
 from winnow.schemas.recipe.edits import EditEntry, PlaceholderTexts
 from winnow.schemas.recipe.model import (
     ColumnNames,
@@ -24,14 +25,18 @@ from winnow.schemas.recipe.render import resolved_yaml
 from winnow.schemas.recipe.resolve import load_recipe, recipe_from_text
 
 __all__ = [
+    "AddressConfig",
     "Between",
     "ColumnNames",
+    "DedupeConfig",
     "EditEntry",
+    "ExactConfig",
     "ExtractorEntry",
     "Format",
     "Limits",
     "MapNode",
     "Matching",
+    "NearConfig",
     "NotEmpty",
     "OperatorEntry",
     "PlaceholderTexts",

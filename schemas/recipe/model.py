@@ -14,6 +14,7 @@ from typing import Annotated, Literal, Protocol, TypeAlias, TypeVar
 from winnow.schemas.extraction import EXTRACTION
 from winnow.schemas.places import Place, Problems, shown, suggestion
 from winnow.schemas.recipe.checks import NOT_WRITTEN, Between, ByName, Listed, Matching, NotEmpty
+from winnow.schemas.recipe.dedupe import DedupeConfig
 from winnow.schemas.recipe.edits import EDITED, EachOnce, EditEntry
 from winnow.schemas.recipe.nodes import MapNode, Scalar
 from winnow.schemas.samples import SAMPLES
@@ -173,7 +174,7 @@ class OperatorEntry:
         return self.options.place
 
 
-_RESERVED = ("samples", "extract", "thresholds")
+_RESERVED = ("samples", "extract", "thresholds", "dedupe")
 
 
 @dataclass(frozen=True)
@@ -320,6 +321,7 @@ class Recipe:
     limits: Limits = Limits()
     thresholds: Annotated[tuple[ThresholdEntry, ...], ByName(SLUG)] = ()
     eligible: Annotated[tuple[Rule | PresetRules, ...], UniqueReasons()] = ()
+    dedupe: DedupeConfig | None = None
     keep: Annotated[tuple[Rule | PresetRules, ...], UniqueReasons()] = ()
     edits: Annotated[tuple[EditEntry, ...], Listed(EDITED), EachOnce()] = ()
     file: str = field(default="recipe.yaml", compare=False, metadata=NOT_WRITTEN)

@@ -6,10 +6,14 @@ from pathlib import Path
 
 from winnow.schemas.conditions import FUNCTIONS
 from winnow.schemas.recipe import (
+    AddressConfig,
     ColumnNames,
+    DedupeConfig,
     EditEntry,
+    ExactConfig,
     ExtractorEntry,
     Limits,
+    NearConfig,
     OperatorEntry,
     PresetRules,
     Recipe,
@@ -31,6 +35,10 @@ TABLES = [
     ColumnNames,
     ExtractorEntry,
     OperatorEntry,
+    DedupeConfig,
+    ExactConfig,
+    AddressConfig,
+    NearConfig,
     Limits,
     ThresholdEntry,
     Rule,
@@ -51,6 +59,8 @@ def default_shown(setting: Setting) -> str:
         return "`{}`"
     if isinstance(value, tuple):
         return f"`[{', '.join(str(item) for item in value)}]`"
+    if isinstance(value, bool):
+        return f"`{str(value).lower()}`"
     return f"`{value:_}`" if isinstance(value, int) else f"`{'null' if value is None else value}`"
 
 

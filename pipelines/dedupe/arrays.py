@@ -1,0 +1,66 @@
+"""Sixteen-byte values as pairs of words, and rows of a run as numbers: what the kernels of this stage work on."""
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from winnow.schemas.duplicates import ID_BYTES
+
+Words = NDArray[np.uint64]
+
+ROW_BITS = 20  # the most rows of a shard that a store may be made with
+SHARD_BITS = 24
+MARK_BITS = 64 - SHARD_BITS - ROW_BITS
+
+_ROW = np.uint64(ROW_BITS)
+_ROW_MASK = np.uint64((1 << ROW_BITS) - 1)
+_MARK_SHIFT = np.uint64(SHARD_BITS + ROW_BITS)
+
+
+def references(shard: int, rows: NDArray[np.int64]) -> Words:
+    """The numbers of a shard's rows in this run."""
+    return np.uint64(shard << ROW_BITS) | rows.astype(np.uint64)
+
+
+def shards_of(rows: Words) -> NDArray[np.int64]:
+    """The number of each row's shard."""
+    return (rows >> _ROW).astype(np.int64)
+
+
+def rows_of(rows: Words) -> NDArray[np.int64]:
+    """Where each row stands in its shard."""
+    return (rows & _ROW_MASK).astype(np.int64)
+
+
+def marked(rows: Words, ids: Words) -> Words:
+    """The rows' numbers below the first bits of their ids, so that they sort alike however shards are cut."""
+    return ((ids >> np.uint64(64 - MARK_BITS)) << _MARK_SHIFT) | rows
+
+
+def words_of(column: pa.Array) -> tuple[Words, Words]:
+    """The two words of each value, in the order of its bytes; what a null holds has no meaning."""
+    buffer = column.buffers()[1]
+    raw = np.frombuffer(buffer, ">u8", 2 * len(column), column.offset * ID_BYTES).reshape(-1, 2)
+    return raw[:, 0].astype(np.uint64), raw[:, 1].astype(np.uint64)
+
+
+def values_of(high: Words, low: Words) -> pa.FixedSizeBinaryArray:
+    """The inverse of `words_of`."""
+    raw = np.empty((len(high), 2), ">u8")
+    raw[:, 0], raw[:, 1] = high, low
+    return pa.FixedSizeBinaryArray.from_buffers(pa.binary(ID_BYTES), len(high), [None, pa.py_buffer(raw)])
+
+
+def words_column(batches: list[pa.RecordBatch], name: str) -> Words:
+    """A column of words of several batches, as one array."""
+    if not batches:
+        return np.zeros(0, np.uint64)
+    return np.concatenate([batch[name].to_numpy() for batch in batches])
+
+
+def ids_column(batches: list[pa.RecordBatch], name: str) -> tuple[Words, Words]:
+    """A column of sixteen-byte values of several batches."""
+    parts = [words_of(batch[name]) for batch in batches]
+    if not parts:
+        return np.zeros(0, np.uint64), np.zeros(0, np.uint64)
+    return np.concatenate([high for high, _ in parts]), np.concatenate([low for _, low in parts])

@@ -1,0 +1,148 @@
+"""The shards that a search for duplicates covers: a list that workers read, never a constant of the graph."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+
+import numpy as np
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from winnow.filters.duplicates.signatures import Scheme
+from winnow.pipelines.columns import Column, read_aligned
+from winnow.pipelines.dedupe.arrays import SHARD_BITS, Words, words_of
+from winnow.pipelines.store import layout
+from winnow.pipelines.store.facade import ObjectStore
+from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.hidden.hiding import load_hiding
+from winnow.pipelines.tasks import put_task_list
+from winnow.schemas.duplicates import Kind
+from winnow.schemas.errors import StageError
+from winnow.schemas.identity import canonical_json
+
+MAX_PLACES = 4096
+"""Into so many parts the shards of a large store are put together, so that a task sends few and larger blocks."""
+
+_BATCH_ROWS = 16_384
+
+
+@dataclass(frozen=True, slots=True)
+class CoveredShard:
+    """A shard and the object of each layer that is read of it."""
+
+    shard: str
+    source: str
+    rows: int
+    objects: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Search:
+    """What every task of a search knows. Picklable."""
+
+    store: Store
+    shards: str  # the object that lists them
+    scratch: str
+    kinds: Mapping[Kind, str]  # the layer that each kind is found by
+    text: tuple[Column, ...] = ()
+    scheme: Scheme | None = None
+    bands: int = 0
+    rows: int = 0
+    min_similarity: float = 1.0
+    max_bucket: int = 0
+
+    @property
+    def covered(self) -> tuple[CoveredShard, ...]:
+        """The shards, by number."""
+        return _shards(self.store.objects, self.shards)
+
+    @property
+    def places(self) -> int:
+        """How many parts the shards are put together into."""
+        return min(len(self.covered), MAX_PLACES)
+
+    def place_of(self, shards: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The place of each shard, by its number."""
+        return shards * self.places // len(self.covered)
+
+    def shards_at(self, place: int) -> range:
+        """The numbers of the shards of a place."""
+        count = len(self.covered)
+        return range(-(-place * count // self.places), -(-(place + 1) * count // self.places))
+
+
+def put_shards(objects: ObjectStore, shards: list[CoveredShard]) -> str:
+    """Write the list down."""
+    if len(shards) >> SHARD_BITS:
+        raise StageError(f"dedupe: {len(shards):,} shards; at most {1 << SHARD_BITS:,} can be searched at once")
+    return put_task_list(objects, "dedupe", [canonical_json(asdict(shard)).encode() for shard in shards])
+
+
+_read: dict[tuple[str, str], tuple[CoveredShard, ...]] = {}  # the one list that this process is at
+
+
+def _shards(objects: ObjectStore, path: str) -> tuple[CoveredShard, ...]:
+    known = _read.get((objects.root, path))
+    if known is None:
+        known = tuple(CoveredShard(**orjson.loads(line)) for line in objects.read(path).splitlines())
+        _read.clear()
+        _read[objects.root, path] = known
+    return known
+
+
+def read_shard(search: Search, shard: int, columns: list[Column]) -> Iterator[tuple[int, dict[str, pa.Array]]]:
+    """The columns of a shard with the number of the first row of each batch; forgotten rows are neutral."""
+    objects = search.store.objects
+    one = search.covered[shard]
+    hidden = load_hiding(objects).of(objects, one.objects[layout.SAMPLES]).rows
+    at = 0
+    for batch in read_aligned(objects, one.objects, columns, _BATCH_ROWS, hidden):
+        yield at, batch
+        at += len(next(iter(batch.values())))
+
+
+@dataclass(frozen=True)
+class Signatures:
+    """The signatures and ids of a shard's rows; those of rows that have none are never asked for."""
+
+    values: NDArray[np.uint32]
+    high: Words
+    low: Words
+
+
+def load_signatures(search: Search, shard: int) -> Signatures:
+    """All signatures of a shard."""
+    assert search.scheme is not None
+    layer = search.kinds["near"]
+    values, high, low = [], [], []
+    for _, batch in read_shard(search, shard, [Column(layer, "signature"), Column(layout.SAMPLES, "id")]):
+        values.append(signature_matrix(batch[f"{layer}.signature"], search.scheme.hashes))
+        ids = words_of(batch["samples.id"])
+        high.append(ids[0])
+        low.append(ids[1])
+    return Signatures(np.concatenate(values), np.concatenate(high), np.concatenate(low))
+
+
+def signature_matrix(column: pa.Array, hashes: int) -> NDArray[np.uint32]:
+    """A column of signatures as rows of hashes."""
+    if column.type.byte_width != 4 * hashes:
+        raise StageError(
+            f"dedupe: signatures of {column.type.byte_width // 4} hashes where {hashes} are asked for: another scheme's"
+        )
+    return np.frombuffer(column.buffers()[1], "<u4", len(column) * hashes, column.offset * 4 * hashes).reshape(
+        -1, hashes
+    )
+
+
+def load_texts(search: Search, shard: int, rows: NDArray[np.int64]) -> pa.LargeStringArray:
+    """The texts of some rows, which are sorted and distinct."""
+    parts = [pa.array([], pa.large_string())]
+    for at, batch in read_shard(search, shard, list(search.text)):
+        columns = [batch[column.name].cast(pa.large_string()) for column in search.text]
+        first, last = np.searchsorted(rows, (at, at + len(columns[0])))
+        if first < last:
+            wanted = pa.array(rows[first:last] - at)
+            taken = [column.take(wanted) for column in columns]
+            parts.append(taken[0] if len(taken) == 1 else pc.coalesce(*taken))
+    return pa.concat_arrays(parts)

@@ -1,0 +1,31 @@
+"""What the steps of a search leave for each other: tables under fixed names, the same however often a step runs."""
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from winnow.pipelines.blocks import decode_batch, encode_batch
+from winnow.pipelines.store.facade import ObjectStore
+from winnow.schemas.errors import StageError
+
+
+def put_part(objects: ObjectStore, scratch: str, what: str, number: int, batch: pa.RecordBatch) -> None:
+    """Leave one part."""
+    objects.put(_path(scratch, what, number), encode_batch(batch))
+
+
+def read_part(objects: ObjectStore, scratch: str, what: str, number: int) -> pa.RecordBatch:
+    """One part; every one that was promised must be there."""
+    try:
+        return decode_batch(objects.read(_path(scratch, what, number)))
+    except FileNotFoundError:
+        raise StageError(f"dedupe: {what} {number} was never written; run the same command again") from None
+
+
+def read_parts(objects: ObjectStore, scratch: str, what: str, count: int) -> Iterator[pa.RecordBatch]:
+    """All parts, in order."""
+    return (read_part(objects, scratch, what, number) for number in range(count))
+
+
+def _path(scratch: str, what: str, number: int) -> str:
+    return f"{scratch}/{what}/{number:08d}.arrow"

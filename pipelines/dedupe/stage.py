@@ -1,0 +1,136 @@
+"""A search for duplicates as its driver sees it: what it covers, under which key, and what stands of it."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+
+from winnow.filters.duplicates.signatures import Scheme
+from winnow.pipelines.annotate.entries import SIGNED, near_settings, wanted_kinds
+from winnow.pipelines.annotate.stage import State
+from winnow.pipelines.columns import column_of
+from winnow.pipelines.dedupe.covered import CoveredShard, Search, put_shards
+from winnow.pipelines.dedupe.task import GlobalKey
+from winnow.pipelines.store import layout
+from winnow.pipelines.store.commits import load_layer_commits
+from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.hidden.hiding import load_hiding
+from winnow.schemas.duplicates import Kind, layer_of_kind
+from winnow.schemas.identity import Json, fingerprint_of
+from winnow.schemas.recipe import Recipe
+from winnow.schemas.records import Generation, LayerCommit
+
+VERSION = 1
+"""Of all that decides what a layer of duplicates says of a row, given the signatures."""
+
+
+@dataclass(frozen=True)
+class Covered:
+    """What a search of one kind reads of each shard: the objects of samples and of the layer that it is found by."""
+
+    shards: tuple[tuple[str, str, str], ...]  # names, objects of samples, objects of the layer; in order of names
+
+
+def settings_of(recipe: Recipe, kind: Kind) -> dict[str, Json]:
+    """Everything that a layer of duplicates depends on beside what it reads."""
+    config = recipe.dedupe
+    assert config is not None
+    if kind == "near":
+        assert config.near is not None
+        return dict(asdict(near_settings(config.near)))
+    chosen = config.exact if kind == "exact" else config.url
+    assert chosen is not None
+    return dict(asdict(chosen))
+
+
+def global_key(store: Store, recipe: Recipe, kind: Kind, covered: Covered) -> GlobalKey:
+    """The key of a kind's layer over these shards; forgotten rows are no longer among what is compared."""
+    settings = fingerprint_of({"layer": layer_of_kind(kind), "version": VERSION, "config": settings_of(recipe, kind)})
+    hidden = sorted(load_hiding(store.objects).tombstones)
+    whole = {"settings": settings, "shards": [list(shard) for shard in covered.shards], "forgotten": hidden}
+    return GlobalKey(settings, fingerprint_of(whole))
+
+
+def state_keys(store: Store, recipe: Recipe, state: State) -> dict[Kind, GlobalKey]:
+    """The keys of every kind whose signatures stand for every shard."""
+    keys: dict[Kind, GlobalKey] = {}
+    samples = {shard.shard: shard.object.path for _, shard in state.shards}
+    for kind in wanted_kinds(recipe):
+        if SIGNED[kind] in state.layers:
+            signed = {commit.shard: commit.object.path for commit in state.layers[SIGNED[kind]]}
+            shards = tuple((shard, samples[shard], signed[shard]) for shard in sorted(samples))
+            keys[kind] = global_key(store, recipe, kind, Covered(shards))
+    return keys
+
+
+def generation_keys(store: Store, recipe: Recipe, generation: Generation) -> dict[str, dict[str, str]]:
+    """The keys that a generation's layers of duplicates have when they are up to date, by layer and source."""
+    keys: dict[str, dict[str, str]] = {}
+    for kind in wanted_kinds(recipe):
+        if SIGNED[kind] in generation.layers:
+            rows = store.manifest(generation, SIGNED[kind])
+            covered = Covered(tuple((row.shard, row.samples, row.object) for row in rows))
+            key = global_key(store, recipe, kind, covered).covered
+            keys[layer_of_kind(kind)] = {row.source: key for row in rows}
+    return keys
+
+
+def standing_layer(store: Store, kind: Kind, key: GlobalKey, shards: Iterable[str]) -> list[LayerCommit] | None:
+    """The commits of a layer of duplicates where every shard has one whose object is there; else None."""
+    layer, wanted = layer_of_kind(kind), list(shards)
+    commits = load_layer_commits(store.objects, layer, key.covered, wanted)
+    held = {info.path for info in store.objects.list(layout.layer_objects(layer, key.settings))}
+    whole = True
+    for shard, commit in commits.items():
+        if commit.object.path not in held:
+            store.objects.delete(layout.commit(layer, key.covered, shard))
+            whole = False
+    return list(commits.values()) if whole and len(commits) == len(wanted) else None
+
+
+def take_standing(store: Store, recipe: Recipe, state: State) -> dict[Kind, GlobalKey]:
+    """Take into the state every layer of duplicates that stands; returns the keys of the kinds that do not."""
+    lacking: dict[Kind, GlobalKey] = {}
+    names = [shard.shard for _, shard in state.shards]
+    for kind, key in state_keys(store, recipe, state).items():
+        commits = standing_layer(store, kind, key, names)
+        if commits is None:
+            lacking[kind] = key
+        else:
+            state.layers[layer_of_kind(kind)] = commits
+    return lacking
+
+
+def search_for(store: Store, recipe: Recipe, state: State, keys: Mapping[Kind, GlobalKey]) -> Search:
+    """One search for these kinds over every shard."""
+    kinds = {kind: SIGNED[kind] for kind in keys}
+    names = ["samples", *state.layers]
+    text = tuple(column for name in recipe.text if (column := column_of(name, names)) is not None)
+    layers = {*kinds.values(), *(column.layer for column in text)} - {layout.SAMPLES}
+    objects = {layer: {commit.shard: commit.object.path for commit in state.layers[layer]} for layer in sorted(layers)}
+    shards = [
+        CoveredShard(
+            shard.shard,
+            source,
+            shard.object.rows,
+            {layout.SAMPLES: shard.object.path, **{layer: objects[layer][shard.shard] for layer in sorted(layers)}},
+        )
+        for source, shard in sorted(state.shards, key=lambda one: one[1].shard)
+    ]
+    name = fingerprint_of({kind: key.covered for kind, key in keys.items()})
+    search = Search(store, put_shards(store.objects, shards), f"{layout.SCRATCH}dedupe/{name}", kinds, text)
+    if "near" not in keys:
+        return search
+    assert recipe.dedupe is not None
+    assert recipe.dedupe.near is not None
+    near = near_settings(recipe.dedupe.near)
+    return Search(
+        store,
+        search.shards,
+        search.scratch,
+        kinds,
+        text,
+        scheme=Scheme(near.shingle, near.size, near.hashes, near.seed),
+        bands=near.bands,
+        rows=near.rows,
+        min_similarity=near.min_similarity,
+        max_bucket=near.max_bucket,
+    )

@@ -1,0 +1,107 @@
+"""One shard of a global layer: what was found of its rows, and `unmatched` for all that were compared in vain."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Self
+
+import apache_beam as beam
+import numpy as np
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from winnow.pipelines.columns import Column
+from winnow.pipelines.dedupe.covered import Search, read_shard
+from winnow.pipelines.dedupe.scratch import read_part
+from winnow.pipelines.store import layout
+from winnow.pipelines.store.layers import LayerWriter
+from winnow.pipelines.worker import Heart, settle
+from winnow.schemas.duplicates import ID_BYTES, OK, UNMATCHED, Kind, layer_of_kind, schema_of_kind
+from winnow.schemas.identity import canonical_json
+from winnow.schemas.statistics import layer_spec
+
+
+@dataclass(frozen=True, slots=True)
+class GlobalKey:
+    """The key of a global layer: of its settings alone, which names its objects, and of all that it covers."""
+
+    settings: str
+    covered: str
+
+
+@dataclass(frozen=True, slots=True)
+class WritingTask:
+    """A shard of one kind, by its number in the search."""
+
+    kind: Kind
+    shard: int
+
+    @classmethod
+    def from_json(cls, raw: bytes) -> Self:
+        """From its line in a task list."""
+        return cls(**orjson.loads(raw))
+
+    def to_json(self) -> bytes:
+        """Its line in a task list."""
+        return canonical_json(asdict(self)).encode()
+
+
+class WriteDuplicates(beam.DoFn):
+    """A task → the shard's name, once its layer is committed. Safe to repeat."""
+
+    def __init__(self, search: Search, keys: Mapping[Kind, GlobalKey]) -> None:
+        self._search = search
+        self._keys = keys
+
+    def setup(self) -> None:
+        """Once a process."""
+        settle()
+
+    def process(self, element: bytes) -> Iterator[str]:
+        """Writes and commits."""
+        task = WritingTask.from_json(element)
+        one = self._search.covered[task.shard]
+        heart = Heart(self._search.store.objects, layer_of_kind(task.kind), one.shard)
+        try:
+            write_duplicates(self._search, task, self._keys[task.kind])
+        finally:
+            heart.stop()
+        yield one.shard
+
+
+def write_duplicates(search: Search, task: WritingTask, key: GlobalKey) -> None:
+    """Write one shard of a layer of duplicates, and commit it."""
+    one = search.covered[task.shard]
+    layer, schema, signed = layer_of_kind(task.kind), schema_of_kind(task.kind), search.kinds[task.kind]
+    found = read_part(search.store.objects, search.scratch, f"{task.kind}/outcomes", task.shard)
+    rows = found["row"].to_numpy()
+    writer = LayerWriter(search.store, schema, layer_spec(layer, schema))
+    try:
+        for at, batch in read_shard(search, task.shard, [Column(signed, "status"), Column(layout.SAMPLES, "id")]):
+            first, last = np.searchsorted(rows, (at, at + len(batch["samples.id"])))
+            part = found.slice(first, last - first)
+            writer.write(_layer_rows(schema, batch[f"{signed}.status"], batch["samples.id"], part, at))
+        writer.commit(layer, key.covered, one.shard, one.source, one.objects[layout.SAMPLES], under=key.settings)
+    except BaseException:
+        writer.discard()
+        raise
+
+
+def _layer_rows(schema: pa.Schema, signed: pa.Array, ids: pa.Array, found: pa.RecordBatch, at: int) -> pa.RecordBatch:
+    count = len(ids)
+    compared = pc.equal(signed, OK)
+    places = np.full(count, -1, np.int64)
+    places[found["row"].to_numpy() - at] = np.arange(found.num_rows)
+    taken = pa.array(places, mask=places < 0)
+    matched = pa.array(places >= 0)
+    columns = {
+        "status": pc.if_else(matched, OK, pc.if_else(compared, UNMATCHED, signed)),
+        "cluster": pc.if_else(
+            compared, pc.coalesce(found["cluster"].take(taken), ids), pa.scalar(None, pa.binary(ID_BYTES))
+        ),
+        "size": pc.if_else(compared, pc.coalesce(found["size"].take(taken), 1), None),
+        "matched": found["matched"].take(taken),
+        "similarity": found["similarity"].take(taken),
+        "by": found["by"].take(taken),
+    }
+    return pa.RecordBatch.from_arrays([columns[field.name] for field in schema], schema=schema)

@@ -1,0 +1,75 @@
+"""Driving a search for duplicates: the search as one pipeline, what it means, and the layers that say so."""
+
+import time
+
+from rich.console import Console
+
+from winnow.pipelines.annotate.stage import State
+from winnow.pipelines.dedupe.covered import Search
+from winnow.pipelines.dedupe.graph import SearchGraph
+from winnow.pipelines.dedupe.outcomes import count_buckets, settle_outcomes
+from winnow.pipelines.dedupe.stage import search_for, standing_layer, take_standing
+from winnow.pipelines.dedupe.task import WriteDuplicates, WritingTask
+from winnow.pipelines.exchange import clear_scratch
+from winnow.pipelines.store import layout
+from winnow.runners.driving import StageRun
+from winnow.runners.engines import WorkerLostError
+from winnow.schemas.duplicates import layer_of_kind
+from winnow.schemas.errors import StageError
+from winnow.schemas.recipe import Recipe
+
+TRIES = 3  # of a search whose worker dies: it commits nothing before its end
+
+
+def find_duplicates(run: StageRun, recipe: Recipe, state: State) -> None:
+    """Bring every layer of duplicates up to date with what the state holds; its signatures must stand."""
+    lacking = take_standing(run.store, recipe, state)
+    if not lacking or not state.shards:
+        return
+    clear_scratch(run.store.objects, layout.SCRATCH.rstrip("/"))  # of a search that was stopped
+    search = search_for(run.store, recipe, state, lacking)
+    rows = sum(shard.rows for shard in search.covered)
+    began = time.monotonic()
+    run.console.print(f"dedupe  comparing {rows:,} rows of {len(search.covered):,} shards: {', '.join(lacking)}")
+    _search(run, SearchGraph(search, rows))
+    for kind in lacking:
+        settle_outcomes(search, kind)
+    if "near" in lacking:
+        _tell(run.console, search)
+    run.console.print(f"dedupe  compared in {time.monotonic() - began:.1f} s")
+    shards = {one.shard: number for number, one in enumerate(search.covered)}
+    for kind, key in lacking.items():
+        layer = layer_of_kind(kind)
+        run.tasks(
+            layer,
+            {shard: WritingTask(kind, number).to_json() for shard, number in shards.items()},
+            WriteDuplicates(search, lacking),
+            dict.fromkeys(shards, (layer, key.covered)),
+            {},
+        )
+        commits = standing_layer(run.store, kind, key, shards)
+        if commits is None:
+            raise StageError(f"dedupe: shards ended without a commit of {layer}; run again")
+        state.layers[layer] = commits
+    clear_scratch(run.store.objects, search.scratch)
+    run.store.objects.delete(search.shards)
+
+
+def _search(run: StageRun, graph: SearchGraph) -> None:
+    for attempt in range(1, TRIES + 1):
+        try:
+            run.engine.run(graph.build)
+            return
+        except WorkerLostError:
+            if attempt == TRIES:
+                raise
+            run.console.print("dedupe: a worker process died; comparing again")
+
+
+def _tell(console: Console, search: Search) -> None:
+    counted = count_buckets(search)
+    if counted.hot_buckets:
+        console.print(
+            f"dedupe  {counted.hot_buckets:,} of {counted.buckets:,} buckets hold more than {search.max_bucket:,} rows "
+            f"({counted.hot_rows:,} in all): their rows are compared with their neighbours, not with each other"
+        )

@@ -1,0 +1,81 @@
+"""Stores of a few hundred made-up texts, searched for duplicates in this process or by workers."""
+
+import json
+import random
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+from rich.console import Console
+
+from winnow.pipelines.store.generations import open_store
+from winnow.pipelines.store.location import open_location
+from winnow.runners.engines import Engine
+from winnow.runners.stages import Outcome, run_all
+from winnow.schemas.recipe import load_recipe
+
+RECIPE = """
+version: 1
+store: {{path: store, seed: 7, shard_rows: {shard_rows}, task_bytes: 128 KiB}}
+sources:
+  pages: {{root: pages, files: ["*.jsonl"], class: web, key: id}}
+dedupe: {dedupe}
+"""
+NEAR = "{near: {min_similarity: 0.75}}"
+
+Row = Mapping[str, object]
+
+
+def write_pages(folder: Path, files: Mapping[str, Sequence[Row]]) -> None:
+    """Files of lines, each with `id` and `text`."""
+    (folder / "pages").mkdir(parents=True, exist_ok=True)
+    for name, rows in files.items():
+        (folder / "pages" / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def search(folder: Path, dedupe: str = NEAR, *, shard_rows: int = 64, workers: int = 1) -> Outcome:
+    """Everything that the recipe asks for, over what the folder holds."""
+    recipe = folder / "recipe.yaml"
+    recipe.write_text(RECIPE.format(dedupe=dedupe, shard_rows=shard_rows))
+    return run_all(load_recipe(recipe), Engine("local", workers), Console(quiet=True))
+
+
+def layer(folder: Path, kind: str) -> dict[str, Row]:
+    """What the layer says of each row, by the key that its source gave it; ids by these keys too."""
+    store = open_store(open_location(str(folder / "store")))
+    generation = store.require_latest()
+    tables = {
+        name: pa.Table.from_batches([batch for row in store.manifest(generation, name) for batch in store.batches(row)])
+        for name in ("samples", f"dedupe.{kind}")
+    }
+    samples, found = tables["samples"], tables[f"dedupe.{kind}"]
+    keys = [place["record"] for place in samples["source"].to_pylist()]
+    key_of = dict(zip(samples["id"].to_pylist(), keys, strict=True))
+    rows: dict[str, Row] = {}
+    for key, row in zip(keys, found.to_pylist(), strict=True):
+        rows[key] = {**row, **{name: key_of.get(row[name]) for name in ("cluster", "matched")}}
+    return rows
+
+
+def clusters(folder: Path, kind: str = "near") -> set[frozenset[str]]:
+    """The clusters of two or more rows."""
+    members: dict[object, set[str]] = {}
+    for key, row in layer(folder, kind).items():
+        if row["status"] == "ok":
+            members.setdefault(row["cluster"], set()).add(key)
+    return {frozenset(found) for found in members.values()}
+
+
+def prose(number: int, words: int = 300) -> list[str]:
+    """Words that no other number shares five of in a row."""
+    drawn = random.Random(number)
+    return [f"w{drawn.randrange(20_000)}" for _ in range(words)]
+
+
+def changed(words: Sequence[str], share: float, number: int) -> list[str]:
+    """The same with a share of its words replaced, at places far from each other."""
+    drawn = random.Random(number)
+    found = list(words)
+    for place in range(0, len(found), max(1, round(1 / share))):
+        found[place] = f"x{drawn.randrange(20_000)}"
+    return found

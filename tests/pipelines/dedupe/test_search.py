@@ -1,0 +1,199 @@
+"""Duplicates over a store: what is found, what is not, and that it hangs on the rows alone."""
+
+import random
+from pathlib import Path
+
+import networkx
+import pyarrow as pa
+import pytest
+
+from tests.pipelines.dedupe.search import Row, changed, clusters, layer, prose, search, write_pages
+from winnow.filters.duplicates.signatures import Scheme, shingle_sets
+from winnow.pipelines.store.generations import open_store
+from winnow.pipelines.store.location import open_location
+
+
+def family(number: int, sizes: int, share: float) -> list[Row]:
+    base = prose(number)
+    rows: list[Row] = [{"id": f"{number}", "text": " ".join(base)}]
+    rows += [
+        {"id": f"{number}.{copy}", "text": " ".join(changed(base, share, 1000 * number + copy))}
+        for copy in range(1, sizes)
+    ]
+    return rows
+
+
+def corpus() -> list[Row]:
+    """Sixty texts alone, ten families at J ≈ 0.95, five of equal texts, three whose chains join two families."""
+    rows: list[Row] = [{"id": f"alone{number}", "text": " ".join(prose(number))} for number in range(1000, 1060)]
+    for number in range(10):
+        rows += family(number, 3, 0.005)
+    for number in range(20, 25):
+        rows += [{"id": f"equal{number}.{copy}", "text": " ".join(prose(number)).upper()} for copy in range(4)]
+    rows += [{"id": "like-equal20", "text": " ".join(changed(prose(20), 0.004, 1))}]
+    return rows
+
+
+def test_texts_that_are_alike_are_one_cluster_and_no_others(tmp_path: Path) -> None:
+    rows = corpus()
+    write_pages(tmp_path, {"a": rows})
+    search(tmp_path)
+    texts = {str(row["id"]): str(row["text"]) for row in rows}
+    assert clusters(tmp_path) == true_clusters(texts, 0.75)
+    found = layer(tmp_path, "near")
+    assert found["alone1000"]["status"] == "unmatched"
+    assert (found["alone1000"]["cluster"], found["alone1000"]["size"]) == ("alone1000", 1)
+    assert found["alone1000"]["similarity"] is None
+    assert {found[f"equal20.{copy}"]["size"] for copy in range(4)} == {5}
+    assert {found[f"equal20.{copy}"]["by"] for copy in range(4)} == {"equal"}
+    assert str(found["like-equal20"]["matched"]).startswith("equal20")
+    assert 0.9 < float(str(found["like-equal20"]["similarity"])) < 1
+
+
+def true_clusters(texts: dict[str, str], threshold: float) -> set[frozenset[str]]:
+    """From the true similarity of every two texts."""
+    offsets, values = shingle_sets(pa.array(texts.values(), pa.large_string()), Scheme())
+    sets = [set(values[offsets[at] : offsets[at + 1]].tolist()) for at in range(len(texts))]
+    names = list(texts)
+    graph = networkx.Graph()
+    for one in range(len(names)):
+        for other in range(one):
+            both = len(sets[one] & sets[other])
+            if both and both / len(sets[one] | sets[other]) >= threshold:
+                graph.add_edge(names[one], names[other])
+    return {frozenset(found) for found in networkx.connected_components(graph)}
+
+
+def test_the_order_of_rows_their_files_shards_and_workers_change_nothing(tmp_path: Path) -> None:
+    rows = corpus()
+    write_pages(tmp_path / "one", {"a": rows})
+    search(tmp_path / "one")
+    mixed = random.Random(5).sample(rows, len(rows))
+    write_pages(tmp_path / "two", {"a": mixed})
+    search(tmp_path / "two", shard_rows=17, workers=2)
+    assert layer(tmp_path / "two", "near") == layer(tmp_path / "one", "near")
+
+
+def test_a_second_crawl_gives_what_one_run_over_both_gives_and_rewrites_only_what_changed(tmp_path: Path) -> None:
+    rows = corpus()
+    first, second = rows[:70], rows[70:]
+    whole, grown = tmp_path / "whole", tmp_path / "grown"
+    write_pages(whole, {"a": first, "b": second})
+    search(whole)
+    write_pages(grown, {"a": first})
+    search(grown)
+    before = objects(grown, "near")
+    write_pages(grown, {"b": second})
+    outcome = search(grown)
+    assert outcome.new
+    assert layer(grown, "near") == layer(whole, "near")
+    assert tree(grown) == tree(whole)
+    values = {path for path in before if path in objects(grown, "near")}
+    assert values  # a shard that nothing of the second crawl is like keeps its object
+    assert not search(grown).new
+
+
+def objects(folder: Path, kind: str) -> set[str]:
+    store = open_store(open_location(str(folder / "store")))
+    return {row.object for row in store.manifest(store.require_latest(), f"dedupe.{kind}")}
+
+
+def tree(folder: Path) -> str:
+    return open_store(open_location(str(folder / "store"))).require_latest().tree_hash
+
+
+def test_templated_pages_below_the_threshold_do_not_collapse(tmp_path: Path) -> None:
+    """Pages that share boilerplate at J about 0.64: their estimates scatter over the threshold, the truth does not."""
+    boilerplate = prose(1, 400)
+    rows: list[Row] = [
+        {"id": f"page{number}", "text": " ".join([*boilerplate, *prose(50 + number, 112)])} for number in range(150)
+    ]
+    rows += [{"id": f"book{number}", "text": " ".join(prose(5000 + number, 400))} for number in range(20)]
+    write_pages(tmp_path, {"a": rows})
+    search(tmp_path, "{near: {min_similarity: 0.7}}")
+    found = layer(tmp_path, "near")
+    assert clusters(tmp_path) == set()
+    assert {row["status"] for row in found.values()} == {"unmatched"}
+
+
+def test_what_no_estimate_can_tell_is_decided_by_the_shingles(tmp_path: Path) -> None:
+    rows: list[Row] = []
+    for number in range(40):
+        rows += family(number, 2, 0.02 + 0.001 * (number % 10))
+    write_pages(tmp_path, {"a": rows})
+    search(tmp_path)
+    truth = true_clusters({str(row["id"]): str(row["text"]) for row in rows}, 0.75)
+    assert clusters(tmp_path) <= truth  # some pairs share no band, as the curve says; none is joined wrongly
+    decided = {row["by"] for row in layer(tmp_path, "near").values() if row["by"] is not None}
+    assert "jaccard" in decided
+
+
+def test_equal_texts_are_found_whatever_their_white_space(tmp_path: Path) -> None:
+    texts = {"a": "The cat sat.", "b": "  The cat\n sat. ", "c": "the cat sat", "d": "!!!", "e": "!!!"}
+    write_pages(tmp_path, {"a": [{"id": key, "text": text} for key, text in texts.items()]})
+    search(tmp_path, "{exact: {}}")
+    assert clusters(tmp_path, "exact") == {frozenset("ab"), frozenset("de")}
+    search(tmp_path, "{exact: {form: bytes}}")
+    assert clusters(tmp_path, "exact") == {frozenset("de")}
+
+
+def test_equal_addresses_are_found_however_they_are_written(tmp_path: Path) -> None:
+    urls = {
+        "a": "http://www.example.com/x?b=2&a=1&utm_source=feed",
+        "b": "https://example.com/x/?a=1&b=2#part",
+        "c": "https://example.com/y",
+        "d": None,
+    }
+    write_pages(tmp_path, {"a": [{"id": key, "text": f"Text {key}", "url": url} for key, url in urls.items()]})
+    search(tmp_path, "{url: {}}")
+    assert clusters(tmp_path, "url") == {frozenset("ab")}
+    assert layer(tmp_path, "url")["d"]["status"] == "no_input"
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_odd_texts_are_told_apart_and_none_is_lost(tmp_path: Path, workers: int) -> None:
+    texts = {
+        "one": "word",
+        "other": "word",
+        "punctuation": "!?!?",
+        "nul": "\0" * 50,
+        "escaped": "\udcff and more".encode("utf-8", "replace").decode(),
+        "repeated": "a" * 100_000,
+        "again": "a" * 100_000,
+        "long": " ".join(prose(3, 30_000)),
+    }
+    write_pages(tmp_path, {"a": [{"id": key, "text": text} for key, text in texts.items()]})
+    search(tmp_path, workers=workers)
+    assert clusters(tmp_path) == {frozenset({"one", "other"}), frozenset({"repeated", "again"})}
+    found = layer(tmp_path, "near")
+    assert found["punctuation"]["status"] == found["nul"]["status"] == "no_words"
+    assert found["punctuation"]["size"] is None
+
+
+def test_many_equal_texts_are_one_cluster(tmp_path: Path) -> None:
+    rows: list[Row] = [
+        {"id": str(number), "text": "The same text again and again and again."} for number in range(5000)
+    ]
+    write_pages(tmp_path, {"a": rows})
+    search(tmp_path, shard_rows=1000)
+    assert {row["size"] for row in layer(tmp_path, "near").values()} == {5000}
+
+
+def test_a_rule_may_read_the_layer_and_one_for_eligibility_may_not(tmp_path: Path) -> None:
+    from winnow.runners.rules import pinned_rules
+    from winnow.schemas.errors import RecipeError
+    from winnow.schemas.recipe import load_recipe
+
+    write_pages(tmp_path, {"a": corpus()})
+    outcome = search(tmp_path)
+    rule = "[{drop: dedupe.near.size > 4, reason: many, when_null: keep}]"
+    recipe = tmp_path / "recipe.yaml"
+    plain = recipe.read_text()
+    recipe.write_text(f"{plain}keep: {rule}\n")
+    assert pinned_rules(load_recipe(recipe), outcome.store, outcome.generation) is not None
+    recipe.write_text(f"{plain}eligible: {rule}\n")
+    with pytest.raises(RecipeError, match="belongs under `keep`"):
+        pinned_rules(load_recipe(recipe), outcome.store, outcome.generation)
+    recipe.write_text(f"{plain.replace('0.75', '0.8')}keep: {rule}\n")
+    with pytest.raises(RecipeError, match="made with other settings"):
+        pinned_rules(load_recipe(recipe), outcome.store, outcome.generation)
