@@ -50,6 +50,7 @@ DOUBTS = "doubts"
 
 _PAIRS_AT_ONCE = 1 << 15
 _SETS_AT_ONCE = 1 << 11
+_GATHERED_BYTES = 128 << 20
 
 _ID = pa.binary(ID_BYTES)
 _SHINGLES = pa.large_list(pa.field("item", pa.uint64(), nullable=False))
@@ -174,10 +175,9 @@ def send_shingles(search: Search, place: int, batches: Iterable[pa.RecordBatch])
 def compare_shingles(search: Search, place: int, batches: Iterable[pa.RecordBatch]) -> Iterator[AddressedBlock]:
     """Decide the unclear pairs by their true similarity."""
     edges: list[tuple[pa.RecordBatch, NDArray[np.int64]]] = []
-    for batch in batches:
-        pairs = (
-            pa.Table.from_batches([batch]).sort_by([("second", "ascending"), ("first", "ascending")]).combine_chunks()
-        )
+    for gathered in _gathered(batches):
+        order = [("second", "ascending"), ("first", "ascending")]
+        pairs = pa.Table.from_batches(gathered).sort_by(order).combine_chunks()
         for part, offsets, values in _with_sets(search, pairs, "second"):
             sets = _one(part["shingles"])
             own = sets.offsets.to_numpy()
@@ -281,6 +281,20 @@ def _directed(
         block = pa.RecordBatch.from_arrays([row, opposite, own, matched, *measured], schema=MATCHES)
         found.append((block, search.place_of(shards_of(numbers[chosen]))))
     return found
+
+
+def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
+    """Batches some megabytes at a time: a shard's texts are read once for all of them."""
+    held: list[pa.RecordBatch] = []
+    size = 0
+    for batch in batches:
+        held.append(batch)
+        size += batch.nbytes
+        if size >= _GATHERED_BYTES:
+            yield held
+            held, size = [], 0
+    if held:
+        yield held
 
 
 def _by_shard(rows: Words) -> Iterator[tuple[int, int, int]]:
