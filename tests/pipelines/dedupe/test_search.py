@@ -7,10 +7,13 @@ import networkx
 import pyarrow as pa
 import pytest
 
+from tests.faults.winnow import run
 from tests.pipelines.dedupe.search import Row, changed, clusters, layer, prose, search, write_pages
 from winnow.filters.duplicates.signatures import Scheme, shingle_sets
+from winnow.pipelines.dedupe.covered import signature_matrix
 from winnow.pipelines.store.generations import open_store
 from winnow.pipelines.store.location import open_location
+from winnow.schemas.errors import StageError
 
 
 def family(number: int, sizes: int, share: float) -> list[Row]:
@@ -197,3 +200,43 @@ def test_a_rule_may_read_the_layer_and_one_for_eligibility_may_not(tmp_path: Pat
     recipe.write_text(f"{plain.replace('0.75', '0.8')}keep: {rule}\n")
     with pytest.raises(RecipeError, match="made with other settings"):
         pinned_rules(load_recipe(recipe), outcome.store, outcome.generation)
+
+
+def test_a_forgotten_row_is_no_longer_compared_and_a_purge_leaves_no_word_of_it(tmp_path: Path) -> None:
+    write_pages(tmp_path, {"a": family(1, 3, 0.005)})
+    outcome = search(tmp_path)
+    manifest = outcome.store.manifest(outcome.generation, "samples")
+    samples = [row for one in manifest for batch in outcome.store.batches(one) for row in batch.to_pylist()]
+    ids = {row["source"]["record"]: row["id"] for row in samples}
+    assert clusters(tmp_path) == {frozenset({"1", "1.1", "1.2"})}
+    assert run(tmp_path, "forget", "recipe.yaml", "--id", ids["1"].hex()).status == 0
+    search(tmp_path)
+    assert clusters(tmp_path) == {frozenset({"1.1", "1.2"})}
+    assert sorted(str(row["status"]) for row in layer(tmp_path, "near").values()) == ["forgotten", "ok", "ok"]
+    purged = run(tmp_path, "gc", "recipe.yaml", "--purge")
+    assert purged.status == 0, purged.err
+    left = outcome.store.require_latest()
+    assert not [name for name in left.layers if name.startswith("dedupe.")]
+    assert not list(outcome.store.objects.list("layers/dedupe.near/"))
+    search(tmp_path)
+    assert clusters(tmp_path) == {frozenset({"1.1", "1.2"})}
+
+
+def test_a_search_that_was_stopped_half_way_is_finished_by_the_next(tmp_path: Path) -> None:
+    write_pages(tmp_path, {"a": corpus()})
+    before = search(tmp_path)
+    objects = before.store.objects
+    commits = sorted(info.path for info in objects.list("commits/dedupe.near/"))
+    for path in commits[1:]:
+        objects.delete(path)
+    objects.delete(next(info.path for info in objects.list("layers/dedupe.near/")))
+    objects.put("scratch/dedupe/older/near/members/00000000.arrow", b"of a search that was stopped")
+    after = search(tmp_path)
+    assert after.generation.tree_hash == before.generation.tree_hash
+    assert not list(objects.list("scratch/"))
+
+
+def test_signatures_of_another_scheme_are_refused(tmp_path: Path) -> None:
+    signatures = pa.array([b"\0" * 4 * 112], pa.binary(4 * 112))
+    with pytest.raises(StageError, match="112 hashes where 126 are asked for"):
+        signature_matrix(signatures, 126)
