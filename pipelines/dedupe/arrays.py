@@ -51,6 +51,20 @@ def values_of(high: Words, low: Words) -> pa.FixedSizeBinaryArray:
     return pa.FixedSizeBinaryArray.from_buffers(pa.binary(ID_BYTES), len(high), [None, pa.py_buffer(raw)])
 
 
+def starts_of(*columns: NDArray[np.generic]) -> NDArray[np.int64]:
+    """Where runs of equal rows begin, in columns that are sorted together."""
+    if not len(columns[0]):
+        return np.zeros(0, np.int64)
+    differs = np.logical_or.reduce([column[1:] != column[:-1] for column in columns])
+    return np.flatnonzero(np.append(True, differs))
+
+
+def one_array(column: pa.ChunkedArray) -> pa.Array:
+    """The values of all chunks as one array."""
+    chunks = column.chunks
+    return chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks) if chunks else pa.array([], column.type)
+
+
 def words_column(batches: list[pa.RecordBatch], name: str) -> Words:
     """A column of words of several batches, as one array."""
     if not batches:

@@ -10,9 +10,11 @@ from winnow.pipelines.blocks import AddressedBlock
 from winnow.pipelines.columns import Column
 from winnow.pipelines.dedupe.arrays import (
     ids_column,
+    one_array,
     references,
     rows_of,
     shards_of,
+    starts_of,
     values_of,
     words_column,
 )
@@ -69,7 +71,7 @@ def group_digests(
     order = order[tied]
     order = order[np.lexsort((id_low[order], id_high[order], low[order], high[order]))]
     high, low, id_high, id_low, rows = (column[order] for column in (high, low, id_high, id_low, rows))
-    starts = np.flatnonzero(np.append(True, (high[1:] != high[:-1]) | (low[1:] != low[:-1]))) if len(rows) else order
+    starts = starts_of(high, low)
     sizes = np.diff(np.append(starts, len(rows)))
     starts, sizes = starts[sizes > 1], sizes[sizes > 1]
     if not len(starts):
@@ -108,7 +110,7 @@ def keep_members(
     for shard in search.shards_at(place):
         first, last = np.searchsorted(numbers, (shard, shard + 1))
         part = pa.RecordBatch.from_arrays(
-            [_whole(column) for column in told.slice(first, last - first).columns],
+            [one_array(column) for column in told.slice(first, last - first).columns],
             schema=MEMBERS,
         )
         put_part(search.store.objects, search.scratch, f"{kind}/members", shard, part)
@@ -119,8 +121,3 @@ def not_roots(members: pa.RecordBatch) -> np.ndarray:
     """Where in their shard the rows are that a root stands for."""
     others = members.filter(pc.not_equal(members["row"], members["root"]))
     return rows_of(others["row"].to_numpy())
-
-
-def _whole(column: pa.ChunkedArray) -> pa.Array:
-    chunks = column.chunks
-    return chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks) if chunks else pa.array([], column.type)

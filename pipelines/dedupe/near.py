@@ -4,6 +4,7 @@ A pair travels to the shard of its first row, whose signature goes with it to th
 signatures leave unclear goes the same way once more with the shingles of the texts.
 """
 
+import itertools
 from collections.abc import Iterable, Iterator
 
 import numpy as np
@@ -22,9 +23,11 @@ from winnow.pipelines.dedupe.arrays import (
     Words,
     ids_column,
     marked,
+    one_array,
     references,
     rows_of,
     shards_of,
+    starts_of,
     values_of,
     words_column,
     words_of,
@@ -133,7 +136,7 @@ def judge_pairs(search: Search, place: int, batches: Iterable[pa.RecordBatch]) -
     """Decide each pair by its signatures: edges to both of its rows' places, unclear ones back to the first's."""
     assert search.scheme is not None
     hashes = search.scheme.hashes
-    loaded = _Loaded(search, place)
+    loaded = _Loaded(search)
     edges: list[tuple[pa.RecordBatch, NDArray[np.int64]]] = []
     doubts: list[tuple[pa.RecordBatch, NDArray[np.int64]]] = []
     for batch in batches:
@@ -165,7 +168,7 @@ def send_shingles(search: Search, place: int, batches: Iterable[pa.RecordBatch])
         for part, offsets, values in _with_sets(search, pairs, "first"):
             sets = pa.LargeListArray.from_arrays(pa.array(offsets), pa.array(values)).cast(_SHINGLES)
             block = pa.RecordBatch.from_arrays(
-                [*(_one(part[name]) for name in part.column_names), sets], [*part.column_names, "shingles"]
+                [*(one_array(part[name]) for name in part.column_names), sets], [*part.column_names, "shingles"]
             )
             yield block, search.place_of(shards_of(part["second"].to_numpy()))
 
@@ -179,14 +182,14 @@ def compare_shingles(search: Search, place: int, batches: Iterable[pa.RecordBatc
         order = [("second", "ascending"), ("first", "ascending")]
         pairs = pa.Table.from_batches(gathered).sort_by(order).combine_chunks()
         for part, offsets, values in _with_sets(search, pairs, "second"):
-            sets = _one(part["shingles"])
+            sets = one_array(part["shingles"])
             own = sets.offsets.to_numpy()
             common, together = jaccard(own - own[0], sets.flatten().to_numpy(), offsets, values, limit=SET_LIMIT)
             similarity = common / np.maximum(together, 1)
             joined = np.flatnonzero(similarity >= search.min_similarity)
             first, second = part["first"].to_numpy(), part["second"].to_numpy()
             edges += _directed(
-                search, first, second, _one(part["id"]), _one(part["other"]), similarity, joined, exactly=True
+                search, first, second, one_array(part["id"]), one_array(part["other"]), similarity, joined, exactly=True
             )
     yield from addressed_blocks(f"compared-{place}", edges, search.places)
 
@@ -203,13 +206,13 @@ def keep_matches(search: Search, place: int, batches: Iterable[pa.RecordBatch]) 
     high, low = ids_column(held, "matched")
     similarity = table["similarity"].to_numpy()
     order = np.lexsort((low, high, -similarity, rows))
-    best = order[np.append(True, rows[order][1:] != rows[order][:-1])] if len(order) else order
+    best = order[starts_of(rows[order])]
     kept = table.take(pa.array(best))
     numbers = shards_of(rows[best])
     for shard in search.shards_at(place):
         begin, end = np.searchsorted(numbers, (shard, shard + 1))
         part = kept.slice(begin, end - begin)
-        batch = pa.RecordBatch.from_arrays([_one(part[name]) for name in MATCHES.names], schema=MATCHES)
+        batch = pa.RecordBatch.from_arrays([one_array(part[name]) for name in MATCHES.names], schema=MATCHES)
         put_part(search.store.objects, search.scratch, "near/matches", shard, batch)
     yield place
 
@@ -219,9 +222,8 @@ class _Loaded:
 
     _HELD = 4
 
-    def __init__(self, search: Search, place: int) -> None:
+    def __init__(self, search: Search) -> None:
         self._search = search
-        self._place = place
         self._held: dict[int, Signatures] = {}
 
     def of(self, rows: Words) -> tuple[NDArray[np.uint32], Words, Words]:
@@ -300,18 +302,13 @@ def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch
 def _by_shard(rows: Words) -> Iterator[tuple[int, int, int]]:
     """Where the rows of each shard begin and end, among rows that are sorted."""
     numbers = shards_of(rows)
-    starts = np.flatnonzero(np.append(True, numbers[1:] != numbers[:-1])) if len(numbers) else numbers
-    for begin, end in zip(starts.tolist(), [*starts[1:].tolist(), len(numbers)], strict=False):
+    bounds = [*starts_of(numbers).tolist(), len(numbers)]
+    for begin, end in itertools.pairwise(bounds):
         yield int(numbers[begin]), begin, end
 
 
 def _distinct(first: Words, second: Words) -> tuple[Words, Words]:
     order = np.lexsort((second, first))
     first, second = first[order], second[order]
-    fresh = np.append(True, (first[1:] != first[:-1]) | (second[1:] != second[:-1])) if len(first) else order
-    return (first[fresh], second[fresh]) if len(first) else (first, second)
-
-
-def _one(column: pa.ChunkedArray) -> pa.Array:
-    chunks = column.chunks
-    return chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks) if chunks else pa.array([], column.type)
+    fresh = starts_of(first, second)
+    return first[fresh], second[fresh]

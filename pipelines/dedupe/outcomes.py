@@ -7,7 +7,7 @@ import orjson
 import pyarrow as pa
 
 from winnow.filters.duplicates.components import components, merge_forests
-from winnow.pipelines.dedupe.arrays import Words, ids_column, rows_of, values_of, words_column
+from winnow.pipelines.dedupe.arrays import Words, ids_column, rows_of, starts_of, values_of, words_column
 from winnow.pipelines.dedupe.covered import Search
 from winnow.pipelines.dedupe.scratch import put_part, read_part, read_parts
 from winnow.schemas.duplicates import ID_BYTES, Kind
@@ -46,7 +46,10 @@ def settle_outcomes(search: Search, kind: Kind) -> None:
     clusters = _Clusters.of(search) if kind == "near" else None
     for shard in range(len(search.covered)):
         members = read_part(search.store.objects, search.scratch, f"{kind}/members", shard)
-        batch = _equal(members) if clusters is None else clusters.outcomes(members, _matches(search, shard))
+        if clusters is None:
+            batch = _equal(members, members["cluster"], members["size"])
+        else:
+            batch = clusters.outcomes(members, _matches(search, shard))
         put_part(search.store.objects, search.scratch, f"{kind}/outcomes", shard, batch)
 
 
@@ -54,18 +57,13 @@ def _matches(search: Search, shard: int) -> pa.RecordBatch:
     return read_part(search.store.objects, search.scratch, "near/matches", shard)
 
 
-def _equal(members: pa.RecordBatch) -> pa.RecordBatch:
+def _equal(members: pa.RecordBatch, clusters: pa.Array, sizes: pa.Array) -> pa.RecordBatch:
+    """What is said of rows that equal others, in these clusters."""
     count = members.num_rows
+    rows = pa.array(rows_of(members["row"].to_numpy()))
+    by = pa.array(["equal"] * count, pa.string())
     return pa.RecordBatch.from_arrays(
-        [
-            pa.array(rows_of(members["row"].to_numpy())),
-            members["cluster"],
-            members["size"],
-            members["matched"],
-            pa.array(np.ones(count)),
-            pa.array(["equal"] * count, pa.string()),
-        ],
-        schema=OUTCOMES,
+        [rows, clusters, sizes, members["matched"], pa.array(np.ones(count)), by], schema=OUTCOMES
     )
 
 
@@ -101,7 +99,7 @@ class _Clusters:
             at, there = _found(rows, words_column([members], "row"))
             weights[at[there]] = members["size"].to_numpy()[there]
         order = np.lexsort((low, high, roots))
-        starts = np.flatnonzero(np.append(True, roots[order][1:] != roots[order][:-1])) if len(order) else order
+        starts = starts_of(roots[order])
         lengths = np.diff(np.append(starts, len(order)))
         sizes = np.add.reduceat(weights[order], starts) if len(order) else weights
         back = np.empty(len(order), np.int64)
@@ -116,17 +114,7 @@ class _Clusters:
         high, low = ids_column([members], "cluster")
         sizes = members["size"].to_numpy().copy()
         high[near], low[near], sizes[near] = self.high[at[near]], self.low[at[near]], self.sizes[at[near]]
-        equal = pa.RecordBatch.from_arrays(
-            [
-                pa.array(rows_of(rows)),
-                values_of(high, low),
-                pa.array(sizes),
-                members["matched"],
-                pa.array(np.ones(len(rows))),
-                pa.array(["equal"] * len(rows), pa.string()),
-            ],
-            schema=OUTCOMES,
-        )
+        equal = _equal(members, values_of(high, low), pa.array(sizes))
         others = words_column([matches], "row")
         alone = np.flatnonzero(~np.isin(others, rows))
         at = np.searchsorted(self.rows, others[alone])

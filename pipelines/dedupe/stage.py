@@ -1,7 +1,7 @@
 """A search for duplicates as its driver sees it: what it covers, under which key, and what stands of it."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from winnow.filters.duplicates.signatures import Scheme
 from winnow.pipelines.annotate.entries import SIGNED, near_settings, wanted_kinds
@@ -91,6 +91,8 @@ def take_standing(store: Store, recipe: Recipe, state: State) -> dict[Kind, Glob
     lacking: dict[Kind, GlobalKey] = {}
     names = [shard.shard for _, shard in state.shards]
     for kind, key in state_keys(store, recipe, state).items():
+        if layer_of_kind(kind) in state.layers:  # written or taken in this run
+            continue
         commits = standing_layer(store, kind, key, names)
         if commits is None:
             lacking[kind] = key
@@ -122,12 +124,8 @@ def search_for(store: Store, recipe: Recipe, state: State, keys: Mapping[Kind, G
     assert recipe.dedupe is not None
     assert recipe.dedupe.near is not None
     near = near_settings(recipe.dedupe.near)
-    return Search(
-        store,
-        search.shards,
-        search.scratch,
-        kinds,
-        text,
+    return replace(
+        search,
         scheme=Scheme(near.shingle, near.size, near.hashes, near.seed),
         bands=near.bands,
         rows=near.rows,
