@@ -14,9 +14,12 @@ import pyarrow.compute as pc
 
 from winnow.pipelines.columns import Column, leaf_of
 from winnow.pipelines.forgetting.looking import hidden_rows
+from winnow.pipelines.rules.deciding import represent
 from winnow.pipelines.rules.decisions import WORD
 from winnow.pipelines.rules.evaluation import Evaluator, NullConditionError
+from winnow.pipelines.rules.pinning import PinnedProgram
 from winnow.pipelines.rules.program import RuleProgram
+from winnow.pipelines.rules.representatives import NO_DUPLICATES
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import ManifestRow, Store
 from winnow.pipelines.store.tables import read_batches, read_rows
@@ -116,9 +119,17 @@ def read_sample(store: Store, generation: Generation, place: Place) -> Sample:
     return Sample(place, layers)
 
 
-def verdict(program: RuleProgram, sample: Sample) -> Verdict:
-    """What the rules say of a sample whose layers are those that they read."""
+def verdict(pinned: PinnedProgram, sample: Sample) -> Verdict:
+    """What the rules say of a sample whose layers are those that they read.
+
+    Whether another row stays in its place hangs on all rows that have duplicates: they are gone through if it has one.
+    """
+    program = pinned.program
     columns = {column.name: sample.column(column) for column in program.columns}
+    if program.chosen:
+        duplicates = represent(pinned) if _has_duplicates(program, sample) else NO_DUPLICATES
+        marks = duplicates.of(sample.place.shard.shard, sample.place.shard.rows)
+        columns |= {name: pa.array([bool(name in marks and marks[name][sample.place.row])]) for name in program.chosen}
     undecided: list[str] = []
     with Evaluator(program) as evaluator:
         try:
@@ -129,6 +140,12 @@ def verdict(program: RuleProgram, sample: Sample) -> Verdict:
     names = (one.rule.reason for one in program.rules) if not undecided else ()
     said = (bool(int(fired[0, number // WORD]) >> number % WORD & 1) for number in range(len(program.rules)))
     return Verdict(tuple(name for name, fires in zip(names, said, strict=False) if fires), tuple(undecided))
+
+
+def _has_duplicates(program: RuleProgram, sample: Sample) -> bool:
+    assert program.choice is not None
+    sizes = (sample.column(column)[0].as_py() for column in program.choice.columns if column.leaf == "size")
+    return any(size is not None and size > 1 for size in sizes)
 
 
 def _places(

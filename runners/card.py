@@ -17,7 +17,7 @@ from winnow.pipelines.rules.summary import RulesSummary
 from winnow.pipelines.store.generations import Store
 from winnow.runners.coverage import categories, largest_languages, uncovered
 from winnow.runners.quantities import byte_size, grouped, share
-from winnow.runners.rules import coverage_counter, decided, pinned_rules
+from winnow.runners.rules import coverage_counter, decided, pinned_rules, require_accepted
 from winnow.runners.summarise import summarise
 from winnow.runners.visible import visible
 from winnow.schemas.errors import WinnowError
@@ -44,6 +44,7 @@ def card(recipe: Recipe, store: Store) -> str:
         raise WinnowError(f"{recipe.file}: a card says what the rules keep; write some under 'eligible' or 'keep'")
     counter = coverage_counter(recipe, pinned, generation)
     rules = decided(pinned, generation.number, coverage=counter)
+    require_accepted(recipe, rules)
     summary = summarise(store, generation)
     parts = [
         _front_matter(summary, rules),

@@ -27,7 +27,7 @@ from winnow.pipelines.store.generations import Store, open_store
 from winnow.pipelines.store.location import open_location
 from winnow.runners.coverage import print_coverage
 from winnow.runners.quantities import byte_size
-from winnow.runners.rules import coverage_counter, decided, pinned_rules, print_rules
+from winnow.runners.rules import coverage_counter, decided, pinned_rules, print_rules, require_accepted
 from winnow.schemas.errors import StoreError, WinnowError
 from winnow.schemas.identity import Json
 from winnow.schemas.recipe import Recipe, resolved_yaml
@@ -64,6 +64,9 @@ def show_plan(recipe: Recipe, console: Console, *, as_json: bool = False, decisi
         console: Where to print.
         as_json: Print one JSON object in place of tables.
         decisions: A Parquet file to write, one row for each sample that a rule drops.
+
+    Raises:
+        RecipeError: Duplicates raise an alarm that the recipe does not accept; the plan is printed before.
     """
     rule_program(recipe)  # what is wrong with the rules is said without a store, too
     bind_edits(recipe)
@@ -77,6 +80,7 @@ def show_plan(recipe: Recipe, console: Console, *, as_json: bool = False, decisi
     rules, coverage = _rules(recipe, plan, decisions)
     if as_json:
         sys.stdout.write(orjson.dumps(_json(plan, notes, rules, coverage)).decode() + "\n")
+        require_accepted(recipe, rules)
         return
     if rules is not None:
         console.print()
@@ -84,6 +88,7 @@ def show_plan(recipe: Recipe, console: Console, *, as_json: bool = False, decisi
     if coverage is not None:
         console.print()
         print_coverage(coverage, console)
+    require_accepted(recipe, rules)
 
 
 def _plan(recipe: Recipe) -> RecipePlan:

@@ -13,8 +13,9 @@ from winnow.pipelines.dedupe.stage import generation_keys
 from winnow.pipelines.forgetting.looking import hidden_rows
 from winnow.pipelines.ingest.binding import ingest_context
 from winnow.pipelines.ingest.context import IngestContext
+from winnow.pipelines.rules import guards
 from winnow.pipelines.rules.coverage import CoverageCounter, detectors_of
-from winnow.pipelines.rules.deciding import decide
+from winnow.pipelines.rules.deciding import decide, represent
 from winnow.pipelines.rules.decisions import DecisionCounts, ShardDecisions, Tally
 from winnow.pipelines.rules.dropped import DROPPED_SAMPLES, dropped_samples
 from winnow.pipelines.rules.pinning import PinnedProgram, ShardObjects, expected_keys, pin
@@ -69,8 +70,10 @@ def decided(
         coverage: Counts who looked at the samples that are kept.
     """
 
+    duplicates = represent(pinned)
+
     def watched() -> Iterator[tuple[ShardObjects, ShardDecisions]]:
-        for shard, decisions in zip(pinned.shards, decide(pinned), strict=True):
+        for shard, decisions in zip(pinned.shards, decide(pinned, duplicates=duplicates), strict=True):
             if coverage is not None:
                 coverage.see(shard, decisions.kept)
             yield shard, decisions
@@ -80,7 +83,7 @@ def decided(
     else:
         require_writable("--decisions", Path(file))
         counts = DecisionCounts.merged(_written(pinned, watched(), Path(file)))
-    return summarise_rules(pinned, counts, generation)
+    return summarise_rules(pinned, counts, generation, duplicates)
 
 
 def coverage_counter(
@@ -112,14 +115,32 @@ def decided_if_possible(
 
 
 def print_effects(summary: RulesSummary, console: Console) -> None:
-    """What each rule drops."""
+    """What each rule drops, and the alarms."""
     print_grid(console, _rules(summary))
+    print_alarms(summary, console)
 
 
 def print_rules(summary: RulesSummary, console: Console) -> None:
-    """Two tables: what each rule drops, and what is left of each source and language."""
+    """Two tables: what each rule drops, and what is left of each source and language; and the alarms."""
     print_grid(console, _rules(summary))
     print_grid(console, _groups(summary))
+    print_alarms(summary, console)
+
+
+def print_alarms(summary: RulesSummary, console: Console) -> None:
+    """A line for each alarm that the recipe does not accept."""
+    for alarm in summary.alarms:
+        console.print(f"ALARM  {alarm.said}", style="bold red", markup=False, highlight=False, soft_wrap=True)
+
+
+def require_accepted(recipe: Recipe, summary: RulesSummary | None) -> None:
+    """Refuse to go on from a plan with alarms.
+
+    Raises:
+        RecipeError: One line an alarm, with what the recipe would say to accept it.
+    """
+    if recipe.dedupe is not None and summary is not None:
+        guards.require_accepted(recipe.dedupe, summary.alarms)
 
 
 def _written(

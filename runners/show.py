@@ -100,12 +100,22 @@ def look_up(recipe: Recipe, store: Store, generation: Generation, sample: Sample
     said, undecided = None, None
     try:
         pinned = pinned_rules(recipe, store, generation)
-        said = None if pinned is None else verdict(pinned.program, sample)
+        said = None if pinned is None else verdict(pinned, sample)
     except RecipeError as error:
         undecided = str(error).splitlines()[0]
+    return shown_with(recipe, bind_edits(recipe), sample, said, undecided)
+
+
+def shown_with(
+    recipe: Recipe,
+    bound: Sequence[BoundEdit],
+    sample: Sample,
+    said: Verdict | None = None,
+    undecided: str | None = None,
+) -> Shown:
+    """A sample with these edits of the recipe; it needs no layers but those of texts and of edits."""
     columns = [column for name in recipe.text if (column := column_of(name, sample.layers)) is not None]
     text = sample.text(columns)
-    bound = bind_edits(recipe)
     measured = [one for one in bound if _measured(one, sample)]
     edits = with_keys(measured)
     columns_of_edits = {column.name: sample.column(column) for column in edits.columns}
@@ -157,7 +167,7 @@ def _json(shown: Shown, *, raw: bool) -> dict[str, Json]:
         "not_edited": [
             {"column": one.column, "status": one.status, "when_null": one.when_null} for one in shown.not_edited
         ],
-        "text": shown.text if raw else _edited(shown),
+        "text": shown.text if raw else exported_text(shown),
     }
 
 
@@ -175,7 +185,8 @@ def _plain(value: object) -> Json:
     return value
 
 
-def _edited(shown: Shown) -> str | None:
+def exported_text(shown: Shown) -> str | None:
+    """The text as it would be exported; None where there is none, or where what to edit in it is unknown."""
     if shown.text is None or not shown.exported:
         return None
     return "".join(piece for piece, _ in _pieces(shown, raw=False))

@@ -12,6 +12,9 @@ KINDS: tuple[Kind, ...] = ("exact", "url", "near")
 DUPLICATES = "dedupe."
 """How the names of these layers begin."""
 
+VIRTUAL = "duplicate"
+"""The layer that no store has: a plan's `duplicate.near` is whether another row stays in the place of a row."""
+
 OK, UNMATCHED = "ok", "unmatched"
 """A row that others are duplicates of, and one that was compared with all others and is like none of them."""
 
@@ -28,6 +31,7 @@ GROUPS = pa.schema(_CLUSTER)
 NEAR = pa.schema(
     [
         *_CLUSTER,
+        pa.field("texts", pa.int64()),  # different texts of the cluster, equal ones counted once; 1 where it is alone
         pa.field("similarity", pa.float64()),  # to the matched row; null where it is alone
         pa.field("by", pa.string()),  # how that is known: equal, estimate or jaccard; null where it is alone
     ]

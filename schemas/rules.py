@@ -17,7 +17,8 @@ from winnow.schemas.recipe.model import Rule
 
 __all__ = ["ColumnInfo", "Phase", "Rule", "check_rules", "check_where"]
 
-Phase: TypeAlias = Literal["eligible", "keep"]
+Phase: TypeAlias = Literal["eligible", "dedupe", "keep"]
+"""When a rule decides; those of `dedupe` follow from the recipe's search for duplicates, and are not written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,7 @@ def _columns(condition: str, known: Mapping[str, ColumnInfo], phase: Phase) -> t
     for column in columns:
         if column not in known:
             complaints.append(f"unknown column {shown(column)}{suggestion(column, known)}")
-        elif phase == "eligible" and known[column].phase == "keep":
+        elif phase != "keep" and known[column].phase == "keep":
             complaints.append(f"{column} is computed among eligible rows; a rule that reads it belongs under `keep`")
     if not columns:
         complaints.append("reads no column; it would treat every row alike")

@@ -5,11 +5,8 @@ says today it may unsay tomorrow.
 """
 
 import re
-import threading
-from collections import deque
 from collections.abc import Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -21,12 +18,13 @@ from winnow.pipelines.rules.decisions import WORD, DecisionCounts, Masks, ShardD
 from winnow.pipelines.rules.evaluation import Evaluator, NullConditionError
 from winnow.pipelines.rules.pinning import PinnedProgram, ShardObjects
 from winnow.pipelines.rules.program import MEASURED_LANGUAGE
+from winnow.pipelines.rules.representatives import NO_DUPLICATES, Candidates, Chooser, Duplicates, candidates
+from winnow.pipelines.rules.running import THREADS, over_shards
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.tables import ROW_GROUP_ROWS, read_batches
 from winnow.schemas.errors import RecipeError, StoreError
 from winnow.schemas.samples import SAMPLES
 
-THREADS = 2
 NARROW_BLOCK_ROWS = 65_536  # of numbers and short strings: a few MiB
 UNKNOWN = "unknown"
 
@@ -38,45 +36,62 @@ _WIDE = {
 _WIDE_LEAF = re.compile(r"extract\.[^.]+\.(text|links|images|parts)")
 
 
-def decide(pinned: PinnedProgram, threads: int = THREADS) -> Iterator[ShardDecisions]:
+def decide(
+    pinned: PinnedProgram, threads: int = THREADS, duplicates: Duplicates = NO_DUPLICATES
+) -> Iterator[ShardDecisions]:
     """Decide every shard, in the order of their names whatever the number of threads.
+
+    Args:
+        pinned: The rules and what they read.
+        threads: How many shards are decided at once.
+        duplicates: The rows in whose place others stay, where the recipe has duplicates looked for.
 
     Raises:
         RecipeError: A rule cannot be decided for a row; the first such row in the order of shards.
         StoreError: A layer does not have the rows that the generation says.
     """
-    local = threading.local()
-    with ExitStack() as opened, ThreadPoolExecutor(threads) as pool:
-        lock = threading.Lock()
 
-        def decided(shard: ShardObjects) -> ShardDecisions:
-            if not hasattr(local, "evaluator"):
-                evaluator = Evaluator(pinned.program)
-                with lock:
-                    opened.push(evaluator)
-                local.evaluator = evaluator
-            return decide_shard(pinned, shard, local.evaluator)
+    def decided(shard: ShardObjects, evaluator: Evaluator) -> ShardDecisions:
+        return decide_shard(pinned, shard, evaluator, duplicates)
 
-        ahead: deque[Future[ShardDecisions]] = deque()
-        try:
-            for shard in pinned.shards:
-                ahead.append(pool.submit(decided, shard))
-                if len(ahead) > 2 * threads:
-                    yield ahead.popleft().result()
-            while ahead:
-                yield ahead.popleft().result()
-        finally:
-            for future in ahead:
-                future.cancel()
+    return over_shards(pinned, decided, threads)
+
+
+def represent(pinned: PinnedProgram, threads: int = THREADS) -> Duplicates:
+    """Choose who stays of each cluster: a pass over the store before the one that decides.
+
+    Raises:
+        RecipeError: A rule of `eligible` cannot be decided for a row.
+        StoreError: A layer does not have the rows that the generation says.
+    """
+    choice = pinned.program.choice
+    if choice is None:
+        return NO_DUPLICATES
+    first = replace(pinned, program=pinned.program.only_eligible())
+    numbers = {shard.shard: number for number, shard in enumerate(pinned.shards)}
+
+    def brought(shard: ShardObjects, evaluator: Evaluator) -> Candidates:
+        eligible = decide_shard(first, shard, evaluator).eligible
+        blocks = read_aligned(pinned.store.objects, shard.objects, choice.columns, NARROW_BLOCK_ROWS, shard.hidden)
+        return candidates(choice, numbers[shard.shard], shard.source, blocks, eligible)
+
+    with Chooser(choice) as chooser:
+        for found in over_shards(first, brought, threads):
+            chooser.add(found)
+        return chooser.chosen(tuple(numbers))
 
 
 def count_decisions(pinned: PinnedProgram, threads: int = THREADS) -> DecisionCounts:
     """The counts of every shard, added up."""
-    return DecisionCounts.merged(decisions.counts for decisions in decide(pinned, threads))
+    duplicates = represent(pinned, threads)
+    return DecisionCounts.merged(decisions.counts for decisions in decide(pinned, threads, duplicates))
 
 
-def decide_shard(pinned: PinnedProgram, shard: ShardObjects, evaluator: Evaluator) -> ShardDecisions:
+def decide_shard(
+    pinned: PinnedProgram, shard: ShardObjects, evaluator: Evaluator, duplicates: Duplicates = NO_DUPLICATES
+) -> ShardDecisions:
     """Decide the rows of one shard."""
+    lost = {name: pa.array(marks) for name, marks in duplicates.of(shard.shard, shard.rows).items()}
     fired: list[Masks] = []
     null: list[Masks | None] = []
     counts: list[DecisionCounts] = []
@@ -84,6 +99,7 @@ def decide_shard(pinned: PinnedProgram, shard: ShardObjects, evaluator: Evaluato
     words = max(1, -(-(len(pinned.program.rules) + 1) // WORD))
     for block in read_aligned(pinned.store.objects, shard.objects, _columns(pinned), _block_rows(pinned), shard.hidden):
         rows = len(next(iter(block.values())))
+        block |= {name: marks.slice(at, rows) for name, marks in lost.items()}
         first, last = np.searchsorted(shard.hidden, (at, at + rows))
         seen = np.ones(rows, np.bool_)
         seen[shard.hidden[first:last] - at] = False

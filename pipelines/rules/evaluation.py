@@ -68,7 +68,8 @@ class Evaluator:
         rules = self._program.rules
         if rows == 0 or not rules:
             return fired, None
-        wanted = {column.name: columns[column.name] for column in self._program.columns}
+        names = (*(column.name for column in self._program.columns), *self._program.chosen)
+        wanted = {name: columns[name] for name in names}
         every = wanted | _looked_up(self._program.tables, columns)
         block = pa.Table.from_batches([nested(every, rows)])
         try:

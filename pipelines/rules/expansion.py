@@ -5,7 +5,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from winnow.filters.presets import Preset, find_preset
+from winnow.pipelines.annotate.entries import wanted_kinds
 from winnow.schemas.conditions import columns_read
+from winnow.schemas.duplicates import VIRTUAL
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.places import Problems, shown, suggestion
 from winnow.schemas.recipe import PresetRules, Recipe, Rule, RuleOverride
@@ -24,7 +26,7 @@ class SpeltRule:
 
 
 def spelt_rules(recipe: Recipe) -> tuple[SpeltRule, ...]:
-    """Every rule of a recipe: those of `eligible`, then those of `keep`, presets spelt out in their place.
+    """Every rule of a recipe: of `eligible`, of duplicates that another row stays for, of `keep`; presets spelt out.
 
     Raises:
         RecipeError: An unknown preset or reason, or a reason that two rules of a list share; one line each.
@@ -32,6 +34,7 @@ def spelt_rules(recipe: Recipe) -> tuple[SpeltRule, ...]:
     problems = Problems()
     spelt = (
         *_spelt_list(recipe.eligible, "eligible", problems),
+        *_of_duplicates(recipe),
         *_spelt_list(recipe.keep, "keep", problems),
     )
     problems.stop_if_any()
@@ -47,12 +50,23 @@ def spelt_out(recipe: Recipe) -> Recipe:
     }
     texts = dict(recipe.written)
     written = {path: text for path, text in texts.items() if not path.startswith(("eligible[", "keep["))}
-    numbers: dict[Phase, int] = {"eligible": 0, "keep": 0}
-    for one in spelt:
+    numbers: dict[Phase, int] = dict.fromkeys(lists, 0)
+    for one in (one for one in spelt if one.phase in lists):
         if one.written in texts:
             written[f"{one.phase}[{numbers[one.phase]}].drop"] = texts[one.written]
         numbers[one.phase] += 1
     return replace(recipe, eligible=lists["eligible"], keep=lists["keep"], written=tuple(written.items()))
+
+
+def _of_duplicates(recipe: Recipe) -> Iterable[SpeltRule]:
+    """A rule for each kind of duplicates that the recipe looks for, where it says who stays."""
+    config = recipe.dedupe
+    if config is None or not config.representative:
+        return ()
+    return (
+        SpeltRule(Rule(f"{VIRTUAL}.{kind}", f"{VIRTUAL}_{kind}", config.place), "dedupe", f"dedupe.{kind}")
+        for kind in wanted_kinds(recipe)
+    )
 
 
 def _spelt_list(entries: Sequence[Rule | PresetRules], phase: Phase, problems: Problems) -> Iterable[SpeltRule]:

@@ -15,6 +15,7 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import ManifestRow, Store
 from winnow.pipelines.store.hidden.hiding import NOTHING
 from winnow.schemas.conditions import columns_read
+from winnow.schemas.duplicates import DUPLICATES
 from winnow.schemas.errors import StoreError
 from winnow.schemas.places import Place, Problem, recipe_error
 from winnow.schemas.records import Generation
@@ -89,7 +90,7 @@ def pin(
     for layer in dict.fromkeys((layout.SAMPLES, *program.layers)):
         complaint = _complaint(store, generation, layer, samples, keys, rows)
         if complaint is not None:
-            stage = "ingest" if layer == layout.SAMPLES or layer.startswith("extract.") else "annotate"
+            stage = _stage(layer)
             problems.append(_problem(program, layer, f"{complaint}; run: winnow {stage} {recipe}", recipe))
     if problems:
         raise recipe_error(problems)
@@ -110,6 +111,13 @@ def pin(
         for row in samples
     )
     return PinnedProgram(store, program, shards, languages, size[0] if size else None)
+
+
+def _stage(layer: str) -> str:
+    """The stage that makes a layer."""
+    if layer == layout.SAMPLES or layer.startswith("extract."):
+        return "ingest"
+    return "dedupe" if layer.startswith(DUPLICATES) else "annotate"
 
 
 def _complaint(
@@ -153,7 +161,8 @@ def _problem(program: RuleProgram, layer: str, message: str, recipe: str) -> Pro
             used = any(name.startswith(f"{PREFIX}.{table.name}.") for name in columns_read(one.rule.drop))
             if used and table.key.startswith(f"{layer}."):
                 return Problem(one.rule.place, one.path, f"looks {PREFIX}.{table.name} up by {layer}: {message}")
-    return Problem(Place(recipe, 1), "", message)
+    place = next((one.rule.place for one in program.rules if one.phase == "dedupe"), Place(recipe, 1))
+    return Problem(place, "dedupe" if program.choice else "", message)
 
 
 def _usable(

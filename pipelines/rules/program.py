@@ -7,17 +7,21 @@ import pyarrow as pa
 
 from winnow.filters.operators import operator_names
 from winnow.pipelines.annotate.bound import store_columns
+from winnow.pipelines.annotate.entries import wanted_kinds
 from winnow.pipelines.columns import Column
 from winnow.pipelines.rules.expansion import SpeltRule, spelt_rules
+from winnow.pipelines.rules.preferences import bind_preferences
+from winnow.pipelines.rules.representatives import Choice
 from winnow.pipelines.rules.tables import Tables
 from winnow.schemas.conditions import ConditionError, columns_read, is_text
+from winnow.schemas.duplicates import layer_of_kind
 from winnow.schemas.places import Problem, recipe_error, shown, suggestion
 from winnow.schemas.recipe import Recipe
 from winnow.schemas.rules import ColumnInfo, Phase, check_rules
 from winnow.schemas.thresholds import PREFIX, ThresholdTable
 from winnow.schemas.tombstones import FORGOTTEN
 
-PHASES: tuple[Phase, ...] = ("eligible", "keep")
+PHASES: tuple[Phase, ...] = ("eligible", "keep")  # those that a recipe writes rules of
 
 MEASURED_LANGUAGE = "text.language.code"
 SIZE = "bytes"
@@ -26,13 +30,23 @@ SIZE = "bytes"
 
 @dataclass(frozen=True)
 class RuleProgram:
-    """Rules in the order in which they decide, `eligible` before `keep`, and all that they read. Picklable."""
+    """Rules in the order in which they decide: of `eligible`, of duplicates, of `keep`; and all that they read.
+
+    Picklable.
+    """
 
     rules: tuple[SpeltRule, ...]
     columns: tuple[Column, ...]  # of layers, in order of first use
     tables: tuple[ThresholdTable, ...]  # with the columns that rules read, and no others
     languages: tuple[Column, ...] = ()  # where a sample's language may be told from, the best first
     size: Column | None = None  # the measure of a text's bytes, if there is one
+    choice: Choice | None = None  # who stays of each cluster, where duplicates go
+
+    @property
+    def chosen(self) -> tuple[str, ...]:
+        """The columns that rules read and no layer has: whether another row stays in the place of a row."""
+        read = {name for one in self.rules for name in columns_read(one.rule.drop)}
+        return tuple(name for name in (self.choice.names if self.choice else ()) if name in read)
 
     @property
     def eligible(self) -> int:
@@ -51,8 +65,9 @@ class RuleProgram:
 
     @property
     def layers(self) -> tuple[str, ...]:
-        """The layers that the rules read, each once."""
-        return tuple(dict.fromkeys(column.layer for column in self.columns))
+        """The layers that are read, each once."""
+        columns = (*self.columns, *(self.choice.columns if self.choice else ()))
+        return tuple(dict.fromkeys(column.layer for column in columns))
 
     def only_eligible(self) -> "RuleProgram":
         """The program of the first list alone: what decides before duplicates are known."""
@@ -78,6 +93,10 @@ def rule_program(recipe: Recipe, columns: Iterable[tuple[Column, ColumnInfo]] | 
     tables.check()
     there = list(store_columns(recipe) if columns is None else columns)
     known = {column.name: info for column, info in there}
+    by_name = {column.name: column for column, _ in there}
+    choice = _choice(recipe, known, by_name)
+    if choice is not None:
+        known |= dict.fromkeys(choice.names, ColumnInfo(nullable=False, type=pa.bool_(), phase="keep"))
     problems = _table_columns(rules, tables, known)
     named = []
     for one in rules:
@@ -90,9 +109,18 @@ def rule_program(recipe: Recipe, columns: Iterable[tuple[Column, ColumnInfo]] | 
     if problems:
         raise recipe_error(problems)
     wanted = _table_columns_read(rules)
-    by_name = {column.name: column for column, _ in there}
     program = _program(rules, by_name, [tables.table(name, wanted[name]) for name in tables.names if name in wanted])
-    return replace(program, languages=_languages(recipe, by_name), size=_size(by_name, known))
+    return replace(program, languages=_languages(recipe, by_name), size=_size(by_name, known), choice=choice)
+
+
+def _choice(recipe: Recipe, known: Mapping[str, ColumnInfo], columns: Mapping[str, Column]) -> Choice | None:
+    """By what it is chosen who stays; None where no duplicate goes."""
+    config = recipe.dedupe
+    if config is None or not config.representative:
+        return None
+    kinds = tuple(kind for kind in wanted_kinds(recipe) if f"{layer_of_kind(kind)}.cluster" in known)
+    preferences = bind_preferences(config, known, columns)
+    return Choice(kinds, preferences, tuple(source.name for source in recipe.sources), config)
 
 
 def _program(

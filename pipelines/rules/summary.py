@@ -3,8 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
+from winnow.pipelines.rules.deciding import UNKNOWN
 from winnow.pipelines.rules.decisions import DecisionCounts, Tally, bits_of
+from winnow.pipelines.rules.guards import Alarm, Loss, find_alarms
 from winnow.pipelines.rules.pinning import PinnedProgram
+from winnow.pipelines.rules.representatives import NO_DUPLICATES, Duplicates
 from winnow.schemas.identity import Json
 from winnow.schemas.tombstones import FORGOTTEN
 
@@ -13,7 +16,7 @@ from winnow.schemas.tombstones import FORGOTTEN
 class RuleEffect:
     """One rule and whom it drops."""
 
-    list: str  # eligible or keep
+    list: str  # eligible, dedupe or keep
     reason: str
     drop: str
     when_null: str | None
@@ -46,13 +49,16 @@ class RulesSummary:
     rules: tuple[RuleEffect, ...]
     groups: tuple[GroupEffect, ...]  # in order of source and language
     forgotten: Tally = field(default_factory=Tally)  # before any rule: rows = kept + forgotten + dropped by rules
+    alarms: tuple[Alarm, ...] = ()  # of duplicates, that the recipe does not accept: nothing may be made of the plan
 
     def to_json(self) -> dict[str, Json]:
         """Plain values for `--json`."""
         return asdict(self)
 
 
-def summarise_rules(pinned: PinnedProgram, counts: DecisionCounts, generation: int) -> RulesSummary:
+def summarise_rules(
+    pinned: PinnedProgram, counts: DecisionCounts, generation: int, duplicates: Duplicates = NO_DUPLICATES
+) -> RulesSummary:
     """The tables for one generation's counts."""
     spelt = pinned.program.rules
     dropped, fires, null = ([Tally()] * (len(spelt) + 1) for _ in range(3))  # the last: forgotten
@@ -98,4 +104,22 @@ def summarise_rules(pinned: PinnedProgram, counts: DecisionCounts, generation: i
             for (source, language), group in sorted(groups.items())
         ),
         forgotten=dropped[-1],
+        alarms=_alarms(pinned, counts, duplicates),
     )
+
+
+def _alarms(pinned: PinnedProgram, counts: DecisionCounts, duplicates: Duplicates) -> tuple[Alarm, ...]:
+    choice, rules = pinned.program.choice, pinned.program.rules
+    if choice is None:
+        return ()
+    out = 1 << len(rules) | (1 << pinned.program.eligible) - 1  # forgotten, or not eligible
+    lost = sum(1 << number for number, one in enumerate(rules) if one.phase == "dedupe")
+    sources: dict[str, Loss] = {}
+    languages: dict[str, Loss] = {}
+    for outcome, tally in counts:
+        if not outcome.fired & out:
+            loss = Loss(tally.rows, tally.rows if outcome.fired & lost else 0)
+            for losses, name in ((sources, outcome.source), (languages, outcome.language)):
+                losses[name] = losses.get(name, Loss(0, 0)) + loss
+    languages.pop(UNKNOWN, None)  # no language: its sources tell of it
+    return find_alarms(choice.config, sources, languages, duplicates.large)

@@ -86,8 +86,12 @@ def decisions(_: StoreSummary, examples: Examples) -> Block | None:
     if found.forgotten.rows:
         kept += f" {grouped(found.forgotten.rows)} are forgotten on request, before any rule."
     note = "A sample counts as dropped under the first rule that fires; nothing is deleted before export."
+    alarms = [
+        element("p", element("strong", plain("Alarm: ")), crawled(alarm.said), class_="alarm") for alarm in found.alarms
+    ]
     parts = [
         element("p", plain(kept)),
+        *alarms,
         table("What the rules drop", headers, lost),
         element("p", plain(note), class_="note"),
         element("h3", plain("The largest groups of source and language")),

@@ -42,6 +42,7 @@ section {
 .figures span { color: var(--soft); font-size: .88rem; }
 .verdict { margin: 1.25rem 0 0; color: var(--good); }
 .verdict.bad { color: var(--bad); font-weight: 600; }
+.alarm { margin: .4rem 0; color: var(--bad); overflow-wrap: anywhere; }
 svg { display: block; width: 100%; min-width: 36rem; height: auto; margin: .25rem 0; }
 svg text { font: 13px system-ui, "Noto Sans", sans-serif; }
 svg text { fill: var(--ink); font-variant-numeric: tabular-nums; }

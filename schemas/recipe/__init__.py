@@ -2,7 +2,15 @@
 
 from winnow.schemas.recipe.build import build_config
 from winnow.schemas.recipe.checks import Between, Matching, NotEmpty
-from winnow.schemas.recipe.dedupe import AddressConfig, DedupeConfig, ExactConfig, NearConfig
+from winnow.schemas.recipe.dedupe import (
+    AcceptedCluster,
+    AcceptedLoss,
+    AddressConfig,
+    DedupeConfig,
+    ExactConfig,
+    GuardConfig,
+    NearConfig,
+)
 from winnow.schemas.recipe.edits import EditEntry, PlaceholderTexts
 from winnow.schemas.recipe.model import (
     ColumnNames,
@@ -25,6 +33,8 @@ from winnow.schemas.recipe.render import resolved_yaml
 from winnow.schemas.recipe.resolve import load_recipe, recipe_from_text
 
 __all__ = [
+    "AcceptedCluster",
+    "AcceptedLoss",
     "AddressConfig",
     "Between",
     "ColumnNames",
@@ -33,6 +43,7 @@ __all__ = [
     "ExactConfig",
     "ExtractorEntry",
     "Format",
+    "GuardConfig",
     "Limits",
     "MapNode",
     "Matching",

@@ -312,14 +312,14 @@ def expected(setting: Setting) -> str:
         return "a mapping from names"
     if any(isinstance(mark, Listed) for mark in marks):
         return "a list of names, each alone or as {name: options}"
-    parsed = next((mark for mark in marks if isinstance(mark, Parsed)), None)
-    if parsed is None:
-        return _phrase(setting.annotation, setting.key)
-    return parsed.expects + (" or null" if type(None) in get_args(_unwrap(setting.annotation)[0]) else "")
+    return _phrase(setting.annotation, setting.key)
 
 
 def _phrase(annotation: object, key: str) -> str:
     base, marks = _unwrap(annotation)
+    parsed = next((mark for mark in marks if isinstance(mark, Parsed)), None)
+    if parsed is not None:
+        return parsed.expects + (" or null" if type(None) in get_args(base) else "")
     phrase = next((mark.expects for mark in marks if isinstance(mark, Check) and mark.expects), _in_words(base, key))
     bounds = next((f" {mark.bounds}" for mark in marks if isinstance(mark, Between)), "")
     return phrase + bounds

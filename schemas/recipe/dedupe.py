@@ -1,13 +1,22 @@
-"""What a recipe says of duplicates: by what texts are told to be the same or alike, and from where on."""
+"""What a recipe says of duplicates: what is told to be the same or alike, which of them stays, and what alarms."""
 
+import re
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeAlias
 
-from winnow.schemas.places import Place
-from winnow.schemas.recipe.checks import Between, Matching, NotEmpty
+from winnow.schemas.places import Place, shown
+from winnow.schemas.recipe.checks import NOT_WRITTEN, Between, ByName, Matching, NotEmpty
 
 NEAR_PRESET = Matching(r"[a-z0-9_-]{1,40}(@[a-z0-9._-]{1,20})?", "a preset's name, such as fineweb")
 PARAMETER = Matching(r"[^\x00-\x20&=#]{1,100}", "the name of a parameter of an address")
+SOURCE = Matching(r"[a-z0-9_-]{1,40}", "a source's name")
+LANGUAGE = Matching(r"[A-Za-z0-9_-]{1,40}", "a language as plans name it, such as deu_Latn")
+CLUSTER = Matching(r"[0-9a-f]{32}", "the id of a cluster, 32 hexadecimal digits")
+
+Order: TypeAlias = Literal["source", "longest", "shortest", "newest", "oldest", "highest", "lowest", "id"]
+
+_WORDS: tuple[Order, ...] = ("source", "longest", "shortest", "newest", "oldest", "id")
+_COLUMN = re.compile(r"(highest|lowest)\s+([A-Za-z_][\w.-]{0,200})")
 
 
 @dataclass(frozen=True)
@@ -38,16 +47,79 @@ class NearConfig:
     seed: Annotated[int, Between(0, (1 << 32) - 1)] | None = None
     min_similarity: Annotated[float, Between(0.05, 1.0)] = 0.75
     max_bucket: Annotated[int, Between(2, 1 << 30)] = 10_000
+    max_cluster: Annotated[int, Between(2, 1 << 40)] = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Preference:
+    """One reason to let a row stand for its duplicates."""
+
+    order: Order
+    column: str | None = None  # whose highest or lowest value it is
+
+    def __str__(self) -> str:
+        return self.order if self.column is None else f"{self.order} {self.column}"
+
+
+@dataclass(frozen=True)
+class PreferenceText:
+    """`longest`, or `highest text.edu.score`."""
+
+    expects: str = f"{', '.join(_WORDS)}, highest COLUMN or lowest COLUMN"
+
+    def parse(self, text: str) -> Preference:
+        """The preference."""
+        written = text.strip()
+        for word in _WORDS:
+            if written == word:
+                return Preference(word)
+        found = _COLUMN.fullmatch(written)
+        if found is None:
+            raise ValueError(f"{shown(written)} is no preference; expected {self.expects}")
+        return Preference("highest" if found[1] == "highest" else "lowest", found[2])
+
+    def render(self, value: object) -> str:
+        """The text that parses to the value."""
+        return str(value)
+
+
+@dataclass(frozen=True)
+class AcceptedLoss:
+    """A source or a language that may lose more than others."""
+
+    name: str = field(metadata=NOT_WRITTEN)
+    max_loss: Annotated[float, Between(0, 1)]
+
+
+@dataclass(frozen=True)
+class AcceptedCluster:
+    """A cluster that may be larger than others."""
+
+    name: str = field(metadata=NOT_WRITTEN)  # its id
+    max_cluster: Annotated[int, Between(2, 1 << 40)]
+
+
+@dataclass(frozen=True)
+class GuardConfig:
+    """From where on a loss is an alarm, and what has been looked at and is accepted."""
+
+    max_loss: Annotated[float, Between(0, 1)] = 0.75
+    min_rows: Annotated[int, Between(1, 1 << 40)] = 100
+    sources: Annotated[tuple[AcceptedLoss, ...], ByName(SOURCE)] = ()
+    languages: Annotated[tuple[AcceptedLoss, ...], ByName(LANGUAGE)] = ()
+    clusters: Annotated[tuple[AcceptedCluster, ...], ByName(CLUSTER)] = ()
 
 
 @dataclass(frozen=True)
 class DedupeConfig:
-    """Which duplicates are looked for; each is a layer of its own."""
+    """Which duplicates are looked for, each a layer of its own, and which row of a cluster stays."""
 
     place: Place = field(compare=False)
     exact: ExactConfig | None = None
     url: AddressConfig | None = None
     near: NearConfig | None = None
+    representative: tuple[Annotated[Preference, PreferenceText()], ...] = (Preference("source"), Preference("longest"))
+    guard: GuardConfig = GuardConfig()
 
     def __post_init__(self) -> None:
         if self.exact is None and self.url is None and self.near is None:

@@ -174,7 +174,7 @@ class OperatorEntry:
         return self.options.place
 
 
-_RESERVED = ("samples", "extract", "thresholds", "dedupe")
+_RESERVED = ("samples", "extract", "thresholds", "dedupe", "duplicate")
 
 
 @dataclass(frozen=True)

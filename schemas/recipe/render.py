@@ -59,7 +59,8 @@ class _Shown:
                     for number, item in enumerate(value)
                 ]
         if isinstance(value, tuple):
-            return [self.tree(item, "", f"{path}[{number}]") for number, item in enumerate(value)]
+            inner = _item(annotation)
+            return [self.tree(item, inner, f"{path}[{number}]") for number, item in enumerate(value)]
         if isinstance(value, Scalar):
             return self.tree(value.value, "", path)
         if isinstance(value, ListNode):
@@ -91,6 +92,14 @@ class _Shown:
             assert isinstance(cells, dict)
             shown |= cells
         return shown
+
+
+def _item(annotation: object) -> object:
+    """What the items of a tuple are annotated with."""
+    if get_origin(annotation) is Annotated:
+        annotation = get_args(annotation)[0]
+    arguments = get_args(annotation) if get_origin(annotation) is tuple else ()
+    return arguments[0] if arguments else ""
 
 
 def _lines(tree: dict[str, Tree], indent: str) -> Iterator[str]:

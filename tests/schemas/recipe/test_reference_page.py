@@ -6,12 +6,15 @@ from pathlib import Path
 
 from winnow.schemas.conditions import FUNCTIONS
 from winnow.schemas.recipe import (
+    AcceptedCluster,
+    AcceptedLoss,
     AddressConfig,
     ColumnNames,
     DedupeConfig,
     EditEntry,
     ExactConfig,
     ExtractorEntry,
+    GuardConfig,
     Limits,
     NearConfig,
     OperatorEntry,
@@ -39,6 +42,9 @@ TABLES = [
     ExactConfig,
     AddressConfig,
     NearConfig,
+    GuardConfig,
+    AcceptedLoss,
+    AcceptedCluster,
     Limits,
     ThresholdEntry,
     Rule,

@@ -1,0 +1,251 @@
+"""Which row of each cluster of duplicates stays: the best of those that are eligible, by the recipe's preferences.
+
+Equal texts first, then equal addresses among what is left, then near duplicates among what is left of that: a row goes
+for the first of them in which a better one stays. Only rows that have a duplicate are held, and beyond a bound on disk.
+"""
+
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Self
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from winnow.pipelines.columns import Column
+from winnow.pipelines.dedupe.arrays import words_of
+from winnow.pipelines.rules.preferences import BoundPreference, Keys, source_keys
+from winnow.pipelines.store import layout
+from winnow.schemas.conditions import CLOSED
+from winnow.schemas.duplicates import VIRTUAL, Kind, layer_of_kind
+from winnow.schemas.recipe import DedupeConfig
+
+LARGEST = 100  # clusters above the cap that are named
+
+_MEMORY = "1GiB"  # what is sorted in memory; the rest of it lies in a temporary folder
+_ROW_BITS = 32
+_BATCH_ROWS = 65_536
+
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """By what it is chosen who stays. Picklable."""
+
+    kinds: tuple[Kind, ...]
+    preferences: tuple[BoundPreference, ...]
+    sources: tuple[str, ...]  # in the order of the recipe
+    config: DedupeConfig
+
+    @property
+    def max_cluster(self) -> int | None:
+        """The different texts of a near cluster beyond which it is told of."""
+        return None if self.config.near is None else self.config.near.max_cluster
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns that rules may read of it."""
+        return tuple(f"{VIRTUAL}.{kind}" for kind in self.kinds)
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The columns of layers that it reads."""
+        found = [Column(layout.SAMPLES, "id")]
+        for kind in self.kinds:
+            found += [Column(layer_of_kind(kind), leaf) for leaf in _leaves(kind)]
+        found += [one.column for one in self.preferences if one.column is not None]
+        return tuple(dict.fromkeys(found))
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class LargeCluster:
+    """A near cluster above the cap."""
+
+    texts: int
+    rows: int
+    id: str
+
+
+@dataclass(frozen=True)
+class Duplicates:
+    """The rows in whose place others stay: eight bytes a row."""
+
+    lost: Mapping[Kind, NDArray[np.uint64]] = field(default_factory=dict)  # sorted
+    large: tuple[LargeCluster, ...] = ()  # the largest first
+    numbers: Mapping[str, int] = field(default_factory=dict)  # of shards
+
+    def of(self, shard: str, rows: int) -> dict[str, NDArray[np.bool_]]:
+        """Which of a shard's rows they are, by the name of the column that says so."""
+        found = {}
+        for kind, lost in self.lost.items():
+            marks = np.zeros(rows, np.bool_)
+            number = self.numbers[shard]
+            begin, end = np.searchsorted(lost, np.array([number, number + 1], np.uint64) << np.uint64(_ROW_BITS))
+            marks[(lost[begin:end] & np.uint64((1 << _ROW_BITS) - 1)).astype(np.int64)] = True
+            found[f"{VIRTUAL}.{kind}"] = marks
+        return found
+
+
+NO_DUPLICATES = Duplicates()
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """The rows of a shard that have duplicates, and may stay."""
+
+    table: pa.Table
+    large: tuple[LargeCluster, ...]
+
+
+def candidates(
+    choice: Choice,
+    number: int,
+    source: str,
+    blocks: Iterator[Mapping[str, pa.Array]],
+    eligible: NDArray[np.bool_],
+) -> Candidates:
+    """What a shard brings to the choice.
+
+    Args:
+        choice: By what is chosen.
+        number: The shard's.
+        source: The shard's.
+        blocks: The choice's columns of all of its rows.
+        eligible: Which of its rows may stay.
+    """
+    parts, large = [], list[LargeCluster]()
+    at = 0
+    for block in blocks:
+        rows = len(block["samples.id"])
+        there = {kind: _clustered(block, kind) for kind in choice.kinds}
+        if choice.max_cluster is not None and "near" in there:
+            large += _large(block, choice.max_cluster)
+        chosen = np.flatnonzero(np.logical_or.reduce(list(there.values())) & eligible[at : at + rows])
+        if len(chosen):
+            parts.append(_candidates(choice, block, chosen, there, np.uint64(number << _ROW_BITS | at), source))
+        at += rows
+    schema = _schema(choice)
+    return Candidates(pa.Table.from_batches(parts, schema=schema), tuple(sorted(large, reverse=True)[:LARGEST]))
+
+
+class Chooser:
+    """Collects candidates, then chooses.
+
+    A context manager: what does not fit into memory lies in a folder that goes with it.
+    """
+
+    def __init__(self, choice: Choice) -> None:
+        self._choice = choice
+        self._folder = tempfile.TemporaryDirectory(prefix="winnow-")
+        self._engine = duckdb.connect(
+            f"{self._folder.name}/candidates.duckdb",
+            config=CLOSED | {"memory_limit": _MEMORY, "temp_directory": f"{self._folder.name}/spilled"},
+        )
+        self._large: list[LargeCluster] = []
+        self._engine.execute(
+            f"CREATE TABLE candidate ({', '.join(f'{name} UBIGINT' for name in _schema(choice).names)})"
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._engine.close()
+        self._folder.cleanup()
+
+    def add(self, found: Candidates) -> None:
+        """Take in what a shard brings."""
+        self._large = sorted([*self._large, *found.large], reverse=True)[:LARGEST]
+        if found.table.num_rows:
+            self._engine.register("brought", found.table)
+            self._engine.execute("INSERT INTO candidate SELECT * FROM brought")
+            self._engine.unregister("brought")
+
+    def chosen(self, shards: Sequence[str]) -> Duplicates:
+        """Choose among all that were taken in."""
+        preferred = ", ".join(_preference_names(self._choice))
+        self._engine.execute(
+            "CREATE TABLE standing AS SELECT *, row_number() OVER "
+            f"(ORDER BY {preferred}{', ' if preferred else ''}id_high, id_low, place) AS rank FROM candidate"
+        )
+        self._engine.execute("DROP TABLE candidate")
+        lost: dict[Kind, NDArray[np.uint64]] = {}
+        for kind in self._choice.kinds:
+            lost[kind] = self._losers(kind)
+        return Duplicates(lost, tuple(self._large), {name: number for number, name in enumerate(shards)})
+
+    def _losers(self, kind: Kind) -> NDArray[np.uint64]:
+        """The rows of which a better one of the same cluster stands; they stand no longer."""
+        self._engine.execute(
+            f"CREATE TABLE lost AS SELECT place FROM standing JOIN (SELECT {kind}_high, {kind}_low, min(rank) AS best "
+            f"FROM standing WHERE {kind}_high IS NOT NULL GROUP BY ALL) USING ({kind}_high, {kind}_low) "
+            "WHERE rank > best"
+        )
+        self._engine.execute("DELETE FROM standing WHERE place IN (SELECT place FROM lost)")
+        found = self._engine.sql("SELECT place FROM lost ORDER BY place").to_arrow_table()["place"]
+        self._engine.execute("DROP TABLE lost")
+        places: NDArray[np.uint64] = found.combine_chunks().to_numpy(zero_copy_only=False).astype(np.uint64)
+        return places
+
+
+def _leaves(kind: Kind) -> tuple[str, ...]:
+    return ("cluster", "size", "texts") if kind == "near" else ("cluster", "size")
+
+
+def _preference_names(choice: Choice) -> list[str]:
+    return [f"preference{number}" for number in range(len(choice.preferences))]
+
+
+def _schema(choice: Choice) -> pa.Schema:
+    names = ["place", *_preference_names(choice), "id_high", "id_low"]
+    names += [f"{kind}_{word}" for kind in choice.kinds for word in ("high", "low")]
+    return pa.schema([pa.field(name, pa.uint64()) for name in names])
+
+
+def _clustered(block: Mapping[str, pa.Array], kind: Kind) -> NDArray[np.bool_]:
+    sizes = block[f"{layer_of_kind(kind)}.size"]
+    found: NDArray[np.bool_] = pc.fill_null(pc.greater(sizes, 1), False).to_numpy(zero_copy_only=False)
+    return found
+
+
+def _candidates(
+    choice: Choice,
+    block: Mapping[str, pa.Array],
+    chosen: Rows,
+    there: Mapping[Kind, NDArray[np.bool_]],
+    first: np.uint64,
+    source: str,
+) -> pa.RecordBatch:
+    taken = pa.array(chosen)
+    columns: list[pa.Array] = [pa.array(first + chosen.astype(np.uint64))]
+    for one in choice.preferences:
+        keys = _keys(one, choice, block, taken, source)
+        columns.append(pa.array(keys))
+    columns += [pa.array(words) for words in words_of(block["samples.id"].take(taken))]
+    for kind in choice.kinds:
+        alone = ~there[kind][chosen]
+        columns += [
+            pa.array(words, mask=alone) for words in words_of(block[f"{layer_of_kind(kind)}.cluster"].take(taken))
+        ]
+    return pa.RecordBatch.from_arrays(columns, schema=_schema(choice))
+
+
+def _keys(one: BoundPreference, choice: Choice, block: Mapping[str, pa.Array], taken: pa.Array, source: str) -> Keys:
+    if one.column is None:
+        return source_keys(choice.sources, source, len(taken))
+    return one.keys(block[one.column.name].take(taken))
+
+
+def _large(block: Mapping[str, pa.Array], most: int) -> list[LargeCluster]:
+    """The clusters of too many texts, each told of by the row that it is named by."""
+    layer = layer_of_kind("near")
+    over = pc.and_(pc.greater(block[f"{layer}.texts"], most), pc.equal(block["samples.id"], block[f"{layer}.cluster"]))
+    named = pa.table({name: block[f"{layer}.{name}"] for name in ("texts", "size", "cluster")}).filter(over)
+    return [LargeCluster(row["texts"], row["size"], row["cluster"].hex()) for row in named.to_pylist()]
