@@ -76,7 +76,11 @@ def require_accepted(config: DedupeConfig, alarms: Sequence[Alarm]) -> None:
     """
     if alarms:
         raise recipe_error(
-            Problem(config.place, "dedupe", f"{alarm.said}; see 'winnow duplicates'; to accept it write {alarm.accept}")
+            Problem(
+                config.place,
+                "dedupe",
+                f"{alarm.said}; look at: winnow duplicates {config.place.file}; to accept it write {alarm.accept}",
+            )
             for alarm in alarms
         )
 
