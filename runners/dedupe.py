@@ -1,24 +1,30 @@
-"""Driving a search for duplicates: the search as one pipeline, what it means, and the layers that say so."""
+"""Driving a search for duplicates: the search as a pipeline or a few, what it means, and the layers that say so."""
 
 import time
+from collections.abc import Callable
 
+import apache_beam as beam
 from rich.console import Console
 
 from winnow.pipelines.annotate.stage import State
+from winnow.pipelines.dedupe import clusters
+from winnow.pipelines.dedupe.clusters import StarRound, star_partitions, star_rounds, unjoined_edges
 from winnow.pipelines.dedupe.covered import Search
-from winnow.pipelines.dedupe.graph import SearchGraph
-from winnow.pipelines.dedupe.outcomes import count_buckets, settle_outcomes
+from winnow.pipelines.dedupe.graph import SearchGraph, SettleGraph, StarGraph
+from winnow.pipelines.dedupe.outcomes import count_buckets
 from winnow.pipelines.dedupe.stage import search_for, standing_layer, take_standing
 from winnow.pipelines.dedupe.task import WriteDuplicates, WritingTask
+from winnow.pipelines.dedupe.verdicts import forget_superseded
 from winnow.pipelines.exchange import clear_scratch
 from winnow.pipelines.store import layout
+from winnow.runners.comparing import Comparing
 from winnow.runners.driving import StageRun
 from winnow.runners.engines import WorkerLostError
 from winnow.schemas.duplicates import layer_of_kind
 from winnow.schemas.errors import StageError
 from winnow.schemas.recipe import Recipe
 
-TRIES = 3  # of a search whose worker dies: it commits nothing before its end
+TRIES = 3  # of a pipeline whose worker dies: nothing is committed before its end
 
 
 def find_duplicates(run: StageRun, recipe: Recipe, state: State) -> None:
@@ -31,9 +37,7 @@ def find_duplicates(run: StageRun, recipe: Recipe, state: State) -> None:
     rows = sum(shard.rows for shard in search.covered)
     began = time.monotonic()
     run.console.print(f"dedupe  comparing {rows:,} rows of {len(search.covered):,} shards: {', '.join(lacking)}")
-    _search(run, SearchGraph(search, rows))
-    for kind in lacking:
-        settle_outcomes(search, kind)
+    compare(run, search, rows)
     if "near" in lacking:
         _tell(run.console, search)
     run.console.print(f"dedupe  compared in {time.monotonic() - began:.1f} s")
@@ -51,14 +55,37 @@ def find_duplicates(run: StageRun, recipe: Recipe, state: State) -> None:
         if commits is None:
             raise StageError(f"dedupe: shards ended without a commit of {layer}; run again")
         state.layers[layer] = commits
+    forget_superseded(search)
     clear_scratch(run.store.objects, search.scratch)
     run.store.objects.delete(search.shards)
 
 
-def _search(run: StageRun, graph: SearchGraph) -> None:
+def compare(run: StageRun, search: Search, rows: int) -> None:
+    """Leave what is said of each row that has duplicates in the search's scratch folder."""
+    graph = SearchGraph(search, rows, clusters.MOST_EDGES)
+    with Comparing(run.console, search, graph.steps):
+        _run(run, graph.build)
+        if "near" in search.kinds and (edges := unjoined_edges(search)):
+            _run(run, SettleGraph(_contracted(run, search, edges)).build)
+
+
+def _contracted(run: StageRun, search: Search, edges: int) -> StarRound:
+    """The round of star contraction that changed nothing."""
+    partitions = star_partitions(edges)
+    for number in range(star_rounds(edges)):
+        one = StarRound(search, number, partitions)
+        _run(run, StarGraph(one).build)
+        one.clear_before()
+        if one.settled:
+            run.console.print(f"dedupe  joined {edges:,} edges by {number + 1} rounds of star contraction")
+            return one
+    raise StageError(f"dedupe: {edges:,} edges had not settled after {star_rounds(edges)} rounds of star contraction")
+
+
+def _run(run: StageRun, build: Callable[[beam.Pipeline], object]) -> None:
     for attempt in range(1, TRIES + 1):
         try:
-            run.engine.run(graph.build)
+            run.engine.run(build)
             return
         except WorkerLostError:
             if attempt == TRIES:

@@ -78,3 +78,20 @@ def ids_column(batches: list[pa.RecordBatch], name: str) -> tuple[Words, Words]:
     if not parts:
         return np.zeros(0, np.uint64), np.zeros(0, np.uint64)
     return np.concatenate([high for high, _ in parts]), np.concatenate([low for _, low in parts])
+
+
+def found_among(rows: Words, wanted: Words) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Where each wanted row would stand among sorted ones, and which are there."""
+    at = np.searchsorted(rows, wanted)
+    there = np.zeros(len(wanted), np.bool_)
+    inside = at < len(rows)
+    there[inside] = rows[at[inside]] == wanted[inside]
+    return at, there
+
+
+def distinct_pairs(first: Words, second: Words) -> tuple[Words, Words]:
+    """Each pair once, in ascending order."""
+    order = np.lexsort((second, first))
+    first, second = first[order], second[order]
+    fresh = starts_of(first, second)
+    return first[fresh], second[fresh]

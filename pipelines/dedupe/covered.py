@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from winnow.filters.duplicates.signatures import Scheme
 from winnow.pipelines.columns import Column, read_aligned
-from winnow.pipelines.dedupe.arrays import SHARD_BITS, Words, words_of
+from winnow.pipelines.dedupe.arrays import SHARD_BITS
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store
@@ -35,6 +35,7 @@ class CoveredShard:
     source: str
     rows: int
     objects: Mapping[str, str]
+    verdicts: tuple[str, ...] = ()  # tables of what was found by comparing its texts before
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,8 @@ _read: dict[tuple[str, str], tuple[CoveredShard, ...]] = {}  # the one list that
 def _shards(objects: ObjectStore, path: str) -> tuple[CoveredShard, ...]:
     known = _read.get((objects.root, path))
     if known is None:
-        known = tuple(CoveredShard(**orjson.loads(line)) for line in objects.read(path).splitlines())
+        read = (orjson.loads(line) for line in objects.read(path).splitlines())
+        known = tuple(CoveredShard(**{**one, "verdicts": tuple(one["verdicts"])}) for one in read)
         _read.clear()
         _read[objects.root, path] = known
     return known
@@ -104,24 +106,27 @@ def read_shard(search: Search, shard: int, columns: list[Column]) -> Iterator[tu
 
 @dataclass(frozen=True)
 class Signatures:
-    """The signatures and ids of a shard's rows; those of rows that have none are never asked for."""
+    """What pairs are judged by, of some rows; that of rows without a signature is never asked for."""
 
-    values: NDArray[np.uint32]
-    high: Words
-    low: Words
+    values: NDArray[np.uint32]  # [rows, hashes]
+    digests: pa.FixedSizeBinaryArray
+    ids: pa.FixedSizeBinaryArray
 
 
-def load_signatures(search: Search, shard: int) -> Signatures:
-    """All signatures of a shard."""
+def signatures_of(search: Search, shard: int, rows: NDArray[np.int64]) -> Iterator[tuple[slice, Signatures]]:
+    """The signatures of some rows of a shard, which are sorted and may repeat: a part of them at a time."""
     assert search.scheme is not None
     layer = search.kinds["near"]
-    values, high, low = [], [], []
-    for _, batch in read_shard(search, shard, [Column(layer, "signature"), Column(layout.SAMPLES, "id")]):
-        values.append(signature_matrix(batch[f"{layer}.signature"], search.scheme.hashes))
-        ids = words_of(batch["samples.id"])
-        high.append(ids[0])
-        low.append(ids[1])
-    return Signatures(np.concatenate(values), np.concatenate(high), np.concatenate(low))
+    columns = [Column(layer, "signature"), Column(layer, "digest"), Column(layout.SAMPLES, "id")]
+    for at, batch in read_shard(search, shard, columns):
+        ids = batch["samples.id"]
+        first, last = np.searchsorted(rows, (at, at + len(ids)))
+        for start in range(first, last, _BATCH_ROWS):
+            part = slice(start, min(start + _BATCH_ROWS, last))
+            taken = rows[part] - at
+            values = signature_matrix(batch[f"{layer}.signature"], search.scheme.hashes)[taken]
+            which = pa.array(taken)
+            yield part, Signatures(values, batch[f"{layer}.digest"].take(which), ids.take(which))
 
 
 def signature_matrix(column: pa.Array, hashes: int) -> NDArray[np.uint32]:

@@ -1,26 +1,30 @@
 """Near duplicates: bands to buckets to candidates, each verified before it joins anything.
 
-A pair travels to the shard of its first row, whose signature goes with it to the shard of the second; what the
-signatures leave unclear goes the same way once more with the shingles of the texts.
+A pair travels to the shard of its first row, whose signature goes with it to the shard of the second. What the
+signatures leave unclear and no earlier search has found out goes the same way once more with the shingles of the texts.
 """
 
 import itertools
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 import orjson
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from winnow.filters.duplicates.bands import band_keys
 from winnow.filters.duplicates.candidates import candidate_pairs
 from winnow.filters.duplicates.components import spanning_forest
 from winnow.filters.duplicates.signatures import shingle_sets
-from winnow.filters.duplicates.verification import jaccard, judge, matching
+from winnow.filters.duplicates.verification import ABOVE, BELOW, UNCLEAR, jaccard, judge, matching
 from winnow.pipelines.blocks import AddressedBlock
 from winnow.pipelines.columns import Column
 from winnow.pipelines.dedupe.arrays import (
     Words,
+    distinct_pairs,
     ids_column,
     marked,
     one_array,
@@ -28,35 +32,37 @@ from winnow.pipelines.dedupe.arrays import (
     rows_of,
     shards_of,
     starts_of,
-    values_of,
     words_column,
     words_of,
 )
-from winnow.pipelines.dedupe.covered import (
-    Search,
-    Signatures,
-    load_signatures,
-    load_texts,
-    read_shard,
-    signature_matrix,
-)
+from winnow.pipelines.dedupe.clusters import EDGES
+from winnow.pipelines.dedupe.covered import Search, load_texts, read_shard, signature_matrix, signatures_of
 from winnow.pipelines.dedupe.groups import keep_members, not_roots
 from winnow.pipelines.dedupe.scratch import put_part
+from winnow.pipelines.dedupe.verdicts import (
+    SET_LIMIT,
+    Verdicts,
+    digest_pairs,
+    keep_verdicts,
+    load_verdicts,
+    packed_pairs,
+    similarity_of,
+    unpacked_pairs,
+)
 from winnow.pipelines.exchange import addressed_blocks, partition_of_key
 from winnow.pipelines.store import layout
 from winnow.schemas.duplicates import ID_BYTES
 
 KEY_BYTES = 16  # of a band's key and a row's number
-SET_LIMIT = 1 << 18  # shingles of a text that are compared one by one; of a longer one the smallest so many
 DOUBTS = "doubts"
 """How the origin of blocks begins whose pairs the signatures leave unclear."""
 
-_PAIRS_AT_ONCE = 1 << 15
-_SETS_AT_ONCE = 1 << 11
-_GATHERED_BYTES = 128 << 20
+_SIGNED_BYTES = 64 << 20  # of signatures that meet those of a place at once
+_SETS_BYTES = 64 << 20  # the same of shingles
 
 _ID = pa.binary(ID_BYTES)
 _SHINGLES = pa.large_list(pa.field("item", pa.uint64(), nullable=False))
+_SECONDS = _SHINGLES
 MATCHES = pa.schema(
     [
         pa.field("row", pa.uint64(), nullable=False),
@@ -67,7 +73,6 @@ MATCHES = pa.schema(
         pa.field("exactly", pa.bool_(), nullable=False),  # known from the shingles, not from the signatures
     ]
 )
-FOREST = pa.schema([pa.field("first", pa.uint64(), nullable=False), pa.field("second", pa.uint64(), nullable=False)])
 
 
 def send_bands(
@@ -104,57 +109,75 @@ def pair_up(search: Search, partition: int, batches: Iterable[pa.RecordBatch]) -
     found = candidate_pairs(words_column(held, "key"), words_column(held, "row"), hot=search.max_bucket)
     counted = {"buckets": found.buckets, "hot_buckets": found.hot_buckets, "hot_rows": found.hot_rows}
     search.store.objects.put(f"{search.scratch}/near/buckets/{partition:08d}.json", orjson.dumps(counted))
-    block = pa.RecordBatch.from_arrays([pa.array(found.first), pa.array(found.second)], schema=FOREST)
+    block = pa.RecordBatch.from_arrays([pa.array(found.first), pa.array(found.second)], schema=EDGES)
     places = search.place_of(shards_of(found.first))
     yield from addressed_blocks(f"pairs-{partition}", [(block, places)], search.places)
 
 
 def send_signatures(search: Search, place: int, batches: Iterable[pa.RecordBatch]) -> Iterator[AddressedBlock]:
-    """Each pair of a place once, with the signature and the id of its first row, to the place of its second."""
-    assert search.scheme is not None
+    """The first rows of a place's pairs with their signatures, once to each place that has second rows for them."""
     held = list(batches)
-    first, second = _distinct(words_column(held, "first"), words_column(held, "second"))
-    kind = pa.binary(4 * search.scheme.hashes)
+    first, second = distinct_pairs(words_column(held, "first"), words_column(held, "second"))
+    places = search.place_of(shards_of(second))
+    runs = starts_of(first, places)
+    bounds = np.append(runs, len(first))
 
     def blocks() -> Iterator[tuple[pa.RecordBatch, NDArray[np.int64]]]:
-        for shard, begin, end in _by_shard(first):
-            signatures = load_signatures(search, shard)
-            for start in range(begin, end, _PAIRS_AT_ONCE):
-                part = slice(start, min(start + _PAIRS_AT_ONCE, end))
-                rows = rows_of(first[part])
-                raw = np.ascontiguousarray(signatures.values[rows])
-                column = pa.FixedSizeBinaryArray.from_buffers(kind, len(rows), [None, pa.py_buffer(raw)])
-                ids = values_of(signatures.high[rows], signatures.low[rows])
-                columns = [pa.array(first[part]), pa.array(second[part]), ids, column]
-                block = pa.RecordBatch.from_arrays(columns, ["first", "second", "id", "signature"])
-                yield block, search.place_of(shards_of(second[part]))
+        for shard, begin, end in _by_shard(first[runs]):
+            for part, signed in signatures_of(search, shard, rows_of(first[runs[begin:end]])):
+                start, stop = begin + part.start, begin + part.stop
+                ends = bounds[start : stop + 1]
+                seconds = pa.LargeListArray.from_arrays(ends - ends[0], pa.array(second[ends[0] : ends[-1]]))
+                columns = {
+                    "first": pa.array(first[runs[start:stop]]),
+                    "seconds": seconds.cast(_SECONDS),
+                    "id": signed.ids,
+                    "digest": signed.digests,
+                    "signature": _packed(signed.values),
+                }
+                yield pa.RecordBatch.from_pydict(columns), places[runs[start:stop]]
 
     yield from addressed_blocks(f"signatures-{place}", blocks(), search.places)
 
 
 def judge_pairs(search: Search, place: int, batches: Iterable[pa.RecordBatch]) -> Iterator[AddressedBlock]:
-    """Decide each pair by its signatures: edges to both of its rows' places, unclear ones back to the first's."""
+    """Decide each pair by its signatures, or by what is known of its texts: edges to both of its rows' places.
+
+    Pairs that stay unclear go back to the places of their first rows.
+    """
     assert search.scheme is not None
     hashes = search.scheme.hashes
-    loaded = _Loaded(search)
     edges: list[tuple[pa.RecordBatch, NDArray[np.int64]]] = []
     doubts: list[tuple[pa.RecordBatch, NDArray[np.int64]]] = []
-    for batch in batches:
-        first, second = batch["first"].to_numpy(), batch["second"].to_numpy()
-        theirs, high, low = loaded.of(second)
-        matches = matching(signature_matrix(batch["signature"], hashes), theirs)
-        verdict = judge(matches, hashes, search.min_similarity)
-        ids = batch["id"]
-        others = values_of(high, low)
-        clear = np.flatnonzero(verdict > 0)
-        if len(clear):
-            edges += _directed(search, first, second, ids, others, matches / hashes, clear, exactly=False)
-        unclear = np.flatnonzero(verdict == 0)
-        if len(unclear):
-            taken = pa.array(unclear)
-            columns = [pa.array(first[unclear]), pa.array(second[unclear]), ids.take(taken), others.take(taken)]
-            block = pa.RecordBatch.from_arrays(columns, ["first", "second", "id", "other"])
-            doubts.append((block, search.place_of(shards_of(first[unclear]))))
+    for gathered in _gathered(batches, _SIGNED_BYTES):
+        rows = pa.Table.from_batches(gathered).combine_chunks()
+        seconds = one_array(rows["seconds"])
+        second = seconds.flatten().to_numpy()
+        of = np.repeat(np.arange(len(rows)), np.diff(seconds.offsets.to_numpy()))
+        order = np.argsort(second, kind="stable")
+        second, of = second[order], of[order]
+        firsts = rows["first"].to_numpy()
+        ids, digests = one_array(rows["id"]), one_array(rows["digest"])
+        signatures = signature_matrix(one_array(rows["signature"]), hashes)
+        for shard, begin, end in _by_shard(second):
+            known = load_verdicts(search, shard)
+            for part, signed in signatures_of(search, shard, rows_of(second[begin:end])):
+                mine = of[begin:end][part]
+                pairs = _Pairs(firsts[mine], second[begin:end][part], ids.take(pa.array(mine)), signed.ids)
+                matches = matching(signatures[mine], signed.values)
+                verdict, similarity = judge(matches, hashes, search.min_similarity), matches / hashes
+                unclear = np.flatnonzero(verdict == UNCLEAR)
+                texts = digest_pairs(digests.take(pa.array(mine[unclear])), signed.digests.take(pa.array(unclear)))
+                exact = known.similarities(texts)
+                unknown = np.isnan(exact)
+                asked, told = unclear[unknown], unclear[~unknown]
+                similarity[told] = exact[~unknown]
+                verdict[told] = np.where(similarity[told] >= search.min_similarity, ABOVE, BELOW)
+                exactly = np.zeros(len(verdict), np.bool_)
+                exactly[told] = True
+                edges += _directed(search, pairs, similarity, exactly, np.flatnonzero(verdict == ABOVE))
+                columns = {**pairs.take(asked).columns(), "texts": packed_pairs(texts[unknown])}
+                doubts.append((pa.RecordBatch.from_pydict(columns), search.place_of(shards_of(pairs.first[asked]))))
     yield from addressed_blocks(f"judged-{place}", edges, search.places)
     yield from addressed_blocks(f"{DOUBTS}-{place}", doubts, search.places)
 
@@ -176,31 +199,35 @@ def send_shingles(search: Search, place: int, batches: Iterable[pa.RecordBatch])
 
 
 def compare_shingles(search: Search, place: int, batches: Iterable[pa.RecordBatch]) -> Iterator[AddressedBlock]:
-    """Decide the unclear pairs by their true similarity."""
+    """Decide the unclear pairs by their true similarity, and remember it."""
     edges: list[tuple[pa.RecordBatch, NDArray[np.int64]]] = []
-    for gathered in _gathered(batches):
+    fresh: dict[int, list[Verdicts]] = {}
+    for gathered in _gathered(batches, _SETS_BYTES):
         order = [("second", "ascending"), ("first", "ascending")]
-        pairs = pa.Table.from_batches(gathered).sort_by(order).combine_chunks()
-        for part, offsets, values in _with_sets(search, pairs, "second"):
+        table = pa.Table.from_batches(gathered).sort_by(order).combine_chunks()
+        for part, offsets, values in _with_sets(search, table, "second"):
             sets = one_array(part["shingles"])
             own = sets.offsets.to_numpy()
             common, together = jaccard(own - own[0], sets.flatten().to_numpy(), offsets, values, limit=SET_LIMIT)
-            similarity = common / np.maximum(together, 1)
+            similarity = similarity_of(common, together)
+            pairs = _Pairs.of(part)
             joined = np.flatnonzero(similarity >= search.min_similarity)
-            first, second = part["first"].to_numpy(), part["second"].to_numpy()
-            edges += _directed(
-                search, first, second, one_array(part["id"]), one_array(part["other"]), similarity, joined, exactly=True
-            )
+            edges += _directed(search, pairs, similarity, np.ones(len(similarity), np.bool_), joined)
+            shard = int(shards_of(pairs.second[:1])[0])
+            found = Verdicts.of(unpacked_pairs(one_array(part["texts"])), common, together)
+            fresh.setdefault(shard, []).append(found)
+    for shard, tables in fresh.items():
+        keep_verdicts(search, shard, tables)
     yield from addressed_blocks(f"compared-{place}", edges, search.places)
 
 
 def keep_matches(search: Search, place: int, batches: Iterable[pa.RecordBatch]) -> Iterator[int]:
-    """Leave the best match of each row of a place, and a forest that joins what its edges join."""
+    """Leave the best match of each row of a place, and a forest that joins what its edges join; gives its edges."""
     held = list(batches)
     rows, others = words_column(held, "row"), words_column(held, "other")
     mine = rows < others
     first, second = spanning_forest(rows[mine], others[mine])
-    forest = pa.RecordBatch.from_arrays([pa.array(first), pa.array(second)], schema=FOREST)
+    forest = pa.RecordBatch.from_arrays([pa.array(first), pa.array(second)], schema=EDGES)
     put_part(search.store.objects, search.scratch, "near/forests", place, forest)
     table = pa.Table.from_batches(held, schema=MATCHES).combine_chunks()
     high, low = ids_column(held, "matched")
@@ -214,33 +241,32 @@ def keep_matches(search: Search, place: int, batches: Iterable[pa.RecordBatch]) 
         part = kept.slice(begin, end - begin)
         batch = pa.RecordBatch.from_arrays([one_array(part[name]) for name in MATCHES.names], schema=MATCHES)
         put_part(search.store.objects, search.scratch, "near/matches", shard, batch)
-    yield place
+    yield len(first)
 
 
-class _Loaded:
-    """The signatures of a place's shards, a few at a time."""
+@dataclass(frozen=True)
+class _Pairs:
+    """Pairs of rows, with their ids."""
 
-    _HELD = 4
+    first: Words
+    second: Words
+    id: pa.FixedSizeBinaryArray  # of the first
+    other: pa.FixedSizeBinaryArray
 
-    def __init__(self, search: Search) -> None:
-        self._search = search
-        self._held: dict[int, Signatures] = {}
+    @classmethod
+    def of(cls, table: pa.Table) -> Self:
+        """The pairs in a table that has their `columns`."""
+        first, second = table["first"].to_numpy(), table["second"].to_numpy()
+        return cls(first, second, one_array(table["id"]), one_array(table["other"]))
 
-    def of(self, rows: Words) -> tuple[NDArray[np.uint32], Words, Words]:
-        """The signatures and ids of some rows."""
-        assert self._search.scheme is not None
-        values = np.empty((len(rows), self._search.scheme.hashes), np.uint32)
-        high, low = np.empty(len(rows), np.uint64), np.empty(len(rows), np.uint64)
-        numbers = shards_of(rows)
-        for shard in np.unique(numbers).tolist():
-            if shard not in self._held:
-                while len(self._held) >= self._HELD:
-                    del self._held[next(iter(self._held))]
-                self._held[shard] = load_signatures(self._search, shard)
-            held, which = self._held[shard], numbers == shard
-            at = rows_of(rows[which])
-            values[which], high[which], low[which] = held.values[at], held.high[at], held.low[at]
-        return values, high, low
+    def columns(self) -> dict[str, pa.Array]:
+        """As they travel."""
+        return {"first": pa.array(self.first), "second": pa.array(self.second), "id": self.id, "other": self.other}
+
+    def take(self, chosen: NDArray[np.int64]) -> "_Pairs":
+        """Some of them."""
+        taken = pa.array(chosen)
+        return _Pairs(self.first[chosen], self.second[chosen], self.id.take(taken), self.other.take(taken))
 
 
 def _with_sets(
@@ -252,10 +278,11 @@ def _with_sets(
     for shard, begin, end in _by_shard(numbers):
         wanted = np.unique(rows_of(numbers[begin:end]))
         texts = load_texts(search, shard, wanted)
-        for start in range(begin, end, _SETS_AT_ONCE):
-            stop = min(start + _SETS_AT_ONCE, end)
-            places = np.searchsorted(wanted, rows_of(numbers[start:stop]))
-            distinct, of = np.unique(places, return_inverse=True)
+        places = np.searchsorted(wanted, rows_of(numbers[begin:end]))
+        most = 8 * np.minimum(pc.binary_length(texts).to_numpy(), SET_LIMIT)[places]  # bytes that a set may take
+        bounds = begin + np.append(starts_of((np.cumsum(most) - most) // _SETS_BYTES), len(places))
+        for start, stop in itertools.pairwise(bounds.tolist()):
+            distinct, of = np.unique(places[start - begin : stop - begin], return_inverse=True)
             offsets, values = shingle_sets(texts.take(pa.array(distinct)), search.scheme, SET_LIMIT)
             sizes = np.diff(offsets)[of]
             spread = np.concatenate([[0], np.cumsum(sizes)])
@@ -265,38 +292,38 @@ def _with_sets(
 
 def _directed(
     search: Search,
-    first: Words,
-    second: Words,
-    ids: pa.Array,
-    others: pa.Array,
+    pairs: _Pairs,
     similarity: NDArray[np.float64],
+    exactly: NDArray[np.bool_],
     chosen: NDArray[np.int64],
-    *,
-    exactly: bool,
 ) -> list[tuple[pa.RecordBatch, NDArray[np.int64]]]:
     """The chosen pairs as seen from either row."""
-    taken = pa.array(chosen)
-    one, other = (pa.array(first[chosen]), ids.take(taken)), (pa.array(second[chosen]), others.take(taken))
-    measured = [pa.array(similarity[chosen]), pa.array(np.full(len(chosen), exactly))]
-    found = []
-    for (row, own), (opposite, matched), numbers in ((one, other, first), (other, one, second)):
-        block = pa.RecordBatch.from_arrays([row, opposite, own, matched, *measured], schema=MATCHES)
-        found.append((block, search.place_of(shards_of(numbers[chosen]))))
-    return found
+    some = pairs.take(chosen)
+    measured = [pa.array(similarity[chosen]), pa.array(exactly[chosen])]
+    first, second = pa.array(some.first), pa.array(some.second)
+    one = pa.RecordBatch.from_arrays([first, second, some.id, some.other, *measured], schema=MATCHES)
+    other = pa.RecordBatch.from_arrays([second, first, some.other, some.id, *measured], schema=MATCHES)
+    return [(one, search.place_of(shards_of(some.first))), (other, search.place_of(shards_of(some.second)))]
 
 
-def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
-    """Batches some megabytes at a time: a shard's texts are read once for all of them."""
+def _gathered(batches: Iterable[pa.RecordBatch], most_bytes: int) -> Iterator[list[pa.RecordBatch]]:
+    """Batches some megabytes at a time: a shard is read once for all of them."""
     held: list[pa.RecordBatch] = []
     size = 0
     for batch in batches:
         held.append(batch)
         size += batch.nbytes
-        if size >= _GATHERED_BYTES:
+        if size >= most_bytes:
             yield held
             held, size = [], 0
     if held:
         yield held
+
+
+def _packed(rows: NDArray[np.uint32]) -> pa.FixedSizeBinaryArray:
+    """Rows of hashes as a column."""
+    buffer = pa.py_buffer(np.ascontiguousarray(rows, "<u4"))
+    return pa.FixedSizeBinaryArray.from_buffers(pa.binary(4 * rows.shape[1]), len(rows), [None, buffer])
 
 
 def _by_shard(rows: Words) -> Iterator[tuple[int, int, int]]:
@@ -305,10 +332,3 @@ def _by_shard(rows: Words) -> Iterator[tuple[int, int, int]]:
     bounds = [*starts_of(numbers).tolist(), len(numbers)]
     for begin, end in itertools.pairwise(bounds):
         yield int(numbers[begin]), begin, end
-
-
-def _distinct(first: Words, second: Words) -> tuple[Words, Words]:
-    order = np.lexsort((second, first))
-    first, second = first[order], second[order]
-    fresh = starts_of(first, second)
-    return first[fresh], second[fresh]

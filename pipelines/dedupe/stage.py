@@ -9,6 +9,7 @@ from winnow.pipelines.annotate.stage import State
 from winnow.pipelines.columns import column_of
 from winnow.pipelines.dedupe.covered import CoveredShard, Search, put_shards
 from winnow.pipelines.dedupe.task import GlobalKey
+from winnow.pipelines.dedupe.verdicts import find_verdicts
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.commits import load_layer_commits
 from winnow.pipelines.store.generations import Store
@@ -18,7 +19,7 @@ from winnow.schemas.identity import Json, fingerprint_of
 from winnow.schemas.recipe import Recipe
 from winnow.schemas.records import Generation, LayerCommit
 
-VERSION = 1
+VERSION = 2
 """Of all that decides what a layer of duplicates says of a row, given the signatures."""
 
 
@@ -35,7 +36,9 @@ def settings_of(recipe: Recipe, kind: Kind) -> dict[str, Json]:
     assert config is not None
     if kind == "near":
         assert config.near is not None
-        return dict(asdict(near_settings(config.near)))
+        settings: dict[str, Json] = dict(asdict(near_settings(config.near)))
+        del settings["max_bucket"]  # only counts
+        return settings
     chosen = config.exact if kind == "exact" else config.url
     assert chosen is not None
     return dict(asdict(chosen))
@@ -108,25 +111,27 @@ def search_for(store: Store, recipe: Recipe, state: State, keys: Mapping[Kind, G
     text = tuple(column for name in recipe.text if (column := column_of(name, names)) is not None)
     layers = {*kinds.values(), *(column.layer for column in text)} - {layout.SAMPLES}
     objects = {layer: {commit.shard: commit.object.path for commit in state.layers[layer]} for layer in sorted(layers)}
+    config = recipe.dedupe.near if recipe.dedupe is not None and "near" in keys else None
+    near = near_settings(config) if config is not None else None
+    scheme = Scheme(near.shingle, near.size, near.hashes, near.seed) if near is not None else None
+    verdicts = find_verdicts(store.objects, scheme) if scheme is not None else {}
     shards = [
         CoveredShard(
             shard.shard,
             source,
             shard.object.rows,
             {layout.SAMPLES: shard.object.path, **{layer: objects[layer][shard.shard] for layer in sorted(layers)}},
+            verdicts.get(shard.shard, ()),
         )
         for source, shard in sorted(state.shards, key=lambda one: one[1].shard)
     ]
     name = fingerprint_of({kind: key.covered for kind, key in keys.items()})
     search = Search(store, put_shards(store.objects, shards), f"{layout.SCRATCH}dedupe/{name}", kinds, text)
-    if "near" not in keys:
+    if near is None:
         return search
-    assert recipe.dedupe is not None
-    assert recipe.dedupe.near is not None
-    near = near_settings(recipe.dedupe.near)
     return replace(
         search,
-        scheme=Scheme(near.shingle, near.size, near.hashes, near.seed),
+        scheme=scheme,
         bands=near.bands,
         rows=near.rows,
         min_similarity=near.min_similarity,

@@ -100,6 +100,7 @@ def _layer_rows(schema: pa.Schema, signed: pa.Array, ids: pa.Array, found: pa.Re
             compared, pc.coalesce(found["cluster"].take(taken), ids), pa.scalar(None, pa.binary(ID_BYTES))
         ),
         "size": pc.if_else(compared, pc.coalesce(found["size"].take(taken), 1), None),
+        "texts": pc.if_else(compared, pc.coalesce(found["texts"].take(taken), 1), None),
         "matched": found["matched"].take(taken),
         "similarity": found["similarity"].take(taken),
         "by": found["by"].take(taken),

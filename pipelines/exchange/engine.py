@@ -9,6 +9,7 @@ from apache_beam.pvalue import PCollection
 from apache_beam.transforms import window
 
 from winnow.pipelines.blocks import AddressedBlock, decode_block, encode_block
+from winnow.pipelines.exchange.inputs import Blocks, OfBlocks, of_each
 from winnow.pipelines.exchange.segments import repeated_block
 from winnow.pipelines.exchange.totals import Run, Total, check_arrival
 
@@ -17,9 +18,9 @@ from winnow.pipelines.exchange.totals import Run, Total, check_arrival
 class Engine:
     """Carries the blocks themselves. A group is in memory as a whole, encoded: keep it within `GROUP_BYTES`."""
 
-    def send(self, blocks: PCollection[AddressedBlock]) -> PCollection[tuple[int, bytes]]:
+    def send(self, blocks: Blocks) -> PCollection[tuple[int, bytes]]:
         """Each block under its partition."""
-        packed: PCollection[tuple[int, bytes]] = blocks | beam.Map(_packed).with_output_types(tuple[int, bytes])
+        packed: PCollection[tuple[int, bytes]] = of_each(blocks, "Pack", _pack)
         return packed
 
     def receive(self, partition: int, expected: Total | None, members: list[memoryview]) -> Iterator[pa.RecordBatch]:
@@ -62,6 +63,11 @@ class GroupInOneWindow(beam.PTransform[PCollection[tuple[int, bytes]], PCollecti
             | "NoWindow" >> beam.WindowInto(window.GlobalWindows())
         )
         return grouped
+
+
+def _pack() -> OfBlocks[tuple[int, bytes]]:
+    pack: OfBlocks[tuple[int, bytes]] = beam.Map(_packed).with_output_types(tuple[int, bytes])
+    return pack
 
 
 def _packed(block: AddressedBlock) -> tuple[int, bytes]:

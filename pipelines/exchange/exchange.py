@@ -9,6 +9,7 @@ from apache_beam.pvalue import PCollection
 
 from winnow.pipelines.blocks import AddressedBlock
 from winnow.pipelines.exchange.engine import GroupInOneWindow
+from winnow.pipelines.exchange.inputs import Blocks, each
 from winnow.pipelines.exchange.totals import Total, Totals
 
 T = TypeVar("T")
@@ -23,7 +24,7 @@ _IS_MEMBER = b"member\0\0"
 class Transport(Protocol):
     """How blocks get from where they are made to where their partition is consumed."""
 
-    def send(self, blocks: PCollection[AddressedBlock]) -> PCollection[tuple[int, bytes]]:
+    def send(self, blocks: Blocks) -> PCollection[tuple[int, bytes]]:
         """Under each partition the blocks, or references to them."""
         ...
 
@@ -36,7 +37,8 @@ class Exchange(beam.PTransform[PCollection[AddressedBlock], PCollection[T]], Gen
     """Brings all blocks of a partition together and hands them to `consume`.
 
     Input: `AddressedBlock`s, numbered from 0 for each (origin, partition), as `addressed_blocks` makes them; a
-    task's blocks are best yielded one after another in one bundle. Output: what `consume` yields, of the type that
+    task's blocks are best yielded one after another in one bundle. What several steps send to the same partitions is
+    a tuple: FnApiRunner holds all that a Flatten is given in memory. Output: what `consume` yields, of the type that
     `emits` names to Beam, so that the next boundary does not fall back to pickle.
 
     The consumer runs once for each partition that got a block, behind the shuffle in the same fused step, so no
@@ -54,13 +56,14 @@ class Exchange(beam.PTransform[PCollection[AddressedBlock], PCollection[T]], Gen
         self._transport = transport
         self._emits = emits
 
-    def expand(self, blocks: PCollection[AddressedBlock]) -> PCollection[T]:
+    def expand(self, blocks: PCollection[AddressedBlock]) -> PCollection[T]:  # or several: Beam has no type for that
         """Totals and members of each partition meet in one group."""
-        if blocks.element_type is not AddressedBlock:
-            raise TypeError(
-                f"{self.label}: the step before must declare .with_output_types(AddressedBlock), not "
-                f"{blocks.element_type}: Beam would pickle what it does not know"
-            )
+        for one in each(blocks):
+            if one.element_type is not AddressedBlock:
+                raise TypeError(
+                    f"{self.label}: the step before must declare .with_output_types(AddressedBlock), not "
+                    f"{one.element_type}: Beam would pickle what it does not know"
+                )
         totals = blocks | "Totals" >> Totals() | "TagTotals" >> _Tag(_IS_TOTAL)
         members = self._transport.send(blocks) | "TagMembers" >> _Tag(_IS_MEMBER)
         consumed: PCollection[T] = (

@@ -15,6 +15,7 @@ from apache_beam.utils.windowed_value import WindowedValue
 
 from winnow.pipelines.blocks import AddressedBlock, encode_batch
 from winnow.pipelines.exchange.engine import GroupInOneWindow
+from winnow.pipelines.exchange.inputs import Blocks, OfBlocks, of_each
 from winnow.pipelines.exchange.segments import (
     PackedBlock,
     Segment,
@@ -44,17 +45,20 @@ class Files:
     merge_above_files: int = 64
     merge_fan_in: int = 64
 
-    def send(self, blocks: PCollection[AddressedBlock]) -> PCollection[tuple[int, bytes]]:
+    def send(self, blocks: Blocks) -> PCollection[tuple[int, bytes]]:
         """Writes the blocks, merges files whose segments are small, and gives each segment under its partition."""
         segments: PCollection[tuple[int, bytes]] = (
-            blocks
-            | "WriteFiles" >> beam.ParDo(_WriteFiles(self)).with_output_types(tuple[int, bytes])
+            of_each(blocks, "WriteFiles", self._write)
             | "AllFiles" >> GroupInOneWindow()
             | "PlanMerges" >> beam.FlatMap(_planned, self).with_output_types(tuple[int, bytes])
             | "SpreadMerges" >> GroupInOneWindow()
             | "Merge" >> beam.FlatMap(_merged, self).with_output_types(tuple[int, bytes])
         )
         return segments
+
+    def _write(self) -> OfBlocks[tuple[int, bytes]]:
+        write: OfBlocks[tuple[int, bytes]] = beam.ParDo(_WriteFiles(self)).with_output_types(tuple[int, bytes])
+        return write
 
     def receive(self, partition: int, expected: Total | None, members: list[memoryview]) -> Iterator[pa.RecordBatch]:
         """The batches in order of origin and number: announced totals are checked now, bytes as they are read."""

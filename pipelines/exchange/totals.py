@@ -16,6 +16,7 @@ from apache_beam.coders import ListCoder, StrUtf8Coder, TupleCoder, VarIntCoder
 from apache_beam.pvalue import PCollection
 
 from winnow.pipelines.blocks import AddressedBlock
+from winnow.pipelines.exchange.inputs import OfBlocks, of_each
 from winnow.schemas.errors import StageError
 
 Announcement: TypeAlias = tuple[str, int, int]
@@ -131,19 +132,19 @@ class Announced(beam.CombineFn):
         return ListCoder(TupleCoder((StrUtf8Coder(), VarIntCoder(), VarIntCoder())))
 
 
-@beam.typehints.with_input_types(AddressedBlock)
-@beam.typehints.with_output_types(tuple[int, bytes])
 class Totals(beam.PTransform[PCollection[AddressedBlock], PCollection[tuple[int, bytes]]]):
     """Blocks to (partition, encoded `Total`), one a partition."""
 
-    def expand(self, blocks: PCollection[AddressedBlock]) -> PCollection[tuple[int, bytes]]:
+    def expand(self, blocks: PCollection[AddressedBlock]) -> PCollection[tuple[int, bytes]]:  # or several
         """Announces each block and sums by partition."""
-        totals: PCollection[tuple[int, bytes]] = (
-            blocks
-            | "Announce" >> beam.Map(announcement).with_output_types(tuple[int, Announcement])
-            | "Add" >> beam.CombinePerKey(Announced())
-        )
+        announced = of_each(blocks, "Announce", _announce)
+        totals: PCollection[tuple[int, bytes]] = announced | "Add" >> beam.CombinePerKey(Announced())
         return totals
+
+
+def _announce() -> OfBlocks[tuple[int, Announcement]]:
+    announce: OfBlocks[tuple[int, Announcement]] = beam.Map(announcement).with_output_types(tuple[int, Announcement])
+    return announce
 
 
 def _fingerprint(origin: str, number: int) -> int:

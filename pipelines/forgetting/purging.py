@@ -9,7 +9,8 @@ row in it is replaced by one that names the object without. The order makes a cr
 3. `purge.json` is put: from here on the purge is finished by whoever next holds the lease, before all else.
 4. Each commit is replaced by one put, so it is the old or the new one at any time.
 5. Every generation that names a forgotten row goes, whatever `--keep` says, then every object and commit that no
-   remaining generation names, the report, outputs in the store's folder, and what dead writers left.
+   remaining generation names, verdicts on texts, the report, outputs in the store's folder, and what dead writers
+   left.
 6. `purge.json` goes.
 
 Until 3 a crash leaves the store as it was, with its tombstones hiding what they hid.
@@ -108,8 +109,9 @@ def finish_purge(store: Store) -> Collected | None:
     kept = {number for number in store.generation_numbers() if number in kept or number > unfinished.generation}
     for path in own_files(store.objects):
         store.objects.delete(path)
-    for info in list(store.objects.list(layout.SCRATCH)):
-        store.objects.delete(info.path)
+    for prefix in (layout.SCRATCH, layout.VERDICTS):  # verdicts hold digests of forgotten texts
+        for info in list(store.objects.list(prefix)):
+            store.objects.delete(info.path)
     collected = drop_unnamed(store, sorted(kept))
     _settle_looks(store, sorted(kept))
     store.objects.delete(layout.PURGE)

@@ -1,7 +1,8 @@
 """Dropping what the last generations do not name.
 
 Names go before what they name: old generations first, then commits, then objects. A reader of a kept
-generation never misses an object, and a crash in between leaves only garbage for the next time.
+generation never misses an object, and a crash in between leaves only garbage for the next time. Verdicts on
+texts are named by no generation; they stay as long as their shard.
 """
 
 from collections.abc import Sequence
@@ -36,6 +37,8 @@ def drop_unnamed(store: Store, kept: Sequence[int], *, dry_run: bool = False) ->
     old = [layout.generation(number) for number in numbers if number not in kept]
     loose = [info for info in store.objects.list(layout.COMMITS) if info.path not in named]
     objects = [info for prefix in layout.DATA for info in store.objects.list(prefix) if info.path not in named]
+    shards = {layout.shard_of(path) for path in named if path.startswith(layout.SAMPLES_OBJECTS)}
+    objects += [info for info in store.objects.list(layout.VERDICTS) if layout.shard_of(info.path) not in shards]
     advisory = [
         info for prefix in (layout.HEARTBEATS, layout.TASK_LISTS, layout.STRIKES) for info in store.objects.list(prefix)
     ]

@@ -15,16 +15,18 @@ TOMBSTONES = "tombstones/"
 HIDDEN = "hidden/"
 OUTPUTS = "outputs/"
 SCRATCH = "scratch/"
+VERDICTS = "verdicts/"
 PURGE = "purge.json"
 REPORT = "report.html"
 
-DATA = ("samples/", "layers/", "quarantine/", "dropped/", "stats/", MANIFESTS)
+SAMPLES_OBJECTS = "samples/"
+DATA = (SAMPLES_OBJECTS, "layers/", "quarantine/", "dropped/", "stats/", MANIFESTS)
 """Prefixes of content-named objects: what `gc` may drop when no kept generation names it."""
 
 
 def samples_object(shard: str, content: str) -> str:
     """The rows of a shard."""
-    return f"samples/{shard}.{content}.parquet"
+    return f"{SAMPLES_OBJECTS}{shard}.{content}.parquet"
 
 
 def layer_object(layer: str, key: str, shard: str, content: str) -> str:
@@ -37,8 +39,18 @@ def layer_objects(layer: str, key: str) -> str:
     return f"layers/{layer}/{key}/"
 
 
+def verdicts_objects(key: str) -> str:
+    """The prefix of what comparing texts by one kind of shingles gave."""
+    return f"{VERDICTS}{key}/"
+
+
+def verdicts_object(key: str, shard: str, content: str) -> str:
+    """What comparing the texts of a shard's rows with others gave."""
+    return f"{verdicts_objects(key)}{shard}.{content}.arrow"
+
+
 def shard_of(path: str) -> str:
-    """The shard whose rows a layer's object holds."""
+    """The shard whose rows a layer's object is about."""
     return path.rpartition("/")[2].rsplit(".", 2)[0]
 
 

@@ -126,7 +126,7 @@ def read_batches(
     except (pa.ArrowInvalid, OSError) as error:
         if isinstance(error, FileNotFoundError):
             raise StoreError(f"{store.root}: {path} is gone; run 'winnow audit' to see what else is") from None
-        raise StoreError(f"{store.root}: {path} cannot be read: {str(error).splitlines()[0]}") from None
+        raise _unreadable(store, path, error) from None
 
 
 def read_rows(store: ObjectStore, path: str, rows: Sequence[int], columns: list[str] | None = None) -> pa.Table:
@@ -146,7 +146,7 @@ def read_rows(store: ObjectStore, path: str, rows: Sequence[int], columns: list[
             empty = parquet.schema_arrow.empty_table()
             return empty if columns is None else empty.select(columns)
     except (pa.ArrowInvalid, OSError) as error:
-        raise StoreError(f"{store.root}: {path} cannot be read: {str(error).splitlines()[0]}") from None
+        raise _unreadable(store, path, error) from None
 
 
 def read_table(store: ObjectStore, path: str, columns: list[str] | None = None) -> pa.Table:
@@ -157,4 +157,9 @@ def read_table(store: ObjectStore, path: str, columns: list[str] | None = None) 
     except FileNotFoundError:
         raise StoreError(f"{store.root}: {path} is gone; run 'winnow audit' to see what else is") from None
     except (pa.ArrowInvalid, OSError) as error:
-        raise StoreError(f"{store.root}: {path} cannot be read: {str(error).splitlines()[0]}") from None
+        raise _unreadable(store, path, error) from None
+
+
+def _unreadable(store: ObjectStore, path: str, error: Exception) -> StoreError:
+    said = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
+    return StoreError(f"{store.root}: {path} cannot be read: {said}; run 'winnow audit' to see what else is damaged")

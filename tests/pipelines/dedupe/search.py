@@ -19,6 +19,7 @@ version: 1
 store: {{path: store, seed: 7, shard_rows: {shard_rows}, task_bytes: 128 KiB}}
 sources:
   pages: {{root: pages, files: ["*.jsonl"], class: web, key: id}}
+{sources}limits: {limits}
 dedupe: {dedupe}
 """
 NEAR = "{near: {min_similarity: 0.75}}"
@@ -33,10 +34,18 @@ def write_pages(folder: Path, files: Mapping[str, Sequence[Row]]) -> None:
         (folder / "pages" / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
-def search(folder: Path, dedupe: str = NEAR, *, shard_rows: int = 64, workers: int = 1) -> Outcome:
+def search(
+    folder: Path,
+    dedupe: str = NEAR,
+    *,
+    shard_rows: int = 64,
+    workers: int = 1,
+    sources: str = "",
+    limits: str = "{}",
+) -> Outcome:
     """Everything that the recipe asks for, over what the folder holds."""
     recipe = folder / "recipe.yaml"
-    recipe.write_text(RECIPE.format(dedupe=dedupe, shard_rows=shard_rows))
+    recipe.write_text(RECIPE.format(dedupe=dedupe, shard_rows=shard_rows, sources=sources, limits=limits))
     return run_all(load_recipe(recipe), Engine("local", workers), Console(quiet=True))
 
 

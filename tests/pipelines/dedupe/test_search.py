@@ -11,8 +11,6 @@ from tests.faults.winnow import run
 from tests.pipelines.dedupe.search import Row, changed, clusters, layer, prose, search, write_pages
 from winnow.filters.duplicates.signatures import Scheme, shingle_sets
 from winnow.pipelines.dedupe.covered import signature_matrix
-from winnow.pipelines.store.generations import open_store
-from winnow.pipelines.store.location import open_location
 from winnow.schemas.errors import StageError
 
 
@@ -75,34 +73,6 @@ def test_the_order_of_rows_their_files_shards_and_workers_change_nothing(tmp_pat
     write_pages(tmp_path / "two", {"a": mixed})
     search(tmp_path / "two", shard_rows=17, workers=2)
     assert layer(tmp_path / "two", "near") == layer(tmp_path / "one", "near")
-
-
-def test_a_second_crawl_gives_what_one_run_over_both_gives_and_rewrites_only_what_changed(tmp_path: Path) -> None:
-    rows = corpus()
-    first, second = rows[:70], rows[70:]
-    whole, grown = tmp_path / "whole", tmp_path / "grown"
-    write_pages(whole, {"a": first, "b": second})
-    search(whole)
-    write_pages(grown, {"a": first})
-    search(grown)
-    before = objects(grown, "near")
-    write_pages(grown, {"b": second})
-    outcome = search(grown)
-    assert outcome.new
-    assert layer(grown, "near") == layer(whole, "near")
-    assert tree(grown) == tree(whole)
-    values = {path for path in before if path in objects(grown, "near")}
-    assert values  # a shard that nothing of the second crawl is like keeps its object
-    assert not search(grown).new
-
-
-def objects(folder: Path, kind: str) -> set[str]:
-    store = open_store(open_location(str(folder / "store")))
-    return {row.object for row in store.manifest(store.require_latest(), f"dedupe.{kind}")}
-
-
-def tree(folder: Path) -> str:
-    return open_store(open_location(str(folder / "store"))).require_latest().tree_hash
 
 
 def test_templated_pages_below_the_threshold_do_not_collapse(tmp_path: Path) -> None:

@@ -33,6 +33,7 @@ from winnow.pipelines.exchange import (
     clear_scratch,
     partition_of_key,
 )
+from winnow.pipelines.exchange.inputs import Blocks
 from winnow.pipelines.exchange.totals import Total, total_of
 from winnow.pipelines.store.local import LocalStore
 
@@ -177,6 +178,23 @@ def test_no_batch_is_a_fallback_or_pickle_at_any_boundary(tmp_path: Path) -> Non
         assert pickles == set()
 
 
+@pytest.mark.parametrize("name", ["engine", "files"])
+def test_what_several_steps_send_is_one_exchange(tmp_path: Path, name: str) -> None:
+    transport = _transports(tmp_path)[name]
+    answer = tmp_path / "several.json"
+    with beam.Pipeline(runner=FnApiRunner()) as pipeline:
+        sent = tuple(
+            pipeline
+            | f"Create{number}" >> beam.Create(tasks, reshuffle=False)
+            | f"Blocks{number}" >> beam.FlatMap(blocks_of, 3).with_output_types(AddressedBlock)
+            for number, tasks in enumerate((TASKS[:2], TASKS[2:5], TASKS[5:]))
+        )
+        groups = sent | Exchange(as_bytes, transport=transport, emits=tuple[int, bytes])
+        groups | ToList() | beam.Map(write_groups, str(answer))
+    found = [(partition, bytes.fromhex(group)) for partition, group in orjson.loads(answer.read_bytes())]
+    assert found == _run(TASKS, _transports(tmp_path / "one")[name], tmp_path)
+
+
 def test_an_untyped_step_before_is_refused() -> None:
     pipeline = beam.Pipeline(runner=FnApiRunner())
     untyped = pipeline | beam.Create(TASKS) | beam.FlatMap(lambda task: blocks_of(task, 3))
@@ -222,7 +240,7 @@ class Lossy:
     partition: int
     kept: int
 
-    def send(self, blocks: PCollection[AddressedBlock]) -> PCollection[tuple[int, bytes]]:
+    def send(self, blocks: Blocks) -> PCollection[tuple[int, bytes]]:
         """All but what is lost."""
         seen: list[int] = []
 

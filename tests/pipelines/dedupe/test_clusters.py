@@ -1,0 +1,168 @@
+"""Clusters of a store: joined in one task or by star contraction, they are what networkx finds."""
+
+import random
+from collections import Counter
+from pathlib import Path
+
+import networkx
+import numpy as np
+import pyarrow as pa
+import pytest
+from rich.console import Console
+
+from tests.pipelines.dedupe.search import Row, changed, layer, prose, search, write_pages
+from winnow.pipelines.dedupe import clusters as module
+from winnow.pipelines.dedupe.arrays import references, shards_of, values_of
+from winnow.pipelines.dedupe.clusters import EDGES
+from winnow.pipelines.dedupe.covered import CoveredShard, Search, put_shards
+from winnow.pipelines.dedupe.graph import SettleGraph, StarGraph
+from winnow.pipelines.dedupe.groups import MEMBERS
+from winnow.pipelines.dedupe.near import MATCHES
+from winnow.pipelines.dedupe.scratch import put_part, read_part, steps_done
+from winnow.pipelines.store.generations import Store, create_or_open
+from winnow.pipelines.store.location import open_location
+from winnow.runners.comparing import Comparing
+from winnow.runners.engines import Engine
+from winnow.schemas.records import StoreRecord
+
+SHARD_ROWS = 8
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    record = StoreRecord("store", 7, 64, 1 << 20, 16, 1 << 20, 1 << 20)
+    return create_or_open(open_location(str(tmp_path / "store")), record)
+
+
+def chained() -> list[Row]:
+    """Chains of texts, each like the next; texts that equal a link of a chain; equal texts alone; texts alone."""
+    rows: list[Row] = []
+    for number in range(4):
+        words = prose(number, 200)
+        for link in range(2 + 2 * number):
+            rows.append({"id": f"chain{number}.{link}", "text": " ".join(words)})
+            words = changed(words, 0.02, 100 * number + link)
+    rows += [{"id": f"{row['id']}.copy{copy}", "text": str(row["text"]).upper()} for row in rows[:3] for copy in (1, 2)]
+    rows += [{"id": f"equal{copy}", "text": " ".join(prose(50))} for copy in range(3)]
+    rows += [{"id": f"alone{number}", "text": " ".join(prose(1000 + number))} for number in range(9)]
+    return rows
+
+
+def test_one_task_and_star_contraction_give_one_layer_whatever_the_shards_and_the_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = chained()
+    found = []
+    for name, most_edges, shard_rows in (("task", 1 << 23, 64), ("stars", 0, 7)):
+        monkeypatch.setattr(module, "MOST_EDGES", most_edges)
+        write_pages(tmp_path / name, {"a": random.Random(name).sample(rows, len(rows))})
+        search(tmp_path / name, shard_rows=shard_rows)
+        found.append(layer(tmp_path / name, "near"))
+    assert found[0] == found[1]
+    assert consistent(found[0], {str(row["id"]): str(row["text"]).lower() for row in rows})
+
+
+def consistent(found: dict[str, Row], texts: dict[str, str]) -> bool:
+    """Every row's size and texts are those of the rows of its cluster, and its match is one of them."""
+    for key, row in found.items():
+        members = [other for other in found if found[other]["cluster"] == row["cluster"]]
+        assert row["size"] == len(members), key
+        assert row["texts"] == len({texts[other] for other in members}), key
+        assert row["matched"] is None if len(members) == 1 else row["matched"] in members, key
+    return True
+
+
+def left_by_a_search(store: Store, shards: int, pairs: list[tuple[int, int]], copies: dict[int, int]) -> Search:
+    """What comparing rows leaves: the pairs that are alike, and of a row its root where it is a copy of another."""
+    covered = [CoveredShard(f"{shard:04d}", "pages", SHARD_ROWS, {"samples": f"{shard}"}) for shard in range(shards)]
+    made = Search(store, put_shards(store.objects, covered), "scratch/dedupe/test", {"near": "text.minhash"})
+    roots = Counter(copies.values())
+    edges = np.array(pairs, np.int64).reshape(-1, 2)
+    for shard in range(shards):
+        here = range(SHARD_ROWS * shard, SHARD_ROWS * (shard + 1))
+        alike = sorted(set(edges.reshape(-1).tolist()) & set(here))
+        grouped = sorted(row for row in here if row in copies or row in roots)
+        root = [copies.get(row, row) for row in grouped]
+        matches = [row_numbers(alike), row_numbers(alike), ids(alike), ids(alike)]
+        same = [pa.array(np.ones(len(alike))), pa.array(np.ones(len(alike), np.bool_))]
+        members = [row_numbers(grouped), row_numbers(root), ids(root), ids(root)]
+        sizes = pa.array([roots[row] + 1 for row in root], pa.int64())
+        for name, columns, schema in (
+            ("matches", [*matches, *same], MATCHES),
+            ("members", [*members, sizes], MEMBERS),
+        ):
+            batch = pa.RecordBatch.from_arrays(columns, schema=schema)
+            put_part(store.objects, made.scratch, f"near/{name}", shard, batch)
+        mine = edges[edges[:, 0] // SHARD_ROWS == shard]
+        forest = pa.RecordBatch.from_arrays([row_numbers(mine[:, 0]), row_numbers(mine[:, 1])], schema=EDGES)
+        put_part(store.objects, made.scratch, "near/forests", shard, forest)
+    return made
+
+
+def row_numbers(rows: object) -> pa.Array:
+    """As a run numbers them."""
+    numbers = np.array(rows, np.int64)
+    return pa.array(
+        references(0, numbers % SHARD_ROWS) | np.uint64(1 << 20) * (numbers // SHARD_ROWS).astype(np.uint64)
+    )
+
+
+def ids(rows: list[int]) -> pa.Array:
+    """The greater the row, the smaller its id."""
+    numbers = np.array(rows, np.int64).astype(np.uint64)
+    return values_of(np.uint64(1 << 40) - numbers, numbers)
+
+
+def outcomes(made: Search) -> dict[int, tuple[bytes, int, int]]:
+    """Of each row that is in a cluster: the cluster, its size and its texts."""
+    found: dict[int, tuple[bytes, int, int]] = {}
+    for shard in range(len(made.covered)):
+        for row in read_part(made.store.objects, made.scratch, "near/outcomes", shard).to_pylist():
+            found[SHARD_ROWS * shard + row["row"]] = (row["cluster"], row["size"], row["texts"])
+    return found
+
+
+def expected(pairs: list[tuple[int, int]], copies: dict[int, int]) -> dict[int, tuple[bytes, int, int]]:
+    """What networkx makes of it."""
+    graph = networkx.Graph([*pairs, *copies.items()])
+    found: dict[int, tuple[bytes, int, int]] = {}
+    for members in networkx.connected_components(graph):
+        texts = [row for row in members if row not in copies]
+        named = ids([max(texts)])[0].as_py()
+        found |= dict.fromkeys(members, (named, len(members), len(texts)))
+    return found
+
+
+def test_rounds_of_star_contraction_find_what_networkx_finds(store: Store) -> None:
+    drawn = random.Random(1)
+    shards = 6
+    copies = {40 + copy: drawn.randrange(40) for copy in range(8)}
+    pairs = [(row, row + 1) for row in range(12)]  # a chain over two shards
+    pairs += [tuple(sorted(drawn.sample(range(14, 40), 2))) for _ in range(10)]  # type: ignore[misc]
+    made = left_by_a_search(store, shards, pairs, copies)
+    last = contracted(made, 3)
+    Engine("local", 1).run(SettleGraph(last).build)
+    assert outcomes(made) == expected(pairs, copies)
+    assert 1 < last.number < module.star_rounds(len(pairs))
+
+
+def contracted(made: Search, partitions: int) -> module.StarRound:
+    for number in range(20):
+        one = module.StarRound(made, number, partitions)
+        Engine("local", 1).run(StarGraph(one).build)
+        one.clear_before()
+        if one.settled:
+            return one
+    raise AssertionError("never settled")
+
+
+def test_what_a_search_is_at_is_told_by_its_last_step_that_has_begun(store: Store) -> None:
+    made = Search(store, put_shards(store.objects, []), "scratch/dedupe/test", {"near": "text.minhash"})
+    shown = Comparing(Console(quiet=True), made, {"Bands": 6, "Candidates": 3, "Forests": 1})
+    assert shown.line({"Bands": 6, "Candidates": 2}).plain.split()[:4] == ["dedupe", "Candidates", "2/3", "parts"]
+    assert shown.line({"Forests": 1, "Upward-0": 2}).plain.split()[:3] == ["dedupe", "Upward-0", "2"]
+    assert steps_done(store.objects, made.scratch) == Counter()
+
+
+def test_the_shard_of_a_row_survives_its_number() -> None:
+    assert shards_of(row_numbers([17]).to_numpy()).tolist() == [2]

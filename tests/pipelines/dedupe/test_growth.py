@@ -1,0 +1,186 @@
+"""A store that grows: what one search over everything would give, and no text compared twice."""
+
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from rich.console import Console
+
+from tests.faults.winnow import run
+from tests.pipelines.dedupe.search import Row, changed, clusters, layer, prose, search, write_pages
+from winnow.pipelines.store import layout
+from winnow.pipelines.store.generations import open_store
+from winnow.pipelines.store.local import LocalStore
+from winnow.runners.engines import Engine
+from winnow.runners.stages import run_all
+from winnow.schemas.errors import StoreError
+from winnow.schemas.identity import content_name
+from winnow.schemas.recipe import load_recipe
+
+
+def couples(numbers: Sequence[int]) -> list[Row]:
+    """Two texts each, so close to a similarity of 0.75 that no estimate can tell on which side they are."""
+    rows: list[Row] = []
+    for number in numbers:
+        share = 0.02 + 0.001 * (number % 10)
+        for name, words in ((f"{number}", prose(number)), (f"{number}b", changed(prose(number), share, 1000 + number))):
+            rows.append({"id": name, "text": " ".join(words)})
+    return rows
+
+
+FIRST, SECOND = couples(range(20)), couples(range(20, 40))
+LONE: list[Row] = [{"id": f"alone{number}", "text": " ".join(prose(number))} for number in range(1000, 1100)]
+
+
+def objects_of(folder: Path) -> LocalStore:
+    return LocalStore(folder / "store")
+
+
+def near_objects(folder: Path) -> set[str]:
+    store = open_store(objects_of(folder))
+    return {row.object for row in store.manifest(store.require_latest(), "dedupe.near")}
+
+
+def tree(folder: Path) -> str:
+    return open_store(objects_of(folder)).require_latest().tree_hash
+
+
+def verdicts(folder: Path) -> dict[str, bytes]:
+    objects = objects_of(folder)
+    return {info.path: objects.read(info.path) for info in objects.list(layout.VERDICTS)}
+
+
+def forget_verdicts(folder: Path) -> None:
+    for path in verdicts(folder):
+        objects_of(folder).delete(path)
+
+
+def forget_search(folder: Path) -> None:
+    """As if no search had ever been finished."""
+    objects = objects_of(folder)
+    for info in [*objects.list("commits/dedupe.near/"), *objects.list("layers/dedupe.near/")]:
+        objects.delete(info.path)
+
+
+@contextmanager
+def unreadable_texts(folder: Path) -> Iterator[None]:
+    """For a while no text that the store holds by now can be read; ids and all else can."""
+    found = {path: path.read_bytes() for path in (folder / "store" / "samples").iterdir()}
+    for path, raw in found.items():
+        spoilt, parquet = bytearray(raw), pq.ParquetFile(pa.BufferReader(raw)).metadata
+        for group in range(parquet.num_row_groups):
+            columns = [parquet.row_group(group).column(place) for place in range(parquet.num_columns)]
+            (text,) = [column for column in columns if column.path_in_schema == "text"]
+            begin = text.dictionary_page_offset or text.data_page_offset
+            spoilt[begin : begin + text.total_compressed_size] = b"\xee" * text.total_compressed_size
+        path.write_bytes(bytes(spoilt))
+    try:
+        yield
+    finally:
+        for path, raw in found.items():
+            path.write_bytes(raw)
+
+
+def test_a_second_crawl_gives_what_one_run_over_both_gives_and_rewrites_only_what_changed(tmp_path: Path) -> None:
+    whole, grown = tmp_path / "whole", tmp_path / "grown"
+    later = [*SECOND, {"id": "0c", "text": " ".join(changed(prose(0), 0.025, 7))}]
+    write_pages(whole, {"a": [*FIRST, *LONE], "b": later})
+    search(whole)
+    write_pages(grown, {"a": [*FIRST, *LONE]})
+    search(grown)
+    before = near_objects(grown)
+    write_pages(grown, {"b": later})
+    outcome = search(grown)
+    assert outcome.new
+    assert layer(grown, "near") == layer(whole, "near")
+    assert tree(grown) == tree(whole)
+    assert before & near_objects(grown)  # a shard that nothing of the second crawl is like keeps its object
+    assert not search(grown).new
+
+
+def test_texts_that_were_compared_before_are_not_read_again(tmp_path: Path) -> None:
+    whole, grown, without = tmp_path / "whole", tmp_path / "grown", tmp_path / "without"
+    write_pages(whole, {"a": FIRST, "b": SECOND})
+    search(whole)
+    write_pages(grown, {"a": FIRST})
+    search(grown)
+    shutil.copytree(grown, without)
+    forget_verdicts(without)
+    for folder in (grown, without):
+        write_pages(folder, {"b": SECOND})
+    with unreadable_texts(grown):
+        search(grown)
+    assert layer(grown, "near") == layer(whole, "near")
+    assert "jaccard" in {row["by"] for key, row in layer(grown, "near").items() if int(key.strip("b")) < 20}
+    with unreadable_texts(without), pytest.raises(StoreError, match=r"samples/.* cannot be read"):
+        search(without)
+
+
+def test_another_threshold_and_other_bands_use_what_is_known(tmp_path: Path) -> None:
+    fresh, known = tmp_path / "fresh", tmp_path / "known"
+    for folder in (fresh, known):
+        write_pages(folder, {"a": FIRST})
+    search(known)
+    for settings in ("{near: {min_similarity: 0.7501}}", "{near: {min_similarity: 0.75, bands: 7, rows: 16}}"):
+        forget_verdicts(fresh)
+        search(fresh, settings)
+        with unreadable_texts(known):
+            search(known, settings)
+        assert layer(known, "near") == layer(fresh, "near")
+
+
+def test_a_text_that_was_replaced_is_compared_as_what_it_is_now(tmp_path: Path) -> None:
+    kept = {"id": "kept", "text": " ".join(prose(5))}
+    old, new = ({"id": "same id", "text": " ".join(changed(prose(5), share, 2))} for share in (0.022, 0.026))
+    write_pages(tmp_path, {"a": [kept, old]})
+    search(tmp_path)
+    before = layer(tmp_path, "near")["kept"]
+    write_pages(tmp_path, {"a": [kept, new]})
+    run_all(load_recipe(tmp_path / "recipe.yaml"), Engine("local", 1), Console(quiet=True), replace=True)
+    after = layer(tmp_path, "near")["kept"]
+    assert [(row["matched"], row["by"]) for row in (before, after)] == [("same id", "jaccard")] * 2
+    assert [row["similarity"] for row in (before, after)] == [265 / 327, 260 / 332]
+
+
+def test_there_is_one_table_a_shard_and_it_is_the_same_however_often_it_is_written(tmp_path: Path) -> None:
+    write_pages(tmp_path, {"a": FIRST})
+    search(tmp_path)
+    first = verdicts(tmp_path)
+    assert first
+    forget_search(tmp_path)
+    for path, raw in first.items():
+        objects_of(tmp_path).put(path, raw[:-100])  # what is damaged counts as empty
+    search(tmp_path, workers=2)
+    assert verdicts(tmp_path) == first
+    write_pages(tmp_path, {"b": SECOND})
+    search(tmp_path)
+    assert first.items() < verdicts(tmp_path).items()
+    search(tmp_path, "{near: {min_similarity: 0.75, size: 4}}")  # other shingles: all texts are signed again anyhow
+    assert {path.split("/")[1] for path in verdicts(tmp_path)}.isdisjoint({path.split("/")[1] for path in first})
+
+
+def test_collecting_garbage_keeps_verdicts_in_use_an_audit_is_clean_and_a_purge_leaves_none(tmp_path: Path) -> None:
+    write_pages(tmp_path, {"a": FIRST})
+    outcome = search(tmp_path)
+    kept = verdicts(tmp_path)
+    objects = objects_of(tmp_path)
+    path, raw = next(iter(kept.items()))
+    objects.put(f"{path.rpartition('/')[0]}/shard-that-is-gone.{content_name(raw)}.arrow", raw)
+    collected = run(tmp_path, "gc", "recipe.yaml", "--keep", "1")
+    assert collected.status == 0, collected.err
+    assert verdicts(tmp_path) == kept
+    audited = run(tmp_path, "audit", "recipe.yaml")
+    assert audited.status == 0, audited.out
+    manifest = outcome.store.manifest(outcome.generation, "samples")
+    samples = [row for one in manifest for batch in outcome.store.batches(one) for row in batch.to_pylist()]
+    (chosen,) = (row["id"].hex() for row in samples if row["source"]["record"] == "3")
+    assert run(tmp_path, "forget", "recipe.yaml", "--id", chosen).status == 0
+    purged = run(tmp_path, "gc", "recipe.yaml", "--purge")
+    assert purged.status == 0, purged.err
+    assert not verdicts(tmp_path)
+    search(tmp_path)
+    assert not any("3" in cluster for cluster in clusters(tmp_path))

@@ -1,0 +1,180 @@
+"""Tables of verdicts: looked up whichever text comes first, and the same however they were put together."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from winnow.filters.duplicates.signatures import Scheme
+from winnow.pipelines.blocks import encode_batch
+from winnow.pipelines.dedupe import verdicts
+from winnow.pipelines.dedupe.covered import CoveredShard, Search, put_shards
+from winnow.pipelines.dedupe.verdicts import (
+    TABLE,
+    Verdicts,
+    digest_pairs,
+    find_verdicts,
+    forget_superseded,
+    keep_verdicts,
+    load_verdicts,
+    merged,
+    packed_pairs,
+    unpacked_pairs,
+    verdicts_key,
+)
+from winnow.pipelines.store import layout
+from winnow.pipelines.store.generations import create_or_open
+from winnow.pipelines.store.memory import MemoryStore
+from winnow.schemas.identity import content_name
+from winnow.schemas.records import StoreRecord
+
+DIGESTS = st.sampled_from([bytes([one]) * at + bytes(16 - at) for one in (0, 1, 255) for at in (0, 1, 15, 16)])
+COUPLES = st.lists(st.tuples(DIGESTS, DIGESTS), max_size=12)
+
+
+def column(values: list[bytes]) -> pa.FixedSizeBinaryArray:
+    return pa.array(values, pa.binary(16))
+
+
+def table(couples: list[tuple[bytes, bytes]]) -> Verdicts:
+    """What is truly so of these pairs: here, how often a byte is in them."""
+    pairs = digest_pairs(column([one for one, _ in couples]), column([other for _, other in couples]))
+    counts = np.array([(one + other).count(1) for one, other in couples], np.int64)
+    return Verdicts.of(pairs, counts, counts * 3)
+
+
+@given(COUPLES)
+def test_the_order_of_two_texts_means_nothing(couples: list[tuple[bytes, bytes]]) -> None:
+    one, other = (column(list(side)) for side in ([a for a, _ in couples], [b for _, b in couples]))
+    pairs = digest_pairs(one, other)
+    assert pairs.tolist() == digest_pairs(other, one).tolist()
+    packed = packed_pairs(pairs)
+    assert packed.to_pylist() == [min(both) + max(both) for both in couples]
+    assert unpacked_pairs(packed.slice(len(couples) // 2)).tolist() == pairs[len(couples) // 2 :].tolist()
+
+
+@given(st.lists(COUPLES, min_size=1, max_size=4), COUPLES, st.randoms(use_true_random=False))
+def test_what_is_known_is_found_and_nothing_else(lists: list, asked: list, drawn) -> None:  # type: ignore[no-untyped-def,type-arg]
+    every = merged([table(couples) for couples in lists])
+    drawn.shuffle(lists)
+    assert merged([table(couples) for couples in lists]).to_batch() == every.to_batch()
+    again = Verdicts.from_batch(every.to_batch())
+    known = {frozenset(couple) for couples in lists for couple in couples}
+    wanted = table(asked)
+    found = again.similarities(wanted.pairs)
+    expected = {frozenset(couple): (couple[0] + couple[1]).count(1) for couple in asked}
+    for pair, similarity in zip(packed_pairs(wanted.pairs).to_pylist(), found.tolist(), strict=True):
+        couple = frozenset((pair[:16], pair[16:]))
+        if couple in known:
+            assert similarity == (1 / 3 if expected[couple] else 0)
+        else:
+            assert np.isnan(similarity)
+
+
+@given(COUPLES, COUPLES)
+def test_of_too_many_the_same_ones_stay_in_whatever_order_they_came(one: list, other: list) -> None:  # type: ignore[type-arg]
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(verdicts, "MOST_VERDICTS", 3)
+        left, right = merged([table(one), table(other)]), merged([table(other), table(one)])
+        assert len(left.pairs) <= 3
+        assert left.to_batch() == right.to_batch() == table([*one, *other]).to_batch()
+
+
+def test_a_table_hangs_on_the_shingles_and_not_on_the_signatures() -> None:
+    assert verdicts_key(Scheme("words", 5, 112, 1)) == verdicts_key(Scheme("words", 5, 260, 9))
+    assert len({verdicts_key(Scheme(unit, size)) for unit in ("words", "characters") for size in (5, 9)}) == 4
+    assert Verdicts.none().to_batch().schema == TABLE
+
+
+def searched(objects: MemoryStore) -> Search:
+    """A search over two shards, by what is in the store now."""
+    known = find_verdicts(objects, Scheme())
+    shards = [CoveredShard(name, "pages", 1, {}, known.get(name, ())) for name in ("one", "two")]
+    store = create_or_open(objects, StoreRecord("test", 7, 1024, 1 << 20, 1024, 1 << 20, 1 << 20))
+    return Search(store, put_shards(objects, shards), "scratch", {}, scheme=Scheme())
+
+
+def tables(objects: MemoryStore) -> dict[str, bytes]:
+    return {info.path: objects.read(info.path) for info in objects.list("verdicts/")}
+
+
+A, B, C = (bytes([one]) * 16 for one in (2, 1, 3))
+
+
+def test_a_table_is_put_beside_what_it_was_made_from_and_takes_its_place_later() -> None:
+    objects = MemoryStore("a table is put")
+    first = searched(objects)
+    keep_verdicts(first, 0, [table([(A, B)])])
+    keep_verdicts(first, 0, [table([(A, B)])])  # as a task does that runs twice
+    assert not len(load_verdicts(first, 0).pairs)  # a search knows what was there when it began
+    (old,) = tables(objects)
+    second = searched(objects)
+    keep_verdicts(second, 0, [table([(B, C)])])
+    assert len(tables(objects)) == 2
+    assert load_verdicts(searched(objects), 0).to_batch() == table([(A, B), (B, C)]).to_batch()  # had it been stopped
+    forget_superseded(second)
+    assert old not in tables(objects)
+    assert load_verdicts(searched(objects), 0).to_batch() == table([(A, B), (B, C)]).to_batch()
+    forget_superseded(searched(objects))
+    assert len(tables(objects)) == 1
+
+
+def test_tables_of_other_shingles_and_of_shards_that_are_no_more_are_dropped() -> None:
+    objects = MemoryStore("tables are dropped")
+    for scheme in (Scheme(), Scheme("characters")):
+        for shard in ("one", "gone"):
+            objects.put(layout.verdicts_object(verdicts_key(scheme), shard, "0" * 16), b"")
+    forget_superseded(searched(objects))
+    assert list(tables(objects)) == [layout.verdicts_object(verdicts_key(Scheme()), "one", "0" * 16)]
+
+
+def damaged(raw: bytes) -> bytes:
+    return raw[:-90] + bytes([raw[-90] ^ 1]) + raw[-89:]
+
+
+def cut(raw: bytes) -> bytes:
+    return raw[:100]
+
+
+def empty(_: bytes) -> bytes:
+    return b""
+
+
+def foreign(_: bytes) -> bytes:
+    return encode_batch(pa.RecordBatch.from_pydict({"pair": ["not a digest"], "common": [1]}))
+
+
+def untrue(_: bytes) -> bytes:
+    return encode_batch(Verdicts(table([(A, B)]).pairs, np.array([2], np.int32), np.array([1], np.int32)).to_batch())
+
+
+@pytest.mark.parametrize(
+    ("spoilt", "own_name"),
+    [(damaged, False), (cut, False), (empty, False), (cut, True), (empty, True), (foreign, True), (untrue, True)],
+)
+def test_what_is_damaged_or_no_table_of_verdicts_counts_as_empty(
+    spoilt: Callable[[bytes], bytes], own_name: bool
+) -> None:
+    objects = MemoryStore(f"damaged {spoilt.__name__} {own_name}")
+    keep_verdicts(searched(objects), 0, [table([(A, B)])])
+    ((path, good),) = tables(objects).items()
+    bad = spoilt(good)
+    objects.delete(path)
+    objects.put(f"{path.rsplit('.', 2)[0]}.{content_name(bad)}.arrow" if own_name else path, bad)
+    again = searched(objects)
+    assert not len(load_verdicts(again, 0).pairs)
+    keep_verdicts(again, 0, [table([(A, B)])])
+    forget_superseded(again)
+    assert tables(objects) == {path: good}
+
+
+def test_a_table_that_goes_while_a_search_runs_counts_as_empty() -> None:
+    objects = MemoryStore("a table that goes")
+    keep_verdicts(searched(objects), 1, [table([(A, B)])])
+    again = searched(objects)
+    for path in tables(objects):
+        objects.delete(path)
+    assert not len(load_verdicts(again, 1).pairs)
