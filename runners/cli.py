@@ -10,6 +10,7 @@ from typing import NoReturn
 from winnow import __version__
 from winnow.runners.assets import add_assets
 from winnow.runners.curve_arguments import add_curve
+from winnow.runners.duplicates_arguments import add_duplicates
 from winnow.runners.forgetting_arguments import add_forget
 from winnow.runners.parity.arguments import add_parity
 from winnow.runners.robots_arguments import add_robots
@@ -154,6 +155,7 @@ def _parser() -> argparse.ArgumentParser:
     add_robots(commands)
 
     add_show(commands)
+    add_duplicates(commands)
 
     gc = commands.add_parser("gc", help="drop what the last generations do not name")
     _place(gc)

@@ -18,6 +18,7 @@ from winnow.pipelines.store.generations import Store, open_store
 from winnow.pipelines.store.lease import Lease
 from winnow.pipelines.store.location import open_location
 from winnow.runners.borders import borders_around, borders_of, named_borders, print_borders, print_nearest
+from winnow.runners.duplicates import asked, duplicates_found, run_duplicates
 from winnow.runners.engines import Engine, named_engine, parse_workers
 from winnow.runners.planning import show_plan
 from winnow.runners.report import render_report
@@ -89,6 +90,12 @@ def dedupe(options: argparse.Namespace) -> int:
     outcome = run_dedupe(recipe, _engine(options), console)
     print_layers(summarise(outcome.store, outcome.generation), console)
     return 0
+
+
+def duplicates(options: argparse.Namespace) -> int:
+    """`winnow duplicates`, and `winnow duplicates show`."""
+    said = asked(options.words)
+    return run_duplicates(options, said, *_place(said.place), _console())
 
 
 def operators(options: argparse.Namespace) -> int:
@@ -260,7 +267,8 @@ def write_report(store: Store, target: Path, recipe: Recipe | None) -> tuple[Sto
     rules = decided_if_possible(pinned, generation.number, counter)
     coverage = counter.coverage() if counter is not None and rules is not None else None
     summary = summarise(store, generation)
-    examples = examples_of(store, generation, borders_around(pinned, recipe, generation), rules, coverage)
+    found = duplicates_found(store, generation, recipe)
+    examples = examples_of(store, generation, borders_around(pinned, recipe, generation), rules, coverage, found)
     target.write_text(render_report(summary, examples), encoding="utf-8")
     return summary, rules
 

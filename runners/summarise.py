@@ -21,7 +21,7 @@ from winnow.pipelines.store.generations import ManifestRow, Store
 from winnow.pipelines.store.hidden.hiding import NOTHING, HiddenRows
 from winnow.pipelines.store.neutral import neutral_stream
 from winnow.pipelines.store.tables import read_batches
-from winnow.runners.report import ExampleRange, ExampleRow, Examples
+from winnow.runners.report import DuplicatesFound, ExampleRange, ExampleRow, Examples
 from winnow.schemas.records import Generation, TaskCommit
 from winnow.schemas.statistics import ShardStatistics, layer_spec, merge_in_order
 from winnow.schemas.summary import LayerSummary, SourceSummary, StageSummary, StoreSummary, add_counts, summarise_layer
@@ -65,6 +65,7 @@ def examples_of(
     borders: tuple[Border, ...] = (),
     rules: RulesSummary | None = None,
     coverage: SafetyCoverage | None = None,
+    duplicates: tuple[DuplicatesFound, ...] = (),
 ) -> Examples:
     """A few refused ranges of every reason and a few rows, the same for the same store."""
     ranges: list[ExampleRange] = []
@@ -87,7 +88,12 @@ def examples_of(
                         )
                     )
     return Examples(
-        rows=tuple(_rows(store, generation)), ranges=tuple(ranges), borders=borders, rules=rules, coverage=coverage
+        rows=tuple(_rows(store, generation)),
+        ranges=tuple(ranges),
+        borders=borders,
+        rules=rules,
+        coverage=coverage,
+        duplicates=duplicates,
     )
 
 

@@ -1,7 +1,7 @@
 """The store's report: one HTML file that needs nothing else, and in which crawled markup is only ever text."""
 
 from winnow.runners.report.block import Block, Section
-from winnow.runners.report.examples import ExampleRange, ExampleRow, Examples
+from winnow.runners.report.examples import DuplicatesFound, ExampleRange, ExampleRow, Examples
 from winnow.runners.report.page import SECTIONS, render_report
 
-__all__ = ["SECTIONS", "Block", "ExampleRange", "ExampleRow", "Examples", "Section", "render_report"]
+__all__ = ["SECTIONS", "Block", "DuplicatesFound", "ExampleRange", "ExampleRow", "Examples", "Section", "render_report"]

@@ -1,7 +1,9 @@
 """Pieces of the crawl that a report shows beside its numbers."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from winnow.pipelines.dedupe.gathering import Overview
 from winnow.pipelines.rules.borders import Border
 from winnow.pipelines.rules.coverage import SafetyCoverage
 from winnow.pipelines.rules.summary import RulesSummary
@@ -34,6 +36,14 @@ class ExampleRange:
 
 
 @dataclass(frozen=True, slots=True)
+class DuplicatesFound:
+    """One kind of duplicates, and how texts of its largest clusters begin."""
+
+    overview: Overview
+    examples: Mapping[str, tuple[tuple[str, str | None], ...]]  # ids and beginnings, by cluster; None: not to be shown
+
+
+@dataclass(frozen=True, slots=True)
 class Examples:
     """What to show, in the order in which it is shown."""
 
@@ -42,3 +52,4 @@ class Examples:
     borders: tuple[Border, ...] = ()
     rules: RulesSummary | None = None  # what the recipe's rules decide
     coverage: SafetyCoverage | None = None  # who looked for harm in what they keep
+    duplicates: tuple[DuplicatesFound, ...] = ()  # a kind each

@@ -1,7 +1,8 @@
 """A summary with every part, and hostile names in each place where the crawl has a say."""
 
+from winnow.pipelines.dedupe.gathering import Cluster, Overview
 from winnow.pipelines.rules.borders import Border, BorderSample
-from winnow.runners.report import ExampleRange, ExampleRow, Examples
+from winnow.runners.report import DuplicatesFound, ExampleRange, ExampleRow, Examples
 from winnow.schemas.conditions import Cut
 from winnow.schemas.summary import (
     Bin,
@@ -103,6 +104,10 @@ SUMMARY = StoreSummary(
     ),
 )
 
+CLUSTER = Cluster(
+    "00ff" * 8, 41, 3, 40, ((HOSTILE, 38), ("crawl", 2)), (("deu_Latn", 30), ("a", 3), ("b", 2), ("c", 1)), 0.7512
+)
+
 EXAMPLES = Examples(
     rows=(
         ExampleRow("00ff", "crawl", "javascript:" + HOSTILE, "text/html", HOSTILE + "\nsecond line " + "x" * 400),
@@ -119,6 +124,12 @@ EXAMPLES = Examples(
             1,
             (BorderSample("0a", HOSTILE, None, 0.13, HOSTILE),),
             (BorderSample("0b", "crawl", None, 0.5, "just above"),),
+        ),
+    ),
+    duplicates=(
+        DuplicatesFound(
+            Overview("near", 50, 48, 1, (5, 1, 0, 0, 1, 0, 0), 2, 43, 41, (CLUSTER,)),
+            {CLUSTER.id: (("00ff" * 8, HOSTILE), ("01ff" * 8, None))},
         ),
     ),
 )

@@ -117,6 +117,7 @@ def test_every_plot_says_what_it_shows(page: Page) -> None:
         "Groups",
         "Length of texts",
         "Status of extractions",
+        "Clusters by size (near)",
         "text.language.score",
     ]
     assert all(attributes["role"] == "img" for attributes in page.attributes("svg"))
@@ -137,6 +138,22 @@ def test_exact_numbers_are_on_the_page(page: Page) -> None:
 def test_languages_are_shown_with_their_relatives(page: Page) -> None:
     for words in ("German", "Germanic", "Slavic", "Indo-European", "4", "2 documents are in languages beyond these."):
         assert words in page.text
+
+
+def test_duplicates_are_counted_and_the_largest_clusters_shown_with_examples(page: Page) -> None:
+    for words in (
+        "texts that share most of their shingles",
+        "1 of the rows are forgotten since; winnow dedupe takes them out of the clusters.",
+        "The largest clusters (near)",
+        "00ff" * 8,
+        "85.4 %",
+        ".751",
+        "deu_Latn 30, a 3, b 2 (and 1 more)",
+        "not shown",
+    ):
+        assert words in page.text
+    drawing = page.text.partition("Clusters by size (near)")[2]
+    assert "10-99: clusters 1" in drawing
 
 
 def test_a_threshold_is_drawn_with_both_its_sides(rendered: str, page: Page) -> None:

@@ -1,0 +1,92 @@
+"""The section on duplicates: how many clusters of which sizes, and the largest of them with examples."""
+
+from collections.abc import Sequence
+
+from winnow.pipelines.dedupe.gathering import BIN_NAMES, Cluster, Overview
+from winnow.runners.quantities import grouped, share
+from winnow.runners.report.block import Block
+from winnow.runners.report.examples import DuplicatesFound, Examples
+from winnow.runners.report.markup import Header, Html, crawled, element, join, plain, table
+from winnow.runners.report.plots import Part, Row, bars
+from winnow.schemas.summary import StoreSummary
+
+NAMED = 3
+"""Sources and languages of a cluster that are named, the most frequent first."""
+
+MEANINGS = {
+    "exact": "equal texts, whatever their white space",
+    "url": "one address, however it is written",
+    "near": "texts that share most of their shingles",
+}
+
+
+def duplicates(_: StoreSummary, examples: Examples) -> Block | None:
+    """Counts of every kind, and what its clusters look like."""
+    if not examples.duplicates:
+        return None
+    found = [one.overview for one in examples.duplicates]
+    parts = [_counts(found)]
+    if forgotten := max(one.forgotten for one in found):
+        said = f"{grouped(forgotten)} of the rows are forgotten since; winnow dedupe takes them out of the clusters."
+        parts.append(element("p", plain(said), class_="note"))
+    for one in examples.duplicates:
+        parts += _kind(one)
+    return Block("duplicates", "Duplicates", join(parts))
+
+
+def _counts(found: Sequence[Overview]) -> Html:
+    headers = [Header("kind"), Header("means")]
+    headers += [Header(name, True) for name in ("rows compared", "clusters", "rows in them", "beyond one of each")]
+    headers += [Header("share", True), Header("largest", True)]
+    rows = [
+        [
+            plain(one.kind),
+            plain(MEANINGS[one.kind]),
+            plain(grouped(one.compared)),
+            plain(grouped(one.clusters)),
+            plain(grouped(one.clustered)),
+            plain(grouped(one.surplus)),
+            plain(share(one.surplus, one.compared)),
+            plain(grouped(one.most_rows)),
+        ]
+        for one in found
+    ]
+    return table("Rows that are the same as others, or alike", headers, rows)
+
+
+def _kind(found: DuplicatesFound) -> list[Html]:
+    one = found.overview
+    title = f"Clusters by size ({one.kind})"
+    sizes = [Row(name, (Part("clusters", count),)) for name, count in zip(BIN_NAMES, one.sizes, strict=True)]
+    parts = [element("h3", plain(title)), bars(title, sizes, sum(one.sizes))]
+    if one.largest:
+        headers = [Header("cluster"), Header("rows", True), Header("texts", True), Header("lowest similarity", True)]
+        headers += [Header("sources"), Header("languages"), Header("examples")]
+        rows = [_cluster(cluster, found) for cluster in one.largest]
+        parts.append(table(f"The largest clusters ({one.kind})", headers, rows))
+    return parts
+
+
+def _cluster(one: Cluster, found: DuplicatesFound) -> list[Html]:
+    texts = [crawled(text) if text else element("em", plain("not shown")) for _, text in found.examples[one.id]]
+    return [
+        element("code", plain(one.id)),
+        plain(grouped(one.rows)),
+        plain("" if one.texts is None else grouped(one.texts)),
+        plain(similar(one.similarity)),
+        crawled(counted(one.sources)),
+        crawled(counted(one.languages)),
+        join(element("p", text) for text in texts),
+    ]
+
+
+def similar(value: float | None) -> str:
+    """`.914`; what is not all never reads as 1."""
+    return "" if value is None else "1" if value == 1 else f"{min(value, 0.999):.3f}"[1:]
+
+
+def counted(counts: Sequence[tuple[str, int]]) -> str:
+    """`pages 41, books 2 (and 3 more)`."""
+    said = ", ".join(f"{name} {grouped(count)}" for name, count in counts[:NAMED])
+    rest = len(counts) - NAMED
+    return f"{said} (and {rest} more)" if rest > 0 else said
