@@ -22,6 +22,7 @@ MORE = {
         "Resiliparse>=2.0.1",
         "pyahocorasick",  # its filter of addresses
         "fasteners",
+        "tokenizers",  # its search for duplicates imports them, whatever it searches for
     ),
 }
 """What a benchmark needs of a peer beside what parity does."""
@@ -29,6 +30,16 @@ MORE = {
 
 OWN = {
     "minhash": Environment("minhash", "rensa", (("rensa>=0.5,<0.6", "datasketch==2.0.0", "pyarrow"),)),
+    "text-dedup": Environment(
+        "text-dedup",
+        "text_dedup.minhash",
+        # without Spark and others that only its other scripts need
+        (
+            ("--no-deps", "text-dedup==0.4.0"),
+            ("datasets", "click>=8.1.7,<9", "click-option-group>=0.5.6,<0.6", "rich>=13.7.1,<14", "scipy"),
+            ("ftfy", "regex", "xxhash", "numpy", "tqdm", "pyarrow"),
+        ),
+    ),
     "presidio": Environment(
         "presidio",
         "presidio_analyzer",

@@ -1,0 +1,279 @@
+"""Near duplicates end to end: Parquet in, the layer of decisions out, against four peers on the same files.
+
+    python -m benchmarks.dedupe [--quick] [--json] [--rows N] [--peer-rows N] [--peers NAMES] [--peer-seconds S]
+
+Ours searches a corpus of `benchmarks.planted` of N texts, a million, and then the smaller one that peers get: the large
+one would take datatrove an hour. What `winnow dedupe` takes is counted from its start to its end, with signing and all
+writing, median of three; taking the texts into the store comes before, once, and is counted apart. Peers run once.
+Ratios compare CPU time a text:
+
+- `datatrove` and so on: both on the same files. Of few texts most of our time is starting Python and Beam.
+- `datatrove, with ingest`: the same, with the time in which the texts came into the store.
+- `datatrove, each its size`: ours on the large corpus. No peer's time a text falls with more of them.
+
+All get the same two cores. CPU time is that of all processes: the larger of what the kernel adds up for the parent and
+of what is seen every 50 ms, as a peer's workers may have another parent. `benchmarks.dedupe_peers` says what each peer
+does, `benchmarks.dedupe_truth` how all are judged.
+"""
+
+import argparse
+import dataclasses
+import os
+import resource
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from benchmarks.dedupe_peers import PEERS, Numbers, search_by_peer
+from benchmarks.dedupe_truth import THRESHOLD, Quality, Truth, corpus_files, judged, row_numbers
+from benchmarks.pages import CACHE
+from benchmarks.planted import write_corpus
+from benchmarks.reporting import Limit, Measured, Report, Row, benchmark_arguments, measure, median_of, show
+from winnow.pipelines.store.generations import open_store
+from winnow.pipelines.store.location import open_location
+
+MANY, FEW = 1_000_000, 100_000
+QUICK_MANY, QUICK_FEW = 20_000, 5_000
+PEER_SECONDS = 3_600.0
+CPU_SECONDS = 0.05  # promised, a thousand texts of a million
+FLOORS = {"datatrove, each its size": 50.0}
+LEAST_FILES = 4  # for peers that give a file to a worker
+CORES = 2
+TIMED_OUT = 124  # how `timeout` ends when it has ended a command
+
+RECIPE = """
+version: 1
+store: {{path: {store}}}
+sources:
+  planted: {{root: {root}, files: ["part-*.parquet"], class: web, key: id, columns: {{text: text}}}}
+text: samples.text
+dedupe:
+  near: {{preset: fineweb, min_similarity: {threshold}}}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Ours:
+    """What taking in and searching a corpus took, and the number of each row's cluster."""
+
+    texts: int
+    ingest: Measured
+    dedupe: Measured
+    clusters: Numbers
+
+    @property
+    def rate(self) -> float:
+        """Texts a CPU-second of the search."""
+        return self.texts / self.dedupe.cpu_seconds
+
+    @property
+    def rate_with_ingest(self) -> float:
+        """Texts a CPU-second of both."""
+        return self.texts / (self.ingest.cpu_seconds + self.dedupe.cpu_seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """What is said in the end."""
+
+    rows: list[Row] = field(default_factory=list)
+    peers: dict[str, float] = field(default_factory=dict)
+    ours_for: dict[str, float] = field(default_factory=dict)
+    skipped: dict[str, str] = field(default_factory=dict)
+    qualities: dict[str, Quality] = field(default_factory=dict)  # by the texts of the corpus
+
+    def add(self, case: str, texts: int, took: Measured) -> None:
+        """A line of the table."""
+        rate = texts / took.cpu_seconds
+        print(f"{case}: {1000 / rate:.4f} CPU-s a thousand of {texts:,} texts", file=sys.stderr, flush=True)
+        self.rows.append(Row(case, f"{texts:,} texts", took, rate))
+
+    def add_ours(self, ours: Ours) -> None:
+        """Both of our lines."""
+        self.add("winnow ingest", ours.texts, ours.ingest)
+        self.add("winnow dedupe", ours.texts, ours.dedupe)
+
+    def add_peer(self, name: str, took: Measured, small: Ours, large: Ours | None) -> None:
+        """A peer's line and what ours is measured by."""
+        self.add(name, small.texts, took)
+        rate = small.texts / took.cpu_seconds
+        compared = {name: small.rate, f"{name}, with ingest": small.rate_with_ingest}
+        if large is not None:
+            compared[f"{name}, each its size"] = large.rate
+        self.peers.update(dict.fromkeys(compared, rate))
+        self.ours_for.update(compared)
+
+
+def main() -> int:
+    """Measure, judge and print."""
+    options = _options()
+    results = Results()
+    Path(".cache").mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=".cache", prefix="dedupe-") as name:
+        scratch = Path(name).absolute()
+        rounds = 1 if options.quick else 3
+        _warm(scratch)
+        large = None
+        if options.rows > options.peer_rows:
+            corpus = write_corpus(CACHE, options.rows).absolute()
+            large = search_by_winnow(scratch, corpus, options.rows, rounds)
+            results.add_ours(large)
+            results.qualities[f"{options.rows:,}"] = judged(Truth.of(corpus), {"winnow": large.clusters})
+        corpus = write_corpus(CACHE, options.peer_rows).absolute()
+        files = _cut(corpus, scratch / "files", options.peer_rows)
+        small = search_by_winnow(scratch, files, options.peer_rows, rounds)
+        results.add_ours(small)
+        clusters = {"winnow": small.clusters}
+        for peer in options.peers:
+            try:
+                found = search_by_peer(peer, _within(options.peer_seconds), files, scratch, small.texts)
+            except SystemExit as ended:  # it does not install, breaks or takes too long: the others still count
+                results.skipped[peer] = _reason(ended, options.peer_seconds)
+                print(f"{peer}: left out: {results.skipped[peer]}", file=sys.stderr, flush=True)
+                continue
+            results.add_peer(peer, found.measured, small, large)
+            clusters[peer] = found.clusters
+        results.qualities[f"{options.peer_rows:,}"] = judged(Truth.of(corpus), clusters)
+    return _show(results, large or small, options)
+
+
+def search_by_winnow(scratch: Path, files: Path, texts: int, rounds: int) -> Ours:
+    """Take a folder's files into a store, search copies of it, and read what the last one says."""
+    folder = scratch / "winnow"
+    folder.mkdir()
+    store, recipe = folder / "store", folder / "recipe.yaml"
+
+    def winnow(command: str, path: Path) -> Measured:
+        recipe.write_text(RECIPE.format(store=path, root=files, threshold=THRESHOLD))
+        return _run([sys.executable, "-m", "winnow", command, str(recipe), "--workers", str(CORES)], {})
+
+    def dedupe() -> Measured:
+        shutil.rmtree(store, ignore_errors=True)
+        shutil.copytree(folder / "ingested", store, copy_function=os.link)  # a store never changes an object
+        return winnow("dedupe", store)
+
+    try:
+        return Ours(texts, winnow("ingest", folder / "ingested"), median_of(rounds, dedupe), _clusters(store, texts))
+    finally:
+        shutil.rmtree(folder)
+
+
+def _clusters(path: Path, texts: int) -> Numbers:
+    """The number of each row's cluster, by the number that the corpus gave to the row."""
+    store = open_store(open_location(str(path)))
+    generation = store.require_latest()
+
+    def column(layer: str, name: str) -> pa.ChunkedArray:
+        batches = (batch for row in store.manifest(generation, layer) for batch in store.batches(row, [name]))
+        return pa.chunked_array([batch.column(0) for batch in batches])
+
+    places = pa.chunked_array([chunk.field("record") for chunk in column("samples", "source").chunks])
+    clusters = column("dedupe.near", "cluster").combine_chunks().dictionary_encode()
+    numbers = clusters.indices.fill_null(-1).to_numpy().astype(np.int64)
+    alone = numbers < 0  # rows that were not compared
+    numbers[alone] = len(clusters.dictionary) + np.arange(int(alone.sum()))
+    found = np.full(texts, -1, np.int64)
+    found[row_numbers(places)] = numbers
+    if (found < 0).any():
+        raise SystemExit(f"benchmarks.dedupe: the store lacks {(found < 0).sum():,} of {texts:,} rows")
+    return found
+
+
+def _cut(corpus: Path, folder: Path, texts: int) -> Path:
+    """The ids and the texts of a corpus in as many files as workers need to share them."""
+    folder.mkdir()
+    size = -(-texts // max(LEAST_FILES, len(corpus_files(corpus))))
+    table = pa.concat_tables(pq.read_table(path, columns=["id", "text"]) for path in corpus_files(corpus))
+    for number, begin in enumerate(range(0, texts, size)):
+        part = table.slice(begin, size)
+        pq.write_table(part, folder / f"part-{number:05d}.parquet", compression="zstd", row_group_size=8_192)
+    return folder
+
+
+def _warm(scratch: Path) -> None:
+    """Compile what is compiled once a machine."""
+    search_by_winnow(scratch, write_corpus(CACHE, 2_000).absolute(), 2_000, 1)
+
+
+def _within(seconds: float) -> Callable[[list[str], dict[str, str]], Measured]:
+    """Measures commands that are ended when they take too long, with all that they have started."""
+    bounded = ["timeout", "--kill-after=10", f"{seconds:g}"] if shutil.which("timeout") else []
+    return lambda command, environment: _run([*bounded, *command], environment)
+
+
+def _run(command: list[str], environment: dict[str, str]) -> Measured:
+    pinned = ["taskset", "-c", f"0-{CORES - 1}", *command] if shutil.which("taskset") else command
+    single = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
+    before = _children_seconds()
+    took = measure(pinned, single | environment)
+    return dataclasses.replace(took, cpu_seconds=max(took.cpu_seconds, _children_seconds() - before))
+
+
+def _children_seconds() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def _reason(ended: SystemExit, seconds: float) -> str:
+    lines = [line for line in str(ended.code).splitlines() if line.strip()] or [""]
+    if lines[-1].endswith(f"status {TIMED_OUT}"):
+        return f"took more than {seconds:g} s"
+    return (lines[-2] if len(lines) > 1 and "ended with status" in lines[-1] else lines[-1]).strip()
+
+
+def _options() -> argparse.Namespace:
+    parser = benchmark_arguments(str(__doc__))
+    parser.add_argument("--rows", type=int, help=f"texts for ours ({MANY}; {QUICK_MANY} if quick)")
+    parser.add_argument("--peer-rows", type=int, help=f"texts for all ({FEW}; {QUICK_FEW} if quick)")
+    parser.add_argument("--peers", help=f"which, with commas between ({','.join(PEERS)}); '' for none")
+    parser.add_argument("--peer-seconds", type=float, default=PEER_SECONDS, help="how long a peer may take (3600)")
+    options = parser.parse_args()
+    options.rows = options.rows or (QUICK_MANY if options.quick else MANY)
+    options.peer_rows = min(options.peer_rows or (QUICK_FEW if options.quick else FEW), options.rows)
+    options.peers = list(PEERS) if options.peers is None else [name for name in options.peers.split(",") if name]
+    for name in options.peers:
+        if name not in PEERS:
+            parser.error(f"--peers: {name} is none of {', '.join(PEERS)}")
+    if min(options.rows, options.peer_rows) < 1_000:
+        parser.error("--rows and --peer-rows: give 1000 or more, fewer have too few planted pairs")
+    return options
+
+
+def _show(results: Results, ours: Ours, options: argparse.Namespace) -> int:
+    full = ours.texts >= MANY
+    thousand = 1000 / ours.rate
+    report = Report(
+        "dedupe",
+        "texts/CPU-s",
+        ours.rate,
+        results.peers,
+        ours_for=results.ours_for,
+        limit=Limit("CPU time a thousand texts", thousand, CPU_SECONDS, "s") if full else None,
+        floors={peer: floor for peer, floor in FLOORS.items() if full and peer in results.peers},
+        rows=results.rows,
+    )
+    for texts, quality in results.qualities.items():
+        print(f"{texts} texts", *quality.lines(), "", sep="\n")
+    status = show(report, False)
+    for peer, reason in results.skipped.items():
+        print(f"{peer} was left out: {reason}")
+    if options.json:
+        more = {
+            "rows": results.rows,
+            "skipped": results.skipped,
+            "quality": {texts: quality.to_json() for texts, quality in results.qualities.items()},
+        }
+        print(orjson.dumps(orjson.loads(report.to_json()) | more).decode())
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
