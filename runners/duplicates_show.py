@@ -144,7 +144,7 @@ def resemblance(left: str, right: str, recipe: Recipe | None) -> Resemblance:
         settings = near_settings(near)
         scheme = Scheme(settings.shingle, settings.size, settings.hashes, settings.seed)
     one, other = (shingle_sets(pa.array([text], pa.large_string()), scheme, SET_LIMIT) for text in (left, right))
-    shared, together = jaccard(*one, *other, limit=SET_LIMIT)
+    shared, together = jaccard(one, other, limit=SET_LIMIT)
     return Resemblance(int(shared[0]), int(together[0]), f"{scheme.size} {scheme.unit}", near is None)
 
 

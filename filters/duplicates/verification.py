@@ -10,12 +10,13 @@ from winnow.filters.kernels import kernel
 __all__ = ["ABOVE", "BELOW", "UNCLEAR", "jaccard", "judge", "matching"]
 
 BELOW, UNCLEAR, ABOVE = -1, 0, 1
-_STANDARD_ERRORS = 2.0
-_ROUNDING = 1e-12  # an estimate at exactly two standard errors is unclear on either side
+_ERRORS_BELOW, _ERRORS_ABOVE = 2.0, 3.0  # standard errors past which a pair is clear
+_ROUNDING = 1e-12  # an estimate at exactly so many standard errors is unclear on either side
 
 Counts = npt.NDArray[np.int64]
 Offsets = npt.NDArray[np.int64]
 Values = npt.NDArray[np.uint64]
+Sets = tuple[Offsets, Values]
 
 
 def matching(first: npt.NDArray[np.uint32], second: npt.NDArray[np.uint32]) -> Counts:
@@ -35,9 +36,12 @@ def judge(matches: Counts, hashes: int, threshold: float) -> npt.NDArray[np.int8
     Matches of a pair of Jaccard J follow a binomial of `hashes` trials of chance J. The question is whether a pair
     *at the threshold* could have given what was seen, so the standard error is the one there. One taken at the
     estimate would shrink to nothing at estimates of 0 and 1, would be widest at 0.5 wherever the threshold lies, and
-    so would call pairs clear that a pair at the threshold gives every day. A pair is unclear up to two standard
-    errors: about 2.3 % of the pairs that lie just on the wrong side of the threshold are then clear, and fewer with
-    every step away from it.
+    so would call pairs clear that a pair at the threshold gives every day.
+
+    Two standard errors below, a pair is clearly below: of those just above the threshold that loses about 2.3 %. To be
+    clearly above takes three. A wrong edge does more harm than one that is missed: a page of a large site is compared
+    with dozens of its template, and where one in dozens is joined by chance the site becomes one cluster. All that a
+    third error costs is that some more texts are read.
 
     Raises:
         ValueError: No hashes, or a threshold outside of 0 to 1.
@@ -45,52 +49,48 @@ def judge(matches: Counts, hashes: int, threshold: float) -> npt.NDArray[np.int8
     if hashes < 1 or not 0.0 <= threshold <= 1.0:
         raise ValueError(f"expected hashes and a threshold of 0 to 1, found {hashes} and {threshold}")
     distance = np.asarray(matches) / hashes - threshold
-    error = _STANDARD_ERRORS * math.sqrt(threshold * (1.0 - threshold) / hashes)
-    judged = np.sign(distance).astype(np.int8)
-    judged[np.abs(distance) <= error + _ROUNDING] = UNCLEAR
+    error = math.sqrt(threshold * (1.0 - threshold) / hashes)
+    judged = np.full(len(distance), UNCLEAR, np.int8)
+    judged[distance < -_ERRORS_BELOW * error - _ROUNDING] = BELOW
+    judged[distance > _ERRORS_ABOVE * error + _ROUNDING] = ABOVE
     return judged
 
 
 def jaccard(
-    first_offsets: Offsets,
-    first_values: Values,
-    second_offsets: Offsets,
-    second_values: Values,
-    *,
-    limit: int | None = None,
+    first: Sets, second: Sets, pairs: tuple[Counts, Counts] | None = None, *, limit: int | None = None
 ) -> tuple[Counts, Counts]:
     """How many values the two sets of every pair share, and how many they hold together.
 
-    Set i of a side is `values[offsets[i] : offsets[i + 1]]`: sorted, each value once.
-
     Args:
-        first_offsets: Where the first set of every pair starts, and the end of the last.
-        first_values: The values of the first sets.
-        second_offsets: The same of the second sets.
-        second_values: The same of the second sets.
+        first: Offsets and values: set i is `values[offsets[i] : offsets[i + 1]]`, sorted, each value once.
+        second: The same of the other side.
+        pairs: The numbers of the two sets of every pair; None to pair them off in order.
         limit: Sets of that many values were cut off to their smallest ones. Past the largest value of a set that was
             cut nothing is known of it, so values are compared up to there alone: of hashed values a fair sample.
 
     Raises:
-        ValueError: The two sides differ in the number of sets, or offsets descend or leave the values.
+        ValueError: The two sides differ in the number of sets, pairs name none of them, or offsets descend or leave
+            the values.
     """
-    if len(first_offsets) != len(second_offsets):
-        raise ValueError(
-            f"expected as many first sets as second ones, found {len(first_offsets) - 1} and {len(second_offsets) - 1}"
-        )
-    for offsets, values in ((first_offsets, first_values), (second_offsets, second_values)):
+    for offsets, values in (first, second):
         if not len(offsets) or offsets[0] < 0 or offsets[-1] > len(values) or np.any(offsets[1:] < offsets[:-1]):
             raise ValueError(f"expected ascending offsets into {len(values)} values, found others")
+    counts = (len(first[0]) - 1, len(second[0]) - 1)
+    if pairs is None and counts[0] != counts[1]:
+        raise ValueError(f"expected as many first sets as second ones, found {counts[0]} and {counts[1]}")
+    ones, others = (np.arange(counts[0]), np.arange(counts[1])) if pairs is None else pairs
+    for numbers, count in ((ones, counts[0]), (others, counts[1])):
+        if len(ones) != len(others) or (len(numbers) and not 0 <= numbers.min() <= numbers.max() < count):
+            raise ValueError(f"expected pairs of numbers below {counts[0]} and {counts[1]}, found others")
     if limit is not None and limit < 1:
         raise ValueError(f"expected a limit of one value or more, found {limit}")
     whole = np.iinfo(np.int64).max if limit is None else limit
-    return _jaccard(  # type: ignore[no-any-return]
-        np.ascontiguousarray(first_offsets, np.int64),
-        np.ascontiguousarray(first_values, np.uint64),
-        np.ascontiguousarray(second_offsets, np.int64),
-        np.ascontiguousarray(second_values, np.uint64),
-        whole,
-    )
+    sides = [
+        array
+        for offsets, values in (first, second)
+        for array in (np.ascontiguousarray(offsets, np.int64), np.ascontiguousarray(values, np.uint64))
+    ]
+    return _jaccard(*sides, np.ascontiguousarray(ones, np.int64), np.ascontiguousarray(others, np.int64), whole)  # type: ignore[no-any-return]
 
 
 @kernel
@@ -105,13 +105,13 @@ def _matching(first, second):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _jaccard(first_offsets, first_values, second_offsets, second_values, limit):  # type: ignore[no-untyped-def]
-    pairs = len(first_offsets) - 1
+def _jaccard(first_offsets, first_values, second_offsets, second_values, ones, others, limit):  # type: ignore[no-untyped-def]
+    pairs = len(ones)
     intersections = np.empty(pairs, np.int64)
     unions = np.empty(pairs, np.int64)
     for pair in range(pairs):
-        one, one_end = first_offsets[pair], first_offsets[pair + 1]
-        other, other_end = second_offsets[pair], second_offsets[pair + 1]
+        one, one_end = first_offsets[ones[pair]], first_offsets[ones[pair] + 1]
+        other, other_end = second_offsets[others[pair]], second_offsets[others[pair] + 1]
         known = np.uint64(0xFFFFFFFFFFFFFFFF)
         if one_end - one >= limit:
             known = min(known, first_values[one_end - 1])

@@ -7,7 +7,6 @@ signatures leave unclear and no earlier search has found out goes the same way o
 import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 import orjson
@@ -19,7 +18,7 @@ from winnow.filters.duplicates.bands import band_keys
 from winnow.filters.duplicates.candidates import candidate_pairs
 from winnow.filters.duplicates.components import spanning_forest
 from winnow.filters.duplicates.signatures import shingle_sets
-from winnow.filters.duplicates.verification import ABOVE, BELOW, UNCLEAR, jaccard, judge, matching
+from winnow.filters.duplicates.verification import ABOVE, BELOW, UNCLEAR, Sets, jaccard, judge, matching
 from winnow.pipelines.blocks import AddressedBlock
 from winnow.pipelines.columns import Column
 from winnow.pipelines.dedupe.arrays import (
@@ -61,8 +60,7 @@ _SIGNED_BYTES = 64 << 20  # of signatures that meet those of a place at once
 _SETS_BYTES = 64 << 20  # the same of shingles
 
 _ID = pa.binary(ID_BYTES)
-_SHINGLES = pa.large_list(pa.field("item", pa.uint64(), nullable=False))
-_SECONDS = _SHINGLES
+_SECONDS = pa.large_list(pa.field("item", pa.uint64(), nullable=False))
 MATCHES = pa.schema(
     [
         pa.field("row", pa.uint64(), nullable=False),
@@ -183,17 +181,27 @@ def judge_pairs(search: Search, place: int, batches: Iterable[pa.RecordBatch]) -
 
 
 def send_shingles(search: Search, place: int, batches: Iterable[pa.RecordBatch]) -> Iterator[AddressedBlock]:
-    """The unclear pairs with the shingles of their first texts, to the places of the second."""
-    order = [("first", "ascending"), ("second", "ascending")]
-    pairs = pa.Table.from_batches(batches).sort_by(order).combine_chunks()
+    """The shingles of the first texts of a place's unclear pairs, once to each place that has second texts for them."""
+    pairs = pa.Table.from_batches(batches).combine_chunks()
+    second = pairs["second"].to_numpy()
+    places = search.place_of(shards_of(second))
+    order = np.lexsort((second, places, pairs["first"].to_numpy()))
+    pairs, places = pairs.take(pa.array(order)), places[order]
+    first = pairs["first"].to_numpy()
+    runs = starts_of(first, places)
+    bounds = np.append(runs, len(first))
 
     def blocks() -> Iterator[tuple[pa.RecordBatch, NDArray[np.int64]]]:
-        for part, offsets, values in _with_sets(search, pairs, "first"):
-            sets = pa.LargeListArray.from_arrays(pa.array(offsets), pa.array(values)).cast(_SHINGLES)
-            block = pa.RecordBatch.from_arrays(
-                [*(one_array(part[name]) for name in part.column_names), sets], [*part.column_names, "shingles"]
-            )
-            yield block, search.place_of(shards_of(part["second"].to_numpy()))
+        for part, of, (offsets, values) in _sets_of(search, first[runs]):
+            ends = bounds[part.start : part.stop + 1]
+            theirs = pairs.slice(ends[0], ends[-1] - ends[0])
+            ours = pairs.take(pa.array(runs[part]))
+            columns = {name: one_array(ours[name]) for name in ("first", "id")}
+            for name in ("second", "other", "texts"):
+                columns[name] = pa.LargeListArray.from_arrays(ends - ends[0], one_array(theirs[name]))
+            sets = pa.LargeListArray.from_arrays(pa.array(offsets), pa.array(values))
+            columns["shingles"] = sets.take(pa.array(of))
+            yield pa.RecordBatch.from_pydict(columns), places[runs[part]]
 
     yield from addressed_blocks(f"shingles-{place}", blocks(), search.places)
 
@@ -203,19 +211,25 @@ def compare_shingles(search: Search, place: int, batches: Iterable[pa.RecordBatc
     edges: list[tuple[pa.RecordBatch, NDArray[np.int64]]] = []
     fresh: dict[int, list[Verdicts]] = {}
     for gathered in _gathered(batches, _SETS_BYTES):
-        order = [("second", "ascending"), ("first", "ascending")]
-        table = pa.Table.from_batches(gathered).sort_by(order).combine_chunks()
-        for part, offsets, values in _with_sets(search, table, "second"):
-            sets = one_array(part["shingles"])
-            own = sets.offsets.to_numpy()
-            common, together = jaccard(own - own[0], sets.flatten().to_numpy(), offsets, values, limit=SET_LIMIT)
+        rows = pa.Table.from_batches(gathered).combine_chunks()
+        lists = {name: one_array(rows[name]) for name in ("second", "other", "texts", "shingles")}
+        second = lists["second"].flatten().to_numpy()
+        of = np.repeat(np.arange(len(rows)), np.diff(lists["second"].offsets.to_numpy()))
+        order = np.argsort(second, kind="stable")
+        second, of = second[order], of[order]
+        firsts, ids = rows["first"].to_numpy(), one_array(rows["id"])
+        others, texts = (lists[name].flatten().take(pa.array(order)) for name in ("other", "texts"))
+        starts = lists["shingles"].offsets.to_numpy()
+        own = (starts - starts[0], lists["shingles"].flatten().to_numpy())
+        for part, theirs, sets in _sets_of(search, second):
+            mine = of[part]
+            pairs = _Pairs(firsts[mine], second[part], ids.take(pa.array(mine)), others[part])
+            common, together = jaccard(own, sets, (mine, theirs), limit=SET_LIMIT)
             similarity = similarity_of(common, together)
-            pairs = _Pairs.of(part)
             joined = np.flatnonzero(similarity >= search.min_similarity)
             edges += _directed(search, pairs, similarity, np.ones(len(similarity), np.bool_), joined)
             shard = int(shards_of(pairs.second[:1])[0])
-            found = Verdicts.of(unpacked_pairs(one_array(part["texts"])), common, together)
-            fresh.setdefault(shard, []).append(found)
+            fresh.setdefault(shard, []).append(Verdicts.of(unpacked_pairs(texts[part]), common, together))
     for shard, tables in fresh.items():
         keep_verdicts(search, shard, tables)
     yield from addressed_blocks(f"compared-{place}", edges, search.places)
@@ -253,12 +267,6 @@ class _Pairs:
     id: pa.FixedSizeBinaryArray  # of the first
     other: pa.FixedSizeBinaryArray
 
-    @classmethod
-    def of(cls, table: pa.Table) -> Self:
-        """The pairs in a table that has their `columns`."""
-        first, second = table["first"].to_numpy(), table["second"].to_numpy()
-        return cls(first, second, one_array(table["id"]), one_array(table["other"]))
-
     def columns(self) -> dict[str, pa.Array]:
         """As they travel."""
         return {"first": pa.array(self.first), "second": pa.array(self.second), "id": self.id, "other": self.other}
@@ -269,25 +277,20 @@ class _Pairs:
         return _Pairs(self.first[chosen], self.second[chosen], self.id.take(taken), self.other.take(taken))
 
 
-def _with_sets(
-    search: Search, pairs: pa.Table, side: str
-) -> Iterator[tuple[pa.Table, NDArray[np.int64], NDArray[np.uint64]]]:
-    """Pairs that are sorted by one side, with the shingles of that side's texts, some at a time."""
+def _sets_of(search: Search, numbers: Words) -> Iterator[tuple[slice, NDArray[np.int64], Sets]]:
+    """The shingles of rows that are sorted, some at a time: which rows, the number of the set of each, and the sets."""
     assert search.scheme is not None
-    numbers = pairs[side].to_numpy()
     for shard, begin, end in _by_shard(numbers):
         wanted = np.unique(rows_of(numbers[begin:end]))
         texts = load_texts(search, shard, wanted)
+        most = 8 * np.minimum(pc.binary_length(texts).to_numpy(), SET_LIMIT)  # bytes that a set may take
+        piece = (np.cumsum(most) - most) // _SETS_BYTES
         places = np.searchsorted(wanted, rows_of(numbers[begin:end]))
-        most = 8 * np.minimum(pc.binary_length(texts).to_numpy(), SET_LIMIT)[places]  # bytes that a set may take
-        bounds = begin + np.append(starts_of((np.cumsum(most) - most) // _SETS_BYTES), len(places))
+        bounds = np.append(starts_of(piece[places]), len(places))
         for start, stop in itertools.pairwise(bounds.tolist()):
-            distinct, of = np.unique(places[start - begin : stop - begin], return_inverse=True)
-            offsets, values = shingle_sets(texts.take(pa.array(distinct)), search.scheme, SET_LIMIT)
-            sizes = np.diff(offsets)[of]
-            spread = np.concatenate([[0], np.cumsum(sizes)])
-            at = np.arange(spread[-1]) - np.repeat(spread[:-1] - offsets[:-1][of], sizes)
-            yield pairs.slice(start, stop - start), spread.astype(np.int64), values[at]
+            lowest, highest = int(places[start]), int(places[stop - 1])
+            sets = shingle_sets(texts.slice(lowest, highest + 1 - lowest), search.scheme, SET_LIMIT)
+            yield slice(begin + start, begin + stop), places[start:stop] - lowest, sets
 
 
 def _directed(
