@@ -1,0 +1,273 @@
+"""The law file: what a fit of the family scaling law found, in JSON that people and recipes read.
+
+L_i(N, D, p_i) = (E_i + A_i N^-alpha_i + B_i D^-beta_i) p_i^-gamma_i, for each language family i (arXiv 2410.12883).
+N is the size of the model, D the tokens of the whole mixture, p_i the family's share of them. A law of mode `gamma`
+knows the bracket only as one number in each (N, D) that was trained: it is enough for ratios of normalised losses.
+
+Numbers are written with 8 significant digits, so that equal fits are equal bytes.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields, is_dataclass
+from types import UnionType
+from typing import Final, Literal, TypeAlias, Union, cast, get_args, get_origin, get_type_hints
+
+import orjson
+
+from winnow.schemas.errors import SourceError
+from winnow.schemas.identity import Json
+from winnow.schemas.places import shown, suggestion
+
+SCHEMA: Final = 1
+MAX_LAW_BYTES: Final = 64 << 20
+Mode: TypeAlias = Literal["full", "gamma"]
+MODES: Final[tuple[Mode, ...]] = ("full", "gamma")
+
+FULL_DRAW: Final = ("log_e", "log_a", "alpha", "log_b", "beta", "gamma")
+"""The columns of a draw of a full law; a draw of a `gamma` law is gamma, then the log scale of each cell."""
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """What N, D and loss count."""
+
+    n: str = "parameters without embeddings (assumed)"
+    d: str = "training tokens of the whole mixture (assumed)"
+    loss: str = "nats a token (assumed)"
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A number, and where it lies with the law's confidence."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Bracket:
+    """What multiplies p^-gamma: E + A N^-alpha + B D^-beta."""
+
+    e: Estimate
+    a: Estimate
+    alpha: Estimate
+    b: Estimate
+    beta: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One (N, D) that was trained, and the loss there at p = 1."""
+
+    n: float
+    d: float
+    scale: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class FittedRange:
+    """The runs that a family's law stands on; beyond them it extrapolates."""
+
+    runs: int
+    seeds: int
+    n_min: float
+    n_max: float
+    d_min: float
+    d_max: float
+    p_min: float
+    p_max: float
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """How well a family's law says losses. Errors are absolute, in the unit of loss; None: could not be measured."""
+
+    r2: float
+    mae: float
+    held_out_mae: float | None  # each (N, D, p) said by a fit of all the others
+    largest_n_mae: float | None  # the runs of the largest N, said by a fit of the smaller
+    largest_d_mae: float | None
+    seed_spread: float | None  # standard deviation among runs that differ in their seed alone
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyLaw:
+    """The law of one family."""
+
+    family: str
+    gamma: Estimate
+    bracket: Bracket | None  # of mode `full`
+    cells: tuple[Cell, ...]  # of mode `gamma`
+    fitted: FittedRange
+    quality: Quality
+    at_bounds: tuple[str, ...]  # parameters that ended at the edge of what the fit allows
+    draws: tuple[tuple[float, ...], ...]  # bootstrap estimates; the same row of every family is one draw
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """Where a law comes from."""
+
+    source: str  # the table's name
+    digest: str  # of the table's values
+    rows: int
+    method: str  # `joint` or `two_stage`
+    huber_delta: float
+    resamples: int
+    confidence: float
+    seed: int
+    fingerprint: str = ""  # of the environment that fitted it
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ScalingLaw:
+    """The whole file. Families are sorted by name."""
+
+    schema: int
+    mode: Mode
+    units: Units
+    families: tuple[FamilyLaw, ...]
+    provenance: Provenance
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The families that have an exponent."""
+        return tuple(family.family for family in self.families)
+
+    def family(self, name: str) -> FamilyLaw:
+        """The law of one family.
+
+        Raises:
+            SourceError: The law has no such family; the nearest is named.
+        """
+        found = next((family for family in self.families if family.family == name), None)
+        if found is None:
+            raise SourceError(f"the law has no family {shown(name)}{suggestion(name, self.names)}")
+        return found
+
+
+def rounded(value: float) -> float:
+    """The number as a law file writes it."""
+    return float(f"{value:.8g}")
+
+
+def law_to_json(law: ScalingLaw) -> bytes:
+    """The file's bytes: equal laws give equal bytes."""
+    value = _quantised(asdict(law))
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS | orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+
+
+def law_from_json(raw: bytes, where: str = "law") -> ScalingLaw:
+    """A law from its file's bytes.
+
+    Raises:
+        SourceError: One line that says what does not belong in a law file, and where it stands.
+    """
+    if len(raw) > MAX_LAW_BYTES:
+        raise SourceError(f"{where}: {len(raw)} bytes; a law file has at most {MAX_LAW_BYTES}")
+    try:
+        value = orjson.loads(raw)
+    except orjson.JSONDecodeError as error:
+        raise SourceError(f"{where}: not JSON ({error}); expected what `winnow law fit` writes") from None
+    schema = value.get("schema") if isinstance(value, dict) else None
+    if schema != SCHEMA or isinstance(schema, bool):
+        raise SourceError(
+            f"{where}: not a law of schema {SCHEMA} (found {shown(repr(schema))}); fit it again with this version"
+        )
+    try:
+        law = cast(ScalingLaw, _read(ScalingLaw, value, ""))
+        _check(law)
+    except ValueError as error:
+        raise SourceError(f"{where}: {error}") from None
+    return law
+
+
+def _quantised(value: Json) -> Json:
+    if isinstance(value, float):
+        return rounded(value)
+    if isinstance(value, dict):
+        return {name: _quantised(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_quantised(item) for item in value]
+    return value
+
+
+def _read(kind: object, value: Json, path: str) -> object:
+    """A value of the annotated kind; raises ValueError with its path."""
+    origin, arms = get_origin(kind), get_args(kind)
+    if origin in (Union, UnionType):
+        return None if value is None else _read(arms[0], value, path)
+    if origin is Literal:
+        if value not in arms:
+            raise ValueError(f"{path}: {shown(str(value))}; expected one of {', '.join(map(str, arms))}")
+        return value
+    if origin is tuple:
+        if not isinstance(value, list):
+            raise ValueError(f"{path}: expected a list")
+        return tuple(_read(arms[0], item, f"{path}[{number}]") for number, item in enumerate(value))
+    if isinstance(kind, type) and is_dataclass(kind):
+        return _read_record(kind, value, path)
+    if kind is float:
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(float(value)):
+            raise ValueError(f"{path}: expected a number")
+        return float(value)
+    if not isinstance(value, cast(type, kind)) or isinstance(value, bool):
+        raise ValueError(f"{path}: expected {'text' if kind is str else 'a whole number'}")
+    return value
+
+
+def _read_record(kind: type, value: Json, path: str) -> object:
+    if not isinstance(value, dict):
+        raise ValueError(f"{path or 'law'}: expected an object")
+    hints, names = get_type_hints(kind), [item.name for item in fields(kind)]
+    prefix = f"{path}." if path else ""
+    for name in value:
+        if name not in names:
+            raise ValueError(f"{prefix}{name[:60]}: unknown field{suggestion(name, names)}")
+    for name in names:
+        if name not in value:
+            raise ValueError(f"{prefix}{name}: missing")
+    return kind(**{name: _read(hints[name], value[name], prefix + name) for name in names})
+
+
+def _check(law: ScalingLaw) -> None:
+    names = law.names
+    if not names:
+        raise ValueError("families: expected at least one")
+    if list(names) != sorted(set(names)):
+        raise ValueError("families: expected each once, sorted by name")
+    draws = len(law.families[0].draws)
+    for family in law.families:
+        width = _check_family(family, law.mode)
+        if len(family.draws) != draws or any(len(draw) != width for draw in family.draws):
+            raise ValueError(f"{family.family}: expected {draws} draws of {width} numbers")
+
+
+def _check_family(family: FamilyLaw, mode: Mode) -> int:
+    """How many numbers one of its draws has."""
+    positive: list[tuple[str, Estimate]] = [("gamma", family.gamma)]
+    if mode == "full":
+        if family.bracket is None or family.cells:
+            raise ValueError(f"{family.family}: a full law has a bracket and no cells")
+        positive += [(name, getattr(family.bracket, name)) for name in ("e", "a", "alpha", "b", "beta")]
+    else:
+        if family.bracket is not None or not family.cells:
+            raise ValueError(f"{family.family}: a law of mode gamma has cells and no bracket")
+        positive += [("scale", cell.scale) for cell in family.cells]
+        _check_positive(family.family, [number for cell in family.cells for number in (cell.n, cell.d)])
+    for name, estimate in positive:
+        if estimate.value <= 0 or not estimate.low <= estimate.high:
+            raise ValueError(f"{family.family}: {name}: expected a positive value, and low not above high")
+    fitted = family.fitted
+    _check_positive(family.family, [fitted.n_min, fitted.d_min, fitted.p_min])
+    if fitted.n_min > fitted.n_max or fitted.d_min > fitted.d_max or not fitted.p_min <= fitted.p_max <= 1:
+        raise ValueError(f"{family.family}: fitted: expected each minimum at or below its maximum, and p up to 1")
+    return len(FULL_DRAW) if mode == "full" else 1 + len(family.cells)
+
+
+def _check_positive(family: str, numbers: Sequence[float]) -> None:
+    if min(numbers) <= 0:
+        raise ValueError(f"{family}: expected N, D and p above zero")

@@ -1,0 +1,256 @@
+"""How much of each family to sample: proportional, by temperature, UniMax, or by the family law, behind one interface.
+
+Each method takes an `Inventory` and gives a `Mixture`: shares, tokens, epochs, and what the tokens are worth once
+repeats are counted. `max_epochs` bounds every method alike: what a family cannot take goes to the others in the
+method's own proportions. `compare` puts mixtures side by side, with the losses that a law predicts for them.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.schemas.errors import WinnowError
+from winnow.schemas.law import ScalingLaw
+from winnow.schemas.places import shown, suggestion
+from winnow.scoring.scaling_law.mixing import Question, Weights, family_ratios, with_fallback
+from winnow.scoring.scaling_law.predicting import exponents, require_size, scales
+from winnow.scoring.scaling_law.repeats import R_STAR, effective_tokens
+
+Floats = NDArray[np.float64]
+
+TEMPERATURE: Final = 3.3
+"""Of multilingual mixtures since XLM-R's exponent of 0.3."""
+MAX_FAMILIES: Final = 100_000
+
+Fallback: TypeAlias = Literal["proportional", "temperature", "unimax"]
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    """What there is and what is wanted."""
+
+    tokens: Mapping[str, float]  # unique tokens of each family
+    budget: float  # tokens that will be trained on
+    max_epochs: float | None = None  # how often a token may be seen at most; None: as often as a method says
+    r_star: float = R_STAR  # how fast repeats lose their worth
+
+    def __post_init__(self) -> None:
+        if not 0 < len(self.tokens) <= MAX_FAMILIES:
+            raise WinnowError(f"{len(self.tokens)} families: expected 1 to {MAX_FAMILIES}")
+        require_size("budget", self.budget)
+        for name, tokens in self.tokens.items():
+            require_size(f"tokens of {shown(name)}", tokens)
+        if self.max_epochs is not None and not 0 < self.max_epochs < float("inf"):
+            raise WinnowError(f"max_epochs {self.max_epochs}: expected a number above zero")
+        if not 0 < self.r_star < float("inf"):
+            raise WinnowError(f"r_star {self.r_star}: expected a number above zero")
+        if self.max_epochs is not None and self.max_epochs * sum(self.tokens.values()) < self.budget * (1 - 1e-9):
+            most = self.max_epochs * sum(self.tokens.values())
+            raise WinnowError(
+                f"the budget of {self.budget:g} tokens is more than {self.max_epochs:g} epochs of everything "
+                f"({most:g}): lower it, or raise max_epochs"
+            )
+
+    @property
+    def families(self) -> tuple[str, ...]:
+        """Sorted, so that no answer depends on the order of a mapping."""
+        return tuple(sorted(self.tokens))
+
+    @property
+    def sizes(self) -> Floats:
+        """Unique tokens in the families' order."""
+        return np.array([self.tokens[name] for name in self.families])
+
+    @property
+    def caps(self) -> Floats | None:
+        """The largest share of each family."""
+        return None if self.max_epochs is None else self.sizes * self.max_epochs / self.budget
+
+
+@dataclass(frozen=True, slots=True)
+class Mixture:
+    """What a method gives, families in the inventory's order."""
+
+    method: str
+    families: tuple[str, ...]
+    shares: tuple[float, ...]
+    tokens: tuple[float, ...]
+    epochs: tuple[float, ...]
+    effective: tuple[float, ...]  # how many new tokens the given ones are worth
+    notes: tuple[str, ...] = ()  # what a reader should know: fallbacks, extrapolation
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """One mixture in a comparison. Losses are of the families that the law knows, in its order."""
+
+    mixture: Mixture
+    losses: tuple[float, ...]
+    losses_with_repeats: tuple[float, ...]  # of shares that count as what their tokens are worth
+    normalised: float  # the sum of losses over each family's loss at p = 1
+    normalised_with_repeats: float
+
+
+def proportional(inventory: Inventory) -> Mixture:
+    """As much of each family as there is."""
+    return _mixture("proportional", inventory, inventory.sizes)
+
+
+def temperature(inventory: Inventory, tau: float = TEMPERATURE) -> Mixture:
+    """Sizes to the power of 1/tau: 1 is proportional, a large one uniform."""
+    if not tau > 0 or tau == float("inf"):
+        raise WinnowError(f"temperature {tau}: expected a number above zero")
+    logs = np.log(inventory.sizes)
+    return _mixture(f"temperature {tau:g}", inventory, np.exp(np.maximum((logs - logs.max()) / tau, -700.0)))
+
+
+def unimax(inventory: Inventory, max_epochs: float | None = None) -> Mixture:
+    """As uniform as `max_epochs` of each family allow (Chung et al. 2023, arXiv 2304.09151).
+
+    Args:
+        inventory: What there is; its own `max_epochs` holds where none is given.
+        max_epochs: The method's cap on repeats.
+    """
+    held = inventory if max_epochs is None else replace(inventory, max_epochs=max_epochs)
+    if held.max_epochs is None:
+        raise WinnowError("unimax: needs max_epochs, the most often that a token may be seen")
+    return _mixture(f"unimax {held.max_epochs:g}", held, np.ones(len(held.families)))
+
+
+def by_law(
+    inventory: Inventory,
+    law: ScalingLaw,
+    weights: Weights = "normalised",
+    n: float | None = None,
+    *,
+    repeats: bool = False,
+    unfitted: Fallback = "unimax",
+) -> Mixture:
+    """The law's optimum; families that the law lacks get what `unfitted` would give them.
+
+    Args:
+        inventory: What there is.
+        law: The family scaling law.
+        weights: What its losses count.
+        n: The model's size, where the weights need one.
+        repeats: Whether a share counts as what its repeated tokens are worth.
+        unfitted: The method for families without an exponent.
+    """
+    if unfitted not in _FALLBACKS:
+        raise WinnowError(f"unknown fallback {shown(unfitted)}{suggestion(unfitted, _FALLBACKS)}")
+    families = inventory.families
+    known = [name for name in families if name in law.names]
+    if not known:
+        raise WinnowError(f"the law knows none of {', '.join(families[:6])}{suggestion(families[0], law.names)}")
+    narrowed = replace(law, families=tuple(law.family(name) for name in known))
+    if not isinstance(weights, str):
+        weights = {name: weight for name, weight in weights.items() if name in known or name not in law.names}
+    fallback = _FALLBACKS[unfitted](inventory) if len(known) < len(families) else None
+    given = {} if fallback is None else dict(zip(families, fallback.shares, strict=True))
+    rest = sum(given[name] for name in known) if given else 1.0
+    budget, epochs = inventory.budget, inventory.max_epochs
+    question = Question(
+        weights,
+        n,
+        budget,
+        rest,
+        None if epochs is None else {name: epochs * inventory.tokens[name] / budget for name in known},
+        {name: inventory.tokens[name] / budget for name in known} if repeats else None,
+        inventory.r_star,
+    )
+    found = family_ratios(narrowed, question)
+    shares = {name: share / rest for name, share in zip(found.families, found.shares, strict=True)}
+    notes = found.warnings
+    if fallback is not None:
+        shares = with_fallback(shares, given)
+        named = ", ".join(name for name in families if name not in known)
+        notes = (f"no fitted exponent, given what {fallback.method} gives: {named}", *notes)
+    name = f"law, {weights if isinstance(weights, str) else 'given'} weights{', repeats' if repeats else ''}"
+    return replace(_finished(name, inventory, np.array([shares[family] for family in families])), notes=notes)
+
+
+def compare(
+    mixtures: Sequence[Mixture], inventory: Inventory, law: ScalingLaw, n: float | None = None
+) -> tuple[Compared, ...]:
+    """The mixtures beside the losses that the law predicts for the families that it knows.
+
+    Without `n`, losses are in units of each family's own loss at p = 1.
+    """
+    families = inventory.families
+    known = [name for name in law.names if name in families]
+    if not known:
+        raise WinnowError("the law knows none of the families")
+    narrowed = replace(law, families=tuple(law.family(name) for name in known))
+    gammas = exponents(narrowed)
+    scale = np.ones(len(known)) if n is None else scales(narrowed, n, inventory.budget)
+    place = [families.index(name) for name in known]
+    found = []
+    for mixture in mixtures:
+        if mixture.families != families:
+            raise WinnowError(f"{mixture.method}: is a mixture of other families than the inventory's")
+        plain = np.array(mixture.shares)[place] ** -gammas
+        worth = (np.array(mixture.effective)[place] / inventory.budget) ** -gammas
+        found.append(
+            Compared(
+                mixture,
+                tuple((scale * plain).tolist()),
+                tuple((scale * worth).tolist()),
+                float(plain.sum()),
+                float(worth.sum()),
+            )
+        )
+    return tuple(found)
+
+
+def filled(raw: Floats, caps: Floats | None) -> Floats:
+    """Shares in proportion to `raw`, none above its cap: what is cut goes to the others in their proportions.
+
+    With equal `raw` this is UniMax's allocation, smallest family first.
+    """
+    shares: Floats = raw / raw.sum()
+    if caps is None or (shares <= caps).all():
+        return shares
+    # In order of cap over proportion families reach their caps as the level rises: one pass finds the level.
+    order = np.argsort(caps / raw, kind="stable")
+    left, weight = 1.0, float(raw.sum())
+    found: Floats = caps.astype(np.float64)
+    for number, place in enumerate(order):
+        if raw[place] * left <= caps[place] * weight:
+            rest = order[number:]
+            found[rest] = raw[rest] * (left / raw[rest].sum())
+            break
+        left -= float(caps[place])
+        weight -= float(raw[place])
+    found /= found.sum()
+    return found
+
+
+def _mixture(method: str, inventory: Inventory, raw: Floats) -> Mixture:
+    return _finished(method, inventory, filled(raw, inventory.caps))
+
+
+def _finished(method: str, inventory: Inventory, shares: Floats) -> Mixture:
+    tokens = shares * inventory.budget
+    sizes = inventory.sizes
+    worth = effective_tokens(tokens, sizes, inventory.r_star)
+    columns = (shares, tokens, tokens / sizes, worth)
+    return Mixture(method, inventory.families, *(tuple(column.tolist()) for column in columns))
+
+
+_UNIMAX_EPOCHS: Final = 4.0
+"""Where a fallback's inventory says none: up to 4 epochs are nearly worth new tokens (arXiv 2305.16264)."""
+
+
+def _unimax_fallback(inventory: Inventory) -> Mixture:
+    least = inventory.budget / sum(inventory.tokens.values())  # so that the budget always fits
+    return unimax(inventory, inventory.max_epochs or max(_UNIMAX_EPOCHS, least))
+
+
+_FALLBACKS: Final[Mapping[Fallback, Callable[[Inventory], Mixture]]] = {
+    "proportional": proportional,
+    "temperature": temperature,
+    "unimax": _unimax_fallback,
+}

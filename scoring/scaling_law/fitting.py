@@ -1,0 +1,275 @@
+"""Fit L_i(N, D, p) = (E_i + A_i N^-alpha_i + B_i D^-beta_i) p^-gamma_i to runs, with intervals and held-out errors.
+
+Two ways, both always computed, of which the law takes one:
+
+- `two_stage`: gamma from losses within each (N, D), where the bracket is one number; then the bracket from losses freed
+  of p. Gamma stands on fewer assumptions: it holds whatever the bracket looks like.
+- `joint`: all six parameters at once.
+
+Mode `gamma` fits the first stage alone. The paper states no procedure; Huber on log losses with L-BFGS from a grid of
+starts is that of *Training Compute-Optimal Large Language Models* (arXiv 2203.15556), approach 3.
+"""
+
+import itertools
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import nnls
+
+from winnow.schemas.errors import SourceError
+from winnow.schemas.law import Mode, Quality
+from winnow.scoring.scaling_law.determined import missing_runs, require_determined
+from winnow.scoring.scaling_law.models import (
+    NAMES,
+    BracketModel,
+    LinearModel,
+    at_bounds,
+    bracket_model,
+    cells_of,
+    middles,
+    share_model,
+    uncentred,
+)
+from winnow.scoring.scaling_law.resampling import few_runs_factor, signs, wild
+from winnow.scoring.scaling_law.runs import RunTable
+from winnow.scoring.scaling_law.solving import Optimum, fitted, huber, leverages, refitted
+
+Floats = NDArray[np.float64]
+Method: TypeAlias = Literal["joint", "two_stage"]
+
+EXPONENT_STARTS: Final = (0.1, 0.2, 0.35, 0.5, 0.8, 1.3)
+"""Of alpha and of beta. For each pair the three terms follow by least squares; the best pairs are starts."""
+_STARTS: Final = 8
+FOLDS: Final = 100
+"""At most so many fits for the held-out error."""
+
+
+@dataclass(frozen=True, slots=True)
+class FitConfig:
+    """How to fit."""
+
+    mode: Mode = "full"
+    method: Method = "joint"
+    huber_delta: float = 0.01  # of the log loss; mixinglaws takes 0.01 to 0.05, arXiv 2203.15556 takes 0.001
+    resamples: int = 1000
+    confidence: float = 0.95
+    seed: int = 0
+    min_seeds: int = 2
+
+    def __post_init__(self) -> None:
+        if not 0 < self.huber_delta < 10 or not 0 < self.confidence < 1 or not 20 <= self.resamples <= 100_000:
+            raise SourceError(
+                f"huber_delta {self.huber_delta}, confidence {self.confidence}, resamples {self.resamples}: "
+                "expected above 0, between 0 and 1, and 20 to 100000"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyFit:
+    """One family's estimates. In mode `full` parameters are log E, log A, alpha, log B, beta, gamma.
+
+    In mode `gamma` they are gamma, then the log loss at p = 1 in each cell.
+    """
+
+    family: str
+    parameters: Floats
+    two_stage: Floats
+    draws: Floats  # resamples × parameters
+    cells: tuple[tuple[float, float], ...]
+    quality: Quality
+    at_bounds: tuple[str, ...]
+    draws_at_bounds: float  # the share of resamples that ended at a bound: an interval is cut there
+
+    @property
+    def gamma(self) -> float:
+        """The exponent of p."""
+        return float(self.parameters[_gamma_place(len(self.parameters), self.cells)])
+
+
+@dataclass(frozen=True, slots=True)
+class LawFit:
+    """The estimates of every family of a table."""
+
+    table: RunTable
+    config: FitConfig
+    families: tuple[FamilyFit, ...]
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a reader has to know before believing the fit."""
+        found = [f"{fit.family}: {edge}; the data do not hold it" for fit in self.families for edge in fit.at_bounds]
+        found += [
+            f"{fit.family}: {fit.draws_at_bounds:.0%} of the resamples ended at a bound, intervals are cut there"
+            for fit in self.families
+            if fit.draws_at_bounds > 0.025
+        ]
+        return tuple(found)
+
+
+def fit_law(table: RunTable, config: FitConfig | None = None) -> LawFit:
+    """Fit every family of a table.
+
+    Raises:
+        SourceError: The table cannot say it; one sentence a family and lack, naming the runs that are missing.
+    """
+    config = config or FitConfig()
+    require_determined(table, config.mode, config.min_seeds)
+    return LawFit(table, config, tuple(fit_family(table.of(family), config) for family in table.families))
+
+
+def fit_family(rows: RunTable, config: FitConfig) -> FamilyFit:
+    """Fit one family, given its rows alone."""
+    estimator = _Estimator(rows, config)
+    own = estimator.fit()
+    y = np.log(rows.loss)
+    predicted = estimator.predicted(own.parameters)
+    drawn = signs(config.seed, "bootstrap", rows.keys(), config.resamples)
+    samples = wild(predicted, y, leverages(estimator.model, own.parameters), drawn)
+    found = estimator.refit(own, samples, np.ones((1, len(y))))
+    factor = few_runs_factor(len(y) - len(own.parameters), config.confidence)
+    draws = np.clip(own.parameters + factor * (found - own.parameters), estimator.model.lower, estimator.model.upper)
+    names = NAMES if config.mode == "full" else ("gamma",)
+    edges = [bool(at_bounds(draw, estimator.model, names)) for draw in draws]
+    middle = middles(rows)
+    full = config.mode == "full"
+    return FamilyFit(
+        rows.families[int(rows.family[0])],
+        uncentred(own.parameters, middle) if full else own.parameters,
+        uncentred(own.two_stage, middle) if full else own.two_stage,
+        uncentred(draws, middle) if full else draws,
+        () if full else cells_of(rows)[0],
+        _quality(estimator, own, predicted),
+        at_bounds(own.parameters, estimator.model, names),
+        float(np.mean(edges)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Own:
+    """The fit of the data themselves: what resamples start from."""
+
+    share: Floats  # of the share model
+    bracket: Floats  # of the bracket without gamma
+    parameters: Floats  # what the law takes
+    two_stage: Floats
+
+
+class _Estimator:
+    """One family's runs and the models of both stages."""
+
+    def __init__(self, rows: RunTable, config: FitConfig) -> None:
+        self.rows, self.config = rows, config
+        self.y = np.log(rows.loss)
+        self.log_p = np.log(rows.p)
+        self.share: LinearModel = share_model(rows)
+        self.bracket: BracketModel | None = None
+        self.model: LinearModel | BracketModel = self.share
+        if config.mode == "full":
+            self.bracket = bracket_model(rows, with_gamma=False)
+            self.model = bracket_model(rows, with_gamma=True)
+
+    def fit(self) -> _Own:
+        delta = self.config.huber_delta
+        start = np.linalg.lstsq(self.share.design, self.y, rcond=None)[0].astype(np.float64)
+        share = fitted(self.share, self.y, start[np.newaxis], delta).theta
+        if self.bracket is None:
+            return _Own(share, share, share, share)
+        freed = self.y + share[0] * self.log_p
+        bracket = fitted(self.bracket, freed, _starts(self.bracket, freed, delta), delta).theta
+        two_stage = np.append(bracket, share[0])
+        if self.config.method == "two_stage":
+            return _Own(share, bracket, two_stage, two_stage)
+        starts = np.column_stack([_starts(self.bracket, freed, delta), np.full(_STARTS, share[0])])
+        joint: Optimum = fitted(self.model, self.y, np.vstack([two_stage, starts]), delta)
+        return _Own(share, bracket, joint.theta, two_stage)
+
+    def refit(self, own: _Own, samples: Floats, weights: Floats) -> Floats:
+        """Parameters of each resample, by the same way as the data's own."""
+        delta = self.config.huber_delta
+        if self.bracket is not None and self.config.method == "joint":
+            return refitted(self.model, own.parameters, samples, weights, delta)[0]
+        share = refitted(self.share, own.share, samples, weights, delta)[0]
+        if self.bracket is None:
+            return share
+        freed = samples + share[:, :1] * self.log_p
+        bracket = refitted(self.bracket, own.bracket, freed, weights, delta)[0]
+        return np.column_stack([bracket, share[:, 0]])
+
+    def predicted(self, theta: Floats) -> Floats:
+        found: Floats = self.model.predicted(theta[np.newaxis])[0]
+        return found
+
+
+def _starts(model: BracketModel, freed: Floats, delta: float) -> Floats:
+    """The best brackets over a grid of exponents, where the three terms are what least squares gives."""
+    loss = np.exp(freed)
+    found = []
+    for alpha, beta in itertools.product(EXPONENT_STARTS, repeat=2):
+        columns = np.stack([np.ones(len(loss)), np.exp(-alpha * model.log_n), np.exp(-beta * model.log_d)], axis=1)
+        terms = nnls(columns / loss[:, np.newaxis], np.ones(len(loss)))[0]
+        e, a, b = np.log(np.maximum(terms, 1e-3 * loss.mean()))  # a term that is lost has to be able to come back
+        found.append(np.clip([e, a, alpha, b, beta], model.lower, model.upper))
+    starts = np.array(found)
+    values = huber(model.predicted(starts) - freed, delta).sum(axis=1)
+    return starts[np.argsort(values, kind="stable")[:_STARTS]]
+
+
+def _quality(estimator: _Estimator, own: _Own, predicted: Floats) -> Quality:
+    rows = estimator.rows
+    left = rows.loss - np.exp(predicted)
+    spread = float(((rows.loss - rows.loss.mean()) ** 2).sum())
+    return Quality(
+        r2=1 - float((left**2).sum()) / spread if spread > 0 else 0.0,
+        mae=float(np.abs(left).mean()),
+        held_out_mae=_held_out(estimator, own, _folds(rows)),
+        largest_n_mae=_held_out(estimator, own, (rows.n == rows.n.max())[np.newaxis]),
+        largest_d_mae=_held_out(estimator, own, (rows.d == rows.d.max())[np.newaxis]),
+        seed_spread=_seed_spread(rows),
+    )
+
+
+def _held_out(estimator: _Estimator, own: _Own, left_out: NDArray[np.bool_]) -> float | None:
+    """The mean absolute error on rows that the fit did not see; None where the others cannot determine it."""
+    rows, mode = estimator.rows, estimator.config.mode
+    _, cell = cells_of(rows)
+    usable = []
+    for out in left_out:
+        known = np.isin(cell, np.unique(cell[~out])).all() or mode == "full"  # a new cell has no intercept
+        usable.append(bool(known and not out.all() and not missing_runs(rows.where(~out), mode, 1)))
+    folds = left_out[np.array(usable, bool)]
+    if not len(folds):
+        return None
+    samples = np.broadcast_to(estimator.y, folds.shape)
+    theta = estimator.refit(own, samples, (~folds).astype(np.float64))
+    errors = np.abs(np.exp(estimator.model.predicted(theta)) - rows.loss)
+    return float(errors[folds].mean())
+
+
+def _folds(rows: RunTable) -> NDArray[np.bool_]:
+    """What is left out together: the runs of one (N, D, p), or of several where there are more than `FOLDS`."""
+    place = _alike(rows.n, rows.d, rows.p) % FOLDS
+    found: NDArray[np.bool_] = place[np.newaxis] == np.arange(place.max() + 1)[:, np.newaxis]
+    return found
+
+
+def _seed_spread(rows: RunTable) -> float | None:
+    """The standard deviation of the loss among runs of one (N, D, p) and one mixture."""
+    mixtures = rows.mixtures()
+    beside = () if mixtures is None else tuple(mixtures.T)
+    place = _alike(rows.n, rows.d, rows.p, *beside)
+    counts = np.bincount(place)
+    left = rows.loss - (np.bincount(place, rows.loss) / counts)[place]
+    freedom = len(rows) - len(counts)
+    return float((left**2).sum() / freedom) ** 0.5 if freedom else None
+
+
+def _alike(*columns: Floats) -> NDArray[np.intp]:
+    """A number for each row, the same for rows that are equal in all columns."""
+    found: NDArray[np.intp] = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
+    return found
+
+
+def _gamma_place(width: int, cells: tuple[tuple[float, float], ...]) -> int:
+    return 0 if cells else width - 1

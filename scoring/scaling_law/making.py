@@ -1,0 +1,96 @@
+"""From a fit to the law that its file holds, with everything in the digits that are written."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.schemas.law import (
+    SCHEMA,
+    Bracket,
+    Cell,
+    Estimate,
+    FamilyLaw,
+    FittedRange,
+    Provenance,
+    ScalingLaw,
+    law_from_json,
+    law_to_json,
+)
+from winnow.scoring.scaling_law.fitting import FamilyFit, LawFit
+from winnow.scoring.scaling_law.resampling import interval
+from winnow.scoring.scaling_law.runs import RunTable
+
+Floats = NDArray[np.float64]
+
+KEPT_DRAWS = 400
+"""Draws that a law file keeps: the ends of a 95 % interval of a ratio then have 10 draws beyond them."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Estimates:
+    fit: FamilyFit
+    confidence: float
+
+    def of(self, column: int, *, logarithm: bool = False) -> Estimate:
+        """One parameter with its interval; of a logarithm, the number itself."""
+        low, high = interval(self.fit.draws[:, column], self.confidence)
+        numbers = np.array([self.fit.parameters[column], low, high])
+        value, least, most = (np.exp(numbers) if logarithm else numbers).tolist()
+        return Estimate(value, least, most)
+
+
+def law_of(fit: LawFit, fingerprint: str = "", note: str = "", kept_draws: int = KEPT_DRAWS) -> ScalingLaw:
+    """The law that a fit found.
+
+    Args:
+        fit: What `fit_law` returned.
+        fingerprint: Of the environment, for its provenance.
+        note: Anything that a reader should know.
+        kept_draws: How many of the bootstrap draws the law keeps for ratios' uncertainty.
+    """
+    config = fit.config
+    law = ScalingLaw(
+        SCHEMA,
+        config.mode,
+        fit.table.units,
+        tuple(_family_law(fit, family, kept_draws) for family in fit.families),
+        Provenance(
+            fit.table.name,
+            fit.table.digest(),
+            len(fit.table),
+            config.method,
+            config.huber_delta,
+            config.resamples,
+            config.confidence,
+            config.seed,
+            fingerprint,
+            note,
+        ),
+    )
+    return law_from_json(law_to_json(law))  # as whoever reads the file will see it
+
+
+def _family_law(fit: LawFit, family: FamilyFit, kept_draws: int) -> FamilyLaw:
+    estimates = _Estimates(family, fit.config.confidence)
+    full = fit.config.mode == "full"
+    bracket = None
+    if full:
+        e, a, b = (estimates.of(column, logarithm=True) for column in (0, 1, 3))
+        bracket = Bracket(e, a, estimates.of(2), b, estimates.of(4))
+    cells = tuple(Cell(n, d, estimates.of(1 + place, logarithm=True)) for place, (n, d) in enumerate(family.cells))
+    return FamilyLaw(
+        family.family,
+        estimates.of(5 if full else 0),
+        bracket,
+        cells,
+        _fitted_range(fit.table.of(family.family)),
+        family.quality,
+        family.at_bounds,
+        tuple(tuple(draw) for draw in family.draws[:kept_draws].tolist()),
+    )
+
+
+def _fitted_range(rows: RunTable) -> FittedRange:
+    ends = [float(end) for column in (rows.n, rows.d, rows.p) for end in (column.min(), column.max())]
+    return FittedRange(len(rows), len(np.unique(rows.seed)), *ends)

@@ -1,0 +1,86 @@
+"""Numbers of *Scaling Laws for Multilingual Language Models* (arXiv 2410.12883) that are public, and what follows.
+
+The paper's tables of parameters and ratios could not be had; these are from its abstract and from its public reviews
+(OpenReview T2h2V7Rx7q), which quote tables 4 and 6. What can be computed from them is computed here, by the same code
+that users call; what cannot is in `NOT_RECOMPUTED`, with the reason.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.scoring.scaling_law.ratios import objective, optimal_shares
+
+Floats = NDArray[np.float64]
+
+FAMILIES: Final = ("Germanic", "Indic", "Romance", "Sino-Tibetan", "Slavic")
+"""Sino-Tibetan is Chinese alone; 23 languages in all, of which the reviews name seven."""
+
+SIZES: Final = (85e6, 397e6, 810e6, 1.2e9)
+"""N: parameters without embeddings."""
+
+MAX_TOKENS: Final = 50e9
+UNIFORM_SHARE: Final = 0.2
+
+TABLE_6_NORMALISED: Final = (1.142, 1.180, 1.273, 1.142, 1.134)
+"""Losses over the loss at p = 1, at N = 1.2e9 and equal shares. Which family each is of is not told."""
+
+TABLE_6_TOTAL: Final = 5.946
+TABLE_4_UNIFORM: Final = 5.912
+TABLE_4_OPTIMISED: Final = 5.895
+"""Totals of normalised losses at N = 85e6."""
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """A number that follows from published ones by the law."""
+
+    what: str
+    value: float
+
+
+def gammas_of_table_6() -> Floats:
+    """The exponents under which the law gives table 6: a normalised loss is p^-gamma."""
+    found: Floats = -np.log(np.array(TABLE_6_NORMALISED)) / np.log(UNIFORM_SHARE)
+    return found
+
+
+def mean_gamma_of_table_4() -> float:
+    """The one exponent under which equal shares give table 4's total."""
+    return float(-np.log(TABLE_4_UNIFORM / len(FAMILIES)) / np.log(UNIFORM_SHARE))
+
+
+def derived() -> tuple[Derived, ...]:
+    """What the law makes of the published numbers; none of these is printed in the paper."""
+    gammas = gammas_of_table_6()
+    ones = np.ones(len(gammas))
+    shares = optimal_shares(ones, gammas)
+    uniform = float(objective(ones, gammas, np.full(len(gammas), UNIFORM_SHARE)))
+    best = float(objective(ones, gammas, shares))
+    found = [Derived(f"gamma of cell {place + 1} of table 6", float(gamma)) for place, gamma in enumerate(gammas)]
+    found += [Derived(f"optimal share of cell {place + 1}", float(share)) for place, share in enumerate(shares)]
+    found += [
+        Derived("table 6: sum of the five cells", uniform),
+        Derived("table 6: printed total less the sum of its cells", TABLE_6_TOTAL - sum(TABLE_6_NORMALISED)),
+        Derived("table 6: total at the optimum", best),
+        Derived("table 6: gain of the optimum over equal shares", uniform - best),
+        Derived("table 4: gain of optimised over equal shares", TABLE_4_UNIFORM - TABLE_4_OPTIMISED),
+        Derived("table 4: gamma that all families would share", mean_gamma_of_table_4()),
+    ]
+    return tuple(found)
+
+
+NOT_RECOMPUTED: Final = (
+    ("E, A, alpha, B, beta and gamma of each family", "the fitted parameters are in no public source"),
+    (
+        "table 5: optimal ratios at 85M and 1.2B",
+        "not public; the reviews say that three families' ratios differ between sizes",
+    ),
+    ("table 6: printed total 5.946", "its five cells sum to 5.871, so a cell or the total is misprinted"),
+    ("table 4: optimised total 5.895", "needs the five exponents at 85M, of which only the uniform total is public"),
+    ("which family each cell of table 6 is of", "the order is not told"),
+    ("R2 and errors of the fit", "in no public source"),
+)
+"""What cannot be computed from what is public, and why."""

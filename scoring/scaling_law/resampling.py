@@ -1,0 +1,58 @@
+"""Wild bootstrap: the same runs again with other noise, drawn from what the fit left over.
+
+Each row keeps its place and gets its prediction plus noise of a random sign, so that no resample loses the only runs
+that tell a parameter. The noise's size is between the row's own residual, which lets noise differ from row to row, and
+that of all rows, which few rows say better than each its own. Rows of one training run, in all families, share the
+sign: what they have in common stays in common. Residuals are first widened by their row's leverage, since a fit bends
+towards each row that it has seen (HC2 of MacKinnon and White 1985), and estimates by what Student's t is wider than
+the normal distribution, since few runs say little of their own noise.
+"""
+
+import hashlib
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import norm as normal
+from scipy.stats import t as student
+
+from winnow.schemas.identity import digest
+
+Floats = NDArray[np.float64]
+
+_POOLED_ROWS = 30  # the noise of all rows weighs as much as a row's own in a table of so many
+_MOST_LEVERAGE = 0.95  # a row that is alone in telling something has no residual to widen
+
+
+def signs(seed: int, purpose: str, keys: Sequence[str], count: int) -> Floats:
+    """+1 or -1 for each resample and key (count × keys); a larger count begins with the smaller one's."""
+    rows: dict[str, NDArray[np.uint8]] = {}
+    for key in dict.fromkeys(keys):
+        stream = hashlib.shake_128(digest(seed, purpose, key)).digest((count + 7) // 8)
+        rows[key] = np.unpackbits(np.frombuffer(stream, np.uint8), count=count)
+    bits = np.stack([rows[key] for key in keys], axis=1)
+    return bits.astype(np.float64) * 2 - 1
+
+
+def wild(predicted: Floats, y: Floats, leverage: Floats, drawn: Floats) -> Floats:
+    """Log losses of each resample (S × n)."""
+    left = y - predicted
+    own = left**2 / (1 - np.minimum(leverage, _MOST_LEVERAGE))
+    freedom = max(len(y) - float(leverage.sum()), 1.0)
+    belief = len(y) / (len(y) + _POOLED_ROWS)
+    sizes = np.sqrt(belief * own + (1 - belief) * (left**2).sum() / freedom)
+    found: Floats = predicted + drawn * np.where(left < 0, -sizes, sizes)
+    return found
+
+
+def few_runs_factor(freedom: int, confidence: float) -> float:
+    """By how much an interval from so many degrees of freedom is wider than one from very many."""
+    tail = (1 + confidence) / 2
+    return float(student.ppf(tail, max(freedom, 1)) / normal.ppf(tail))
+
+
+def interval(draws: Floats, confidence: float) -> tuple[Floats, Floats]:
+    """The percentile interval of each column (the first axis holds the draws)."""
+    tail = (1 - confidence) / 2
+    low, high = np.quantile(draws, [tail, 1 - tail], axis=0)
+    return low, high

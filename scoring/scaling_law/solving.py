@@ -1,0 +1,212 @@
+"""Huber's loss on log losses, minimised by SciPy's L-BFGS-B: from a grid of starts, or for many resamples at once.
+
+Resamples differ little from the data that they were drawn from, so their fits lie near the data's own. In coordinates
+where a step of 1 is one standard error in any direction, all of them together are one well-scaled problem, which a
+single run of L-BFGS-B solves in some tens of steps. Each is then checked by its own gradient; one that did not arrive,
+or left the bounds, is solved alone.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+from winnow.scoring.scaling_law.models import Model
+
+Floats = NDArray[np.float64]
+
+ARRIVED: Final = 1e-3
+"""A fit has arrived when no step of one standard error would gain more than this in units of the noise's variance."""
+_CHUNK: Final = 250  # resamples solved together
+_CHUNK_SLOPES: Final = 4_000_000  # and no more than have so many slopes, so that a large table costs time, not memory
+_LEAST_NOISE: Final = 1e-7  # of the log loss: data without noise still have a scale
+_STEPS: Final = 1000
+_ROUNDS: Final = 20
+_ROUND_STEPS: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Optimum:
+    """Where the loss is least."""
+
+    theta: Floats
+    value: float
+    arrived: bool
+
+
+def huber(residuals: Floats, delta: float) -> Floats:
+    """Half the square near zero, linear beyond delta."""
+    size = np.abs(residuals)
+    found: Floats = np.where(size <= delta, 0.5 * residuals**2, delta * (size - 0.5 * delta))
+    return found
+
+
+def fitted(model: Model, y: Floats, starts: Floats, delta: float) -> Optimum:
+    """The best of the optima that are reached from the starts (one a row), polished in its own coordinates."""
+    weights = np.ones((1, len(y)))
+    clipped = np.clip(starts, model.lower, model.upper)
+    many, each = np.broadcast_to(y, (len(starts), len(y))), np.ones((len(starts), len(y)))
+    ends, _ = _together(model, clipped, many, each, delta, max(delta, _LEAST_NOISE) ** 2)
+    values = huber(y - model.predicted(ends), delta).sum(axis=1)
+    near = ends[int(values.argmin())]
+    best = _alone(model, y, weights[0], near, delta, _rough_scale(model, near))
+    for _ in range(2):  # the second time with the coordinates of a better place
+        theta, arrived = refitted(model, best.theta, y[np.newaxis], weights, delta)
+        value = float(huber(y - model.predicted(theta)[0], delta).sum())
+        if value <= best.value:
+            best = Optimum(theta[0], value, bool(arrived[0]))
+    return best
+
+
+def refitted(model: Model, near: Floats, y: Floats, weights: Floats, delta: float) -> tuple[Floats, NDArray[np.bool_]]:
+    """The optimum of each resample, from one place that is near to all.
+
+    Args:
+        model: The law.
+        near: Where to start: k parameters, the fit of the data themselves.
+        y: Log losses, one row a resample (S × n).
+        weights: Of each row (S × n, or 1 × n for all alike); zero leaves it out.
+        delta: Huber's.
+
+    Returns:
+        The parameters (S × k), and which of them are known to be an optimum.
+    """
+    noise = _noise(model, near, y, weights, delta)
+    thetas, arrived = [], []
+    size = max(1, min(_CHUNK, _CHUNK_SLOPES // (y.shape[1] * len(near))))
+    for first in range(0, len(y), size):
+        rows = slice(first, first + size)
+        own = np.broadcast_to(weights, y.shape)[rows]
+        theta, done = _together(model, np.repeat(near[np.newaxis], len(own), axis=0), y[rows], own, delta, noise)
+        for place in np.flatnonzero(~done):
+            start = np.clip(theta[place], model.lower, model.upper)
+            alone = _alone(model, y[rows][place], own[place], start, delta, _rough_scale(model, start))
+            theta[place], done[place] = alone.theta, alone.arrived
+        thetas.append(theta)
+        arrived.append(done)
+    return np.concatenate(thetas), np.concatenate(arrived)
+
+
+def leverages(model: Model, theta: Floats) -> Floats:
+    """How far each row's own value pulls its own prediction (0 to 1) at a fit."""
+    _, slopes = model.with_slopes(theta[np.newaxis])
+    basis, sizes, _ = np.linalg.svd(slopes[0] / _column_sizes(slopes), full_matrices=False)
+    kept = sizes > 1e-9 * sizes[0]
+    found: Floats = np.minimum((basis[:, kept] ** 2).sum(axis=1), 1.0)
+    return found
+
+
+def _together(
+    model: Model, starts: Floats, y: Floats, weights: Floats, delta: float, noise: float
+) -> tuple[Floats, NDArray[np.bool_]]:
+    """Rounds of L-BFGS-B over all that have not arrived, each round in the coordinates of where they are."""
+    theta = starts.copy()
+    done = np.zeros(len(y), bool)
+    for _ in range(_ROUNDS):
+        going = np.flatnonzero(~done)
+        if not len(going):
+            break
+        theta[going], done[going] = _one_round(model, theta[going], y[going], weights[going], delta, noise)
+    return theta, done
+
+
+def _one_round(
+    model: Model, near: Floats, y: Floats, weights: Floats, delta: float, noise: float
+) -> tuple[Floats, NDArray[np.bool_]]:
+    """One L-BFGS-B over all. A parameter at a bound that the loss presses against stays there for the round."""
+    held = _pressed(model, near, _objective(model, near, y, weights, delta)[1])
+    axes = _axes(model, near, y, weights, delta, noise, held)
+
+    def value(flat: Floats) -> tuple[float, Floats]:
+        moved = near + np.einsum("skj,sj->sk", axes, flat.reshape(near.shape))
+        total, gradient = _objective(model, moved, y, weights, delta)
+        return total / noise, np.einsum("sk,skj->sj", gradient, axes).reshape(-1) / noise
+
+    found = minimize(
+        value,
+        np.zeros(near.size),
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxcor": 10, "gtol": ARRIVED / 2, "ftol": 0.0, "maxiter": _ROUND_STEPS, "maxfun": 2 * _ROUND_STEPS},
+    )
+    moved = near + np.einsum("skj,sj->sk", axes, found.x.reshape(near.shape))
+    theta = np.clip(moved, model.lower, model.upper)
+    gradient = _objective(model, theta, y, weights, delta)[1]
+    left = np.abs(np.einsum("sk,skj->sj", gradient, axes) / noise).max(axis=1)
+    still = (_pressed(model, theta, gradient) | ~held).all(axis=1)
+    return theta, (theta == moved).all(axis=1) & still & (left <= ARRIVED)
+
+
+def _pressed(model: Model, theta: Floats, gradient: Floats) -> NDArray[np.bool_]:
+    """Parameters at a bound beyond which the loss would be less."""
+    found: NDArray[np.bool_] = ((theta <= model.lower) & (gradient >= 0)) | ((theta >= model.upper) & (gradient <= 0))
+    return found
+
+
+def _alone(model: Model, y: Floats, weights: Floats, start: Floats, delta: float, size: Floats) -> Optimum:
+    """One L-BFGS-B within the bounds, in units of `size`."""
+
+    def value(scaled: Floats) -> tuple[float, Floats]:
+        total, gradient = _objective(model, (scaled * size)[np.newaxis], y[np.newaxis], weights[np.newaxis], delta)
+        return total / unit, gradient[0] * size / unit
+
+    unit = max(delta, _LEAST_NOISE) ** 2
+    found = minimize(
+        value,
+        start / size,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=np.stack([model.lower / size, model.upper / size], axis=1),
+        options={"maxcor": 20, "gtol": 1e-6, "ftol": 1e-12, "maxiter": _STEPS, "maxfun": 2 * _STEPS},
+    )
+    theta = np.clip(found.x * size, model.lower, model.upper)
+    return Optimum(theta, float(found.fun) * unit, bool(found.success))
+
+
+def _objective(model: Model, theta: Floats, y: Floats, weights: Floats, delta: float) -> tuple[float, Floats]:
+    """The sum over rows and resamples, and its gradient a resample."""
+    predicted, slopes = model.with_slopes(theta)
+    residuals = predicted - y
+    clipped = np.clip(residuals, -delta, delta)  # Huber's loss is clipped × (residual - clipped / 2)
+    total = float((weights * clipped * (residuals - 0.5 * clipped)).sum())
+    return total, np.einsum("sn,snk->sk", weights * clipped, slopes)
+
+
+def _noise(model: Model, near: Floats, y: Floats, weights: Floats, delta: float) -> float:
+    """The variance of the log losses about one place, those beyond delta cut."""
+    left = np.clip(y - model.predicted(near[np.newaxis]), -delta, delta) ** 2
+    freedom = max(y.shape[1] - len(near), 1) / y.shape[1]
+    mean = float(np.average(left, weights=np.broadcast_to(weights, y.shape)))
+    return float(max(mean / freedom, _LEAST_NOISE**2))
+
+
+def _axes(
+    model: Model, near: Floats, y: Floats, weights: Floats, delta: float, noise: float, held: NDArray[np.bool_]
+) -> Floats:
+    """For each resample the axes (k × k) along which a step of 1 is about one standard error."""
+    predicted, slopes = model.with_slopes(near)
+    residuals = np.abs(y - predicted)
+    believed = weights * np.minimum(1.0, delta / np.maximum(residuals, 1e-300))
+    slopes = np.where(held[:, np.newaxis], 0.0, slopes)
+    sizes = _column_sizes(slopes)
+    scaled = slopes / sizes[:, np.newaxis]
+    values, vectors = np.linalg.eigh(np.matmul(scaled.transpose(0, 2, 1), scaled * believed[:, :, np.newaxis]))
+    values = np.maximum(values, 1e-10 * values[:, -1:])
+    axes = vectors * np.sqrt(noise / values)[:, np.newaxis] / sizes[:, :, np.newaxis]
+    # A direction that the data say nothing about would be a step out of any sense: no axis is longer than 1.
+    free = ~held[:, :, np.newaxis]
+    found: Floats = np.where(free, axes / np.maximum(np.abs(axes).max(axis=1, keepdims=True), 1.0), 0.0)
+    return found
+
+
+def _column_sizes(slopes: Floats) -> Floats:
+    """The length of each column, S × n × k to S × k."""
+    found: Floats = np.maximum(np.sqrt((slopes**2).sum(axis=1)), 1e-12)
+    return found
+
+
+def _rough_scale(model: Model, start: Floats) -> Floats:
+    found: Floats = np.clip(1 / _column_sizes(model.with_slopes(start[np.newaxis])[1])[0], 1e-3, 1e3)
+    return found

@@ -1,0 +1,83 @@
+"""The law file is written to the same bytes and read strictly."""
+
+from typing import Any
+
+import orjson
+import pytest
+
+from tests.scoring.laws import law
+from winnow.schemas.errors import SourceError
+from winnow.schemas.law import Mode, law_from_json, law_to_json, rounded
+
+
+@pytest.mark.parametrize("mode", ["full", "gamma"])
+def test_a_law_is_read_back_as_it_was_written(mode: Mode) -> None:
+    raw = law_to_json(law(mode))
+    read = law_from_json(raw)
+    assert law_to_json(read) == raw
+    assert read.names == ("germanic", "indic", "slavic")
+    assert read.family("indic").gamma.value == 0.15
+
+
+def test_numbers_have_eight_digits() -> None:
+    assert rounded(1 / 3) == 0.33333333
+    assert rounded(123456789.0) == 123456790.0
+
+
+def changed(mode: Mode, *path: object, to: object) -> bytes:
+    """The bytes of the law with one value replaced, or taken out where `to` is Ellipsis."""
+    value: Any = orjson.loads(law_to_json(law(mode)))
+    inside = value
+    for step in path[:-1]:
+        inside = inside[step]
+    if to is ...:
+        del inside[path[-1]]
+    else:
+        inside[path[-1]] = to
+    return orjson.dumps(value)
+
+
+@pytest.mark.parametrize(
+    ("raw", "message"),
+    [
+        (b"{", "law.json: not JSON"),
+        (b"[]", "law.json: not a law of schema 1 (found 'None')"),
+        (changed("full", "schema", to=2), "law.json: not a law of schema 1 (found '2'); fit it again"),
+        (changed("full", "schema", to=True), "not a law of schema 1"),
+        (changed("full", "modes", to=1), "law.json: modes: unknown field (did you mean 'mode'?)"),
+        (changed("full", "mode", to="half"), "law.json: mode: 'half'; expected one of full, gamma"),
+        (changed("full", "units", "d", to=...), "law.json: units.d: missing"),
+        (changed("full", "units", "d", to=3), "law.json: units.d: expected text"),
+        (changed("full", "families", to=[]), "law.json: families: expected at least one"),
+        (changed("full", "families", to={}), "law.json: families: expected a list"),
+        (changed("full", "families", 0, "family", to="zulu"), "families: expected each once, sorted by name"),
+        (changed("full", "families", 0, "gamma", to=0.1), "law.json: families[0].gamma: expected an object"),
+        (changed("full", "families", 0, "gamma", "low", to="0"), "families[0].gamma.low: expected a number"),
+        (changed("full", "families", 0, "gamma", "low", to=True), "families[0].gamma.low: expected a number"),
+        (changed("full", "families", 0, "gamma", "value", to=-0.1), "germanic: gamma: expected a positive value"),
+        (
+            changed("full", "families", 0, "gamma", "low", to=9.0),
+            "germanic: gamma: expected a positive value, and low not",
+        ),
+        (changed("full", "families", 0, "bracket", to=None), "germanic: a full law has a bracket and no cells"),
+        (changed("gamma", "families", 0, "cells", to=[]), "germanic: a law of mode gamma has cells and no bracket"),
+        (changed("full", "families", 0, "fitted", "runs", to=4.5), "families[0].fitted.runs: expected a whole number"),
+        (
+            changed("full", "families", 0, "fitted", "p_max", to=2.0),
+            "germanic: fitted: expected each minimum at or below",
+        ),
+        (changed("full", "families", 0, "fitted", "n_min", to=0.0), "germanic: expected N, D and p above zero"),
+        (changed("full", "families", 1, "draws", to=[]), "indic: expected 5 draws of 6 numbers"),
+        (changed("gamma", "families", 1, "draws", 0, to=[1.0]), "indic: expected 5 draws of 2 numbers"),
+    ],
+)
+def test_what_is_no_law_is_refused_in_one_line(raw: bytes, message: str) -> None:
+    with pytest.raises(SourceError) as caught:
+        law_from_json(raw, "law.json")
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_unknown_family_is_answered_with_the_nearest() -> None:
+    with pytest.raises(SourceError, match=r"no family 'Indic' \(did you mean 'indic'\?\)"):
+        law().family("Indic")

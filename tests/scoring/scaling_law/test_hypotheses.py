@@ -1,0 +1,78 @@
+"""The tests of the law's own assumptions find what was planted, and nothing where nothing was."""
+
+import numpy as np
+import pytest
+
+from winnow.scoring.scaling_law.hypotheses import independence_tests, invariance_tests
+from winnow.scoring.scaling_law.runs import RunTable, runs_from_columns
+
+MIXTURES = ((0.2, 0.6, 0.2), (0.2, 0.4, 0.4), (0.2, 0.2, 0.6), (0.4, 0.4, 0.2), (0.4, 0.2, 0.4), (0.6, 0.2, 0.2))
+
+
+def planted(leak: float = 0.0, drift: float = 0.0, draw: int = 0, named: bool = True) -> RunTable:
+    """Three families; `leak` adds the second one's part of the rest to the first one's log loss."""
+    rng = np.random.default_rng(draw)
+    columns: dict[str, list[object]] = {name: [] for name in ("family", "N", "D", "p", "loss", "seed", "run")}
+    sizes = [(n, d, seed, mixture) for n in (1e8, 1e9) for d in (1e9, 1e10) for seed in (0, 1) for mixture in MIXTURES]
+    for run, (n, d, seed, mixture) in enumerate(sizes):
+        for place, share in enumerate(mixture):
+            gamma = 0.1 + drift * np.log10(n / 1e8)
+            beside = leak * mixture[1] / (1 - share) if place == 0 else 0.0
+            loss = (1.5 + 300 * n**-0.3 + 900 * d**-0.33) * share**-gamma
+            row = (f"f{place}", n, d, share, loss * np.exp(beside + 0.004 * rng.standard_normal()), seed, f"r{run}")
+            for column, value in zip(columns.values(), row, strict=True):
+                column.append(value)
+    if not named:
+        del columns["run"]
+        columns["seed"] = list(range(len(columns["seed"])))
+    return runs_from_columns(columns)
+
+
+def test_what_leaks_from_another_family_is_found() -> None:
+    first, second, third = independence_tests(planted(leak=0.03))
+    assert first.adjusted is not None
+    assert first.adjusted < 0.01
+    assert first.effect == pytest.approx(0.0075, abs=0.004)  # parts of a quarter and three quarters, about their mean
+    assert first.detectable is not None
+    assert first.effect is not None
+    assert first.effect > first.detectable
+    assert second.p_value is not None
+    assert third.p_value is not None
+    assert min(second.p_value, third.p_value) > 0.01
+
+
+def test_an_exponent_that_grows_with_n_is_found_and_measured() -> None:
+    for answer in invariance_tests(planted(drift=0.02)):
+        assert answer.adjusted is not None
+        assert answer.adjusted < 0.01
+        assert answer.per_decade_n is not None
+        assert answer.per_decade_d is not None
+        assert answer.per_decade_n[1] < 0.02 < answer.per_decade_n[2]
+        assert answer.per_decade_d[1] < 0.0 < answer.per_decade_d[2]
+
+
+def test_nothing_is_found_about_as_often_as_chance_says() -> None:
+    independent = [a.p_value for draw in range(30) for a in independence_tests(planted(draw=draw), draws=199)]
+    invariant = [a.p_value for draw in range(30) for a in invariance_tests(planted(draw=draw), draws=199)]
+    for values in (independent, invariant):
+        assert 0 <= np.mean(np.array(values, float) < 0.05) <= 0.12  # 90 tests: 0.05, and three standard deviations
+
+
+def test_what_cannot_be_tested_says_why() -> None:
+    assert "no column `run`" in independence_tests(planted(named=False))[0].why_not
+    columns: dict[str, list[object]] = {
+        "family": ["a", "b"] * 8,
+        "N": [1e8] * 16,
+        "D": [1e9] * 16,
+        "p": [0.3, 0.7, 0.6, 0.4] * 4,
+    }
+    runs: list[object] = [f"r{row // 2}" for row in range(16)]
+    rows: dict[str, list[object]] = {
+        **columns,
+        "loss": [3.0 + row / 50 for row in range(16)],
+        "seed": [r // 4 for r in range(16)],
+        "run": runs,
+    }
+    table = runs_from_columns(rows)  # of two families, one's share is all that is known of the other's
+    assert "never differ at one N, D and p" in independence_tests(table)[0].why_not
+    assert "p differs at one N and D only" in invariance_tests(table)[0].why_not
