@@ -1,7 +1,7 @@
 """Driving a search for duplicates: the search as a pipeline or a few, what it means, and the layers that say so."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 
 import apache_beam as beam
 from rich.console import Console
@@ -13,14 +13,16 @@ from winnow.pipelines.dedupe.covered import Search
 from winnow.pipelines.dedupe.graph import SearchGraph, SettleGraph, StarGraph
 from winnow.pipelines.dedupe.outcomes import count_buckets
 from winnow.pipelines.dedupe.stage import search_for, standing_layer, take_standing
-from winnow.pipelines.dedupe.task import WriteDuplicates, WritingTask
+from winnow.pipelines.dedupe.task import GlobalKey, WriteDuplicates, WritingTask
 from winnow.pipelines.dedupe.verdicts import forget_superseded
 from winnow.pipelines.exchange import clear_scratch
 from winnow.pipelines.store import layout
+from winnow.pipelines.store.commits import committed_names
+from winnow.pipelines.store.generations import Store
 from winnow.runners.comparing import Comparing
 from winnow.runners.driving import StageRun
 from winnow.runners.engines import WorkerLostError
-from winnow.schemas.duplicates import layer_of_kind
+from winnow.schemas.duplicates import Kind, layer_of_kind
 from winnow.schemas.errors import StageError
 from winnow.schemas.recipe import Recipe
 
@@ -42,22 +44,28 @@ def find_duplicates(run: StageRun, recipe: Recipe, state: State) -> None:
         _tell(run.console, search)
     run.console.print(f"dedupe  compared in {time.monotonic() - began:.1f} s")
     shards = {one.shard: number for number, one in enumerate(search.covered)}
+    run.tasks(
+        "dedupe",
+        {shard: WritingTask(number).to_json() for shard, number in shards.items()},
+        WriteDuplicates(search, lacking),
+        _awaited(run.store, shards, lacking),
+        {},
+    )
     for kind, key in lacking.items():
-        layer = layer_of_kind(kind)
-        run.tasks(
-            layer,
-            {shard: WritingTask(kind, number).to_json() for shard, number in shards.items()},
-            WriteDuplicates(search, lacking),
-            dict.fromkeys(shards, (layer, key.covered)),
-            {},
-        )
         commits = standing_layer(run.store, kind, key, shards)
         if commits is None:
-            raise StageError(f"dedupe: shards ended without a commit of {layer}; run again")
-        state.layers[layer] = commits
+            raise StageError(f"dedupe: shards ended without a commit of {layer_of_kind(kind)}; run again")
+        state.layers[layer_of_kind(kind)] = commits
     forget_superseded(search)
     clear_scratch(run.store.objects, search.scratch)
     run.store.objects.delete(search.shards)
+
+
+def _awaited(store: Store, shards: Iterable[str], keys: Mapping[Kind, GlobalKey]) -> dict[str, tuple[str, str]]:
+    """The commit that each shard's task ends with: of the last kind, or of the last that a stopped run left out."""
+    every = [(layer_of_kind(kind), key.covered) for kind, key in keys.items()]
+    there = {one: committed_names(store.objects, *one) for one in every}
+    return {shard: next((one for one in reversed(every) if shard not in there[one]), every[-1]) for shard in shards}
 
 
 def compare(run: StageRun, search: Search, rows: int) -> None:

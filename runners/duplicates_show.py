@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import orjson
@@ -21,6 +21,7 @@ from winnow.runners.differences import Difference, Words, difference
 from winnow.runners.excerpts import Excerpts
 from winnow.runners.quantities import grouped
 from winnow.runners.report.duplicates import similar
+from winnow.runners.rules import going
 from winnow.runners.side_by_side import Fold, Pieces, side_by_side
 from winnow.runners.tables import Grid, encodable, is_plain, print_grid
 from winnow.runners.visible import cells, shortened, visible
@@ -73,6 +74,7 @@ class Found:
     members: tuple[Members | None, ...]  # beside each
     pair: Pair | None
     unpaired: str | None  # why there is no pair
+    going: Mapping[str, str]  # why the plan drops members as duplicates, by id
 
 
 def run_duplicates_show(options: argparse.Namespace, identity: str, excerpts: Excerpts, console: Console) -> int:
@@ -95,7 +97,9 @@ def _find(options: argparse.Namespace, identity: str, excerpts: Excerpts) -> Fou
         raise WinnowError(f"{place.id}: {'; '.join(map(_alone, said))}")
     members = tuple(browser.members(one, place, options.limit) if one.status == OK else None for one in said)
     pair, unpaired = _pair(options.other, place, said, members, excerpts)
-    return Found(place, said, members, pair, unpaired)
+    listed = [one.place for of in members if of is not None for one in of.shown]
+    dropped = going(excerpts.recipe, browser.store, browser.generation, listed)
+    return Found(place, said, members, pair, unpaired, dropped)
 
 
 def _alone(said: Membership) -> str:
@@ -152,14 +156,15 @@ def _json(found: Found) -> dict[str, Json]:
     return {
         "id": found.place.id,
         "clusters": {
-            said.kind: _membership_json(said, members) for said, members in zip(found.said, found.members, strict=True)
+            said.kind: _membership_json(said, members, found.going)
+            for said, members in zip(found.said, found.members, strict=True)
         },
         "compared": None if found.pair is None else _pair_json(found.pair),
         "not_compared": found.unpaired,
     }
 
 
-def _membership_json(said: Membership, members: Members | None) -> dict[str, Json]:
+def _membership_json(said: Membership, members: Members | None, dropped: Mapping[str, str]) -> dict[str, Json]:
     return {
         "status": said.status,
         "cluster": said.cluster,
@@ -169,12 +174,12 @@ def _membership_json(said: Membership, members: Members | None) -> dict[str, Jso
         "matched": said.matched,
         "by": said.by,
         "found": None if members is None else members.found,
-        "members": [] if members is None else [_member_json(one) for one in members.shown],
+        "members": [] if members is None else [_member_json(one, dropped) for one in members.shown],
         "not_listed": 0 if members is None else members.found - len(members.shown),
     }
 
 
-def _member_json(one: Member) -> dict[str, Json]:
+def _member_json(one: Member, dropped: Mapping[str, str]) -> dict[str, Json]:
     return {
         "id": one.place.id,
         "source": one.source,
@@ -185,6 +190,7 @@ def _member_json(one: Member) -> dict[str, Json]:
         "matched": one.matched,
         "by": one.by,
         "names_cluster": one.names_cluster,
+        "goes": dropped.get(one.place.id),
     }
 
 
@@ -232,7 +238,7 @@ def _print(found: Found, excerpts: Excerpts, console: Console, *, most: int | No
             continue
         texts = "" if said.texts is None else f", {grouped(said.texts)} different texts"
         title = f"{said.kind}: cluster {said.cluster} of {grouped(said.rows or 0)} rows{texts}"
-        print_grid(console, _grid(title, found.place, said, members))
+        print_grid(console, _grid(title, found, said, members))
         if rest := members.found - len(members.shown):
             line(f"and {grouped(rest)} more (--limit N)")
         if gone := (said.rows or 0) - members.found:
@@ -245,8 +251,9 @@ def _print(found: Found, excerpts: Excerpts, console: Console, *, most: int | No
     _print_pair(found.pair, excerpts, console, most=most)
 
 
-def _grid(title: str, place: Place, said: Membership, members: Members) -> Grid:
+def _grid(title: str, found: Found, said: Membership, members: Members) -> Grid:
     """The members; whatever else is to be said of each of them is one more column here."""
+    place = found.place
 
     def note(one: Member) -> str:
         notes = (
@@ -265,6 +272,7 @@ def _grid(title: str, place: Place, said: Membership, members: Members) -> Grid:
         ("by", [one.by or "" for one in members.shown]),
         ("matched", [(one.matched or "")[:MATCH_DIGITS] for one in members.shown]),
         ("", [note(one) for one in members.shown]),
+        ("goes as", [found.going.get(one.place.id, "") for one in members.shown]),
         ("url", [one.url or "" for one in members.shown]),
     )
     kept = [(name, values) for name, values in columns if any(values)]

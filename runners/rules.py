@@ -1,7 +1,7 @@
 """What the rules of a recipe do to its store, on the terminal and in a file."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -13,6 +13,7 @@ from winnow.pipelines.dedupe.stage import generation_keys
 from winnow.pipelines.forgetting.looking import hidden_rows
 from winnow.pipelines.ingest.binding import ingest_context
 from winnow.pipelines.ingest.context import IngestContext
+from winnow.pipelines.looking_up import Place
 from winnow.pipelines.rules import guards
 from winnow.pipelines.rules.coverage import CoverageCounter, detectors_of
 from winnow.pipelines.rules.deciding import decide, represent
@@ -112,6 +113,25 @@ def decided_if_possible(
         return None if pinned is None else decided(pinned, generation, coverage=coverage)
     except RecipeError:  # `winnow plan` says which
         return None
+
+
+def going(recipe: Recipe | None, store: Store, generation: Generation, places: Iterable[Place]) -> dict[str, str]:
+    """By id, the reason for which the plan drops some rows as duplicates; those that it does not are left out."""
+    pinned = pinned_if_measured(recipe, store, generation)
+    if pinned is None or pinned.program.choice is None:
+        return {}
+    try:
+        duplicates = represent(pinned)
+    except RecipeError:  # `winnow plan` says which rule cannot be decided
+        return {}
+    reasons = {one.rule.drop: one.rule.reason for one in pinned.program.rules if one.phase == "dedupe"}
+    found: dict[str, str] = {}
+    for place in places:
+        marks = duplicates.of(place.shard.shard, place.shard.rows)
+        lost = next((name for name, rows in marks.items() if rows[place.row]), None)
+        if lost is not None:
+            found[place.id] = reasons[lost]
+    return found
 
 
 def print_effects(summary: RulesSummary, console: Console) -> None:

@@ -31,9 +31,8 @@ class GlobalKey:
 
 @dataclass(frozen=True, slots=True)
 class WritingTask:
-    """A shard of one kind, by its number in the search."""
+    """A shard, by its number in the search."""
 
-    kind: Kind
     shard: int
 
     @classmethod
@@ -47,7 +46,7 @@ class WritingTask:
 
 
 class WriteDuplicates(beam.DoFn):
-    """A task → the shard's name, once its layer is committed. Safe to repeat."""
+    """A task → the shard's name, once its layers are committed, in the order of the keys. Safe to repeat."""
 
     def __init__(self, search: Search, keys: Mapping[Kind, GlobalKey]) -> None:
         self._search = search
@@ -61,23 +60,24 @@ class WriteDuplicates(beam.DoFn):
         """Writes and commits."""
         task = WritingTask.from_json(element)
         one = self._search.covered[task.shard]
-        heart = Heart(self._search.store.objects, layer_of_kind(task.kind), one.shard)
-        try:
-            write_duplicates(self._search, task, self._keys[task.kind])
-        finally:
-            heart.stop()
+        for kind, key in self._keys.items():
+            heart = Heart(self._search.store.objects, layer_of_kind(kind), one.shard)
+            try:
+                write_duplicates(self._search, kind, task.shard, key)
+            finally:
+                heart.stop()
         yield one.shard
 
 
-def write_duplicates(search: Search, task: WritingTask, key: GlobalKey) -> None:
+def write_duplicates(search: Search, kind: Kind, shard: int, key: GlobalKey) -> None:
     """Write one shard of a layer of duplicates, and commit it."""
-    one = search.covered[task.shard]
-    layer, schema, signed = layer_of_kind(task.kind), schema_of_kind(task.kind), search.kinds[task.kind]
-    found = read_part(search.store.objects, search.scratch, f"{task.kind}/outcomes", task.shard)
+    one = search.covered[shard]
+    layer, schema, signed = layer_of_kind(kind), schema_of_kind(kind), search.kinds[kind]
+    found = read_part(search.store.objects, search.scratch, f"{kind}/outcomes", shard)
     rows = found["row"].to_numpy()
     writer = LayerWriter(search.store, schema, layer_spec(layer, schema))
     try:
-        for at, batch in read_shard(search, task.shard, [Column(signed, "status"), Column(layout.SAMPLES, "id")]):
+        for at, batch in read_shard(search, shard, [Column(signed, "status"), Column(layout.SAMPLES, "id")]):
             first, last = np.searchsorted(rows, (at, at + len(batch["samples.id"])))
             part = found.slice(first, last - first)
             writer.write(_layer_rows(schema, batch[f"{signed}.status"], batch["samples.id"], part, at))

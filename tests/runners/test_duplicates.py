@@ -183,7 +183,7 @@ def test_json_has_it_all(winnow: Winnow) -> None:
     near = found["clusters"]["near"]
     assert (near["cluster"], near["rows"], near["texts"], near["matched"]) == (min(own, other), 2, 2, other)
     assert list(near["members"][0]) == [
-        "id", "source", "url", "language", "characters", "similarity", "matched", "by", "names_cluster",
+        "id", "source", "url", "language", "characters", "similarity", "matched", "by", "names_cluster", "goes",
     ]  # fmt: skip
     assert [member["id"] for member in near["members"]] == [own, other]
     assert near["members"][0]["characters"] == len(ARABIC)
