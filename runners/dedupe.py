@@ -71,7 +71,7 @@ def _awaited(store: Store, shards: Iterable[str], keys: Mapping[Kind, GlobalKey]
 def compare(run: StageRun, search: Search, rows: int) -> None:
     """Leave what is said of each row that has duplicates in the search's scratch folder."""
     graph = SearchGraph(search, rows, clusters.MOST_EDGES)
-    with Comparing(run.console, search, graph.steps):
+    with Comparing(search, graph.steps).shown(run.console):
         _run(run, graph.build)
         if "near" in search.kinds and (edges := unjoined_edges(search)):
             _run(run, SettleGraph(_contracted(run, search, edges)).build)

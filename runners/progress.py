@@ -3,7 +3,6 @@
 Nothing is ever decided by what is shown here.
 """
 
-import threading
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -13,15 +12,11 @@ from typing import Self
 
 import orjson
 from rich.console import Console
-from rich.live import Live
 from rich.text import Text
 
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
-from winnow.schemas.errors import WinnowError
-
-POLL_SECONDS = 0.5
-PLAIN_SECONDS = 10.0  # between lines where there is no terminal
+from winnow.runners.watched_line import WatchedLine
 
 
 @dataclass(slots=True)
@@ -58,45 +53,23 @@ class StageProgress:
         self._total_bytes = sum(sizes.values())
         self._tally = Tally()
         self._started = time.monotonic()
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="progress", daemon=True)
-        self._live: Live | None = None
+        self._watched = WatchedLine(console, self._line(Tally()), self._looked)
 
     def __enter__(self) -> Self:
-        if self._console.is_terminal:
-            self._live = Live(self._line(Tally()), console=self._console, transient=True, auto_refresh=False)
-            self._live.start()
-        self._thread.start()
+        self._watched.__enter__()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._stop.set()
-        self._thread.join()
-        if self._live:
-            self._live.stop()
+        self._watched.__exit__(kind, error, trace)
         if kind is None:
             self._collect()
             self._console.print(self._line(Tally()), soft_wrap=True)
 
-    def _watch(self) -> None:
-        last = time.monotonic()
-        pause = POLL_SECONDS
-        while not self._stop.wait(pause):
-            polled = time.monotonic()
-            try:
-                self._collect()
-                running = self._running()
-            except (OSError, WinnowError):  # advisory: the stage itself reports what is wrong with its store
-                continue
-            finally:
-                pause = max(POLL_SECONDS, 10 * (time.monotonic() - polled))  # a large store is listed less often
-            if self._live:
-                self._live.update(self._line(running), refresh=True)
-            elif time.monotonic() - last >= PLAIN_SECONDS:
-                last = time.monotonic()
-                self._console.print(self._line(running), soft_wrap=True)
+    def _looked(self) -> Text:
+        self._collect()
+        return self._line(self._running())
 
     def _collect(self) -> None:
         for layer, key in self._keys:

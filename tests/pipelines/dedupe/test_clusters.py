@@ -8,7 +8,6 @@ import networkx
 import numpy as np
 import pyarrow as pa
 import pytest
-from rich.console import Console
 
 from tests.pipelines.dedupe.search import Row, changed, layer, prose, search, write_pages
 from winnow.pipelines.dedupe import clusters as module
@@ -158,7 +157,7 @@ def contracted(made: Search, partitions: int) -> module.StarRound:
 
 def test_what_a_search_is_at_is_told_by_its_last_step_that_has_begun(store: Store) -> None:
     made = Search(store, put_shards(store.objects, []), "scratch/dedupe/test", {"near": "text.minhash"})
-    shown = Comparing(Console(quiet=True), made, {"Bands": 6, "Candidates": 3, "Forests": 1})
+    shown = Comparing(made, {"Bands": 6, "Candidates": 3, "Forests": 1})
     assert shown.line({"Bands": 6, "Candidates": 2}).plain.split()[:4] == ["dedupe", "Candidates", "2/3", "parts"]
     assert shown.line({"Forests": 1, "Upward-0": 2}).plain.split()[:3] == ["dedupe", "Upward-0", "2"]
     assert steps_done(store.objects, made.scratch) == Counter()
