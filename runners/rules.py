@@ -160,7 +160,7 @@ def require_accepted(recipe: Recipe, summary: RulesSummary | None) -> None:
         RecipeError: One line an alarm, with what the recipe would say to accept it.
     """
     if recipe.dedupe is not None and summary is not None:
-        guards.require_accepted(recipe.dedupe, summary.alarms)
+        guards.require_accepted(recipe.dedupe, summary.alarms, recipe.file)
 
 
 def _written(

@@ -9,6 +9,10 @@ ID_BYTES = 16
 Kind: TypeAlias = Literal["exact", "url", "near"]
 KINDS: tuple[Kind, ...] = ("exact", "url", "near")
 
+CHOSEN_IN: tuple[Kind, ...] = ("url", "exact", "near")
+"""The order in which it is chosen who stays. Of an address the better text stays, whatever the others say, so addresses
+come first: whom a row then goes for is like it in its text, and so on, so that no text goes without one that stays."""
+
 DUPLICATES = "dedupe."
 """How the names of these layers begin."""
 

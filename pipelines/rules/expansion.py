@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from winnow.filters.presets import Preset, find_preset
 from winnow.pipelines.annotate.entries import wanted_kinds
 from winnow.schemas.conditions import columns_read
-from winnow.schemas.duplicates import VIRTUAL
+from winnow.schemas.duplicates import CHOSEN_IN, VIRTUAL
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.places import Problems, shown, suggestion
 from winnow.schemas.recipe import PresetRules, Recipe, Rule, RuleOverride
@@ -65,7 +65,8 @@ def _of_duplicates(recipe: Recipe) -> Iterable[SpeltRule]:
         return ()
     return (
         SpeltRule(Rule(f"{VIRTUAL}.{kind}", f"{VIRTUAL}_{kind}", config.place), "dedupe", f"dedupe.{kind}")
-        for kind in wanted_kinds(recipe)
+        for kind in CHOSEN_IN
+        if kind in wanted_kinds(recipe)
     )
 
 

@@ -46,7 +46,8 @@ def find_alarms(
     config: DedupeConfig,
     sources: Mapping[str, Loss],
     languages: Mapping[str, Loss],
-    large: Iterable[LargeCluster],
+    large: Sequence[LargeCluster] = (),
+    larger: int = 0,
 ) -> tuple[Alarm, ...]:
     """Every loss and every cluster above its bound.
 
@@ -54,22 +55,24 @@ def find_alarms(
         config: The bounds, and what is accepted.
         sources: What each source loses.
         languages: What each language loses.
-        large: The clusters above the cap of all.
+        large: The largest clusters above the cap that are not accepted.
+        larger: How many of these there are in all.
     """
     guard = config.guard
     alarms = _losses(config, "source", "sources", sources, guard.sources)
     alarms += _losses(config, "language", "languages", languages, guard.languages)
-    accepted = {one.name: one.max_cluster for one in guard.clusters}
     for cluster in large:
-        if cluster.texts > accepted.get(cluster.id, 0):
-            said = f"the cluster {cluster.id} has {cluster.texts:,} different texts in {cluster.rows:,} rows"
-            accept = f"dedupe.guard.clusters: {{{_quoted(cluster.id)}: {{max_cluster: {cluster.texts}}}}}"
-            alarms.append(Alarm("cluster", cluster.id, said, accept))
+        said = f"the cluster {cluster.id} has {cluster.texts:,} different texts in {cluster.rows:,} rows"
+        accept = f"dedupe.guard.clusters: {{{cluster.id}: {{max_cluster: {cluster.texts}}}}}"
+        alarms.append(Alarm("cluster", cluster.id, said, accept))
+    if more := larger - len(large):
+        said = f"{more:,} more clusters have up to {large[-1].texts:,} different texts each"
+        alarms.append(Alarm("cluster", "", said, f"dedupe.near.max_cluster: {large[-1].texts}"))
     return tuple(alarms)
 
 
-def require_accepted(config: DedupeConfig, alarms: Sequence[Alarm]) -> None:
-    """Refuse to go on from a plan whose alarms the recipe does not accept.
+def require_accepted(config: DedupeConfig, alarms: Sequence[Alarm], recipe: str) -> None:
+    """Refuse to go on from a plan whose alarms the recipe, a file, does not accept.
 
     Raises:
         RecipeError: One line an alarm, with what would accept it.
@@ -79,7 +82,7 @@ def require_accepted(config: DedupeConfig, alarms: Sequence[Alarm]) -> None:
             Problem(
                 config.place,
                 "dedupe",
-                f"{alarm.said}; look at: winnow duplicates {config.place.file}; to accept it write {alarm.accept}",
+                f"{alarm.said}; look at: winnow duplicates {recipe}; to accept it write {alarm.accept}",
             )
             for alarm in alarms
         )
@@ -99,8 +102,3 @@ def _losses(
             bound = -(-loss.lost * 1000 // loss.eligible) / 1000
             alarms.append(Alarm(of, name, said, f"dedupe.guard.{key}: {{{name}: {{max_loss: {bound:g}}}}}"))
     return alarms
-
-
-def _quoted(cluster: str) -> str:
-    """An id of digits alone would be read as a number."""
-    return f'"{cluster}"'

@@ -137,7 +137,8 @@ def _complaint(
         stale = sorted(source for source, key in entry.keys.items() if wanted.get(source, key) != key)
         if stale:
             made = f"for {', '.join(stale[:3])}" if len(stale) < len(entry.keys) else ""
-            return f"the layer {layer} of generation {generation.number} was made with other settings {made}".rstrip()
+            what = "with other settings or over other rows" if layer.startswith(DUPLICATES) else "with other settings"
+            return f"the layer {layer} of generation {generation.number} was made {what} {made}".rstrip()
     if layer not in rows:
         rows[layer] = {row.shard: row for row in store.manifest(generation, layer)}
     lacking = [row.shard for row in samples if row.shard not in rows[layer]]

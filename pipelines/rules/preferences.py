@@ -117,6 +117,8 @@ def _numbers(values: pa.Array) -> Keys:
     if pa.types.is_unsigned_integer(values.type):
         unsigned: Keys = pc.fill_null(values.cast(pa.uint64()), 0).to_numpy(zero_copy_only=False).copy()
         return unsigned
+    if values.type.bit_width == 32 and pa.types.is_temporal(values.type):
+        values = values.cast(pa.int32())  # dates and times of day go no further at once
     whole: NDArray[np.int64] = pc.fill_null(values.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
     signed: Keys = whole.astype(np.int64).view(np.uint64) ^ _SIGN
     return signed

@@ -14,7 +14,7 @@ from winnow.pipelines.rules.preferences import bind_preferences
 from winnow.pipelines.rules.representatives import Choice
 from winnow.pipelines.rules.tables import Tables
 from winnow.schemas.conditions import ConditionError, columns_read, is_text
-from winnow.schemas.duplicates import layer_of_kind
+from winnow.schemas.duplicates import CHOSEN_IN
 from winnow.schemas.places import Problem, recipe_error, shown, suggestion
 from winnow.schemas.recipe import Recipe
 from winnow.schemas.rules import ColumnInfo, Phase, check_rules
@@ -118,7 +118,7 @@ def _choice(recipe: Recipe, known: Mapping[str, ColumnInfo], columns: Mapping[st
     config = recipe.dedupe
     if config is None or not config.representative:
         return None
-    kinds = tuple(kind for kind in wanted_kinds(recipe) if f"{layer_of_kind(kind)}.cluster" in known)
+    kinds = tuple(kind for kind in CHOSEN_IN if kind in wanted_kinds(recipe))
     preferences = bind_preferences(config, known, columns)
     return Choice(kinds, preferences, tuple(source.name for source in recipe.sources), config)
 

@@ -1,12 +1,15 @@
 """Which row of each cluster of duplicates stays: the best of those that are eligible, by the recipe's preferences.
 
-Equal texts first, then equal addresses among what is left, then near duplicates among what is left of that: a row goes
-for the first of them in which a better one stays. Only rows that have a duplicate are held, and beyond a bound on disk.
+Of equal addresses first, then of equal texts among what is left, then of near duplicates among what is left of that: a
+row goes for the first of them in which a better one stays. Only rows that have a duplicate are held, and beyond a bound
+on disk.
 """
 
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -22,6 +25,7 @@ from winnow.pipelines.rules.preferences import BoundPreference, Keys, source_key
 from winnow.pipelines.store import layout
 from winnow.schemas.conditions import CLOSED
 from winnow.schemas.duplicates import VIRTUAL, Kind, layer_of_kind
+from winnow.schemas.errors import StageError
 from winnow.schemas.recipe import DedupeConfig
 
 LARGEST = 100  # clusters above the cap that are named
@@ -76,7 +80,8 @@ class Duplicates:
     """The rows in whose place others stay: eight bytes a row."""
 
     lost: Mapping[Kind, NDArray[np.uint64]] = field(default_factory=dict)  # sorted
-    large: tuple[LargeCluster, ...] = ()  # the largest first
+    large: tuple[LargeCluster, ...] = ()  # that are not accepted, the largest first
+    larger: int = 0  # how many there are in all
     numbers: Mapping[str, int] = field(default_factory=dict)  # of shards
 
     def of(self, shard: str, rows: int) -> dict[str, NDArray[np.bool_]]:
@@ -99,7 +104,8 @@ class Candidates:
     """The rows of a shard that have duplicates, and may stay."""
 
     table: pa.Table
-    large: tuple[LargeCluster, ...]
+    large: tuple[LargeCluster, ...] = ()  # the largest first
+    larger: int = 0  # how many there are in all
 
 
 def candidates(
@@ -124,13 +130,14 @@ def candidates(
         rows = len(block["samples.id"])
         there = {kind: _clustered(block, kind) for kind in choice.kinds}
         if choice.max_cluster is not None and "near" in there:
-            large += _large(block, choice.max_cluster)
+            large += _large(block, choice)
         chosen = np.flatnonzero(np.logical_or.reduce(list(there.values())) & eligible[at : at + rows])
         if len(chosen):
             parts.append(_candidates(choice, block, chosen, there, np.uint64(number << _ROW_BITS | at), source))
         at += rows
     schema = _schema(choice)
-    return Candidates(pa.Table.from_batches(parts, schema=schema), tuple(sorted(large, reverse=True)[:LARGEST]))
+    largest = tuple(sorted(large, reverse=True)[:LARGEST])
+    return Candidates(pa.Table.from_batches(parts, schema=schema), largest, len(large))
 
 
 class Chooser:
@@ -147,9 +154,8 @@ class Chooser:
             config=CLOSED | {"memory_limit": _MEMORY, "temp_directory": f"{self._folder.name}/spilled"},
         )
         self._large: list[LargeCluster] = []
-        self._engine.execute(
-            f"CREATE TABLE candidate ({', '.join(f'{name} UBIGINT' for name in _schema(choice).names)})"
-        )
+        self._larger = 0
+        self._do(f"CREATE TABLE candidate ({', '.join(f'{name} UBIGINT' for name in _schema(choice).names)})")
 
     def __enter__(self) -> Self:
         return self
@@ -163,36 +169,54 @@ class Chooser:
     def add(self, found: Candidates) -> None:
         """Take in what a shard brings."""
         self._large = sorted([*self._large, *found.large], reverse=True)[:LARGEST]
+        self._larger += found.larger
         if found.table.num_rows:
             self._engine.register("brought", found.table)
-            self._engine.execute("INSERT INTO candidate SELECT * FROM brought")
+            self._do("INSERT INTO candidate SELECT * FROM brought")
             self._engine.unregister("brought")
 
     def chosen(self, shards: Sequence[str]) -> Duplicates:
         """Choose among all that were taken in."""
         preferred = ", ".join(_preference_names(self._choice))
-        self._engine.execute(
+        self._do(
             "CREATE TABLE standing AS SELECT *, row_number() OVER "
             f"(ORDER BY {preferred}{', ' if preferred else ''}id_high, id_low, place) AS rank FROM candidate"
         )
-        self._engine.execute("DROP TABLE candidate")
+        self._do("DROP TABLE candidate")
         lost: dict[Kind, NDArray[np.uint64]] = {}
         for kind in self._choice.kinds:
             lost[kind] = self._losers(kind)
-        return Duplicates(lost, tuple(self._large), {name: number for number, name in enumerate(shards)})
+        return Duplicates(lost, tuple(self._large), self._larger, {name: at for at, name in enumerate(shards)})
 
     def _losers(self, kind: Kind) -> NDArray[np.uint64]:
         """The rows of which a better one of the same cluster stands; they stand no longer."""
-        self._engine.execute(
+        self._do(
             f"CREATE TABLE lost AS SELECT place FROM standing JOIN (SELECT {kind}_high, {kind}_low, min(rank) AS best "
             f"FROM standing WHERE {kind}_high IS NOT NULL GROUP BY ALL) USING ({kind}_high, {kind}_low) "
             "WHERE rank > best"
         )
-        self._engine.execute("DELETE FROM standing WHERE place IN (SELECT place FROM lost)")
-        found = self._engine.sql("SELECT place FROM lost ORDER BY place").to_arrow_table()["place"]
-        self._engine.execute("DROP TABLE lost")
+        self._do("DELETE FROM standing WHERE place IN (SELECT place FROM lost)")
+        with self._in_one_line():
+            found = self._engine.sql("SELECT place FROM lost ORDER BY place").to_arrow_table()["place"]
+        self._do("DROP TABLE lost")
         places: NDArray[np.uint64] = found.combine_chunks().to_numpy(zero_copy_only=False).astype(np.uint64)
         return places
+
+    def _do(self, statement: str) -> None:
+        with self._in_one_line():
+            self._engine.execute(statement)
+
+    @contextmanager
+    def _in_one_line(self) -> Iterator[None]:
+        try:
+            yield
+        except duckdb.Error as error:
+            said = str(error).splitlines()[0][:200]
+            where = Path(self._folder.name).parent
+            raise StageError(
+                f"choosing who stays of duplicates: {said}; what does not fit into memory lies in {where}: make room "
+                "there, or name another folder in TMPDIR"
+            ) from None
 
 
 def _leaves(kind: Kind) -> tuple[str, ...]:
@@ -243,9 +267,14 @@ def _keys(one: BoundPreference, choice: Choice, block: Mapping[str, pa.Array], t
     return one.keys(block[one.column.name].take(taken))
 
 
-def _large(block: Mapping[str, pa.Array], most: int) -> list[LargeCluster]:
-    """The clusters of too many texts, each told of by the row that it is named by."""
+def _large(block: Mapping[str, pa.Array], choice: Choice) -> list[LargeCluster]:
+    """The clusters of more texts than is accepted, each told of by the row that it is named by."""
     layer = layer_of_kind("near")
-    over = pc.and_(pc.greater(block[f"{layer}.texts"], most), pc.equal(block["samples.id"], block[f"{layer}.cluster"]))
+    over = pc.and_(
+        pc.greater(block[f"{layer}.texts"], choice.max_cluster),
+        pc.equal(block["samples.id"], block[f"{layer}.cluster"]),
+    )
     named = pa.table({name: block[f"{layer}.{name}"] for name in ("texts", "size", "cluster")}).filter(over)
-    return [LargeCluster(row["texts"], row["size"], row["cluster"].hex()) for row in named.to_pylist()]
+    found = [LargeCluster(row["texts"], row["size"], row["cluster"].hex()) for row in named.to_pylist()]
+    accepted = {one.name: one.max_cluster for one in choice.config.guard.clusters}
+    return [cluster for cluster in found if cluster.texts > accepted.get(cluster.id, 0)]

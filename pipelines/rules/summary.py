@@ -122,4 +122,4 @@ def _alarms(pinned: PinnedProgram, counts: DecisionCounts, duplicates: Duplicate
             for losses, name in ((sources, outcome.source), (languages, outcome.language)):
                 losses[name] = losses.get(name, Loss(0, 0)) + loss
     languages.pop(UNKNOWN, None)  # no language: its sources tell of it
-    return find_alarms(choice.config, sources, languages, duplicates.large)
+    return find_alarms(choice.config, sources, languages, duplicates.large, duplicates.larger)

@@ -3,29 +3,37 @@
 import itertools
 import math
 import random
+import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.pipelines.rules.stores import Shard, columns_of, make_store
+from winnow.pipelines.columns import Column
 from winnow.pipelines.rules.deciding import decide, represent
 from winnow.pipelines.rules.decisions import DecisionCounts
 from winnow.pipelines.rules.pinning import PinnedProgram, pin
+from winnow.pipelines.rules.preferences import BoundPreference
 from winnow.pipelines.rules.program import rule_program
+from winnow.pipelines.rules.representatives import LARGEST, Choice, Chooser, candidates
 from winnow.pipelines.rules.summary import RulesSummary, summarise_rules
 from winnow.pipelines.store.memory import MemoryStore, forget_memory_store
 from winnow.schemas.duplicates import GROUPS, NEAR, Kind
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.identity import sample_id
-from winnow.schemas.recipe import recipe_from_text
+from winnow.schemas.places import Place
+from winnow.schemas.recipe import DedupeConfig, ExactConfig, NearConfig, recipe_from_text
 
 QUALITY = pa.schema([pa.field("score", pa.float64()), pa.field("good", pa.bool_()), pa.field("name", pa.string())])
-KINDS: tuple[Kind, ...] = ("exact", "url", "near")
+CONFIG = DedupeConfig(Place("recipe.yaml", 1), exact=ExactConfig(), near=NearConfig())
+KINDS: tuple[Kind, ...] = ("url", "exact", "near")
 
 
 @dataclass(frozen=True)
@@ -189,7 +197,7 @@ def test_rules_and_preferences_choose_anew(representative: str, eligible: str, l
     summary = summary_of(recipe, TWO)
     assert {group.source: group.kept.rows for group in summary.groups} == left
     reasons = [rule.reason for rule in summary.rules]
-    implied = ["duplicate_exact", "duplicate_url", "duplicate_near"] if representative != "[]" else []
+    implied = ["duplicate_url", "duplicate_exact", "duplicate_near"] if representative != "[]" else []
     assert reasons == ["bad", *implied, "high"]
     assert summary.rows.rows == summary.kept.rows + sum(rule.dropped.rows for rule in summary.rules)
 
@@ -271,19 +279,112 @@ def test_a_cluster_of_too_many_texts_is_an_alarm(tmp_path: Path) -> None:
     assert summary_of(recipe_text("[source]", near="{max_cluster: 6}"), shards).alarms == ()
 
 
+def test_no_text_goes_without_one_like_it_that_stays() -> None:
+    """A has the text of B, whose address was fetched again with another, longer text: A is all that is left of it."""
+    rows = [Row(exact=1, near=1), Row(exact=1, near=1, url=1), Row(url=1, length=9)]
+    assert stays({"books-0": ("books", rows)}, ["longest"]) == {("books-0", 1): "url"}
+    summary = summary_of(recipe_text("[longest]"), {"books-0": ("books", rows)})
+    assert {rule.reason: rule.dropped.rows for rule in summary.rules if rule.dropped.rows} == {"duplicate_url": 1}
+
+
 def test_the_choice_is_the_same_however_rows_are_dealt_out() -> None:
-    """Ids come from the source and the record, so one row a shard is dealt with by its own name here."""
+    """The same rows, with the same ids, in other shards and another order."""
     drawn = random.Random(3)
-    rows = [Row(near=drawn.randrange(40), exact=drawn.randrange(90), length=drawn.randrange(3)) for _ in range(300)]
-    shards = {f"books-{number:03d}": ("books", [row]) for number, row in enumerate(rows)}
-    objects = MemoryStore("dealt")
-    try:
-        pinned = pinned_on(objects, recipe_text("[longest]"), shards)
-        lost = represent(pinned).lost
-        backwards = represent(pinned, 3).lost
-        assert {kind: places.tolist() for kind, places in lost.items()} == {
-            kind: places.tolist() for kind, places in backwards.items()
+    choice = Choice(("exact", "near"), (BoundPreference("longest", Column("samples", "length")),), ("books",), CONFIG)
+    rows = pa.table(
+        {
+            "samples.id": pa.array([drawn.randbytes(16) for _ in range(600)], pa.binary(16)),
+            "samples.length": [drawn.randrange(3) for _ in range(600)],
+            **{
+                f"dedupe.{kind}.cluster": pa.array(
+                    [bytes(15) + bytes([drawn.randrange(90)]) for _ in range(600)], pa.binary(16)
+                )
+                for kind in choice.kinds
+            },
+            **{f"dedupe.{name}": [2] * 600 for name in ("exact.size", "near.size", "near.texts")},
         }
-        assert sum(map(len, lost.values())) == len(stays(shards, ["longest"]))
-    finally:
-        forget_memory_store("dealt")
+    )
+
+    def gone(order: list[int], shard_rows: int) -> dict[str, set[bytes]]:
+        dealt = rows.take(pa.array(order)).combine_chunks()
+        parts = [dealt.slice(at, shard_rows) for at in range(0, 600, shard_rows)]
+        with Chooser(choice) as chooser:
+            for number, part in enumerate(parts):
+                block = {name: part[name].combine_chunks() for name in part.column_names}
+                chooser.add(candidates(choice, number, "books", iter([block]), np.ones(len(part), np.bool_)))
+            found = chooser.chosen([str(number) for number in range(len(parts))])
+        return {
+            name: {
+                identity
+                for number, part in enumerate(parts)
+                for identity in part["samples.id"].filter(pa.array(found.of(str(number), len(part))[name])).to_pylist()
+            }
+            for name in choice.names
+        }
+
+    first = gone(list(range(600)), 600)
+    assert all(first.values())
+    for shard_rows in (7, 250):
+        assert gone(drawn.sample(range(600), 600), shard_rows) == first
+
+
+def test_more_clusters_above_the_cap_than_are_named_are_counted_after_those_that_are_accepted() -> None:
+    ids = [sample_id("books", "books-0", str(3 * number)) for number in range(LARGEST + 20)]
+    rows = [Row(near=int.from_bytes(one, "big")) for one in ids for _ in range(3)]
+    shards = {"books-0": ("books", rows)}
+    alarms = summary_of(recipe_text("[]", near="{max_cluster: 2}"), shards).alarms
+    assert alarms == ()  # nobody goes, so nothing is at stake
+    guard = "max_loss: 1.0"
+    alarms = summary_of(recipe_text("[id]", near="{max_cluster: 2}", guard=f"{{{guard}}}"), shards).alarms
+    assert len(alarms) == LARGEST + 1
+    assert alarms[-1].said == "20 more clusters have up to 3 different texts each"
+    accepted = ", ".join(f"{alarm.name}: {{max_cluster: 3}}" for alarm in alarms[:-1])
+    guard += f", clusters: {{{accepted}}}"
+    left = summary_of(recipe_text("[id]", near="{max_cluster: 2}", guard=f"{{{guard}}}"), shards).alarms
+    assert len(left) == 20
+    assert not {alarm.name for alarm in left} & {alarm.name for alarm in alarms}
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.date32(), pa.time32("s"), pa.timestamp("us", "UTC"), pa.int8(), pa.uint64(), pa.bool_()]
+)
+def test_whatever_has_an_order_can_be_preferred(kind: pa.DataType) -> None:
+    values = (
+        pa.array([1, 0, None], pa.int32() if kind != pa.bool_() else None)
+        .cast(pa.int64())
+        .cast(pa.int32() if pa.types.is_temporal(kind) and kind.bit_width == 32 else pa.int64())
+        .cast(kind)
+    )
+    lowest = BoundPreference("lowest", Column("a.b", "c")).keys(values)
+    highest = BoundPreference("highest", Column("a.b", "c")).keys(values)
+    assert np.argsort(lowest).tolist() == [1, 0, 2]
+    assert np.argsort(highest).tolist() == [0, 1, 2]
+
+
+FULL = """
+import resource
+import numpy as np, pyarrow as pa
+from tests.pipelines.rules.test_representatives import CONFIG
+from winnow.pipelines.rules.representatives import Candidates, Choice, Chooser
+from winnow.schemas.errors import StageError
+rows = np.arange(300_000, dtype=np.uint64)
+choice = Choice(("near",), (), ("books",), CONFIG)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+names = ["place", "id_high", "id_low", "near_high", "near_low"]
+brought = Candidates(pa.table({name: rows * np.uint64(0x9E3779B97F4A7C15) for name in names}))
+try:
+    with Chooser(choice) as chooser:
+        for _ in range(9):
+            chooser.add(brought)
+        chooser.chosen(["s"])
+except StageError as error:
+    print(error)
+"""
+
+
+def test_a_full_disk_is_one_line_that_names_the_folder() -> None:
+    done = subprocess.run([sys.executable, "-c", FULL], capture_output=True, text=True, check=False, timeout=120)
+    assert done.stderr == ""
+    (line,) = done.stdout.splitlines()
+    assert line.startswith("choosing who stays of duplicates: ")
+    assert line.endswith("make room there, or name another folder in TMPDIR")
