@@ -12,6 +12,7 @@ from winnow.runners.assets import add_assets
 from winnow.runners.curve_arguments import add_curve
 from winnow.runners.duplicates_arguments import add_duplicates
 from winnow.runners.forgetting_arguments import add_forget
+from winnow.runners.law.arguments import add_law
 from winnow.runners.parity.arguments import add_parity
 from winnow.runners.robots_arguments import add_robots
 from winnow.runners.safety.arguments import add_safety_parity
@@ -76,6 +77,10 @@ def _split(arguments: list[str]) -> tuple[list[str], list[str]]:
 
 
 def _command(name: str) -> Callable[[argparse.Namespace], int]:
+    if name == "law":  # arithmetic: no Beam
+        from winnow.runners.law.command import law
+
+        return law
     from winnow.runners import commands  # Beam takes a second to import: not for --help
 
     found: Callable[[argparse.Namespace], int] = getattr(commands, name)
@@ -122,6 +127,7 @@ def _parser() -> argparse.ArgumentParser:
 
     add_assets(commands)
     add_curve(commands)
+    add_law(commands)
     add_parity(commands)
     add_safety_parity(commands)
     add_training(commands)

@@ -24,6 +24,10 @@ MAX_LAW_BYTES: Final = 64 << 20
 Mode: TypeAlias = Literal["full", "gamma"]
 MODES: Final[tuple[Mode, ...]] = ("full", "gamma")
 
+MOST_EXPONENT: Final = 10.0
+MOST_LOGARITHM: Final = 690.0
+"""Far beyond what a fit allows, and what is computed from them still has a number."""
+
 FULL_DRAW: Final = ("log_e", "log_a", "alpha", "log_b", "beta", "gamma")
 """The columns of a draw of a full law; a draw of a `gamma` law is gamma, then the log scale of each cell."""
 
@@ -259,13 +263,27 @@ def _check_family(family: FamilyLaw, mode: Mode) -> int:
         positive += [("scale", cell.scale) for cell in family.cells]
         _check_positive(family.family, [number for cell in family.cells for number in (cell.n, cell.d)])
     for name, estimate in positive:
-        if estimate.value <= 0 or not estimate.low <= estimate.high:
+        if min(estimate.value, estimate.low) <= 0 or estimate.low > estimate.high:
             raise ValueError(f"{family.family}: {name}: expected a positive value, and low not above high")
+        most = MOST_EXPONENT if name in ("gamma", "alpha", "beta") else math.exp(MOST_LOGARITHM)
+        if max(estimate.value, estimate.high) > most:
+            raise ValueError(f"{family.family}: {name}: expected {most:.3g} at most")
+    for number, draw in enumerate(family.draws):
+        _check_draw(f"{family.family}: draws[{number}]", draw, FULL_DRAW if mode == "full" else ("gamma",))
     fitted = family.fitted
     _check_positive(family.family, [fitted.n_min, fitted.d_min, fitted.p_min])
     if fitted.n_min > fitted.n_max or fitted.d_min > fitted.d_max or not fitted.p_min <= fitted.p_max <= 1:
         raise ValueError(f"{family.family}: fitted: expected each minimum at or below its maximum, and p up to 1")
     return len(FULL_DRAW) if mode == "full" else 1 + len(family.cells)
+
+
+def _check_draw(where: str, draw: Sequence[float], names: Sequence[str]) -> None:
+    """Exponents by their names; what follows the names are logarithms of losses."""
+    for place, value in enumerate(draw):
+        exponent = place < len(names) and not names[place].startswith("log")
+        if not (0 < value <= MOST_EXPONENT if exponent else abs(value) <= MOST_LOGARITHM):
+            kind = f"an exponent above 0 and up to {MOST_EXPONENT:g}" if exponent else "a logarithm of a loss"
+            raise ValueError(f"{where}[{place}]: expected {kind}")
 
 
 def _check_positive(family: str, numbers: Sequence[float]) -> None:

@@ -256,9 +256,7 @@ def _folds(rows: RunTable) -> NDArray[np.bool_]:
 
 def _seed_spread(rows: RunTable) -> float | None:
     """The standard deviation of the loss among runs of one (N, D, p) and one mixture."""
-    mixtures = rows.mixtures()
-    beside = () if mixtures is None else tuple(mixtures.T)
-    place = _alike(rows.n, rows.d, rows.p, *beside)
+    place = _alike(rows.n, rows.d, rows.p, rows.mixture.astype(np.float64))
     counts = np.bincount(place)
     left = rows.loss - (np.bincount(place, rows.loss) / counts)[place]
     freedom = len(rows) - len(counts)

@@ -61,9 +61,8 @@ def distances(law: ScalingLaw, n: float | None, d: float | None, shares: Floats 
                 found.setdefault(line, []).append(family.family)
         if shares is not None and shares[place] < fitted.p_min * (1 - 1e-9):
             share = float(shares[place])
-            line = (
-                f"p {share:.4g} is {fitted.p_min / share:.3g} times below the least that was fitted ({fitted.p_min:g})"
-            )
+            times = f"{fitted.p_min / share:.3g} times " if share > 1e-300 else ""
+            line = f"p {share:.4g} is {times}below the least that was fitted ({fitted.p_min:g})"
             found.setdefault(line, []).append(family.family)
     return tuple(f"{_named(names, len(law.families))}: {line}" for line, names in found.items())
 

@@ -13,8 +13,6 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm as normal
-from scipy.stats import t as student
 
 from winnow.schemas.identity import digest
 
@@ -47,6 +45,9 @@ def wild(predicted: Floats, y: Floats, leverage: Floats, drawn: Floats) -> Float
 
 def few_runs_factor(freedom: int, confidence: float) -> float:
     """By how much an interval from so many degrees of freedom is wider than one from very many."""
+    from scipy.stats import norm as normal  # not at the top: ratios from a law's file need no SciPy
+    from scipy.stats import t as student
+
     tail = (1 + confidence) / 2
     return float(student.ppf(tail, max(freedom, 1)) / normal.ppf(tail))
 

@@ -51,6 +51,7 @@ class RunTable:
     loss: Floats
     seed: Integers
     run: tuple[str, ...]  # empty where the table does not say
+    mixture: Integers  # a number for the shares of all families in each row's run; 0 where runs are not named
     units: Units = field(default_factory=Units)
 
     def __len__(self) -> int:
@@ -73,6 +74,7 @@ class RunTable:
             self.loss[rows],
             self.seed[rows],
             run,
+            self.mixture[rows],
             self.units,
         )
 
@@ -206,6 +208,7 @@ def runs_from_columns(
         np.array([row.loss for row in rows]),
         np.array([row.seed for row in rows], np.int64),
         tuple(row.run for row in rows) if RUN in columns else (),
+        _mixtures(rows),
         units or Units(),
     )
 
@@ -221,6 +224,17 @@ class _Row(NamedTuple):
     run: str
     loss: float
     place: str  # for messages
+
+
+def _mixtures(rows: Sequence[_Row]) -> Integers:
+    """Runs whose families have the same shares have one number."""
+    shares: dict[str, dict[str, float]] = {}
+    for row in rows:  # sorted by family, so that equal mixtures are equal tuples
+        if row.run:
+            shares.setdefault(row.run, {})[row.family] = row.p
+    numbers: dict[tuple[tuple[str, float], ...], int] = {}
+    of_run = {run: numbers.setdefault(tuple(of.items()), len(numbers)) for run, of in shares.items()}
+    return np.array([of_run.get(row.run, 0) for row in rows], np.int64)
 
 
 def _stop(problems: Sequence[str]) -> None:

@@ -45,6 +45,23 @@ def test_seed_spread_is_the_noise_of_the_loss() -> None:
     assert fit.quality.seed_spread == pytest.approx(0.005 * typical, rel=0.2)
 
 
+def test_seed_spread_is_of_runs_of_one_mixture() -> None:
+    rows = [  # at p = 0.2 the loss depends on what lies beside it, and not on the seed
+        (f"r{number}", seed, {"a": p, "b": b, "c": round(1 - p - b, 1)})
+        for number, (p, b, seed) in enumerate(
+            [(0.2, 0.6, 0), (0.2, 0.6, 1), (0.2, 0.2, 0), (0.2, 0.2, 1), (0.6, 0.2, 0)]
+        )
+    ]
+    columns: dict[str, list[object]] = {name: [] for name in ("run", "family", "N", "D", "p", "loss", "seed")}
+    for run, seed, mixture in rows:
+        for family, p in mixture.items():
+            row = (run, family, 1e8, 1e9, p, 3 * p**-0.1 + 0.1 * mixture["b"], seed)
+            for column, value in zip(columns.values(), row, strict=True):
+                column.append(value)
+    fit = fit_law(runs_from_columns(columns), FitConfig(mode="gamma", resamples=20)).families[0]
+    assert fit.quality.seed_spread == pytest.approx(0, abs=1e-12)
+
+
 def test_gamma_alone_needs_one_n_and_d() -> None:
     fit = fit_law(runs(ONE, 0.002, ns=[1e8], ds=[1e9], ps=[0.1, 0.3, 1.0], seeds=2), GAMMA)
     found = fit.families[0]

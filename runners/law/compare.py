@@ -1,0 +1,119 @@
+"""`winnow law compare`: the methods of sampling beside one another, on the same tokens and the same law."""
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from typing import Final
+
+from rich.console import Console
+
+from winnow.runners.law.amounts import read_amounts, size
+from winnow.runners.law.files import read_law
+from winnow.runners.law.ratios import given_weights
+from winnow.runners.law.views import figure, figure6, require_numbers, say, shared, warn
+from winnow.runners.quantities import grouped
+from winnow.runners.tables import Grid, print_grid
+from winnow.schemas.errors import WinnowError
+from winnow.schemas.law import ScalingLaw
+from winnow.scoring.sampling import Compared, Inventory, by_law, compare, proportional, temperature, unimax
+
+UNIMAX_EPOCHS: Final = 4.0
+"""Up to 4 epochs are nearly worth new tokens (arXiv 2305.16264)."""
+
+
+def run(options: argparse.Namespace, console: Console) -> int:
+    """Mix by every method, predict losses, and say."""
+    law = read_law(options.law)
+    tokens = read_amounts(options.tokens, "tokens")
+    n, d = size("--n", options.n), size("--d", options.d)
+    everything = sum(tokens.values())
+    for option in ("max_epochs", "unimax_epochs"):
+        most = getattr(options, option)
+        if most is not None and not 0 < most < float("inf"):
+            raise WinnowError(f"--{option.replace('_', '-')} {most:g}: expected a number above zero")
+    inventory = Inventory(tokens, everything if d is None else d, options.max_epochs)
+    weights = given_weights(options.weights, law)
+    epochs = options.unimax_epochs or min(
+        max(UNIMAX_EPOCHS, inventory.budget / everything), inventory.max_epochs or float("inf")
+    )
+    ways = [by_law(inventory, law, weights, n, repeats=repeats, unfitted=options.fallback) for repeats in (False, True)]
+    mixtures = [
+        proportional(inventory),
+        temperature(inventory, options.temperature),
+        unimax(inventory, epochs),
+        *ways,
+    ]
+    compared = compare(mixtures, inventory, law, n)
+    for row in compared:
+        require_numbers(options.law, (row.normalised, row.normalised_with_repeats, *row.losses, *row.mixture.epochs))
+    notes = list(dict.fromkeys(note for mixture in mixtures for note in mixture.notes))
+    if options.unimax_epochs is None and epochs > UNIMAX_EPOCHS:
+        notes.append(f"UniMax: {UNIMAX_EPOCHS:g} epochs of everything are less than the budget; allowed: {epochs:.4g}")
+    if absent := [name for name in law.names if name not in tokens]:
+        notes.append(f"the law also knows {', '.join(absent)}, of which {options.tokens} has no tokens")
+    if options.json:
+        described = {
+            "tokens": {name: tokens[name] for name in inventory.families},
+            "budget": inventory.budget,
+            "n": n,
+            "law_families": [name for name in law.names if name in tokens],
+            "methods": [asdict(row) for row in compared],
+            "notes": notes,
+        }
+        sys.stdout.write(json.dumps(described, ensure_ascii=False) + "\n")
+        return 0
+    _print(law, inventory, compared, n, console)
+    warn(console, notes)
+    return 0
+
+
+def _print(
+    law: ScalingLaw, inventory: Inventory, compared: Sequence[Compared], n: float | None, console: Console
+) -> None:
+    least = min(row.normalised_with_repeats for row in compared)
+    rows = [
+        (
+            row.mixture.method,
+            figure6(row.normalised),
+            figure6(row.normalised_with_repeats),
+            f"{row.normalised_with_repeats - least:.4f}",
+            figure(max(row.mixture.epochs)),
+        )
+        for row in compared
+    ]
+    known = [name for name in law.names if name in inventory.families]
+    say(
+        console,
+        f"{grouped(inventory.budget)} tokens of {grouped(sum(inventory.tokens.values()))} that there are",
+        "bold",
+    )
+    say(console, "")
+    headers = ("method", "total", "with repeats", "above least", "most epochs")
+    print_grid(console, Grid("Predicted totals of losses, each over its own at p = 1", headers, rows))
+    families = inventory.families
+    print_grid(console, _side("Shares", families, compared, lambda row: row.mixture.shares, shared))
+    print_grid(console, _side("Epochs", families, compared, lambda row: row.mixture.epochs, figure))
+    what = "Predicted losses over each at p = 1" if n is None else f"Predicted losses at N {n:g} ({law.units.loss})"
+    title = f"{what}, repeats at their worth"
+    print_grid(console, _side(title, known, compared, lambda row: row.losses_with_repeats, figure))
+
+
+def _side(
+    title: str,
+    families: Sequence[str],
+    compared: Sequence[Compared],
+    column: Callable[[Compared], Sequence[float]],
+    said: Callable[[float], str],
+) -> Grid:
+    """A row a family, a column a method."""
+    columns = [column(row) for row in compared]
+    rows = [(name, *(said(values[place]) for values in columns)) for place, name in enumerate(families)]
+    return Grid(title, ("family", *(_short(row.mixture.method) for row in compared)), rows)
+
+
+def _short(method: str) -> str:
+    if method.startswith("law"):
+        return "law, repeats" if method.endswith("repeats") else "law"
+    return method

@@ -1,0 +1,98 @@
+"""Files that `winnow law` reads and writes: bounded in, whole or not at all out."""
+
+import importlib.util
+import os
+import sys
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+
+from winnow.schemas.errors import WinnowError
+from winnow.schemas.law import MAX_LAW_BYTES, ScalingLaw, law_from_json
+
+STDIN: Final = "-"
+MAX_CSV_BYTES: Final = 64 << 20
+Picture: TypeAlias = Literal["svg", "png"]
+
+
+def read_law(name: str) -> ScalingLaw:
+    """The law in a file."""
+    return law_from_json(_read(name, MAX_LAW_BYTES), name)
+
+
+def read_text(name: str) -> str:
+    """The text of a CSV file."""
+    raw = _read(name, MAX_CSV_BYTES)
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise WinnowError(f"{called(name)}:{line}: not UTF-8 text; save the table as CSV in UTF-8") from None
+
+
+def called(name: str) -> str:
+    """What messages call a file."""
+    return "stdin" if name == STDIN else name
+
+
+def _read(name: str, most: int) -> bytes:
+    if name == STDIN:
+        raw = sys.stdin.buffer.read(most + 1)
+    else:
+        file = Path(name)
+        if file.exists() and not file.is_file():
+            raise WinnowError(f"{name}: is no ordinary file; give a file's name")
+        with open(file, "rb") as stream:
+            raw = stream.read(most + 1)
+    if len(raw) > most:
+        raise WinnowError(f"{called(name)}: more than {most >> 20} MiB; this is no such table or law")
+    return raw
+
+
+def target(option: str, name: str | None) -> Path | None:
+    """Where an output goes; refused before any work where it cannot."""
+    if name is None:
+        return None
+    file = Path(name)
+    if file.is_dir() or (file.exists() and not file.is_file()):
+        raise WinnowError(f"{option} {name}: is no ordinary file; give a file's name")
+    if not file.parent.is_dir():
+        raise WinnowError(f"{option} {name}: its folder does not exist; make it first")
+    return file
+
+
+def picture(option: str, name: str | None) -> tuple[Path, Picture] | None:
+    """Where a plot goes and of which kind it is; refused before any work where it cannot be drawn."""
+    file = target(option, name)
+    if file is None:
+        return None
+    kind = file.suffix.lower().removeprefix(".")
+    if kind not in ("svg", "png"):
+        raise WinnowError(f"{option} {name}: draws SVG and PNG; give a file whose name ends with .svg or .png")
+    require_extra(option, "matplotlib")
+    return file, "png" if kind == "png" else "svg"
+
+
+def apart(*named: tuple[str, Path | None]) -> None:
+    """Refuse outputs that would overwrite an input, or one another."""
+    seen: dict[Path, str] = {}
+    for what, file in named:
+        if file is None:
+            continue
+        if (other := seen.setdefault(file.resolve(), what)) != what:
+            raise WinnowError(f"{what} {file}: is also {other}; give it a file of its own")
+
+
+def require_extra(what: str, package: str) -> None:
+    """Refuse work that needs a package which is not there."""
+    if importlib.util.find_spec(package) is None:
+        raise WinnowError(f"{what} needs {package}: pip install 'winnow[law]'")
+
+
+def write_whole(file: Path, content: bytes) -> None:
+    """Write a file beside its place and move it there."""
+    unfinished = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        unfinished.write_bytes(content)
+        os.replace(unfinished, file)
+    finally:
+        unfinished.unlink(missing_ok=True)

@@ -1,0 +1,145 @@
+"""`winnow law fit`: from tables of training runs to a law, with what it is worth and what it assumes."""
+
+import argparse
+import itertools
+import json
+import platform
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from winnow import __version__
+from winnow.runners.law.assumptions import contradictions, independence, invariance
+from winnow.runners.law.files import STDIN, apart, picture, require_extra, target, write_whole
+from winnow.runners.law.joined import read_runs
+from winnow.runners.law.views import parameters, quality, ranges, say, say_units, warn, without_draws
+from winnow.runners.quantities import grouped
+from winnow.runners.tables import print_grid
+from winnow.runners.visible import visible
+from winnow.schemas.errors import WinnowError
+from winnow.schemas.identity import Json
+from winnow.schemas.law import ScalingLaw, law_to_json
+
+if TYPE_CHECKING:
+    from winnow.scoring.scaling_law.fitting import LawFit
+    from winnow.scoring.scaling_law.hypotheses import Independence, Invariance
+
+
+def run(options: argparse.Namespace, console: Console) -> int:
+    """Fit, test, write, and say."""
+    require_extra("winnow law fit", "scipy")
+    if options.min_seeds < 1:
+        raise WinnowError(f"--min-seeds {options.min_seeds}: expected 1 or more")
+    if not 20 <= options.resamples <= 100_000:
+        raise WinnowError(f"--resamples {options.resamples}: expected 20 to 100000")
+    output, plot = target("--output", options.output), picture("--plot", options.plot)
+    inputs = [(name, Path(name)) for name in options.runs if name != STDIN]
+    if options.runs.count(STDIN) > 1 or len({file.resolve() for _, file in inputs}) < len(inputs):
+        raise WinnowError("the same table twice; name each once")
+    apart(*inputs, ("--output", output), ("--plot", plot[0] if plot else None))
+    table = read_runs(options.runs)
+
+    from winnow.runners.law.fitting import fit_families  # SciPy takes a second to import: not for a table that is torn
+    from winnow.scoring.scaling_law.fitting import FitConfig
+    from winnow.scoring.scaling_law.hypotheses import independence_tests, invariance_tests
+    from winnow.scoring.scaling_law.making import law_of
+
+    config = FitConfig(
+        mode=options.mode,
+        method=options.method,
+        resamples=options.resamples,
+        seed=options.seed,
+        min_seeds=options.min_seeds,
+    )
+    fit = fit_families(table, config, _progress(len(table.families)))
+    others = independence_tests(table, options.seed)
+    sizes = invariance_tests(table, config.confidence, options.seed)
+    law = law_of(fit, _environment(), contradictions(others, sizes))
+    drawn: bytes | None = None
+    if plot is not None:
+        from winnow.runners.law.plots import fit_plot
+
+        drawn = fit_plot(law, table, plot[1])
+    if output is not None:
+        write_whole(output, law_to_json(law))
+    if plot is not None and drawn is not None:
+        write_whole(plot[0], drawn)
+    if options.json:
+        sys.stdout.write(json.dumps(_described(fit, law, others, sizes), ensure_ascii=False) + "\n")
+        return 0
+    _print(fit, law, others, sizes, console)
+    for what, file in (("law", output), ("plot", plot[0] if plot else None)):
+        if file is not None:
+            say(console, f"{what:<5} {file}")
+    return 0
+
+
+def two_stage(fit: "LawFit") -> dict[str, Sequence[float]]:
+    """Each family's two-stage estimates, in the order in which a law's parameters are shown."""
+    import numpy as np
+
+    found: dict[str, Sequence[float]] = {}
+    for family in fit.families:
+        of = family.two_stage
+        if family.cells:
+            found[family.family] = [float(of[0]), *np.exp(of[1:]).tolist()]
+        else:
+            e, a, alpha, b, beta, gamma = (float(value) for value in of)
+            found[family.family] = [gamma, float(np.exp(e)), float(np.exp(a)), alpha, float(np.exp(b)), beta]
+    return found
+
+
+def _print(
+    fit: "LawFit",
+    law: ScalingLaw,
+    others: "Sequence[Independence]",
+    sizes: "Sequence[Invariance]",
+    console: Console,
+) -> None:
+    of = law.provenance
+    count = len(law.families)
+    say(console, f"{of.source}: {grouped(of.rows)} losses of {count} {'family' if count == 1 else 'families'}", "bold")
+    way = {"joint": "all parameters at once", "two_stage": "gamma first, then the bracket"}[of.method]
+    what = "gamma alone" if law.mode == "gamma" else way
+    say(console, f"  fitted {what}; {grouped(of.resamples)} resamples")
+    say_units(law, console)
+    say(console, "")
+    print_grid(console, parameters(law, two_stage(fit) if law.mode == "full" else None))
+    print_grid(console, quality(law))
+    print_grid(console, ranges(law))
+    independence(others, console)
+    invariance(sizes, console)
+    warn(console, fit.warnings)
+
+
+def _described(
+    fit: "LawFit", law: ScalingLaw, others: "Sequence[Independence]", sizes: "Sequence[Invariance]"
+) -> dict[str, Json]:
+    return {
+        "law": without_draws(law),
+        "two_stage": {name: list(values) for name, values in two_stage(fit).items()},
+        "independence": [asdict(answer) for answer in others],
+        "invariance": [asdict(answer) for answer in sizes],
+        "warnings": list(fit.warnings),
+    }
+
+
+def _environment() -> str:
+    parts = " ".join(f"{name} {version(name)}" for name in ("numpy", "scipy"))
+    return f"winnow {__version__}, {parts}, Python {platform.python_version()}, {platform.machine()}"
+
+
+def _progress(of: int) -> Callable[[str], None]:
+    """Which families are done, on a terminal."""
+    done = itertools.count(1)
+
+    def fitted(family: str) -> None:
+        if sys.stderr.isatty():
+            print(f"fitted {visible(family)}, {next(done)} of {of}", file=sys.stderr)
+
+    return fitted

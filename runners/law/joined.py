@@ -1,0 +1,95 @@
+"""Tables of runs from one or several CSV files, as one table."""
+
+import itertools
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.runners.law.files import called, read_text
+from winnow.schemas.errors import SourceError
+from winnow.schemas.law import Units
+from winnow.schemas.places import MAX_REPORTED, shown
+from winnow.scoring.scaling_law.runs import COLUMNS, RUN, RunTable, runs_from_columns, runs_from_csv
+
+_UNITS: Final = (("n", "N"), ("d", "D"), ("loss", "loss"))
+
+
+def read_runs(names: Sequence[str]) -> RunTable:
+    """The runs of all files; a run's name counts within its file.
+
+    Raises:
+        SourceError: One line for each thing that is wrong, in one file or between two.
+    """
+    tables: list[RunTable] = []
+    problems: list[str] = []
+    for name in names:
+        text = read_text(name)
+        try:
+            tables.append(runs_from_csv(text, called(name)))
+        except SourceError as error:
+            problems += str(error).splitlines()
+    _stop(problems)
+    return tables[0] if len(tables) == 1 else joined(tables)
+
+
+def joined(tables: Sequence[RunTable]) -> RunTable:
+    """Several tables as one."""
+    units = _units(tables)
+    named = [table for table in tables if table.run]
+    if named and len(named) < len(tables):
+        lacks = next(table.name for table in tables if not table.run)
+        raise SourceError(f"{lacks}: has no column {RUN}, {named[0].name} has; give all tables one, or none")
+    _stop(_twice(tables))
+    columns: dict[str, list[object]] = {title: [] for title in (*COLUMNS, *((RUN,) if named else ()))}
+    for table in tables:
+        columns["family"] += [table.families[place] for place in table.family]
+        for title, values in zip(("N", "D", "p", "loss", "seed"), _numbers(table), strict=True):
+            columns[title] += values.tolist()
+        if named:
+            columns[RUN] += [f"{table.name}: {run}"[-200:] for run in table.run]
+    return runs_from_columns(columns, " + ".join(table.name for table in tables), units)
+
+
+def _numbers(table: RunTable) -> tuple[NDArray[np.float64] | NDArray[np.int64], ...]:
+    return table.n, table.d, table.p, table.loss, table.seed
+
+
+def _units(tables: Sequence[RunTable]) -> Units:
+    """What the tables say; a table that says nothing goes with the others."""
+    assumed, found = Units(), {}
+    for field, title in _UNITS:
+        told = [table for table in tables if getattr(table.units, field) != getattr(assumed, field)]
+        for table in told[1:]:
+            if (here := getattr(table.units, field)) != (first := getattr(told[0].units, field)):
+                raise SourceError(
+                    f"{table.name}: counts {title} in {shown(here)}, {told[0].name} in {shown(first)}; "
+                    "tables that are fitted together need one unit"
+                )
+        found[field] = getattr(told[0].units if told else assumed, field)
+    return Units(**found)
+
+
+def _twice(tables: Sequence[RunTable]) -> list[str]:
+    """Rows that are in two tables."""
+    problems = []
+    keys = [_keys(table) for table in tables]
+    for (first, one), (second, two) in itertools.combinations(zip(tables, keys, strict=True), 2):
+        problems += [
+            f"{second.name}: {family} at N {n:g} D {d:g} p {p:g} seed {seed:g} with loss {loss:g} is in {first.name} "
+            "as well; keep one"
+            for family, n, d, p, loss, seed in sorted(one & two)
+        ]
+    return problems
+
+
+def _keys(table: RunTable) -> set[tuple[str, float, float, float, float, float]]:
+    names = [table.families[place] for place in table.family]
+    return set(zip(names, *(column.tolist() for column in _numbers(table)), strict=True))
+
+
+def _stop(problems: Sequence[str]) -> None:
+    if problems:
+        rest = [f"… and {len(problems) - MAX_REPORTED} more"] if len(problems) > MAX_REPORTED else []
+        raise SourceError("\n".join([*problems[:MAX_REPORTED], *rest]))

@@ -1,0 +1,241 @@
+"""`winnow law probe`: trains small language models on mixtures of a store's families, and writes their losses as runs.
+
+A run that is finished is a record in the work folder; one in progress is a checkpoint beside it, written every so many
+steps. Whatever ends the command, the same command goes on from there, to the same numbers.
+"""
+
+import argparse
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+
+from winnow.filters.extras import needed_package
+from winnow.runners.law.files import target, write_whole
+from winnow.runners.law.probe_data import PackedTexts, packed_texts
+from winnow.runners.law.probe_progress import ProbeProgress
+from winnow.runners.law.probe_texts import texts_at
+from winnow.runners.law.views import say, warn
+from winnow.runners.quantities import byte_size, grouped
+from winnow.runners.tables import Grid as Table
+from winnow.runners.tables import print_grid
+from winnow.schemas.errors import SourceError, WinnowError
+from winnow.schemas.recipe.nodes import MAX_FILE_BYTES
+from winnow.schemas.records import from_json, to_json
+from winnow.scoring.probe.grid import Grid, Run, default_grid, grid_from_yaml
+from winnow.scoring.probe.streams import Stream, enough, require_enough, windows_of
+from winnow.scoring.probe.table import runs_csv
+from winnow.scoring.probe.training import (
+    Measured,
+    Training,
+    checkpoint_bytes,
+    deterministic,
+    restore_checkpoint,
+)
+
+_MANY_PASSES: Final = 4.0
+"""Up to four passes repeated text is worth about what fresh text is (arXiv 2305.16264)."""
+_LOCK: Final = "lock"
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """The folder of a probe's runs."""
+
+    folder: Path
+
+    def record(self, name: str) -> Path:
+        """Where a finished run is remembered."""
+        return self.folder / "runs" / f"{name}.json"
+
+    def checkpoint(self, name: str) -> Path:
+        """Where a run in progress is kept."""
+        return self.folder / "runs" / f"{name}.safetensors"
+
+    def finished(self, name: str) -> Measured | None:
+        """The record of a run; None where it is not finished."""
+        try:
+            raw = self.record(name).read_bytes()
+        except FileNotFoundError:
+            return None
+        return from_json(Measured, raw, str(self.record(name)))
+
+
+def run(options: argparse.Namespace, console: Console) -> int:
+    """Pack the texts, train what is not trained yet, write the table."""
+    output = target("--output", options.output)
+    assert output is not None
+    for option, value, most in (
+        ("--threads", options.threads, 1024),
+        ("--checkpoint-steps", options.checkpoint_steps, 10**9),
+    ):
+        if not 1 <= value <= most:
+            raise WinnowError(f"{option} {value}: expected 1 to {most}")
+    grid = default_grid() if options.grid is None else read_grid(options.grid)
+    if not options.partial:
+        _require_torch(options.device)
+    work = Work(Path(options.work) if options.work else output.with_suffix(".work"))
+    if not work.folder.parent.is_dir():
+        raise WinnowError(f"--work {work.folder}: its folder does not exist; make it first")
+    texts = texts_at(options.place, grid.families, grid.grouping)
+    (work.folder / "runs").mkdir(parents=True, exist_ok=True)
+    with _alone(work.folder):
+        packed = packed_texts(texts, grid, work.folder)
+        families = _families(grid, packed, console)
+        streams = packed.streams(families)
+        require_enough(streams, grid.schedule.context)
+        content = packed.content(families)
+        runs = {one.name(content): one for one in grid.runs(families)}
+        _print_texts(packed, families, runs, streams, grid, console)
+        found = _finished(work, runs)
+        if not options.partial:
+            _train(options, work, runs, streams, console)
+            found = _finished(work, runs)
+    return _write(output, runs, found, console)
+
+
+def read_grid(name: str) -> Grid:
+    """The grid in a file."""
+    with open(name, "rb") as stream:
+        raw = stream.read(MAX_FILE_BYTES + 1)
+    if len(raw) > MAX_FILE_BYTES:
+        raise WinnowError(f"{name}: more than {MAX_FILE_BYTES >> 20} MiB; a grid is small")
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError:
+        raise WinnowError(f"{name}: not UTF-8 text") from None
+    return grid_from_yaml(text, name)
+
+
+def _require_torch(device: str) -> None:
+    """PyTorch and safetensors, and the device; one line where something is missing."""
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # without it CUDA's matrix products are not repeatable
+    torch = needed_package("winnow law probe", "torch", "torch")
+    needed_package("winnow law probe", "safetensors.torch", "torch")
+    if device == "cuda" and not torch.cuda.is_available():
+        raise WinnowError("--device cuda: PyTorch finds no such device here; leave it out to train on the CPU")
+
+
+def _families(grid: Grid, packed: PackedTexts, console: Console) -> tuple[str, ...]:
+    """The families to train on: those that are named, or all that have enough text."""
+    if grid.families:
+        return grid.among(packed.sizes)
+    streams = packed.streams(tuple(packed.sizes))
+    large = {name: packed.sizes[name] for name, one in streams.items() if enough(one, grid.schedule.context) is None}
+    if len(large) < 2:
+        require_enough(streams, grid.schedule.context)
+    left = sorted(streams.keys() - large.keys())
+    if left:
+        warn(console, [f"{', '.join(left[:12])}{' …' if len(left) > 12 else ''}: too little text, left out"])
+    return grid.among(large)
+
+
+def _finished(work: Work, runs: dict[str, Run]) -> dict[str, Measured]:
+    found = {name: work.finished(name) for name in runs}
+    return {name: one for name, one in found.items() if one is not None}
+
+
+def _train(
+    options: argparse.Namespace, work: Work, runs: dict[str, Run], streams: dict[str, Stream], console: Console
+) -> None:
+    done = _finished(work, runs)
+    todo = {name: one for name, one in runs.items() if name not in done}
+    if done and todo:
+        say(console, f"{grouped(len(done))} of {grouped(len(runs))} runs are finished already")
+    progress = ProbeProgress(console, tuple(runs.values()), tuple(todo.values()))
+    with deterministic(options.device, options.threads), progress:
+        for name, one in todo.items():
+            measured = _trained(options, work, name, one, streams, progress)
+            write_whole(work.record(name), to_json(measured))
+            work.checkpoint(name).unlink(missing_ok=True)
+
+
+def _trained(
+    options: argparse.Namespace, work: Work, name: str, run: Run, streams: dict[str, Stream], progress: ProbeProgress
+) -> Measured:
+    """One run, from its checkpoint where there is one."""
+    training = Training(run, streams, options.device, options.threads)
+    checkpoint = work.checkpoint(name)
+    # One that was begun with other threads or on another device is begun again: sums would be rounded otherwise.
+    if checkpoint.is_file() and not restore_checkpoint(training, checkpoint.read_bytes()):
+        training = Training(run, streams, options.device, options.threads)
+    progress.begin(run, training.step)
+    while not training.finished:
+        training.advance()
+        if training.step % options.checkpoint_steps == 0 and not training.finished:
+            write_whole(checkpoint, checkpoint_bytes(training))
+        progress.stepped(run, name, training.step)
+    return training.measured(name)
+
+
+def _write(output: Path, runs: dict[str, Run], found: dict[str, Measured], console: Console) -> int:
+    """The table of what is finished, in the order of the grid."""
+    measured = [found[name] for name in runs if name in found]
+    diverged = [one for one in measured if one.diverged]
+    for one in diverged:
+        warn(console, [f"run {one.run} diverged and is left out; give its model a lower learning_rate"])
+    if len(measured) == len(diverged):
+        raise WinnowError("no run is finished: there is nothing to write")
+    write_whole(output, runs_csv(measured).encode())
+    missing = len(runs) - len(measured)
+    if missing:
+        warn(console, [f"{grouped(missing)} of {grouped(len(runs))} runs are not finished and not in the table"])
+    versions = {(one.torch, one.device, one.threads) for one in measured}
+    if len(versions) > 1:
+        warn(console, ["runs were trained by different versions of PyTorch, devices or threads"])
+    say(console, f"runs  {output}")
+    sizes = len({one.n for one in measured}), len({one.d for one in measured})
+    mode = "" if min(sizes) >= 3 else " --mode gamma"
+    say(console, f"next  winnow law fit {output}{mode}")
+    return 0
+
+
+def _print_texts(
+    packed: PackedTexts,
+    families: tuple[str, ...],
+    runs: dict[str, Run],
+    streams: dict[str, Stream],
+    grid: Grid,
+    console: Console,
+) -> None:
+    """What each family gives, and how often the longest run of it goes through its text."""
+    context = grid.schedule.context
+    most = dict.fromkeys(families, 0.0)
+    for one in runs.values():
+        for family, share in one.shares:
+            windows = windows_of(streams[family].train, context)
+            most[family] = max(most[family], share * one.d / context / windows)
+    rows = [
+        (one.family, grouped(one.documents), byte_size(one.train), byte_size(one.held_out), f"{most[one.family]:.2g}")
+        for one in packed.index.families
+        if one.family in families
+    ]
+    print_grid(console, Table("Texts", ("family", "documents", "to train on", "held out", "most passes"), rows))
+    lost = [(reason, grouped(count)) for reason, count in packed.index.lost.items() if count]
+    print_grid(console, Table("Samples that gave no text", ("reason", "samples"), lost))
+    warn(
+        console,
+        [
+            f"{family}: a run goes through its text {passes:.1f} times; the law takes every byte for a fresh one"
+            for family, passes in most.items()
+            if passes > _MANY_PASSES
+        ],
+    )
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """One process at a time works in a folder; the lock goes with its process, however it ends."""
+    with open(folder / _LOCK, "wb") as stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise SourceError(
+                f"{folder}: another probe works in this folder; wait for it, or give another --work"
+            ) from None
+        yield

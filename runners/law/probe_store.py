@@ -1,0 +1,133 @@
+"""The texts of a store's kept samples, each with its family by what `text.language` found."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from winnow.pipelines.columns import Column, column_of, read_aligned
+from winnow.pipelines.forgetting.looking import hidden_rows
+from winnow.pipelines.rules.deciding import decide, represent
+from winnow.pipelines.store import layout
+from winnow.pipelines.store.generations import Store, open_store
+from winnow.pipelines.store.hidden.hiding import NOTHING
+from winnow.pipelines.store.location import open_location
+from winnow.runners.rules import pinned_rules
+from winnow.schemas.errors import StoreError
+from winnow.schemas.identity import digest
+from winnow.schemas.languages import grouping
+from winnow.schemas.recipe import Recipe, load_recipe
+from winnow.schemas.records import Generation
+from winnow.schemas.tongues import LANGUAGE_LAYER
+
+_CODE: Final = "code"
+_BATCH_ROWS: Final = 1024
+
+
+def texts_of_recipe(recipe: str, named_grouping: str) -> "StoreTexts":
+    """The texts that a recipe keeps of its store."""
+    loaded = load_recipe(recipe)
+    return StoreTexts(open_store(open_location(loaded.located(loaded.store.path))), loaded, named_grouping)
+
+
+def texts_of_store(place: str, named_grouping: str) -> "StoreTexts":
+    """All texts of a store."""
+    return StoreTexts(open_store(open_location(place)), None, named_grouping)
+
+
+@dataclass
+class StoreTexts:
+    """The samples of the latest generation that the rules keep, by what `text.language` found."""
+
+    store: Store
+    recipe: Recipe | None  # None: of a store alone, all samples
+    grouping: str
+    lost: Counter[str] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        self._of = grouping(self.grouping)
+        self._generation = self.store.require_latest()
+        layers = sorted(self._generation.layers)
+        if LANGUAGE_LAYER not in layers:
+            raise StoreError(
+                f"{self.store.root}: generation {self._generation.number} has no layer {LANGUAGE_LAYER}, which says "
+                f"the family of a text; write 'annotate: [{LANGUAGE_LAYER}]' and run winnow annotate"
+            )
+        if self.recipe is None:
+            names = [*(f"{layer}.text" for layer in layers if layer.startswith("extract.")), "samples.text"]
+        else:
+            names = list(self.recipe.text)
+        columns = [column_of(name, layers) for name in names]
+        missing = [name for name, column in zip(names, columns, strict=True) if column is None]
+        if missing:
+            raise StoreError(
+                f"{self.store.root}: there is no {missing[0]}, which the recipe's text names; run winnow run"
+            )
+        self._texts = [column for column in columns if column is not None]
+        self._language = Column(LANGUAGE_LAYER, _CODE)
+
+    @property
+    def key(self) -> str:
+        """Of the generation, what is forgotten, and the recipe's rules."""
+        hidden = hidden_rows(self.store, self._generation)
+        rows = [f"{shard} {one.rows.tolist()}" for shard, one in sorted(hidden.items())]
+        manifests = [f"{name} {entry.manifest}" for name, entry in sorted(self._generation.layers.items())]
+        rules = "" if self.recipe is None else Path(self.recipe.file).read_text(encoding="utf-8", errors="replace")
+        return digest("store", self.grouping, *manifests, *rows, rules, *(one.name for one in self._texts)).hex()
+
+    def read(self) -> Iterator[tuple[str, str]]:
+        """Shard by shard, a batch of rows at a time."""
+        columns = list(dict.fromkeys([*self._texts, self._language]))
+        manifests = {
+            layer: {row.shard: row for row in self.store.manifest(self._generation, layer)}
+            for layer in sorted({layout.SAMPLES, *(column.layer for column in columns)})
+        }
+        hidden = hidden_rows(self.store, self._generation)
+        families: dict[str | None, str | None] = {None: None}
+        for shard, kept in _kept(self.recipe, self.store, self._generation):
+            lacking = next((layer for layer, rows in manifests.items() if shard not in rows), None)
+            if lacking is not None:
+                raise StoreError(f"{self.store.root}: shard {shard} has no layer {lacking}; run winnow annotate first")
+            objects = {layer: rows[shard].object for layer, rows in manifests.items()}
+            at = 0
+            for block in read_aligned(
+                self.store.objects, objects, columns, _BATCH_ROWS, hidden.get(shard, NOTHING).rows
+            ):
+                codes = block[self._language.name]
+                mask = np.ones(len(codes), np.bool_) if kept is None else kept[at : at + len(codes)]
+                at += len(codes)
+                self.lost["dropped"] += int((~mask).sum())
+                yield from self._block(block, codes, pa.array(mask), families)
+
+    def _block(
+        self, block: dict[str, pa.Array], codes: pa.Array, mask: pa.Array, families: dict[str | None, str | None]
+    ) -> Iterator[tuple[str, str]]:
+        texts = pc.coalesce(*(block[column.name].filter(mask).cast(pa.large_string()) for column in self._texts))
+        for text, code in zip(texts, codes.filter(mask).to_pylist(), strict=True):  # a document a turn: few per second
+            if code not in families:
+                families[code] = self._of.of(code.partition("_")[0])
+            family = families[code]
+            if not text.is_valid:
+                self.lost["no text"] += 1
+            elif family is None:
+                self.lost["of no family"] += 1
+            else:
+                yield family, text.as_py()
+
+
+def _kept(
+    recipe: Recipe | None, store: Store, generation: Generation
+) -> Iterator[tuple[str, NDArray[np.bool_] | None]]:
+    """Every shard, and which of its rows the rules keep; None for all."""
+    pinned = None if recipe is None else pinned_rules(recipe, store, generation)
+    if pinned is None:
+        yield from ((row.shard, None) for row in store.manifest(generation, layout.SAMPLES))
+        return
+    for decisions in decide(pinned, duplicates=represent(pinned)):
+        yield decisions.shard, decisions.kept

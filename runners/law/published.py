@@ -1,0 +1,106 @@
+"""`winnow law published`: the paper's public numbers, what follows from them by the law, and what cannot be had."""
+
+import argparse
+import itertools
+import json
+import sys
+from dataclasses import asdict, dataclass
+from typing import Final
+
+import numpy as np
+from rich.console import Console
+
+from winnow.runners.law.views import say
+from winnow.runners.tables import Grid, print_grid
+from winnow.scoring.scaling_law import published
+from winnow.scoring.scaling_law.ratios import objective, optimal_shares
+
+HALF_A_DIGIT: Final = 0.0005
+"""Losses are printed with three decimals."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recomputed:
+    """One number, what it may be within the printed precision of what it is computed from, and what is printed."""
+
+    what: str
+    value: float
+    low: float
+    high: float
+    printed: float | None = None
+
+    @property
+    def verdict(self) -> str:
+        """Whether the printed number agrees."""
+        if self.printed is None:
+            return ""
+        if self.low - HALF_A_DIGIT <= self.printed <= self.high + HALF_A_DIGIT:
+            return "agrees"
+        return f"differs by {abs(self.printed - self.value):.3f}"
+
+
+def run(options: argparse.Namespace, console: Console) -> int:
+    """Two tables: computed again, and not."""
+    found = recomputed()
+    if options.json:
+        numbers = [{**asdict(row), "verdict": row.verdict} for row in found]
+        missing = [{"what": what, "why": why} for what, why in published.NOT_RECOMPUTED]
+        sys.stdout.write(json.dumps({"recomputed": numbers, "not_recomputed": missing}) + "\n")
+        return 0
+    say(console, "Scaling Laws for Multilingual Language Models (arXiv 2410.12883)", "bold")
+    say(console, "  its public numbers are those that its abstract and reviews quote (tables 4 and 6)")
+    say(console, "")
+    rows = [
+        (
+            row.what,
+            f"{row.value:.4f}",
+            f"{row.low:.4f}",
+            f"{row.high:.4f}",
+            "-" if row.printed is None else f"{row.printed:.3f}",
+            row.verdict,
+        )
+        for row in found
+    ]
+    headers = ("computed again, by the law", "value", "at least", "at most", "printed", "")
+    words = frozenset({0, 5})
+    print_grid(
+        console, Grid("At least and at most: as printed digits may be rounded", headers, rows, words, whole=words)
+    )
+    say(console, "Cannot be computed again", "bold")
+    for what, why in published.NOT_RECOMPUTED:
+        say(console, f"  {what}: {why}")
+    return 0
+
+
+def recomputed() -> tuple[Recomputed, ...]:
+    """What follows from the printed numbers, at every corner of what they may have been before they were rounded."""
+    printed = np.array(published.TABLE_6_NORMALISED)
+    corners = printed + HALF_A_DIGIT * np.array(list(itertools.product((-1.0, 1.0), repeat=len(printed))))
+    gammas = -np.log(corners) / np.log(published.UNIFORM_SHARE)
+    ones = np.ones_like(gammas)
+    shares = optimal_shares(ones, gammas)
+    best = objective(ones, gammas, shares)
+    totals = corners.sum(axis=1)
+    ends = {
+        **{f"gamma of cell {place + 1} of table 6": gammas[:, place] for place in range(len(printed))},
+        **{f"optimal share of cell {place + 1}": shares[:, place] for place in range(len(printed))},
+        "table 6: sum of the five cells": totals,
+        "table 6: total at the optimum": best,
+        "table 6: gain of the optimum over equal shares": totals - best,
+    }
+    compared = {"table 6: sum of the five cells": published.TABLE_6_TOTAL}
+    return tuple(
+        Recomputed(of.what, of.value, float(ends[of.what].min()), float(ends[of.what].max()), compared.get(of.what))
+        if of.what in ends
+        else _of_table_4(of)
+        for of in published.derived()
+        if not of.what.startswith("table 6: printed")  # the verdict on the sum says it
+    )
+
+
+def _of_table_4(of: published.Derived) -> Recomputed:
+    if "gamma" not in of.what:
+        return Recomputed(of.what, of.value, of.value - 2 * HALF_A_DIGIT, of.value + 2 * HALF_A_DIGIT)
+    ends = (published.TABLE_4_UNIFORM + HALF_A_DIGIT * np.array([-1.0, 1.0])) / len(published.FAMILIES)
+    low, high = (-np.log(ends) / np.log(published.UNIFORM_SHARE)).tolist()
+    return Recomputed(of.what, of.value, low, high)

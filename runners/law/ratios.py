@@ -1,0 +1,261 @@
+"""`winnow law ratios`: the shares of least loss, their intervals, the paper's two forms beside them, sensitivity."""
+
+import argparse
+import csv
+import io
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from rich.console import Console
+
+from winnow.runners.law.amounts import read_amounts, size
+from winnow.runners.law.files import apart, picture, read_law, target, write_whole
+from winnow.runners.law.views import confidence, figure, figure6, require_numbers, say, shared, warn
+from winnow.runners.quantities import grouped
+from winnow.runners.tables import Grid, print_grid
+from winnow.schemas.errors import SourceError, WinnowError
+from winnow.schemas.identity import Json
+from winnow.schemas.law import ScalingLaw
+from winnow.schemas.places import shown
+from winnow.scoring.sampling import Inventory, proportional, unimax
+from winnow.scoring.scaling_law.mixing import (
+    WEIGHTINGS,
+    Question,
+    Ratios,
+    Sensitivity,
+    Weighting,
+    Weights,
+    family_ratios,
+    sensitivity,
+    weights_of,
+)
+from winnow.scoring.scaling_law.predicting import exponents, losses, scales
+from winnow.scoring.scaling_law.ratios import closed_form, iterated
+
+MOST_SENSITIVITY: Final = 200
+"""Families for which the table of sensitivity is made: it solves the problem twice for each."""
+FALLBACK_EPOCHS: Final = 4.0
+"""Up to 4 epochs are nearly worth new tokens (arXiv 2305.16264)."""
+
+Floats = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Everything that is said of one question."""
+
+    question: Question
+    ratios: Ratios
+    closed: tuple[float, ...]
+    iterated: tuple[float, ...] | None  # where exponents are below 1
+    losses: tuple[float, ...]  # of each family at its share
+    in_units: bool  # whether these are losses, or losses over the loss at p = 1
+    sensitivity: tuple[Sensitivity, ...]
+    others: Mapping[str, float]  # shares of families that the law lacks
+    fallback: str  # how these came about
+    warnings: tuple[str, ...]
+
+
+def run(options: argparse.Namespace, console: Console) -> int:
+    """Answer, write, and say."""
+    plot, table = picture("--plot", options.plot), target("--csv", options.csv)
+    law = read_law(options.law)
+    answer = _answered(law, options)
+    written = [] if table is None else [("shares", table, _csv(answer))]
+    if plot is not None:
+        from winnow.runners.law.plots import ratios_plot
+
+        written.append(("plot", plot[0], ratios_plot(law, _weightings(law, answer, options.weights), plot[1])))
+    for _, file, content in written:
+        write_whole(file, content)
+    if options.json:
+        sys.stdout.write(json.dumps(_described(answer, options.weights), ensure_ascii=False) + "\n")
+        return 0
+    _print(law, answer, options.weights, console)
+    for what, file, _ in written:
+        say(console, f"{what:<6} {file}")
+    return 0
+
+
+def given_weights(option: str, law: ScalingLaw) -> Weights:
+    """What `--weights` means: a weighting's name, or a file with a weight for each of the law's families."""
+    named: dict[str, Weighting] = {"normalised": "normalised", "normalized": "normalised", "uniform": "uniform"}
+    if option in named:
+        return named[option]
+    try:
+        weights = read_amounts(option, "weight")
+        weights_of(law.names, weights)
+        return weights
+    except WinnowError as error:
+        where = "" if str(error).startswith(option) else f"{option}: "
+        raise SourceError(f"{where}{error}") from None
+    except FileNotFoundError:
+        raise WinnowError(f"--weights {option}: neither {' nor '.join(WEIGHTINGS)}, and no file of that name") from None
+
+
+def _answered(law: ScalingLaw, options: argparse.Namespace) -> Answer:
+    n, d = size("--n", options.n), size("--d", options.d)
+    weights = given_weights(options.weights, law)
+    inputs = [("LAW.json", Path(options.law))]
+    inputs += [("the weights", Path(options.weights))] if not isinstance(weights, str) else []
+    inputs += [("--tokens", Path(options.tokens))] if options.tokens else []
+    outputs = [(f"--{name}", Path(file)) for name in ("csv", "plot") if (file := getattr(options, name))]
+    apart(*inputs, *outputs)
+    if weights != "normalised" and (n is None or d is None):
+        raise WinnowError(
+            f"--weights {options.weights}: needs --n and --d, since only ratios of normalised losses are the same at "
+            "every size"
+        )
+    others, fallback = _others(law, options, d)
+    question = Question(weights, n, d, 1.0 - sum(others.values()))
+    found = family_ratios(law, question)
+    gammas, shares = exponents(law), np.array(found.shares)
+    k = np.ones(len(gammas)) if weights == "normalised" or n is None or d is None else scales(law, n, d)
+    warnings = found.warnings
+    if not isinstance(weights, str):
+        given = weights_of(law.names, weights)
+        k = k * given
+        if abs(float(given.sum()) - 1) > 1e-3:
+            warnings = (
+                *warnings,
+                f"weights sum to {given.sum():.4g}, not to 1: ratios depend on their proportions alone",
+            )
+    # The two forms share out 1, the law's families maybe less: p = total q leaves the same problem in q.
+    k = k * question.total**-gammas
+    predicted = _predicted(law, n, d, shares)
+    numbers = (found.objective, found.equal_objective, found.gain_low, found.gain_high, *found.low, *found.high)
+    require_numbers(options.law, (*numbers, *(() if predicted is None else predicted.tolist())))
+    return Answer(
+        question,
+        found,
+        tuple((question.total * closed_form(k, gammas)).tolist()),
+        tuple((question.total * iterated(k, gammas)).tolist()) if gammas.max() < 1 else None,
+        tuple((shares**-gammas if predicted is None else predicted).tolist()),
+        predicted is not None,
+        sensitivity(law, question) if len(law.families) <= MOST_SENSITIVITY else (),
+        others,
+        fallback,
+        warnings,
+    )
+
+
+def _others(law: ScalingLaw, options: argparse.Namespace, d: float | None) -> tuple[dict[str, float], str]:
+    """The shares of families without an exponent among all families, and how they came about."""
+    tokens = read_amounts(options.tokens, "tokens") if options.tokens else None
+    named = dict.fromkeys([*options.others, *(tokens or ())])
+    others = sorted(name for name in named if name not in law.names)
+    if known := [name for name in options.others if name in law.names]:
+        raise WinnowError(f"--with {', '.join(map(shown, known))}: the law has an exponent for it; leave it out")
+    if not others:
+        return {}, ""
+    count = len(others) + len(law.families)
+    if tokens is None:
+        if options.fallback == "proportional":
+            raise WinnowError("--fallback proportional: needs --tokens FILE.csv, which says how much there is of each")
+        return dict.fromkeys(others, 1 / count), "an equal share"
+    if missing := [name for name in (*law.names, *others) if name not in tokens]:
+        raise WinnowError(f"{options.tokens}: no row for {', '.join(map(shown, missing[:6]))}; every family needs one")
+    everything = sum(tokens.values())
+    inventory = Inventory(tokens, everything if d is None else d)
+    if options.fallback == "proportional":
+        mixture = proportional(inventory)
+    else:
+        mixture = unimax(inventory, max(FALLBACK_EPOCHS, inventory.budget / everything))
+    share = dict(zip(mixture.families, mixture.shares, strict=True))
+    return {name: share[name] for name in others}, f"what {mixture.method} gives"
+
+
+def _predicted(law: ScalingLaw, n: float | None, d: float | None, shares: Floats) -> Floats | None:
+    if n is None or d is None:
+        return None
+    try:
+        return losses(law, n, d, shares)
+    except SourceError:  # a law of gamma alone knows losses where it was fitted and nowhere else; ratios need none
+        return None
+
+
+def _weightings(law: ScalingLaw, answer: Answer, name: str) -> list[tuple[str, Ratios]]:
+    """What the plot shows: the asked weighting, and the two that have names where they can be computed."""
+    found = [(_kind(answer, name), answer.ratios)]
+    of = answer.question
+    for other in WEIGHTINGS:
+        sized = other == "normalised" or answer.in_units
+        if other != of.weights and sized:
+            found.append((f"{other} losses", family_ratios(law, Question(other, of.n, of.d, of.total))))
+    return found
+
+
+def _kind(answer: Answer, name: str) -> str:
+    weights = answer.question.weights
+    return f"{weights} losses" if isinstance(weights, str) else f"losses weighted by {name}"
+
+
+def _print(law: ScalingLaw, answer: Answer, name: str, console: Console) -> None:
+    of, found = answer.question, answer.ratios
+    headers = ["family", "share", f"{confidence(law)} from", "to", "closed form", "iterated", "gamma"]
+    headers.append("loss" if answer.in_units else "normalised loss")
+    rows = []
+    for place, family in enumerate(law.families):
+        other = (answer.closed, answer.iterated)
+        rows.append(
+            (
+                family.family,
+                *(shared(column[place]) for column in (found.shares, found.low, found.high)),
+                *("-" if column is None else shared(column[place]) for column in other),
+                figure(family.gamma.value),
+                figure(answer.losses[place]),
+            )
+        )
+    rows += [(family, shared(share), *["-"] * 6) for family, share in answer.others.items()]
+    sizes = "".join(f", {letter} {value:g}" for letter, value in (("N", of.n), ("D", of.d)) if value is not None)
+    print_grid(console, Grid(f"Shares of least total of {_kind(answer, name)}{sizes}", tuple(headers), rows))
+    if answer.others:
+        named = ", ".join(answer.others)
+        say(console, f"no exponent, given {answer.fallback}: {named}")
+    gain = f"{figure(found.gain)} [{figure(found.gain_low)}, {figure(found.gain_high)}]"
+    say(console, f"total {figure6(found.objective)}, at equal shares {figure6(found.equal_objective)}: less by {gain}")
+    say(console, "")
+    _print_sensitivity(answer, console)
+    warn(console, answer.warnings)
+
+
+def _print_sensitivity(answer: Answer, console: Console) -> None:
+    rows = [
+        (
+            row.family if place % 2 == 0 else "",
+            figure(row.gamma),
+            shared(row.shares[place // 2]),
+            shared(answer.ratios.shares[place // 2]),
+            f"{row.regret:.2g}",
+        )
+        for place, row in enumerate(answer.sensitivity)
+    ]
+    headers = ("family", "gamma", "share then", "share now", "lost by staying")
+    print_grid(console, Grid("If one gamma lay at an end of its interval", headers, rows))
+    if not rows:
+        say(console, f"no table of sensitivity: the law has more than {grouped(MOST_SENSITIVITY)} families")
+
+
+def _csv(answer: Answer) -> bytes:
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(("family", "share", "low", "high", "method"))
+    found = answer.ratios
+    for row in zip(found.families, found.shares, found.low, found.high, strict=True):
+        writer.writerow((row[0], *(f"{number:.8g}" for number in row[1:]), "law"))
+    for family, share in answer.others.items():
+        writer.writerow((family, f"{share:.8g}", "", "", answer.fallback))
+    return text.getvalue().encode()
+
+
+def _described(answer: Answer, name: str) -> dict[str, Json]:
+    described: dict[str, Json] = asdict(answer)
+    del described["question"]
+    described |= {"weights": name, "n": answer.question.n, "d": answer.question.d}
+    described["loss"] = "loss" if answer.in_units else "loss over the loss at p = 1"
+    return described

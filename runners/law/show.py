@@ -1,0 +1,55 @@
+"""`winnow law show`: a law file for a person."""
+
+import argparse
+import json
+import sys
+
+from rich.console import Console
+
+from winnow.runners.law.files import read_law
+from winnow.runners.law.views import parameters, quality, ranges, say, say_units, warn, without_draws
+from winnow.runners.quantities import grouped
+from winnow.runners.tables import print_grid
+from winnow.schemas.law import ScalingLaw
+
+
+def run(options: argparse.Namespace, console: Console) -> int:
+    """Everything that the file holds but the draws."""
+    law = read_law(options.law)
+    if options.json:
+        sys.stdout.write(json.dumps(without_draws(law), ensure_ascii=False) + "\n")
+        return 0
+    count = len(law.families)
+    families = f"{count} {'family' if count == 1 else 'families'}"
+    form = "L = (E + A N^-alpha + B D^-beta) p^-gamma"
+    if law.mode == "gamma":
+        form = "L = L(N, D) p^-gamma, with gamma alone fitted across N and D"
+    say(console, f"{options.law}: the law of {families}", "bold")
+    say(console, f"  {form}")
+    say_units(law, console)
+    say(console, "")
+    print_grid(console, parameters(law))
+    print_grid(console, ranges(law))
+    print_grid(console, quality(law))
+    _provenance(law, console)
+    warn(
+        console,
+        [f"{family.family}: {edge}; the data do not hold it" for family in law.families for edge in family.at_bounds],
+    )
+    return 0
+
+
+def _provenance(law: ScalingLaw, console: Console) -> None:
+    of = law.provenance
+    say(console, "Where it comes from", "bold")
+    for name, text in (
+        ("runs", f"{of.source}, {grouped(of.rows)} losses, digest {of.digest}"),
+        ("fit", f"{of.method.replace('_', '-')}, Huber on log losses beyond {of.huber_delta:g}"),
+        ("intervals", f"{100 * of.confidence:g} % of {grouped(of.resamples)} resamples, seed {of.seed}"),
+        ("draws", f"{grouped(len(law.families[0].draws))} kept"),
+        ("made by", of.fingerprint),
+        ("note", of.note),
+    ):
+        if text:
+            say(console, f"  {name:<10} {text}")
+    say(console, "")

@@ -1,0 +1,141 @@
+"""What a law's parts look like as tables: parameters, quality, ranges."""
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from rich.console import Console
+from rich.text import Text
+
+from winnow.runners.quantities import grouped
+from winnow.runners.tables import Grid, encodable, is_plain
+from winnow.runners.visible import visible
+from winnow.schemas.errors import WinnowError
+from winnow.schemas.identity import Json
+from winnow.schemas.law import Estimate, FamilyLaw, ScalingLaw, law_to_json
+
+PARAMETERS: Final = ("gamma", "E", "A", "alpha", "B", "beta")
+
+
+def figure(value: float | None) -> str:
+    """Four digits; nothing where there is no number."""
+    return "-" if value is None else f"{value:.4g}"
+
+
+def figure6(value: float) -> str:
+    """Six digits: gains are small beside totals."""
+    return f"{value:.6g}"
+
+
+def shared(value: float) -> str:
+    """A share with four digits after the point, or as many as show it."""
+    return f"{value:.4f}" if value >= 0.0005 else f"{value:.2g}"
+
+
+def confidence(law: ScalingLaw) -> str:
+    """`95 %`."""
+    return f"{100 * law.provenance.confidence:g} %"
+
+
+def estimates(family: FamilyLaw) -> list[tuple[str, Estimate]]:
+    """Every parameter that a family's law has, by name; of a `gamma` law, gamma and the loss in each cell."""
+    if family.bracket is None:
+        cells = [(f"loss at N {cell.n:g} D {cell.d:g}", cell.scale) for cell in family.cells]
+        return [("gamma", family.gamma), *cells]
+    of = family.bracket
+    return list(zip(PARAMETERS, (family.gamma, of.e, of.a, of.alpha, of.b, of.beta), strict=True))
+
+
+def parameters(law: ScalingLaw, beside: dict[str, Sequence[float]] | None = None) -> Grid:
+    """Every parameter with its interval.
+
+    Args:
+        law: The law.
+        beside: For each family the two-stage estimates, in the order of `estimates`.
+    """
+    headers: tuple[str, ...] = ("family", "parameter", "value", f"{confidence(law)} from", "to")
+    rows = []
+    for family in law.families:
+        for place, (name, of) in enumerate(estimates(family)):
+            row = [family.family if place == 0 else "", name, figure(of.value), figure(of.low), figure(of.high)]
+            if beside is not None:
+                row.append(figure(beside[family.family][place]))
+            rows.append(tuple(row))
+    if beside is not None:
+        headers = (*headers, "two-stage")
+    return Grid("Parameters", headers, rows, frozenset({0, 1}))
+
+
+def quality(law: ScalingLaw) -> Grid:
+    """How well the law says losses; errors are in the unit of loss."""
+    rows = [
+        (
+            family.family,
+            grouped(family.fitted.runs),
+            grouped(family.fitted.seeds),
+            _r2(family.quality.r2),
+            *map(figure, (family.quality.mae, family.quality.held_out_mae)),
+            *map(figure, (family.quality.largest_n_mae, family.quality.largest_d_mae, family.quality.seed_spread)),
+        )
+        for family in law.families
+    ]
+    headers = ("family", "runs", "seeds", "R2", "MAE", "held out", "largest N", "largest D", "seed spread")
+    return Grid("Errors of the loss (mean absolute)", headers, rows)
+
+
+def ranges(law: ScalingLaw) -> Grid:
+    """What was fitted; beyond it the law extrapolates."""
+    rows = [(family.family, *(_between(low, high) for low, high in _ends(family))) for family in law.families]
+    return Grid("Fitted range", ("family", "N", "D", "p"), rows)
+
+
+def _ends(family: FamilyLaw) -> tuple[tuple[float, float], ...]:
+    fitted = family.fitted
+    return (fitted.n_min, fitted.n_max), (fitted.d_min, fitted.d_max), (fitted.p_min, fitted.p_max)
+
+
+def _between(low: float, high: float) -> str:
+    return f"{low:g}" if low == high else f"{low:g} to {high:g}"
+
+
+def _r2(value: float) -> str:
+    """Never 1 for what is not: 0.99996 reads 0.99996."""
+    digits = 4
+    while digits < 8 and value < 1 and f"{value:.{digits}f}".startswith("1"):
+        digits += 1
+    return f"{value:.{digits}f}"
+
+
+def without_draws(law: ScalingLaw) -> Json:
+    """The law as its file has it, without the bootstrap's draws."""
+    families = tuple(replace(family, draws=()) for family in law.families)
+    described = json.loads(law_to_json(replace(law, families=families)))
+    for family in described["families"]:
+        del family["draws"]
+    found: Json = described
+    return found
+
+
+def require_numbers(where: str, numbers: Iterable[float]) -> None:
+    """Refuse an answer that floating point cannot hold."""
+    if not all(map(math.isfinite, numbers)):
+        raise WinnowError(f"{where}: losses there are beyond all numbers; ask nearer to what was fitted")
+
+
+def say_units(law: ScalingLaw, console: Console) -> None:
+    """What N, D and loss count, and where p comes in."""
+    for name, unit in (("N", law.units.n), ("D", law.units.d), ("loss", law.units.loss)):
+        say(console, f"  {name:<6}{unit}")
+
+
+def say(console: Console, text: str, style: str = "") -> None:
+    """A line; styles only where there is a terminal to show them."""
+    console.print(Text(encodable(visible(text), console), "" if is_plain(console) else style), soft_wrap=True)
+
+
+def warn(console: Console, warnings: Sequence[str]) -> None:
+    """A line each."""
+    for text in warnings:
+        say(console, f"warning: {text}", "yellow")

@@ -1,0 +1,90 @@
+"""A decoder-only transformer in plain functions: parameters by name in, logits out.
+
+Pre-norm, learned places, GELU, no biases, the output tied to the embedding (as GPT-2, without its biases). N counts
+what is neither the embedding of bytes nor that of places, as the paper does; `total_parameters` counts all.
+
+PyTorch is loaded when a function is called: nothing else of winnow needs it.
+"""
+
+import math
+from typing import TYPE_CHECKING, TypeAlias
+
+from winnow.scoring.probe.grid import Shape
+
+if TYPE_CHECKING:
+    from torch import Tensor  # type: ignore[import-not-found, unused-ignore]
+
+Parameters: TypeAlias = "dict[str, Tensor]"
+
+_EMBEDDED = 0.5  # of what other matrices have: at first all bytes are about as likely
+_EMBEDDINGS = ("bytes", "places")
+
+
+def initial_parameters(shape: Shape, vocabulary: int, context: int, seed: int) -> Parameters:
+    """Parameters at random, on the CPU: the same for a seed, whatever they are trained on afterwards.
+
+    A matrix keeps the size of what goes through it (1 / sqrt of what it reads), so that narrow models learn as wide
+    ones do; those that write into the residual stream are smaller the more of them there are, as GPT-2's are.
+    """
+    import torch
+
+    generator = torch.Generator().manual_seed(seed)
+
+    def matrix(rows: int, columns: int, factor: float = 1.0) -> "Tensor":
+        spread = factor / math.sqrt(columns)
+        return torch.empty(rows, columns).normal_(0, spread, generator=generator).requires_grad_()
+
+    def scales() -> "Tensor":
+        return torch.ones(shape.width).requires_grad_()
+
+    width, written = shape.width, 1 / math.sqrt(2 * shape.layers)
+    made = {"bytes": matrix(vocabulary, width, _EMBEDDED), "places": matrix(context, width, _EMBEDDED)}
+    for layer in range(shape.layers):
+        made |= {
+            f"{layer}.attention.norm": scales(),
+            f"{layer}.attention.read": matrix(3 * width, width),
+            f"{layer}.attention.write": matrix(width, width, written),
+            f"{layer}.mlp.norm": scales(),
+            f"{layer}.mlp.read": matrix(4 * width, width),
+            f"{layer}.mlp.write": matrix(width, 4 * width, written),
+        }
+    return made | {"norm": scales()}
+
+
+def total_parameters(parameters: Parameters) -> int:
+    """With embeddings."""
+    return sum(one.numel() for one in parameters.values())
+
+
+def counted_parameters(parameters: Parameters) -> int:
+    """N: without embeddings."""
+    return sum(one.numel() for name, one in parameters.items() if name not in _EMBEDDINGS)
+
+
+def logits(parameters: Parameters, shape: Shape, tokens: "Tensor") -> "Tensor":
+    """What comes after each place of each sequence: sequences × places × vocabulary."""
+    import torch
+
+    functional = torch.nn.functional
+    sequences, places = tokens.shape
+    width = (shape.width,)
+    hidden = functional.embedding(tokens, parameters["bytes"]) + parameters["places"][:places]
+    for layer in range(shape.layers):
+        normed = functional.layer_norm(hidden, width, parameters[f"{layer}.attention.norm"])
+        read = functional.linear(normed, parameters[f"{layer}.attention.read"])
+        heads = read.view(sequences, places, 3, shape.heads, -1).permute(2, 0, 3, 1, 4)
+        mixed = functional.scaled_dot_product_attention(heads[0], heads[1], heads[2], is_causal=True)
+        joined = mixed.transpose(1, 2).reshape(sequences, places, shape.width)
+        hidden = hidden + functional.linear(joined, parameters[f"{layer}.attention.write"])
+        normed = functional.layer_norm(hidden, width, parameters[f"{layer}.mlp.norm"])
+        inner = functional.gelu(functional.linear(normed, parameters[f"{layer}.mlp.read"]), approximate="tanh")
+        hidden = hidden + functional.linear(inner, parameters[f"{layer}.mlp.write"])
+    return functional.linear(functional.layer_norm(hidden, width, parameters["norm"]), parameters["bytes"])
+
+
+def mean_loss(parameters: Parameters, shape: Shape, windows: "Tensor") -> "Tensor":
+    """The mean over all places of windows of `context + 1` bytes, in nats a byte."""
+    import torch
+
+    said = logits(parameters, shape, windows[:, :-1])
+    return torch.nn.functional.cross_entropy(said.flatten(0, 1), windows[:, 1:].flatten())

@@ -1,0 +1,178 @@
+"""`winnow law fit`: what it prints and writes, what it refuses, and that nothing is left half written."""
+
+import csv
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.runners.law.conftest import EXAMPLE, Law
+from tests.scoring.synthetic import TRUTHS, runs
+from winnow.runners.law.fitting import SMALL, fit_families
+from winnow.schemas.law import law_from_json
+from winnow.scoring.scaling_law.fitting import FitConfig, fit_law
+
+FEW = ("--resamples", "30")
+
+
+def test_a_full_fit_says_parameters_errors_ranges_and_both_tests(run: Law) -> None:
+    out = run("fit", str(EXAMPLE), *FEW)
+    lines = out.splitlines()
+    assert lines[0] == f"{EXAMPLE}: 540 losses of 3 families"
+    assert lines[1:5] == [
+        "  fitted all parameters at once; 30 resamples",
+        "  N     parameters without embeddings",
+        "  D     training tokens of the whole mixture",
+        "  loss  nats a token",
+    ]
+    assert lines[7] == "family    parameter    value  95 % from       to  two-stage"
+    assert [line.split()[:2] for line in lines[9:12]] == [
+        ["germanic", "gamma"],
+        ["E", lines[10].split()[1]],
+        ["A", lines[11].split()[1]],
+    ]
+    for title in ("Errors of the loss (mean absolute)", "Fitted range"):
+        assert title in lines
+    assert "germanic  1e+07 to 1.6e+08  5e+08 to 8e+09  0.1 to 1" in lines
+    independence = lines.index("Does it matter what the rest of the mixture is? The law says no.")
+    assert lines[independence + 1].startswith("  germanic  no sign against it (p ")
+    invariance = lines.index("Is gamma the same at every N and D? The law says yes.")
+    assert "for ten times the N, " in lines[invariance + 1]
+
+
+def test_the_law_file_holds_what_was_printed(run: Law, tmp_path: Path) -> None:
+    described = json.loads(run("fit", str(EXAMPLE), *FEW, "--output", "law.json", "--json"))
+    law = law_from_json((tmp_path / "law.json").read_bytes())
+    assert [family["gamma"]["value"] for family in described["law"]["families"]] == [
+        family.gamma.value for family in law.families
+    ]
+    assert set(described) == {"law", "two_stage", "independence", "invariance", "warnings"}
+    assert all("draws" not in family for family in described["law"]["families"])
+    assert law.provenance.source == str(EXAMPLE)
+    assert law.provenance.fingerprint.startswith("winnow ")
+    assert law.provenance.note == ""
+    assert described["two_stage"]["indic"][0] == pytest.approx(0.15, abs=0.005)
+
+
+def test_equal_runs_give_equal_files_whatever_their_order(run: Law, tmp_path: Path, small_csv: str) -> None:
+    header, *rows = [line for line in (tmp_path / small_csv).read_text().splitlines() if not line.startswith("#")]
+    (tmp_path / "turned").mkdir()
+    (tmp_path / "turned" / "small.csv").write_text("\n".join([header, *reversed(rows)]) + "\n")
+    for folder in (".", "turned"):
+        table = str(Path(folder, "small.csv"))
+        run("fit", table, "--mode", "gamma", *FEW, "--output", f"{folder}/law.json", "--plot", f"{folder}/fit.svg")
+    one, two = (json.loads((tmp_path / folder / "law.json").read_text()) for folder in (".", "turned"))
+    for law in (one, two):
+        del law["provenance"]["source"], law["units"]
+    assert one == two
+
+
+def test_gamma_alone_is_fitted_at_one_size(run: Law, small_csv: str) -> None:
+    lines = run("fit", small_csv, "--mode", "gamma", *FEW).splitlines()
+    assert lines[1] == "  fitted gamma alone; 30 resamples"
+    assert lines[7] == "family    parameter                  value  95 % from       to"
+    assert lines[10].split()[:6] == ["loss", "at", "N", "4e+07", "D", "2e+09"]
+    assert "  not tested: p differs at one N and D only; vary it at others as well" in lines
+
+
+def test_runs_that_are_missing_are_named(run: Law, small_csv: str) -> None:
+    err = run("fit", small_csv, status=1)
+    assert err.splitlines()[0] == (
+        "winnow: small.csv: germanic: the full law needs 3 values of N, there is only N 4e+07; add runs at 2 more, or "
+        "fit gamma alone (mode gamma)"
+    )
+
+
+def test_an_assumption_that_the_runs_contradict_is_said_and_kept(run: Law, tmp_path: Path) -> None:
+    rows = list(csv.DictReader(line for line in EXAMPLE.read_text().splitlines() if not line.startswith("#")))
+    beside = {(row["run"], row["family"]): float(row["p"]) for row in rows}
+    for row in rows:  # Slavic text teaches germanic
+        if row["family"] == "germanic":
+            row["loss"] = f"{float(row['loss']) * (1 - 0.05 * beside.get((row['run'], 'slavic'), 0.0)):.4f}"
+    with open(tmp_path / "runs.csv", "w", newline="") as stream:
+        writer = csv.DictWriter(stream, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+    out = run("fit", "runs.csv", *FEW, "--output", "law.json")
+    assert "  germanic  CONTRADICTED (p 0.0015): the others move the loss by up to " in out
+    note = law_from_json((tmp_path / "law.json").read_bytes()).provenance.note
+    assert note == "the runs contradict independence of the other families' shares for germanic"
+
+
+def test_a_fit_at_its_bounds_warns(run: Law, tmp_path: Path, small_csv: str) -> None:
+    lines = (tmp_path / small_csv).read_text().splitlines()
+    flat = [line if line.startswith(("#", "family")) else _with_loss(line, "3") for line in lines]
+    (tmp_path / "flat.csv").write_text("\n".join(flat) + "\n")
+    out = run("fit", "flat.csv", "--mode", "gamma", *FEW)
+    assert "warning: germanic: gamma at its lower bound; the data do not hold it" in out
+
+
+def _with_loss(line: str, loss: str) -> str:
+    cells = line.split(",")
+    return ",".join([*cells[:4], loss, *cells[5:]])
+
+
+def test_processes_give_what_one_gives() -> None:
+    truths = {name: TRUTHS[name] for name in ("germanic", "slavic")}
+    table = runs(truths, 0.005)
+    config = FitConfig(mode="gamma", resamples=SMALL // len(table) + 1)
+    done: list[str] = []
+    fit = fit_families(table, config, done.append)
+    alone = fit_law(table, config)
+    assert sorted(done) == ["germanic", "slavic"]
+    assert [family.family for family in fit.families] == ["germanic", "slavic"]
+    for family, other in zip(fit.families, alone.families, strict=True):
+        assert family.parameters == pytest.approx(other.parameters, rel=1e-9)
+        assert family.draws == pytest.approx(other.draws, rel=1e-6, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (("small.csv", "small.csv"), "the same table twice; name each once"),
+        (("nothing.csv",), "nothing.csv: No such file or directory"),
+        ((".",), ".: is no ordinary file; give a file's name"),
+        (("small.csv", "--resamples", "3"), "--resamples 3: expected 20 to 100000"),
+        (("small.csv", "--min-seeds", "0"), "--min-seeds 0: expected 1 or more"),
+        (("small.csv", "--output", "no/law.json"), "--output no/law.json: its folder does not exist; make it first"),
+        (("small.csv", "--output", "small.csv"), "--output small.csv: is also small.csv; give it a file of its own"),
+        (
+            ("small.csv", "--plot", "fit.pdf"),
+            "--plot fit.pdf: draws SVG and PNG; give a file whose name ends with .svg or .png",
+        ),
+    ],
+)
+def test_what_cannot_be_done_is_refused_before_work(
+    run: Law, tmp_path: Path, small_csv: str, arguments: tuple[str, ...], complaint: str
+) -> None:
+    assert run("fit", *arguments, status=1) == f"winnow: {complaint}\n"
+    assert [file.name for file in tmp_path.iterdir()] == [small_csv]
+
+
+def test_nothing_is_written_where_the_data_are_refused(run: Law, tmp_path: Path, small_csv: str) -> None:
+    run("fit", small_csv, "--output", "law.json", "--plot", "fit.svg", status=1)
+    assert [file.name for file in tmp_path.iterdir()] == [small_csv]
+
+
+def test_a_table_that_is_no_text_is_refused(run: Law, tmp_path: Path) -> None:
+    (tmp_path / "runs.csv").write_bytes("family,N\nété,1\n".encode("latin-1"))
+    assert run("fit", "runs.csv", status=1) == ("winnow: runs.csv:2: not UTF-8 text; save the table as CSV in UTF-8\n")
+
+
+def test_stdin_is_a_table(small_csv: str, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "winnow", "law", "fit", "-", "--mode", "gamma", *FEW]
+    with open(tmp_path / small_csv) as stream:
+        done = subprocess.run(command, stdin=stream, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("stdin: 60 losses of 3 families\n")
+
+
+def test_without_scipy_one_line_says_what_to_install(tmp_path: Path, small_csv: str) -> None:
+    code = (
+        "import sys; sys.modules['scipy'] = None\n"
+        "from winnow.runners.cli import main\n"
+        "sys.exit(main(['law', 'fit', 'small.csv']))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, "winnow: winnow law fit needs scipy: pip install 'winnow[law]'\n")
