@@ -11,6 +11,7 @@ from pathlib import Path
 import orjson
 
 from winnow import __version__
+from winnow.pipelines.annotate.entries import near_settings
 from winnow.pipelines.rules.coverage import SafetyCoverage
 from winnow.pipelines.rules.decisions import Tally
 from winnow.pipelines.rules.summary import RulesSummary
@@ -51,7 +52,7 @@ def card(recipe: Recipe, store: Store) -> str:
         _overview(summary, rules, recipe),
         _sources(summary, rules),
         _languages(rules),
-        _dropped(rules),
+        _dropped(rules, recipe),
         _safety(None if counter is None else counter.coverage()),
     ]
     return "\n".join(parts)
@@ -118,12 +119,35 @@ def _languages(rules: RulesSummary) -> str:
     return "## Languages\n\n" + _table(("code", "language", "samples", "share"), rows)
 
 
-def _dropped(rules: RulesSummary) -> str:
+def _dropped(rules: RulesSummary, recipe: Recipe) -> str:
     whole = rules.rows.rows
     rows = [
         (rule.reason, rule.drop, grouped(rule.dropped.rows), share(rule.dropped.rows, whole)) for rule in rules.rules
     ]
-    return "## What the rules drop\n\n" + _table(("reason", "drops where", "samples", "share"), rows)
+    return (
+        "## What the rules drop\n\n" + _table(("reason", "drops where", "samples", "share"), rows) + _searched(recipe)
+    )
+
+
+def _searched(recipe: Recipe) -> str:
+    """How duplicates were looked for, and which of them stay."""
+    config = recipe.dedupe
+    if config is None:
+        return ""
+    looked = []
+    if config.url is not None:
+        looked.append("samples of one address")
+    if config.exact is not None:
+        looked.append("equal texts")
+    if config.near is not None:
+        near = near_settings(config.near)
+        looked.append(
+            f"texts with {near.min_similarity:g} or more of their shingles in common ({near.size} {near.shingle}; "
+            f"{near.bands} bands of {near.rows} hashes, verified)"
+        )
+    chosen = ", ".join(dict.fromkeys([*map(str, config.representative), "id"]))
+    stays = f"Of each cluster the first by {chosen} stays" if config.representative else "None of them is dropped"
+    return f"\nDuplicates that were looked for: {_text('; '.join(looked))}. {_text(stays)}.\n"
 
 
 def _safety(coverage: SafetyCoverage | None) -> str:

@@ -75,6 +75,7 @@ def show_plan(recipe: Recipe, console: Console, *, as_json: bool = False, decisi
     operators = bind_operators(recipe)
     try_operators([bound for bound in operators if bound.layer not in standing])
     notes = [*preset_notes(recipe), *remarks_of(operators)]
+    notes += _strays(recipe, plan)
     if not as_json:
         _print_plan(recipe, plan, notes, console)
     rules, coverage = _rules(recipe, plan, decisions)
@@ -111,6 +112,20 @@ def _plan(recipe: Recipe) -> RecipePlan:
         configs[entry.layer] = configure(entry, f"annotate[{number}].{entry.name}")[1]
     resolved = resolved_yaml(spelt_out(recipe), configs)
     return RecipePlan(resolved, store, generation, state, context, tuple(sources))
+
+
+def _strays(recipe: Recipe, plan: RecipePlan) -> list[str]:
+    """A line about samples of sources that the recipe no longer lists."""
+    if plan.generation is None:
+        return []
+    there = {row.source for row in plan.store.manifest(plan.generation, layout.SAMPLES)}
+    strays = sorted(there - {source.name for source in recipe.sources})
+    if not strays:
+        return []
+    return [
+        f"the store has samples of {', '.join(strays)} too, which the recipe does not list; they count below until "
+        f"'winnow run {recipe.file}' leaves them out"
+    ]
 
 
 def _rules(

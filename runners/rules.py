@@ -1,7 +1,8 @@
 """What the rules of a recipe do to its store, on the terminal and in a file."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -21,6 +22,7 @@ from winnow.pipelines.rules.decisions import DecisionCounts, ShardDecisions, Tal
 from winnow.pipelines.rules.dropped import DROPPED_SAMPLES, dropped_samples
 from winnow.pipelines.rules.pinning import PinnedProgram, ShardObjects, expected_keys, pin
 from winnow.pipelines.rules.program import rule_program
+from winnow.pipelines.rules.representatives import Duplicates
 from winnow.pipelines.rules.summary import GroupEffect, RulesSummary, summarise_rules
 from winnow.pipelines.store.generations import Store
 from winnow.runners.quantities import byte_size, grouped, share
@@ -31,6 +33,14 @@ from winnow.schemas.records import Generation
 from winnow.schemas.tombstones import FORGOTTEN
 
 SHOWN_GROUPS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Going:
+    """What the plan says of some rows as duplicates."""
+
+    reasons: Mapping[str, str] | None  # by id, of those that it drops so; None where that cannot be decided
+    undecided: str | None = None  # why
 
 
 def require_writable(option: str, file: Path) -> None:
@@ -83,7 +93,7 @@ def decided(
         counts = DecisionCounts.merged(decisions.counts for _, decisions in watched())
     else:
         require_writable("--decisions", Path(file))
-        counts = DecisionCounts.merged(_written(pinned, watched(), Path(file)))
+        counts = DecisionCounts.merged(_written(pinned, duplicates, watched(), Path(file)))
     return summarise_rules(pinned, counts, generation, duplicates)
 
 
@@ -115,15 +125,18 @@ def decided_if_possible(
         return None
 
 
-def going(recipe: Recipe | None, store: Store, generation: Generation, places: Iterable[Place]) -> dict[str, str]:
-    """By id, the reason for which the plan drops some rows as duplicates; those that it does not are left out."""
-    pinned = pinned_if_measured(recipe, store, generation)
-    if pinned is None or pinned.program.choice is None:
-        return {}
+def going(recipe: Recipe | None, store: Store, generation: Generation, places: Iterable[Place]) -> Going:
+    """Which rows the plan drops as duplicates; of the others it is not said that they stay, as other rules may fire."""
+    if recipe is None:
+        return Going(None, "a recipe says it; give it in place of the store")
     try:
+        pinned = pinned_rules(recipe, store, generation)
+        if pinned is None or pinned.program.choice is None:
+            return Going({})
         duplicates = represent(pinned)
-    except RecipeError:  # `winnow plan` says which rule cannot be decided
-        return {}
+    except RecipeError as error:
+        first, *others = str(error).splitlines()
+        return Going(None, f"{first} (and {len(others)} more; see winnow plan)" if others else first)
     reasons = {one.rule.drop: one.rule.reason for one in pinned.program.rules if one.phase == "dedupe"}
     found: dict[str, str] = {}
     for place in places:
@@ -131,7 +144,7 @@ def going(recipe: Recipe | None, store: Store, generation: Generation, places: I
         lost = next((name for name, rows in marks.items() if rows[place.row]), None)
         if lost is not None:
             found[place.id] = reasons[lost]
-    return found
+    return Going(found)
 
 
 def print_effects(summary: RulesSummary, console: Console) -> None:
@@ -164,13 +177,13 @@ def require_accepted(recipe: Recipe, summary: RulesSummary | None) -> None:
 
 
 def _written(
-    pinned: PinnedProgram, decided: Iterator[tuple[ShardObjects, ShardDecisions]], file: Path
+    pinned: PinnedProgram, duplicates: Duplicates, decided: Iterator[tuple[ShardObjects, ShardDecisions]], file: Path
 ) -> Iterator[DecisionCounts]:
     unfinished = file.with_name(f".{file.name}.{os.getpid()}")
     try:
         with pq.ParquetWriter(unfinished, DROPPED_SAMPLES, compression="zstd") as writer:
             for shard, decisions in decided:
-                writer.write_table(dropped_samples(pinned, shard, decisions))
+                writer.write_table(dropped_samples(pinned, shard, decisions, duplicates))
                 yield decisions.counts
         os.replace(unfinished, file)
     finally:

@@ -1,7 +1,7 @@
 """Rules over columns: checked against the columns that exist before any row is looked at.
 
-A recipe holds two ordered lists. `eligible` decides who may represent a cluster, so it cannot read what is
-computed among eligible rows (duplicates, scores); `keep` may read everything. Only TRUE drops; what NULL means
+A recipe holds two ordered lists. `eligible` decides who may represent a cluster, so it cannot read what comes
+after that (duplicates, scores); `keep` may read everything. Only TRUE drops; what NULL means
 must be said wherever a column can be null: "not measured" is neither safe nor good (law 2).
 """
 
@@ -77,7 +77,9 @@ def _columns(condition: str, known: Mapping[str, ColumnInfo], phase: Phase) -> t
         if column not in known:
             complaints.append(f"unknown column {shown(column)}{suggestion(column, known)}")
         elif phase != "keep" and known[column].phase == "keep":
-            complaints.append(f"{column} is computed among eligible rows; a rule that reads it belongs under `keep`")
+            complaints.append(
+                f"{column} comes after who is eligible is decided; a rule that reads it belongs under `keep`"
+            )
     if not columns:
         complaints.append("reads no column; it would treat every row alike")
     types = {column: known[column].type for column in columns if column in known}

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from winnow.pipelines.rules.decisions import WORD, ShardDecisions
 from winnow.pipelines.rules.pinning import PinnedProgram, ShardObjects
+from winnow.pipelines.rules.representatives import NO_DUPLICATES, Duplicates
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.tables import read_batches
 
@@ -21,11 +22,14 @@ DROPPED_SAMPLES = pa.schema(
         pa.field(
             "reasons", pa.list_(pa.field("item", pa.string(), nullable=False)), nullable=False
         ),  # of all, in order
+        pa.field("duplicate_of", pa.binary(16)),  # the row that stayed in its place when it was chosen among duplicates
     ]
 )
 
 
-def dropped_samples(pinned: PinnedProgram, shard: ShardObjects, decisions: ShardDecisions) -> pa.Table:
+def dropped_samples(
+    pinned: PinnedProgram, shard: ShardObjects, decisions: ShardDecisions, duplicates: Duplicates = NO_DUPLICATES
+) -> pa.Table:
     """The rows of one shard that rules drop, in order."""
     batches = list(read_batches(pinned.store.objects, shard.objects[layout.SAMPLES], ["id", "url"]))
     first = decisions.first
@@ -42,6 +46,7 @@ def dropped_samples(pinned: PinnedProgram, shard: ShardObjects, decisions: Shard
             pc.if_else(forgotten, pa.scalar(None, pa.string()), samples["url"]),
             names.take(pa.array(first[at])),
             _reasons(decisions, at, names),
+            duplicates.gone_for(shard.shard, shard.rows).take(pa.array(at)),
         ],
         schema=DROPPED_SAMPLES,
     )

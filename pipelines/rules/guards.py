@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from winnow.pipelines.rules.representatives import LargeCluster
+from winnow.schemas.errors import RecipeError
 from winnow.schemas.places import Problem, recipe_error
-from winnow.schemas.recipe import DedupeConfig
+from winnow.schemas.recipe import DedupeConfig, GuardConfig
 from winnow.schemas.recipe.dedupe import AcceptedLoss
 
-What: TypeAlias = Literal["source", "language", "cluster"]
+What: TypeAlias = Literal["source", "language", "cluster", "clusters"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ class Alarm:
     of: What
     name: str
     said: str
-    accept: str  # what the recipe would say to accept it
+    bound: float  # what would accept it: a share, or a number of texts
 
 
 def find_alarms(
@@ -59,46 +60,68 @@ def find_alarms(
         larger: How many of these there are in all.
     """
     guard = config.guard
-    alarms = _losses(config, "source", "sources", sources, guard.sources)
-    alarms += _losses(config, "language", "languages", languages, guard.languages)
+    alarms = _losses(config, "source", sources, guard.sources)
+    alarms += _losses(config, "language", languages, guard.languages)
     for cluster in large:
         said = f"the cluster {cluster.id} has {cluster.texts:,} different texts in {cluster.rows:,} rows"
-        accept = f"dedupe.guard.clusters: {{{cluster.id}: {{max_cluster: {cluster.texts}}}}}"
-        alarms.append(Alarm("cluster", cluster.id, said, accept))
-    if more := larger - len(large):
-        said = f"{more:,} more clusters have up to {large[-1].texts:,} different texts each"
-        alarms.append(Alarm("cluster", "", said, f"dedupe.near.max_cluster: {large[-1].texts}"))
+        alarms.append(Alarm("cluster", cluster.id, said, cluster.texts))
+    if (more := larger - len(large)) and config.near is not None:
+        most = large[-1].texts if large else config.near.max_cluster
+        said = f"{more:,} more clusters have more than {config.near.max_cluster:,} different texts each"
+        alarms.append(Alarm("clusters", "", said, most))
     return tuple(alarms)
+
+
+def accepting(config: DedupeConfig, alarms: Iterable[Alarm]) -> str:
+    """What the recipe would say under `dedupe` to accept all of it, with what it says already."""
+    guard, plain = config.guard, GuardConfig()
+    bounds: dict[str, dict[str, str]] = {
+        "sources": {one.name: f"{{max_loss: {one.max_loss:g}}}" for one in guard.sources},
+        "languages": {one.name: f"{{max_loss: {one.max_loss:g}}}" for one in guard.languages},
+        "clusters": {one.name: f"{{max_cluster: {one.max_cluster}}}" for one in guard.clusters},
+    }
+    parts = []
+    for alarm in alarms:
+        if alarm.of == "cluster":
+            bounds["clusters"][alarm.name] = f"{{max_cluster: {alarm.bound}}}"
+        elif alarm.of == "clusters":
+            parts.append(f"near: {{max_cluster: {alarm.bound}}}")
+        else:
+            bounds[f"{alarm.of}s"][alarm.name] = f"{{max_loss: {alarm.bound:g}}}"
+    written = [f"max_loss: {guard.max_loss:g}"] if guard.max_loss != plain.max_loss else []
+    written += [f"min_rows: {guard.min_rows}"] if guard.min_rows != plain.min_rows else []
+    written += [
+        f"{key}: {{{', '.join(f'{name}: {bound}' for name, bound in named.items())}}}"
+        for key, named in bounds.items()
+        if named
+    ]
+    return " and ".join([f"guard: {{{', '.join(written)}}}", *parts] if written else parts)
 
 
 def require_accepted(config: DedupeConfig, alarms: Sequence[Alarm], recipe: str) -> None:
     """Refuse to go on from a plan whose alarms the recipe, a file, does not accept.
 
     Raises:
-        RecipeError: One line an alarm, with what would accept it.
+        RecipeError: One line an alarm, and one with what would accept all of them.
     """
     if alarms:
-        raise recipe_error(
-            Problem(
-                config.place,
-                "dedupe",
-                f"{alarm.said}; look at: winnow duplicates {recipe}; to accept it write {alarm.accept}",
-            )
-            for alarm in alarms
+        listed = recipe_error(Problem(config.place, "dedupe", alarm.said) for alarm in alarms)
+        raise RecipeError(
+            f"{listed}\n{config.place}: dedupe: look at: winnow duplicates {recipe}; if it is meant, write under "
+            f"'dedupe': {accepting(config, alarms)}"
         )
 
 
 def _losses(
-    config: DedupeConfig, of: What, key: str, losses: Mapping[str, Loss], accepted: Iterable[AcceptedLoss]
+    config: DedupeConfig, of: What, losses: Mapping[str, Loss], accepted: Iterable[AcceptedLoss]
 ) -> list[Alarm]:
     bounds = {one.name: one.max_loss for one in accepted}
     alarms = []
     for name, loss in sorted(losses.items()):
         if loss.eligible >= config.guard.min_rows and loss.share > bounds.get(name, config.guard.max_loss):
             said = (
-                f"the {of} {name} loses {loss.lost:,} of {loss.eligible:,} eligible samples ({loss.share:.1%}) as "
-                "duplicates"
+                f"the {of} {name} loses {loss.lost:,} of {loss.eligible:,} eligible samples "
+                f"({100 * loss.share:.1f} %) as duplicates"
             )
-            bound = -(-loss.lost * 1000 // loss.eligible) / 1000
-            alarms.append(Alarm(of, name, said, f"dedupe.guard.{key}: {{{name}: {{max_loss: {bound:g}}}}}"))
+            alarms.append(Alarm(of, name, said, -(-loss.lost * 1000 // loss.eligible) / 1000))
     return alarms

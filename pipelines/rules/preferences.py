@@ -83,7 +83,7 @@ def _complaint(name: str, known: Mapping[str, ColumnInfo]) -> str | None:
     if info is None:
         return f"unknown column {shown(name)}{suggestion(name, known)}"
     if info.phase != "eligible":
-        return f"{name} is computed among representatives, so it cannot choose them"
+        return f"{name} comes after duplicates are looked for, so it cannot choose among them"
     kind = info.type
     if kind is not None and not (
         pa.types.is_integer(kind)

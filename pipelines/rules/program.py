@@ -82,7 +82,7 @@ def rule_program(recipe: Recipe, columns: Iterable[tuple[Column, ColumnInfo]] | 
     Args:
         recipe: Whose rules.
         columns: Every column that a rule may name; None for those that the recipe's sources, extractors and operators
-            make. Layers that are computed among eligible rows are of the phase `keep`.
+            make. Layers of duplicates and scores are of the phase `keep`.
 
     Raises:
         RecipeError: Unknown presets, tables and columns, conditions that do not fit their columns' types, columns that
@@ -120,6 +120,17 @@ def _choice(recipe: Recipe, known: Mapping[str, ColumnInfo], columns: Mapping[st
         return None
     kinds = tuple(kind for kind in CHOSEN_IN if kind in wanted_kinds(recipe))
     preferences = bind_preferences(config, known, columns)
+    unknown = [one for one in config.guard.sources if one.name not in {source.name for source in recipe.sources}]
+    if unknown:
+        known_sources = [source.name for source in recipe.sources]
+        raise recipe_error(
+            Problem(
+                config.place,
+                f"dedupe.guard.sources.{one.name}",
+                f"there is no source {shown(one.name)}{suggestion(one.name, known_sources)}",
+            )
+            for one in unknown
+        )
     return Choice(kinds, preferences, tuple(source.name for source in recipe.sources), config)
 
 

@@ -20,15 +20,16 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from winnow.pipelines.columns import Column
-from winnow.pipelines.dedupe.arrays import words_of
+from winnow.pipelines.dedupe.arrays import Words, values_of, words_of
 from winnow.pipelines.rules.preferences import BoundPreference, Keys, source_keys
 from winnow.pipelines.store import layout
 from winnow.schemas.conditions import CLOSED
-from winnow.schemas.duplicates import VIRTUAL, Kind, layer_of_kind
+from winnow.schemas.duplicates import ID_BYTES, VIRTUAL, Kind, layer_of_kind
 from winnow.schemas.errors import StageError
 from winnow.schemas.recipe import DedupeConfig
 
 LARGEST = 100  # clusters above the cap that are named
+_HELD = 10_000  # of them, before those that are accepted are taken out
 
 _MEMORY = "1GiB"  # what is sorted in memory; the rest of it lies in a temporary folder
 _ROW_BITS = 32
@@ -77,9 +78,10 @@ class LargeCluster:
 
 @dataclass(frozen=True)
 class Duplicates:
-    """The rows in whose place others stay: eight bytes a row."""
+    """The rows in whose place others stay: 24 bytes a row."""
 
     lost: Mapping[Kind, NDArray[np.uint64]] = field(default_factory=dict)  # sorted
+    instead: Mapping[Kind, tuple[Words, Words]] = field(default_factory=dict)  # the ids of the rows that they go for
     large: tuple[LargeCluster, ...] = ()  # that are not accepted, the largest first
     larger: int = 0  # how many there are in all
     numbers: Mapping[str, int] = field(default_factory=dict)  # of shards
@@ -89,11 +91,23 @@ class Duplicates:
         found = {}
         for kind, lost in self.lost.items():
             marks = np.zeros(rows, np.bool_)
-            number = self.numbers[shard]
-            begin, end = np.searchsorted(lost, np.array([number, number + 1], np.uint64) << np.uint64(_ROW_BITS))
-            marks[(lost[begin:end] & np.uint64((1 << _ROW_BITS) - 1)).astype(np.int64)] = True
+            marks[_rows_of(lost[self._within(kind, shard)])] = True
             found[f"{VIRTUAL}.{kind}"] = marks
         return found
+
+    def gone_for(self, shard: str, rows: int) -> pa.FixedSizeBinaryArray:
+        """The ids of the rows that a shard's rows go for; null for those that do not go."""
+        high, low, gone = np.zeros(rows, np.uint64), np.zeros(rows, np.uint64), np.zeros(rows, np.bool_)
+        for kind, lost in self.lost.items():
+            part = self._within(kind, shard)
+            at = _rows_of(lost[part])
+            high[at], low[at], gone[at] = self.instead[kind][0][part], self.instead[kind][1][part], True
+        return pc.if_else(pa.array(gone), values_of(high, low), pa.scalar(None, pa.binary(ID_BYTES)))
+
+    def _within(self, kind: Kind, shard: str) -> slice:
+        number = self.numbers[shard]
+        bounds = np.array([number, number + 1], np.uint64) << np.uint64(_ROW_BITS)
+        return slice(*np.searchsorted(self.lost[kind], bounds).tolist())
 
 
 NO_DUPLICATES = Duplicates()
@@ -106,6 +120,7 @@ class Candidates:
     table: pa.Table
     large: tuple[LargeCluster, ...] = ()  # the largest first
     larger: int = 0  # how many there are in all
+    accepted: Mapping[str, int] = field(default_factory=dict)  # the texts that clusters may have, by their ids
 
 
 def candidates(
@@ -125,19 +140,21 @@ def candidates(
         eligible: Which of its rows may stay.
     """
     parts, large = [], list[LargeCluster]()
+    accepted: dict[str, int] = {}
     at = 0
     for block in blocks:
         rows = len(block["samples.id"])
         there = {kind: _clustered(block, kind) for kind in choice.kinds}
         if choice.max_cluster is not None and "near" in there:
-            large += _large(block, choice)
+            large += _large(block, choice.max_cluster)
+            accepted |= _accepted(block, choice.config)
         chosen = np.flatnonzero(np.logical_or.reduce(list(there.values())) & eligible[at : at + rows])
         if len(chosen):
             parts.append(_candidates(choice, block, chosen, there, np.uint64(number << _ROW_BITS | at), source))
         at += rows
     schema = _schema(choice)
-    largest = tuple(sorted(large, reverse=True)[:LARGEST])
-    return Candidates(pa.Table.from_batches(parts, schema=schema), largest, len(large))
+    largest = tuple(sorted(large, reverse=True)[:_HELD])
+    return Candidates(pa.Table.from_batches(parts, schema=schema), largest, len(large), accepted)
 
 
 class Chooser:
@@ -155,6 +172,7 @@ class Chooser:
         )
         self._large: list[LargeCluster] = []
         self._larger = 0
+        self._accepted: dict[str, int] = {}
         self._do(f"CREATE TABLE candidate ({', '.join(f'{name} UBIGINT' for name in _schema(choice).names)})")
 
     def __enter__(self) -> Self:
@@ -168,8 +186,9 @@ class Chooser:
 
     def add(self, found: Candidates) -> None:
         """Take in what a shard brings."""
-        self._large = sorted([*self._large, *found.large], reverse=True)[:LARGEST]
+        self._large = sorted([*self._large, *found.large], reverse=True)[:_HELD]
         self._larger += found.larger
+        self._accepted |= found.accepted
         if found.table.num_rows:
             self._engine.register("brought", found.table)
             self._do("INSERT INTO candidate SELECT * FROM brought")
@@ -184,23 +203,30 @@ class Chooser:
         )
         self._do("DROP TABLE candidate")
         lost: dict[Kind, NDArray[np.uint64]] = {}
+        instead: dict[Kind, tuple[Words, Words]] = {}
         for kind in self._choice.kinds:
-            lost[kind] = self._losers(kind)
-        return Duplicates(lost, tuple(self._large), self._larger, {name: at for at, name in enumerate(shards)})
+            lost[kind], *ids = self._losers(kind)
+            instead[kind] = (ids[0], ids[1])
+        large = [one for one in self._large if one.texts > self._accepted.get(one.id, 0)]
+        larger = self._larger - (len(self._large) - len(large))
+        numbers = {name: number for number, name in enumerate(shards)}
+        return Duplicates(lost, instead, tuple(large[:LARGEST]), larger, numbers)
 
-    def _losers(self, kind: Kind) -> NDArray[np.uint64]:
-        """The rows of which a better one of the same cluster stands; they stand no longer."""
+    def _losers(self, kind: Kind) -> tuple[Words, Words, Words]:
+        """The rows of which a better one of the same cluster stands, and the ids of those; they stand no longer."""
         self._do(
-            f"CREATE TABLE lost AS SELECT place FROM standing JOIN (SELECT {kind}_high, {kind}_low, min(rank) AS best "
-            f"FROM standing WHERE {kind}_high IS NOT NULL GROUP BY ALL) USING ({kind}_high, {kind}_low) "
-            "WHERE rank > best"
+            f"CREATE TABLE lost AS SELECT place, best FROM standing JOIN (SELECT {kind}_high, {kind}_low, "
+            f"min(rank) AS best FROM standing WHERE {kind}_high IS NOT NULL GROUP BY ALL) "
+            f"USING ({kind}_high, {kind}_low) WHERE rank > best"
         )
         self._do("DELETE FROM standing WHERE place IN (SELECT place FROM lost)")
         with self._in_one_line():
-            found = self._engine.sql("SELECT place FROM lost ORDER BY place").to_arrow_table()["place"]
+            found = self._engine.sql(
+                "SELECT lost.place, id_high, id_low FROM lost JOIN standing ON rank = best ORDER BY lost.place"
+            ).to_arrow_table()
         self._do("DROP TABLE lost")
-        places: NDArray[np.uint64] = found.combine_chunks().to_numpy(zero_copy_only=False).astype(np.uint64)
-        return places
+        places, high, low = (column.to_numpy().astype(np.uint64) for column in found.columns)
+        return places, high, low
 
     def _do(self, statement: str) -> None:
         with self._in_one_line():
@@ -267,14 +293,27 @@ def _keys(one: BoundPreference, choice: Choice, block: Mapping[str, pa.Array], t
     return one.keys(block[one.column.name].take(taken))
 
 
-def _large(block: Mapping[str, pa.Array], choice: Choice) -> list[LargeCluster]:
-    """The clusters of more texts than is accepted, each told of by the row that it is named by."""
+def _rows_of(places: Words) -> Rows:
+    """Where in their shard rows are."""
+    return (places & np.uint64((1 << _ROW_BITS) - 1)).astype(np.int64)
+
+
+def _large(block: Mapping[str, pa.Array], most: int) -> list[LargeCluster]:
+    """The clusters of too many texts, each told of by the row that it is named by."""
     layer = layer_of_kind("near")
     over = pc.and_(
-        pc.greater(block[f"{layer}.texts"], choice.max_cluster),
+        pc.greater(block[f"{layer}.texts"], most),
         pc.equal(block["samples.id"], block[f"{layer}.cluster"]),
     )
     named = pa.table({name: block[f"{layer}.{name}"] for name in ("texts", "size", "cluster")}).filter(over)
-    found = [LargeCluster(row["texts"], row["size"], row["cluster"].hex()) for row in named.to_pylist()]
-    accepted = {one.name: one.max_cluster for one in choice.config.guard.clusters}
-    return [cluster for cluster in found if cluster.texts > accepted.get(cluster.id, 0)]
+    return [LargeCluster(row["texts"], row["size"], row["cluster"].hex()) for row in named.to_pylist()]
+
+
+def _accepted(block: Mapping[str, pa.Array], config: DedupeConfig) -> dict[str, int]:
+    """What is accepted of clusters: by any of their rows, as the one that names a cluster may change as it grows."""
+    most = {bytes.fromhex(one.name): one.max_cluster for one in config.guard.clusters}
+    if not most:
+        return {}
+    named = pc.is_in(block["samples.id"], pa.array(list(most), pa.binary(ID_BYTES)))
+    pairs = zip(*(block[name].filter(named).to_pylist() for name in ("samples.id", "dedupe.near.cluster")), strict=True)
+    return {cluster.hex(): most[identity] for identity, cluster in pairs if cluster is not None}

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Annotated, Literal, TypeAlias
 
-from winnow.schemas.places import Place, shown
+from winnow.schemas.places import Place, shown, suggestion
 from winnow.schemas.recipe.checks import NOT_WRITTEN, Between, ByName, Matching, NotEmpty
 
 NEAR_PRESET = Matching(r"[a-z0-9_-]{1,40}(@[a-z0-9._-]{1,20})?", "a preset's name, such as fineweb")
@@ -75,7 +75,8 @@ class PreferenceText:
                 return Preference(word)
         found = _COLUMN.fullmatch(written)
         if found is None:
-            raise ValueError(f"{shown(written)} is no preference; expected {self.expects}")
+            hint = suggestion(written, _WORDS)
+            raise ValueError(f"{shown(written)} is no preference{hint}; expected {self.expects}")
         return Preference("highest" if found[1] == "highest" else "lowest", found[2])
 
     def render(self, value: object) -> str:
@@ -124,3 +125,9 @@ class DedupeConfig:
     def __post_init__(self) -> None:
         if self.exact is None and self.url is None and self.near is None:
             raise ValueError("says nothing to look for; write exact: {}, url: {} or near: {preset: fineweb}")
+        listed = [str(one) for one in self.representative]
+        for number, one in enumerate(listed):
+            if one in listed[:number]:
+                raise ValueError(f"representative: {one} is there twice")
+            if "id" in listed[:number]:
+                raise ValueError(f"representative: {one} can never decide, as no two ids are equal")

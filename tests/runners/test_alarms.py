@@ -41,9 +41,10 @@ def test_the_plan_is_printed_and_refused_until_the_recipe_accepts_the_loss(
     assert main(["plan", str(recipe)]) == 1
     printed = capsys.readouterr()
     assert "duplicate_near" in printed.out
-    assert "ALARM  the source mirror loses 45 of 46 eligible samples (97.8%) as duplicates" in printed.out
-    (line,) = printed.err.splitlines()
-    assert line.endswith("to accept it write dedupe.guard.sources: {mirror: {max_loss: 0.979}}")
+    assert "ALARM  the source mirror loses 45 of 46 eligible samples (97.8 %) as duplicates" in printed.out
+    said, accept = printed.err.splitlines()
+    assert said.endswith("the source mirror loses 45 of 46 eligible samples (97.8 %) as duplicates")
+    assert accept.endswith("write under 'dedupe': guard: {min_rows: 40, sources: {mirror: {max_loss: 0.979}}}")
     assert main(["card", str(recipe)]) == 1
     assert main(["plan", str(recipe), "--json"]) == 1
     found = json.loads(capsys.readouterr().out)["rules"]
@@ -56,6 +57,8 @@ def test_the_plan_is_printed_and_refused_until_the_recipe_accepts_the_loss(
     table = pq.read_table(decisions)
     assert table["reason"].to_pylist() == ["duplicate_near"] * 45
     assert set(table["source"].to_pylist()) == {"mirror"}
+    assert len(set(table["duplicate_of"].to_pylist()) - {None}) == 45
+    assert not set(table["duplicate_of"].to_pylist()) & set(table["id"].to_pylist())
     capsys.readouterr()
     assert main(["card", str(accepted)]) == 0
     assert "| duplicate\\_near | duplicate.near | 45 | 46.9 % |" in capsys.readouterr().out

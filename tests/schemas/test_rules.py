@@ -137,7 +137,7 @@ def test_a_good_rule_has_no_complaints() -> None:
         ("Samples.Modality = 'x'", None, "unknown column 'Samples.Modality' (did you mean 'samples.modality'?)"),
         ("current_date > 1", None, "unknown column 'current_date' (known: dedupe.near.size, samples.modality, sa"),
         ("text.language.score < 1", None, "text.language.score can be null; say what then: when_null: keep, drop or e"),
-        ("dedupe.near.size > 1", None, "dedupe.near.size is computed among eligible rows; a rule that reads it belon"),
+        ("dedupe.near.size > 1", None, "dedupe.near.size comes after who is eligible is decided; a rule that reads it"),
         ("1 = 1", None, "reads no column; it would treat every row alike"),
         ("samples.modality", None, "gives VARCHAR, not true or false; compare it with something"),
         (

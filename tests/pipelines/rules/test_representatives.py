@@ -19,6 +19,7 @@ from tests.pipelines.rules.stores import Shard, columns_of, make_store
 from winnow.pipelines.columns import Column
 from winnow.pipelines.rules.deciding import decide, represent
 from winnow.pipelines.rules.decisions import DecisionCounts
+from winnow.pipelines.rules.guards import accepting, require_accepted
 from winnow.pipelines.rules.pinning import PinnedProgram, pin
 from winnow.pipelines.rules.preferences import BoundPreference
 from winnow.pipelines.rules.program import rule_program
@@ -105,12 +106,12 @@ def stays(shards: Mapping[str, tuple[str, Sequence[Row]]], preferences: Sequence
 
     def rank(at: tuple[str, int]) -> tuple[object, ...]:
         source, row = shards[at[0]][0], shards[at[0]][1][at[1]]
-        score = -math.inf if row.score is None or math.isnan(row.score) else row.score
+        absent = row.score is None or math.isnan(row.score)
         keys = {
             "source": ["books", "crawl"].index(source),
             "longest": -row.length,
             "shortest": row.length,
-            "highest text.some.score": -score,
+            "highest text.some.score": (absent, 0.0 if row.score is None or absent else -row.score),
         }
         return (*(keys[name] for name in preferences), sample_id(source, at[0], str(at[1])))
 
@@ -210,7 +211,7 @@ def test_a_rule_may_read_whether_another_row_stays() -> None:
 
 def test_a_rule_of_eligible_may_not(tmp_path: Path) -> None:
     recipe = recipe_text("[source]").replace("NOT text.some.good", "duplicate.near")
-    with pytest.raises(RecipeError, match=r"duplicate\.near is computed among eligible rows"):
+    with pytest.raises(RecipeError, match=r"duplicate\.near comes after who is eligible"):
         rule_program(recipe_from_text(recipe), columns())  # type: ignore[arg-type]
 
 
@@ -219,7 +220,7 @@ def test_a_rule_of_eligible_may_not(tmp_path: Path) -> None:
     [
         ("highest text.some.scor", r"representative\[1\]: unknown column 'text.some.scor'.*text.some.score"),
         ("highest text.some.name", r"text.some.name is string; a preference needs a number, a time or a flag"),
-        ("highest dedupe.near.size", "dedupe.near.size is computed among representatives"),
+        ("highest dedupe.near.size", "dedupe.near.size comes after duplicates are looked for"),
     ],
 )
 def test_a_preference_that_cannot_be_followed_is_one_line(preference: str, said: str) -> None:
@@ -229,8 +230,24 @@ def test_a_preference_that_cannot_be_followed_is_one_line(preference: str, said:
 
 
 def test_what_is_no_preference_is_refused_with_its_line() -> None:
-    with pytest.raises(RecipeError, match=r":8: dedupe.representative\[0\]: 'largest' is no preference; expected sou"):
-        recipe_from_text(recipe_text("[largest]"))
+    said = r":8: dedupe.representative\[0\]: 'longst' is no preference \(did you mean 'longest'\?\); expected sou"
+    with pytest.raises(RecipeError, match=said):
+        recipe_from_text(recipe_text("[longst]"))
+
+
+@pytest.mark.parametrize(
+    ("preferences", "said"),
+    [("[id, longest]", "longest can never decide"), ("[source, source]", "source is there twice")],
+)
+def test_preferences_that_say_nothing_are_refused(preferences: str, said: str) -> None:
+    with pytest.raises(RecipeError, match=said):
+        recipe_from_text(recipe_text(preferences))
+
+
+def test_a_loss_cannot_be_accepted_of_a_source_that_is_not_there() -> None:
+    recipe = recipe_from_text(recipe_text("[source]", guard="{sources: {boks: {max_loss: 0.9}}}"))
+    with pytest.raises(RecipeError, match=r"guard.sources.boks: there is no source 'boks' \(did you mean 'books'\?\)"):
+        rule_program(recipe, columns())  # type: ignore[arg-type]
 
 
 WIPED = {
@@ -254,17 +271,21 @@ def test_a_source_that_duplicates_empty_is_an_alarm_until_it_is_accepted(guard: 
     assert [alarm.name for alarm in summary.alarms] == names
     if names:
         (alarm,) = summary.alarms
-        assert alarm.said == "the source crawl loses 120 of 120 eligible samples (100.0%) as duplicates"
-        assert alarm.accept == "dedupe.guard.sources: {crawl: {max_loss: 1}}"
+        assert alarm.said == "the source crawl loses 120 of 120 eligible samples (100.0 %) as duplicates"
 
 
 def test_what_an_alarm_says_to_write_accepts_it() -> None:
     rows = [Row(near=1)] * 290 + [Row()] * 7
     shards = {"books-0": ("books", rows)}
-    (alarm,) = summary_of(recipe_text("[source]"), shards).alarms
-    accepted = alarm.accept.removeprefix("dedupe.guard.")
-    assert accepted == "sources: {books: {max_loss: 0.974}}"
-    assert summary_of(recipe_text("[source]", guard=f"{{{accepted}}}"), shards).alarms == ()
+    text = recipe_text("[source]", guard="{min_rows: 50, sources: {crawl: {max_loss: 0.9}}}")
+    alarms = summary_of(text, shards).alarms
+    config = recipe_from_text(text).dedupe
+    assert config is not None
+    with pytest.raises(RecipeError, match=r"books loses 289 of 297") as caught:
+        require_accepted(config, alarms, "r.yaml")
+    accepted = str(caught.value).splitlines()[-1].partition("write under 'dedupe': guard: ")[2]
+    assert accepted == "{min_rows: 50, sources: {crawl: {max_loss: 0.9}, books: {max_loss: 0.974}}}"
+    assert summary_of(recipe_text("[source]", guard=accepted), shards).alarms == ()
 
 
 def test_a_cluster_of_too_many_texts_is_an_alarm(tmp_path: Path) -> None:
@@ -274,8 +295,14 @@ def test_a_cluster_of_too_many_texts_is_an_alarm(tmp_path: Path) -> None:
     recipe = recipe_text("[source]", near="{max_cluster: 5}")
     (alarm,) = summary_of(recipe, shards).alarms
     assert alarm.said == f"the cluster {first.hex()} has 6 different texts in 6 rows"
-    accepted = alarm.accept.removeprefix("dedupe.guard.")
-    assert summary_of(recipe_text("[source]", near="{max_cluster: 5}", guard=f"{{{accepted}}}"), shards).alarms == ()
+    config = recipe_from_text(recipe).dedupe
+    assert config is not None
+    accepted = accepting(config, [alarm]).removeprefix("guard: ")
+    assert accepted == f"{{clusters: {{{first.hex()}: {{max_cluster: 6}}}}}}"
+    assert summary_of(recipe_text("[source]", near="{max_cluster: 5}", guard=accepted), shards).alarms == ()
+    member = sample_id("books", "books-0", "3").hex()  # any of its rows will do: another may name it tomorrow
+    accepted = f"{{clusters: {{{member}: {{max_cluster: 6}}}}}}"
+    assert summary_of(recipe_text("[source]", near="{max_cluster: 5}", guard=accepted), shards).alarms == ()
     assert summary_of(recipe_text("[source]", near="{max_cluster: 6}"), shards).alarms == ()
 
 
@@ -337,7 +364,7 @@ def test_more_clusters_above_the_cap_than_are_named_are_counted_after_those_that
     guard = "max_loss: 1.0"
     alarms = summary_of(recipe_text("[id]", near="{max_cluster: 2}", guard=f"{{{guard}}}"), shards).alarms
     assert len(alarms) == LARGEST + 1
-    assert alarms[-1].said == "20 more clusters have up to 3 different texts each"
+    assert alarms[-1].said == "20 more clusters have more than 2 different texts each"
     accepted = ", ".join(f"{alarm.name}: {{max_cluster: 3}}" for alarm in alarms[:-1])
     guard += f", clusters: {{{accepted}}}"
     left = summary_of(recipe_text("[id]", near="{max_cluster: 2}", guard=f"{{{guard}}}"), shards).alarms
