@@ -3,13 +3,12 @@
 import argparse
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import orjson
 from rich.console import Console
 from rich.text import Text
 
-from winnow.pipelines.dedupe.browsing import Browser
 from winnow.pipelines.dedupe.gathering import BIN_NAMES, Cluster, Overview
 from winnow.pipelines.looking_up import Place
 from winnow.pipelines.store.generations import Store
@@ -18,7 +17,7 @@ from winnow.runners.duplicates_show import run_duplicates_show
 from winnow.runners.excerpts import Excerpts
 from winnow.runners.quantities import grouped, share
 from winnow.runners.report import DuplicatesFound
-from winnow.runners.report.duplicates import counted, similar
+from winnow.runners.report.duplicates import counted, outdated, similar
 from winnow.runners.tables import Grid, encodable, is_plain, print_grid
 from winnow.runners.visible import visible
 from winnow.schemas.duplicates import Kind
@@ -73,7 +72,7 @@ def run_duplicates(options: argparse.Namespace, said: Asked, recipe: Recipe | No
     if options.other is not None:
         raise WinnowError("--with ID: compares two rows; write: winnow duplicates show RECIPE|STORE ID --with ID")
     kinds = excerpts.browser.require(options.kind)
-    found = overviews(excerpts.browser, kinds, options.limit)
+    found = overviews(excerpts, kinds, options.limit)
     if options.json:
         sys.stdout.buffer.write(orjson.dumps(_json(found, excerpts)) + b"\n")
         sys.stdout.buffer.flush()
@@ -82,9 +81,10 @@ def run_duplicates(options: argparse.Namespace, said: Asked, recipe: Recipe | No
     return 0
 
 
-def overviews(browser: Browser, kinds: Sequence[Kind], most: int) -> list[Overview]:
+def overviews(excerpts: Excerpts, kinds: Sequence[Kind], most: int) -> list[Overview]:
     """What there is of each kind."""
-    return [browser.overview(kind, most) for kind in kinds]
+    stale = excerpts.browser.stale(excerpts.recipe)
+    return [replace(excerpts.browser.overview(kind, most), stale=stale[kind]) for kind in kinds]
 
 
 def duplicates_found(store: Store, generation: Generation, recipe: Recipe | None) -> tuple[DuplicatesFound, ...]:
@@ -101,7 +101,7 @@ def duplicates_found(store: Store, generation: Generation, recipe: Recipe | None
         texts = {cluster.id: tuple((place.id, text(place)) for place in cluster.examples) for cluster in one.largest}
         return DuplicatesFound(one, texts)
 
-    return tuple(map(of, overviews(excerpts.browser, excerpts.browser.kinds, REPORTED)))
+    return tuple(map(of, overviews(excerpts, excerpts.browser.kinds, REPORTED)))
 
 
 def beginning(text: str | None) -> str | None:
@@ -121,6 +121,7 @@ def _overview_json(one: Overview, excerpts: Excerpts) -> dict[str, Json]:
         "rows": one.rows,
         "compared": one.compared,
         "forgotten": one.forgotten,
+        "stale": one.stale,
         "clusters": one.clusters,
         "rows_in_clusters": one.clustered,
         "surplus": one.surplus,
@@ -159,6 +160,8 @@ def _print(found: Sequence[Overview], excerpts: Excerpts, console: Console) -> N
     if any(one.forgotten for one in found):
         rows = max(one.forgotten for one in found)
         line(f"note  {grouped(rows)} of the rows are forgotten since; winnow dedupe takes them out of the clusters")
+    if stale := [one.kind for one in found if one.stale]:
+        line(f"note  {outdated(stale)}")
     if any(one.largest for one in found):
         if excerpts.silent:
             line(
@@ -202,7 +205,7 @@ def _largest(one: Overview, excerpts: Excerpts) -> Grid:
             cluster.id[:ID_DIGITS],
             grouped(cluster.rows),
             "" if cluster.texts is None else grouped(cluster.texts),
-            similar(cluster.similarity),
+            similar(cluster.similarity, exact=cluster.exact),
             counted(cluster.sources),
             counted(cluster.languages),
         )

@@ -1,6 +1,7 @@
 """`winnow duplicates show`: a row's clusters, and where it differs from the row that it matched."""
 
 import argparse
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,21 +14,22 @@ from rich.text import Text
 from winnow.filters.duplicates.signatures import Scheme, shingle_sets
 from winnow.filters.duplicates.verification import jaccard
 from winnow.pipelines.annotate.entries import near_settings
-from winnow.pipelines.dedupe.browsing import Member, Members
-from winnow.pipelines.dedupe.gathering import Membership
+from winnow.pipelines.dedupe.browsing import Browser, Member, Members
+from winnow.pipelines.dedupe.gathering import EXACT, Membership
 from winnow.pipelines.dedupe.verdicts import SET_LIMIT
-from winnow.pipelines.looking_up import Place, find_by_id
+from winnow.pipelines.looking_up import ID_BYTES, Place, find_by_id
 from winnow.runners.differences import Difference, Words, difference
 from winnow.runners.excerpts import Excerpts
 from winnow.runners.quantities import grouped
-from winnow.runners.report.duplicates import similar
-from winnow.runners.rules import going
+from winnow.runners.report.duplicates import outdated, similar
+from winnow.runners.rules import Going, going
 from winnow.runners.side_by_side import Fold, Pieces, side_by_side
 from winnow.runners.tables import Grid, encodable, is_plain, print_grid
 from winnow.runners.visible import cells, shortened, visible
-from winnow.schemas.duplicates import OK, UNMATCHED
+from winnow.schemas.duplicates import OK, UNMATCHED, Kind
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.identity import Json
+from winnow.schemas.places import shown
 from winnow.schemas.recipe import Recipe
 
 ID_DIGITS = 12
@@ -74,7 +76,8 @@ class Found:
     members: tuple[Members | None, ...]  # beside each
     pair: Pair | None
     unpaired: str | None  # why there is no pair
-    going: Mapping[str, str]  # why the plan drops members as duplicates, by id
+    stale: Mapping[Kind, bool | None]  # whether a kind's layer is not as the recipe would make it now
+    going: Going  # which members the plan drops as duplicates
 
 
 def run_duplicates_show(options: argparse.Namespace, identity: str, excerpts: Excerpts, console: Console) -> int:
@@ -91,7 +94,7 @@ def run_duplicates_show(options: argparse.Namespace, identity: str, excerpts: Ex
 def _find(options: argparse.Namespace, identity: str, excerpts: Excerpts) -> Found:
     browser = excerpts.browser
     kinds = browser.require(options.kind)
-    place = find_by_id(browser.store, browser.generation, identity)
+    place = _place(browser, identity)
     said = tuple(browser.membership(kind, place) for kind in kinds)
     if options.other is None and all(one.status != OK for one in said):
         raise WinnowError(f"{place.id}: {'; '.join(map(_alone, said))}")
@@ -99,7 +102,15 @@ def _find(options: argparse.Namespace, identity: str, excerpts: Excerpts) -> Fou
     pair, unpaired = _pair(options.other, place, said, members, excerpts)
     listed = [one.place for of in members if of is not None for one in of.shown]
     dropped = going(excerpts.recipe, browser.store, browser.generation, listed)
-    return Found(place, said, members, pair, unpaired, dropped)
+    return Found(place, said, members, pair, unpaired, browser.stale(excerpts.recipe), dropped)
+
+
+def _place(browser: Browser, given: str, option: str = "") -> Place:
+    """The row whose id begins so."""
+    if not re.fullmatch(f"[0-9a-fA-F]{{1,{2 * ID_BYTES}}}", given):
+        said = f"expected 1 to {2 * ID_BYTES} hexadecimal digits, as winnow duplicates lists them"
+        raise WinnowError(f"{option}{shown(given)} is no id: {said}")
+    return find_by_id(browser.store, browser.generation, given)
 
 
 def _alone(said: Membership) -> str:
@@ -117,7 +128,7 @@ def _pair(
 ) -> tuple[Pair | None, str | None]:
     """The row's pair, or why there is none."""
     if other is not None:
-        found = find_by_id(excerpts.browser.store, excerpts.browser.generation, other)
+        found = _place(excerpts.browser, other, "--with ")
         if found.id == place.id:
             raise WinnowError(f"--with {other}: is the row itself; give another row's id")
         known = [one for one in said if one.matched == found.id]
@@ -156,15 +167,17 @@ def _json(found: Found) -> dict[str, Json]:
     return {
         "id": found.place.id,
         "clusters": {
-            said.kind: _membership_json(said, members, found.going)
+            said.kind: {**_membership_json(said, members, found.going), "stale": found.stale[said.kind]}
             for said, members in zip(found.said, found.members, strict=True)
         },
+        "decided": found.going.reasons is not None,
+        "not_decided": found.going.undecided,
         "compared": None if found.pair is None else _pair_json(found.pair),
         "not_compared": found.unpaired,
     }
 
 
-def _membership_json(said: Membership, members: Members | None, dropped: Mapping[str, str]) -> dict[str, Json]:
+def _membership_json(said: Membership, members: Members | None, dropped: Going) -> dict[str, Json]:
     return {
         "status": said.status,
         "cluster": said.cluster,
@@ -179,7 +192,7 @@ def _membership_json(said: Membership, members: Members | None, dropped: Mapping
     }
 
 
-def _member_json(one: Member, dropped: Mapping[str, str]) -> dict[str, Json]:
+def _member_json(one: Member, dropped: Going) -> dict[str, Json]:
     return {
         "id": one.place.id,
         "source": one.source,
@@ -190,7 +203,8 @@ def _member_json(one: Member, dropped: Mapping[str, str]) -> dict[str, Json]:
         "matched": one.matched,
         "by": one.by,
         "names_cluster": one.names_cluster,
-        "goes": dropped.get(one.place.id),
+        "goes": (dropped.reasons or {}).get(one.place.id),
+        "duplicate_of": dropped.stays.get(one.place.id),
     }
 
 
@@ -245,15 +259,34 @@ def _print(found: Found, excerpts: Excerpts, console: Console, *, most: int | No
             line(f"note  {grouped(gone)} of its rows are forgotten since; winnow dedupe takes them out")
         if rest or gone:
             line("")
+    if notes := _notes(found):
+        for note in notes:
+            line(f"note  {note}")
+        line("")
     if found.pair is None:
         line(found.unpaired or "")
         return
     _print_pair(found.pair, excerpts, console, most=most)
 
 
+def _notes(found: Found) -> list[str]:
+    """What is to be known of all clusters that are shown."""
+    notes = []
+    if stale := [said.kind for said in found.said if found.stale[said.kind]]:
+        notes.append(outdated(stale))
+    if found.going.undecided is not None:
+        notes.append(f"which rows go as duplicates is not decided: {found.going.undecided}")
+    elif found.place.id in found.going.stays:
+        reason = (found.going.reasons or {})[found.place.id]
+        notes.append(f"the plan drops the row as {reason}: {found.going.stays[found.place.id]} stays in its place")
+    elif not found.going.reasons and any(members is not None for members in found.members):
+        notes.append("the plan drops none of the rows above as duplicates")
+    return notes
+
+
 def _grid(title: str, found: Found, said: Membership, members: Members) -> Grid:
     """The members; whatever else is to be said of each of them is one more column here."""
-    place = found.place
+    place, dropped = found.place, found.going.reasons or {}
 
     def note(one: Member) -> str:
         notes = (
@@ -268,11 +301,11 @@ def _grid(title: str, found: Found, said: Membership, members: Members) -> Grid:
         ("source", [one.source for one in members.shown]),
         ("language", [one.language or "" for one in members.shown]),
         ("length", ["" if one.characters is None else grouped(one.characters) for one in members.shown]),
-        ("similar", [similar(one.similarity) for one in members.shown]),
+        ("similar", [similar(one.similarity, exact=one.by in EXACT) for one in members.shown]),
         ("by", [one.by or "" for one in members.shown]),
         ("matched", [(one.matched or "")[:MATCH_DIGITS] for one in members.shown]),
         ("", [note(one) for one in members.shown]),
-        ("goes as", [found.going.get(one.place.id, "") for one in members.shown]),
+        ("goes as", [dropped.get(one.place.id, "") for one in members.shown]),
         ("url", [one.url or "" for one in members.shown]),
     )
     kept = [(name, values) for name, values in columns if any(values)]

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -41,6 +41,7 @@ class Going:
 
     reasons: Mapping[str, str] | None  # by id, of those that it drops so; None where that cannot be decided
     undecided: str | None = None  # why
+    stays: Mapping[str, str] = field(default_factory=dict)  # the row that each goes for, by id
 
 
 def require_writable(option: str, file: Path) -> None:
@@ -139,12 +140,14 @@ def going(recipe: Recipe | None, store: Store, generation: Generation, places: I
         return Going(None, f"{first} (and {len(others)} more; see winnow plan)" if others else first)
     reasons = {one.rule.drop: one.rule.reason for one in pinned.program.rules if one.phase == "dedupe"}
     found: dict[str, str] = {}
+    stays: dict[str, str] = {}
     for place in places:
         marks = duplicates.of(place.shard.shard, place.shard.rows)
         lost = next((name for name, rows in marks.items() if rows[place.row]), None)
         if lost is not None:
             found[place.id] = reasons[lost]
-    return Going(found)
+            stays[place.id] = duplicates.gone_for(place.shard.shard, place.shard.rows)[place.row].as_py().hex()
+    return Going(found, stays=stays)
 
 
 def print_effects(summary: RulesSummary, console: Console) -> None:

@@ -11,7 +11,6 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from winnow.pipelines.columns import Column, read_aligned
@@ -26,14 +25,16 @@ from winnow.pipelines.dedupe.gathering import (
     gather,
     hexadecimal,
 )
+from winnow.pipelines.dedupe.stage import generation_keys
 from winnow.pipelines.forgetting.looking import hidden_rows
 from winnow.pipelines.looking_up import Place
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import ManifestRow, Store
 from winnow.pipelines.store.hidden.hiding import NOTHING, HiddenRows
-from winnow.pipelines.store.tables import ROW_GROUP_ROWS, read_batches, read_rows
-from winnow.schemas.duplicates import ID_BYTES, KINDS, Kind, layer_of_kind
-from winnow.schemas.errors import StoreError
+from winnow.pipelines.store.tables import ROW_GROUP_ROWS, read_batches, read_rows, read_schema
+from winnow.schemas.duplicates import ID_BYTES, KINDS, Kind, layer_of_kind, schema_of_kind
+from winnow.schemas.errors import RecipeError, StoreError
+from winnow.schemas.recipe import Recipe
 from winnow.schemas.records import Generation
 from winnow.schemas.tongues import LANGUAGE_LAYER
 
@@ -98,6 +99,25 @@ class Browser:
             "run: winnow dedupe RECIPE"
         )
 
+    def stale(self, recipe: Recipe | None) -> dict[Kind, bool | None]:
+        """Whether the layers of the kinds that there are were made with other settings, or over other rows.
+
+        None where that is not known: no recipe is there, or it does not look for this kind.
+        """
+        try:
+            keys = {} if recipe is None else generation_keys(self.store, recipe, self.generation)
+        except RecipeError:  # a preset that does not exist: `winnow plan` says which
+            keys = {}
+        samples = {shard: row.object for shard, row in self.objects(layout.SAMPLES).items()}
+        found: dict[Kind, bool | None] = {}
+        for kind in self.kinds:
+            layer = layer_of_kind(kind)
+            if {shard: row.samples for shard, row in self.objects(layer).items()} != samples:
+                found[kind] = True
+            else:
+                found[kind] = keys[layer] != self.generation.layers[layer].keys if layer in keys else None
+        return found
+
     @cached_property
     def hidden(self) -> Mapping[str, HiddenRows]:
         """The forgotten rows of each shard that has some."""
@@ -161,7 +181,7 @@ class Browser:
     def _shard(self, kind: Kind, shard: ManifestRow, *, hide: bool) -> Iterator[tuple[int, Mapping[str, pa.Array]]]:
         """What the layer says of a shard, beside the ids; a column that it has not is null."""
         layer = layer_of_kind(kind)
-        there = self._columns(shard)
+        there = self._columns(kind, shard)
         columns = [Column(layer, name) for name in there]
         objects = {layer: shard.object, layout.SAMPLES: shard.samples}
         hidden = self._hidden_of(shard) if hide else None
@@ -177,11 +197,17 @@ class Browser:
             yield start, {**batch, **missing}
             start += count
 
-    def _columns(self, shard: ManifestRow) -> list[str]:
-        key = f"{layout.layer_of(shard.object)} {shard.key}"
+    def _columns(self, kind: Kind, shard: ManifestRow) -> list[str]:
+        key = f"{layer_of_kind(kind)} {shard.key}"
         if key not in self._known:
-            with self.store.objects.open(shard.object) as stream:
-                self._known[key] = [name for name in pq.read_schema(stream).names if name != "status"]
+            there = read_schema(self.store.objects, shard.object).names
+            lacking = sorted({*schema_of_kind(kind).names} - {*_OF_NEAR.names} - {*there})
+            if lacking:
+                raise StoreError(
+                    f"{self.store.root}: {shard.object} has no column {lacking[0]}, which duplicates have; run 'winnow "
+                    "audit' to see what else is damaged"
+                )
+            self._known[key] = [name for name in there if name != "status"]
         return self._known[key]
 
     @cached_property

@@ -19,6 +19,9 @@ from winnow.schemas.duplicates import ID_BYTES, Kind, layer_of_kind
 
 BINS = (1, 2, 3, 5, 10, 100, 1000)
 """From these sizes of clusters on there is another bar of the histogram."""
+EXACT = ("equal", "jaccard")
+"""What `by` says of a similarity that is no estimate: where 112 of 112 numbers agree, shingles may still differ."""
+
 BIN_NAMES = ("1", "2", "3-4", "5-9", "10-99", "100-999", "1000+")
 
 
@@ -34,6 +37,7 @@ class Cluster:
     languages: tuple[tuple[str, int], ...] = ()  # of those that were identified
     similarity: float | None = None  # the lowest of a row to the one that it matched
     examples: tuple[Place, ...] = ()  # the row that names it, and the one that is least like what it matched
+    exact: bool = False  # whether no row has that similarity by an estimate
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,7 @@ class Overview:
     clustered: int  # rows in them
     most_rows: int  # of one of them; 0 where there is none
     largest: tuple[Cluster, ...]  # the largest first: near duplicates by different texts, then by rows
+    stale: bool | None = None  # made with other settings than the recipe's, or over other rows; None: not known
 
     @property
     def surplus(self) -> int:
@@ -136,7 +141,7 @@ class Gathered:
 
     sources: Counter[str] = field(default_factory=Counter)
     languages: Counter[str] = field(default_factory=Counter)
-    similarity: float | None = None
+    lowest: tuple[float, bool] | None = None  # similarity, and whether it is exact; an estimate is the lower one
     head: tuple[str, int, bytes] | None = None  # shard, row, id
     other: tuple[float, bytes, str, int] | None = None  # similarity, id, shard, row
 
@@ -147,6 +152,7 @@ class Gathered:
             examples.append(Place(samples[self.head[0]], self.head[1], self.head[2].hex()))
         if self.other is not None:
             examples.append(Place(samples[self.other[2]], self.other[3], self.other[1].hex()))
+        similarity, exact = (None, False) if self.lowest is None else self.lowest
         return Cluster(
             head.id,
             head.rows,
@@ -154,8 +160,9 @@ class Gathered:
             self.sources.total(),
             _ranked(self.sources),
             _ranked(self.languages),
-            self.similarity,
+            similarity,
             tuple(examples),
+            exact,
         )
 
 
@@ -182,10 +189,13 @@ def gather(
         found[of[at]].head = shard.shard, start + int(rows[at]), ids[at].as_py()
     known = batch[f"{layer}.similarity"].take(taken)
     similarity = pc.fill_null(known, 2.0).to_numpy(zero_copy_only=False)  # above all: groups of equals have none
-    for number, at in _first_of_each(of, similarity, high, low):
+    by = batch[f"{layer}.by"].take(taken)
+    exact = pc.is_in(by, value_set=pa.array(EXACT, by.type)).to_numpy(zero_copy_only=False)
+    for number, at in _first_of_each(of, similarity, exact):
         if known[at].is_valid:
-            lowest = found[number].similarity
-            found[number].similarity = min(float(similarity[at]), 2.0 if lowest is None else lowest)
+            fresh = float(similarity[at]), bool(exact[at])
+            lowest = found[number].lowest
+            found[number].lowest = fresh if lowest is None else min(lowest, fresh)
     others = np.flatnonzero(~heads)
     for number, place in _first_of_each(of[others], similarity[others], high[others], low[others]):
         at = int(others[place])
@@ -195,10 +205,10 @@ def gather(
 
 
 def _first_of_each(
-    of: NDArray[np.int64], similarity: NDArray[np.float64], high: Words, low: Words
+    of: NDArray[np.int64], similarity: NDArray[np.float64], *then: Words | NDArray[np.bool_]
 ) -> Iterator[tuple[int, int]]:
-    """Each cluster with the place of its least similar row; of several, that of the smallest id."""
-    order = np.lexsort((low, high, similarity, of))
+    """Each cluster with the place of its least similar row; of several, the first by what else is given."""
+    order = np.lexsort((*reversed(then), similarity, of))
     numbers, firsts = np.unique(of[order], return_index=True)
     yield from zip(numbers.tolist(), order[firsts].tolist(), strict=True)
 

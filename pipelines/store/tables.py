@@ -25,6 +25,9 @@ CONTENT_DIGITS = 16
 ROW_GROUP_ROWS = 16_384
 ROW_GROUP_BYTES = 64 << 20
 
+_UNREADABLE = (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError)
+"""What reading bytes that are damaged ends in: a changed footer may ask for types that there are none of."""
+
 
 class TableWriter:
     """Collects batches into one Parquet object; nothing is visible until `finish`."""
@@ -123,9 +126,16 @@ def read_batches(
     try:
         with store.open(path) as stream, pq.ParquetFile(stream, pre_buffer=False) as parquet:
             yield from parquet.iter_batches(batch_size=batch_rows, columns=columns, use_threads=False)
-    except (pa.ArrowInvalid, OSError) as error:
-        if isinstance(error, FileNotFoundError):
-            raise StoreError(f"{store.root}: {path} is gone; run 'winnow audit' to see what else is") from None
+    except _UNREADABLE as error:
+        raise _unreadable(store, path, error) from None
+
+
+def read_schema(store: ObjectStore, path: str) -> pa.Schema:
+    """The columns of an object; none of its rows is read."""
+    try:
+        with store.open(path) as stream:
+            return pq.read_schema(stream)
+    except _UNREADABLE as error:
         raise _unreadable(store, path, error) from None
 
 
@@ -145,7 +155,7 @@ def read_rows(store: ObjectStore, path: str, rows: Sequence[int], columns: list[
                 return pa.concat_tables(found)
             empty = parquet.schema_arrow.empty_table()
             return empty if columns is None else empty.select(columns)
-    except (pa.ArrowInvalid, OSError) as error:
+    except _UNREADABLE as error:
         raise _unreadable(store, path, error) from None
 
 
@@ -154,12 +164,12 @@ def read_table(store: ObjectStore, path: str, columns: list[str] | None = None) 
     try:
         raw = pa.BufferReader(store.read(path))  # in memory: an Arrow thread must not call into a Python that is ending
         return pq.read_table(raw, columns=columns, use_threads=False, pre_buffer=False)
-    except FileNotFoundError:
-        raise StoreError(f"{store.root}: {path} is gone; run 'winnow audit' to see what else is") from None
-    except (pa.ArrowInvalid, OSError) as error:
+    except _UNREADABLE as error:
         raise _unreadable(store, path, error) from None
 
 
 def _unreadable(store: ObjectStore, path: str, error: Exception) -> StoreError:
+    if isinstance(error, FileNotFoundError):
+        return StoreError(f"{store.root}: {path} is gone; run 'winnow audit' to see what else is")
     said = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
     return StoreError(f"{store.root}: {path} cannot be read: {said}; run 'winnow audit' to see what else is damaged")

@@ -8,6 +8,7 @@ from winnow.runners.report.block import Block
 from winnow.runners.report.examples import DuplicatesFound, Examples
 from winnow.runners.report.markup import Header, Html, crawled, element, join, plain, table
 from winnow.runners.report.plots import Part, Row, bars
+from winnow.schemas.duplicates import Kind, layer_of_kind
 from winnow.schemas.summary import StoreSummary
 
 NAMED = 3
@@ -29,6 +30,8 @@ def duplicates(_: StoreSummary, examples: Examples) -> Block | None:
     if forgotten := max(one.forgotten for one in found):
         said = f"{grouped(forgotten)} of the rows are forgotten since; winnow dedupe takes them out of the clusters."
         parts.append(element("p", plain(said), class_="note"))
+    if stale := [one.kind for one in found if one.stale]:
+        parts.append(element("p", plain(f"{outdated(stale)}."), class_="note"))
     for one in examples.duplicates:
         parts += _kind(one)
     return Block("duplicates", "Duplicates", join(parts))
@@ -73,16 +76,23 @@ def _cluster(one: Cluster, found: DuplicatesFound) -> list[Html]:
         element("code", plain(one.id)),
         plain(grouped(one.rows)),
         plain("" if one.texts is None else grouped(one.texts)),
-        plain(similar(one.similarity)),
+        plain(similar(one.similarity, exact=one.exact)),
         crawled(counted(one.sources)),
         crawled(counted(one.languages)),
         join(element("p", text) for text in texts),
     ]
 
 
-def similar(value: float | None) -> str:
-    """`.914`; what is not all never reads as 1."""
-    return "" if value is None else "1" if value == 1 else f"{min(value, 0.999):.3f}"[1:]
+def similar(value: float | None, *, exact: bool) -> str:
+    """`.914`; what is not all never reads as 1, nor does an estimate."""
+    return "" if value is None else "1" if exact and value == 1 else f"{min(value, 0.999):.3f}"[1:]
+
+
+def outdated(kinds: Sequence[Kind]) -> str:
+    """What is to be known of layers that are not as the recipe would make them now."""
+    was, them = ("was", "it") if len(kinds) == 1 else ("were", "them")
+    layers = ", ".join(map(layer_of_kind, kinds))
+    return f"{layers} {was} made with other settings or over other rows; winnow dedupe RECIPE brings {them} up to date"
 
 
 def counted(counts: Sequence[tuple[str, int]]) -> str:

@@ -8,7 +8,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.pipelines.dedupe.search import changed, prose
+from winnow.pipelines.dedupe.gathering import EXACT
 from winnow.runners.cli import main
+from winnow.runners.report.duplicates import similar
 
 RECIPE = """\
 version: 1
@@ -113,7 +115,8 @@ def test_every_kind_in_one_line_and_its_clusters_by_size(winnow: Winnow) -> None
 def test_the_largest_clusters_are_those_of_most_different_texts(winnow: Winnow) -> None:
     found = json.loads(winnow("PLACE", "--kind", "near", "--json"))["kinds"]["near"]
     assert list(found) == [
-        "rows", "compared", "forgotten", "clusters", "rows_in_clusters", "surplus", "most_rows", "sizes", "largest",
+        "rows", "compared", "forgotten", "stale", "clusters", "rows_in_clusters", "surplus", "most_rows", "sizes",
+        "largest",
     ]  # fmt: skip
     assert found["sizes"] == {"1": 1, "2": 5, "3-4": 1, "5-9": 0, "10-99": 0, "100-999": 0, "1000+": 1}
     assert (found["most_rows"], found["surplus"], found["forgotten"]) == (MANY, 5006, 0)
@@ -177,13 +180,15 @@ def test_hostile_text_is_written_out(winnow: Winnow) -> None:
 def test_json_has_it_all(winnow: Winnow) -> None:
     own, other = winnow.id("arabic"), winnow.id("arabic2")
     found = json.loads(winnow("show", "PLACE", own, "--json"))
-    assert list(found) == ["id", "clusters", "compared", "not_compared"]
+    assert list(found) == ["id", "clusters", "decided", "not_decided", "compared", "not_compared"]
+    assert (found["decided"], found["not_decided"]) == (True, None)
     assert list(found["clusters"]) == ["exact", "url", "near"]
     assert found["clusters"]["exact"]["status"] == "unmatched"
     near = found["clusters"]["near"]
     assert (near["cluster"], near["rows"], near["texts"], near["matched"]) == (min(own, other), 2, 2, other)
     assert list(near["members"][0]) == [
         "id", "source", "url", "language", "characters", "similarity", "matched", "by", "names_cluster", "goes",
+        "duplicate_of",
     ]  # fmt: skip
     assert [member["id"] for member in near["members"]] == [own, other]
     assert near["members"][0]["characters"] == len(ARABIC)
@@ -206,6 +211,121 @@ def test_a_large_cluster_is_cut_and_what_is_left_out_counted(winnow: Winnow) -> 
     assert row["members"][0]["names_cluster"]
 
 
+STALE = "was made with other settings or over other rows; winnow dedupe RECIPE brings it up to date"
+
+
+def test_layers_that_the_recipe_would_make_otherwise_are_said_to_be_stale(
+    folder: Path, tmp_path: Path, winnow: Winnow
+) -> None:
+    stricter = folder / "stricter.yaml"
+    stricter.write_text(RECIPE.replace("min_similarity: 0.7", "min_similarity: 0.9"))
+    assert f"\nnote  dedupe.near {STALE}\n" in winnow("PLACE", place="stricter.yaml")
+    assert STALE not in winnow("PLACE")
+    assert STALE not in winnow("PLACE", "--kind", "exact", place="stricter.yaml")
+
+    def stale(*arguments: str, place: str, at: str = "kinds") -> dict[str, bool | None]:
+        found = json.loads(winnow(*arguments, "--json", place=place))[at]
+        return {kind: said["stale"] for kind, said in found.items()}
+
+    row = ("show", "PLACE", winnow.id("arabic"))
+    assert stale("PLACE", place="stricter.yaml") == {"exact": False, "url": False, "near": True}
+    assert stale("PLACE", place="recipe.yaml") == {"exact": False, "url": False, "near": False}
+    assert stale("PLACE", place="store") == {"exact": None, "url": None, "near": None}
+    assert stale(*row, place="stricter.yaml", at="clusters") == {"exact": False, "url": False, "near": True}
+    assert f"\nnote  dedupe.near {STALE}\n" in winnow(*row, place="stricter.yaml")
+    for recipe, noted in (("stricter.yaml", True), ("recipe.yaml", False)):
+        page = tmp_path / "page.html"
+        assert main(["report", str(folder / recipe), "--output", str(page)]) == 0
+        assert (f"dedupe.near {STALE}." in page.read_text()) == noted
+
+
+def test_who_goes_is_told_apart_from_what_is_not_decided(winnow: Winnow) -> None:
+    own, other = winnow.id("arabic"), winnow.id("arabic2")
+
+    def goes(*arguments: str, place: str = "recipe.yaml") -> tuple[bool, str | None, set[str | None]]:
+        found = json.loads(winnow("show", "PLACE", own, *arguments, "--json", place=place))
+        members = found["clusters"]["near"]["members"]
+        assert {member["id"] for member in members} == {own, other}
+        return found["decided"], found["not_decided"], {member["goes"] for member in members}
+
+    shown = winnow("show", "PLACE", own)
+    assert "goes as" in shown
+    gone = f"note  the plan drops the row as duplicate_url: {other} stays in its place"
+    kept = winnow("show", "PLACE", other)
+    assert (gone in shown) != (f"as duplicate_url: {own} stays" in kept)
+    assert goes() == (True, None, {None, "duplicate_url"})  # they share an address
+
+    assert goes(place="store") == (False, "a recipe says it; give it in place of the store", {None})
+    shown = winnow("show", "PLACE", own, place="store")
+    assert "goes as" not in shown
+    assert "\nnote  which rows go as duplicates is not decided: a recipe says it; give it in place" in shown
+
+    for name, change in (
+        ("strict.yaml", ("min_similarity: 0.7", "min_similarity: 0.9")),
+        (
+            "lacking.yaml",
+            ("\nedits:", "\neligible: [{drop: text.language.score < 1, reason: x, when_null: drop}]\nedits:"),
+        ),
+        ("none.yaml", ("dedupe: {", "dedupe: {representative: [], ")),
+    ):
+        (winnow.folder / name).write_text(RECIPE.replace(*change))
+    decided, why, members = goes(place="strict.yaml")
+    assert (decided, members) == (False, {None})
+    assert "the layer dedupe.near of generation" in str(why)
+    assert "was made with other settings" in str(why)
+    assert "; run: winnow dedupe" in str(why)
+    shown = winnow("show", "PLACE", own, place="strict.yaml")
+    assert "goes as" not in shown
+    assert f"note  which rows go as duplicates is not decided: {why}\n" in shown
+
+    decided, why, members = goes(place="lacking.yaml")
+    assert (decided, members) == (False, {None})
+    assert "eligible[0]: text.language is not measured" in str(why)
+    assert "\n" not in str(why)
+
+    assert goes(place="none.yaml") == (True, None, {None})
+    shown = winnow("show", "PLACE", own, place="none.yaml")
+    assert "goes as" not in shown
+    assert "\nnote  the plan drops none of the rows above as duplicates\n" in shown
+
+
+@pytest.mark.parametrize(
+    ("value", "by", "said"),
+    [
+        (1.0, "equal", "1"), (1.0, "jaccard", "1"), (1.0, "estimate", ".999"), (1.0, None, ".999"),
+        (0.99999, "jaccard", ".999"), (0.9142, "estimate", ".914"), (None, None, ""),
+    ],
+)  # fmt: skip
+def test_an_estimate_never_reads_as_1(value: float | None, by: str | None, said: str) -> None:
+    assert similar(value, exact=by in EXACT) == said
+
+
+@pytest.mark.parametrize("damage", ["empty", "cut", "garbage", "gone"])
+def test_a_damaged_layer_is_one_line_that_says_what_to_do(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], damage: str
+) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    damaged = max((copy / "store/layers/dedupe.near").rglob("*.parquet"), key=lambda path: path.stat().st_size)
+    whole = damaged.read_bytes()
+    damaged.unlink()
+    if damage != "gone":
+        damaged.write_bytes({"empty": b"", "cut": whole[: len(whole) // 2], "garbage": b"\x00\xff" * 999}[damage])
+    there = Winnow(copy, capsys)
+    what = "is gone" if damage == "gone" else "cannot be read: "
+    page = ["report", str(copy / "recipe.yaml"), "--output", str(tmp_path / "page.html")]
+    for said in (there("PLACE", status=1), there("show", "PLACE", there.id("1"), status=1), _refused(page, capsys)):
+        assert said.count("\n") == 1
+        assert f"{damaged.relative_to(copy / 'store')} {what}" in said
+        assert "; run 'winnow audit' to see what else is" in said
+
+
+def _refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    capsys.readouterr()
+    assert main(arguments) == 1
+    return capsys.readouterr().err
+
+
 def test_two_rows_of_ones_own_choice_are_compared(winnow: Winnow) -> None:
     shown = winnow("show", "PLACE", winnow.id("thai"), "--with", winnow.id("chinese"), "--lines", "3")
     assert "beside the row that was asked for" in shown
@@ -221,7 +341,10 @@ def test_what_cannot_be_shown_is_said_in_one_line(winnow: Winnow) -> None:
 
     own = winnow.id("latin")
     assert "has no sample of id ffffffffffff0" in refused("show", "PLACE", "ffffffffffff0")
-    assert "'latin' is no id" in refused("show", "PLACE", "latin")
+    what = "is no id: expected 1 to 32 hexadecimal digits, as winnow duplicates lists them"
+    assert refused("show", "PLACE", "latin") == f"winnow: 'latin' {what}\n"
+    assert refused("show", "PLACE", own, "--with", "zz") == f"winnow: --with 'zz' {what}\n"
+    assert refused("show", "PLACE", "") == f"winnow: '' {what}\n"
     assert "more than one sample begins with" in refused("show", "PLACE", own[:1])
     assert "is the row itself" in refused("show", "PLACE", own, "--with", own)
     assert "write: winnow duplicates show" in refused("PLACE", own)
@@ -260,6 +383,8 @@ def test_nothing_of_a_forgotten_row_is_shown(
     assert (cluster["rows"], cluster["forgotten"], cluster["sources"]) == (2, 1, {"books": 1})
     assert [one["id"] for one in cluster["examples"]] == [other]
     assert "1 of the rows are forgotten since" in there("PLACE")
+    assert found["stale"]
+    assert "\nnote  dedupe.exact, dedupe.url, dedupe.near were made with other settings or over" in there("PLACE")
     assert main(["gc", str(copy / "recipe.yaml"), "--purge"]) == 0
     assert "run: winnow dedupe RECIPE" in there("PLACE", status=1)
 

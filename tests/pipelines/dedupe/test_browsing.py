@@ -10,6 +10,7 @@ from tests.pipelines.rules.stores import Shard, make_store, samples_table
 from winnow.pipelines.dedupe.browsing import Browser
 from winnow.pipelines.dedupe.gathering import BIN_NAMES
 from winnow.pipelines.looking_up import Place
+from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.memory import MemoryStore, forget_memory_store
 from winnow.schemas.duplicates import GROUPS, NEAR
 from winnow.schemas.errors import StoreError
@@ -40,7 +41,9 @@ def made(seed: int, *, texts: bool = True) -> tuple[Browser, list[dict[str, obje
             row |= {"texts": 1 if alone else many, "matched": None, "similarity": None, "by": None}
             if not alone:
                 other = drawn.choice([one for one in cluster if one is not row])
-                row |= {"matched": other["id"], "similarity": round(drawn.uniform(0.7, 1), 3), "by": "estimate"}
+                similarity = drawn.choice([round(drawn.uniform(0.7, 1), 3), 1.0, 1.0])
+                row |= {"matched": other["id"], "similarity": similarity}
+                row |= {"by": drawn.choice(["estimate", "jaccard", "equal", "equal"])}
             if number == 0:
                 row |= dict.fromkeys(("cluster", "size", "texts", "matched", "similarity", "by")) | {
                     "status": "no_text"
@@ -97,6 +100,8 @@ def test_clusters_are_counted_and_the_largest_described_as_row_by_row(seed: int)
             others = [row for row in cluster if row["id"] != row["cluster"]]
             least = min(others, key=lambda row: (row["similarity"] if kind == "near" else 0, row["id"]))
             assert one.similarity == (lowest if kind == "near" else None)
+            by = {row["by"] for row in cluster if row["similarity"] == lowest}
+            assert one.exact == (kind == "near" and "estimate" not in by)
             assert [place.id for place in one.examples] == [one.id, least["id"].hex()]  # type: ignore[attr-defined]
 
 
@@ -143,3 +148,60 @@ def test_a_kind_that_was_not_looked_for_is_refused() -> None:
     assert browser.require(None) == ("exact", "near")
     with pytest.raises(StoreError, match="no url duplicates were looked for yet"):
         browser.require("url")
+
+
+def rewritten(objects: ObjectStore, path: str, raw: bytes | None) -> None:
+    """Damage an object: put other bytes in its place, or none."""
+    objects.delete(path)
+    if raw is not None:
+        objects.put(path, raw)
+
+
+@pytest.mark.parametrize("cut", [0, 3, 300, -1, -9])
+def test_an_object_that_is_cut_is_named_with_what_to_do(cut: int) -> None:
+    browser, _ = made(4)
+    path = browser.objects("dedupe.near")["s0"].object
+    rewritten(browser.store.objects, path, browser.store.objects.read(path)[:cut])
+    with pytest.raises(
+        StoreError, match=rf"{path} cannot be read: [^\n]+; run 'winnow audit' to see what else"
+    ) as said:
+        browser.overview("near", 3)
+    assert "\n" not in str(said.value)
+
+
+def test_an_object_that_is_gone_is_said_to_be_however_it_is_read() -> None:
+    browser, _ = made(4)
+    place = next(place for place in browser_places(browser) if place.shard.shard == "s1")
+    path = browser.objects("dedupe.near")["s1"].object
+    rewritten(browser.store.objects, path, None)
+    gone = rf"{path} is gone; run 'winnow audit' to see what else is$"
+    with pytest.raises(StoreError, match=gone):
+        browser.overview("near", 3)
+    with pytest.raises(StoreError, match=gone):
+        browser.membership("near", place)
+
+
+def test_an_object_of_other_columns_is_refused() -> None:
+    browser, _ = made(4)
+    path = browser.objects("dedupe.exact")["s0"].object
+    samples = browser.objects("samples")["s0"].object
+    rewritten(browser.store.objects, path, browser.store.objects.read(samples))
+    with pytest.raises(StoreError, match=rf"{path} has no column cluster, which duplicates have; run 'winnow audit'"):
+        browser.overview("exact", 3)
+
+
+def test_without_a_recipe_only_other_rows_make_a_layer_stale() -> None:
+    browser, _ = made(4)
+    assert browser.stale(None) == {"exact": None, "near": None}
+    drawn = {name: Shard("books", 2, {"dedupe.near": lone(name)} if name == "old" else {}) for name in ("old", "new")}
+    forget_memory_store("grown")
+    grown = Browser(*make_store(MemoryStore("grown"), drawn), ())
+    assert grown.stale(None) == {"near": True}
+
+
+def lone(shard: str) -> pa.Table:
+    """Two rows of a shard that nothing is like."""
+    ids = samples_table(shard, Shard("books", 2))["id"].to_pylist()
+    return pa.Table.from_pylist(
+        [{"status": "unmatched", "cluster": one, "size": 1, "texts": 1} for one in ids], schema=NEAR
+    )
