@@ -11,37 +11,43 @@ from winnow.pipelines.dedupe import clusters
 from winnow.pipelines.dedupe.clusters import StarRound, star_partitions, star_rounds, unjoined_edges
 from winnow.pipelines.dedupe.covered import Search
 from winnow.pipelines.dedupe.graph import SearchGraph, SettleGraph, StarGraph
+from winnow.pipelines.dedupe.near import ALL_PAIRS
 from winnow.pipelines.dedupe.outcomes import count_buckets
-from winnow.pipelines.dedupe.stage import search_for, standing_layer, take_standing
+from winnow.pipelines.dedupe.stage import search_for, settled_hiding, standing_layer, take_standing
 from winnow.pipelines.dedupe.task import GlobalKey, WriteDuplicates, WritingTask
 from winnow.pipelines.dedupe.verdicts import forget_superseded
 from winnow.pipelines.exchange import clear_scratch
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.commits import committed_names
+from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.lease import Holder, this_process
 from winnow.runners.comparing import Comparing
 from winnow.runners.driving import StageRun
 from winnow.runners.engines import WorkerLostError
 from winnow.schemas.duplicates import Kind, layer_of_kind
 from winnow.schemas.errors import StageError
 from winnow.schemas.recipe import Recipe
+from winnow.schemas.records import from_json
 
 TRIES = 3  # of a pipeline whose worker dies: nothing is committed before its end
 
 
 def find_duplicates(run: StageRun, recipe: Recipe, state: State) -> None:
     """Bring every layer of duplicates up to date with what the state holds; its signatures must stand."""
-    lacking = take_standing(run.store, recipe, state)
+    require_lease(run.store.objects)
+    clear_scratch(run.store.objects, layout.SCRATCH.rstrip("/"))  # of a search that was stopped
+    hiding = settled_hiding(run.store)
+    lacking = take_standing(run.store, recipe, state, hiding.tombstones)
     if not lacking or not state.shards:
         return
-    clear_scratch(run.store.objects, layout.SCRATCH.rstrip("/"))  # of a search that was stopped
-    search = search_for(run.store, recipe, state, lacking)
+    search = search_for(run.store, recipe, state, lacking, hiding)
     rows = sum(shard.rows for shard in search.covered)
     began = time.monotonic()
     run.console.print(f"dedupe  comparing {rows:,} rows of {len(search.covered):,} shards: {', '.join(lacking)}")
     compare(run, search, rows)
     if "near" in lacking:
-        _tell(run.console, search)
+        tell_buckets(run.console, search)
     run.console.print(f"dedupe  compared in {time.monotonic() - began:.1f} s")
     shards = {one.shard: number for number, one in enumerate(search.covered)}
     run.tasks(
@@ -56,9 +62,27 @@ def find_duplicates(run: StageRun, recipe: Recipe, state: State) -> None:
         if commits is None:
             raise StageError(f"dedupe: shards ended without a commit of {layer_of_kind(kind)}; run again")
         state.layers[layer_of_kind(kind)] = commits
+    require_lease(run.store.objects)
     forget_superseded(search)
     clear_scratch(run.store.objects, search.scratch)
     run.store.objects.delete(search.shards)
+
+
+def require_lease(objects: ObjectStore) -> None:
+    """Before what a search does not need is dropped: who was taken for dead and wakes up would drop another's.
+
+    Raises:
+        StageError: The last process that took the store's lease is not this one.
+    """
+    last = max((info.path for info in objects.list(layout.LEASES) if info.path.endswith(".json")), default=None)
+    if last is None:  # nobody ever wrote to it but what made it
+        return
+    holder = from_json(Holder, objects.read(last), f"{objects.root}/{last}")
+    if holder != this_process():
+        raise StageError(
+            f"{objects.root}: process {holder.process} on {holder.host} took this store over while the search stood "
+            "still; it goes on there, and this one has ended"
+        )
 
 
 def _awaited(store: Store, shards: Iterable[str], keys: Mapping[Kind, GlobalKey]) -> dict[str, tuple[str, str]]:
@@ -83,6 +107,7 @@ def _contracted(run: StageRun, search: Search, edges: int) -> StarRound:
     for number in range(star_rounds(edges)):
         one = StarRound(search, number, partitions)
         _run(run, StarGraph(one).build)
+        require_lease(run.store.objects)
         one.clear_before()
         if one.settled:
             run.console.print(f"dedupe  joined {edges:,} edges by {number + 1} rounds of star contraction")
@@ -101,10 +126,13 @@ def _run(run: StageRun, build: Callable[[beam.Pipeline], object]) -> None:
             run.console.print("dedupe: a worker process died; comparing again")
 
 
-def _tell(console: Console, search: Search) -> None:
+def tell_buckets(console: Console, search: Search) -> None:
+    """Say how many buckets are large ones."""
     counted = count_buckets(search)
     if counted.hot_buckets:
         console.print(
             f"dedupe  {counted.hot_buckets:,} of {counted.buckets:,} buckets hold more than {search.max_bucket:,} rows "
-            f"({counted.hot_rows:,} in all): their rows are compared with their neighbours, not with each other"
+            f"({counted.hot_rows:,} in all); max_bucket only counts them, as of more than {ALL_PAIRS} rows in a bucket "
+            "each is compared with its neighbours alone",
+            soft_wrap=True,
         )

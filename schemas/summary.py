@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from pydantic import TypeAdapter, ValidationError
 
+from winnow.schemas.duplicates import UNMATCHED
 from winnow.schemas.errors import StoreError
 from winnow.schemas.records import to_json
 from winnow.schemas.statistics import ColumnStatistics, FloatStatistics, IntegerStatistics, ShardStatistics, bin_range
@@ -191,6 +192,10 @@ class StoreSummary:
             raise StoreError(f"store summary: at {place}: {first['msg']}; write it again with --json") from None
 
 
+_MEASURED = ("ok", "empty", UNMATCHED)
+"""What the status of a layer says of a row that was looked at, whatever was found."""
+
+
 def add_counts(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
     """The sum of counts by name, in order of names."""
     total: dict[str, int] = {}
@@ -212,7 +217,7 @@ def summarise_layer(name: str, version: str, size_bytes: int, statistics: ShardS
     statuses = dict(sorted(status.top.counts.items())) if status is not None and status.top is not None else {}
     nulls = 0
     if status is not None:
-        nulls = status.nulls + sum(count for value, count in statuses.items() if value not in ("ok", "empty"))
+        nulls = status.nulls + sum(count for value, count in statuses.items() if value not in _MEASURED)
     return LayerSummary(name, version, statistics.rows, size_bytes, nulls, statuses, columns)
 
 

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from winnow.filters.duplicates.signatures import Scheme
 from winnow.pipelines.columns import Column, read_aligned
 from winnow.pipelines.dedupe.arrays import SHARD_BITS
+from winnow.pipelines.dedupe.scratch import put_part, read_part
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store
-from winnow.pipelines.store.hidden.hiding import load_hiding
 from winnow.pipelines.tasks import put_task_list
 from winnow.schemas.duplicates import Kind
 from winnow.schemas.errors import StageError
@@ -23,6 +23,9 @@ from winnow.schemas.identity import canonical_json
 
 MAX_PLACES = 4096
 """Into so many parts the shards of a large store are put together, so that a task sends few and larger blocks."""
+
+HIDDEN = pa.schema([pa.field("row", pa.int64(), nullable=False)])
+"""The forgotten rows of a shard, ascending."""
 
 _BATCH_ROWS = 16_384
 
@@ -36,11 +39,15 @@ class CoveredShard:
     rows: int
     objects: Mapping[str, str]
     verdicts: tuple[str, ...] = ()  # tables of what was found by comparing its texts before
+    hidden: int = 0  # forgotten rows, which are named in the scratch folder
 
 
 @dataclass(frozen=True)
 class Search:
-    """What every task of a search knows. Picklable."""
+    """What every task of a search knows. Picklable.
+
+    Rows that are forgotten while it runs stay part of it: its layers say what their keys promise, and are out of date.
+    """
 
     store: Store
     shards: str  # the object that lists them
@@ -76,8 +83,20 @@ class Search:
 def put_shards(objects: ObjectStore, shards: list[CoveredShard]) -> str:
     """Write the list down."""
     if len(shards) >> SHARD_BITS:
-        raise StageError(f"dedupe: {len(shards):,} shards; at most {1 << SHARD_BITS:,} can be searched at once")
+        raise StageError(f"dedupe: {len(shards):,} shards; at most {(1 << SHARD_BITS) - 1:,} can be searched at once")
     return put_task_list(objects, "dedupe", [canonical_json(asdict(shard)).encode() for shard in shards])
+
+
+def hide_rows(objects: ObjectStore, scratch: str, shard: int, rows: NDArray[np.int64]) -> None:
+    """Leave the forgotten rows of a shard that has some: no task of the search looks for others."""
+    put_part(objects, scratch, "hidden", shard, pa.RecordBatch.from_arrays([pa.array(rows)], schema=HIDDEN))
+
+
+def _hidden_rows(search: Search, shard: int) -> NDArray[np.int64] | None:
+    if not search.covered[shard].hidden:
+        return None
+    found: NDArray[np.int64] = read_part(search.store.objects, search.scratch, "hidden", shard)["row"].to_numpy()
+    return found
 
 
 _read: dict[tuple[str, str], tuple[CoveredShard, ...]] = {}  # the one list that this process is at
@@ -97,9 +116,8 @@ def read_shard(search: Search, shard: int, columns: list[Column]) -> Iterator[tu
     """The columns of a shard with the number of the first row of each batch; forgotten rows are neutral."""
     objects = search.store.objects
     one = search.covered[shard]
-    hidden = load_hiding(objects).of(objects, one.objects[layout.SAMPLES]).rows
     at = 0
-    for batch in read_aligned(objects, one.objects, columns, _BATCH_ROWS, hidden):
+    for batch in read_aligned(objects, one.objects, columns, _BATCH_ROWS, _hidden_rows(search, shard)):
         yield at, batch
         at += len(next(iter(batch.values())))
 

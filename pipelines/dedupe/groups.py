@@ -15,6 +15,7 @@ from winnow.pipelines.blocks import AddressedBlock
 from winnow.pipelines.columns import Column
 from winnow.pipelines.dedupe.arrays import (
     Words,
+    found_among,
     ids_column,
     one_array,
     references,
@@ -29,6 +30,7 @@ from winnow.pipelines.dedupe.scratch import put_part
 from winnow.pipelines.exchange import addressed_blocks, partition_of_key
 from winnow.pipelines.store import layout
 from winnow.schemas.duplicates import ID_BYTES, Kind
+from winnow.schemas.errors import StageError
 
 ROW_BYTES = 48  # of a digest, an id, a row's number and a count
 
@@ -198,9 +200,14 @@ def _expanded(search: Search, kind: Kind, shard: int, told: pa.RecordBatch) -> p
         return told.select(MEMBERS.names)
     found = _Digests.of(search, kind, shard)
     groups = _Groups.of(found.digests, found.ids)
-    heads, told_heads = found.rows[groups.heads], rows_of(told["row"].to_numpy())
+    heads, told_rows = references(shard, found.rows[groups.heads]), words_column([told], "row")
     by_row = np.argsort(heads)
-    of = by_row[np.searchsorted(heads, told_heads[several], sorter=by_row)]
+    at, there = found_among(heads[by_row], told_rows[several])
+    of = by_row[at[there]]
+    if not np.all(there) or np.any(groups.sizes[of] != here[several]):
+        name = search.covered[shard].shard
+        raise StageError(f"dedupe: shard {name} changed while it was searched; run the same command again")
+    told_heads = rows_of(told_rows)
     rows = np.concatenate([told_heads[single], found.rows[groups.members(of)]])
     lines = np.concatenate([single, np.repeat(several, groups.sizes[of])])
     order = np.argsort(rows)

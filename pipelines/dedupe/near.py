@@ -53,6 +53,7 @@ from winnow.pipelines.store import layout
 from winnow.schemas.duplicates import ID_BYTES
 
 KEY_BYTES = 16  # of a band's key and a row's number
+ALL_PAIRS = 32  # rows of a bucket that are all compared with each other; of more, each with its neighbours
 DOUBTS = "doubts"
 """How the origin of blocks begins whose pairs the signatures leave unclear."""
 
@@ -104,7 +105,8 @@ def send_bands(
 def pair_up(search: Search, partition: int, batches: Iterable[pa.RecordBatch]) -> Iterator[AddressedBlock]:
     """The candidates among the bands of one partition, to the places of their first rows."""
     held = list(batches)
-    found = candidate_pairs(words_column(held, "key"), words_column(held, "row"), hot=search.max_bucket)
+    keys, rows = words_column(held, "key"), words_column(held, "row")
+    found = candidate_pairs(keys, rows, all_pairs=ALL_PAIRS, hot=search.max_bucket)
     counted = {"buckets": found.buckets, "hot_buckets": found.hot_buckets, "hot_rows": found.hot_rows}
     search.store.objects.put(f"{search.scratch}/near/buckets/{partition:08d}.json", orjson.dumps(counted))
     block = pa.RecordBatch.from_arrays([pa.array(found.first), pa.array(found.second)], schema=EDGES)
@@ -192,15 +194,14 @@ def send_shingles(search: Search, place: int, batches: Iterable[pa.RecordBatch])
     bounds = np.append(runs, len(first))
 
     def blocks() -> Iterator[tuple[pa.RecordBatch, NDArray[np.int64]]]:
-        for part, of, (offsets, values) in _sets_of(search, first[runs]):
+        for part, sets in _sent_sets(search, first[runs]):
             ends = bounds[part.start : part.stop + 1]
             theirs = pairs.slice(ends[0], ends[-1] - ends[0])
             ours = pairs.take(pa.array(runs[part]))
             columns = {name: one_array(ours[name]) for name in ("first", "id")}
             for name in ("second", "other", "texts"):
                 columns[name] = pa.LargeListArray.from_arrays(ends - ends[0], one_array(theirs[name]))
-            sets = pa.LargeListArray.from_arrays(pa.array(offsets), pa.array(values))
-            columns["shingles"] = sets.take(pa.array(of))
+            columns["shingles"] = sets
             yield pa.RecordBatch.from_pydict(columns), places[runs[part]]
 
     yield from addressed_blocks(f"shingles-{place}", blocks(), search.places)
@@ -291,6 +292,16 @@ def _sets_of(search: Search, numbers: Words) -> Iterator[tuple[slice, NDArray[np
             lowest, highest = int(places[start]), int(places[stop - 1])
             sets = shingle_sets(texts.slice(lowest, highest + 1 - lowest), search.scheme, SET_LIMIT)
             yield slice(begin + start, begin + stop), places[start:stop] - lowest, sets
+
+
+def _sent_sets(search: Search, numbers: Words) -> Iterator[tuple[slice, pa.LargeListArray]]:
+    """The shingles of rows that are sorted, again for each time that a row is named, some megabytes at a time."""
+    for part, of, (offsets, values) in _sets_of(search, numbers):
+        sets = pa.LargeListArray.from_arrays(pa.array(offsets), pa.array(values))
+        taken = 8 * np.diff(offsets)[of]
+        bounds = [*starts_of((np.cumsum(taken) - taken) // _SETS_BYTES).tolist(), len(of)]
+        for begin, end in itertools.pairwise(bounds):
+            yield slice(part.start + begin, part.start + end), sets.take(pa.array(of[begin:end]))
 
 
 def _directed(

@@ -1,23 +1,25 @@
 """A search for duplicates as its driver sees it: what it covers, under which key, and what stands of it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 
 from winnow.filters.duplicates.signatures import Scheme
 from winnow.pipelines.annotate.entries import SIGNED, near_settings, wanted_kinds
 from winnow.pipelines.annotate.stage import State
 from winnow.pipelines.columns import column_of
-from winnow.pipelines.dedupe.covered import CoveredShard, Search, put_shards
+from winnow.pipelines.dedupe.covered import CoveredShard, Search, hide_rows, put_shards
 from winnow.pipelines.dedupe.task import GlobalKey
 from winnow.pipelines.dedupe.verdicts import find_verdicts
+from winnow.pipelines.forgetting.looking import TEXT_LAYERS
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.commits import load_layer_commits
 from winnow.pipelines.store.generations import Store
-from winnow.pipelines.store.hidden.hiding import load_hiding
+from winnow.pipelines.store.hidden.hiding import READERS, Hiding, load_hiding
 from winnow.schemas.duplicates import Kind, layer_of_kind
 from winnow.schemas.identity import Json, fingerprint_of
 from winnow.schemas.recipe import Recipe
-from winnow.schemas.records import Generation, LayerCommit
+from winnow.schemas.records import Generation, LayerCommit, ShardRecord
 
 VERSION = 2
 """Of all that decides what a layer of duplicates says of a row, given the signatures."""
@@ -44,15 +46,23 @@ def settings_of(recipe: Recipe, kind: Kind) -> dict[str, Json]:
     return dict(asdict(chosen))
 
 
-def global_key(store: Store, recipe: Recipe, kind: Kind, covered: Covered) -> GlobalKey:
-    """The key of a kind's layer over these shards; forgotten rows are no longer among what is compared."""
+def settled_hiding(store: Store) -> Hiding:
+    """What is hidden, without rows that only a tombstone hides which came while this was read."""
+    hiding = load_hiding(store.objects)
+    while (again := load_hiding(store.objects)).tombstones.keys() != hiding.tombstones.keys():
+        hiding = again
+    return hiding
+
+
+def global_key(recipe: Recipe, kind: Kind, covered: Covered, tombstones: Collection[str]) -> GlobalKey:
+    """The key of a kind's layer over these shards; rows that tombstones hide are no longer among what is compared."""
     settings = fingerprint_of({"layer": layer_of_kind(kind), "version": VERSION, "config": settings_of(recipe, kind)})
-    hidden = sorted(load_hiding(store.objects).tombstones)
-    whole = {"settings": settings, "shards": [list(shard) for shard in covered.shards], "forgotten": hidden}
+    forgotten = sorted(tombstones)
+    whole = {"settings": settings, "shards": [list(shard) for shard in covered.shards], "forgotten": forgotten}
     return GlobalKey(settings, fingerprint_of(whole))
 
 
-def state_keys(store: Store, recipe: Recipe, state: State) -> dict[Kind, GlobalKey]:
+def state_keys(recipe: Recipe, state: State, tombstones: Collection[str]) -> dict[Kind, GlobalKey]:
     """The keys of every kind whose signatures stand for every shard."""
     keys: dict[Kind, GlobalKey] = {}
     samples = {shard.shard: shard.object.path for _, shard in state.shards}
@@ -60,18 +70,19 @@ def state_keys(store: Store, recipe: Recipe, state: State) -> dict[Kind, GlobalK
         if SIGNED[kind] in state.layers:
             signed = {commit.shard: commit.object.path for commit in state.layers[SIGNED[kind]]}
             shards = tuple((shard, samples[shard], signed[shard]) for shard in sorted(samples))
-            keys[kind] = global_key(store, recipe, kind, Covered(shards))
+            keys[kind] = global_key(recipe, kind, Covered(shards), tombstones)
     return keys
 
 
 def generation_keys(store: Store, recipe: Recipe, generation: Generation) -> dict[str, dict[str, str]]:
     """The keys that a generation's layers of duplicates have when they are up to date, by layer and source."""
     keys: dict[str, dict[str, str]] = {}
+    tombstones = load_hiding(store.objects).tombstones
     for kind in wanted_kinds(recipe):
         if SIGNED[kind] in generation.layers:
             rows = store.manifest(generation, SIGNED[kind])
             covered = Covered(tuple((row.shard, row.samples, row.object) for row in rows))
-            key = global_key(store, recipe, kind, covered).covered
+            key = global_key(recipe, kind, covered, tombstones).covered
             keys[layer_of_kind(kind)] = {row.source: key for row in rows}
     return keys
 
@@ -89,11 +100,22 @@ def standing_layer(store: Store, kind: Kind, key: GlobalKey, shards: Iterable[st
     return list(commits.values()) if whole and len(commits) == len(wanted) else None
 
 
-def take_standing(store: Store, recipe: Recipe, state: State) -> dict[Kind, GlobalKey]:
-    """Take into the state every layer of duplicates that stands; returns the keys of the kinds that do not."""
+def take_standing(
+    store: Store, recipe: Recipe, state: State, tombstones: Collection[str] | None = None
+) -> dict[Kind, GlobalKey]:
+    """Take into the state every layer of duplicates that stands; returns the keys of the kinds that do not.
+
+    Args:
+        store: Where they are.
+        recipe: What is asked for.
+        state: What the layers must cover.
+        tombstones: What must have been forgotten; None for all that is by now.
+    """
     lacking: dict[Kind, GlobalKey] = {}
     names = [shard.shard for _, shard in state.shards]
-    for kind, key in state_keys(store, recipe, state).items():
+    if tombstones is None:
+        tombstones = load_hiding(store.objects).tombstones
+    for kind, key in state_keys(recipe, state, tombstones).items():
         if layer_of_kind(kind) in state.layers:  # written or taken in this run
             continue
         commits = standing_layer(store, kind, key, names)
@@ -104,8 +126,8 @@ def take_standing(store: Store, recipe: Recipe, state: State) -> dict[Kind, Glob
     return lacking
 
 
-def search_for(store: Store, recipe: Recipe, state: State, keys: Mapping[Kind, GlobalKey]) -> Search:
-    """One search for these kinds over every shard."""
+def search_for(store: Store, recipe: Recipe, state: State, keys: Mapping[Kind, GlobalKey], hiding: Hiding) -> Search:
+    """One search for these kinds over every shard, without the rows that are hidden: the tombstones of the keys."""
     kinds = {kind: SIGNED[kind] for kind in keys}
     names = ["samples", *state.layers]
     text = tuple(column for name in recipe.text if (column := column_of(name, names)) is not None)
@@ -115,6 +137,9 @@ def search_for(store: Store, recipe: Recipe, state: State, keys: Mapping[Kind, G
     near = near_settings(config) if config is not None else None
     scheme = Scheme(near.shingle, near.size, near.hashes, near.seed) if near is not None else None
     verdicts = find_verdicts(store.objects, scheme) if scheme is not None else {}
+    name = fingerprint_of({kind: key.covered for kind, key in keys.items()})
+    scratch = f"{layout.SCRATCH}dedupe/{name}"
+    hidden = _hide(store, state, hiding, scratch)
     shards = [
         CoveredShard(
             shard.shard,
@@ -122,11 +147,11 @@ def search_for(store: Store, recipe: Recipe, state: State, keys: Mapping[Kind, G
             shard.object.rows,
             {layout.SAMPLES: shard.object.path, **{layer: objects[layer][shard.shard] for layer in sorted(layers)}},
             verdicts.get(shard.shard, ()),
+            hidden.get(shard.shard, 0),
         )
-        for source, shard in sorted(state.shards, key=lambda one: one[1].shard)
+        for source, shard in _in_order(state)
     ]
-    name = fingerprint_of({kind: key.covered for kind, key in keys.items()})
-    search = Search(store, put_shards(store.objects, shards), f"{layout.SCRATCH}dedupe/{name}", kinds, text)
+    search = Search(store, put_shards(store.objects, shards), scratch, kinds, text)
     if near is None:
         return search
     return replace(
@@ -137,3 +162,30 @@ def search_for(store: Store, recipe: Recipe, state: State, keys: Mapping[Kind, G
         min_similarity=near.min_similarity,
         max_bucket=near.max_bucket,
     )
+
+
+def _in_order(state: State) -> list[tuple[str, ShardRecord]]:
+    """Every shard with its source, by number."""
+    return sorted(state.shards, key=lambda one: one[1].shard)
+
+
+def _hide(store: Store, state: State, hiding: Hiding, scratch: str) -> dict[str, int]:
+    """Leave the hidden rows of every shard for the search; returns how many there are of each that has some."""
+    if not hiding:
+        return {}
+    texts: dict[str, list[str]] = {}
+    for layer in sorted(state.layers):
+        if layer.startswith(TEXT_LAYERS):
+            for commit in state.layers[layer]:
+                texts.setdefault(commit.shard, []).append(commit.object.path)
+
+    def hide(number: int, shard: ShardRecord) -> int:
+        rows = hiding.of(store.objects, shard.object.path, texts.get(shard.shard, ())).rows
+        if len(rows):
+            hide_rows(store.objects, scratch, number, rows)
+        return len(rows)
+
+    shards = [shard for _, shard in _in_order(state)]
+    with ThreadPoolExecutor(READERS) as pool:
+        counts = pool.map(hide, range(len(shards)), shards)
+        return {shard.shard: count for shard, count in zip(shards, counts, strict=True) if count}

@@ -2,7 +2,8 @@
 
 Names go before what they name: old generations first, then commits, then objects. A reader of a kept
 generation never misses an object, and a crash in between leaves only garbage for the next time. Verdicts on
-texts are named by no generation; they stay as long as their shard.
+texts are named by no generation; they stay as long as their shard. What a stage leaves for its own later steps is of
+no use to anybody but its driver, which holds the lease that the collector holds now.
 """
 
 from collections.abc import Sequence
@@ -40,7 +41,9 @@ def drop_unnamed(store: Store, kept: Sequence[int], *, dry_run: bool = False) ->
     shards = {layout.shard_of(path) for path in named if path.startswith(layout.SAMPLES_OBJECTS)}
     objects += [info for info in store.objects.list(layout.VERDICTS) if layout.shard_of(info.path) not in shards]
     advisory = [
-        info for prefix in (layout.HEARTBEATS, layout.TASK_LISTS, layout.STRIKES) for info in store.objects.list(prefix)
+        info
+        for prefix in (layout.HEARTBEATS, layout.TASK_LISTS, layout.STRIKES, layout.SCRATCH)
+        for info in store.objects.list(prefix)
     ]
     unfinished = 0
     if not dry_run:

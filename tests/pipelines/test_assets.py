@@ -163,7 +163,9 @@ def test_an_archive_bomb_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         unpacked(LIST, path)
 
 
-@pytest.mark.parametrize("damage", [b"", b"PK\x03\x04 no zip", gzip.compress(b"no tar", mtime=0)[:-9], b"\x1f\x8b\x08" * 9])
+@pytest.mark.parametrize(
+    "damage", [b"", b"PK\x03\x04 no zip", gzip.compress(b"no tar", mtime=0)[:-9], b"\x1f\x8b\x08" * 9]
+)
 def test_a_damaged_archive_is_one_line(tmp_path: Path, damage: bytes) -> None:
     (tmp_path / "p.tgz").write_bytes(damage)
     with pytest.raises(AssetError):

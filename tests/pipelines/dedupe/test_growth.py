@@ -40,9 +40,15 @@ def objects_of(folder: Path) -> LocalStore:
     return LocalStore(folder / "store")
 
 
-def near_objects(folder: Path) -> set[str]:
+def near_rows(folder: Path) -> dict[str, tuple[str, frozenset[str]]]:
+    """Of each shard the object of its layer, and the keys of its rows."""
     store = open_store(objects_of(folder))
-    return {row.object for row in store.manifest(store.require_latest(), "dedupe.near")}
+    generation = store.require_latest()
+    keys = {
+        row.shard: frozenset(source["record"] for batch in store.batches(row) for source in batch["source"].to_pylist())
+        for row in store.manifest(generation, "samples")
+    }
+    return {row.shard: (row.object, keys[row.shard]) for row in store.manifest(generation, "dedupe.near")}
 
 
 def tree(folder: Path) -> str:
@@ -92,13 +98,16 @@ def test_a_second_crawl_gives_what_one_run_over_both_gives_and_rewrites_only_wha
     search(whole)
     write_pages(grown, {"a": [*FIRST, *LONE]})
     search(grown)
-    before = near_objects(grown)
+    before = near_rows(grown)
     write_pages(grown, {"b": later})
     outcome = search(grown)
     assert outcome.new
     assert layer(grown, "near") == layer(whole, "near")
     assert tree(grown) == tree(whole)
-    assert before & near_objects(grown)  # a shard that nothing of the second crawl is like keeps its object
+    after = near_rows(grown)
+    touched = {shard for shard, (_, keys) in before.items() if keys & {"0", "0b"}}  # 0c is like both of them
+    assert {shard for shard in before if after[shard] != before[shard]} == touched
+    assert 0 < len(touched) < len(before)
     assert not search(grown).new
 
 

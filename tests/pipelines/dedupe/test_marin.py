@@ -30,7 +30,7 @@ from winnow.runners.demo.texts import declarations
 
 PAGES, BOOKS, COPIES = 2000, 300, 60
 THRESHOLD, TEMPLATED = 0.7, 0.64
-CERTAIN = THRESHOLD + 2 * (THRESHOLD * (1 - THRESHOLD) / 112) ** 0.5  # from there on an estimate decides
+CERTAIN = THRESHOLD + 3 * (THRESHOLD * (1 - THRESHOLD) / 112) ** 0.5  # from there on an estimate decides
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ def test_templated_pages_stay_apart_and_books_are_not_drawn_in(tmp_path: Path, c
     site = [cluster for cluster in found if of_pages(cluster)]
     assert (
         sum(len(cluster) - 1 for cluster in site) <= 0.05 * PAGES
-    )  # by estimates that chance has put beyond two standard errors
+    )  # by estimates that chance has put beyond three standard errors
     assert max(map(len, site), default=0) <= 20
     assert {cluster for cluster in found if cluster not in site} == {
         frozenset({f"book{number}", f"copy{number}"}) for number in range(COPIES)

@@ -1,0 +1,79 @@
+"""Shingles on their way to other places: the same however they are cut, and never many at once."""
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from numpy.typing import NDArray
+
+from tests.pipelines.dedupe.search import prose
+from winnow.filters.duplicates.signatures import Scheme
+from winnow.pipelines.blocks import AddressedBlock
+from winnow.pipelines.columns import Column
+from winnow.pipelines.dedupe import near
+from winnow.pipelines.dedupe.arrays import references, values_of
+from winnow.pipelines.dedupe.covered import CoveredShard, Search, put_shards
+from winnow.pipelines.exchange import addressed_blocks
+from winnow.pipelines.store import layout
+from winnow.pipelines.store.generations import create_or_open
+from winnow.pipelines.store.memory import MemoryStore
+from winnow.pipelines.store.tables import put_table
+from winnow.schemas.records import StoreRecord
+
+TEXTS, PLACES = 5, 40
+SET_BYTES = 8 * (300 - 4)  # of three hundred words, by five in a row
+
+
+@pytest.fixture
+def made() -> Search:
+    """A shard of a few texts, and others that are never read."""
+    objects = MemoryStore("shingles are sent")
+    store = create_or_open(objects, StoreRecord("test", 7, 1024, 1 << 20, 1024, 1 << 20, 1 << 20))
+    texts = pa.table({"text": [" ".join(prose(number)) for number in range(TEXTS)]})
+    path = put_table(objects, texts, lambda content: layout.samples_object("0", content)).path
+    shards = [CoveredShard(str(shard), "pages", TEXTS, {layout.SAMPLES: path}) for shard in range(PLACES)]
+    text = (Column(layout.SAMPLES, "text"),)
+    return Search(store, put_shards(objects, shards), "scratch", {"near": "text.minhash"}, text, Scheme())
+
+
+def pairs() -> pa.RecordBatch:
+    """Each text of the first shard, and the same of every other one."""
+    rows = np.arange(TEXTS)
+    first = np.tile(references(0, rows), PLACES - 1)
+    second = np.concatenate([references(shard, rows) for shard in range(1, PLACES)])
+    texts = pa.array([bytes(32)] * len(first), pa.binary(32))
+    columns = [pa.array(first), pa.array(second), values_of(first, first), values_of(second, second), texts]
+    return pa.RecordBatch.from_arrays(columns, ["first", "second", "id", "other", "texts"])
+
+
+def sent(made: Search) -> dict[int, list[object]]:
+    """What every place is sent."""
+    found: dict[int, list[object]] = {}
+    for block in near.send_shingles(made, 0, [pairs()]):
+        found.setdefault(block.partition, []).extend(block.batch.to_pylist())
+    return found
+
+
+def test_shingles_for_many_places_are_never_held_for_all_of_them_at_once(
+    made: Search, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at_once = sent(made)
+    assert {place: len(rows) for place, rows in at_once.items()} == dict.fromkeys(range(1, PLACES), TEXTS)
+    sizes: list[int] = []
+
+    def weighed(
+        origin: str, batches: Iterable[tuple[pa.RecordBatch, NDArray[np.int64]]], partitions: int
+    ) -> Iterator[AddressedBlock]:
+        def noted() -> Iterator[tuple[pa.RecordBatch, NDArray[np.int64]]]:
+            for batch, places in batches:
+                sizes.append(batch["shingles"].flatten().nbytes)
+                yield batch, places
+
+        return addressed_blocks(origin, noted(), partitions)
+
+    monkeypatch.setattr(near, "addressed_blocks", weighed)
+    monkeypatch.setattr(near, "_SETS_BYTES", 4 * SET_BYTES)
+    assert sent(made) == at_once
+    assert sum(sizes) == TEXTS * (PLACES - 1) * SET_BYTES
+    assert max(sizes) <= 5 * SET_BYTES
