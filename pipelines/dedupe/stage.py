@@ -57,9 +57,12 @@ def settled_hiding(store: Store) -> Hiding:
 def global_key(recipe: Recipe, kind: Kind, covered: Covered, tombstones: Collection[str]) -> GlobalKey:
     """The key of a kind's layer over these shards; rows that tombstones hide are no longer among what is compared."""
     settings = fingerprint_of({"layer": layer_of_kind(kind), "version": VERSION, "config": settings_of(recipe, kind)})
-    forgotten = sorted(tombstones)
-    whole = {"settings": settings, "shards": [list(shard) for shard in covered.shards], "forgotten": forgotten}
-    return GlobalKey(settings, fingerprint_of(whole))
+    rows = fingerprint_of({"settings": settings, "shards": [list(shard) for shard in covered.shards]})
+    return GlobalKey(settings, f"{rows}-{fingerprint_of(sorted(tombstones))}" if tombstones else rows)
+
+
+def _without_tombstones(key: str) -> str:
+    return key.partition("-")[0]
 
 
 def state_keys(recipe: Recipe, state: State, tombstones: Collection[str]) -> dict[Kind, GlobalKey]:
@@ -75,7 +78,11 @@ def state_keys(recipe: Recipe, state: State, tombstones: Collection[str]) -> dic
 
 
 def generation_keys(store: Store, recipe: Recipe, generation: Generation) -> dict[str, dict[str, str]]:
-    """The keys that a generation's layers of duplicates have when they are up to date, by layer and source."""
+    """The keys that a generation's layers of duplicates have when they may be read, by layer and source.
+
+    One that was made before rows were forgotten is not what a search would make now, but true of all other rows: who
+    reads it sees none of those.
+    """
     keys: dict[str, dict[str, str]] = {}
     tombstones = load_hiding(store.objects).tombstones
     for kind in wanted_kinds(recipe):
@@ -83,6 +90,10 @@ def generation_keys(store: Store, recipe: Recipe, generation: Generation) -> dic
             rows = store.manifest(generation, SIGNED[kind])
             covered = Covered(tuple((row.shard, row.samples, row.object) for row in rows))
             key = global_key(recipe, kind, covered, tombstones).covered
+            found = generation.layers.get(layer_of_kind(kind))
+            made = next(iter(found.keys.values()), key) if found is not None else key
+            if _without_tombstones(made) == _without_tombstones(key):
+                key = made
             keys[layer_of_kind(kind)] = {row.source: key for row in rows}
     return keys
 

@@ -1,5 +1,6 @@
 """Duplicates over a store: what is found, what is not, and that it hangs on the rows alone."""
 
+import json
 import random
 from pathlib import Path
 
@@ -180,6 +181,10 @@ def test_a_forgotten_row_is_no_longer_compared_and_a_purge_leaves_no_word_of_it(
     ids = {row["source"]["record"]: row["id"] for row in samples}
     assert clusters(tmp_path) == {frozenset({"1", "1.1", "1.2"})}
     assert run(tmp_path, "forget", "recipe.yaml", "--id", ids["1"].hex()).status == 0
+    planned = run(tmp_path, "plan", "recipe.yaml", "--json")  # at once, before anything is searched again
+    assert planned.status == 0, planned.err
+    rules = json.loads(planned.out)["rules"]
+    assert (rules["kept"]["rows"], rules["forgotten"]["rows"], rules["rules"][0]["dropped"]["rows"]) == (1, 1, 1)
     search(tmp_path)
     assert clusters(tmp_path) == {frozenset({"1.1", "1.2"})}
     assert sorted(str(row["status"]) for row in layer(tmp_path, "near").values()) == ["forgotten", "ok", "ok"]
