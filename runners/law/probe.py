@@ -7,6 +7,7 @@ steps. Whatever ends the command, the same command goes on from there, to the sa
 import argparse
 import fcntl
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -57,6 +58,14 @@ class Work:
         """Where a run in progress is kept."""
         return self.folder / "runs" / f"{name}.safetensors"
 
+    def clear_unfinished(self) -> None:
+        """Remove what a killed process was writing; only the holder of the lock may."""
+        for unfinished in (*self.folder.glob(".data-*"), *self.folder.glob("runs/.*")):
+            if unfinished.is_dir():
+                shutil.rmtree(unfinished)
+            else:
+                unfinished.unlink()
+
     def finished(self, name: str) -> Measured | None:
         """The record of a run; None where it is not finished."""
         try:
@@ -85,6 +94,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     texts = texts_at(options.place, grid.families, grid.grouping)
     (work.folder / "runs").mkdir(parents=True, exist_ok=True)
     with _alone(work.folder):
+        work.clear_unfinished()
         packed = packed_texts(texts, grid, work.folder)
         families = _families(grid, packed, console)
         streams = packed.streams(families)

@@ -71,10 +71,10 @@ class ProbeProgress:
         return "  ".join(
             (
                 f"run {self._number} of {self._all}",
-                name,
                 f"step {grouped(step)} of {grouped(run.steps)}",
                 f"{grouped(round(self._tokens / seconds))} tokens/s",
                 f"{clock(left)} left",
+                name,
             )
         )
 

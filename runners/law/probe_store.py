@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -23,6 +22,7 @@ from winnow.schemas.errors import StoreError
 from winnow.schemas.identity import digest
 from winnow.schemas.languages import grouping
 from winnow.schemas.recipe import Recipe, load_recipe
+from winnow.schemas.recipe.render import resolved_yaml
 from winnow.schemas.records import Generation
 from winnow.schemas.tongues import LANGUAGE_LAYER
 
@@ -78,7 +78,7 @@ class StoreTexts:
         hidden = hidden_rows(self.store, self._generation)
         rows = [f"{shard} {one.rows.tolist()}" for shard, one in sorted(hidden.items())]
         manifests = [f"{name} {entry.manifest}" for name, entry in sorted(self._generation.layers.items())]
-        rules = "" if self.recipe is None else Path(self.recipe.file).read_text(encoding="utf-8", errors="replace")
+        rules = "" if self.recipe is None else resolved_yaml(self.recipe)
         return digest("store", self.grouping, *manifests, *rows, rules, *(one.name for one in self._texts)).hex()
 
     def read(self) -> Iterator[tuple[str, str]]:

@@ -10,7 +10,7 @@ from winnow.scoring.scaling_law.runs import COLUMNS, RUN
 UNITS = {
     "N": "parameters without embeddings",
     "D": "bytes of the whole mixture",
-    "loss": "nats a byte on held-out text of the family",
+    "loss": "nats a byte",
 }
 
 

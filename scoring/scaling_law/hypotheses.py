@@ -74,9 +74,12 @@ def _independence(table: RunTable, family: str, seed: int, draws: int) -> Indepe
     own = table.families.index(family)
     of_family = table.family == own
     rows, others = table.where(of_family), np.delete(mixtures[of_family], own, axis=1)
-    # What the others have, as parts of what is left beside p; a monolingual run leaves nothing to share.
-    left = others.sum(axis=1, keepdims=True)
-    parts = np.divide(others, left, out=np.zeros_like(others), where=left > 1e-9)
+    # A monolingual run has no others. Held against mixtures, a line that bends near p = 1 would pass for their effect.
+    mixed = others.sum(axis=1) > 1e-9
+    if not mixed.any():
+        return Independence(family, None, None, None, None, "every run of it is monolingual; add mixtures")
+    rows, others = rows.where(mixed), others[mixed]
+    parts = others / others.sum(axis=1, keepdims=True)  # what each of the others has of what is left beside p
     base = share_model(rows).design
     more = _new_columns(base, parts)
     if not more.shape[1]:

@@ -146,13 +146,13 @@ def test_a_store_gives_what_its_recipe_keeps_by_family(tmp_path: Path) -> None:
     done = run_winnow(tmp_path, "run", "recipe.yaml", "--workers", "1")
     assert done.status == 0, done.err
     kept, every = (texts_at(str(tmp_path / place), (), "group") for place in ("recipe.yaml", "store"))
-    rows = list(kept.read())
-    assert rows == list(kept.read())
-    families = {family for family, _ in rows}
+    found = list(kept.read())
+    assert found == list(kept.read())
+    families = {family for family, _ in found}
     assert {"Germanic", "Romance"} <= families
     assert not families & {"Slavic"}
     assert kept.lost["dropped"] == 2 * len(paragraphs("rus"))  # it was read twice
-    assert {text for family, text in rows if family == "Germanic"} <= set(paragraphs("deu"))
+    assert {text for family, text in found if family == "Germanic"} <= set(paragraphs("deu"))
     assert "Slavic" in {family for family, _ in every.read()}
     assert kept.key != every.key
 

@@ -2,6 +2,8 @@
 
 import importlib.util
 import math
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -9,6 +11,7 @@ import numpy as np
 import pytest
 
 from winnow.scoring.probe.grid import Run, Schedule, Shape
+from winnow.scoring.probe.model import logits
 from winnow.scoring.probe.streams import END, Stream
 from winnow.scoring.probe.table import runs_csv
 from winnow.scoring.probe.training import (
@@ -71,10 +74,7 @@ def test_it_learns_more_than_how_frequent_bytes_are() -> None:
 
 @needs_torch
 def test_what_it_predicts_follows_from_what_came_before_alone() -> None:
-    import torch
-
-    from winnow.scoring.probe.model import logits
-
+    torch = pytest.importorskip("torch")
     training = trained(steps=5)
     one = torch.arange(32).reshape(1, -1)
     other = one.clone()
@@ -140,4 +140,10 @@ def test_the_table_reads_back_without_runs_that_diverged() -> None:
     assert (table.n[0], table.d[0], table.p.tolist()) == (3120, 9984, [0.75, 0.25])
     assert table.units.n == "parameters without embeddings"
     assert table.units.d == "bytes of the whole mixture"
-    assert table.units.loss == "nats a byte on held-out text of the family"
+    assert table.units.loss == "nats a byte"
+
+
+def test_pytorch_is_loaded_when_something_is_trained_and_not_before() -> None:
+    code = "import sys, winnow.scoring.probe.table, winnow.runners.law.probe; print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"

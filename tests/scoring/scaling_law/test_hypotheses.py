@@ -41,6 +41,23 @@ def test_what_leaks_from_another_family_is_found() -> None:
     assert min(second.p_value, third.p_value) > 0.01
 
 
+def test_a_monolingual_run_off_the_line_is_no_effect_of_the_others() -> None:
+    rng = np.random.default_rng(0)
+    columns: dict[str, list[object]] = {name: [] for name in ("family", "N", "D", "p", "loss", "seed", "run")}
+    alone = tuple(tuple(float(place == other) for other in range(3)) for place in range(3))
+    for run, (seed, mixture) in enumerate((seed, mixture) for seed in range(4) for mixture in (*MIXTURES, *alone)):
+        for place, share in enumerate(mixture):
+            if share:
+                loss = 2 * share**-0.1 * (0.95 if share == 1 else 1) * np.exp(0.004 * rng.standard_normal())
+                row = (f"f{place}", 1e8, 1e9, share, loss, seed, f"r{run}")
+                for column, value in zip(columns.values(), row, strict=True):
+                    column.append(value)
+    assert all(
+        answer.adjusted is not None and answer.adjusted > 0.05
+        for answer in independence_tests(runs_from_columns(columns))
+    )
+
+
 def test_an_exponent_that_grows_with_n_is_found_and_measured() -> None:
     for answer in invariance_tests(planted(drift=0.02)):
         assert answer.adjusted is not None
