@@ -28,13 +28,14 @@ from benchmarks.reporting import GIB, Limit, Measured, Report, Row, benchmark_ar
 from winnow.filters.duplicates.signatures import Scheme
 from winnow.filters.text.minhash import MinhashConfig, schema
 from winnow.pipelines.columns import Column
-from winnow.pipelines.dedupe.arrays import ids_column, values_of
+from winnow.pipelines.dedupe.arrays import ids_column
 from winnow.pipelines.dedupe.covered import CoveredShard, Search, put_shards
 from winnow.pipelines.dedupe.scratch import read_parts
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import create_or_open, open_store
 from winnow.pipelines.store.location import open_location
 from winnow.pipelines.store.tables import put_table
+from winnow.pipelines.words import values_of
 from winnow.runners.dedupe import compare
 from winnow.runners.driving import StageRun
 from winnow.runners.engines import Engine

@@ -9,7 +9,7 @@ import orjson
 from rich.console import Console
 from rich.text import Text
 
-from winnow.pipelines.dedupe.gathering import BIN_NAMES, Cluster, Overview
+from winnow.pipelines.browsing.gathering import BIN_NAMES, Cluster, Overview
 from winnow.pipelines.looking_up import Place
 from winnow.pipelines.store.generations import Store
 from winnow.runners.duplicates_arguments import MOST

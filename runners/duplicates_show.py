@@ -14,8 +14,8 @@ from rich.text import Text
 from winnow.filters.duplicates.signatures import Scheme, shingle_sets
 from winnow.filters.duplicates.verification import jaccard
 from winnow.pipelines.annotate.entries import near_settings
-from winnow.pipelines.dedupe.browsing import Browser, Member, Members
-from winnow.pipelines.dedupe.gathering import EXACT, Membership
+from winnow.pipelines.browsing.browser import Browser, Member, Members
+from winnow.pipelines.browsing.gathering import EXACT, Membership
 from winnow.pipelines.dedupe.verdicts import SET_LIMIT
 from winnow.pipelines.looking_up import ID_BYTES, Place, find_by_id
 from winnow.runners.differences import Difference, Words, difference

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from winnow.pipelines.browsing.browser import Browser
 from winnow.pipelines.columns import Column, column_of
-from winnow.pipelines.dedupe.browsing import Browser
 from winnow.pipelines.edits import BoundEdit, bind_edits
 from winnow.pipelines.looking_up import Place, Sample
 from winnow.pipelines.store import layout

@@ -1,12 +1,10 @@
-"""Sixteen-byte values as pairs of words, and rows of a run as numbers: what the kernels of this stage work on."""
+"""Rows of a run as numbers, and columns of blocks as arrays: what the kernels of this stage work on."""
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from winnow.schemas.duplicates import ID_BYTES
-
-Words = NDArray[np.uint64]
+from winnow.pipelines.words import Words, words_of
 
 ROW_BITS = 20  # the most rows of a shard that a store may be made with
 SHARD_BITS = 24
@@ -35,20 +33,6 @@ def rows_of(rows: Words) -> NDArray[np.int64]:
 def marked(rows: Words, ids: Words) -> Words:
     """The rows' numbers below the first bits of their ids, so that they sort alike however shards are cut."""
     return ((ids >> np.uint64(64 - MARK_BITS)) << _MARK_SHIFT) | rows
-
-
-def words_of(column: pa.Array) -> tuple[Words, Words]:
-    """The two words of each value, in the order of its bytes; what a null holds has no meaning."""
-    buffer = column.buffers()[1]
-    raw = np.frombuffer(buffer, ">u8", 2 * len(column), column.offset * ID_BYTES).reshape(-1, 2)
-    return raw[:, 0].astype(np.uint64), raw[:, 1].astype(np.uint64)
-
-
-def values_of(high: Words, low: Words) -> pa.FixedSizeBinaryArray:
-    """The inverse of `words_of`."""
-    raw = np.empty((len(high), 2), ">u8")
-    raw[:, 0], raw[:, 1] = high, low
-    return pa.FixedSizeBinaryArray.from_buffers(pa.binary(ID_BYTES), len(high), [None, pa.py_buffer(raw)])
 
 
 def starts_of(*columns: NDArray[np.generic]) -> NDArray[np.int64]:

@@ -20,19 +20,11 @@ from numpy.typing import NDArray
 
 from winnow.filters.duplicates.components import Edges, downward, large_star, merge_forests, mirrored, small_star
 from winnow.pipelines.blocks import AddressedBlock
-from winnow.pipelines.dedupe.arrays import (
-    Words,
-    distinct_pairs,
-    found_among,
-    ids_column,
-    shards_of,
-    starts_of,
-    values_of,
-    words_column,
-)
+from winnow.pipelines.dedupe.arrays import distinct_pairs, found_among, ids_column, shards_of, starts_of, words_column
 from winnow.pipelines.dedupe.covered import Search
 from winnow.pipelines.dedupe.scratch import put_part, read_part, read_parts
 from winnow.pipelines.exchange import addressed_blocks, clear_scratch, partition_of_key, partitions_for
+from winnow.pipelines.words import Words, values_of
 from winnow.schemas.duplicates import ID_BYTES
 
 MOST_EDGES = 1 << 23

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from winnow.pipelines.blocks import AddressedBlock
 from winnow.pipelines.columns import Column
 from winnow.pipelines.dedupe.arrays import (
-    Words,
     found_among,
     ids_column,
     one_array,
@@ -22,13 +21,13 @@ from winnow.pipelines.dedupe.arrays import (
     rows_of,
     shards_of,
     starts_of,
-    values_of,
     words_column,
 )
 from winnow.pipelines.dedupe.covered import Search, read_shard
 from winnow.pipelines.dedupe.scratch import put_part
 from winnow.pipelines.exchange import addressed_blocks, partition_of_key
 from winnow.pipelines.store import layout
+from winnow.pipelines.words import Words, values_of
 from winnow.schemas.duplicates import ID_BYTES, Kind
 from winnow.schemas.errors import StageError
 

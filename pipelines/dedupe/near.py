@@ -22,7 +22,6 @@ from winnow.filters.duplicates.verification import ABOVE, BELOW, UNCLEAR, Sets, 
 from winnow.pipelines.blocks import AddressedBlock
 from winnow.pipelines.columns import Column
 from winnow.pipelines.dedupe.arrays import (
-    Words,
     distinct_pairs,
     ids_column,
     marked,
@@ -32,7 +31,6 @@ from winnow.pipelines.dedupe.arrays import (
     shards_of,
     starts_of,
     words_column,
-    words_of,
 )
 from winnow.pipelines.dedupe.clusters import EDGES
 from winnow.pipelines.dedupe.covered import Search, load_texts, read_shard, signature_matrix, signatures_of
@@ -50,6 +48,7 @@ from winnow.pipelines.dedupe.verdicts import (
 )
 from winnow.pipelines.exchange import addressed_blocks, partition_of_key
 from winnow.pipelines.store import layout
+from winnow.pipelines.words import Words, words_of
 from winnow.schemas.duplicates import ID_BYTES
 
 KEY_BYTES = 16  # of a band's key and a row's number

@@ -7,11 +7,12 @@ import numpy as np
 import orjson
 import pyarrow as pa
 
-from winnow.pipelines.dedupe.arrays import found_among, ids_column, rows_of, values_of, words_column
+from winnow.pipelines.dedupe.arrays import found_among, ids_column, rows_of, words_column
 from winnow.pipelines.dedupe.clusters import Clusters
 from winnow.pipelines.dedupe.covered import Search
 from winnow.pipelines.dedupe.groups import keep_members
 from winnow.pipelines.dedupe.scratch import put_part, read_part
+from winnow.pipelines.words import values_of
 from winnow.schemas.duplicates import ID_BYTES, Kind
 
 OUTCOMES = pa.schema(

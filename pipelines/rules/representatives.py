@@ -20,9 +20,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from winnow.pipelines.columns import Column
-from winnow.pipelines.dedupe.arrays import Words, values_of, words_of
 from winnow.pipelines.rules.preferences import BoundPreference, Keys, source_keys
 from winnow.pipelines.store import layout
+from winnow.pipelines.words import Words, values_of, words_of
 from winnow.schemas.conditions import CLOSED
 from winnow.schemas.duplicates import ID_BYTES, VIRTUAL, Kind, layer_of_kind
 from winnow.schemas.errors import StageError

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from winnow.pipelines.dedupe.gathering import BIN_NAMES, Cluster, Overview
+from winnow.pipelines.browsing.gathering import BIN_NAMES, Cluster, Overview
 from winnow.runners.quantities import grouped, share
 from winnow.runners.report.block import Block
 from winnow.runners.report.examples import DuplicatesFound, Examples

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.pipelines.dedupe.search import changed, prose
-from winnow.pipelines.dedupe.gathering import EXACT
+from winnow.pipelines.browsing.gathering import EXACT
 from winnow.runners.cli import main
 from winnow.runners.report.duplicates import similar
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.pipelines.dedupe.search import Row, changed, layer, prose, search, write_pages
 from winnow.pipelines.dedupe import clusters as module
-from winnow.pipelines.dedupe.arrays import references, shards_of, values_of
+from winnow.pipelines.dedupe.arrays import references, shards_of
 from winnow.pipelines.dedupe.clusters import EDGES
 from winnow.pipelines.dedupe.covered import CoveredShard, Search, put_shards
 from winnow.pipelines.dedupe.graph import SettleGraph, StarGraph
@@ -20,6 +20,7 @@ from winnow.pipelines.dedupe.near import MATCHES
 from winnow.pipelines.dedupe.scratch import put_part, read_part, steps_done
 from winnow.pipelines.store.generations import Store, create_or_open
 from winnow.pipelines.store.location import open_location
+from winnow.pipelines.words import values_of
 from winnow.runners.comparing import Comparing
 from winnow.runners.engines import Engine
 from winnow.schemas.records import StoreRecord

@@ -12,13 +12,14 @@ from winnow.filters.duplicates.signatures import Scheme
 from winnow.pipelines.blocks import AddressedBlock
 from winnow.pipelines.columns import Column
 from winnow.pipelines.dedupe import near
-from winnow.pipelines.dedupe.arrays import references, values_of
+from winnow.pipelines.dedupe.arrays import references
 from winnow.pipelines.dedupe.covered import CoveredShard, Search, put_shards
 from winnow.pipelines.exchange import addressed_blocks
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import create_or_open
 from winnow.pipelines.store.memory import MemoryStore
 from winnow.pipelines.store.tables import put_table
+from winnow.pipelines.words import values_of
 from winnow.schemas.records import StoreRecord
 
 TEXTS, PLACES = 5, 40

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 from tests.pipelines.rules.stores import Shard, make_store, samples_table
-from winnow.pipelines.dedupe.browsing import Browser
-from winnow.pipelines.dedupe.gathering import BIN_NAMES
+from winnow.pipelines.browsing.browser import Browser
+from winnow.pipelines.browsing.gathering import BIN_NAMES
 from winnow.pipelines.looking_up import Place
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.memory import MemoryStore, forget_memory_store

@@ -13,8 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from winnow.pipelines.columns import Column, read_aligned
-from winnow.pipelines.dedupe.gathering import (
+from winnow.pipelines.browsing.gathering import (
     Cluster,
     Gathered,
     Heads,
@@ -25,6 +24,7 @@ from winnow.pipelines.dedupe.gathering import (
     gather,
     hexadecimal,
 )
+from winnow.pipelines.columns import Column, read_aligned
 from winnow.pipelines.dedupe.stage import generation_keys
 from winnow.pipelines.forgetting.looking import hidden_rows
 from winnow.pipelines.looking_up import Place

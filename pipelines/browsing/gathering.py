@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from winnow.pipelines.dedupe.arrays import Words, words_of
 from winnow.pipelines.looking_up import Place
 from winnow.pipelines.store.generations import ManifestRow
+from winnow.pipelines.words import Words, words_of
 from winnow.schemas.duplicates import ID_BYTES, Kind, layer_of_kind
 
 BINS = (1, 2, 3, 5, 10, 100, 1000)

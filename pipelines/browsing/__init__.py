@@ -1,0 +1,1 @@
+"""Looking at duplicates: clusters counted, the largest of them, and the members of one."""
