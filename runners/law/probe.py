@@ -8,7 +8,7 @@ import argparse
 import fcntl
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +21,7 @@ from winnow.runners.law.files import target, write_whole
 from winnow.runners.law.probe_data import PackedTexts, packed_texts
 from winnow.runners.law.probe_progress import ProbeProgress
 from winnow.runners.law.probe_texts import texts_at
+from winnow.runners.law.probe_tokens import tokenizer_at
 from winnow.runners.law.views import say, warn
 from winnow.runners.quantities import byte_size, grouped
 from winnow.runners.tables import Grid as Table
@@ -30,7 +31,7 @@ from winnow.schemas.recipe.nodes import MAX_FILE_BYTES
 from winnow.schemas.records import from_json, to_json
 from winnow.scoring.probe.grid import Grid, Run, default_grid, grid_from_yaml
 from winnow.scoring.probe.streams import Stream, enough, require_enough, windows_of
-from winnow.scoring.probe.table import runs_csv
+from winnow.scoring.probe.table import UNITS, runs_csv
 from winnow.scoring.probe.training import (
     Measured,
     Training,
@@ -41,6 +42,8 @@ from winnow.scoring.probe.training import (
 
 _MANY_PASSES: Final = 4.0
 """Up to four passes repeated text is worth about what fresh text is (arXiv 2305.16264)."""
+_MUCH_UNKNOWN: Final = 0.01
+"""Of a family's tokens: from here on the losses are in part those of a text that the model does not see."""
 _LOCK: Final = "lock"
 
 
@@ -88,6 +91,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     grid = default_grid() if options.grid is None else read_grid(options.grid)
     if not options.partial:
         _require_torch(options.device)
+    tokenizer = None if grid.tokenizer is None else tokenizer_at(grid.tokenizer, Path(options.grid))
     work = Work(Path(options.work) if options.work else output.with_suffix(".work"))
     if not work.folder.parent.is_dir():
         raise WinnowError(f"--work {work.folder}: its folder does not exist; make it first")
@@ -95,7 +99,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     (work.folder / "runs").mkdir(parents=True, exist_ok=True)
     with _alone(work.folder):
         work.clear_unfinished()
-        packed = packed_texts(texts, grid, work.folder)
+        packed = packed_texts(texts, grid, work.folder, tokenizer)
         families = _families(grid, packed, console)
         streams = packed.streams(families)
         require_enough(streams, grid.schedule.context)
@@ -104,9 +108,9 @@ def run(options: argparse.Namespace, console: Console) -> int:
         _print_texts(packed, families, runs, streams, grid, console)
         found = _finished(work, runs)
         if not options.partial:
-            _train(options, work, runs, streams, console)
+            _train(options, work, runs, packed, console)
             found = _finished(work, runs)
-    return _write(output, runs, found, console)
+    return _write(output, runs, found, UNITS if tokenizer is None else UNITS | tokenizer.units, console)
 
 
 def read_grid(name: str) -> Grid:
@@ -151,29 +155,34 @@ def _finished(work: Work, runs: dict[str, Run]) -> dict[str, Measured]:
 
 
 def _train(
-    options: argparse.Namespace, work: Work, runs: dict[str, Run], streams: dict[str, Stream], console: Console
+    options: argparse.Namespace, work: Work, runs: dict[str, Run], packed: PackedTexts, console: Console
 ) -> None:
     done = _finished(work, runs)
     todo = {name: one for name, one in runs.items() if name not in done}
     if done and todo:
         say(console, f"{grouped(len(done))} of {grouped(len(runs))} runs are finished already")
-    progress = ProbeProgress(console, tuple(runs.values()), tuple(todo.values()))
+    progress = ProbeProgress(console, tuple(runs.values()), tuple(todo.values()), packed.vocabulary)
     with deterministic(options.device, options.threads), progress:
         for name, one in todo.items():
-            measured = _trained(options, work, name, one, streams, progress)
+            measured = _trained(options, work, name, one, packed, progress)
             write_whole(work.record(name), to_json(measured))
             work.checkpoint(name).unlink(missing_ok=True)
 
 
 def _trained(
-    options: argparse.Namespace, work: Work, name: str, run: Run, streams: dict[str, Stream], progress: ProbeProgress
+    options: argparse.Namespace, work: Work, name: str, run: Run, packed: PackedTexts, progress: ProbeProgress
 ) -> Measured:
     """One run, from its checkpoint where there is one."""
-    training = Training(run, streams, options.device, options.threads)
+    streams = packed.streams(tuple(family for family, _ in run.shares))
+
+    def begun() -> Training:
+        return Training(run, streams, options.device, options.threads, packed.vocabulary)
+
+    training = begun()
     checkpoint = work.checkpoint(name)
     # One that was begun with other threads or on another device is begun again: sums would be rounded otherwise.
     if checkpoint.is_file() and not restore_checkpoint(training, checkpoint.read_bytes()):
-        training = Training(run, streams, options.device, options.threads)
+        training = begun()
     progress.begin(run, training.step)
     while not training.finished:
         training.advance()
@@ -183,7 +192,9 @@ def _trained(
     return training.measured(name)
 
 
-def _write(output: Path, runs: dict[str, Run], found: dict[str, Measured], console: Console) -> int:
+def _write(
+    output: Path, runs: dict[str, Run], found: dict[str, Measured], units: Mapping[str, str], console: Console
+) -> int:
     """The table of what is finished, in the order of the grid."""
     measured = [found[name] for name in runs if name in found]
     diverged = [one for one in measured if one.diverged]
@@ -191,7 +202,7 @@ def _write(output: Path, runs: dict[str, Run], found: dict[str, Measured], conso
         warn(console, [f"run {one.run} diverged and is left out; give its model a lower learning_rate"])
     if len(measured) == len(diverged):
         raise WinnowError("no run is finished: there is nothing to write")
-    write_whole(output, runs_csv(measured).encode())
+    write_whole(output, runs_csv(measured, units).encode())
     missing = len(runs) - len(measured)
     if missing:
         warn(console, [f"{grouped(missing)} of {grouped(len(runs))} runs are not finished and not in the table"])
@@ -220,20 +231,31 @@ def _print_texts(
         for family, share in one.shares:
             windows = windows_of(streams[family].train, context)
             most[family] = max(most[family], share * one.d / context / windows)
+    used = [one for one in packed.index.families if one.family in families]
+    size, of = (byte_size, "") if packed.tokenizer is None else (grouped, "tokens ")
     rows = [
-        (one.family, grouped(one.documents), byte_size(one.train), byte_size(one.held_out), f"{most[one.family]:.2g}")
-        for one in packed.index.families
-        if one.family in families
+        (one.family, grouped(one.documents), size(one.train), size(one.held_out), f"{most[one.family]:.2g}")
+        for one in used
     ]
-    print_grid(console, Table("Texts", ("family", "documents", "to train on", "held out", "most passes"), rows))
+    heads = ("family", "documents", f"{of}to train on", f"{of}held out", "most passes")
+    print_grid(console, Table("Texts", heads, rows))
     lost = [(reason, grouped(count)) for reason, count in packed.index.lost.items() if count]
     print_grid(console, Table("Samples that gave no text", ("reason", "samples"), lost))
     warn(
         console,
         [
-            f"{family}: a run goes through its text {passes:.1f} times; the law takes every byte for a fresh one"
+            f"{family}: a run goes through its text {passes:.1f} times; "
+            f"the law takes every {streams[family].unit} for a fresh one"
             for family, passes in most.items()
             if passes > _MANY_PASSES
+        ],
+    )
+    warn(
+        console,
+        [
+            f"{one.family}: the tokenizer does not know {one.unknown_share:.1%} of its text; give one that does"
+            for one in used
+            if one.unknown_share > _MUCH_UNKNOWN
         ],
     )
 

@@ -1,4 +1,4 @@
-"""Streams of a probe: one file of bytes a family and side, packed once into the work folder and mapped from there."""
+"""Streams of a probe: a file of bytes or tokens a family and side, packed once into the work folder, then mapped."""
 
 import hashlib
 import json
@@ -13,11 +13,12 @@ from typing import BinaryIO, Final, Self
 import numpy as np
 
 from winnow.runners.law.probe_texts import Texts
+from winnow.runners.law.probe_tokens import Encoded, Tokenizer
 from winnow.schemas.errors import SourceError, WinnowError
 from winnow.schemas.identity import digest, path_slug
 from winnow.schemas.records import from_json
 from winnow.scoring.probe.grid import Grid, grid_digest
-from winnow.scoring.probe.streams import Stream, document_bytes, is_held_out
+from winnow.scoring.probe.streams import VOCABULARY, Stream, Tokens, document_bytes, is_held_out
 from winnow.scoring.scaling_law.runs import MAX_FAMILIES
 
 _PREFIX: Final = "data-"
@@ -32,9 +33,16 @@ class Packed:
     family: str
     file: str  # the beginning of both names
     documents: int
-    train: int  # bytes
+    train: int  # bytes, or tokens
     held_out: int
     content: str  # a hash of both
+    unknown: int = 0  # of the tokens: those that stand for what the tokenizer does not know
+    left_out: int = 0  # characters that the tokenizer made no token of
+
+    @property
+    def unknown_share(self) -> float:
+        """How much of the family's text models cannot see."""
+        return (self.unknown + self.left_out) / max(1, self.train + self.held_out + self.left_out)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,36 +59,49 @@ class PackedTexts:
 
     folder: Path
     index: Index
+    tokenizer: Tokenizer | None  # None: bytes
 
     @property
     def sizes(self) -> dict[str, int]:
-        """Bytes to train on, by family."""
+        """Bytes or tokens to train on, by family."""
         return {one.family: one.train for one in self.index.families}
 
+    @property
+    def vocabulary(self) -> int:
+        """How many tokens there are."""
+        return VOCABULARY if self.tokenizer is None else self.tokenizer.vocabulary
+
     def streams(self, families: tuple[str, ...]) -> dict[str, Stream]:
-        """The bytes of some families, mapped: they are read when windows are."""
+        """What some families hold, mapped: it is read when windows are."""
         return {
-            one.family: Stream(one.family, _mapped(self.folder, one, _TRAIN), _mapped(self.folder, one, _HELD_OUT))
+            one.family: Stream(one.family, self._mapped(one, _TRAIN), self._mapped(one, _HELD_OUT))
             for one in self.index.families
             if one.family in families
         }
 
     def content(self, families: tuple[str, ...]) -> str:
-        """A name for the bytes of some families."""
+        """A name for what some families hold; of tokens, another one for each tokenizer."""
         chosen = [(one.family, one.content) for one in self.index.families if one.family in families]
-        return digest(*(part for pair in chosen for part in pair)).hex()
+        return digest(*(part for pair in chosen for part in pair), *_identity(self.tokenizer)).hex()
+
+    def _mapped(self, one: Packed, side: str) -> Tokens:
+        file = self.folder / f"{one.file}.{side}"
+        dtype = _dtype(self.tokenizer)
+        if not file.stat().st_size:
+            return np.zeros(0, dtype)
+        return np.memmap(file, dtype, "r")
 
 
-def packed_texts(texts: Texts, grid: Grid, work: Path) -> PackedTexts:
-    """The packed texts in the work folder, made if they are not there or are of other texts."""
-    folder = work / f"{_PREFIX}{digest(texts.key, grid_digest(grid), size=8).hex()}"
+def packed_texts(texts: Texts, grid: Grid, work: Path, tokenizer: Tokenizer | None = None) -> PackedTexts:
+    """The packed texts in the work folder, made if they are not there or are of other texts or another tokenizer."""
+    folder = work / f"{_PREFIX}{digest(texts.key, grid_digest(grid), *_identity(tokenizer), size=8).hex()}"
     index = folder / _INDEX
     if not index.is_file():
         unfinished = work / f".{folder.name}.{os.getpid()}"
         shutil.rmtree(unfinished, ignore_errors=True)
         unfinished.mkdir()
         try:
-            with _Packer(unfinished, grid) as packer:
+            with _Packer(unfinished, grid, tokenizer) as packer:
                 for family, text in texts.read():
                     packer.add(family, text)
                 found = packer.finish(texts.lost)
@@ -91,20 +112,28 @@ def packed_texts(texts: Texts, grid: Grid, work: Path) -> PackedTexts:
         for other in work.glob(f"{_PREFIX}*"):
             if other != folder:
                 shutil.rmtree(other)
-    packed = PackedTexts(folder, from_json(Index, index.read_bytes(), str(index)))
+    packed = PackedTexts(folder, from_json(Index, index.read_bytes(), str(index)), tokenizer)
     for one in packed.index.families:
         for side, size in ((_TRAIN, one.train), (_HELD_OUT, one.held_out)):
             file = folder / f"{one.file}.{side}"
-            if not file.is_file() or file.stat().st_size != size:
+            if not file.is_file() or file.stat().st_size != size * np.dtype(_dtype(tokenizer)).itemsize:
                 raise WinnowError(f"{file}: is damaged; remove {folder}, it is made again")
     return packed
+
+
+def _identity(tokenizer: Tokenizer | None) -> tuple[str, ...]:
+    return () if tokenizer is None else ("tokenizer", tokenizer.digest)
+
+
+def _dtype(tokenizer: Tokenizer | None) -> type[np.uint8] | type[np.uint16] | type[np.uint32]:
+    return np.uint8 if tokenizer is None else tokenizer.dtype
 
 
 class _Packer:
     """Writes documents to the files of their family."""
 
-    def __init__(self, folder: Path, grid: Grid) -> None:
-        self._folder, self._grid = folder, grid
+    def __init__(self, folder: Path, grid: Grid, tokenizer: Tokenizer | None) -> None:
+        self._folder, self._grid, self._tokenizer = folder, grid, tokenizer
         self._files: dict[str, _Family] = {}
         self._full: Counter[str] = Counter()
 
@@ -124,11 +153,16 @@ class _Packer:
                 raise SourceError(f"more than {MAX_FAMILIES} families; name those to train on under `families`")
             name = f"{len(self._files):03}-{path_slug(family)}"
             one = self._files[family] = _Family(self._folder / name)
-        if one.size >= self._grid.max_family_bytes:
+        if one.text_bytes >= self._grid.max_family_bytes:
             self._full["beyond max_family_bytes"] += 1
         elif text:
             document = document_bytes(text)
-            one.add(document, held_out=is_held_out(document, self._grid.held_out_share))
+            one.add(document, self._encoded(document), held_out=is_held_out(document, self._grid.held_out_share))
+
+    def _encoded(self, document: bytes) -> Encoded:
+        if self._tokenizer is None:
+            return Encoded(np.frombuffer(document, np.uint8))
+        return self._tokenizer.encode(document[:-1].decode())
 
     def finish(self, lost: Counter[str]) -> Index:
         families = [one.finish(family) for family, one in sorted(self._files.items())]
@@ -144,17 +178,16 @@ class _Family:
         self._held_out: BinaryIO = open(f"{place}.{_HELD_OUT}", "wb")  # noqa: SIM115
         self._hashes = {side: hashlib.blake2b(digest_size=16) for side in (_TRAIN, _HELD_OUT)}
         self._sizes = Counter({_TRAIN: 0, _HELD_OUT: 0})
-        self._documents = 0
+        self._documents = self._unknown = self._left_out = self.text_bytes = 0
 
-    @property
-    def size(self) -> int:
-        return self._sizes.total()
-
-    def add(self, document: bytes, *, held_out: bool) -> None:
-        side = _HELD_OUT if held_out else _TRAIN
-        (self._held_out if held_out else self._train).write(document)
-        self._hashes[side].update(document)
-        self._sizes[side] += len(document)
+    def add(self, document: bytes, encoded: Encoded, *, held_out: bool) -> None:
+        side, raw = (_HELD_OUT if held_out else _TRAIN), encoded.tokens.tobytes()
+        (self._held_out if held_out else self._train).write(raw)
+        self._hashes[side].update(raw)
+        self._sizes[side] += len(encoded.tokens)
+        self._unknown += encoded.unknown
+        self._left_out += encoded.left_out
+        self.text_bytes += len(document)
         self._documents += 1
 
     def close(self) -> None:
@@ -164,11 +197,5 @@ class _Family:
     def finish(self, family: str) -> Packed:
         self.close()
         content = digest(*(one.digest() for one in self._hashes.values())).hex()
-        return Packed(family, self._place.name, self._documents, self._sizes[_TRAIN], self._sizes[_HELD_OUT], content)
-
-
-def _mapped(folder: Path, one: Packed, side: str) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
-    file = folder / f"{one.file}.{side}"
-    if not file.stat().st_size:
-        return np.zeros(0, np.uint8)
-    return np.memmap(file, np.uint8, "r")
+        sizes = (self._sizes[_TRAIN], self._sizes[_HELD_OUT])
+        return Packed(family, self._place.name, self._documents, *sizes, content, self._unknown, self._left_out)

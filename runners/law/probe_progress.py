@@ -17,17 +17,19 @@ REFRESH_SECONDS = 0.5
 PLAIN_SECONDS = 30.0
 
 
-def work_of(run: Run, tokens: int) -> float:
+def work_of(run: Run, tokens: int, vocabulary: int = VOCABULARY) -> float:
     """What a run's tokens cost, up to a factor: the time left is told from it where sizes differ."""
-    return float(tokens) * (run.shape.parameters + VOCABULARY * run.shape.width)
+    return float(tokens) * (run.shape.parameters + vocabulary * run.shape.width)
 
 
 class ProbeProgress:
     """A line that is renewed on a terminal, and one now and then elsewhere."""
 
-    def __init__(self, console: Console, runs: tuple[Run, ...], todo: tuple[Run, ...]) -> None:
-        self._console, self._all = console, len(runs)
-        self._left = sum(work_of(run, run.d) for run in todo)
+    def __init__(
+        self, console: Console, runs: tuple[Run, ...], todo: tuple[Run, ...], vocabulary: int = VOCABULARY
+    ) -> None:
+        self._console, self._all, self._vocabulary = console, len(runs), vocabulary
+        self._left = sum(work_of(run, run.d, vocabulary) for run in todo)
         self._number = len(runs) - len(todo)
         self._done = 0.0  # in this process
         self._tokens = 0
@@ -49,13 +51,13 @@ class ProbeProgress:
     def begin(self, run: Run, step: int) -> None:
         """A run starts, or goes on from a step."""
         self._number += 1
-        self._left -= work_of(run, step * run.schedule.step_tokens)
+        self._left -= work_of(run, step * run.schedule.step_tokens, self._vocabulary)
 
     def stepped(self, run: Run, name: str, step: int) -> None:
         """A step was made."""
         tokens = run.schedule.step_tokens
         self._tokens += tokens
-        self._done += work_of(run, tokens)
+        self._done += work_of(run, tokens, self._vocabulary)
         now = time.monotonic()
         if now - self._shown < (REFRESH_SECONDS if self._live else PLAIN_SECONDS):
             return

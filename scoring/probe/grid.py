@@ -90,6 +90,7 @@ class _GridFile:
     held_out_share: Annotated[float, Between(0.001, 0.5)] = 0.05
     held_out_tokens: Annotated[int, Between(1, 10**9)] = 65_536
     max_family_bytes: Annotated[int, Between(1, 1 << 50)] = 1 << 30
+    tokenizer: Annotated[str, Matching(r"[^\0-\x1f]{1,1000}", "the name of a file")] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +141,7 @@ class Grid:
     held_out_share: float
     held_out_tokens: int
     max_family_bytes: int
+    tokenizer: str | None  # a file, as the grid names it; None: bytes
 
     def among(self, known: Mapping[str, int]) -> tuple[str, ...]:
         """The families to train on, sorted, of those that there are (with their bytes).
@@ -234,6 +236,7 @@ def _grid(said: _GridFile, file: str) -> Grid:
         said.held_out_share,
         said.held_out_tokens,
         said.max_family_bytes,
+        said.tokenizer,
     )
 
 
@@ -263,5 +266,5 @@ def _shares(mixture: _Mixture, where: str, said: _GridFile, problems: Problems) 
 
 
 def grid_digest(grid: Grid) -> str:
-    """A name for what a grid's data are made of."""
+    """A name for what a grid's data are made of, whatever tokens they are."""
     return digest(*grid.families, grid.grouping, repr(grid.held_out_share), grid.max_family_bytes).hex()

@@ -1,7 +1,7 @@
 """A decoder-only transformer in plain functions: parameters by name in, logits out.
 
 Pre-norm, learned places, GELU, no biases, the output tied to the embedding (as GPT-2, without its biases). N counts
-what is neither the embedding of bytes nor that of places, as the paper does; `total_parameters` counts all.
+what is neither the embedding of tokens nor that of places, as the paper does; `total_parameters` counts all.
 
 PyTorch is loaded when a function is called: nothing else of winnow needs it.
 """
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Parameters: TypeAlias = "dict[str, Tensor]"
 
-_EMBEDDED = 0.5  # of what other matrices have: at first all bytes are about as likely
+_EMBEDDED = 0.5  # of what other matrices have: at first all tokens are about as likely
 _EMBEDDINGS = ("bytes", "places")
 
 
@@ -83,7 +83,7 @@ def logits(parameters: Parameters, shape: Shape, tokens: "Tensor") -> "Tensor":
 
 
 def mean_loss(parameters: Parameters, shape: Shape, windows: "Tensor") -> "Tensor":
-    """The mean over all places of windows of `context + 1` bytes, in nats a byte."""
+    """The mean over all places of windows of `context + 1` tokens, in nats a token."""
     import torch
 
     said = logits(parameters, shape, windows[:, :-1])

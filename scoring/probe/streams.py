@@ -1,4 +1,4 @@
-"""What models are trained on: a stream of bytes a family, and the windows that each step takes out of them.
+"""What models are trained on: a stream of bytes or tokens a family, and the windows that each step takes out of them.
 
 Nothing is drawn by a generator that carries state: what a step takes follows from the seed, the step and how many
 windows each family has given, so a run goes on from any step as if it had never stopped.
@@ -15,11 +15,11 @@ from winnow.schemas.errors import SourceError
 from winnow.schemas.identity import digest
 from winnow.scoring.probe.grid import Shares
 
-Tokens = NDArray[np.uint8]
+Tokens = NDArray[np.uint8 | np.uint16 | np.uint32]
 Integers = NDArray[np.int64]
 
 VOCABULARY: Final = 256
-"""Bytes of UTF-8. Zero, which no text holds, ends a document."""
+"""Bytes of UTF-8, where no tokenizer is given. Zero, which no text holds, ends a document."""
 END: Final = 0
 LEAST_WINDOWS: Final = 64
 LEAST_HELD_OUT: Final = 8
@@ -28,11 +28,16 @@ LEAST_HELD_OUT: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """One family's bytes; arrays may be mapped from files."""
+    """One family's bytes or tokens; arrays may be mapped from files."""
 
     family: str
     train: Tokens
     held_out: Tokens
+
+    @property
+    def unit(self) -> str:
+        """What the stream is counted in."""
+        return "byte" if self.train.dtype == np.uint8 else "token"
 
 
 def document_bytes(text: str) -> bytes:
@@ -58,7 +63,7 @@ def enough(stream: Stream, context: int) -> str | None:
     ):
         if windows_of(tokens, context) < least:
             need = least * context + 1
-            return f"{len(tokens):,} bytes to {side} on, at least {need:,} are needed; give it more text{more}"
+            return f"{len(tokens):,} {stream.unit}s to {side} on, at least {need:,} are needed; give it more text{more}"
     return None
 
 

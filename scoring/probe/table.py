@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from winnow.scoring.probe.training import Measured
 from winnow.scoring.scaling_law.runs import COLUMNS, RUN
@@ -12,12 +12,13 @@ UNITS = {
     "D": "bytes of the whole mixture",
     "loss": "nats a byte",
 }
+"""Of models that read bytes."""
 
 
-def runs_csv(measured: Iterable[Measured]) -> str:
+def runs_csv(measured: Iterable[Measured], units: Mapping[str, str] = UNITS) -> str:
     """A row a run and family, in the order of runs; runs that diverged have none."""
     written = io.StringIO(newline="")
-    for name, unit in UNITS.items():
+    for name, unit in units.items():
         written.write(f"# unit.{name}: {unit}\n")
     writer = csv.writer(written, lineterminator="\n")
     writer.writerow([*COLUMNS, RUN])

@@ -41,8 +41,8 @@ class Measured:
     d: int  # tokens of the whole mixture
     seed: int
     shares: Mapping[str, float]
-    losses: Mapping[str, float]  # nats a byte on the held-out bytes of each family; without those that are no number
-    passes: Mapping[str, float]  # times that each family's bytes were gone through
+    losses: Mapping[str, float]  # nats a token, or a byte, held out of each family; without those that are no number
+    passes: Mapping[str, float]  # times that each family's text was gone through
     torch: str
     device: str
     threads: int
@@ -56,13 +56,20 @@ class Measured:
 class Training:
     """One run, from its first step or from a checkpoint."""
 
-    def __init__(self, run: Run, streams: Mapping[str, Stream], device: str = "cpu", threads: int = 1) -> None:
+    def __init__(
+        self,
+        run: Run,
+        streams: Mapping[str, Stream],
+        device: str = "cpu",
+        threads: int = 1,
+        vocabulary: int = VOCABULARY,
+    ) -> None:
         import torch
 
         self.run, self.device, self.threads, self.step = run, device, threads, 0
         self._streams = streams
         self._windows = Windows(streams, run.shares, run.schedule.context, run.schedule.batch, run.seed)
-        fresh = initial_parameters(run.shape, VOCABULARY, run.schedule.context, run.seed)
+        fresh = initial_parameters(run.shape, vocabulary, run.schedule.context, run.seed)
         self.parameters: Parameters = {
             name: value.detach().to(device).requires_grad_() for name, value in fresh.items()
         }
@@ -91,11 +98,11 @@ class Training:
         self.step += 1
 
     def losses(self) -> dict[str, float]:
-        """Nats a byte on the held-out bytes of each family of the mixture."""
+        """Nats a token, or a byte, on what is held out of each family of the mixture."""
         return {family: self.loss_of(family) for family, _ in self.run.shares}
 
     def loss_of(self, family: str) -> float:
-        """Nats a byte on the held-out bytes of one family."""
+        """Nats a token, or a byte, on what is held out of one family."""
         import torch
 
         schedule = self.run.schedule

@@ -94,3 +94,9 @@ def test_too_little_text_is_refused_with_what_is_needed() -> None:
         "blue: 41 bytes to train on, at least 257 are needed; give it more text",
         "red: 25 bytes to train on, at least 257 are needed; give it more text",
     ]
+
+
+def test_what_is_no_byte_is_counted_in_tokens() -> None:
+    tokens = np.arange(9, dtype=np.uint16)
+    with pytest.raises(SourceError, match="red: 9 tokens to train on, at least 257 are needed"):
+        require_enough({"red": Stream("red", tokens, tokens)}, CONTEXT)

@@ -1,0 +1,147 @@
+"""What a probe reads with a tokenizer of the user's own: a `tokenizer.json`, in the format of `tokenizers`."""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from winnow.filters.extras import needed_package
+from winnow.schemas.errors import WinnowError
+from winnow.scoring.probe.streams import Tokens
+
+MAX_BYTES: Final = 64 << 20
+MAX_VOCABULARY: Final = 1_000_000
+ENDS: Final = ("<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "[EOS]", "<|eos|>", "<|im_end|>", "<sep>", "[SEP]")
+"""How tokenizers name what ends a text; the file itself does not say which one it is."""
+_EXPECTED: Final = "expected a tokenizer.json of the package tokenizers"
+_PIECE: Final = 1 << 16
+"""Characters encoded at once: what the package holds of a text is some hundred times as large."""
+_LEFT_OUT: Final = "\0left out"
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """A document in tokens, with the one that ends it."""
+
+    tokens: Tokens
+    unknown: int = 0  # tokens that stand for what the tokenizer does not know
+    left_out: int = 0  # characters that are in no token
+
+
+class Tokenizer:
+    """What packs documents, and what names the packed: its file's name and digest, and how many tokens it knows."""
+
+    def __init__(self, path: Path, raw: bytes) -> None:
+        self._path = path
+        self.name = re.sub(r"[^\w.@+-]+", "-", path.name)[:60]
+        self.digest = hashlib.sha256(raw).hexdigest()
+        package = needed_package("winnow law probe", "tokenizers", "torch")
+        with _told(f"{path}: no tokenizer, or a damaged one", f"; {_EXPECTED}"):
+            said = json.loads(raw)
+            if not isinstance(said, dict):
+                raise ValueError("no mapping")
+            self._tokenizer: Any = package.Tokenizer.from_str(raw.decode())
+            model = dict(said["model"])
+        if model.get("dropout"):
+            raise WinnowError(f"{path}: its dropout gives a text other tokens each time; set model.dropout to null")
+        known: dict[str, int] = self._tokenizer.get_vocab(with_added_tokens=True)
+        last = max(known.values(), default=-1)
+        if not 0 <= last < MAX_VOCABULARY:
+            problem = "has no tokens" if last < 0 else f"numbers tokens up to {last:,}"
+            raise WinnowError(f"{path}: {problem}; expected a vocabulary of 1 to {MAX_VOCABULARY:,}")
+        special = {one["content"] for one in said.get("added_tokens") or () if one.get("special")}
+        self.end = next((known[name] for name in ENDS if name in special and name in known), last + 1)
+        self.vocabulary = max(last, self.end) + 1
+        self.dtype: type[np.uint16] | type[np.uint32] = np.uint16 if self.vocabulary <= 1 << 16 else np.uint32
+        self._unknown = model.get("unk_id", known.get(model.get("unk_token") or ""))
+        # A BPE that knows not all bytes and has no token for what it does not know leaves that out, silently. Another
+        # with such a token counts what is left out; its tokens are not taken, as it merges nothing across the gaps.
+        bytewise = b'"ByteLevel"' in raw and known.keys() >= set(package.pre_tokenizers.ByteLevel.alphabet())
+        bytewise |= bool(model.get("byte_fallback")) and known.keys() >= {f"<0x{byte:02X}>" for byte in range(256)}
+        self._counter: Any = None
+        if model.get("type") == "BPE" and self._unknown is None and not bytewise:
+            model |= {"vocab": {**model["vocab"], _LEFT_OUT: last + 1}, "unk_token": _LEFT_OUT, "fuse_unk": False}
+            with _told(f"{path}: no tokenizer, or a damaged one", f"; {_EXPECTED}"):
+                self._counter = package.Tokenizer.from_str(json.dumps(said | {"model": model}))
+        for one in (self._tokenizer, self._counter):
+            if one is not None:
+                one.no_padding()
+                one.no_truncation()
+                one.encode_special_tokens = True  # `</s>` in a text is text
+
+    @property
+    def units(self) -> dict[str, str]:
+        """What D and losses count, for the table of runs."""
+        return {"D": f"tokens of {self.name} (sha256 {self.digest}) of the whole mixture", "loss": "nats a token"}
+
+    def encode(self, text: str) -> Encoded:
+        """A document of UTF-8 text; no special tokens but the one that ends it."""
+        parts: list[Tokens] = []
+        unknown = missed = 0
+        for piece in pieces(text):
+            with _told(f"{self._path}: it fails on a text of {len(text):,} characters", ""):
+                encoding = self._tokenizer.encode(piece, add_special_tokens=False)
+                missed += self._left_out(piece)
+            parts.append(np.array(encoding.ids, self.dtype))
+            if self._unknown is not None:
+                unknown += int(np.count_nonzero(parts[-1] == self._unknown))
+        return Encoded(np.concatenate([*parts, np.array([self.end], self.dtype)]), unknown, missed)
+
+    def _left_out(self, piece: str) -> int:
+        """How many characters, without spaces, are in no token."""
+        if self._counter is None:
+            return 0
+        encoding = self._counter.encode(piece, add_special_tokens=False)
+        missing = self._counter.token_to_id(_LEFT_OUT)
+        found = zip(encoding.ids, encoding.offsets, strict=True)  # only of the few tokenizers that leave something out
+        return sum(not piece[start:end].isspace() for token, (start, end) in found if token == missing)
+
+
+def tokenizer_at(name: str, grid: Path) -> Tokenizer:
+    """The tokenizer that a grid names, relative to the grid's file.
+
+    Raises:
+        WinnowError: There is none, or it is larger than a tokenizer is.
+    """
+    path = grid.parent / name
+    try:
+        if not path.is_file():
+            raise WinnowError(f"{grid}: tokenizer: {path}: no such file; {_EXPECTED}")
+        with open(path, "rb") as stream:
+            raw = stream.read(MAX_BYTES + 1)
+    except (OSError, ValueError) as error:
+        said = getattr(error, "strerror", None) or error
+        raise WinnowError(f"{grid}: tokenizer: {name[:200]!r}: {said}; {_EXPECTED}") from None
+    if len(raw) > MAX_BYTES:
+        raise WinnowError(f"{path}: more than {MAX_BYTES >> 20} MiB; {_EXPECTED}")
+    return Tokenizer(path, raw)
+
+
+def pieces(text: str) -> Iterator[str]:
+    """A text in pieces of bounded length, cut before a line break or a space where there is one."""
+    start = 0
+    while len(text) - start > _PIECE:
+        cut = max(text.rfind("\n", start + 1, start + _PIECE), start)
+        if cut == start:
+            cut = max(text.rfind(" ", start + 1, start + _PIECE), start)
+        end = cut if cut > start else start + _PIECE
+        yield text[start:end]
+        start = end
+    yield text[start:]
+
+
+@contextmanager
+def _told(what: str, hint: str) -> Iterator[None]:
+    """Turn whatever the package raises into a line: its errors have no class of their own, and a panic is no error."""
+    try:
+        yield
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        raise WinnowError(f"{what}: {' '.join(str(error).split())[:300]}{hint}") from None
