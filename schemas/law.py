@@ -28,6 +28,11 @@ MOST_EXPONENT: Final = 10.0
 MOST_LOGARITHM: Final = 690.0
 """Far beyond what a fit allows, and what is computed from them still has a number."""
 
+METHODS: Final = ("joint", "two_stage")
+DRAWN_WIDTHS: Final = 10.0
+DRAWN_SLACK: Final = 0.02
+"""How far gamma may lie outside its draws, in their width and beyond: a fit's lies among them, or near."""
+
 FULL_DRAW: Final = ("log_e", "log_a", "alpha", "log_b", "beta", "gamma")
 """The columns of a draw of a full law; a draw of a `gamma` law is gamma, then the log scale of each cell."""
 
@@ -238,6 +243,7 @@ def _read_record(kind: type, value: Json, path: str) -> object:
 
 
 def _check(law: ScalingLaw) -> None:
+    _check_provenance(law.provenance)
     names = law.names
     if not names:
         raise ValueError("families: expected at least one")
@@ -248,10 +254,25 @@ def _check(law: ScalingLaw) -> None:
         width = _check_family(family, law.mode)
         if len(family.draws) != draws or any(len(draw) != width for draw in family.draws):
             raise ValueError(f"{family.family}: expected {draws} draws of {width} numbers")
+        _check_gamma(family, -1 if law.mode == "full" else 0)
+
+
+def _check_provenance(of: Provenance) -> None:
+    if not 0 < of.confidence < 1:
+        raise ValueError(f"provenance.confidence: {of.confidence:g}; expected a number above 0 and below 1")
+    if of.method not in METHODS:
+        raise ValueError(f"provenance.method: {shown(of.method)}; expected one of {', '.join(METHODS)}")
+    if not of.huber_delta > 0:
+        raise ValueError("provenance.huber_delta: expected a number above 0")
+    for name, count in (("rows", of.rows), ("resamples", of.resamples)):
+        if count < 0:
+            raise ValueError(f"provenance.{name}: {count}; expected a count of 0 or more")
 
 
 def _check_family(family: FamilyLaw, mode: Mode) -> int:
     """How many numbers one of its draws has."""
+    if not family.family.strip():
+        raise ValueError("families: expected a name of each, one has none")
     positive: list[tuple[str, Estimate]] = [("gamma", family.gamma)]
     if mode == "full":
         if family.bracket is None or family.cells:
@@ -274,7 +295,22 @@ def _check_family(family: FamilyLaw, mode: Mode) -> int:
     _check_positive(family.family, [fitted.n_min, fitted.d_min, fitted.p_min])
     if fitted.n_min > fitted.n_max or fitted.d_min > fitted.d_max or not fitted.p_min <= fitted.p_max <= 1:
         raise ValueError(f"{family.family}: fitted: expected each minimum at or below its maximum, and p up to 1")
+    if min(fitted.runs, fitted.seeds) < 0:
+        raise ValueError(f"{family.family}: fitted: expected counts of 0 or more")
     return len(FULL_DRAW) if mode == "full" else 1 + len(family.cells)
+
+
+def _check_gamma(family: FamilyLaw, place: int) -> None:
+    """A value that somebody changed alone, beside draws that say another."""
+    if not family.draws:
+        return
+    drawn = [draw[place] for draw in family.draws]
+    low, high, value = min(drawn), max(drawn), family.gamma.value
+    slack = DRAWN_WIDTHS * (high - low) + DRAWN_SLACK
+    if not low - slack <= value <= high + slack:
+        raise ValueError(
+            f"{family.family}: gamma: value and draws disagree: {value:.4g}, drawn {low:.4g} to {high:.4g}; fit again"
+        )
 
 
 def _check_draw(where: str, draw: Sequence[float], names: Sequence[str]) -> None:

@@ -90,7 +90,7 @@ class Compared:
     mixture: Mixture
     losses: tuple[float, ...]
     losses_with_repeats: tuple[float, ...]  # of shares that count as what their tokens are worth
-    normalised: float  # the sum of losses over each family's loss at p = 1
+    normalised: float  # the sum of losses over each family's loss at p = 1, all known families in the compared room
     normalised_with_repeats: float
 
 
@@ -172,12 +172,31 @@ def by_law(
     return replace(_finished(name, inventory, np.array([shares[family] for family in families])), notes=notes)
 
 
+def known_share(mixture: Mixture, law: ScalingLaw) -> float:
+    """What a mixture gives to the families that the law knows."""
+    if set(mixture.families) <= set(law.names):
+        return 1.0
+    return sum(share for name, share in zip(mixture.families, mixture.shares, strict=True) if name in law.names)
+
+
 def compare(
-    mixtures: Sequence[Mixture], inventory: Inventory, law: ScalingLaw, n: float | None = None
+    mixtures: Sequence[Mixture],
+    inventory: Inventory,
+    law: ScalingLaw,
+    n: float | None = None,
+    room: float | None = None,
 ) -> tuple[Compared, ...]:
     """The mixtures beside the losses that the law predicts for the families that it knows.
 
-    Without `n`, losses are in units of each family's own loss at p = 1.
+    Without `n`, losses are in units of each family's own loss at p = 1. Totals are over known families alone, so a
+    mixture that gives the others little would win by that: totals are of shares that are scaled to one room.
+
+    Args:
+        mixtures: Each of the inventory's families.
+        inventory: What there is.
+        law: The family scaling law.
+        n: The model's size.
+        room: What known families share in the totals; None: what the first mixture gives them.
     """
     families = inventory.families
     known = [name for name in law.names if name in families]
@@ -187,22 +206,37 @@ def compare(
     gammas = exponents(narrowed)
     scale = np.ones(len(known)) if n is None else scales(narrowed, n, inventory.budget)
     place = [families.index(name) for name in known]
-    found = []
     for mixture in mixtures:
         if mixture.families != families:
             raise WinnowError(f"{mixture.method}: is a mixture of other families than the inventory's")
-        plain = np.array(mixture.shares)[place] ** -gammas
+    if room is None:
+        room = known_share(mixtures[0], law) if mixtures else 1.0
+    if not 0 < room <= 1 + 1e-9:
+        raise WinnowError(f"room {room}: expected a share above 0 and up to 1")
+    found = []
+    for mixture in mixtures:
+        shares = np.array(mixture.shares)[place]
+        plain = shares**-gammas
         worth = (np.array(mixture.effective)[place] / inventory.budget) ** -gammas
+        alike = shares if len(known) == len(families) else _in_room(shares, room, inventory, place)
+        effective = effective_tokens(alike * inventory.budget, inventory.sizes[place], inventory.r_star)
         found.append(
             Compared(
                 mixture,
                 tuple((scale * plain).tolist()),
                 tuple((scale * worth).tolist()),
-                float(plain.sum()),
-                float(worth.sum()),
+                float((alike**-gammas).sum()),
+                float(((effective / inventory.budget) ** -gammas).sum()),
             )
         )
     return tuple(found)
+
+
+def _in_room(shares: Floats, room: float, inventory: Inventory, place: Sequence[int]) -> Floats:
+    """Shares in their own proportions that sum to the room, within the inventory's caps."""
+    caps = inventory.caps
+    found: Floats = room * filled(shares, None if caps is None else caps[place] / room)
+    return found
 
 
 def filled(raw: Floats, caps: Floats | None) -> Floats:

@@ -28,7 +28,11 @@ def add_fit(parts: "Commands") -> None:
     )
     fit.add_argument("--mode", choices=("full", "gamma"), default="full", help="gamma: the exponent of p alone")
     fit.add_argument(
-        "--method", choices=("joint", "two_stage"), default="joint", help="which estimates the law takes (%(default)s)"
+        "--method",
+        choices=("joint", "two-stage"),
+        type=lambda text: text.replace("_", "-"),  # a law's file writes it with an underscore
+        default="joint",
+        help="which estimates the law takes (%(default)s)",
     )
     fit.add_argument("--resamples", type=int, default=1000, metavar="N", help="of the bootstrap (default: %(default)s)")
     fit.add_argument("--seed", type=int, default=0, metavar="N", help="of the bootstrap and tests (default: 0)")

@@ -1,6 +1,6 @@
 """What the tests of the law's two assumptions found, in words.
 
-A test that finds nothing has not proved the assumption; so each sentence says how much it could have seen.
+A test that finds nothing has not proved the assumption; so each sentence says what noise alone passes in one table of twenty.
 """
 
 from collections.abc import Sequence

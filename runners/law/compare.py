@@ -17,7 +17,16 @@ from winnow.runners.quantities import grouped
 from winnow.runners.tables import Grid, print_grid
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.law import ScalingLaw
-from winnow.scoring.sampling import Compared, Inventory, by_law, compare, proportional, temperature, unimax
+from winnow.scoring.sampling import (
+    Compared,
+    Inventory,
+    by_law,
+    compare,
+    known_share,
+    proportional,
+    temperature,
+    unimax,
+)
 
 UNIMAX_EPOCHS: Final = 4.0
 """Up to 4 epochs are nearly worth new tokens (arXiv 2305.16264)."""
@@ -45,12 +54,15 @@ def run(options: argparse.Namespace, console: Console) -> int:
         unimax(inventory, epochs),
         *ways,
     ]
-    compared = compare(mixtures, inventory, law, n)
+    room = known_share(ways[0], law)
+    compared = compare(mixtures, inventory, law, n, room)
     for row in compared:
         require_numbers(options.law, (row.normalised, row.normalised_with_repeats, *row.losses, *row.mixture.epochs))
     notes = list(dict.fromkeys(note for mixture in mixtures for note in mixture.notes))
     if options.unimax_epochs is None and epochs > UNIMAX_EPOCHS:
         notes.append(f"UniMax: {UNIMAX_EPOCHS:g} epochs of everything are less than the budget; allowed: {epochs:.4g}")
+    if not set(tokens) <= set(law.names):
+        notes.append(f"totals compare like with like: every method's shares of known families are scaled to {room:.4g}")
     if absent := [name for name in law.names if name not in tokens]:
         notes.append(f"the law also knows {', '.join(absent)}, of which {options.tokens} has no tokens")
     if options.json:
@@ -58,6 +70,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
             "tokens": {name: tokens[name] for name in inventory.families},
             "budget": inventory.budget,
             "n": n,
+            "known_share": room,
             "law_families": [name for name in law.names if name in tokens],
             "methods": [asdict(row) for row in compared],
             "notes": notes,
@@ -89,6 +102,7 @@ def _print(
         f"{grouped(inventory.budget)} tokens of {grouped(sum(inventory.tokens.values()))} that there are",
         "bold",
     )
+    say(console, f"  D     {law.units.d}")
     say(console, "")
     headers = ("method", "total", "with repeats", "above least", "most epochs")
     print_grid(console, Grid("Predicted totals of losses, each over its own at p = 1", headers, rows))

@@ -3,6 +3,8 @@
 import importlib.util
 import os
 import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
@@ -53,10 +55,19 @@ def target(option: str, name: str | None) -> Path | None:
     if name is None:
         return None
     file = Path(name)
-    if file.is_dir() or (file.exists() and not file.is_file()):
+    with _named(f"{option} {name}"):
+        other = file.exists() and not file.is_file()
+    if other:
         raise WinnowError(f"{option} {name}: is no ordinary file; give a file's name")
     if not file.parent.is_dir():
         raise WinnowError(f"{option} {name}: its folder does not exist; make it first")
+    tried = file.with_name(f".{file.name[:60]}.{os.getpid()}")
+    try:
+        tried.write_bytes(b"")  # permissions alone do not say it: of a superuser, or of a file system
+        tried.unlink()
+    except OSError as error:
+        why = error.strerror or error
+        raise WinnowError(f"{option} {name}: its folder cannot be written to ({why}); choose another") from None
     return file
 
 
@@ -90,9 +101,34 @@ def require_extra(what: str, package: str) -> None:
 
 def write_whole(file: Path, content: bytes) -> None:
     """Write a file beside its place and move it there."""
-    unfinished = file.with_name(f".{file.name}.{os.getpid()}")
+    write_all([(file, content)])
+
+
+def write_all(contents: Sequence[tuple[Path, bytes]]) -> None:
+    """Write files beside their places, and move them there once all are whole.
+
+    Raises:
+        WinnowError: One cannot be written; then none is.
+    """
+    unfinished = [
+        file.with_name(f".{file.name[:60]}.{os.getpid()}.{number}") for number, (file, _) in enumerate(contents)
+    ]
     try:
-        unfinished.write_bytes(content)
-        os.replace(unfinished, file)
+        for beside, (file, content) in zip(unfinished, contents, strict=True):
+            with _named(file):
+                beside.write_bytes(content)
+        for beside, (file, _) in zip(unfinished, contents, strict=True):
+            with _named(file):
+                os.replace(beside, file)
     finally:
-        unfinished.unlink(missing_ok=True)
+        for beside in unfinished:
+            beside.unlink(missing_ok=True)
+
+
+@contextmanager
+def _named(file: Path | str) -> Iterator[None]:
+    """Faults of the system by the name that the user gave, not by that of the file beside."""
+    try:
+        yield
+    except OSError as error:
+        raise WinnowError(f"{file}: {error.strerror or error}") from None

@@ -9,13 +9,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
 
 from winnow import __version__
 from winnow.runners.law.assumptions import contradictions, independence, invariance
-from winnow.runners.law.files import STDIN, apart, picture, require_extra, target, write_whole
+from winnow.runners.law.files import STDIN, apart, picture, require_extra, target, write_all
 from winnow.runners.law.joined import read_runs
 from winnow.runners.law.views import parameters, quality, ranges, say, say_units, warn, without_draws
 from winnow.runners.quantities import grouped
@@ -29,6 +29,11 @@ if TYPE_CHECKING:
     from winnow.scoring.scaling_law.fitting import LawFit
     from winnow.scoring.scaling_law.hypotheses import Independence, Invariance
 
+MOST_SEED: Final = 2**53
+"""JSON's numbers are whole below it, wherever a law is read."""
+MOST_WORK: Final = 20_000_000
+"""Losses times resamples: some minutes on two cores, and some hundred MB."""
+
 
 def run(options: argparse.Namespace, console: Console) -> int:
     """Fit, test, write, and say."""
@@ -37,12 +42,19 @@ def run(options: argparse.Namespace, console: Console) -> int:
         raise WinnowError(f"--min-seeds {options.min_seeds}: expected 1 or more")
     if not 20 <= options.resamples <= 100_000:
         raise WinnowError(f"--resamples {options.resamples}: expected 20 to 100000")
+    if abs(options.seed) >= MOST_SEED:
+        raise WinnowError(f"--seed {str(options.seed)[:30]}: expected a whole number below {MOST_SEED}")
     output, plot = target("--output", options.output), picture("--plot", options.plot)
     inputs = [(name, Path(name)) for name in options.runs if name != STDIN]
     if options.runs.count(STDIN) > 1 or len({file.resolve() for _, file in inputs}) < len(inputs):
         raise WinnowError("the same table twice; name each once")
     apart(*inputs, ("--output", output), ("--plot", plot[0] if plot else None))
     table = read_runs(options.runs)
+    if len(table) * options.resamples > MOST_WORK:
+        raise WinnowError(
+            f"--resamples {options.resamples}: too many for {grouped(len(table))} losses; at most "
+            f"{MOST_WORK // len(table)} here (losses times resamples are up to {grouped(MOST_WORK)})"
+        )
 
     from winnow.runners.law.fitting import fit_families  # SciPy takes a second to import: not for a table that is torn
     from winnow.scoring.scaling_law.fitting import FitConfig
@@ -51,7 +63,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
 
     config = FitConfig(
         mode=options.mode,
-        method=options.method,
+        method=options.method.replace("-", "_"),
         resamples=options.resamples,
         seed=options.seed,
         min_seeds=options.min_seeds,
@@ -65,10 +77,10 @@ def run(options: argparse.Namespace, console: Console) -> int:
         from winnow.runners.law.plots import fit_plot
 
         drawn = fit_plot(law, table, plot[1])
-    if output is not None:
-        write_whole(output, law_to_json(law))
+    written = [] if output is None else [(output, law_to_json(law))]
     if plot is not None and drawn is not None:
-        write_whole(plot[0], drawn)
+        written.append((plot[0], drawn))
+    write_all(written)
     if options.json:
         sys.stdout.write(json.dumps(_described(fit, law, others, sizes), ensure_ascii=False) + "\n")
         return 0
@@ -114,7 +126,7 @@ def _print(
     print_grid(console, ranges(law))
     independence(others, console)
     invariance(sizes, console)
-    warn(console, fit.warnings)
+    warn(console, (*fit.table.notes, *fit.warnings))
 
 
 def _described(
@@ -125,7 +137,7 @@ def _described(
         "two_stage": {name: list(values) for name, values in two_stage(fit).items()},
         "independence": [asdict(answer) for answer in others],
         "invariance": [asdict(answer) for answer in sizes],
-        "warnings": list(fit.warnings),
+        "warnings": [*fit.table.notes, *fit.warnings],
     }
 
 

@@ -1,7 +1,10 @@
 """Tables of runs from one or several CSV files, as one table."""
 
 import itertools
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import PurePath
 from typing import Final
 
 import numpy as np
@@ -42,14 +45,25 @@ def joined(tables: Sequence[RunTable]) -> RunTable:
         lacks = next(table.name for table in tables if not table.run)
         raise SourceError(f"{lacks}: has no column {RUN}, {named[0].name} has; give all tables one, or none")
     _stop(_twice(tables))
+    names = _base_names(tables)
     columns: dict[str, list[object]] = {title: [] for title in (*COLUMNS, *((RUN,) if named else ()))}
-    for table in tables:
+    for table, base in zip(tables, names, strict=True):
         columns["family"] += [table.families[place] for place in table.family]
         for title, values in zip(("N", "D", "p", "loss", "seed"), _numbers(table), strict=True):
             columns[title] += values.tolist()
         if named:
-            columns[RUN] += [f"{table.name}: {run}"[-200:] for run in table.run]
-    return runs_from_columns(columns, " + ".join(table.name for table in tables), units)
+            columns[RUN] += [f"{base}: {run}"[-200:] for run in table.run]
+    found = runs_from_columns(columns, " + ".join(table.name for table in tables), units)
+    return replace(found, notes=_assumed(tables, units))
+
+
+def _base_names(tables: Sequence[RunTable]) -> list[str]:
+    """Names without folders, so that runs are called alike wherever their tables lie; numbered where two are equal."""
+    bases = [PurePath(table.name).name for table in tables]
+    counts = Counter(bases)
+    return [
+        base if counts[base] == 1 else f"{base} {bases[: place + 1].count(base)}" for place, base in enumerate(bases)
+    ]
 
 
 def _numbers(table: RunTable) -> tuple[NDArray[np.float64] | NDArray[np.int64], ...]:
@@ -69,6 +83,17 @@ def _units(tables: Sequence[RunTable]) -> Units:
                 )
         found[field] = getattr(told[0].units if told else assumed, field)
     return Units(**found)
+
+
+def _assumed(tables: Sequence[RunTable], units: Units) -> tuple[str, ...]:
+    """A line for each table that does not say what the others do."""
+    notes = []
+    for table in tables:
+        silent = [title for field, title in _UNITS if getattr(table.units, field) != getattr(units, field)]
+        if silent:
+            lines = ", ".join(f"unit.{title}" for title in silent)
+            notes.append(f"{table.name}: has no line # {lines}; taken to count as the other tables do")
+    return tuple(notes)
 
 
 def _twice(tables: Sequence[RunTable]) -> list[str]:

@@ -14,7 +14,7 @@ import numpy as np
 from rich.console import Console
 
 from winnow.runners.law.amounts import read_amounts, size
-from winnow.runners.law.files import apart, picture, read_law, target, write_whole
+from winnow.runners.law.files import apart, picture, read_law, target, write_all
 from winnow.runners.law.views import confidence, figure, figure6, require_numbers, say, shared, warn
 from winnow.runners.quantities import grouped
 from winnow.runners.tables import Grid, print_grid
@@ -71,8 +71,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
         from winnow.runners.law.plots import ratios_plot
 
         written.append(("plot", plot[0], ratios_plot(law, _weightings(law, answer, options.weights), plot[1])))
-    for _, file, content in written:
-        write_whole(file, content)
+    write_all([(file, content) for _, file, content in written])
     if options.json:
         sys.stdout.write(json.dumps(_described(answer, options.weights), ensure_ascii=False) + "\n")
         return 0

@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 
 from winnow.schemas.errors import SourceError
 from winnow.schemas.law import Mode
+from winnow.schemas.places import nearest
 from winnow.scoring.scaling_law.models import cells_of
 from winnow.scoring.scaling_law.runs import Floats, RunTable
 
@@ -18,7 +19,12 @@ def require_determined(table: RunTable, mode: Mode, min_seeds: int = 2) -> None:
     Raises:
         SourceError: One sentence for each family and lack: what there is, and which runs to add.
     """
-    lacks = [lack for family in table.families for lack in missing_runs(table.of(family), mode, min_seeds)]
+    lacks = []
+    for family in table.families:
+        rows = table.of(family)
+        near = nearest(family, [other for other in table.families if other != family]) if len(rows) == 1 else None
+        hint = "" if near is None else f"; it has one row: did you mean {near!r}?"
+        lacks += [lack + hint for lack in missing_runs(rows, mode, min_seeds)]
     if lacks:
         raise SourceError("\n".join(f"{table.name}: {lack}" for lack in lacks[:20]))
 
@@ -39,7 +45,7 @@ def missing_runs(rows: RunTable, mode: Mode, min_seeds: int = 2) -> list[str]:
     if len(np.unique(rows.seed)) < min_seeds:
         found.append(
             f"{family}: every run has {_values('seed', rows.seed)}; add runs with another seed, which tell noise "
-            "from effect, or say that one seed is enough (min_seeds 1)"
+            "from effect, or say that one seed is enough (--min-seeds 1)"
         )
     if mode == "full":
         found += _missing_sizes(rows, family, cells)
@@ -56,7 +62,7 @@ def _missing_sizes(rows: RunTable, family: str, cells: tuple[tuple[float, float]
         if have < LEAST_SIZES:
             found.append(
                 f"{family}: the full law needs {LEAST_SIZES} values of {name}, there is {_values(name, values)}; add "
-                f"runs at {LEAST_SIZES - have} more, or fit gamma alone (mode gamma)"
+                f"runs at {LEAST_SIZES - have} more, or fit gamma alone (--mode gamma)"
             )
     if not found:
         for name, other, place in (("N", "D", 1), ("D", "N", 0)):

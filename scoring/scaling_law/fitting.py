@@ -25,6 +25,7 @@ from winnow.scoring.scaling_law.models import (
     NAMES,
     BracketModel,
     LinearModel,
+    alike,
     at_bounds,
     bracket_model,
     cells_of,
@@ -32,9 +33,9 @@ from winnow.scoring.scaling_law.models import (
     share_model,
     uncentred,
 )
-from winnow.scoring.scaling_law.resampling import few_runs_factor, signs, wild
+from winnow.scoring.scaling_law.resampling import few_runs_factor, run_freedom, signs, wild
 from winnow.scoring.scaling_law.runs import RunTable
-from winnow.scoring.scaling_law.solving import Optimum, fitted, huber, leverages, refitted
+from winnow.scoring.scaling_law.solving import Optimum, fitted, huber, refitted, spanned
 
 Floats = NDArray[np.float64]
 Method: TypeAlias = Literal["joint", "two_stage"]
@@ -42,6 +43,10 @@ Method: TypeAlias = Literal["joint", "two_stage"]
 EXPONENT_STARTS: Final = (0.1, 0.2, 0.35, 0.5, 0.8, 1.3)
 """Of alpha and of beta. For each pair the three terms follow by least squares; the best pairs are starts."""
 _STARTS: Final = 8
+LEAST_DELTA: Final = 0.01
+"""Of Huber's deltas that are not given: mixinglaws takes 0.01 to 0.05, arXiv 2203.15556 takes 0.001."""
+_NORMAL_MEDIAN: Final = 0.6745  # of the size of normal noise, in standard deviations
+_DELTA_OF_NOISE: Final = 1.5  # standard deviations: noise alone is then nearly all within
 FOLDS: Final = 100
 """At most so many fits for the held-out error."""
 
@@ -52,14 +57,15 @@ class FitConfig:
 
     mode: Mode = "full"
     method: Method = "joint"
-    huber_delta: float = 0.01  # of the log loss; mixinglaws takes 0.01 to 0.05, arXiv 2203.15556 takes 0.001
+    huber_delta: float | None = None  # of the log loss; None: each family's, from its noise
     resamples: int = 1000
     confidence: float = 0.95
     seed: int = 0
     min_seeds: int = 2
 
     def __post_init__(self) -> None:
-        if not 0 < self.huber_delta < 10 or not 0 < self.confidence < 1 or not 20 <= self.resamples <= 100_000:
+        delta = LEAST_DELTA if self.huber_delta is None else self.huber_delta
+        if not 0 < delta < 10 or not 0 < self.confidence < 1 or not 20 <= self.resamples <= 100_000:
             raise SourceError(
                 f"huber_delta {self.huber_delta}, confidence {self.confidence}, resamples {self.resamples}: "
                 "expected above 0, between 0 and 1, and 20 to 100000"
@@ -81,6 +87,9 @@ class FamilyFit:
     quality: Quality
     at_bounds: tuple[str, ...]
     draws_at_bounds: float  # the share of resamples that ended at a bound: an interval is cut there
+    huber_delta: float  # that was fitted with
+    arrived: bool  # the solver knows that the estimates are an optimum
+    draws_astray: float  # the share of resamples of which it does not
 
     @property
     def gamma(self) -> float:
@@ -105,6 +114,16 @@ class LawFit:
             for fit in self.families
             if fit.draws_at_bounds > 0.025
         ]
+        found += [
+            f"{fit.family}: the solver stopped short of an optimum; the estimates are the best that it saw"
+            for fit in self.families
+            if not fit.arrived
+        ]
+        found += [
+            f"{fit.family}: the solver stopped short of an optimum in {fit.draws_astray:.0%} of the resamples"
+            for fit in self.families
+            if fit.draws_astray > 0.025
+        ]
         return tuple(found)
 
 
@@ -126,9 +145,10 @@ def fit_family(rows: RunTable, config: FitConfig) -> FamilyFit:
     y = np.log(rows.loss)
     predicted = estimator.predicted(own.parameters)
     drawn = signs(config.seed, "bootstrap", rows.keys(), config.resamples)
-    samples = wild(predicted, y, leverages(estimator.model, own.parameters), drawn)
-    found = estimator.refit(own, samples, np.ones((1, len(y))))
-    factor = few_runs_factor(len(y) - len(own.parameters), config.confidence)
+    bends = spanned(estimator.model, own.parameters)
+    samples = wild(predicted, y, bends, rows.keys(), drawn)
+    found, arrived = estimator.refit(own, samples, np.ones((1, len(y))))
+    factor = few_runs_factor(run_freedom(bends, rows.keys()), config.confidence)
     draws = np.clip(own.parameters + factor * (found - own.parameters), estimator.model.lower, estimator.model.upper)
     names = NAMES if config.mode == "full" else ("gamma",)
     edges = [bool(at_bounds(draw, estimator.model, names)) for draw in draws]
@@ -143,6 +163,9 @@ def fit_family(rows: RunTable, config: FitConfig) -> FamilyFit:
         _quality(estimator, own, predicted),
         at_bounds(own.parameters, estimator.model, names),
         float(np.mean(edges)),
+        estimator.delta,
+        own.arrived,
+        float(np.mean(~arrived)),
     )
 
 
@@ -154,6 +177,7 @@ class _Own:
     bracket: Floats  # of the bracket without gamma
     parameters: Floats  # what the law takes
     two_stage: Floats
+    arrived: bool  # what the law takes
 
 
 class _Estimator:
@@ -169,33 +193,44 @@ class _Estimator:
         if config.mode == "full":
             self.bracket = bracket_model(rows, with_gamma=False)
             self.model = bracket_model(rows, with_gamma=True)
+        self.delta = self._delta() if config.huber_delta is None else config.huber_delta
+
+    def _delta(self) -> float:
+        """Huber's, from the noise that a first fit leaves over; below it, good runs would count as outliers."""
+        left = np.sort(np.abs(self.y - self.share.predicted(self._share(LEAST_DELTA).theta[np.newaxis])[0]))
+        bent = min(self.share.design.shape[1], len(left)) - 1  # so many a robust fit goes through, or nearly
+        return max(LEAST_DELTA, _DELTA_OF_NOISE * float(np.median(left[bent:])) / _NORMAL_MEDIAN)
+
+    def _share(self, delta: float) -> Optimum:
+        start = np.linalg.lstsq(self.share.design, self.y, rcond=None)[0].astype(np.float64)
+        return fitted(self.share, self.y, start[np.newaxis], delta)
 
     def fit(self) -> _Own:
-        delta = self.config.huber_delta
-        start = np.linalg.lstsq(self.share.design, self.y, rcond=None)[0].astype(np.float64)
-        share = fitted(self.share, self.y, start[np.newaxis], delta).theta
+        delta = self.delta
+        first = self._share(delta)
+        share = first.theta
         if self.bracket is None:
-            return _Own(share, share, share, share)
+            return _Own(share, share, share, share, first.arrived)
         freed = self.y + share[0] * self.log_p
-        bracket = fitted(self.bracket, freed, _starts(self.bracket, freed, delta), delta).theta
+        second = fitted(self.bracket, freed, _starts(self.bracket, freed, delta), delta)
+        bracket = second.theta
         two_stage = np.append(bracket, share[0])
         if self.config.method == "two_stage":
-            return _Own(share, bracket, two_stage, two_stage)
+            return _Own(share, bracket, two_stage, two_stage, first.arrived and second.arrived)
         starts = np.column_stack([_starts(self.bracket, freed, delta), np.full(_STARTS, share[0])])
         joint: Optimum = fitted(self.model, self.y, np.vstack([two_stage, starts]), delta)
-        return _Own(share, bracket, joint.theta, two_stage)
+        return _Own(share, bracket, joint.theta, two_stage, joint.arrived)
 
-    def refit(self, own: _Own, samples: Floats, weights: Floats) -> Floats:
-        """Parameters of each resample, by the same way as the data's own."""
-        delta = self.config.huber_delta
+    def refit(self, own: _Own, samples: Floats, weights: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+        """Parameters of each resample, by the same way as the data's own, and which are known to be an optimum."""
         if self.bracket is not None and self.config.method == "joint":
-            return refitted(self.model, own.parameters, samples, weights, delta)[0]
-        share = refitted(self.share, own.share, samples, weights, delta)[0]
+            return refitted(self.model, own.parameters, samples, weights, self.delta)
+        share, first = refitted(self.share, own.share, samples, weights, self.delta)
         if self.bracket is None:
-            return share
+            return share, first
         freed = samples + share[:, :1] * self.log_p
-        bracket = refitted(self.bracket, own.bracket, freed, weights, delta)[0]
-        return np.column_stack([bracket, share[:, 0]])
+        bracket, second = refitted(self.bracket, own.bracket, freed, weights, self.delta)
+        return np.column_stack([bracket, share[:, 0]]), first & second
 
     def predicted(self, theta: Floats) -> Floats:
         found: Floats = self.model.predicted(theta[np.newaxis])[0]
@@ -242,31 +277,25 @@ def _held_out(estimator: _Estimator, own: _Own, left_out: NDArray[np.bool_]) -> 
     if not len(folds):
         return None
     samples = np.broadcast_to(estimator.y, folds.shape)
-    theta = estimator.refit(own, samples, (~folds).astype(np.float64))
+    theta, _ = estimator.refit(own, samples, (~folds).astype(np.float64))
     errors = np.abs(np.exp(estimator.model.predicted(theta)) - rows.loss)
     return float(errors[folds].mean())
 
 
 def _folds(rows: RunTable) -> NDArray[np.bool_]:
     """What is left out together: the runs of one (N, D, p), or of several where there are more than `FOLDS`."""
-    place = _alike(rows.n, rows.d, rows.p) % FOLDS
+    place = alike(rows.n, rows.d, rows.p) % FOLDS
     found: NDArray[np.bool_] = place[np.newaxis] == np.arange(place.max() + 1)[:, np.newaxis]
     return found
 
 
 def _seed_spread(rows: RunTable) -> float | None:
     """The standard deviation of the loss among runs of one (N, D, p) and one mixture."""
-    place = _alike(rows.n, rows.d, rows.p, rows.mixture.astype(np.float64))
+    place = alike(rows.n, rows.d, rows.p, rows.mixture.astype(np.float64))
     counts = np.bincount(place)
     left = rows.loss - (np.bincount(place, rows.loss) / counts)[place]
     freedom = len(rows) - len(counts)
     return float((left**2).sum() / freedom) ** 0.5 if freedom else None
-
-
-def _alike(*columns: Floats) -> NDArray[np.intp]:
-    """A number for each row, the same for rows that are equal in all columns."""
-    found: NDArray[np.intp] = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
-    return found
 
 
 def _gamma_place(width: int, cells: tuple[tuple[float, float], ...]) -> int:

@@ -50,25 +50,33 @@ def law_of(fit: LawFit, fingerprint: str = "", note: str = "", kept_draws: int =
         kept_draws: How many of the bootstrap draws the law keeps for ratios' uncertainty.
     """
     config = fit.config
+    deltas = {family.family: family.huber_delta for family in fit.families}
     law = ScalingLaw(
         SCHEMA,
         config.mode,
         fit.table.units,
         tuple(_family_law(fit, family, kept_draws) for family in fit.families),
         Provenance(
-            fit.table.name,
+            fit.table.source,
             fit.table.digest(),
             len(fit.table),
             config.method,
-            config.huber_delta,
+            max(deltas.values()),
             config.resamples,
             config.confidence,
             config.seed,
             fingerprint,
-            note,
+            "; ".join(filter(None, (note, _deltas_said(deltas)))),
         ),
     )
     return law_from_json(law_to_json(law))  # as whoever reads the file will see it
+
+
+def _deltas_said(deltas: dict[str, float]) -> str:
+    """Of families that differ in their noise; empty where one number holds for all."""
+    if len(set(deltas.values())) < 2:
+        return ""
+    return "Huber's delta was " + ", ".join(f"{delta:.3g} for {family}" for family, delta in deltas.items())
 
 
 def _family_law(fit: LawFit, family: FamilyFit, kept_draws: int) -> FamilyLaw:

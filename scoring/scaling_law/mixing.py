@@ -52,8 +52,8 @@ class Ratios:
     high: tuple[float, ...]
     objective: float  # the weighted loss at these shares
     equal_objective: float  # and at equal shares
-    gain: float  # of the shares over equal ones
-    gain_low: float
+    gain: float  # of the shares over equal ones, as the fit promises it
+    gain_low: float  # of what they truly gain: a promise of many uncertain exponents may lie above the interval
     gain_high: float
     warnings: tuple[str, ...]
 
@@ -84,8 +84,12 @@ def family_ratios(law: ScalingLaw, question: Question) -> Ratios:
     if len(drawn_gammas):
         drawn = _solved(law, question, drawn_k, drawn_gammas)
         low, high = interval(drawn, law.provenance.confidence)
-        gains = objective(drawn_k, drawn_gammas, equal) - objective(drawn_k, drawn_gammas, worth)
-        gain_low, gain_high = interval(gains, law.provenance.confidence)
+        drawn_worth = _worth(law, question, drawn)
+        # Shares that were chosen for being best look better than they are. How much is what a draw claims of its own
+        # best shares, less what those are worth by the fit, which is the truth that the draws were made from.
+        claimed = objective(drawn_k, drawn_gammas, equal) - objective(drawn_k, drawn_gammas, drawn_worth)
+        errors = claimed - (at_equal - objective(k, gammas, drawn_worth))
+        gain_low, gain_high = interval(at_equal - at - errors, law.provenance.confidence)
     else:
         low, high, gain_low, gain_high = shares, shares, np.array(at_equal - at), np.array(at_equal - at)
         warnings = (*warnings, "the law keeps no bootstrap draws: the ratios have no interval")

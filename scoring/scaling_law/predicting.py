@@ -10,6 +10,9 @@ from winnow.schemas.law import FamilyLaw, ScalingLaw
 
 Floats = NDArray[np.float64]
 
+CELL_TOLERANCE = 1e-4
+"""Relative, of N and D: sizes that were copied from a table with six digits are the fitted ones."""
+
 
 def exponents(law: ScalingLaw) -> Floats:
     """Gamma of each family of the law."""
@@ -64,6 +67,10 @@ def distances(law: ScalingLaw, n: float | None, d: float | None, shares: Floats 
             times = f"{fitted.p_min / share:.3g} times " if share > 1e-300 else ""
             line = f"p {share:.4g} is {times}below the least that was fitted ({fitted.p_min:g})"
             found.setdefault(line, []).append(family.family)
+        if shares is not None and shares[place] > fitted.p_max * (1 + 1e-9):
+            share = float(shares[place])
+            line = f"p {share:.4g} is {share / fitted.p_max:.3g} times the largest that was fitted ({fitted.p_max:g})"
+            found.setdefault(line, []).append(family.family)
     return tuple(f"{_named(names, len(law.families))}: {line}" for line, names in found.items())
 
 
@@ -100,12 +107,18 @@ def _drawn_scale(family: FamilyLaw, n: float, d: float) -> Floats:
     return terms
 
 
+def _exact(value: float) -> str:
+    """Short where six digits say it, and enough digits to ask again where they do not."""
+    short = f"{value:g}"
+    return short if float(short) == value else f"{value:.10g}"
+
+
 def _cell(family: FamilyLaw, n: float, d: float) -> int:
-    for place, cell in enumerate(family.cells):
-        if abs(cell.n / n - 1) < 1e-6 and abs(cell.d / d - 1) < 1e-6:
-            return place
-    known = ", ".join(f"N {cell.n:g} D {cell.d:g}" for cell in family.cells[:4])
+    off = [max(abs(cell.n / n - 1), abs(cell.d / d - 1)) for cell in family.cells]
+    if min(off) <= CELL_TOLERANCE:
+        return off.index(min(off))
+    known = ", ".join(f"N {_exact(cell.n)} D {_exact(cell.d)}" for cell in family.cells[:4])
     raise SourceError(
-        f"{family.family}: the law holds gamma alone and knows no loss at N {n:g} D {d:g} (it was fitted at {known}); "
-        "ask there, take normalised weights, which need no loss, or fit the full law"
+        f"{family.family}: the law holds gamma alone and knows no loss at N {_exact(n)} D {_exact(d)} (it was fitted "
+        f"at {known}); ask there, take normalised weights, which need no loss, or fit the full law"
     )

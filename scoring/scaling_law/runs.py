@@ -13,6 +13,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import PurePath
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -34,7 +35,8 @@ MAX_CSV_CHARACTERS: Final = 64 << 20
 SUM_TOLERANCE: Final = 0.005  # shares that were printed with three decimals still sum
 
 _NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
-_UNIT: Final = re.compile(r"#\s*unit\.(N|D|loss)\s*[:=]\s*(\S.*)")
+_UNIT: Final = re.compile(r"#\s*(unit\.[^\s:=]+)\s*[:=]\s*(.*)", re.IGNORECASE)
+_UNITS: Final = {"unit.N": "n", "unit.D": "d", "unit.loss": "loss"}
 _LARGEST: Final = 1e30  # of N and D: beyond any model, and powers of it still fit
 
 
@@ -53,6 +55,12 @@ class RunTable:
     run: tuple[str, ...]  # empty where the table does not say
     mixture: Integers  # a number for the shares of all families in each row's run; 0 where runs are not named
     units: Units = field(default_factory=Units)
+    notes: tuple[str, ...] = ()  # what whoever fits the table should know
+
+    @property
+    def source(self) -> str:
+        """The name without folders: equal tables have one name wherever they lie."""
+        return " + ".join(PurePath(part).name for part in self.name.split(" + "))
 
     def __len__(self) -> int:
         return len(self.loss)
@@ -124,7 +132,10 @@ def runs_from_csv(text: str, name: str = "runs.csv") -> RunTable:
                 continue
             if not header and row[0].lstrip().startswith("#"):
                 if unit := _UNIT.fullmatch(",".join(row).strip()):
-                    units[unit[1].lower()] = unit[2].strip()[:200]
+                    try:
+                        units[_unit_key(unit[1])] = _unit(unit[1], unit[2])
+                    except ValueError as error:
+                        problems.append(f"{name}:{reader.line_num}: {error}")
             elif not header:
                 header = [cell.strip() for cell in row]
                 _require_columns(header, f"{name}:{reader.line_num}")
@@ -195,6 +206,7 @@ def runs_from_columns(
     if RUN in columns:
         _stop(_torn_runs(rows))
     families = tuple(sorted({row.family for row in rows}))
+    _stop(_alike(families, name))
     if len(families) > MAX_FAMILIES:
         raise SourceError(f"{name}: {len(families)} families; a table of runs has at most {MAX_FAMILIES}")
     place_of = {family: number for number, family in enumerate(families)}
@@ -226,6 +238,16 @@ class _Row(NamedTuple):
     place: str  # for messages
 
 
+def _alike(families: Sequence[str], name: str) -> list[str]:
+    """Names that differ in case alone are one family's."""
+    first: dict[str, str] = {}
+    return [
+        f"{name}: families {shown(before)} and {shown(family)} differ in case alone; write one name alike in every row"
+        for family in families
+        if (before := first.setdefault(family.casefold(), family)) != family
+    ]
+
+
 def _mixtures(rows: Sequence[_Row]) -> Integers:
     """Runs whose families have the same shares have one number."""
     shares: dict[str, dict[str, float]] = {}
@@ -241,6 +263,18 @@ def _stop(problems: Sequence[str]) -> None:
     if problems:
         rest = [f"… and {len(problems) - MAX_REPORTED} more"] if len(problems) > MAX_REPORTED else []
         raise SourceError("\n".join([*problems[:MAX_REPORTED], *rest]))
+
+
+def _unit_key(key: str) -> str:
+    if key not in _UNITS:
+        raise ValueError(f"unknown {shown(key)}; expected {', '.join(_UNITS)}, spelled so")
+    return _UNITS[key]
+
+
+def _unit(key: str, text: str) -> str:
+    if not text.strip():
+        raise ValueError(f"{key}: names no unit; write it behind the colon, or leave the line out")
+    return text.strip()[:200]
 
 
 def _require_columns(header: Sequence[str], where: str) -> None:
@@ -298,6 +332,8 @@ def _number(title: str, cell: object) -> float:
             return value
     if not text:
         why = "expected a number, the cell is empty"
+    elif title == "p" and text.endswith("%"):
+        why = "expected a share such as 0.2 for 20 %"
     elif "," in text and _NUMBER.fullmatch(text.replace(",", ".", 1)):
         why = f"a comma is no decimal point; write {text.replace(',', '.', 1)}"
     elif text.lower().lstrip("+-") in ("nan", "inf", "infinity") or plain or _NUMBER.fullmatch(text):

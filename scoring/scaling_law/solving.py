@@ -89,12 +89,11 @@ def refitted(model: Model, near: Floats, y: Floats, weights: Floats, delta: floa
     return np.concatenate(thetas), np.concatenate(arrived)
 
 
-def leverages(model: Model, theta: Floats) -> Floats:
-    """How far each row's own value pulls its own prediction (0 to 1) at a fit."""
+def spanned(model: Model, theta: Floats) -> Floats:
+    """What predictions can bend to at a fit, as orthonormal columns: a row's squares sum to its leverage (0 to 1)."""
     _, slopes = model.with_slopes(theta[np.newaxis])
     basis, sizes, _ = np.linalg.svd(slopes[0] / _column_sizes(slopes), full_matrices=False)
-    kept = sizes > 1e-9 * sizes[0]
-    found: Floats = np.minimum((basis[:, kept] ** 2).sum(axis=1), 1.0)
+    found: Floats = basis[:, sizes > 1e-9 * sizes[0]]
     return found
 
 

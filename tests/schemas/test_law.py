@@ -67,6 +67,19 @@ def changed(mode: Mode, *path: object, to: object) -> bytes:
             "germanic: fitted: expected each minimum at or below",
         ),
         (changed("full", "families", 0, "fitted", "n_min", to=0.0), "germanic: expected N, D and p above zero"),
+        (changed("full", "families", 0, "family", to=""), "families: expected a name of each, one has none"),
+        (changed("full", "families", 0, "fitted", "seeds", to=-1), "germanic: fitted: expected counts of 0 or more"),
+        (
+            changed("full", "families", 0, "gamma", to={"value": 0.5, "low": 0.4, "high": 0.6}),
+            "germanic: gamma: value and draws disagree: 0.5, drawn 0.076 to 0.084; fit again",
+        ),
+        *(
+            (changed("full", "provenance", "confidence", to=to), "law.json: provenance.confidence: ")
+            for to in (95, 1, 0, -1)
+        ),
+        (changed("full", "provenance", "method", to="best"), "provenance.method: 'best'; expected one of joint, two_"),
+        (changed("full", "provenance", "rows", to=-5), "provenance.rows: -5; expected a count of 0 or more"),
+        (changed("full", "provenance", "huber_delta", to=0), "provenance.huber_delta: expected a number above 0"),
         (changed("full", "families", 1, "draws", to=[]), "indic: expected 5 draws of 6 numbers"),
         (changed("gamma", "families", 1, "draws", 0, to=[1.0]), "indic: expected 5 draws of 2 numbers"),
     ],

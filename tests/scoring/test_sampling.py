@@ -7,7 +7,17 @@ from hypothesis import strategies as st
 
 from tests.scoring.laws import GAMMAS, law
 from winnow.schemas.errors import WinnowError
-from winnow.scoring.sampling import Inventory, by_law, compare, filled, proportional, temperature, unimax
+from winnow.scoring.sampling import (
+    Fallback,
+    Inventory,
+    by_law,
+    compare,
+    filled,
+    known_share,
+    proportional,
+    temperature,
+    unimax,
+)
 from winnow.scoring.scaling_law.ratios import optimal_shares
 
 TOKENS = {"germanic": 6e9, "indic": 1e9, "slavic": 3e9}
@@ -101,6 +111,22 @@ def test_a_comparison_has_the_losses_that_the_law_predicts() -> None:
     assert rows[0].normalised < rows[1].normalised
     assert len(rows[0].losses) == 3
     assert rows[0].losses == pytest.approx(rows[0].losses_with_repeats, rel=1e-12)  # nothing repeats
+
+
+@pytest.mark.parametrize("fallback", ["unimax", "proportional", "temperature"])
+@pytest.mark.parametrize("epochs", [None, 3.0])
+def test_no_method_wins_by_giving_unfitted_families_less(fallback: Fallback, epochs: float | None) -> None:
+    inventory = Inventory({**TOKENS, "turkic": 2e8, "uralic": 6e9}, 2e10, epochs)
+    ways = [by_law(inventory, law(), repeats=repeats, unfitted=fallback) for repeats in (False, True)]
+    mixtures = [proportional(inventory), temperature(inventory), unimax(inventory, epochs or 4.0), *ways]
+    room = known_share(ways[0], law())
+    rows = compare(mixtures, inventory, law(), room=room)
+    assert min(row.normalised_with_repeats for row in rows) == pytest.approx(rows[-1].normalised_with_repeats, rel=1e-9)
+    known = np.array(mixtures[1].shares)[:3]
+    if epochs is None:
+        scaled = room * known / known.sum()
+        assert rows[1].normalised == pytest.approx((scaled ** -np.array(list(GAMMAS.values()))).sum())
+    assert rows[-1].losses == pytest.approx(np.array(ways[1].shares[:3]) ** -np.array(list(GAMMAS.values())))
 
 
 @pytest.mark.parametrize(

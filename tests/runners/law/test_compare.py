@@ -21,7 +21,8 @@ def tokens(tmp_path: Path) -> str:
 def test_five_methods_side_by_side(run: Law, law_file: str, tokens: str) -> None:
     lines = run("compare", law_file, "--tokens", tokens, "--d", "30B").splitlines()
     assert lines[0] == "30,000,000,000 tokens of 50,500,000,000 that there are"
-    assert lines[3].split() == ["method", "total", "with", "repeats", "above", "least", "most", "epochs"]
+    assert lines[1] == "  D     training tokens of the whole mixture (assumed)"
+    assert lines[4].split() == ["method", "total", "with", "repeats", "above", "least", "most", "epochs"]
     methods = [
         "proportional",
         "temperature 3.3",
@@ -29,7 +30,7 @@ def test_five_methods_side_by_side(run: Law, law_file: str, tokens: str) -> None
         "law, normalised weights",
         "law, normalised weights, repeats",
     ]
-    assert [line[:32].rstrip() for line in lines[5:10]] == methods
+    assert [line[:32].rstrip() for line in lines[6:11]] == methods
     for title in ("Shares", "Epochs", "Predicted losses over each at p = 1, repeats at their worth"):
         assert lines[lines.index(title) + 1].split() == [
             *("family", "proportional", "temperature", "3.3", "unimax", "4", "law", "law,", "repeats")
@@ -62,6 +63,9 @@ def test_families_that_one_side_lacks_are_named(run: Law, law_file: str, tmp_pat
     (tmp_path / "t.csv").write_text("family,tokens\ngermanic,4B\nindic,1B\nturkic,2B\n")
     out = run("compare", law_file, "--tokens", "t.csv")
     assert "warning: no fitted exponent, given what unimax 4 gives: turkic\n" in out
+    assert (
+        "warning: totals compare like with like: every method's shares of known families are scaled to 0.6667\n" in out
+    )
     assert "warning: the law also knows slavic, of which t.csv has no tokens\n" in out
 
 

@@ -21,7 +21,10 @@ def test_rows_of_all_tables_are_kept() -> None:
 
 def test_a_table_without_units_takes_those_of_the_others() -> None:
     one, two = table("a.csv", "a,1e8,1e9,1,2,0"), table("b.csv", "a,1e8,1e9,1,3,1", unit="bits a byte")
-    assert joined([one, two]).units.loss == "bits a byte"
+    found = joined([one, two])
+    assert found.units.loss == "bits a byte"
+    assert found.notes == ("a.csv: has no line # unit.loss; taken to count as the other tables do",)
+    assert joined([one, table("c.csv", "a,1e8,1e9,1,3,1")]).notes == ()
 
 
 def test_two_units_are_refused() -> None:
@@ -35,6 +38,20 @@ def test_runs_of_two_tables_are_two_runs_though_they_have_one_name() -> None:
     one = table("a.csv", "a,1e8,1e9,1,2,0,r1", header=header)
     two = table("b.csv", "a,1e8,1e9,1,2.1,1,r1", header=header)
     assert joined([one, two]).run == ("a.csv: r1", "b.csv: r1")
+
+
+def test_no_folder_names_a_run_or_a_source() -> None:
+    header = f"{HEADER},run"
+    rows = ("a,1e8,1e9,1,2,0,r1", "a,1e8,1e9,1,2.1,1,r1")
+    here, there = (
+        joined(
+            [table(f"{folder}{name}", row, header=header) for name, row in zip(("a.csv", "b.csv"), rows, strict=True)]
+        )
+        for folder in ("", "/data/x/")
+    )
+    assert (here.run, here.digest(), here.source) == (there.run, there.digest(), there.source)
+    same = joined([table(f"{folder}/r.csv", row, header=header) for folder, row in zip("xy", rows, strict=True)])
+    assert (same.run, same.source) == (("r.csv 1: r1", "r.csv 2: r1"), "r.csv + r.csv")
 
 
 def test_runs_are_named_in_all_tables_or_in_none() -> None:

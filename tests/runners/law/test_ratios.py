@@ -4,12 +4,16 @@ import csv
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.runners.law.conftest import Law
 from tests.scoring.laws import GAMMAS, law
+from winnow.runners.law.files import write_all
+from winnow.schemas.errors import WinnowError
+from winnow.schemas.law import law_to_json
 from winnow.scoring.scaling_law.mixing import Question, family_ratios
 
 
@@ -23,7 +27,7 @@ def test_normalised_ratios_beside_both_of_the_papers_forms(run: Law, law_file: s
         "indic     0.4549     0.4549  0.4549       0.4422    0.4549   0.15            1.125",
         "slavic    0.3036     0.3036  0.3036       0.3069    0.3036    0.1            1.127",
     ]
-    assert lines[7] == "total 3.3724, at equal shares 3.38714: less by 0.01474 [0.01389, 0.01561]"
+    assert lines[7] == "total 3.3724, at equal shares 3.38714: less by 0.01474 [0.01387, 0.01559]"
     assert lines[9:12] == [
         "If one gamma lay at an end of its interval",
         "family    gamma  share then  share now  lost by staying",
@@ -132,6 +136,25 @@ def test_what_cannot_be_answered(
     assert err.startswith(f"winnow: {complaint}")
     assert err.count("\n") == 1
     assert sorted(file.name for file in tmp_path.iterdir()) == ["few.csv", "law.json", "w.csv"]
+
+
+def test_sizes_that_a_refusal_prints_can_be_asked(run: Law, tmp_path: Path) -> None:
+    known = law("gamma")
+    odd = [replace(family, cells=(replace(family.cells[0], n=123456789.0),)) for family in known.families]
+    (tmp_path / "odd.json").write_bytes(law_to_json(replace(known, families=tuple(odd))))
+    ask = ("ratios", "odd.json", "--weights", "uniform", "--d", "1e9", "--n")
+    assert "(it was fitted at N 123456790 D 1e+09)" in run(*ask, "3e8", status=1)
+    for n in ("123456790", "1.23457e8"):
+        run(*ask, n)
+
+
+def test_no_file_is_written_where_another_cannot_be(run: Law, law_file: str, tmp_path: Path) -> None:
+    before = sorted(file.name for file in tmp_path.iterdir())
+    with pytest.raises(WinnowError, match=r"^.*no/b: No such file or directory$"):
+        write_all([(tmp_path / "a", b"a"), (tmp_path / "no" / "b", b"b")])
+    assert sorted(file.name for file in tmp_path.iterdir()) == before
+    run("ratios", law_file, "--csv", "ok.csv", "--plot", f"{'x' * 300}.svg", status=1)
+    assert sorted(file.name for file in tmp_path.iterdir()) == before
 
 
 @pytest.mark.parametrize("part", [("ratios",), ("show",), ("compare", "--tokens", "t.csv")])

@@ -1,5 +1,7 @@
 """The estimator: what was put in is found, intervals hold what they promise, and what cannot be said is refused."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -7,7 +9,7 @@ from scipy.optimize import minimize
 from tests.scoring.synthetic import DS, NS, TRUTHS, Truth, runs
 from winnow.schemas.errors import SourceError
 from winnow.schemas.law import law_from_json, law_to_json
-from winnow.scoring.scaling_law.fitting import FitConfig, LawFit, fit_law
+from winnow.scoring.scaling_law.fitting import LEAST_DELTA, FitConfig, LawFit, fit_law
 from winnow.scoring.scaling_law.making import law_of
 from winnow.scoring.scaling_law.mixing import Question, family_ratios
 from winnow.scoring.scaling_law.predicting import losses
@@ -77,6 +79,53 @@ def test_an_outlier_hardly_moves_an_estimate() -> None:
     spoilt = runs_from_columns({"family": ["indic"] * len(table), **{name: list(c) for name, c in columns.items()}})
     before, after = fit_law(table, QUICK).families[0], fit_law(spoilt, QUICK).families[0]
     assert after.gamma == pytest.approx(before.gamma, abs=0.002)
+
+
+def test_hubers_delta_grows_with_the_noise_and_the_law_says_so() -> None:
+    quiet, loud = (fit_law(runs(ONE, noise), GAMMA) for noise in (0.002, 0.03))
+    assert quiet.families[0].huber_delta == LEAST_DELTA
+    assert loud.families[0].huber_delta == pytest.approx(0.045, rel=0.3)
+    assert law_of(loud).provenance.huber_delta == pytest.approx(loud.families[0].huber_delta, rel=1e-7)
+    given = fit_law(runs(ONE, 0.03), FitConfig(mode="gamma", resamples=20, huber_delta=0.02))
+    assert law_of(given).provenance.huber_delta == 0.02
+
+
+def test_families_of_other_noise_have_their_deltas_in_the_note() -> None:
+    still, loud = runs(ONE, 0.002), runs({"slavic": TRUTHS["slavic"]}, 0.03)
+    both = [(name, table) for name, table in (("indic", still), ("slavic", loud))]
+    columns: dict[str, list[object]] = {"family": [name for name, table in both for _ in range(len(table))]}
+    for name in ("N", "D", "p", "loss", "seed"):
+        columns[name] = [value for _, table in both for value in getattr(table, name.lower()).tolist()]
+    law = law_of(fit_law(runs_from_columns(columns), GAMMA), note="n")
+    assert law.provenance.note.startswith("n; Huber's delta was 0.01 for indic, 0.03")
+
+
+def test_many_checkpoints_of_few_runs_are_few_runs() -> None:
+    held, families = 0, 0
+    for draw in range(40):
+        rng = np.random.default_rng(draw)
+        columns: dict[str, list[object]] = {name: [] for name in ("family", "N", "D", "p", "loss", "seed", "run")}
+        for run, (p, seed) in enumerate((p, seed) for p in (0.2, 0.4, 0.6, 0.8) for seed in (0, 1)):
+            for family, share in (("a", p), ("b", 1 - p)):
+                common = 0.005 * rng.standard_normal()
+                for d in np.geomspace(1e8, 1e9, 6):
+                    loss = 3 * (d / 1e9) ** -0.1 * share**-0.1 * np.exp(common + 0.001 * rng.standard_normal())
+                    row = (family, 1e7, d, share, loss, seed, f"r{run}")
+                    for column, value in zip(columns.values(), row, strict=True):
+                        column.append(value)
+        law = law_of(fit_law(runs_from_columns(columns), FitConfig(mode="gamma", resamples=160)))
+        held += sum(family.gamma.low <= 0.1 <= family.gamma.high for family in law.families)
+        families += len(law.families)
+    assert held / families >= 0.9, held
+
+
+def test_a_fit_that_did_not_arrive_says_so() -> None:
+    fit = fit_law(runs(ONE, 0.005), GAMMA)
+    lost = replace(fit.families[0], arrived=False, draws_astray=0.5)
+    assert replace(fit, families=(lost,)).warnings == (
+        "indic: the solver stopped short of an optimum; the estimates are the best that it saw",
+        "indic: the solver stopped short of an optimum in 50% of the resamples",
+    )
 
 
 def test_no_order_of_rows_changes_a_law_file() -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from winnow.scoring.scaling_law.hypotheses import independence_tests, invariance_tests
+from winnow.scoring.scaling_law.hypotheses import _enough, independence_tests, invariance_tests
 from winnow.scoring.scaling_law.runs import RunTable, runs_from_columns
 
 MIXTURES = ((0.2, 0.6, 0.2), (0.2, 0.4, 0.4), (0.2, 0.2, 0.6), (0.4, 0.4, 0.2), (0.4, 0.2, 0.4), (0.6, 0.2, 0.2))
@@ -56,6 +56,42 @@ def test_a_monolingual_run_off_the_line_is_no_effect_of_the_others() -> None:
         answer.adjusted is not None and answer.adjusted > 0.05
         for answer in independence_tests(runs_from_columns(columns))
     )
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_a_line_that_bends_in_the_share_is_no_effect_of_the_others(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    columns: dict[str, list[object]] = {name: [] for name in ("family", "N", "D", "p", "loss", "seed", "run")}
+    mixtures = ((0.2, 0.2, 0.6), (0.2, 0.6, 0.2), (0.6, 0.2, 0.2), (0.1, 0.1, 0.8), (0.8, 0.1, 0.1), (0.4, 0.4, 0.2))
+    for run, (again, mixture) in enumerate((again, mixture) for again in range(3) for mixture in mixtures):
+        for place, share in enumerate(mixture):
+            bent = np.exp(0.9 - 0.1 * np.log(share) - 0.03 * np.log(share) ** 2)
+            row = (f"f{place}", 1e8, 1e9, share, bent * np.exp(0.003 * rng.standard_normal()), again, f"r{run}")
+            for column, value in zip(columns.values(), row, strict=True):
+                column.append(value)
+    answers = [answer.adjusted for answer in independence_tests(runs_from_columns(columns), draws=499)]
+    assert any(value is not None for value in answers)
+    assert all(value is None or value > 0.05 for value in answers)
+
+
+def test_shares_that_never_come_again_beside_others_are_not_tested() -> None:
+    columns: dict[str, list[object]] = {name: [] for name in ("family", "N", "D", "p", "loss", "seed", "run")}
+    mixtures = ((0.1, 0.2, 0.7), (0.2, 0.3, 0.5), (0.35, 0.25, 0.4), (0.5, 0.1, 0.4), (0.7, 0.2, 0.1))
+    for run, mixture in enumerate(mixtures):
+        for place, share in enumerate(mixture):
+            row = (f"f{place}", 1e8, 1e9, share, 2 * share**-0.1, 0, f"r{run}")
+            for column, value in zip(columns.values(), row, strict=True):
+                column.append(value)
+    answer = independence_tests(runs_from_columns(columns))[0]
+    assert answer.p_value is None
+    assert "never differ at one N, D and p" in answer.why_not
+
+
+def test_many_families_are_tested_with_as_many_draws_as_holm_takes() -> None:
+    assert _enough(3, 1999) == (1999, "")
+    assert _enough(200, 1999) == (8000, "")
+    assert _enough(500, 1999) == (19_999, "") == _enough(999, 1999)
+    assert "nothing could be contradicted with 19999 draws" in _enough(1000, 1999)[1]
 
 
 def test_an_exponent_that_grows_with_n_is_found_and_measured() -> None:

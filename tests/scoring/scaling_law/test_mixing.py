@@ -5,11 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.scoring.laws import GAMMAS, law
+from tests.scoring.laws import GAMMAS, family, law
 from winnow.schemas.errors import WinnowError
+from winnow.schemas.law import Estimate
 from winnow.scoring.scaling_law.mixing import Question, family_ratios, sensitivity, with_fallback
 from winnow.scoring.scaling_law.predicting import distances, losses
-from winnow.scoring.scaling_law.ratios import optimal_shares
+from winnow.scoring.scaling_law.ratios import objective, optimal_shares
 
 EXPONENTS = np.array(list(GAMMAS.values()))
 
@@ -22,6 +23,27 @@ def test_normalised_ratios_are_the_same_at_any_size_and_in_both_modes() -> None:
         assert found.warnings == ()
         assert all(low <= share <= high for low, share, high in zip(found.low, found.shares, found.high, strict=True))
         assert found.gain == pytest.approx(found.equal_objective - found.objective)
+
+
+def test_the_gains_interval_knows_that_the_best_shares_were_chosen_by_the_fit() -> None:
+    rng, one, bare = np.random.default_rng(0), np.ones(6), law("gamma")
+    held, above, count = 0, 0, 150
+    for _ in range(count):
+        found = 0.1 + 0.01 * rng.standard_normal(6)  # all gammas are 0.1: no shares gain anything over equal ones
+        draws = found + 0.01 * rng.standard_normal((200, 6))
+        families = tuple(
+            replace(family("f", 0.1, "gamma"), family=f"f{place}", gamma=Estimate(gamma, gamma, gamma), draws=drawn)
+            for place, (gamma, drawn) in enumerate(
+                zip(found.tolist(), np.stack([draws, 0 * draws], axis=2).transpose(1, 0, 2).tolist(), strict=True)
+            )
+        )
+        answer = family_ratios(replace(bare, families=families), Question())
+        shares = np.array(answer.shares)
+        gain = float(objective(one, 0.1 * one, one / 6) - objective(one, 0.1 * one, shares))
+        held += answer.gain_low <= gain <= answer.gain_high
+        above += answer.gain_low > 0
+    assert held / count >= 0.9, held
+    assert above / count <= 0.05, above
 
 
 def test_uniform_weights_count_losses_themselves() -> None:
@@ -44,6 +66,10 @@ def test_questions_beyond_the_runs_are_warned_of_with_their_distance() -> None:
         "every family: N 5e+09 is 5 times the largest that was fitted (1e+09)",
         "every family: D 1e+08 is 10 times below the least that was fitted (1e+09)",
         "germanic: p 0.05 is 2 times below the least that was fitted (0.1)",
+    )
+    narrow = tuple(replace(family, fitted=replace(family.fitted, p_max=0.4)) for family in law().families)
+    assert distances(replace(law(), families=narrow), None, None, np.array([0.2, 0.3, 0.5])) == (
+        "slavic: p 0.5 is 1.25 times the largest that was fitted (0.4)",
     )
     assert family_ratios(law(), Question("uniform", 5e9, 2e10)).warnings == found[:1]
 

@@ -7,7 +7,7 @@ from scipy.optimize import least_squares
 
 from tests.scoring.synthetic import DS, NS, TRUTHS, runs
 from winnow.scoring.scaling_law.models import Model, bracket_model, share_model
-from winnow.scoring.scaling_law.solving import fitted, huber, leverages, refitted
+from winnow.scoring.scaling_law.solving import fitted, huber, refitted, spanned
 
 Floats = NDArray[np.float64]
 ROWS = runs({"indic": TRUTHS["indic"]}, 0.005)
@@ -84,5 +84,5 @@ def test_an_optimum_at_a_bound_stays_within_it() -> None:
 
 def test_leverages_sum_to_the_number_of_parameters() -> None:
     model = bracket_model(ROWS, with_gamma=True)
-    assert leverages(model, START[0]).sum() == pytest.approx(6)
+    assert (spanned(model, START[0]) ** 2).sum() == pytest.approx(6)
     assert len(ROWS) == 4 * len(NS) * len(DS)
