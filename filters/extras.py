@@ -1,9 +1,11 @@
 """Packages that a few operators need and winnow does not: its extras."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from types import ModuleType
 
-from winnow.schemas.errors import RecipeError
+from winnow.schemas.errors import RecipeError, WinnowError
 
 _PUBLISHED_AS = {"stdnum": "python-stdnum"}
 
@@ -16,3 +18,15 @@ def needed_package(operator: str, module: str, extra: str) -> ModuleType:
         name = (error.name or module).partition(".")[0]
         missing = _PUBLISHED_AS.get(name, name)
         raise RecipeError(f"{operator} needs the package {missing}; run: pip install 'winnow[{extra}]'") from None
+
+
+@contextmanager
+def told_in_a_line(what: str, hint: str = "", kind: type[WinnowError] = RecipeError) -> Iterator[None]:
+    """Turn whatever a package raises into a line: its errors have no class of their own, and a panic is no error."""
+    try:
+        yield
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        said = " ".join(str(error).split())[:300] or type(error).__name__
+        raise kind(f"{what}: {said}{'; ' if hint else ''}{hint}") from None

@@ -2,12 +2,11 @@
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from winnow.filters.extras import needed_package
-from winnow.filters.safety_models.windows import OPERATOR, Window, one_line
+from winnow.filters.extras import needed_package, told_in_a_line
+from winnow.filters.safety_models.windows import OPERATOR, Window
 from winnow.schemas.errors import RecipeError
 
 MAX_TOKENIZER_BYTES = 256 << 20
@@ -35,7 +34,7 @@ class Tokenizer:
         padding = self._tokenizer.padding or {}
         self.pad: int = int(padding.get("pad_id", 0))
         self._tokenizer.no_padding()
-        with _told(f"{path}: it cannot cut texts into windows of {max_tokens} tokens", "raise `max_tokens`"):
+        with told_in_a_line(f"{path}: it cannot cut texts into windows of {max_tokens} tokens", "raise `max_tokens`"):
             self._tokenizer.enable_truncation(max_tokens)
             self._specials = len(self._tokenizer.encode("").ids)
         if self._specials >= max_tokens:
@@ -44,7 +43,7 @@ class Tokenizer:
     def read(self, text: str) -> Read:
         """The windows of a text; none where it has no tokens of its own."""
         head = text[: self._max_bytes].encode()[: self._max_bytes].decode("utf-8", "ignore")
-        with _told(f"{self._path}: it fails on a text of {len(head):,} characters", _EXPECTED):
+        with told_in_a_line(f"{self._path}: it fails on a text of {len(head):,} characters", _EXPECTED):
             encoding = self._tokenizer.encode(head)
         windows = list(self._windows(encoding))
         cut = len(encoding.overflowing) >= self._max_windows or len(head) < len(text)
@@ -65,18 +64,7 @@ def _loaded(path: str) -> Any:
         raise RecipeError(f"{path}: {error.strerror or error}; {_EXPECTED}") from None
     if len(raw) > MAX_TOKENIZER_BYTES:
         raise RecipeError(f"{path}: more than {MAX_TOKENIZER_BYTES:,} bytes; {_EXPECTED}")
-    with _told(f"{path}: no tokenizer, or a damaged one", _EXPECTED):
+    with told_in_a_line(f"{path}: no tokenizer, or a damaged one", _EXPECTED):
         if not isinstance(json.loads(raw), dict):
             raise ValueError("no mapping")
         return tokenizers.Tokenizer.from_str(raw.decode())
-
-
-@contextmanager
-def _told(what: str, hint: str) -> Iterator[None]:
-    """Turn whatever the package raises into a line: its errors have no class of their own, and a panic is no error."""
-    try:
-        yield
-    except BaseException as error:
-        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
-            raise
-        raise RecipeError(f"{what}: {one_line(error)}; {hint}") from None

@@ -1,6 +1,7 @@
 """What the tests of the law's two assumptions found, in words.
 
-A test that finds nothing has not proved the assumption; so each sentence says what noise alone passes in one table of twenty.
+A test that finds nothing has not proved the assumption; so each sentence says what noise alone passes in one table of
+twenty.
 """
 
 from collections.abc import Sequence

@@ -4,14 +4,13 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
-from winnow.filters.extras import needed_package
+from winnow.filters.extras import needed_package, told_in_a_line
 from winnow.schemas.errors import WinnowError
 from winnow.scoring.probe.streams import Tokens
 
@@ -42,7 +41,7 @@ class Tokenizer:
         self.name = re.sub(r"[^\w.@+-]+", "-", path.name)[:60]
         self.digest = hashlib.sha256(raw).hexdigest()
         package = needed_package("winnow law probe", "tokenizers", "torch")
-        with _told(f"{path}: no tokenizer, or a damaged one", f"; {_EXPECTED}"):
+        with told_in_a_line(f"{path}: no tokenizer, or a damaged one", _EXPECTED, WinnowError):
             said = json.loads(raw)
             if not isinstance(said, dict):
                 raise ValueError("no mapping")
@@ -67,7 +66,7 @@ class Tokenizer:
         self._counter: Any = None
         if model.get("type") == "BPE" and self._unknown is None and not bytewise:
             model |= {"vocab": {**model["vocab"], _LEFT_OUT: last + 1}, "unk_token": _LEFT_OUT, "fuse_unk": False}
-            with _told(f"{path}: no tokenizer, or a damaged one", f"; {_EXPECTED}"):
+            with told_in_a_line(f"{path}: no tokenizer, or a damaged one", _EXPECTED, WinnowError):
                 self._counter = package.Tokenizer.from_str(json.dumps(said | {"model": model}))
         for one in (self._tokenizer, self._counter):
             if one is not None:
@@ -85,7 +84,7 @@ class Tokenizer:
         parts: list[Tokens] = []
         unknown = missed = 0
         for piece in pieces(text):
-            with _told(f"{self._path}: it fails on a text of {len(text):,} characters", ""):
+            with told_in_a_line(f"{self._path}: it fails on a text of {len(text):,} characters", kind=WinnowError):
                 encoding = self._tokenizer.encode(piece, add_special_tokens=False)
                 missed += self._left_out(piece)
             parts.append(np.array(encoding.ids, self.dtype))
@@ -134,14 +133,3 @@ def pieces(text: str) -> Iterator[str]:
         yield text[start:end]
         start = end
     yield text[start:]
-
-
-@contextmanager
-def _told(what: str, hint: str) -> Iterator[None]:
-    """Turn whatever the package raises into a line: its errors have no class of their own, and a panic is no error."""
-    try:
-        yield
-    except BaseException as error:
-        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
-            raise
-        raise WinnowError(f"{what}: {' '.join(str(error).split())[:300]}{hint}") from None
