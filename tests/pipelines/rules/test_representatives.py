@@ -146,7 +146,7 @@ PREFERENCES = st.permutations(["source", "longest", "highest text.some.score", "
 
 
 @given(STORES, PREFERENCES, st.integers(1, 3))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_the_best_eligible_row_of_each_cluster_stays(
     drawn: list[tuple[str, list[Row]]], preferences: list[str], threads: int
 ) -> None:
