@@ -20,6 +20,11 @@ def needed_package(operator: str, module: str, extra: str) -> ModuleType:
         raise RecipeError(f"{operator} needs the package {missing}; run: pip install 'winnow[{extra}]'") from None
 
 
+def one_line(error: BaseException) -> str:
+    """What a package says went wrong, without its line breaks."""
+    return " ".join(str(error).split())[:300]
+
+
 @contextmanager
 def told_in_a_line(what: str, hint: str = "", kind: type[WinnowError] = RecipeError) -> Iterator[None]:
     """Turn whatever a package raises into a line: its errors have no class of their own, and a panic is no error."""
@@ -28,5 +33,4 @@ def told_in_a_line(what: str, hint: str = "", kind: type[WinnowError] = RecipeEr
     except BaseException as error:
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
-        said = " ".join(str(error).split())[:300] or type(error).__name__
-        raise kind(f"{what}: {said}{'; ' if hint else ''}{hint}") from None
+        raise kind(f"{what}: {one_line(error) or type(error).__name__}{'; ' if hint else ''}{hint}") from None

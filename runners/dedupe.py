@@ -19,16 +19,14 @@ from winnow.pipelines.dedupe.verdicts import forget_superseded
 from winnow.pipelines.exchange import clear_scratch
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.commits import committed_names
-from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store
-from winnow.pipelines.store.lease import Holder, this_process
+from winnow.pipelines.store.lease import require_lease
 from winnow.runners.comparing import Comparing
 from winnow.runners.driving import StageRun
 from winnow.runners.engines import WorkerLostError
 from winnow.schemas.duplicates import Kind, layer_of_kind
 from winnow.schemas.errors import StageError
 from winnow.schemas.recipe import Recipe
-from winnow.schemas.records import from_json
 
 TRIES = 3  # of a pipeline whose worker dies: nothing is committed before its end
 
@@ -66,23 +64,6 @@ def find_duplicates(run: StageRun, recipe: Recipe, state: State) -> None:
     forget_superseded(search)
     clear_scratch(run.store.objects, search.scratch)
     run.store.objects.delete(search.shards)
-
-
-def require_lease(objects: ObjectStore) -> None:
-    """Before what a search does not need is dropped: who was taken for dead and wakes up would drop another's.
-
-    Raises:
-        StageError: The last process that took the store's lease is not this one.
-    """
-    last = max((info.path for info in objects.list(layout.LEASES) if info.path.endswith(".json")), default=None)
-    if last is None:  # nobody ever wrote to it but what made it
-        return
-    holder = from_json(Holder, objects.read(last), f"{objects.root}/{last}")
-    if holder != this_process():
-        raise StageError(
-            f"{objects.root}: process {holder.process} on {holder.host} took this store over while the search stood "
-            "still; it goes on there, and this one has ended"
-        )
 
 
 def _awaited(store: Store, shards: Iterable[str], keys: Mapping[Kind, GlobalKey]) -> dict[str, tuple[str, str]]:

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from winnow.filters.extras import needed_package
+from winnow.filters.extras import needed_package, one_line
 from winnow.filters.safety_models.onnx_files import check_onnx
-from winnow.filters.safety_models.windows import INPUTS, OPERATOR, Window, one_line
+from winnow.filters.safety_models.windows import INPUTS, OPERATOR, Window
 from winnow.schemas.errors import RecipeError
 
 _INTEGERS = {"tensor(int64)": np.int64, "tensor(int32)": np.int32}

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from winnow.filters.extras import needed_package
-from winnow.filters.safety_models.windows import INPUTS, OPERATOR, Window, one_line
+from winnow.filters.extras import needed_package, one_line
+from winnow.filters.safety_models.windows import INPUTS, OPERATOR, Window
 from winnow.schemas.errors import RecipeError
 
 _NAMED = 6  # parameters in one message

@@ -25,8 +25,3 @@ class Window:
             list(range(len(self.ids) + rest)),
         )
         return dict(zip(INPUTS, values, strict=True))
-
-
-def one_line(error: BaseException) -> str:
-    """What a package says went wrong, without its line breaks."""
-    return " ".join(str(error).split())[:300]

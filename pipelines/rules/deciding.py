@@ -67,7 +67,7 @@ def represent(pinned: PinnedProgram, threads: int = THREADS) -> Duplicates:
     choice = pinned.program.choice
     if choice is None:
         return NO_DUPLICATES
-    first = replace(pinned, program=pinned.program.only_eligible())
+    first = replace(pinned, program=pinned.program.only_eligible(), languages=())  # nothing is counted in this pass
     numbers = {shard.shard: number for number, shard in enumerate(pinned.shards)}
 
     def brought(shard: ShardObjects, evaluator: Evaluator) -> Candidates:

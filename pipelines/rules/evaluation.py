@@ -34,6 +34,7 @@ class Evaluator:
 
     def __init__(self, program: RuleProgram) -> None:
         self._program = program
+        self._names = (*(column.name for column in program.columns), *program.chosen)
         self._words = max(1, -(-len(program.rules) // WORD))
         self._engine = duckdb.connect(
             ":memory:",
@@ -68,8 +69,7 @@ class Evaluator:
         rules = self._program.rules
         if rows == 0 or not rules:
             return fired, None
-        names = (*(column.name for column in self._program.columns), *self._program.chosen)
-        wanted = {name: columns[name] for name in names}
+        wanted = {name: columns[name] for name in self._names}
         every = wanted | _looked_up(self._program.tables, columns)
         block = pa.Table.from_batches([nested(every, rows)])
         try:

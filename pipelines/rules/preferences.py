@@ -34,7 +34,11 @@ class BoundPreference:
 
     def keys(self, values: pa.Array) -> Keys:
         """Numbers that are smaller for better rows."""
-        return _descending(values) if self.order in ("longest", "newest", "highest") else _ascending(values)
+        keys = _numbers(values)
+        if self.order in ("longest", "newest", "highest"):
+            keys = ~keys
+        keys[pc.is_null(values, nan_is_null=True).to_numpy(zero_copy_only=False)] = _LAST
+        return keys
 
 
 def bind_preferences(
@@ -95,18 +99,6 @@ def _complaint(name: str, known: Mapping[str, ColumnInfo]) -> str | None:
     return None
 
 
-def _ascending(values: pa.Array) -> Keys:
-    keys = _numbers(values)
-    keys[_absent(values)] = _LAST
-    return keys
-
-
-def _descending(values: pa.Array) -> Keys:
-    keys = ~_numbers(values)
-    keys[_absent(values)] = _LAST
-    return keys
-
-
 def _numbers(values: pa.Array) -> Keys:
     """Unsigned numbers in the order of the values."""
     if pa.types.is_floating(values.type):
@@ -122,8 +114,3 @@ def _numbers(values: pa.Array) -> Keys:
     whole: NDArray[np.int64] = pc.fill_null(values.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
     signed: Keys = whole.astype(np.int64).view(np.uint64) ^ _SIGN
     return signed
-
-
-def _absent(values: pa.Array) -> NDArray[np.bool_]:
-    absent: NDArray[np.bool_] = pc.is_null(values, nan_is_null=True).to_numpy(zero_copy_only=False)
-    return absent

@@ -15,7 +15,7 @@ from winnow.pipelines.rules.representatives import Choice
 from winnow.pipelines.rules.tables import Tables
 from winnow.schemas.conditions import ConditionError, columns_read, is_text
 from winnow.schemas.duplicates import CHOSEN_IN
-from winnow.schemas.places import Problem, recipe_error, shown, suggestion
+from winnow.schemas.places import Problem, Problems, recipe_error, shown, suggestion
 from winnow.schemas.recipe import Recipe
 from winnow.schemas.rules import ColumnInfo, Phase, check_rules
 from winnow.schemas.thresholds import PREFIX, ThresholdTable
@@ -120,18 +120,14 @@ def _choice(recipe: Recipe, known: Mapping[str, ColumnInfo], columns: Mapping[st
         return None
     kinds = tuple(kind for kind in CHOSEN_IN if kind in wanted_kinds(recipe))
     preferences = bind_preferences(config, known, columns)
-    unknown = [one for one in config.guard.sources if one.name not in {source.name for source in recipe.sources}]
-    if unknown:
-        known_sources = [source.name for source in recipe.sources]
-        raise recipe_error(
-            Problem(
-                config.place,
-                f"dedupe.guard.sources.{one.name}",
-                f"there is no source {shown(one.name)}{suggestion(one.name, known_sources)}",
-            )
-            for one in unknown
-        )
-    return Choice(kinds, preferences, tuple(source.name for source in recipe.sources), config)
+    sources = tuple(source.name for source in recipe.sources)
+    problems = Problems()
+    for one in config.guard.sources:
+        if one.name not in sources:
+            unknown = f"there is no source {shown(one.name)}{suggestion(one.name, sources)}"
+            problems.add(config.place, f"dedupe.guard.sources.{one.name}", unknown)
+    problems.stop_if_any()
+    return Choice(kinds, preferences, sources, config)
 
 
 def _program(

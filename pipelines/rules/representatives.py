@@ -33,7 +33,6 @@ _HELD = 10_000  # of them, before those that are accepted are taken out
 
 _MEMORY = "1GiB"  # what is sorted in memory; the rest of it lies in a temporary folder
 _ROW_BITS = 32
-_BATCH_ROWS = 65_536
 
 Rows = NDArray[np.int64]
 

@@ -3,7 +3,7 @@
 A lease is a numbered record put only if absent, so of two writers that ask for the same number one gets it.
 A writer that died is recognised without comparing clocks: on the same machine by its process, elsewhere by
 a beat counter that has stopped. A writer that lost its lease does no harm: all it can still put are objects
-and commits that no generation names (law 5).
+and commits that no generation names (law 5), and before it drops anything it asks whose the lease is.
 """
 
 import os
@@ -17,7 +17,7 @@ from typing import Self
 from winnow.pipelines.processes import boot_id, started
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
-from winnow.schemas.errors import StoreError
+from winnow.schemas.errors import StageError, StoreError
 from winnow.schemas.records import from_json, to_json
 
 BEAT_SECONDS = 5.0
@@ -122,6 +122,23 @@ class Lease:
                 self._objects.put(_beat_record(self.number), str(count).encode())
             except OSError:  # a full disk must not end the run from here: the stage reports it
                 continue
+
+
+def require_lease(objects: ObjectStore) -> None:
+    """Before anything is dropped that another writer may be using: who was taken for dead may wake up.
+
+    Raises:
+        StageError: The last process that took the store's lease is not this one.
+    """
+    last = max((info.path for info in objects.list(layout.LEASES) if info.path.endswith(".json")), default=None)
+    if last is None:  # nobody ever wrote to it but what made it
+        return
+    holder = from_json(Holder, objects.read(last), f"{objects.root}/{last}")
+    if holder != this_process():
+        raise StageError(
+            f"{objects.root}: process {holder.process} on {holder.host} took this store over while the search stood "
+            "still; it goes on there, and this one has ended"
+        )
 
 
 def _record(number: int) -> str:
