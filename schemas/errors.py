@@ -19,3 +19,7 @@ class StoreError(WinnowError):
 
 class StageError(WinnowError):
     """A stage ended before all of its tasks were committed."""
+
+
+class ExportError(WinnowError):
+    """A sample or a setting that a format of export cannot hold, or a folder that is not ours."""

@@ -18,7 +18,7 @@ PACKAGES = (
 OPTIONAL = (
     *("wordfreq", "ftfy", "spacy", "jieba", "sudachipy", "sudachidict_core", "kiwipiepy", "pyvi", "pythainlp"),
     *("pyidaungsu-numpy2", "khmer-nltk", "laonlp", "kenlm", "phonenumbers", "python-stdnum"),
-    *("onnxruntime", "tokenizers", "torch", "safetensors"),
+    *("onnxruntime", "sentencepiece", "tiktoken", "tokenizers", "torch", "safetensors"),
 )
 """What some operators use where it is installed."""
 

@@ -6,7 +6,7 @@ Every record is canonical JSON, so equal records are equal bytes, and every reco
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from types import UnionType
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import orjson
 
@@ -158,6 +158,10 @@ def _build(kind: Any, value: Any) -> Any:
         if unknown := sorted(set(value) - known):
             raise ValueError(f"unknown field {unknown[0]!r}")
         return kind(**{name: _build(hints[name], item) for name, item in value.items()})
+    if origin is Literal:
+        if value not in get_args(kind):
+            raise ValueError(f"{value!r:.80} is none of {', '.join(map(str, get_args(kind)))}")
+        return value
     if origin is tuple:
         return tuple(_build(get_args(kind)[0], item) for item in value)
     if origin is not None and issubclass(origin, Mapping):

@@ -16,6 +16,8 @@ from winnow.schemas.places import Place, Problems, shown, suggestion
 from winnow.schemas.recipe.checks import NOT_WRITTEN, Between, ByName, Listed, Matching, NotEmpty
 from winnow.schemas.recipe.dedupe import DedupeConfig
 from winnow.schemas.recipe.edits import EDITED, EachOnce, EditEntry
+from winnow.schemas.recipe.export import FORMAT, ExportEntry, OwnFolders
+from winnow.schemas.recipe.mix import MixConfig
 from winnow.schemas.recipe.nodes import MapNode, Scalar
 from winnow.schemas.samples import SAMPLES
 
@@ -174,7 +176,7 @@ class OperatorEntry:
         return self.options.place
 
 
-_RESERVED = ("samples", "extract", "thresholds", "dedupe", "duplicate")
+_RESERVED = ("samples", "extract", "thresholds", "dedupe", "duplicate", "mix")
 
 
 @dataclass(frozen=True)
@@ -324,6 +326,8 @@ class Recipe:
     dedupe: DedupeConfig | None = None
     keep: Annotated[tuple[Rule | PresetRules, ...], UniqueReasons()] = ()
     edits: Annotated[tuple[EditEntry, ...], Listed(EDITED), EachOnce()] = ()
+    mix: MixConfig | None = None
+    export: Annotated[tuple[ExportEntry, ...], Listed(FORMAT), OwnFolders()] = ()
     file: str = field(default="recipe.yaml", compare=False, metadata=NOT_WRITTEN)
     written: tuple[tuple[str, str], ...] = field(default=(), compare=False, metadata=NOT_WRITTEN)
     """The text of each setting that uses a variable: plans show that, never a variable's value."""

@@ -7,6 +7,8 @@ from typing import Annotated, TypeAlias, get_args, get_origin
 from winnow.schemas.recipe.build import settings
 from winnow.schemas.recipe.checks import ByName, Listed, Parsed
 from winnow.schemas.recipe.edits import PlaceholderTexts
+from winnow.schemas.recipe.export import ExportEntry
+from winnow.schemas.recipe.mix import Shares
 from winnow.schemas.recipe.model import ExtractorEntry, OperatorEntry, Recipe, ThresholdCells
 from winnow.schemas.recipe.nodes import ListNode, MapNode, Scalar, ScalarValue
 
@@ -82,16 +84,23 @@ class _Shown:
             for setting in settings(kind)
             if not (kind is Recipe and setting.key == "extends")  # what it names is merged in already
         }
-        if isinstance(value, ExtractorEntry | OperatorEntry):
-            name = value.name if isinstance(value, ExtractorEntry) else value.layer
+        if isinstance(value, ExtractorEntry | OperatorEntry | ExportEntry):
+            name = value.layer if isinstance(value, OperatorEntry) else value.name
             options = self.tree(self._configs.get(name, value.options), "", path)
             assert isinstance(options, dict)
             shown |= options
-        if isinstance(value, ThresholdCells | PlaceholderTexts):
-            cells = self.tree(value.values if isinstance(value, ThresholdCells) else value.texts, "", path)
+        if isinstance(value, ThresholdCells | PlaceholderTexts | Shares):
+            cells = self.tree(_cells(value), "", path)
             assert isinstance(cells, dict)
             shown |= cells
         return shown
+
+
+def _cells(value: ThresholdCells | PlaceholderTexts | Shares) -> MapNode:
+    """What a config holds under names of its own."""
+    if isinstance(value, ThresholdCells):
+        return value.values
+    return value.texts if isinstance(value, PlaceholderTexts) else value.shares
 
 
 def _item(annotation: object) -> object:

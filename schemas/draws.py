@@ -1,0 +1,55 @@
+"""The draw: which rows of each shard a plan gives, how often, and for which output. It moves no data.
+
+And the rows of an export, as they travel to the files that they are written to.
+"""
+
+import pyarrow as pa
+
+from winnow.schemas.samples import CAPTION
+
+NO_BAND = (1 << 64) - 1
+"""The key of a value that is null, among keys of numbers: above all of them."""
+
+DRAW = pa.schema(
+    [
+        pa.field("output", pa.uint8(), nullable=False),  # its number in the plan
+        pa.field("row", pa.uint32(), nullable=False),  # in the shard; rising within an output
+        pa.field("id", pa.binary(16), nullable=False),
+        pa.field("stratum", pa.uint32(), nullable=False),  # its number in the output
+        pa.field("first", pa.uint16(), nullable=False),  # the number of its first copy: earlier stages gave those below
+        pa.field("copies", pa.uint16(), nullable=False),
+        pa.field("units", pa.int64(), nullable=False),  # of one copy, in the plan's unit
+        pa.field("bytes", pa.int64(), nullable=False),  # of its text after edits
+    ]
+)
+"""One row for each sample that an output gives, at least once."""
+
+MEDIUM = pa.struct(
+    [
+        pa.field("mime", pa.string(), nullable=False),
+        pa.field("sha256", pa.string()),
+        pa.field("bytes", pa.large_binary(), nullable=False),
+    ]
+)
+
+MIXED = pa.schema(
+    [
+        pa.field("order", pa.uint64(), nullable=False),  # hash(seed, copy, id): rising within an export's file
+        pa.field("copy", pa.uint16(), nullable=False),
+        pa.field("id", pa.binary(16), nullable=False),
+        pa.field("text", pa.large_string()),  # after edits
+        pa.field("source", pa.string(), nullable=False),
+        pa.field("source_class", pa.string(), nullable=False),
+        pa.field("family", pa.string(), nullable=False),
+        pa.field("language", pa.string(), nullable=False),
+        pa.field("band", pa.string(), nullable=False),
+        pa.field("licence", pa.string(), nullable=False),
+        pa.field("url", pa.string()),
+        pa.field("mime", pa.string()),
+        pa.field("modality", pa.string(), nullable=False),
+        pa.field("captions", pa.list_(pa.field("item", CAPTION, nullable=False)), nullable=False),
+        pa.field("metadata", pa.string(), nullable=False),  # canonical JSON
+        pa.field("media", pa.list_(pa.field("item", MEDIUM, nullable=False)), nullable=False),
+    ]
+)
+"""One row for each copy of each sample of an export."""

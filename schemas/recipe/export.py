@@ -1,0 +1,44 @@
+"""What a recipe says of exports: which format, where, and how large its files may grow."""
+
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from winnow.schemas.places import Place
+from winnow.schemas.recipe.checks import NOT_WRITTEN, Between, Matching
+from winnow.schemas.recipe.nodes import MapNode
+
+FORMAT = Matching(r"[a-z][a-z0-9_]{0,39}", "a format's name, such as parquet")
+_FOLDER = Matching(r"[^\x00-\x1f\x7f]{1,4096}", "the path of a folder")
+
+
+@dataclass(frozen=True)
+class ExportEntry:
+    """One export: a folder in one format, and the format's own options, which only it understands."""
+
+    name: str = field(metadata=NOT_WRITTEN)  # the format
+    options: MapNode
+    path: Annotated[str, _FOLDER]
+    shard_bytes: Annotated[int, Between(1 << 10, 8 << 30)] = 256 << 20
+
+    @property
+    def place(self) -> Place:
+        """Where the recipe configures it."""
+        return self.options.place
+
+
+@dataclass(frozen=True)
+class OwnFolders:
+    """No two exports write one folder."""
+
+    expects: str = ""
+
+    def complaint(self, value: object) -> str | None:
+        """Name the first folder that two write."""
+        assert isinstance(value, tuple)
+        first: dict[str, ExportEntry] = {}
+        for entry in value:
+            other = first.setdefault(entry.path.rstrip("/"), entry)
+            if other is not entry:
+                lines = f"lines {other.place.line} and {entry.place.line}"
+                return f"two exports ({lines}) write {entry.path}; give each a folder of its own"
+        return None

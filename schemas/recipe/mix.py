@@ -1,0 +1,196 @@
+"""What a recipe says of a mixture: in which unit, how much, in which shares at each level, and in which stages.
+
+Levels go from the outside in: source classes, sources, families, languages, bands. What is written for none of them is
+shared in proportion to what there is.
+"""
+
+import math
+from dataclasses import dataclass, field
+from typing import Annotated, Literal, TypeAlias
+
+from winnow.schemas.places import Place, shown
+from winnow.schemas.recipe.checks import NOT_WRITTEN, Between, ByName, Matching, NotEmpty
+from winnow.schemas.recipe.nodes import MapNode, Scalar
+
+Unit: TypeAlias = Literal["tokens", "bytes", "samples"]
+
+MAX_EPOCHS = 1_000
+SUM_TOLERANCE = 1e-6
+
+_OUTPUT = Matching(r"(?!validation$)[a-z][a-z0-9_]{0,39}", "a stage's name of a-z, 0-9 and _, other than validation")
+_FILE = Matching(r"[^\x00-\x1f\x7f]{1,4096}", "the path of a file")
+_NAMED = Matching(r"[A-Za-z_][\w.-]{0,200}", "a column, such as text.length.bytes")
+
+
+@dataclass(frozen=True)
+class Shares:
+    """A share for each name; together they are 1."""
+
+    shares: MapNode
+
+    def __post_init__(self) -> None:
+        for entry in self.shares.entries:
+            value = entry.node.value if isinstance(entry.node, Scalar) else None
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                raise ValueError(f"{shown(entry.key)}: expected a share from 0 to 1")
+            if not 0 <= value <= 1:
+                raise ValueError(f"{shown(entry.key)}: {value:g} is no share; expected a number from 0 to 1")
+        total = math.fsum(self.by_name.values())
+        if abs(total - 1) > SUM_TOLERANCE:
+            raise ValueError(f"the shares come to {total:g}; they must come to 1")
+
+    @property
+    def by_name(self) -> dict[str, float]:
+        """The share of each name."""
+        nodes = ((entry.key, entry.node) for entry in self.shares.entries)
+        return {name: float(str(node.value)) for name, node in nodes if isinstance(node, Scalar)}
+
+
+def _one_of(level: object, *names: str) -> None:
+    """No two ways of sharing at once."""
+    given = [name for name in names if getattr(level, name) is not None]
+    if len(given) > 1:
+        raise ValueError(f"'{given[0]}' and '{given[1]}' are two ways to share; write one")
+
+
+@dataclass(frozen=True)
+class LanguageLevel:
+    """How a family is shared among its languages; in proportion where nothing is written."""
+
+    temperature: Annotated[float, Between(0.01, 1_000)] | None = None
+    unimax: Annotated[float, Between(0.001, MAX_EPOCHS)] | None = None
+    weights: Shares | None = None
+
+    def __post_init__(self) -> None:
+        _one_of(self, "temperature", "unimax", "weights")
+
+
+@dataclass(frozen=True)
+class FamilyLevel:
+    """How a source is shared among families of languages; in proportion where nothing is written."""
+
+    by: Literal["family", "group", "paper5"] = "family"
+    law: Annotated[str, _FILE] | None = None
+    objective: Literal["uniform", "normalised"] = "normalised"
+    n: Annotated[float, Between(1, 1e15)] | None = None
+    repeats: bool = False
+    unfitted: Literal["proportional", "temperature", "unimax"] = "unimax"
+    temperature: Annotated[float, Between(0.01, 1_000)] | None = None
+    unimax: Annotated[float, Between(0.001, MAX_EPOCHS)] | None = None
+    weights: Shares | None = None
+
+    def __post_init__(self) -> None:
+        _one_of(self, "law", "temperature", "unimax", "weights")
+
+
+@dataclass(frozen=True)
+class Step:
+    """From which value of the column on a text is given how often."""
+
+    at: Annotated[float, Between(-1e300, 1e300)]
+    repeats: Annotated[int, Between(0, MAX_EPOCHS)]
+
+
+@dataclass(frozen=True)
+class BandLevel:
+    """How a language is shared among bands of a column: by a top share, a softmax, shares of cuts, or repeats."""
+
+    by: Annotated[str, _NAMED]
+    top: Annotated[float, Between(0.000001, 1)] | None = None
+    softmax: Annotated[float, Between(1e-6, 1e6)] | None = None  # the temperature
+    count: Annotated[int, Between(2, 100)] = 10  # bands of equal size that a softmax tells apart
+    cuts: Annotated[tuple[float, ...], NotEmpty()] | None = None
+    weights: Annotated[tuple[Annotated[float, Between(0, 1)], ...], NotEmpty()] | None = None
+    rehydrate: Literal["fineweb2"] | None = None
+    repeats: Annotated[tuple[Step, ...], NotEmpty()] | None = None
+    nulls: Literal["drop", "keep"] = "drop"
+
+    def __post_init__(self) -> None:
+        _one_of(self, "top", "softmax", "cuts", "rehydrate", "repeats")
+        if all(getattr(self, name) is None for name in ("top", "softmax", "cuts", "rehydrate", "repeats")):
+            raise ValueError("says no bands; write top, softmax, cuts with weights, rehydrate or repeats")
+        if (self.cuts is None) != (self.weights is None):
+            raise ValueError("'cuts' and 'weights' go together: a weight for each band, one more than cuts")
+        if self.cuts is not None and self.weights is not None:
+            if any(not math.isfinite(one) for one in self.cuts) or list(self.cuts) != sorted(set(self.cuts)):
+                raise ValueError("the cuts must rise")
+            if len(self.weights) != len(self.cuts) + 1:
+                bands = len(self.cuts) + 1
+                raise ValueError(f"{bands - 1} cuts make {bands} bands; there are {len(self.weights)} weights")
+            if abs((total := math.fsum(self.weights)) - 1) > SUM_TOLERANCE:
+                raise ValueError(f"the weights come to {total:g}; they must come to 1")
+        if self.repeats is not None:
+            starts = [one.at for one in self.repeats]
+            if starts != sorted(set(starts)):
+                raise ValueError("the steps of 'repeats' must rise")
+            if not any(one.repeats for one in self.repeats):
+                raise ValueError("the steps of 'repeats' give nothing at all")
+
+
+@dataclass(frozen=True)
+class SplitConfig:
+    """What is held out for validation, by clusters of duplicates."""
+
+    validation: Annotated[float, Between(0, 0.5)] = 0.0
+    min_samples: Annotated[int, Between(0, 1 << 30)] = 0  # of each language, as far as half of it suffices
+
+
+@dataclass(frozen=True)
+class StageConfig:
+    """One stage of training: its budget, the samples it may take, and the levels that differ from the mixture's."""
+
+    name: str = field(metadata=NOT_WRITTEN)
+    place: Place = field(compare=False)
+    budget: Annotated[int, Between(1, 1 << 60)] | None = None
+    where: Annotated[str, NotEmpty()] | None = None
+    classes: Shares | None = None
+    sources: Shares | None = None
+    families: FamilyLevel | None = None
+    languages: LanguageLevel | None = None
+    bands: BandLevel | None = None
+
+
+@dataclass(frozen=True)
+class MixConfig:
+    """A mixture: one stage of its own, or several."""
+
+    place: Place = field(compare=False)
+    unit: Unit = "samples"
+    tokenizer: Annotated[str, _FILE] | None = None
+    budget: Annotated[int, Between(1, 1 << 60)] | None = None
+    max_epochs: Annotated[float, Between(0.001, MAX_EPOCHS)] = 4.0
+    where: Annotated[str, NotEmpty()] | None = None
+    classes: Shares | None = None
+    sources: Shares | None = None
+    families: FamilyLevel = FamilyLevel()
+    languages: LanguageLevel = LanguageLevel()
+    bands: BandLevel | None = None
+    split: SplitConfig = SplitConfig()
+    stages: Annotated[tuple[StageConfig, ...], ByName(_OUTPUT)] = ()
+
+    def __post_init__(self) -> None:
+        if self.unit == "tokens" and self.tokenizer is None:
+            raise ValueError("the unit is tokens: 'tokenizer' must say whose, a file or bytes")
+        if self.stages and (self.budget is not None or self.where is not None):
+            raise ValueError("with stages, 'budget' and 'where' are the stages' own; write them there")
+
+    @property
+    def outputs(self) -> tuple[StageConfig, ...]:
+        """The stages, each with what it takes over from the mixture; the only one is called train."""
+        if not self.stages:
+            only = StageConfig("train", self.place, self.budget, self.where)
+            return (self._filled(only),)
+        return tuple(self._filled(stage) for stage in self.stages)
+
+    def _filled(self, stage: StageConfig) -> StageConfig:
+        return StageConfig(
+            stage.name,
+            stage.place,
+            stage.budget,
+            stage.where,
+            stage.classes or self.classes,
+            stage.sources or self.sources,
+            stage.families or self.families,
+            stage.languages or self.languages,
+            stage.bands or self.bands,
+        )

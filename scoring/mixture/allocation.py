@@ -1,0 +1,219 @@
+"""How much of each stratum a stage gives: shares level by level, then water-filling within what there is.
+
+`allocate` asks by the recipe's shares alone, then shares the budget again so that no stratum is given more often than
+`max_epochs` over all stages: what a stratum, a language or a source cannot give goes to its siblings in their
+proportions. All is whole numbers: the same on every machine, and a larger budget gives no stratum less, where weights
+do not follow the budget (a law's do).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context, Decimal
+from typing import Final
+
+from winnow.schemas.errors import RecipeError
+from winnow.schemas.law import ScalingLaw
+from winnow.schemas.places import suggestion
+from winnow.schemas.recipe.mix import MAX_EPOCHS, FamilyLevel, StageConfig, Unit
+from winnow.scoring.mixture.by_law import ByLaw, fallback
+from winnow.scoring.mixture.cells import Cell, Node, grown, listed
+from winnow.scoring.mixture.filling import EXACT
+from winnow.scoring.mixture.levels import Level, by_method, ordered, settled, spread
+from winnow.scoring.mixture.narrowing import narrowed, of_stage, refused
+
+__all__ = ["Allocation", "Cell", "allocate"]
+
+_FAMILIES: Final = 2  # the place of their level
+_NOTED: Final = 4  # strata, or nodes, that a note names
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """Units for each of the cells, in their order."""
+
+    asked: tuple[int, ...]  # by the shares alone
+    target: tuple[int, ...]  # within what there is
+    notes: tuple[str, ...]
+
+
+def allocate(
+    cells: Sequence[Cell],
+    stage: StageConfig,
+    budget: int | None,
+    max_epochs: float,
+    law: ScalingLaw | None,
+    unit: Unit,
+) -> Allocation:
+    """What each cell is asked for, and what it gives.
+
+    Without a budget and shares each cell is given once, bands of repeats as often as they say; without a budget the
+    shares are of as much as that would be.
+
+    Args:
+        cells: Each stratum once.
+        stage: The levels, filled in.
+        budget: Units to give.
+        max_epochs: How often the samples of a cell may be given on average, over all stages.
+        law: The law that the level of families names.
+        unit: What units are.
+
+    Raises:
+        RecipeError: A share for what there is not, a budget that does not fit, a law that knows no family.
+    """
+    if len({cell.stratum for cell in cells}) != len(cells):
+        raise ValueError("a stratum is there twice")
+    numbers, notes = narrowed(cells, stage, unit)
+    families = stage.families or FamilyLevel()
+
+    def plant(epochs: float) -> tuple[Node, tuple[Level, ...]]:
+        level: Level = by_method(families) if families.law is None else fallback(families, epochs)
+        keys, levels = ordered(stage, level, cells)
+        return settled(grown(cells, numbers, keys), levels, cells, stage.bands, epochs), levels
+
+    root, levels = plant(max_epochs)
+    if budget is None:
+        if root.capacity == 0:
+            raise refused(stage, "mix.max_epochs", f"{max_epochs:g} epochs over all stages leave nothing to give")
+        if not _shared(stage):
+            return _each(cells, root, notes, unit)
+        budget = min(root.worth, root.capacity)
+        if budget < root.worth:
+            notes.append(f"without a budget it is what caps on epochs leave: {budget:,} of {root.worth:,} {unit}")
+    if budget > root.capacity:
+        raise _too_large(budget, root, max_epochs, stage, unit, lambda epochs: plant(epochs)[0].capacity)
+    by_law: ByLaw | None = None
+    if families.law is not None:
+        by_law = _by_law(law, families, cells, root, levels, stage, budget)
+        levels = tuple(by_law if place == _FAMILIES else level for place, level in enumerate(levels))
+    asked, target = [0] * len(cells), [0] * len(cells)
+    spread(root, levels, budget, asked, within=False)
+    spread(root, levels, budget, target, within=True)
+    if by_law is not None:
+        notes += _of_law(by_law, cells, numbers, target, unit)
+    notes += _moved(cells, asked, target, unit)
+    return Allocation(tuple(asked), tuple(target), tuple(notes))
+
+
+def _shared(stage: StageConfig) -> bool:
+    """Whether a level says shares: a top share and repeats alone say how often each text is given."""
+    methods = (stage.families, stage.languages)
+    ways = ("law", "temperature", "unimax", "weights")
+    return (
+        stage.classes is not None
+        or stage.sources is not None
+        or any(getattr(level, way, None) is not None for level in methods for way in ways)
+        or (stage.bands is not None and (stage.bands.softmax is not None or stage.bands.weights is not None))
+    )
+
+
+def _each(cells: Sequence[Cell], root: Node, notes: list[str], unit: Unit) -> Allocation:
+    """Every cell as often as it is to be given, as far as it may."""
+    asked, target = [0] * len(cells), [0] * len(cells)
+    nodes = [root]
+    while nodes:
+        node = nodes.pop()
+        nodes += node.children
+        if not node.children:
+            place = node.cells[0]
+            asked[place], target[place] = node.worth, min(node.worth, node.capacity)
+    if (short := sum(asked) - sum(target)) > 0:
+        less = _shortest(cells, asked, target, unit)
+        notes = [*notes, f"max_epochs leaves {short:,} {unit} less than each text once: {less}"]
+    return Allocation(tuple(asked), tuple(target), tuple(notes))
+
+
+def _by_law(
+    law: ScalingLaw | None,
+    families: FamilyLevel,
+    cells: Sequence[Cell],
+    root: Node,
+    levels: Sequence[Level],
+    stage: StageConfig,
+    budget: int,
+) -> ByLaw:
+    if law is None:
+        raise ValueError(f"the law {families.law} is not given")
+    names = _names(root, _FAMILIES)
+    if not set(names) & set(law.names):
+        message = f"the law knows none of {listed(names)}{suggestion(names[0], law.names)}"
+        raise refused(stage, "mix.families.law", message)
+    return ByLaw(law, families, levels[_FAMILIES], cells, budget, f"{stage.place}: mix.families.law: {of_stage(stage)}")
+
+
+def _names(root: Node, depth: int) -> list[str]:
+    """What the children of the nodes of this depth are called, each once."""
+    nodes = [root]
+    for _ in range(depth + 1):
+        nodes = [child for node in nodes for child in node.children]
+    return sorted({node.name for node in nodes})
+
+
+def _too_large(
+    budget: int, root: Node, max_epochs: float, stage: StageConfig, unit: Unit, capacities: Callable[[float], int]
+) -> RecipeError:
+    """The budget beside what there is, and the cap on epochs that would do."""
+    given = f", of which earlier stages gave {root.exposed:,}" if root.exposed else ""
+    ways = [f"lower the budget to {root.capacity:,}" if root.capacity else "leave the stage out"]
+    if (enough := _epochs_that_do(budget, root, max_epochs, capacities)) is not None:
+        ways.append(f"raise max_epochs to {enough:g}")
+    elif _unimax(stage):
+        ways.append(f"raise unimax {' and '.join(f'{one:g}' for one in _unimax(stage))}")
+    message = (
+        f"{budget:,} {unit} are more than there may be: {root.units:,} {unit} may be taken{given}, and {max_epochs:g} "
+        f"epochs of them at most, which leaves {root.capacity:,}; {', or '.join(ways)}"
+    )
+    return refused(stage, "mix.budget", message)
+
+
+def _epochs_that_do(budget: int, root: Node, epochs: float, capacities: Callable[[float], int]) -> float | None:
+    """A `max_epochs` of four digits that leaves just room for the budget; None where none does."""
+    if capacities(MAX_EPOCHS) < budget:
+        return None
+    room, step, rounding = root.capacity, Decimal(0), Context(prec=4, rounding=ROUND_CEILING)
+    while room < budget:
+        step = max(EXACT.divide(Decimal(budget - room), Decimal(root.units)), 2 * step)  # whole units may need more
+        epochs = min(float(rounding.add(Decimal(repr(epochs)), step)), MAX_EPOCHS)
+        room = capacities(epochs)
+    return epochs
+
+
+def _unimax(stage: StageConfig) -> list[float]:
+    methods = (stage.families, stage.languages)
+    return [level.unimax for level in methods if level is not None and level.unimax is not None]
+
+
+def _of_law(
+    by_law: ByLaw, cells: Sequence[Cell], numbers: Sequence[int], target: Sequence[int], unit: Unit
+) -> list[str]:
+    """What the law did not know, and what it warns of."""
+    notes = []
+    unfitted: dict[str, int] = {}
+    known = set(by_law.law.names)
+    for number in numbers:
+        family = cells[number].stratum.family
+        if family not in known:
+            unfitted[family] = unfitted.get(family, 0) + target[number]
+    if unfitted:
+        got = listed([f"{name} {units:,}" for name, units in sorted(unfitted.items())], 12)
+        notes.append(f"no fitted exponent, given what {by_law.config.unfitted} gives, in {unit}: {got}")
+    if unit != "tokens":
+        notes.append(f"the law counts D in tokens, this mixture in {unit}: its D is taken to be {by_law.budget:,}")
+    return notes + [f"law: {line} (in {listed(nodes, _NOTED)})" for line, nodes in by_law.warnings.items()]
+
+
+def _moved(cells: Sequence[Cell], asked: Sequence[int], target: Sequence[int], unit: Unit) -> list[str]:
+    """What went from strata that cannot give it to others."""
+    moved = sum(max(wanted - found, 0) for wanted, found in zip(asked, target, strict=True))
+    if not moved:
+        return []
+    return [f"{moved:,} {unit} went to strata that have more left; {_shortest(cells, asked, target, unit)}"]
+
+
+def _shortest(cells: Sequence[Cell], asked: Sequence[int], target: Sequence[int], unit: Unit) -> str:
+    """The strata that give the least of what is asked of them."""
+    short = sorted(
+        (found - wanted, str(cell.stratum), wanted, found)
+        for cell, wanted, found in zip(cells, asked, target, strict=True)
+        if found < wanted
+    )
+    return listed([f"{name} gives {found:,} of {wanted:,} {unit}" for _, name, wanted, found in short], _NOTED)

@@ -1,0 +1,306 @@
+"""Where to cut: in each group, the smallest key at which rows taken in the order of their keys reach a target.
+
+One kernel finds where draws, splits, bands and the shards of an export end. Keys are found bit by bit from the top, by
+integer histograms: a pass over the rows counts the open ranges of keys, each in as many bins as there is room for; of
+each target the bin where it is reached stays open for the next pass. Rows of open ranges are gathered instead, and
+sorted, as soon as there is room for all of them: small inputs are read once, 10 billion rows twice or thrice.
+Sums are exact, and depend neither on the order of rows nor on how they are cut into parts.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.schemas.words import Words
+
+Integers = NDArray[np.int64]
+
+ROOM = 1 << 22
+"""How many rows, or bins, are held at once: some 200 MB."""
+_FEW = 1 << 17  # rows that are sorted sooner than they are counted
+MAX_GROUP = 1 << 24
+MAX_WEIGHT = 1 << 62
+
+_KEY_BITS = 64
+_CLOSED = -1
+_SIGN = np.uint64(1 << 63)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some of the rows, such as a shard's."""
+
+    group: NDArray[np.uint32]
+    key: Words
+    weight: Integers
+
+    def __post_init__(self) -> None:
+        if not len(self.group) == len(self.key) == len(self.weight):
+            raise ValueError("each row has a group, a key and a weight")
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """What is taken of a group: the rows whose key is at most `key`."""
+
+    key: int  # the largest that is taken; -1: nothing is
+    taken: int  # their weight
+    rows: int
+
+
+NOTHING = Cut(-1, 0, 0)
+
+
+def find_cuts(
+    parts: Callable[[], Iterable[Part]], targets: Mapping[int, Sequence[int]], *, room: int = ROOM
+) -> dict[int, tuple[Cut, ...]]:
+    """The cut of each target of each group: the smallest key at which the rows up to it weigh the target or more.
+
+    Rows of equal keys are taken together. A group that cannot reach a target is taken whole; 0 takes nothing.
+
+    Args:
+        parts: Gives all rows, the same ones whenever it is called. Those of groups without targets are passed over.
+        targets: Weights, for each group.
+        room: How many rows, or bins, may be held at once.
+
+    Returns:
+        For each group, in the order of its targets.
+    """
+    asked = np.array([target for group in targets for target in targets[group]], np.int64)
+    groups = np.array([group for group in targets for _ in targets[group]], np.int64)
+    if len(groups) and not 0 <= groups.min() <= groups.max() <= MAX_GROUP:
+        raise ValueError(f"groups are numbers from 0 to {MAX_GROUP}, not {groups.min()} to {groups.max()}")
+    if len(asked) and not 0 <= asked.min() <= asked.max() <= MAX_WEIGHT:
+        raise ValueError(f"targets are weights from 0 to {MAX_WEIGHT}, not {asked.min()} to {asked.max()}")
+    found = [NOTHING] * len(asked)
+    wanted = np.flatnonzero(asked)
+    if len(wanted):
+        search = _Search(groups[wanted], asked[wanted])
+        while not search.done:
+            search.descend(parts(), room)
+        for number, cut in zip(wanted.tolist(), search.cuts(), strict=True):
+            found[number] = cut
+    cuts = iter(found)
+    return {group: tuple(next(cuts) for _ in targets[group]) for group in targets}
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """Rows of open ranges."""
+
+    slot: Integers  # the number of the range
+    key: Words
+    weight: Integers
+
+
+@dataclass(frozen=True, slots=True)
+class _Level:
+    """How a pass divided the ranges that were open."""
+
+    shift: int
+    bits: int
+    slots: NDArray[np.int32]  # the range that each bin is from now on, or closed
+
+    def opened(self, rows: _Rows) -> _Rows:
+        """Those in bins that are still open."""
+        return _chosen(self.slots[_bins(rows, self.shift, self.bits)], rows.key, rows.weight)
+
+
+class _Search:
+    """The targets' cuts, as far as they are known: each lies in one open range of keys."""
+
+    def __init__(self, groups: Integers, asked: Integers) -> None:
+        self._asked = asked
+        there, self._slot = np.unique(groups, return_inverse=True)
+        self._slot_of_group = np.full(int(there[-1]) + 2, _CLOSED, np.int64)
+        self._slot_of_group[there] = np.arange(len(there))
+        self._levels: list[_Level] = []
+        self._depth = 0  # bits of keys that are known
+        self._expected: int | None = None  # rows of open ranges
+        # Of each range: the keys' known bits, and the group's weight and rows before it.
+        self._prefix = np.zeros(len(there), np.uint64)
+        self._weight_before, self._rows_before = np.zeros((2, len(there)), np.int64)
+        # Of each target, once it is known.
+        self._key = np.zeros(len(asked), np.uint64)
+        self._taken, self._rows = np.zeros((2, len(asked)), np.int64)
+        self.done = False
+
+    def cuts(self) -> list[Cut]:
+        """One for each target; a group without rows gives nothing."""
+        columns = zip(self._key.tolist(), self._taken.tolist(), self._rows.tolist(), strict=True)
+        return [Cut(*cut) if cut[2] else NOTHING for cut in columns]
+
+    def descend(self, parts: Iterable[Part], room: int) -> None:
+        """One pass: find all cuts if there is room for the rows of open ranges, or else where in them cuts lie."""
+        gathered: list[_Rows] = []
+        histogram: _Histogram | None = None
+        rows, weight = 0, 0.0
+        for part in parts:
+            if len(part.weight) and part.weight.min() < 0:
+                raise ValueError(f"a row weighs {part.weight.min()}: no row may weigh less than nothing")
+            weight += float(part.weight.sum(dtype=np.float64))
+            if weight > MAX_WEIGHT:
+                raise ValueError(f"the rows weigh more than {MAX_WEIGHT}")
+            found = self._open(part)
+            rows += len(found.slot)
+            gathered.append(found)
+            if histogram is None and rows > room:
+                histogram = _Histogram(len(self._prefix), self._depth, room)
+            if histogram is not None:
+                for held in gathered:
+                    histogram.add(held)
+                gathered.clear()
+        if self._expected not in (None, rows):
+            raise ValueError(
+                f"{rows} rows came where there were {self._expected} before: they may not change meanwhile"
+            )
+        if histogram is None:
+            self._finish(gathered, rows)
+        else:
+            self._narrow(histogram)
+
+    def _open(self, part: Part) -> _Rows:
+        """The rows of a part that lie in open ranges."""
+        slot = self._slot_of_group[np.minimum(part.group, len(self._slot_of_group) - 1)]
+        found = _chosen(slot, part.key, part.weight)
+        for level in self._levels:
+            found = level.opened(found)
+        return found
+
+    def _finish(self, gathered: list[_Rows], rows: int) -> None:
+        """Find the cuts among all rows of open ranges; many of them are counted first, as few need sorting then."""
+        while rows > _FEW and not self.done:
+            histogram = _Histogram(len(self._prefix), self._depth, rows)
+            for held in gathered:
+                histogram.add(held)
+            self._narrow(histogram)
+            if not self.done:
+                gathered = [self._levels[-1].opened(held) for held in gathered]
+                rows = sum(len(held.slot) for held in gathered)
+        if not self.done:
+            self._sort(gathered)
+
+    def _sort(self, gathered: list[_Rows]) -> None:
+        """Find the cuts among few rows."""
+        slot, key, weight = (
+            np.concatenate([getattr(rows, name) for rows in gathered] or [np.zeros(0, np.int64)])
+            for name in ("slot", "key", "weight")
+        )
+        order = _sorted(slot, key, len(self._prefix))
+        slot, key, weight = slot[order], key[order], weight[order]
+        # Runs of equal keys; sums are over all ranges, up to and with each run.
+        last = np.flatnonzero(np.append((slot[1:] != slot[:-1]) | (key[1:] != key[:-1]), len(slot) > 0))
+        slot, key, rows, weight = slot[last], key[last], last + 1, np.cumsum(weight)[last]
+        first = np.searchsorted(slot, np.arange(len(self._prefix) + 1))
+        start, end = first[self._slot], first[self._slot + 1]
+        there = np.flatnonzero(start < end)
+        of, start, end = self._slot[there], start[there], end[there]
+        weight_before = self._weight_before[of] - np.where(start > 0, weight[start - 1], 0)
+        rows_before = self._rows_before[of] - np.where(start > 0, rows[start - 1], 0)
+        at = _first_reaching(weight, start, end - 1, self._asked[there] - weight_before)
+        self._key[there] = key[at]
+        self._taken[there] = weight[at] + weight_before
+        self._rows[there] = rows[at] + rows_before
+        self.done = True
+
+    def _narrow(self, histogram: "_Histogram") -> None:
+        """Open the bin in which each target is reached, or the last one of its group that has rows."""
+        bins = 1 << histogram.bits
+        weights = np.cumsum(histogram.weights.reshape(-1, bins), axis=1)
+        weights += self._weight_before[:, None]
+        rows = np.cumsum(histogram.rows.reshape(-1, bins), axis=1)
+        rows += self._rows_before[:, None]
+        weight, row = weights.ravel(), rows.ravel()
+        start, end = self._slot * bins, self._slot * bins + bins - 1
+        by_weight = _first_reaching(weight, start, end, self._asked)
+        by_rows = _first_reaching(row, start, end, row[end])
+        at = np.where(weight[end] >= self._asked, by_weight, by_rows)
+
+        self._depth += histogram.bits
+        shift = np.uint64(_KEY_BITS - self._depth)
+        prefix = self._prefix[self._slot] | ((at - start).astype(np.uint64) << shift)
+        if not shift:
+            self._key, self._taken, self._rows = prefix, weight[at], row[at]
+            self.done = True
+            return
+        there, self._slot = np.unique(at, return_inverse=True)
+        slots = np.full(len(weight), _CLOSED, np.int32)
+        slots[there] = np.arange(len(there))
+        # A group without rows stays in its first bin, whose rows are none.
+        self._levels.append(_Level(int(shift), histogram.bits, slots))
+        self._expected = int(histogram.rows[there].sum())
+        self._weight_before = weight[there] - histogram.weights[there]
+        self._rows_before = row[there] - histogram.rows[there]
+        self._prefix = np.zeros(len(there), np.uint64)
+        self._prefix[self._slot] = prefix
+
+
+class _Histogram:
+    """Weights and rows by bin of each open range."""
+
+    def __init__(self, slots: int, depth: int, room: int) -> None:
+        self.bits = min(max(1, (room // slots).bit_length() - 1), _KEY_BITS - depth)
+        self._shift = _KEY_BITS - depth - self.bits
+        self.weights, self.rows = np.zeros((2, slots << self.bits), np.int64)
+
+    def add(self, rows: _Rows) -> None:
+        """Count more rows."""
+        at = _bins(rows, self._shift, self.bits)
+        np.add.at(self.weights, at, rows.weight)  # integers: `bincount` adds floats
+        np.add.at(self.rows, at, 1)
+
+
+def _bins(rows: _Rows, shift: int, bits: int) -> Integers:
+    inside = (rows.key >> np.uint64(shift)) & np.uint64((1 << bits) - 1)
+    return (rows.slot << bits) | inside.view(np.int64)
+
+
+def _chosen(slot: NDArray[np.signedinteger], key: Words, weight: Integers) -> _Rows:
+    """The rows that lie in open ranges."""
+    stays = np.flatnonzero(slot != _CLOSED)
+    numbers = slot.astype(np.int64, copy=False)
+    if len(stays) == len(slot):
+        return _Rows(numbers, key, weight)
+    return _Rows(numbers[stays], key[stays], weight[stays])
+
+
+def _sorted(slot: Integers, key: Words, slots: int) -> Integers:
+    """The order by slot, then key."""
+    by_key = np.argsort(key)
+    # numpy sorts 16-bit integers stably by radix, several times faster than wider ones.
+    narrow = slot[by_key].astype(np.uint16 if slots <= 1 << 16 else np.uint32)
+    order: Integers = by_key[np.argsort(narrow, kind="stable")]
+    return order
+
+
+def _first_reaching(sums: Integers, first: Integers, last: Integers, asked: Integers) -> Integers:
+    """In each range, from its first place to its last, the first place whose sum reaches what is asked; else the last.
+
+    Sums rise within a range.
+    """
+    low, high = first.astype(np.int64), last.astype(np.int64)
+    while (low < high).any():
+        middle = (low + high) >> 1
+        short = sums[middle] < asked
+        low = np.where(short & (low < high), middle + 1, low)
+        high = np.where(short, high, middle)
+    return low
+
+
+def ordered_key(values: NDArray[np.floating]) -> Words:
+    """Numbers as integers of the same order: -0.0 is 0.0; for the largest first, give what is negative of them."""
+    numbers = values.astype(np.float64) + 0.0
+    if np.isnan(numbers).any():
+        raise ValueError("not a number has no place in an order")
+    bits = numbers.view(np.uint64)
+    turned = (bits.view(np.int64) >> 63).view(np.uint64) | _SIGN
+    key: Words = bits ^ turned
+    return key
+
+
+def value_of_key(keys: Words) -> NDArray[np.float64]:
+    """The numbers whose keys these are."""
+    turned = (~keys.view(np.int64) >> 63).view(np.uint64) | _SIGN
+    return (keys ^ turned).view(np.float64)

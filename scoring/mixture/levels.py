@@ -1,0 +1,185 @@
+"""The levels of a mixture, from the outside in, and how each shares a node's amount among its children.
+
+Without shares of classes, shares of sources are of the whole; with them they are within each class, scaled to 1 there,
+and shares of languages are scaled to 1 within each family of each source. A level that is not written is shared in
+proportion to what may be given: what a share of 0 or a band leaves out does not count, and a text of a band that
+repeats counts as often as it is to be repeated.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal, localcontext
+from typing import Protocol
+
+from winnow.schemas.recipe.mix import BandLevel, FamilyLevel, LanguageLevel, Shares, StageConfig
+from winnow.scoring.mixture.bands import band_weights, times
+from winnow.scoring.mixture.cells import Cell, Key, Node, capacity
+from winnow.scoring.mixture.filling import EXACT, exactly, poured, quantised
+
+
+class Level(Protocol):
+    """How a node's amount is shared among its children."""
+
+    def weigh(self, children: Sequence[Node]) -> list[int]:
+        """The children's weights, above zero."""
+        ...
+
+    def most(self, child: Node) -> int:
+        """What a child may still be given."""
+        ...
+
+    def share(self, node: Node, amount: int, *, within: bool) -> list[int]:
+        """What each child gets: by the shares alone, or within what each may still be given."""
+        ...
+
+
+@dataclass(frozen=True)
+class Proportional:
+    """As much of each child as there is."""
+
+    def weigh(self, children: Sequence[Node]) -> list[int]:
+        """What there is, repeats of bands counted."""
+        return [child.worth for child in children]
+
+    def most(self, child: Node) -> int:
+        """What is left of it."""
+        return child.capacity
+
+    def share(self, node: Node, amount: int, *, within: bool) -> list[int]:
+        """By weight."""
+        most = [child.capacity for child in node.children] if within else None
+        return poured(node.weights, amount, most)
+
+
+@dataclass(frozen=True)
+class Tempered(Proportional):
+    """Sizes to the power of 1/tau: 1 is proportional, a large one uniform."""
+
+    tau: float
+
+    def weigh(self, children: Sequence[Node]) -> list[int]:
+        """The powers."""
+        with localcontext(EXACT):
+            tau = Decimal(repr(self.tau))
+            return quantised([(Decimal(child.worth).ln() / tau).exp() for child in children])
+
+
+@dataclass(frozen=True)
+class UniMax(Proportional):
+    """As uniform as so many epochs of each child allow (Chung et al. 2023, arXiv 2304.09151)."""
+
+    epochs: float
+
+    def weigh(self, children: Sequence[Node]) -> list[int]:
+        """All alike."""
+        return [1] * len(children)
+
+    def most(self, child: Node) -> int:
+        """What its epochs leave, over all stages."""
+        return max(min(child.capacity, self._epochs(child) - child.exposed), 0)
+
+    def share(self, node: Node, amount: int, *, within: bool) -> list[int]:
+        """By weight; asked beyond all epochs of all children, in proportion to what there is."""
+        if within:
+            return super().share(node, amount, within=True)
+        most = [self._epochs(child) for child in node.children]
+        if sum(most) < amount:
+            return poured([child.units for child in node.children], amount)
+        return poured(node.weights, amount, most)
+
+    def _epochs(self, child: Node) -> int:
+        most = exactly(self.epochs) * child.units
+        return most.numerator // most.denominator
+
+
+@dataclass(frozen=True)
+class Named(Proportional):
+    """By the shares that the recipe writes; where it names none of the children, in proportion."""
+
+    shares: Mapping[str, float]
+
+    def weigh(self, children: Sequence[Node]) -> list[int]:
+        """The shares, scaled to those of the children that there are."""
+        if any(child.name not in self.shares for child in children):
+            return super().weigh(children)
+        return quantised([Decimal(repr(self.shares[child.name])) for child in children])
+
+
+@dataclass(frozen=True)
+class Banded(Proportional):
+    """By the bands of a column."""
+
+    level: BandLevel
+    cells: Sequence[Cell]
+
+    def weigh(self, children: Sequence[Node]) -> list[int]:
+        """The bands' weights; whole ones as they are."""
+        weights = band_weights(self.level, [self.cells[child.cells[0]] for child in children])
+        if all(weight == int(weight) for weight in weights):
+            return [int(weight) for weight in weights]
+        return quantised(weights)
+
+
+def by_shares(shares: Shares | None) -> Level:
+    """A level that is written as shares, or not at all."""
+    return Proportional() if shares is None else Named(shares.by_name)
+
+
+def by_method(level: FamilyLevel | LanguageLevel) -> Level:
+    """A level of families or languages; of a law, which is no method of this kind, nothing."""
+    if level.temperature is not None:
+        return Tempered(level.temperature)
+    if level.unimax is not None:
+        return UniMax(level.unimax)
+    return by_shares(level.weights)
+
+
+def ordered(stage: StageConfig, families: Level, cells: Sequence[Cell]) -> tuple[tuple[Key, ...], tuple[Level, ...]]:
+    """What each level is of, and how it shares, from the outside in."""
+    outer: list[tuple[Key, Level]] = [
+        (lambda stratum: stratum.source_class, by_shares(stage.classes)),
+        (lambda stratum: stratum.source, by_shares(stage.sources)),
+    ]
+    if stage.classes is None:  # shares of sources are of the whole
+        outer.reverse()
+    languages = Proportional() if stage.languages is None else by_method(stage.languages)
+    bands = Proportional() if stage.bands is None else Banded(stage.bands, cells)
+    inner: list[tuple[Key, Level]] = [
+        (lambda stratum: stratum.family, families),
+        (lambda stratum: stratum.language, languages),
+        (lambda stratum: stratum.band, bands),
+    ]
+    keys, levels = zip(*outer, *inner, strict=True)
+    return keys, levels
+
+
+def settled(
+    node: Node, levels: Sequence[Level], cells: Sequence[Cell], bands: BandLevel | None, max_epochs: float
+) -> Node:
+    """The node with what there is in it, what it may still be given, and its children's weights."""
+    if not levels:
+        cell = cells[node.cells[0]]
+        node.units, node.exposed = cell.available.units, cell.exposed
+        node.worth = node.units * times(bands, cell)
+        node.capacity = capacity(cell, max_epochs)
+        return node
+    level, *inner = levels
+    for child in node.children:
+        settled(child, inner, cells, bands, max_epochs)
+        child.capacity = level.most(child)
+        node.units += child.units
+        node.worth += child.worth
+        node.exposed += child.exposed
+        node.capacity += child.capacity
+    node.weights = [1] if len(node.children) == 1 else level.weigh(node.children)
+    return node
+
+
+def spread(node: Node, levels: Sequence[Level], amount: int, into: list[int], *, within: bool) -> None:
+    """Share an amount down to the cells; nothing is assigned to a node that cannot take it."""
+    if not levels:
+        into[node.cells[0]] = amount
+    elif amount:
+        level, *inner = levels
+        for child, part in zip(node.children, level.share(node, amount, within=within), strict=True):
+            spread(child, inner, part, into, within=within)

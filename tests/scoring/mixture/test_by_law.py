@@ -1,0 +1,121 @@
+"""The level of families by the law: `sampling.by_law` in whole units."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.scoring.laws import law
+from tests.scoring.mixture.stages import cell, families, stage
+from winnow.schemas.errors import RecipeError
+from winnow.schemas.recipe import StageConfig
+from winnow.scoring.mixture.allocation import allocate
+from winnow.scoring.sampling import Inventory, Mixture, by_law
+
+LAW = law()
+KNOWN = {"germanic": 6_000_000, "indic": 1_000_000, "slavic": 3_000_000}
+
+
+def lawful(more: str = "") -> StageConfig:
+    return stage(f"{{unit: tokens, tokenizer: bytes, families: {{law: law.json{more}}}}}")
+
+
+def inventory(units: dict[str, int], budget: int, max_epochs: float) -> Inventory:
+    return Inventory({name: float(count) for name, count in units.items()}, float(budget), max_epochs)
+
+
+def in_order(found: Mixture, units: dict[str, int]) -> list[float]:
+    return [found.tokens[found.families.index(name)] for name in units]
+
+
+unfitted = st.sampled_from(["proportional", "temperature", "unimax"])
+
+
+@settings(deadline=None, max_examples=20)
+@given(
+    st.dictionaries(st.sampled_from(["turkic", "uralic", "unclassified"]), st.integers(10**4, 10**8)),
+    st.lists(st.integers(10**4, 10**8), min_size=3, max_size=3),
+    unfitted,
+    st.booleans(),
+    st.floats(0.05, 1),
+    st.sampled_from([1.0, 4.0, 10.0]),
+)
+def test_it_is_the_laws_mixture(
+    others: dict[str, int], known: list[int], fallback: str, repeats: bool, part: float, max_epochs: float
+) -> None:
+    units = {**dict(zip(KNOWN, known, strict=True)), **others}
+    budget = int(part * max_epochs * sum(units.values()))
+    config = lawful(f", unfitted: {fallback}, repeats: {str(repeats).lower()}")
+    found = allocate(families(units), config, budget, max_epochs, LAW, "tokens")
+    wanted = by_law(inventory(units, budget, max_epochs), LAW, repeats=repeats, unfitted=fallback)  # type: ignore[arg-type]
+    assert found.target == pytest.approx(in_order(wanted, units), rel=1e-6, abs=2)
+    assert sum(found.target) == sum(found.asked) == budget
+
+
+def test_of_losses_that_weigh_alike_the_size_of_the_model_and_the_whole_budget_say_the_shares() -> None:
+    config = lawful(", objective: uniform, n: 5e8")
+    found = allocate(families(KNOWN), config, 2_000_000, 4.0, LAW, "tokens")
+    wanted = by_law(inventory(KNOWN, 2_000_000, 4.0), LAW, "uniform", 5e8)
+    assert found.target == pytest.approx(in_order(wanted, KNOWN), rel=1e-7, abs=1)
+    # The law's D is what is trained on in all, so a source of half of it shares as the whole does.
+    cells = [*families(KNOWN), *(cell(f"/books/{name}/{name}", count) for name, count in KNOWN.items())]
+    halves = allocate(cells, config, 2_000_000, 4.0, LAW, "tokens").target
+    assert [2 * units for units in halves[:3]] == pytest.approx(list(found.target), abs=2)
+    assert halves[:3] == halves[3:]
+
+
+def test_within_caps_the_rest_goes_where_the_law_wants_it() -> None:
+    units = {"germanic": 6_000_000, "indic": 10_000, "slavic": 3_000_000}
+    found = allocate(families(units), lawful(), 3_000_000, 4.0, LAW, "tokens")
+    assert found.target[1] == 40_000
+    assert found.target == pytest.approx(in_order(by_law(inventory(units, 3_000_000, 4.0), LAW), units), abs=2)
+    assert found.asked[1] > 1_000_000
+
+
+def test_what_earlier_stages_gave_bounds_the_law() -> None:
+    cells = [cell(f"//{name}/{name}", count, exposed=2 * count) for name, count in KNOWN.items()]
+    cells[1] = replace(cells[1], exposed=4_000_000)
+    found = allocate(cells, lawful(), 5_000_000, 4.0, LAW, "tokens")
+    assert found.target[1] == 0
+    two = {name: count for name, count in KNOWN.items() if name != "indic"}
+    assert [found.target[0], found.target[2]] == pytest.approx(
+        in_order(by_law(inventory(two, 5_000_000, 4.0), LAW), two), abs=2
+    )
+
+
+def test_what_the_law_does_not_know_is_noted_with_what_it_got() -> None:
+    units = {**KNOWN, "turkic": 200_000, "unclassified": 100_000}
+    found = allocate(families(units), lawful(", unfitted: proportional"), 1_030_000, 4.0, LAW, "tokens")
+    assert found.target[3:] == (20_000, 10_000)
+    assert found.notes[0] == (
+        "no fitted exponent, given what proportional gives, in tokens: turkic 20,000, unclassified 10,000"
+    )
+    assert found.notes[1] == (
+        "law: every family: D 1.03e+06 is 971 times below the least that was fitted (1e+09) (in web / crawl)"
+    )
+
+
+def test_a_source_of_families_that_the_law_lacks_gets_the_fallback_alone() -> None:
+    cells = [*families(KNOWN), cell("/code/unclassified/zxx", 500), cell("/code/uralic/fin", 1500)]
+    text = "{families: {law: law.json, unfitted: proportional}, sources: {crawl: 0.9, code: 0.1}}"
+    assert allocate(cells, stage(text), 10_000, 4.0, LAW, "samples").target[3:] == (250, 750)
+
+
+def test_other_units_than_tokens_are_said_to_count_as_d() -> None:
+    notes = allocate(families(KNOWN), lawful(), 1_000_000, 4.0, LAW, "bytes").notes
+    assert "the law counts D in tokens, this mixture in bytes: its D is taken to be 1,000,000" in notes
+
+
+def test_a_law_that_cannot_answer_is_one_clear_line() -> None:
+    with pytest.raises(
+        RecipeError,
+        match=r"recipe\.yaml:1: mix\.families\.law: the law knows none of germanc \(did you mean 'germanic'",
+    ):
+        allocate(families({"germanc": 10}), lawful(), 10, 4.0, LAW, "tokens")
+    with pytest.raises(RecipeError, match=r"recipe\.yaml:1: mix\.families\.law: N and D: needed"):
+        allocate(families(KNOWN), lawful(", objective: uniform"), 1_000, 4.0, LAW, "tokens")
+    with pytest.raises(RecipeError, match=r"mix\.families\.law: .*the law holds gamma alone"):
+        allocate(families(KNOWN), lawful(", objective: uniform, n: 5e8"), 1_000, 4.0, law("gamma"), "tokens")
+    with pytest.raises(ValueError, match=r"the law law\.json is not given"):
+        allocate(families(KNOWN), lawful(), 1_000, 4.0, None, "tokens")
