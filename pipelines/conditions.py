@@ -1,5 +1,6 @@
 """SQL conditions over the columns of a batch, by DuckDB with no way to files or the network."""
 
+import threading
 from collections.abc import Mapping
 from typing import TypeAlias
 
@@ -22,13 +23,26 @@ def selected_rows(condition: str, columns: Mapping[str, pa.Array], rows: int) ->
     return _met(condition, "layers", nested(columns, rows))
 
 
+_thread = threading.local()
+
+
+def _engine() -> duckdb.DuckDBPyConnection:
+    """This thread's own: making one costs more than a condition over many rows."""
+    if not hasattr(_thread, "engine"):
+        _thread.engine = duckdb.connect(config=CLOSED)
+    engine: duckdb.DuckDBPyConnection = _thread.engine
+    return engine
+
+
 def _met(condition: str, name: str, batch: pa.RecordBatch) -> NDArray[np.bool_]:
-    with duckdb.connect(config=CLOSED) as connection:
-        connection.register(name, pa.Table.from_batches([batch]))
-        try:
-            found = connection.sql(f"SELECT coalesce(({condition}), false) AS met FROM {name}").to_arrow_table()
-        except duckdb.Error as error:
-            raise RecipeError(f"condition {condition!r}: {str(error).splitlines()[0]}") from None
+    engine = _engine()
+    engine.register(name, pa.Table.from_batches([batch]))
+    try:
+        found = engine.sql(f"SELECT coalesce(({condition}), false) AS met FROM {name}").to_arrow_table()
+    except duckdb.Error as error:
+        raise RecipeError(f"condition {condition!r}: {str(error).splitlines()[0]}") from None
+    finally:
+        engine.unregister(name)
     met: NDArray[np.bool_] = found["met"].to_numpy()
     return met
 

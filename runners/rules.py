@@ -1,7 +1,7 @@
 """What the rules of a recipe do to its store, on the terminal and in a file."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -54,20 +54,26 @@ def require_writable(option: str, file: Path) -> None:
 
 
 def pinned_rules(
-    recipe: Recipe, store: Store, generation: Generation, context: IngestContext | None = None
+    recipe: Recipe,
+    store: Store,
+    generation: Generation,
+    context: IngestContext | None = None,
+    more: Sequence[str] = (),
 ) -> PinnedProgram | None:
-    """The recipe's rules on a generation; None where it has none, and nothing is forgotten.
+    """The recipe's rules on a generation, with `more` layers beside what they read.
+
+    None where it has no rules, nothing is forgotten, and nothing more is read.
 
     Raises:
         RecipeError: A rule cannot be run, or a layer that it reads is not there or was made with other settings.
     """
     program = rule_program(recipe)
-    if not program.rules and not hidden_rows(store, generation):
+    if not program.rules and not more and not hidden_rows(store, generation):
         return None
     operators = bind_operators(recipe) if measurements(recipe) else ()
     keys = expected_keys(context or ingest_context(recipe, store), operators)
     keys |= generation_keys(store, recipe, generation)
-    return pin(store, generation, program, keys, recipe.file)
+    return pin(store, generation, program, keys, recipe.file, more)
 
 
 def decided(

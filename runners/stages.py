@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from rich.console import Console
 
@@ -27,6 +26,7 @@ from winnow.pipelines.ingest.stage import (
     settle_changes,
 )
 from winnow.pipelines.ingest.transforms import RunExtraction, RunIngest, ingest_element
+from winnow.pipelines.mix.tokens import take_tokens
 from winnow.pipelines.rules.expansion import spelt_out
 from winnow.pipelines.rules.program import rule_program
 from winnow.pipelines.store import layout
@@ -39,7 +39,7 @@ from winnow.runners.driving import StageRun
 from winnow.runners.engines import Engine
 from winnow.schemas.errors import StageError, StoreError
 from winnow.schemas.identity import fingerprint_of
-from winnow.schemas.recipe import Recipe, load_recipe, resolved_yaml
+from winnow.schemas.recipe import Recipe, resolved_yaml
 from winnow.schemas.records import Generation, LayerCommit, TaskCommit
 
 
@@ -80,7 +80,7 @@ def ingest(recipe: Recipe, engine: Engine, console: Console, *, replace: bool = 
         state = State([commit for found in commits.values() for commit in found], layers)
         if latest is not None and latest.layers.keys() & {entry.layer for entry, _ in measurements(recipe)}:
             load_layers(store, state, bind_operators(recipe))  # measurements of the same rows stand
-        return _published(recipe, store, state)
+        return publish(recipe, store, state)
 
 
 def annotate(recipe: Recipe, engine: Engine, console: Console) -> Outcome:
@@ -103,13 +103,13 @@ def dedupe(recipe: Recipe, engine: Engine, console: Console) -> Outcome:
     run = StageRun(console, engine, store)
     with Lease(store.objects):
         finish_purge(store)
-        state = _standing(recipe, store)
+        state = standing_state(recipe, store)
         load_layers(store, state, operators)
         missing = [bound for bound in operators if bound.layer in needed and bound.layer not in state.layers]
         for one_pass in passes_of([*missing, *(bound for bound in wanted if bound.layer not in state.layers)]):
             _measure(run, state, one_pass)
         find_duplicates(run, recipe, state)
-        return _published(recipe, store, state)
+        return publish(recipe, store, state)
 
 
 def _ready_operators(recipe: Recipe, console: Console) -> tuple[BoundOperator, ...]:
@@ -126,10 +126,10 @@ def _annotate(recipe: Recipe, operators: Sequence[BoundOperator], engine: Engine
     run = StageRun(console, engine, store)
     with Lease(store.objects):
         finish_purge(store)
-        state = _standing(recipe, store)
+        state = standing_state(recipe, store)
         for one_pass in passes_of(operators):
             _measure(run, state, one_pass)
-        return _published(recipe, store, state)
+        return publish(recipe, store, state)
 
 
 def run_all(recipe: Recipe, engine: Engine, console: Console, *, replace: bool = False) -> Outcome:
@@ -143,25 +143,6 @@ def run_all(recipe: Recipe, engine: Engine, console: Console, *, replace: bool =
         found = dedupe(recipe, engine, console)
         outcome = Outcome(found.store, found.generation, outcome.new or found.new)
     return outcome
-
-
-def run(
-    recipe: Recipe | str | Path, *, runner: str = "local", workers: int = 0, replace: bool = False, quiet: bool = True
-) -> Outcome:
-    """Bring the store that a recipe describes up to date: what `winnow run` does, from Python.
-
-    Args:
-        recipe: A recipe, or the path of one.
-        runner: `local` or `portable`.
-        workers: Worker processes; 0 for one a core.
-        replace: Ingest source files that have changed in place of what they were.
-        quiet: Show no progress.
-
-    Returns:
-        The store and its generation; `new` says whether anything changed.
-    """
-    loaded = recipe if isinstance(recipe, Recipe) else load_recipe(recipe)
-    return run_all(loaded, Engine(runner, workers), Console(highlight=False, quiet=quiet), replace=replace)
 
 
 def _read(run: StageRun, context: IngestContext, plans: Sequence[SourcePlan]) -> None:
@@ -208,7 +189,7 @@ def _measure(run: StageRun, state: State, one_pass: Pass) -> None:
         raise StageError(f"annotate: shards ended without a commit of {', '.join(lacking)}; run again")
 
 
-def _standing(recipe: Recipe, store: Store) -> State:
+def standing_state(recipe: Recipe, store: Store) -> State:
     """What the latest generation holds, which must be what this recipe would ingest."""
     generation = store.require_latest()
     context = ingest_context(recipe, store)
@@ -227,8 +208,10 @@ def _standing(recipe: Recipe, store: Store) -> State:
     return State(tasks, {bound.layer: _layer(context, bound, commits) for bound in context.extractors})
 
 
-def _published(recipe: Recipe, store: Store, state: State) -> Outcome:
+def publish(recipe: Recipe, store: Store, state: State) -> Outcome:
+    """Publish the next generation: what the state holds, with all that still stands of other stages."""
     take_standing(store, recipe, state)
+    take_tokens(store, recipe, state)
     generation, new = next_generation(
         store, fingerprint_of(resolved_yaml(spelt_out(recipe))), state.tasks, state.layers
     )

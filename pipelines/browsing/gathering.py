@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from winnow.pipelines.looking_up import Place
 from winnow.pipelines.store.generations import ManifestRow
-from winnow.pipelines.words import Words, words_of
 from winnow.schemas.duplicates import ID_BYTES, Kind, layer_of_kind
+from winnow.schemas.words import Words, words_of
 
 BINS = (1, 2, 3, 5, 10, 100, 1000)
 """From these sizes of clusters on there is another bar of the histogram."""

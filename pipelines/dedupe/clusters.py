@@ -24,8 +24,8 @@ from winnow.pipelines.dedupe.arrays import distinct_pairs, found_among, ids_colu
 from winnow.pipelines.dedupe.covered import Search
 from winnow.pipelines.dedupe.scratch import put_part, read_part, read_parts
 from winnow.pipelines.exchange import addressed_blocks, clear_scratch, partition_of_key, partitions_for
-from winnow.pipelines.words import Words, values_of
 from winnow.schemas.duplicates import ID_BYTES
+from winnow.schemas.words import Words, values_of
 
 MOST_EDGES = 1 << 23
 """Forests of so many edges in all are merged by one task, in about 70 bytes an edge."""

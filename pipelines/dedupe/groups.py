@@ -27,9 +27,9 @@ from winnow.pipelines.dedupe.covered import Search, read_shard
 from winnow.pipelines.dedupe.scratch import put_part
 from winnow.pipelines.exchange import addressed_blocks, partition_of_key
 from winnow.pipelines.store import layout
-from winnow.pipelines.words import Words, values_of
 from winnow.schemas.duplicates import ID_BYTES, Kind
 from winnow.schemas.errors import StageError
+from winnow.schemas.words import Words, values_of
 
 ROW_BYTES = 48  # of a digest, an id, a row's number and a count
 

@@ -48,8 +48,8 @@ from winnow.pipelines.dedupe.verdicts import (
 )
 from winnow.pipelines.exchange import addressed_blocks, partition_of_key
 from winnow.pipelines.store import layout
-from winnow.pipelines.words import Words, words_of
 from winnow.schemas.duplicates import ID_BYTES
+from winnow.schemas.words import Words, words_of
 
 KEY_BYTES = 16  # of a band's key and a row's number
 ALL_PAIRS = 32  # rows of a bucket that are all compared with each other; of more, each with its neighbours

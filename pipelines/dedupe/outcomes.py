@@ -12,8 +12,8 @@ from winnow.pipelines.dedupe.clusters import Clusters
 from winnow.pipelines.dedupe.covered import Search
 from winnow.pipelines.dedupe.groups import keep_members
 from winnow.pipelines.dedupe.scratch import put_part, read_part
-from winnow.pipelines.words import values_of
 from winnow.schemas.duplicates import ID_BYTES, Kind
+from winnow.schemas.words import values_of
 
 OUTCOMES = pa.schema(
     [

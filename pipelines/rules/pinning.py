@@ -17,6 +17,7 @@ from winnow.pipelines.store.hidden.hiding import NOTHING
 from winnow.schemas.conditions import columns_read
 from winnow.schemas.duplicates import DUPLICATES
 from winnow.schemas.errors import StoreError
+from winnow.schemas.mixture import MIXTURES
 from winnow.schemas.places import Place, Problem, recipe_error
 from winnow.schemas.records import Generation
 from winnow.schemas.thresholds import PREFIX
@@ -69,7 +70,12 @@ def expected_keys(context: IngestContext, operators: Sequence[BoundOperator]) ->
 
 
 def pin(
-    store: Store, generation: Generation, program: RuleProgram, keys: LayerKeys | None = None, recipe: str = "RECIPE"
+    store: Store,
+    generation: Generation,
+    program: RuleProgram,
+    keys: LayerKeys | None = None,
+    recipe: str = "RECIPE",
+    more: Sequence[str] = (),
 ) -> PinnedProgram:
     """Find the objects of every layer that the program reads.
 
@@ -79,6 +85,7 @@ def pin(
         program: The rules.
         keys: What the layers' keys should be; None to take them as they are.
         recipe: The recipe's file, for messages.
+        more: Layers that are read beside those of the program.
 
     Raises:
         RecipeError: A layer that rules read is not in the generation, or was made with other settings; each with the
@@ -87,7 +94,7 @@ def pin(
     samples = store.manifest(generation, layout.SAMPLES)
     rows = {layout.SAMPLES: {row.shard: row for row in samples}}
     problems = []
-    for layer in dict.fromkeys((layout.SAMPLES, *program.layers)):
+    for layer in dict.fromkeys((layout.SAMPLES, *program.layers, *more)):
         complaint = _complaint(store, generation, layer, samples, keys, rows)
         if complaint is not None:
             stage = _stage(layer)
@@ -98,7 +105,7 @@ def pin(
     if languages and languages[0].name == MEASURED_LANGUAGE:
         languages = languages[:1]
     size = _usable(store, generation, () if program.size is None else (program.size,), samples, keys, rows)
-    read = {layout.SAMPLES, *program.layers, *(column.layer for column in (*languages, *size))}
+    read = {layout.SAMPLES, *program.layers, *more, *(column.layer for column in (*languages, *size))}
     hidden = hidden_rows(store, generation)
     shards = tuple(
         ShardObjects(
@@ -117,6 +124,8 @@ def _stage(layer: str) -> str:
     """The stage that makes a layer."""
     if layer == layout.SAMPLES or layer.startswith("extract."):
         return "ingest"
+    if layer.startswith(MIXTURES):
+        return "mix"
     return "dedupe" if layer.startswith(DUPLICATES) else "annotate"
 
 

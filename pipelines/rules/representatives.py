@@ -22,11 +22,11 @@ from numpy.typing import NDArray
 from winnow.pipelines.columns import Column
 from winnow.pipelines.rules.preferences import BoundPreference, Keys, source_keys
 from winnow.pipelines.store import layout
-from winnow.pipelines.words import Words, values_of, words_of
 from winnow.schemas.conditions import CLOSED
 from winnow.schemas.duplicates import ID_BYTES, VIRTUAL, Kind, layer_of_kind
 from winnow.schemas.errors import StageError
 from winnow.schemas.recipe import DedupeConfig
+from winnow.schemas.words import Words, values_of, words_of
 
 LARGEST = 100  # clusters above the cap that are named
 _HELD = 10_000  # of them, before those that are accepted are taken out

@@ -9,7 +9,10 @@ no use to anybody but its driver, which holds the lease that the collector holds
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import orjson
+
 from winnow.pipelines.store import layout
+from winnow.pipelines.store.facade import ObjectInfo
 from winnow.pipelines.store.generations import Store
 
 KEEP_GENERATIONS = 2
@@ -40,6 +43,7 @@ def drop_unnamed(store: Store, kept: Sequence[int], *, dry_run: bool = False) ->
     objects = [info for prefix in layout.DATA for info in store.objects.list(prefix) if info.path not in named]
     shards = {layout.shard_of(path) for path in named if path.startswith(layout.SAMPLES_OBJECTS)}
     objects += [info for info in store.objects.list(layout.VERDICTS) if layout.shard_of(info.path) not in shards]
+    objects += _plans(store, kept)
     advisory = [
         info
         for prefix in (layout.HEARTBEATS, layout.TASK_LISTS, layout.STRIKES, layout.SCRATCH)
@@ -74,3 +78,18 @@ def _named(store: Store, kept: Sequence[int]) -> set[str]:
                 if layer != layout.SAMPLES:
                     named.add(layout.commit(layer, row.key, row.shard))
     return named
+
+
+def _plans(store: Store, kept: Sequence[int]) -> list[ObjectInfo]:
+    """The objects of mixtures' plans that were made from none of these generations."""
+    trees = {store.generation(number).tree_hash for number in kept}
+    by_request: dict[str, list[ObjectInfo]] = {}
+    for info in store.objects.list(layout.PLANS):
+        by_request.setdefault(info.path.split("/")[1], []).append(info)
+    loose = []
+    for request, objects in by_request.items():
+        record = layout.plan_record(request)
+        made = [info for info in objects if info.path == record]
+        if not made or orjson.loads(store.objects.read(record))["plan"]["tree_hash"] not in trees:
+            loose += sorted(objects, key=lambda info: info.path != record)  # the plan goes before its draw
+    return loose

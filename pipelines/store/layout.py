@@ -16,6 +16,7 @@ HIDDEN = "hidden/"
 OUTPUTS = "outputs/"
 SCRATCH = "scratch/"
 VERDICTS = "verdicts/"
+PLANS = "plans/"
 PURGE = "purge.json"
 REPORT = "report.html"
 
@@ -113,3 +114,18 @@ def hidden(content: str) -> str:
 def output(content: str) -> str:
     """Something that was written outside the store from one of its generations."""
     return f"{OUTPUTS}{content}.json"
+
+
+def plan_objects(request: str) -> str:
+    """The prefix of a mixture's plan and its draw, by what was asked for."""
+    return f"{PLANS}{request}/"
+
+
+def plan_record(request: str) -> str:
+    """The plan itself; there once its whole draw is."""
+    return f"{plan_objects(request)}plan.json"
+
+
+def draw_object(request: str, shard: str, content: str) -> str:
+    """The rows of a shard that a plan draws."""
+    return f"{plan_objects(request)}{shard}.{content}.parquet"

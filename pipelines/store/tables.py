@@ -9,6 +9,7 @@ import itertools
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -164,6 +165,15 @@ def read_table(store: ObjectStore, path: str, columns: list[str] | None = None) 
     try:
         raw = pa.BufferReader(store.read(path))  # in memory: an Arrow thread must not call into a Python that is ending
         return pq.read_table(raw, columns=columns, use_threads=False, pre_buffer=False)
+    except _UNREADABLE as error:
+        raise _unreadable(store, path, error) from None
+
+
+@contextmanager
+def unreadable_as(store: ObjectStore, path: str) -> Iterator[None]:
+    """What goes wrong inside is said of this object, in a line."""
+    try:
+        yield
     except _UNREADABLE as error:
         raise _unreadable(store, path, error) from None
 

@@ -19,8 +19,8 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import create_or_open
 from winnow.pipelines.store.memory import MemoryStore
 from winnow.pipelines.store.tables import put_table
-from winnow.pipelines.words import values_of
 from winnow.schemas.records import StoreRecord
+from winnow.schemas.words import values_of
 
 TEXTS, PLACES = 5, 40
 SET_BYTES = 8 * (300 - 4)  # of three hundred words, by five in a row

@@ -27,6 +27,7 @@ class Shard:
     rows: int
     layers: Mapping[str, pa.Table] = field(default_factory=dict)
     lengths: Sequence[int] | None = None
+    source_class: str = "web"
 
 
 def samples_table(shard: str, given: Shard) -> pa.Table:
@@ -43,7 +44,7 @@ def samples_table(shard: str, given: Shard) -> pa.Table:
                 "unit": "bytes",
                 "member": 0,
             },
-            "source_class": "web",
+            "source_class": given.source_class,
             "licence": "unknown",
             "url": f"https://{shard}.example/{number}",
             "modality": "text",

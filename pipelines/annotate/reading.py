@@ -1,0 +1,116 @@
+"""One shard's rows for who measures them: in batches of bounded bytes, with what is known of each row beforehand.
+
+A row that killed its worker is found by the mark that its task leaves (`ledger/strikes`), so who reads a shard here
+measures each batch before it asks for the next.
+"""
+
+import itertools
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from winnow.pipelines.annotate.bound import SAMPLES_LAYER
+from winnow.pipelines.columns import Column, read_aligned
+from winnow.pipelines.ledger.strikes import Marker, Position, is_struck, poisoned
+from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.hidden.hiding import load_hiding
+
+BATCH_ROWS = 2048
+BATCH_BYTES = 16 << 20  # of text; a batch that holds more is cut
+
+_PLACE = tuple(Column(SAMPLES_LAYER, leaf) for leaf in ("source.path", "source.offset", "source.member"))
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """A shard and the object of each layer that is read of it."""
+
+    shard: str
+    source: str
+    objects: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some rows of a shard."""
+
+    columns: Mapping[str, pa.Array]  # by dotted name
+    left_out: NDArray[np.bool_] | None  # rows that have killed workers; None for none
+    forgotten: NDArray[np.bool_] | None  # rows that a tombstone means; None for none
+
+    @property
+    def count(self) -> int:
+        """How many rows."""
+        return len(next(iter(self.columns.values())))
+
+
+def read_parts(
+    store: Store, stage: str, shard: Shard, columns: Sequence[Column], texts: Sequence[str]
+) -> Generator[Part]:
+    """The rows of a shard, forgotten ones neutral, while a mark says which of them the worker is at.
+
+    Args:
+        store: Where they are.
+        stage: What strikes and poison of who reads them are kept under, with a slash at its end.
+        shard: The shard.
+        columns: What is read of it.
+        texts: The names of those whose bytes a batch is cut by.
+    """
+    marker = Marker(f"{stage}{shard.source}", shard.shard)
+    poison = poisoned(store.objects, f"{stage}{shard.source}")
+    hidden = load_hiding(store.objects).of(store.objects, shard.objects[SAMPLES_LAYER]).rows
+    struck = is_struck(store.objects, f"{stage}{shard.source}", shard.shard)
+    needed = dict.fromkeys((*columns, *_PLACE))
+    done = 0
+    try:
+        for read in read_aligned(store.objects, shard.objects, needed, 1 if struck else BATCH_ROWS, hidden):
+            for found in _cut(read, texts):
+                rows = len(next(iter(found.values())))
+                out = np.array([place in poison for place in _positions(found)], np.bool_) if poison else None
+                first, last = np.searchsorted(hidden, (done, done + rows))
+                gone = np.isin(np.arange(rows), hidden[first:last] - done) if first < last else None
+                _mark(marker, found)
+                yield Part(found, out, gone)
+                done += rows
+    finally:
+        marker.clear()
+
+
+def text_of(names: Sequence[str], columns: Mapping[str, pa.Array]) -> pa.LargeStringArray:
+    """What the recipe's `text`, which names these columns, is in every row."""
+    texts = [columns[name].cast(pa.large_string()) for name in names]
+    return texts[0] if len(texts) == 1 else pc.coalesce(*texts)
+
+
+def _cut(columns: Mapping[str, pa.Array], texts: Sequence[str]) -> Iterator[dict[str, pa.Array]]:
+    sizes = np.zeros(len(next(iter(columns.values()))), np.int64)
+    for name in texts:
+        sizes += pc.fill_null(pc.binary_length(columns[name]), 0).to_numpy(zero_copy_only=False)
+    cuts = [0, *_cuts(sizes), len(sizes)]
+    for first, last in itertools.pairwise(cuts):
+        yield {name: array.slice(first, last - first) for name, array in columns.items()}
+
+
+def _cuts(sizes: NDArray[np.int64]) -> list[int]:
+    cuts, held = [], 0
+    for row, size in enumerate(sizes.tolist()):
+        if held and held + size > BATCH_BYTES:
+            cuts.append(row)
+            held = 0
+        held += size
+    return cuts
+
+
+def _positions(columns: Mapping[str, pa.Array]) -> Iterator[Position]:
+    found = (columns[column.name].to_pylist() for column in _PLACE)
+    return (Position(*place) for place in zip(*found, strict=True))
+
+
+def _mark(marker: Marker, columns: Mapping[str, pa.Array]) -> None:
+    # The first row of the batch: after a strike batches have one row, so that a mark names the very row.
+    place = next(_positions({name: columns[name].slice(0, 1) for name in (column.name for column in _PLACE)}))
+    marker.at(place.path, place.offset, place.member)

@@ -1,0 +1,102 @@
+"""The draw of a plan: for each shard the rows that each output gives, and how often. It moves no data."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from winnow.pipelines.mix.binding import BoundMix, family_of
+from winnow.pipelines.mix.inventory import Inventory
+from winnow.pipelines.mix.splitting import HELD_OUT
+from winnow.pipelines.mix.staging import NOWHERE, PlannedStage, first_column, stratum_column
+from winnow.pipelines.store import layout
+from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.tables import put_table
+from winnow.schemas.draws import DRAW
+from winnow.schemas.mixture import VALIDATION, Amount, PlannedOutput, PlannedStratum, Stratum
+from winnow.schemas.words import values_of
+
+HELD_STRATUM = "held_stratum"
+
+
+def plan_validation(inventory: Inventory, bound: BoundMix, notes: Sequence[str]) -> PlannedOutput | None:
+    """What is held out, as an output of its own: each sample once; None where the recipe holds nothing out."""
+    config = bound.config
+    if not config.split.validation and not config.split.min_samples:
+        return None
+    families = family_of(config.outputs[0], [cell.language for cell in inventory.cells])
+    of_cell = [
+        Stratum(cell.source_class, cell.source, family, cell.language)
+        for cell, family in zip(inventory.cells, families, strict=True)
+    ]
+    counted = np.zeros((2, len(of_cell)), np.int64)
+    for shard in range(len(inventory.shards)):
+        held, units = inventory.scratch.columns(shard, (HELD_OUT, "units"))
+        cell = inventory.cell(shard)[held]
+        counted[0] += np.bincount(cell, minlength=len(of_cell))
+        np.add.at(counted[1], cell, units[held])
+    order = sorted(np.flatnonzero(counted[0]).tolist(), key=lambda cell: of_cell[cell])
+    number = np.full(len(of_cell), NOWHERE, np.uint32)
+    number[order] = np.arange(len(order), dtype=np.uint32)
+    for shard in range(len(inventory.shards)):
+        held = inventory.column(shard, HELD_OUT)
+        inventory.scratch.save(shard, HELD_STRATUM, np.where(held, number[inventory.cell(shard)], NOWHERE))
+    strata = []
+    for cell in order:
+        amount = Amount(int(counted[0, cell]), int(counted[1, cell]))
+        strata.append(PlannedStratum(of_cell[cell], amount, 0, amount.units, amount.units, amount, amount, 1, -1))
+    budget = int(counted[1].sum())
+    return PlannedOutput(VALIDATION, budget, tuple(strata), tuple(notes))
+
+
+def draw_shard(inventory: Inventory, shard: int, stages: Sequence[PlannedStage], held_out: bool) -> pa.Table:
+    """The rows of a shard that are drawn, by output and row."""
+    scratch = inventory.scratch
+    row, high, low, units, size, draw = scratch.columns(shard, ("row", "high", "low", "units", "bytes", "draw"))
+    outputs: list[dict[str, NDArray[Any]]] = []
+
+    def add(output: int, chosen: NDArray[np.int64], stratum: Any, first: Any, copies: Any) -> None:
+        outputs.append(
+            {
+                "output": np.full(len(chosen), output, np.uint8),
+                "chosen": chosen,
+                "stratum": stratum,
+                "first": first,
+                "copies": copies,
+            }
+        )
+
+    for number, stage in enumerate(stages):
+        marks, first = scratch.columns(shard, (stratum_column(number), first_column(number)))
+        may = np.flatnonzero(marks != NOWHERE)
+        copies = stage.reach.copies(marks[may], first[may], draw[may])
+        given = np.flatnonzero(copies)
+        chosen = may[given]
+        add(number, chosen, marks[chosen], first[chosen], copies[given])
+    if held_out:
+        marks = scratch.load(shard, HELD_STRATUM)
+        chosen = np.flatnonzero(marks != NOWHERE)
+        ones = np.ones(len(chosen), np.uint16)
+        add(len(stages), chosen, marks[chosen], ones - 1, ones)
+    together = {name: np.concatenate([one[name] for one in outputs]) for name in outputs[0]}
+    chosen = together["chosen"]
+    return pa.Table.from_arrays(
+        [
+            pa.array(together["output"]),
+            pa.array(row[chosen]),
+            values_of(high[chosen], low[chosen]),
+            pa.array(together["stratum"].astype(np.uint32)),
+            pa.array(together["first"].astype(np.uint16)),
+            pa.array(together["copies"].astype(np.uint16)),
+            pa.array(units[chosen]),
+            pa.array(size[chosen]),
+        ],
+        schema=DRAW,
+    )
+
+
+def put_draw(store: Store, request: str, shard: str, drawn: pa.Table) -> str:
+    """Publish the draw of a shard; returns its name."""
+    return put_table(store.objects, drawn, lambda content: layout.draw_object(request, shard, content)).path

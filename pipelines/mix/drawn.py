@@ -1,0 +1,54 @@
+"""A draw, as whoever moves its bytes is given it: the plan, and of each shard the rows that the plan gives."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Self
+
+import numpy as np
+import orjson
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from winnow.schemas.identity import canonical_json
+from winnow.schemas.mixture import MixturePlan
+
+_COPIES = 1 << 18  # at once: a row may be given thousands of times
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnShard:
+    """A shard that gives at least one sample."""
+
+    shard: str
+    source: str
+    draw: str  # the object that holds its rows of the draw, those of all outputs: `winnow.schemas.draws.DRAW`
+    objects: Mapping[str, str]  # of `samples`, of the layers of texts and of those that edits read, by layer
+    rows: int  # of the shard, drawn or not
+
+    @classmethod
+    def from_json(cls, raw: bytes) -> Self:
+        """From its line in a task list."""
+        return cls(**orjson.loads(raw))
+
+    def to_json(self) -> bytes:
+        """Its line in a task list."""
+        return canonical_json(asdict(self)).encode()
+
+
+@dataclass(frozen=True)
+class Draw:
+    """What a plan gives, by shards of the store."""
+
+    plan: MixturePlan
+    shards: tuple[DrawnShard, ...]
+
+
+def copies_of(batch: pa.RecordBatch) -> Iterator[tuple[NDArray[np.int64], NDArray[np.uint16]]]:
+    """The copies that rows of a draw give, some at a time: for each the number of its row in the batch, and its own."""
+    first, copies = batch["first"].to_numpy(), batch["copies"].to_numpy().astype(np.int64)
+    ends = np.cumsum(copies)
+    total = int(ends[-1]) if len(ends) else 0
+    for start in range(0, total, _COPIES):
+        places = np.arange(start, min(start + _COPIES, total))
+        rows = np.searchsorted(ends, places, side="right")
+        yield rows, (first[rows] + (places - (ends[rows] - copies[rows]))).astype(np.uint16)

@@ -1,0 +1,320 @@
+"""What a mixture can be made of: one pass over the store, shard by shard, that counts and keeps what planning needs.
+
+A candidate is a row that the rules keep and that has something to give. Of each there are numbers alone: its cell, its
+units, its place in the draw and in the split, its values in the bands' columns. No text is read.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from winnow.filters.duplicates.components import Edges, components
+from winnow.pipelines.annotate.entries import wanted_kinds
+from winnow.pipelines.columns import Column, read_aligned
+from winnow.pipelines.conditions import selected_rows
+from winnow.pipelines.mix.binding import BoundMix
+from winnow.pipelines.mix.scratch import Scratch
+from winnow.pipelines.mix.tokens import EDIT_UNMEASURED, NO_TEXT, STATUSES, TOKENS_LAYER, UNENCODABLE
+from winnow.pipelines.rules.deciding import NARROW_BLOCK_ROWS, decide_shard, languages_of, represent
+from winnow.pipelines.rules.decisions import DecisionCounts, ShardDecisions
+from winnow.pipelines.rules.pinning import PinnedProgram, ShardObjects
+from winnow.pipelines.rules.running import over_shards
+from winnow.pipelines.rules.summary import RulesSummary, summarise_rules
+from winnow.pipelines.store import layout
+from winnow.schemas.draws import NO_BAND
+from winnow.schemas.duplicates import Kind, layer_of_kind
+from winnow.schemas.errors import RecipeError
+from winnow.schemas.mixture import Amount
+from winnow.schemas.recipe import Recipe, Unit
+from winnow.schemas.words import Words, words_of
+from winnow.scoring.mixture.cuts import ordered_key
+from winnow.scoring.mixture.orders import draw_order, key_of
+
+SPLIT_BY: tuple[Kind, ...] = ("near", "exact", "url")
+"""Whose cluster a row goes with into a split: the widest first."""
+
+STATUS, TOKENS, BYTES = (Column(TOKENS_LAYER, leaf) for leaf in ("status", "tokens", "bytes"))
+_ID, _CLASS, _MEDIA = (Column(layout.SAMPLES, leaf) for leaf in ("id", "source_class", "media"))
+
+EMPTY = "empty"
+"""Why a row that the rules keep is no candidate: a text of nothing; else the status of its token count says it."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Cell:
+    """Rows that are alike but for families and bands, which are a stage's own."""
+
+    source_class: str
+    source: str
+    language: str
+
+
+@dataclass(frozen=True)
+class Inventory:
+    """All candidates: their columns in the scratch folder, and what there is of each cell."""
+
+    scratch: Scratch
+    shards: tuple[ShardObjects, ...]
+    cells: tuple[Cell, ...]  # in order; candidates name theirs by number
+    kept: Amount
+    left_out: Mapping[str, Amount]
+    rules: RulesSummary
+    bands: tuple[Column, ...]
+
+    def cell(self, shard: int) -> NDArray[np.uint32]:
+        """The cell of each candidate of a shard."""
+        return self.scratch.load(shard, "cell")
+
+    def column(self, shard: int, name: str) -> NDArray[Any]:
+        """A column of a shard's candidates."""
+        return self.scratch.load(shard, name)
+
+
+@dataclass
+class _Counted:
+    """What one shard brings."""
+
+    counts: DecisionCounts
+    cells: tuple[Cell, ...]
+    kept: Amount
+    left_out: dict[str, Amount] = field(default_factory=dict)
+    joined: list[Edges] = field(default_factory=list)  # clusters of several kinds that share a row
+
+
+def take_inventory(
+    recipe: Recipe, bound: BoundMix, pinned: PinnedProgram, generation: int, scratch: Scratch
+) -> Inventory:
+    """Decide every row, and keep what planning needs of those that stay.
+
+    Args:
+        recipe: Whose rules and mixture.
+        bound: Its mixture.
+        pinned: The rules and every layer that the mixture reads.
+        generation: What is decided on, for the summary.
+        scratch: Where columns go.
+    """
+    duplicates = represent(pinned)
+    kinds = tuple(kind for kind in SPLIT_BY if kind in wanted_kinds(recipe))
+    numbers = {shard.shard: number for number, shard in enumerate(pinned.shards)}
+    counting = _Counting(bound, pinned, kinds, scratch)
+
+    def counted(shard: ShardObjects, evaluator: Any) -> _Counted:
+        decisions = decide_shard(pinned, shard, evaluator, duplicates)
+        return counting.count(numbers[shard.shard], shard, decisions)
+
+    found = list(over_shards(pinned, counted))
+    cells = tuple(sorted({cell for one in found for cell in one.cells}))
+    number_of = {cell: number for number, cell in enumerate(cells)}
+    left_out: dict[str, Amount] = {}
+    for one in found:
+        for reason, amount in one.left_out.items():
+            left_out[reason] = left_out.get(reason, Amount()) + amount
+    for number, one in enumerate(found):  # each shard has numbered its cells for itself
+        theirs = np.array([number_of[cell] for cell in one.cells], np.uint32)
+        scratch.save(number, "cell", theirs[scratch.load(number, "cell")])
+    _require_edits(recipe, left_out)
+    _join(scratch, len(found), [edges for one in found for edges in one.joined])
+    counts = DecisionCounts.merged(one.counts for one in found)
+    return Inventory(
+        scratch,
+        pinned.shards,
+        cells,
+        sum((one.kept for one in found), Amount()),
+        dict(sorted(left_out.items())),
+        summarise_rules(pinned, counts, generation, duplicates),
+        bound.bands,
+    )
+
+
+@dataclass(frozen=True)
+class _Counting:
+    bound: BoundMix
+    pinned: PinnedProgram
+    kinds: tuple[Kind, ...]
+    scratch: Scratch
+    reasons: tuple[str, ...] = (*STATUSES, EMPTY)  # the first: none
+
+    @property
+    def columns(self) -> list[Column]:
+        clusters = [Column(layer_of_kind(kind), leaf) for kind in self.kinds for leaf in ("cluster", "size")]
+        own = [_ID, _CLASS, STATUS, TOKENS, BYTES, *clusters, *self.pinned.languages, *self.bound.columns]
+        return list(dict.fromkeys([*own, *([_MEDIA] if self.bound.config.unit == "samples" else [])]))
+
+    def count(self, number: int, shard: ShardObjects, decisions: ShardDecisions) -> _Counted:
+        objects, at = self.pinned.store.objects, 0
+        parts: list[dict[str, NDArray[Any]]] = []
+        cells: dict[tuple[str, str], int] = {}
+        left: Counter[str] = Counter()
+        units_left: Counter[str] = Counter()
+        joined: list[Edges] = []
+        kept_units = 0
+        kept = decisions.kept
+        for block in read_aligned(objects, shard.objects, self.columns, NARROW_BLOCK_ROWS, shard.hidden):
+            rows = len(block[_ID.name])
+            chosen = np.flatnonzero(kept[at : at + rows])
+            if len(chosen):
+                taken = pa.array(chosen)
+                part = self._part({name: values.take(taken) for name, values in block.items()}, cells, joined)
+                part["row"] = (at + chosen).astype(np.uint32)
+                kept_units += int(part["units"].sum())
+                parts.append(self._without(part, left, units_left))
+            at += rows
+        for name, dtype in self._kinds_of_columns().items():
+            arrays = [part[name] for part in parts]
+            self.scratch.save(number, name, np.concatenate(arrays) if arrays else np.zeros(0, dtype))
+        return _Counted(
+            decisions.counts,
+            tuple(Cell(source_class, shard.source, language) for source_class, language in cells),
+            Amount(int(kept.sum()), kept_units),
+            {reason: Amount(left[reason], units_left[reason]) for reason in left},
+            joined,
+        )
+
+    def _part(
+        self, block: Mapping[str, pa.Array], cells: dict[tuple[str, str], int], joined: list[Edges]
+    ) -> dict[str, NDArray[Any]]:
+        rows = len(block[_ID.name])
+        seed = self.pinned.store.record.seed
+        words, units = words_of(block[_ID.name]), self._units(block, rows)
+        part: dict[str, NDArray[Any]] = {
+            "high": words[0],
+            "low": words[1],
+            "cell": self._cells(block, rows, cells),
+            "bytes": _numbers(block[BYTES.name]),
+            "units": units,
+            "draw": draw_order(words, key_of(seed, "draw")),
+            **self._split(block, words, seed, joined),
+            "stages": self._stages(block, rows),
+            "why": self._why(block, units),
+        }
+        for number, column in enumerate(self.bound.bands):
+            part[f"band{number}"] = _keys(block[column.name])
+        return part
+
+    def _without(
+        self, part: dict[str, NDArray[Any]], left: Counter[str], units_left: Counter[str]
+    ) -> dict[str, NDArray[Any]]:
+        """The candidates among kept rows; the others are counted by why they are none."""
+        why = part.pop("why")
+        counts = np.bincount(why)
+        if len(counts) <= 1:
+            return part
+        for number in (np.flatnonzero(counts[1:]) + 1).tolist():
+            out = why == number
+            left[self.reasons[number]] += int(counts[number])
+            units_left[self.reasons[number]] += int(part["units"][out].sum())
+        stay = why == 0
+        return {name: values[stay] for name, values in part.items()}
+
+    def _kinds_of_columns(self) -> dict[str, Any]:
+        found: dict[str, Any] = {"row": np.uint32, "high": np.uint64, "low": np.uint64, "cell": np.uint32}
+        found |= {"bytes": np.int64, "units": np.int64, "draw": np.uint64}
+        found |= {"split": np.uint64, "shared": np.bool_, "stages": np.uint32}
+        return found | {f"band{number}": np.uint64 for number in range(len(self.bound.bands))}
+
+    def _cells(self, block: Mapping[str, pa.Array], rows: int, cells: dict[tuple[str, str], int]) -> NDArray[np.uint32]:
+        languages = languages_of(block, self.pinned.languages, rows)
+        classes = pc.dictionary_encode(block[_CLASS.name])
+        width = max(1, len(languages.dictionary))
+        pairs = _indices(classes).astype(np.int64) * width + _indices(languages)
+        there, which = np.unique(pairs, return_inverse=True)
+        names, codes = classes.dictionary.to_pylist(), languages.dictionary.to_pylist()
+        numbers = [cells.setdefault((names[pair // width], codes[pair % width]), len(cells)) for pair in there.tolist()]
+        return np.array(numbers, np.uint32)[which]
+
+    def _units(self, block: Mapping[str, pa.Array], rows: int) -> NDArray[np.int64]:
+        unit: Unit = self.bound.config.unit
+        if unit == "samples":
+            return np.ones(rows, np.int64)
+        return _numbers(block[(TOKENS if unit == "tokens" else BYTES).name])
+
+    def _why(self, block: Mapping[str, pa.Array], units: NDArray[np.int64]) -> NDArray[np.uint8]:
+        """The number of the reason for which a kept row is no candidate; 0 for those that are."""
+        status = pc.dictionary_encode(block[STATUS.name])
+        numbers = np.array([self.reasons.index(name) for name in status.dictionary.to_pylist()], np.uint8)
+        why = numbers[_indices(status)] if len(numbers) else np.zeros(len(units), np.uint8)
+        if self.bound.config.unit == "samples":
+            media = pc.list_value_length(block[_MEDIA.name]).to_numpy(zero_copy_only=False)
+            why[(why == NO_TEXT) & (media > 0)] = 0
+        if self.bound.config.unit != "tokens":
+            why[why == UNENCODABLE] = 0
+        why[(why == 0) & (units <= 0)] = self.reasons.index(EMPTY)
+        return why
+
+    def _split(
+        self, block: Mapping[str, pa.Array], words: tuple[Words, Words], seed: int, joined: list[Edges]
+    ) -> dict[str, NDArray[Any]]:
+        """The place of each row in the split, that of its cluster where it has one; and whether others share it.
+
+        Where it is chosen who stays of each cluster, no two rows that stay are of one. Where it is not, a row may be in
+        clusters of several kinds, which go together.
+        """
+        key, alone = key_of(seed, "split"), self.pinned.program.choice is not None
+        place = draw_order(words, key)
+        shared = np.zeros(len(place), np.bool_)
+        for kind in reversed(self.kinds):
+            layer = layer_of_kind(kind)
+            many = pc.fill_null(pc.greater(block[f"{layer}.size"], 1), False).to_numpy(zero_copy_only=False)
+            theirs = draw_order(words_of(block[f"{layer}.cluster"]), key)
+            both = np.flatnonzero(many & shared & (place != theirs))
+            if len(both) and not alone:
+                joined.append((place[both], theirs[both]))
+            place, shared = np.where(many, theirs, place), shared | many
+        return {"split": place, "shared": np.zeros_like(shared) if alone else shared}
+
+    def _stages(self, block: Mapping[str, pa.Array], rows: int) -> NDArray[np.uint32]:
+        """A bit for each stage that may take a row."""
+        found = np.zeros(rows, np.uint32)
+        for number, stage in enumerate(self.bound.stages):
+            where = stage.config.where
+            columns = {column.name: block[column.name] for column in stage.where}
+            may = np.ones(rows, np.bool_) if where is None else selected_rows(where, columns, rows)
+            found |= may.astype(np.uint32) << np.uint32(number)
+        return found
+
+
+def _require_edits(recipe: Recipe, left_out: Mapping[str, Amount]) -> None:
+    """Refuse to leave out texts of which an edit says that it is an error when nothing is known of its spans."""
+    strict = next((entry for entry in recipe.edits if entry.when_null == "error"), None)
+    lost = left_out.get(STATUSES[EDIT_UNMEASURED])
+    if strict is not None and lost is not None:
+        raise RecipeError(
+            f"{strict.place}: edits.{strict.name}: what to edit is unknown in {lost.samples:,} samples that the rules "
+            "keep, and 'when_null' says error; drop such texts by a rule, or say drop or keep"
+        )
+
+
+def _join(scratch: Scratch, shards: int, joined: Sequence[Edges]) -> None:
+    """Give clusters that share a row one place in the split."""
+    if not joined:
+        return
+    ends = [np.concatenate([edges[end] for edges in joined]) for end in (0, 1)]
+    places, first = components(*ends)
+    for shard in range(shards):
+        split = np.array(scratch.load(shard, "split"))
+        at = np.minimum(np.searchsorted(places, split), len(places) - 1)
+        scratch.save(shard, "split", np.where(places[at] == split, first[at], split))
+
+
+def _numbers(values: pa.Array) -> NDArray[np.int64]:
+    found: NDArray[np.int64] = pc.fill_null(values.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
+    return found
+
+
+def _indices(values: pa.DictionaryArray) -> NDArray[np.int32]:
+    found: NDArray[np.int32] = values.indices.to_numpy(zero_copy_only=False)
+    return found
+
+
+def _keys(values: pa.Array) -> NDArray[np.uint64]:
+    """Numbers as integers of the same order; null, and what is no number, is above all of them."""
+    numbers = pc.fill_null(values.cast(pa.float64(), safe=False), np.nan).to_numpy(zero_copy_only=False)
+    there = ~np.isnan(numbers)
+    keys: NDArray[np.uint64] = np.where(there, ordered_key(np.where(there, numbers, 0.0)), np.uint64(NO_BAND))
+    return keys

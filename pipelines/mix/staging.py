@@ -1,0 +1,299 @@
+"""One stage after another: what each may take, what the recipe's shares give its strata, and where the draw is cut."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.pipelines.mix.banding import Bands, bands_of, values_of
+from winnow.pipelines.mix.binding import BoundMix, BoundStage, family_of
+from winnow.pipelines.mix.inventory import Inventory
+from winnow.pipelines.mix.splitting import HELD_OUT
+from winnow.schemas.errors import RecipeError
+from winnow.schemas.law import ScalingLaw
+from winnow.schemas.mixture import Amount, PlannedOutput, PlannedStratum, Stratum
+from winnow.schemas.recipe import Unit
+from winnow.scoring.mixture.allocation import Allocation, allocate
+from winnow.scoring.mixture.cells import Cell
+from winnow.scoring.mixture.cuts import Part, find_cuts
+
+EXPOSED = "exposed"
+"""The column of how often earlier stages gave each candidate."""
+NOWHERE = np.uint32((1 << 32) - 1)
+"""The stratum of a candidate that a stage may not take."""
+
+Numbers = NDArray[np.int64]
+Strata = NDArray[np.uint32]
+
+
+@dataclass(frozen=True)
+class Reach:
+    """How far into its order each stratum is given: all copies below a number, and of that number up to a hash."""
+
+    level: Numbers
+    cut: NDArray[np.uint64]
+    some: NDArray[np.bool_]  # whether any of that number are
+
+    def copies(self, strata: Strata, exposed: NDArray[np.uint16], draw: NDArray[np.uint64]) -> Numbers:
+        """How many copies of each candidate are given; `strata` names none that a stage may not take."""
+        level = self.level[strata]
+        more = self.some[strata] & (draw <= self.cut[strata]) & (exposed <= level)
+        found: Numbers = np.maximum(level - exposed, 0) + more
+        return found
+
+
+@dataclass(frozen=True)
+class PlannedStage:
+    """A stage's plan, and what the draw needs to follow it."""
+
+    output: PlannedOutput
+    reach: Reach
+
+
+def stratum_column(stage: int) -> str:
+    """The column of the stratum that each candidate has in a stage."""
+    return f"stratum{stage}"
+
+
+def plan_stages(
+    inventory: Inventory, bound: BoundMix, laws: Mapping[str, ScalingLaw], sample: Fraction
+) -> list[PlannedStage]:
+    """Plan every stage; each goes on where those before it stopped.
+
+    Args:
+        inventory: The candidates, split.
+        bound: The recipe's mixture.
+        laws: The scaling laws that stages name, by that name.
+        sample: The share of each stratum's gift that is drawn.
+    """
+    for shard in range(len(inventory.shards)):
+        rows = len(inventory.column(shard, "cell"))
+        inventory.scratch.save(shard, EXPOSED, np.zeros(rows, np.uint16))
+    return [_Planning(inventory, bound, number, stage).plan(laws, sample) for number, stage in enumerate(bound.stages)]
+
+
+class _Planning:
+    """One stage."""
+
+    def __init__(self, inventory: Inventory, bound: BoundMix, number: int, stage: BoundStage) -> None:
+        self._inventory = inventory
+        self._bound = bound
+        self._number = number
+        self._stage = stage
+        families = family_of(stage.config, [cell.language for cell in inventory.cells])
+        self._bases = [
+            Stratum(cell.source_class, cell.source, family, cell.language)
+            for cell, family in zip(inventory.cells, families, strict=True)
+        ]
+
+    def plan(self, laws: Mapping[str, ScalingLaw], sample: Fraction) -> PlannedStage:
+        bands = self._bands()
+        strata, available, by_exposure, scores = self._count(bands)
+        allocation = self._allocated(strata, available, by_exposure, scores, bands, laws)
+        full = self._reach(by_exposure, np.array(allocation.target, np.int64))
+        drawn = full
+        if sample != 1:
+            part = [-(-target * sample.numerator // sample.denominator) for target in allocation.target]
+            drawn = self._reach(by_exposure, np.array(part, np.int64))
+        given, unique = self._expose(len(strata), full, drawn)
+        exposed = [int(sum(times * units for times, units in enumerate(row))) for row in by_exposure]
+        planned = tuple(
+            PlannedStratum(
+                stratum,
+                available[number],
+                exposed[number],
+                allocation.asked[number],
+                allocation.target[number],
+                given[number],
+                unique[number],
+                int(drawn.level[number]),
+                int(drawn.cut[number]) if drawn.some[number] else -1,
+            )
+            for number, stratum in enumerate(strata)
+        )
+        config = self._stage.config
+        budget = sum(allocation.target) if config.budget is None else config.budget
+        notes = (*allocation.notes, *([] if sample != 1 else _overshoot(planned, budget, self._bound.config.unit)))
+        return PlannedStage(PlannedOutput(config.name, budget, planned, notes), drawn)
+
+    def _candidates(self, *names: str) -> Iterator[tuple[int, NDArray[np.bool_], list[NDArray[Any]]]]:
+        """Of each shard which candidates the stage may take, and columns of them all."""
+        bit = np.uint32(1 << self._number)
+        for shard in range(len(self._inventory.shards)):
+            held, stages = self._inventory.scratch.columns(shard, (HELD_OUT, "stages"))
+            yield shard, ~held & ((stages & bit) != 0), self._inventory.scratch.columns(shard, names)
+
+    def _bands(self) -> Bands | None:
+        level = self._stage.config.bands
+        if level is None or self._stage.band is None:
+            return None
+        name = self._band_column()
+
+        def parts() -> Iterator[Part]:
+            for shard, may, (units, keys) in self._candidates("units", name):
+                yield Part(self._inventory.cell(shard)[may], keys[may], units[may])
+
+        return bands_of(level, len(self._bases), parts)
+
+    def _band_column(self) -> str:
+        assert self._stage.band is not None
+        return f"band{self._inventory.bands.index(self._stage.band)}"
+
+    def _count(self, bands: Bands | None) -> tuple[list[Stratum], list[Amount], Numbers, list[float | None]]:
+        """The strata; of each what there is, its units by exposure, and the mean of its values."""
+        width = 1 if bands is None else len(bands.names)
+        most = self._most_exposed()
+        rows = np.zeros(len(self._bases) * width, np.int64)
+        units = np.zeros((len(rows), most + 1), np.int64)
+        sums = np.zeros(len(rows), np.float64)
+        names = ["units", EXPOSED, *([self._band_column()] if bands is not None else [])]
+        for shard, may, (size, exposed, *keys) in self._candidates(*names):
+            cell = self._inventory.cell(shard)[may]
+            raw = cell.astype(np.int64) * width
+            if bands is not None:
+                raw += bands.of(cell, keys[0][may])
+                values = values_of(keys[0][may])
+                sums += np.bincount(raw, values, len(rows))
+            rows += np.bincount(raw, minlength=len(rows))
+            np.add.at(units.ravel(), raw * (most + 1) + exposed[may], size[may])  # one index is many times faster
+            marks = np.full(len(may), NOWHERE, np.uint32)
+            marks[may] = raw
+            self._inventory.scratch.save(shard, stratum_column(self._number), marks)
+        return self._named(bands, width, rows, units, sums)
+
+    def _named(
+        self, bands: Bands | None, width: int, rows: Numbers, units: Numbers, sums: NDArray[np.float64]
+    ) -> tuple[list[Stratum], list[Amount], Numbers, list[float | None]]:
+        """Strata that hold anything, in their order; the candidates' marks are renumbered to it."""
+        there = np.flatnonzero(rows).tolist()
+        stratum_of = {}
+        for raw in there:
+            base = self._bases[raw // width]
+            band = "" if bands is None else bands.names[raw % width]
+            stratum_of[raw] = Stratum(base.source_class, base.source, base.family, base.language, band)
+        order = sorted(there, key=lambda raw: stratum_of[raw])
+        number = np.full(len(rows) + 1, NOWHERE, np.uint32)
+        number[order] = np.arange(len(order), dtype=np.uint32)
+        for shard in range(len(self._inventory.shards)):
+            name = stratum_column(self._number)
+            marks = np.array(self._inventory.column(shard, name))
+            self._inventory.scratch.save(shard, name, number[np.minimum(marks, len(rows))])
+        scores = [None if bands is None else float(sums[raw] / rows[raw]) for raw in order]
+        available = [Amount(int(rows[raw]), int(units[raw].sum())) for raw in order]
+        return [stratum_of[raw] for raw in order], available, units[order], scores
+
+    def _most_exposed(self) -> int:
+        tops = (
+            int(self._inventory.column(shard, EXPOSED).max(initial=0)) for shard in range(len(self._inventory.shards))
+        )
+        return max(tops, default=0)
+
+    def _allocated(
+        self,
+        strata: Sequence[Stratum],
+        available: Sequence[Amount],
+        by_exposure: Numbers,
+        scores: Sequence[float | None],
+        bands: Bands | None,
+        laws: Mapping[str, ScalingLaw],
+    ) -> Allocation:
+        config = self._stage.config
+        if not strata:
+            raise RecipeError(
+                f"{config.place}: {self._stage.path}: no sample may be taken: none that the rules keep meets its "
+                "condition; see winnow plan"
+            )
+        repeats = {} if bands is None or bands.repeats is None else dict(zip(bands.names, bands.repeats, strict=True))
+        times = np.arange(by_exposure.shape[1])
+        cells = [
+            Cell(
+                stratum, available[number], int(by_exposure[number] @ times), scores[number], repeats.get(stratum.band)
+            )
+            for number, stratum in enumerate(strata)
+        ]
+        law = config.families.law if config.families is not None else None
+        return allocate(
+            cells,
+            config,
+            config.budget,
+            self._bound.config.max_epochs,
+            None if law is None else laws[law],
+            self._bound.config.unit,
+        )
+
+    def _reach(self, by_exposure: Numbers, targets: Numbers) -> Reach:
+        level, rest = _levels(by_exposure, targets)
+
+        def parts() -> Iterator[Part]:
+            names = (stratum_column(self._number), EXPOSED, "draw", "units")
+            for shard in range(len(self._inventory.shards)):
+                strata, exposed, draw, units = self._inventory.scratch.columns(shard, names)
+                may = np.flatnonzero(strata != NOWHERE)
+                own = strata[may]
+                open_ = (rest[own] > 0) & (exposed[may] <= level[own])
+                yield Part(own[open_], draw[may][open_], units[may][open_])
+
+        cut, some = np.zeros(len(targets), np.uint64), np.zeros(len(targets), np.bool_)
+        wanted = {number: [int(rest[number])] for number in np.flatnonzero(rest > 0).tolist()}
+        for number, (found,) in find_cuts(parts, wanted).items():
+            if found.key >= 0:
+                cut[number], some[number] = found.key, True
+        return Reach(level, cut, some)
+
+    def _expose(self, strata: int, full: Reach, drawn: Reach) -> tuple[list[Amount], list[Amount]]:
+        """What is drawn of each stratum, and each sample of it once; candidates are marked with what the plan gives."""
+        counted = np.zeros((4, strata), np.int64)
+        names = (stratum_column(self._number), EXPOSED, "draw", "units")
+        for shard in range(len(self._inventory.shards)):
+            marks, exposed, draw, units = self._inventory.scratch.columns(shard, names)
+            may = np.flatnonzero(marks != NOWHERE)
+            own, before, size = marks[may], exposed[may], units[may]
+            copies = drawn.copies(own, before, draw[may])
+            for row, amount in enumerate((copies, copies * size, copies > 0, (copies > 0) * size)):
+                np.add.at(counted[row], own, amount.astype(np.int64))
+            after = np.array(exposed)
+            after[may] += full.copies(own, before, draw[may]).astype(np.uint16)
+            # What a candidate had before is what its first copy in this stage is numbered by.
+            self._inventory.scratch.save(shard, first_column(self._number), np.array(exposed))
+            self._inventory.scratch.save(shard, EXPOSED, after)
+        given = [Amount(*pair) for pair in zip(counted[0].tolist(), counted[1].tolist(), strict=True)]
+        unique = [Amount(*pair) for pair in zip(counted[2].tolist(), counted[3].tolist(), strict=True)]
+        return given, unique
+
+
+def _overshoot(planned: Sequence[PlannedStratum], budget: int, unit: Unit) -> list[str]:
+    """What whole samples add to a budget, where that is more than a hundredth of it."""
+    over = sum(one.given.units - one.target for one in planned)
+    if over * 100 <= budget:
+        return []
+    return [
+        f"{over:,} {unit} more than asked: every stratum is given whole samples until its target is met, at most one "
+        f"sample more than it; {len(planned):,} strata are many for {budget:,} {unit}"
+    ]
+
+
+def first_column(stage: int) -> str:
+    """The column of how often each candidate was given before a stage."""
+    return f"first{stage}"
+
+
+def _levels(by_exposure: Numbers, targets: Numbers) -> tuple[Numbers, Numbers]:
+    """For each stratum the number of the copies that its target is reached in, and how much of them is taken."""
+    level, rest = np.zeros(len(targets), np.int64), np.zeros(len(targets), np.int64)
+    offered = np.cumsum(by_exposure, axis=1)  # units of copies of each number; all numbers above the last offer as much
+    for number, target in enumerate(targets.tolist()):  # not hot: a turn a stratum
+        left, at = target, 0
+        widths = offered[number].tolist()
+        while left > 0:
+            width = widths[min(at, len(widths) - 1)]
+            if at >= len(widths) and width:
+                skipped = (left - 1) // width
+                at, left = at + skipped, left - skipped * width
+            if left <= width or (at >= len(widths) and not width):
+                break
+            left, at = left - width, at + 1
+        level[number], rest[number] = at, left
+    return level, rest

@@ -1,0 +1,144 @@
+"""Small stores to be mixed: rows of given sources, languages, sizes and scores, and plans made in this process."""
+
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import groupby
+from pathlib import Path
+
+import pyarrow as pa
+
+from tests.pipelines.rules.stores import Shard, make_store
+from winnow.pipelines.mix.plans import Laws, Planned, PlanRecord, layers_read, make_plan, put_plan
+from winnow.pipelines.mix.tokens import TOKENS, TOKENS_LAYER
+from winnow.pipelines.rules.pinning import PinnedProgram, pin
+from winnow.pipelines.rules.program import rule_program
+from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.memory import MemoryStore
+from winnow.pipelines.store.tables import read_table
+from winnow.schemas.duplicates import NEAR
+from winnow.schemas.identity import sample_id
+from winnow.schemas.law import ScalingLaw
+from winnow.schemas.mixture import MixturePlan
+from winnow.schemas.recipe import Recipe, recipe_from_text
+from winnow.schemas.records import Generation
+
+LANGUAGE = pa.schema([pa.field("status", pa.string()), pa.field("code", pa.string()), pa.field("score", pa.float32())])
+LENGTH = pa.schema([pa.field("status", pa.string()), pa.field("characters", pa.int64()), pa.field("bytes", pa.int64())])
+
+
+@dataclass(frozen=True)
+class Text:
+    """One row."""
+
+    source: str
+    language: str | None
+    tokens: int | None
+    score: float | None = None  # in the place of a length: `text.length.characters`
+    cluster: int | None = None  # rows of one number are near duplicates
+    status: str = "ok"
+
+
+@dataclass(frozen=True)
+class Mixing:
+    """A store and a recipe for it."""
+
+    store: Store
+    generation: Generation
+    recipe: Recipe
+    pinned: PinnedProgram
+
+    def plan(self, sample: Fraction = Fraction(1), laws: Mapping[str, ScalingLaw] | None = None) -> Planned:
+        """Planned in this process."""
+        with tempfile.TemporaryDirectory() as folder:
+            return self._plan(sample, laws, Path(folder))
+
+    def draw(
+        self, sample: Fraction = Fraction(1), laws: Mapping[str, ScalingLaw] | None = None
+    ) -> tuple[MixturePlan, dict[str, Counter[tuple[bytes, int]]]]:
+        """Planned and drawn: for each output the copies that it gives, as (id, number of the copy)."""
+        with tempfile.TemporaryDirectory() as folder:
+            record = put_plan(self.store, self._plan(sample, laws, Path(folder)))
+        return record.plan, drawn_copies(self.store, record)
+
+    def _plan(self, sample: Fraction, laws: Mapping[str, ScalingLaw] | None, folder: Path) -> Planned:
+        named = Laws(laws or {}, dict.fromkeys(laws or {}, "digest"))
+        return make_plan(self.recipe, self.pinned, self.generation, named, sample, folder)
+
+
+def drawn_copies(store: Store, record: PlanRecord) -> dict[str, Counter[tuple[bytes, int]]]:
+    """Every copy that a draw gives, by output."""
+    found: dict[str, Counter[tuple[bytes, int]]] = {output.name: Counter() for output in record.plan.outputs}
+    names = [output.name for output in record.plan.outputs]
+    for one in record.draws:
+        for row in read_table(store.objects, one.object).to_pylist():
+            copies = range(row["first"], row["first"] + row["copies"])
+            found[names[row["output"]]].update((row["id"], copy) for copy in copies)
+    return found
+
+
+def identity(shard: str, source: str, number: int) -> bytes:
+    """The id of a row."""
+    return sample_id(source, shard, str(number))
+
+
+def class_of(source: str) -> str:
+    """The class of a source: what stands before the `_` of its name."""
+    return source.partition("_")[0]
+
+
+def mixing(texts: Iterable[Text], mix: str, *, shard_rows: int = 50, extra: str = "", name: str = "mixing") -> Mixing:
+    """A store of these texts, in shards of a source each, and a recipe with this `mix` (YAML, in one line)."""
+    listed = list(texts)
+    shards: dict[str, Shard] = {}
+    clusters: dict[int, list[bytes]] = {}
+    placed: list[tuple[str, int, Text]] = []
+    for source, group in groupby(sorted(listed, key=lambda text: text.source), key=lambda text: text.source):
+        rows = list(group)
+        for start in range(0, len(rows), shard_rows):
+            shard = f"{source}-{start // shard_rows:04d}"
+            for number, text in enumerate(rows[start : start + shard_rows]):
+                placed.append((shard, number, text))
+                if text.cluster is not None:
+                    clusters.setdefault(text.cluster, []).append(identity(shard, source, number))
+    for shard, members in groupby(placed, key=lambda one: one[0]):
+        of_shard = [text for _, _, text in members]
+        layers = _layers(shard, of_shard, clusters)
+        source = of_shard[0].source
+        shards[shard] = Shard(source, len(of_shard), layers, source_class=class_of(source))
+    store, generation = make_store(MemoryStore(name), shards)
+    sources = sorted({text.source for text in listed})
+    listing = ", ".join(f'{source}: {{root: ., files: ["*.warc"], class: {class_of(source)}}}' for source in sources)
+    dedupe = "dedupe: {near: {preset: fineweb}, representative: []}" if clusters else ""
+    recipe = recipe_from_text(
+        f"version: 1\nstore: {{path: s}}\nsources: {{{listing}}}\nannotate: [text.language, text.length]\n"
+        f"{dedupe}\n{extra}\nmix: {mix}\n",
+        "recipe.yaml",
+    )
+    program = rule_program(recipe)
+    pinned = pin(store, generation, program, None, "recipe.yaml", layers_read(recipe))
+    return Mixing(store, generation, recipe, pinned)
+
+
+def _layers(shard: str, texts: list[Text], clusters: Mapping[int, list[bytes]]) -> dict[str, pa.Table]:
+    ok = ["ok" if text.status == "ok" else text.status for text in texts]
+    tokens = [text.tokens if text.status == "ok" else None for text in texts]
+    layers = {
+        "text.language": pa.table(
+            [ok, [text.language for text in texts], pa.array([1.0] * len(texts), pa.float32())], schema=LANGUAGE
+        ),
+        "text.length": pa.table([ok, [text.score for text in texts], tokens], schema=LENGTH),
+        TOKENS_LAYER: pa.table({"status": ok, "tokens": tokens, "bytes": tokens}, schema=TOKENS),
+    }
+    if clusters:
+        rows = []
+        for number, text in enumerate(texts):
+            own = identity(shard, text.source, number)
+            members = [own] if text.cluster is None else clusters[text.cluster]
+            rows.append(
+                {"status": "ok", "cluster": min(members), "size": len(members), "texts": len(members), "matched": None}
+            )
+        layers["dedupe.near"] = pa.Table.from_pylist(rows, schema=NEAR)
+    return layers

@@ -1,0 +1,193 @@
+"""What a plan gives: the shares that were asked, to within a sample, each copy once, whatever the order."""
+
+from collections import Counter
+from fractions import Fraction
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.pipelines.mix.mixtures import Mixing, Text, mixing
+from winnow.schemas.errors import RecipeError
+from winnow.schemas.mixture import Amount, MixturePlan, PlannedStratum
+
+LANGUAGES = ["deu_Latn", "fra_Latn", "rus_Cyrl", "hin_Deva"]
+
+
+def many(rows: int, source: str = "web", tokens: int = 100) -> list[Text]:
+    """Rows of four languages in unequal numbers, of unequal lengths."""
+    return [
+        Text(source, LANGUAGES[min(3, number % 10 // 3)], tokens + number * 7 % 50, score=number % 97)
+        for number in range(rows)
+    ]
+
+
+def by_source(plan: MixturePlan, output: str = "train") -> dict[str, int]:
+    found: Counter[str] = Counter()
+    for one in plan.output(output).strata:
+        found[one.stratum.source] += one.given.units
+    return dict(found)
+
+
+def largest(mixed: Mixing) -> int:
+    return 150
+
+
+def test_without_a_word_every_sample_is_given_once() -> None:
+    plan, drawn = mixing(many(230), "{}").draw()
+    assert plan.unit == "samples"
+    assert plan.output("train").given == Amount(230, 230)
+    assert set(drawn["train"].values()) == {1}
+    assert {copy for _, copy in drawn["train"]} == {0}
+
+
+def test_sources_give_their_shares_to_within_a_sample_a_stratum() -> None:
+    mixed = mixing(
+        [*many(300), *many(200, "books")],
+        "{unit: tokens, tokenizer: bytes, budget: 10_000, sources: {web: 0.7, books: 0.3}}",
+    )
+    plan, _ = mixed.draw()
+    for one in plan.output("train").strata:
+        assert 0 <= one.given.units - one.target < 150
+    assert sum(one.target for one in plan.output("train").strata) == 10_000
+    given = by_source(plan)
+    assert given["web"] == pytest.approx(7_000, abs=4 * 150)
+    assert given["books"] == pytest.approx(3_000, abs=4 * 150)
+
+
+def test_a_larger_budget_gives_all_that_a_smaller_one_gives() -> None:
+    texts = [*many(300), *many(200, "books")]
+
+    def drawn(budget: int) -> Counter[tuple[bytes, int]]:
+        mix = f"{{unit: tokens, tokenizer: bytes, budget: {budget}, sources: {{web: 0.5, books: 0.5}}}}"
+        return mixing(texts, mix).draw()[1]["train"]
+
+    smaller, larger, repeated = drawn(5_000), drawn(30_000), drawn(150_000)
+    assert smaller <= larger <= repeated
+    assert max(copy for _, copy in repeated) > 0
+
+
+def test_a_sample_of_a_plan_is_the_beginning_of_every_stratum() -> None:
+    mixed = mixing(
+        many(400),
+        "{unit: tokens, tokenizer: bytes, budget: 60_000, languages: {temperature: 3}, "
+        "stages: {core: {budget: 30_000}, late: {budget: 20_000, where: text.length.characters > 20}}}".replace(
+            "budget: 60_000, ", ""
+        ),
+    )
+    whole, all_drawn = mixed.draw()
+    some, some_drawn = mixed.draw(Fraction(1, 10))
+    assert some.name != whole.name
+    for name in ("core", "late"):
+        assert some_drawn[name] < all_drawn[name]
+        for part, full in zip(some.output(name).strata, whole.output(name).strata, strict=True):
+            assert 0 <= part.given.units - full.target / 10 < 151
+
+
+def test_stages_go_on_where_those_before_them_stopped_and_share_one_cap() -> None:
+    mixed = mixing(
+        many(100, tokens=100),
+        "{unit: samples, max_epochs: 2, stages: {core: {budget: 120}, more: {budget: 50}, last: {budget: 30}}}",
+    )
+    plan, drawn = mixed.draw()
+    copies = drawn["core"] + drawn["more"] + drawn["last"]
+    assert set(copies.values()) == {1}  # no copy is given twice
+    assert copies == Counter({(identity, copy): 1 for identity in {i for i, _ in copies} for copy in (0, 1)})
+    assert [output.given.samples for output in plan.outputs] == [120, 50, 30]
+    with pytest.raises(RecipeError, match="max_epochs"):
+        mixing(many(100), "{max_epochs: 2, stages: {core: {budget: 150}, more: {budget: 60}}}").draw()
+
+
+def test_a_later_stage_takes_what_was_not_given_yet_first() -> None:
+    mixed = mixing(many(100), "{stages: {core: {budget: 60}, more: {budget: 40}}}")
+    _, drawn = mixed.draw()
+    assert not {identity for identity, _ in drawn["core"]} & {identity for identity, _ in drawn["more"]}
+
+
+def test_the_ledger_adds_up() -> None:
+    mixed = mixing(many(50), "{unit: tokens, tokenizer: bytes, budget: 12_000, languages: {unimax: 4}}")
+    plan, drawn = mixed.draw()
+    units = {}
+    with_units = mixed.plan().plan
+    assert with_units == plan
+    for one in plan.output("train").strata:
+        assert one.given == one.unique + one.repeated
+        assert one.unique.units <= one.available.units
+        assert one.given.units <= 4 * one.available.units
+        units[str(one.stratum)] = one.given.units
+    assert plan.output("train").given.samples == drawn["train"].total()
+
+
+def test_the_order_of_rows_and_of_shards_changes_no_value() -> None:
+    texts = [*many(120), *many(80, "books")]
+    mix = "{unit: tokens, tokenizer: bytes, budget: 9_000, split: {validation: 0.1}}"
+    one = mixing(texts, mix).draw()
+    again = mixing(texts, mix, name="again").draw()
+    assert one == again
+    assert one[0].name == again[0].name
+
+
+def test_rows_that_have_nothing_to_give_are_left_out_with_a_reason() -> None:
+    texts = [*many(20), Text("web", "deu_Latn", 5, status="no_text"), Text("web", "deu_Latn", 0)]
+    plan, drawn = mixing(texts, "{unit: tokens, tokenizer: bytes}").draw()
+    assert plan.kept.samples == 22
+    assert plan.left_out == {"empty": Amount(1, 0), "no_text": Amount(1, 0)}
+    assert drawn["train"].total() == 20
+
+
+def test_a_text_of_unknown_language_is_in_no_family() -> None:
+    plan, _ = mixing([Text("web", None, 10), *many(5)], "{}").draw()
+    assert ("unclassified", "unknown") in {(one.stratum.family, one.stratum.language) for one in plan.outputs[0].strata}
+
+
+@pytest.mark.parametrize(
+    ("mix", "said"),
+    [
+        ("{sources: {web: 0.5, bokks: 0.5}}", r"mix\.sources: there is no source 'bokks' \(did you mean 'books'\?\)"),
+        ("{sources: {web: 0.5, books: 0.4}}", r"the shares come to 0\.9; they must come to 1"),
+        ("{families: {weights: {Indo-Europaen: 1.0}}}", r"there is no family 'Indo-Europaen'.*Indo-European"),
+        ("{bands: {by: text.length.charcters, top: 0.1}}", r"unknown column 'text\.length\.charcters'"),
+        ("{bands: {by: text.language.code, top: 0.1}}", r"is string; bands are of numbers"),
+        ("{where: text.length.characters > 'a'}", r"mix\.where"),
+        ("{where: text.lenght.characters > 10}", r"unknown column"),
+        ("{budget: 1_000, max_epochs: 2}", r"max_epochs"),
+        ("{where: text.length.characters > 100_000}", r"no sample may be taken"),
+        ("{languages: {weights: {xyzzy: 1.0}}}", r"is no language"),
+        ("{unit: tokens}", r"tokenizer"),
+    ],
+)
+def test_what_cannot_be_had_is_one_clear_line(mix: str, said: str) -> None:
+    with pytest.raises(RecipeError, match=said) as refused:
+        mixing([*many(20), *many(20, "books")], mix).draw()
+    assert "\n" not in str(refused.value)
+    assert str(refused.value).startswith("recipe.yaml:")
+
+
+texts = st.lists(
+    st.builds(
+        Text,
+        st.sampled_from(["web", "books", "code"]),
+        st.sampled_from([*LANGUAGES, None]),
+        st.integers(1, 300),
+        st.floats(-5, 5),
+    ),
+    min_size=1,
+    max_size=60,
+)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(texts, st.floats(0.01, 1), st.sampled_from(["temperature: 3.3", "unimax: 9", ""]), st.integers(1, 4))
+def test_any_plan_gives_each_stratum_its_target_to_within_a_sample(
+    rows: list[Text], part: float, languages: str, epochs: int
+) -> None:
+    budget = max(1, int(part * epochs * sum(text.tokens or 0 for text in rows)))
+    mix = f"{{unit: tokens, tokenizer: bytes, budget: {budget}, max_epochs: {epochs}, languages: {{{languages}}}}}"
+    plan, drawn = mixing(rows, mix, shard_rows=7, name=f"any-{part}").draw()
+    strata: tuple[PlannedStratum, ...] = plan.output("train").strata
+    assert sum(one.target for one in strata) == budget
+    for one in strata:
+        assert one.target <= one.given.units <= one.target + 300
+        assert one.given.units <= epochs * one.available.units
+    assert set(drawn["train"].values()) <= {1}
+    assert max(copy for _, copy in drawn["train"]) < epochs

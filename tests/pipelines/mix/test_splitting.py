@@ -1,0 +1,54 @@
+"""The validation split: by clusters, so that none is on both sides, and a part of every language."""
+
+from collections import Counter
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.pipelines.mix.mixtures import Text, identity, mixing
+
+LANGUAGES = ["deu_Latn", "fra_Latn"]
+
+
+def test_validation_and_train_share_no_sample() -> None:
+    texts = [Text("web", LANGUAGES[number % 2], 10) for number in range(400)]
+    plan, drawn = mixing(texts, "{split: {validation: 0.1}}").draw()
+    held, given_ = {i for i, _ in drawn["validation"]}, {i for i, _ in drawn["train"]}
+    assert not held & given_
+    assert len(held) + len(given_) == 400
+    assert [one.given.samples for one in plan.output("validation").strata] == [20, 20]
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 25), st.integers(0, 1)), min_size=4, max_size=120), st.integers(1, 9))
+def test_no_cluster_is_on_both_sides(rows: list[tuple[int, int]], tenths: int) -> None:
+    texts = [Text("web", LANGUAGES[language], 10, cluster=cluster) for cluster, language in rows]
+    mixed = mixing(texts, f"{{split: {{validation: {min(tenths, 5) / 10}}}}}", name=f"clusters-{tenths}")
+    _, drawn = mixed.draw()
+    cluster_of = {
+        identity(f"web-{number // 50:04d}", "web", number % 50): text.cluster for number, text in enumerate(texts)
+    }
+    sides = {name: {cluster_of[i] for i, _ in copies} for name, copies in drawn.items()}
+    assert not sides["train"] & sides.get("validation", set())
+
+
+def test_every_language_gives_as_many_as_asked_but_never_more_than_half() -> None:
+    texts = [Text("web", "deu_Latn", 10) for _ in range(1000)] + [Text("web", "fra_Latn", 10) for _ in range(12)]
+    plan, _ = mixing(texts, "{split: {validation: 0.001, min_samples: 10}}").draw()
+    held = {one.stratum.language: one.given.samples for one in plan.output("validation").strata}
+    assert held == {"deu_Latn": 10, "fra_Latn": 6}
+    assert any("half at most" in note for note in plan.output("validation").notes)
+
+
+def test_a_language_that_is_one_cluster_is_not_held_out() -> None:
+    texts = [Text("web", "deu_Latn", 10, cluster=1) for _ in range(10)]
+    plan, drawn = mixing(texts, "{split: {validation: 0.2}}").draw()
+    assert drawn["validation"] == Counter()
+    assert any("one cluster" in note for note in plan.output("validation").notes)
+
+
+def test_the_split_does_not_move_with_the_budget_or_the_stages() -> None:
+    texts = [Text("web", LANGUAGES[number % 2], 10) for number in range(200)]
+    small = mixing(texts, "{budget: 10, split: {validation: 0.1}}").draw()[1]["validation"]
+    stages = mixing(texts, "{split: {validation: 0.1}, stages: {a: {budget: 50}, b: {budget: 60}}}").draw()[1]
+    assert small == stages["validation"]

@@ -1,0 +1,332 @@
+"""The layer of token counts: what it says of each row, what makes it new, and how it stays beside other stages."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from rich.console import Console
+
+from tests.filters.tokenizers.made import byte_level, library_ids
+from winnow.filters.tokenizers import load_tokenizer
+from winnow.pipelines.annotate.reading import Part
+from winnow.pipelines.edits import with_keys
+from winnow.pipelines.ledger.strikes import Position
+from winnow.pipelines.mix.tokens import STAGE, TOKENS, TOKENS_LAYER, bind_tokens, count_tokens
+from winnow.pipelines.store import layout
+from winnow.pipelines.store.generations import Store, open_store
+from winnow.pipelines.store.location import open_location
+from winnow.runners import stages
+from winnow.runners.cli import main
+from winnow.runners.engines import Engine
+from winnow.runners.tokens import measure_tokens
+from winnow.schemas.errors import RecipeError, StageError, StoreError
+from winnow.schemas.identity import canonical_json
+from winnow.schemas.recipe import Recipe, load_recipe
+
+ONE = Engine("local", 1)
+KEY = "sixteen-bytes-of-it"
+
+RECIPE = """
+version: 1
+store: {{path: store, seed: 7, shard_rows: 4, task_bytes: 1 KiB}}
+environment: {{PII_KEY: {{}}}}
+sources:
+  lines: {{root: lines, files: ["*.jsonl"], class: public, key: id}}
+annotate: [{{text.pii: {{kinds: [email], where: "samples.url is null"}}}}, text.length]
+edits: [{edit}]
+{mix}
+"""
+PLACEHOLDER = "text.pii"
+PSEUDONYM = "{text.pii: {replace: pseudonym, key: '${PII_KEY}'}}"
+
+ROWS: tuple[tuple[str, str | None, str | None], ...] = (  # text, URL, text after edits
+    ("Write to ann@wanderweg.de, or to bob@wanderweg.de.", None, "Write to <EMAIL>, or to <EMAIL>."),
+    ("Österreich hat Berge", None, "Österreich hat Berge"),
+    ("not looked at: eve@wanderweg.de", "https://a.example/", None),
+    ("the cat sat on the mat </s> and stayed", None, "the cat sat on the mat </s> and stayed"),
+)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store of two files whose texts are measured."""
+    folder = tmp_path_factory.mktemp("whole")
+    (folder / "lines").mkdir()
+    for part in range(2):
+        rows = [{"id": f"{part}-{row}", "text": text, "url": url} for row, (text, url, _) in enumerate(ROWS)]
+        (folder / "lines" / f"{part}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    byte_level(folder / "t.json")
+    shutil.copy(folder / "t.json", folder / "other.json")
+    (folder / "other.json").write_text(json.dumps(json.loads((folder / "t.json").read_text()), indent=1))
+    write(folder)
+    with open(os.devnull, "w") as silent:
+        stages.run_all(load_recipe(folder / "recipe.yaml"), ONE, Console(file=silent))
+    return folder
+
+
+@pytest.fixture
+def folder(whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    copy = tmp_path / "copy"
+    shutil.copytree(whole, copy)
+    monkeypatch.chdir(copy)
+    return copy
+
+
+def write(folder: Path, mix: str = "mix: {unit: tokens, tokenizer: t.json}", edit: str = PLACEHOLDER) -> Recipe:
+    (folder / "recipe.yaml").write_text(RECIPE.format(mix=mix, edit=edit))
+    return load_recipe(folder / "recipe.yaml")
+
+
+def measured(recipe: Recipe, engine: Engine = ONE) -> stages.Outcome:
+    with open(os.devnull, "w") as silent:
+        return measure_tokens(recipe, engine, Console(file=silent))
+
+
+def annotated(recipe: Recipe) -> stages.Outcome:
+    with open(os.devnull, "w") as silent:
+        return stages.annotate(recipe, ONE, Console(file=silent))
+
+
+def rows_of(store: Store) -> dict[str, tuple[str, int | None, int | None]]:
+    """What the layer of the latest generation says of each record."""
+    generation = store.require_latest()
+    names, found = [], []
+    for sample, row in zip(
+        store.manifest(generation, layout.SAMPLES), store.manifest(generation, TOKENS_LAYER), strict=True
+    ):
+        for batch in store.batches(sample, ["source"]):
+            names += [one["record"] for one in batch["source"].to_pylist()]
+        for batch in store.batches(row):
+            assert batch.schema == TOKENS
+            found += list(zip(*(column.to_pylist() for column in batch.columns), strict=True))
+    return dict(zip(names, found, strict=True))
+
+
+def commits(store: Store) -> set[str]:
+    return {info.path for info in store.objects.list(f"commits/{TOKENS_LAYER}/")}
+
+
+def row(edited: str | None, ids: list[int] | None) -> object:
+    if edited is None:
+        return ("edit_unmeasured", None, None)
+    return ("ok", None if ids is None else len(ids), len(edited.encode()))
+
+
+def expected(folder: Path, *, tokens: bool = True) -> dict[str, object]:
+    ids = library_ids(folder / "t.json", [edited or "" for _, _, edited in ROWS])
+    return {
+        f"{part}-{number}": row(edited, ids[number] if tokens else None)
+        for part in range(2)
+        for number, (_, _, edited) in enumerate(ROWS)
+    }
+
+
+def test_lengths_are_those_of_the_edited_texts(folder: Path) -> None:
+    recipe = write(folder)
+    outcome = measured(recipe)
+    found, wanted = rows_of(outcome.store), expected(folder)
+    for part in range(2):
+        # The library alone would read `</s>` as what ends a document; here it is four characters.
+        status, count, size = found.pop(f"{part}-3")
+        texts = ["the cat sat on the mat", " <", "/", "s", ">", " and stayed"]
+        assert (status, count, size) == ("ok", sum(map(len, library_ids(folder / "t.json", texts))), 38)
+        del wanted[f"{part}-3"]
+    assert found == wanted
+
+
+def test_what_cannot_be_read_has_a_reason_and_no_length() -> None:
+    texts = pa.array(["abc", "de", None, "", None, "gone"], pa.large_string())
+    which = np.arange(6)
+    part = Part({"samples.text": texts}, which == 1, which == 5)
+    counted = count_tokens(part, ["samples.text"], with_keys(()), load_tokenizer("bytes"))
+    assert [tuple(row.values()) for row in counted.to_pylist()] == [
+        ("ok", 3, 3),
+        ("left_out", None, None),
+        ("no_text", None, None),
+        ("ok", 0, 0),
+        ("no_text", None, None),
+        ("forgotten", None, None),
+    ]
+
+
+def test_a_second_run_counts_nothing(folder: Path) -> None:
+    recipe = write(folder)
+    first = measured(recipe)
+    assert first.new
+    before = commits(first.store)
+    second = measured(recipe)
+    assert (second.new, second.generation) == (False, first.generation)
+    assert commits(second.store) == before
+
+
+def test_without_a_tokenizer_bytes_are_counted(folder: Path) -> None:
+    assert rows_of(measured(write(folder, "mix: {unit: bytes}")).store) == expected(folder, tokens=False)
+    found = rows_of(measured(write(folder, "mix: {unit: tokens, tokenizer: bytes}")).store)
+    assert all(tokens == size for _, tokens, size in found.values())
+
+
+def test_another_tokenizer_or_other_edits_count_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PII_KEY", KEY)
+    seen = set()
+    for mix, edit in (
+        ("mix: {tokenizer: t.json}", PLACEHOLDER),
+        ("mix: {tokenizer: other.json}", PLACEHOLDER),  # the same tokens, in another file
+        ("mix: {tokenizer: bytes}", PLACEHOLDER),
+        ("mix: {tokenizer: bytes}", PSEUDONYM),
+        ("mix: {tokenizer: bytes}", "{text.pii: {placeholders: {email: MAIL}}}"),
+    ):
+        outcome = measured(write(folder, mix, edit))
+        assert outcome.new
+        seen.add(outcome.generation.layers[TOKENS_LAYER].keys["lines"])
+    assert len(seen) == 5
+    write(folder)
+    (folder / "t.json").write_bytes((folder / "other.json").read_bytes())
+    assert measured(write(folder, "mix: {tokenizer: t.json}")).generation.layers[TOKENS_LAYER].keys["lines"] in seen
+
+
+def test_a_layer_knows_a_key_of_pseudonyms_by_a_mark_alone(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recipe = write(folder, edit=PSEUDONYM)
+    keys = []
+    for key in (KEY, "another-key-of-16", KEY):
+        monkeypatch.setenv("PII_KEY", key)
+        layer = bind_tokens(recipe)
+        assert layer is not None
+        keys.append(layer.settings)
+        assert key not in repr(layer)
+    assert keys[0] == keys[2] != keys[1]
+    outcome = measured(recipe)
+    assert rows_of(outcome.store)["0-0"][2] == len("Write to , or to .") + 2 * len("<EMAIL_0123456789ab>")
+    monkeypatch.delenv("PII_KEY")
+    with pytest.raises(RecipeError, match="the variable PII_KEY is not set"):
+        measured(recipe)
+    assert TOKENS_LAYER not in annotated(recipe).generation.layers  # without the key nobody can tell if it is true
+    monkeypatch.setenv("PII_KEY", KEY)
+    assert annotated(recipe).generation.layers == outcome.generation.layers
+
+
+def test_what_other_stages_publish_keeps_the_layer_while_it_is_true(folder: Path) -> None:
+    recipe = write(folder)
+    counted = measured(recipe).generation
+    assert annotated(recipe).generation == counted
+    with open(os.devnull, "w") as silent:
+        assert stages.ingest(recipe, ONE, Console(file=silent)).generation == counted
+    stale = annotated(write(folder, "mix: {tokenizer: other.json}")).generation
+    assert TOKENS_LAYER not in stale.layers
+    assert TOKENS_LAYER not in annotated(write(folder, "")).generation.layers
+    again = annotated(recipe)
+    assert again.generation.layers == counted.layers
+    assert again.generation.tree_hash == counted.tree_hash
+
+
+def test_new_rows_alone_are_counted(folder: Path) -> None:
+    recipe = write(folder)
+    before = commits(measured(recipe).store)
+    (folder / "lines" / "2.jsonl").write_text(json.dumps({"id": "2-0", "text": "more"}) + "\n")
+    with open(os.devnull, "w") as silent:
+        grown = stages.run_all(recipe, ONE, Console(file=silent))
+    assert TOKENS_LAYER not in grown.generation.layers  # it must have an object for every shard
+    after = measured(recipe)
+    assert len(commits(after.store)) == len(before) + 1
+    assert before < commits(after.store)
+    assert rows_of(after.store)["2-0"][2] == 4
+
+
+def test_a_forgotten_row_has_no_length(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    recipe = write(folder)
+    measured(recipe)
+    store = open_store(open_location("store"))
+    (sample, *_) = store.manifest(store.require_latest(), layout.SAMPLES)
+    forgotten = next(store.batches(sample, ["id"]))["id"][0].as_py().hex()
+    assert main(["forget", "recipe.yaml", "--id", forgotten]) == 0
+    capsys.readouterr()
+    hidden = rows_of(store)
+    assert sum(one == ("forgotten", None, None) for one in hidden.values()) == 1
+    for info in list(store.objects.list("commits/mix.tokens/")):
+        store.objects.delete(info.path)
+    recounted = measured(recipe)
+    assert rows_of(recounted.store) == hidden
+    kept = [
+        batch
+        for row in recounted.store.manifest(recounted.generation, TOKENS_LAYER)
+        for batch in recounted.store.batches(row)
+    ]
+    assert sum(batch["status"].to_pylist().count("forgotten") for batch in kept) == 1
+
+
+def test_a_row_that_kills_its_worker_is_left_out(folder: Path) -> None:
+    store = open_store(open_location("store"))
+    (sample, *_) = store.manifest(store.require_latest(), layout.SAMPLES)
+    source = next(store.batches(sample, ["source"]))["source"][0].as_py()
+    place = Position(source["path"], source["offset"], source["member"])
+    raw = canonical_json({"path": place.path, "offset": place.offset, "member": place.member}).encode()
+    store.objects.put(f"{layout.POISON}{STAGE}lines/one.json", raw)
+    found = rows_of(measured(write(folder)).store)
+    assert found[source["record"]] == ("left_out", None, None)
+    assert sum(one[0] == "left_out" for one in found.values()) == 1
+
+
+def test_a_text_that_the_tokenizer_cannot_encode_has_bytes_alone(folder: Path) -> None:
+    letters = {"type": "WordLevel", "vocab": {"Österreich hat Berge": 0}, "unk_token": "?"}
+    (folder / "few.json").write_text(json.dumps({"version": "1.0", "added_tokens": [], "model": letters}))
+    found = rows_of(measured(write(folder, "mix: {tokenizer: few.json}")).store)
+    assert found["0-1"] == ("ok", 1, 21)
+    assert found["0-0"] == ("unencodable", None, len(ROWS[0][2] or ""))
+
+
+@pytest.mark.parametrize(
+    ("mix", "said"),
+    [
+        ("mix: {tokenizer: none.json}", "mix.tokenizer: .*none.json: no tokenizer: No such file or directory; expect"),
+        ("mix: {tokenizer: lines}", "mix.tokenizer: .*lines: a folder; name the file in it"),
+        ("mix: {tokenizer: bad.json}", "mix.tokenizer: .*bad.json: no tokenizer, or a damaged one"),
+        ("", "recipe.yaml: has no 'mix'; write one to have its texts counted"),
+    ],
+)
+def test_what_cannot_be_counted_is_said_in_a_line_before_anything_is(folder: Path, mix: str, said: str) -> None:
+    (folder / "bad.json").write_text("{}")
+    with pytest.raises(RecipeError, match=said) as refused:
+        measured(write(folder, mix))
+    assert len(str(refused.value).splitlines()) == 1
+
+
+def test_a_worker_that_finds_another_tokenizer_counts_nothing(folder: Path) -> None:
+    layer = bind_tokens(write(folder))
+    assert layer is not None
+    (folder / "t.json").write_bytes((folder / "other.json").read_bytes())
+    with pytest.raises(StageError, match=r"t\.json: has changed since this run began; run again"):
+        layer.bound.ready()
+
+
+def test_edits_that_are_not_measured_are_said_to_be(folder: Path) -> None:
+    recipe = write(folder)
+    (folder / "recipe.yaml").write_text((folder / "recipe.yaml").read_text().replace("[email]", "[email, ip]"))
+    with pytest.raises(StoreError, match=r"text\.pii must be measured before texts are edited; run: winnow annotate "):
+        measured(load_recipe(folder / "recipe.yaml"))
+    assert measured(recipe).new
+
+
+def test_rules_cannot_read_lengths_that_come_after_them(folder: Path) -> None:
+    rule = "\nkeep:\n- {drop: mix.tokens.tokens > 5, reason: long, when_null: keep}\n"
+    recipe = write(folder, "mix: {tokenizer: bytes}" + rule)
+    with pytest.raises(RecipeError, match=r"unknown column 'mix\.tokens\.tokens'"):
+        measured(recipe)
+
+
+@pytest.mark.slow
+def test_two_workers_write_the_same_tree(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = measured(write(folder)).generation.tree_hash
+    copy = tmp_path / "two"
+    shutil.copytree(folder, copy)
+    shutil.rmtree(copy / "store" / "commits" / TOKENS_LAYER)
+    monkeypatch.chdir(copy)
+    again = measured(load_recipe("recipe.yaml"), Engine("local", 2))
+    assert again.generation.tree_hash == one
+    assert main(["audit", "recipe.yaml"]) == 0
+
+
+def test_a_recipe_without_a_mixture_has_no_layer(folder: Path) -> None:
+    assert bind_tokens(write(folder, "")) is None
