@@ -1,6 +1,6 @@
 # The README's two commands: `make demo` and `make test`. Both set up .venv first.
 .DELETE_ON_ERROR:
-.PHONY: setup demo test lint types clean
+.PHONY: setup demo test lint types trainers clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -16,6 +16,15 @@ setup: .venv/ready
 
 demo: setup
 	$(BIN)/winnow demo
+
+# The libraries that training loops read exports with; torch is among them, so they have an environment of their own.
+trainers: .cache/trainers/ready
+
+.cache/trainers/ready: examples/requirements.txt
+	$(PYTHON) -m venv .cache/trainers
+	.cache/trainers/bin/python -m pip install --quiet --upgrade pip
+	.cache/trainers/bin/python -m pip install --quiet --requirement examples/requirements.txt
+	touch $@
 
 test: setup
 	$(BIN)/python -m pytest -n auto --dist worksteal

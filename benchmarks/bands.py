@@ -35,11 +35,11 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import create_or_open, open_store
 from winnow.pipelines.store.location import open_location
 from winnow.pipelines.store.tables import put_table
-from winnow.pipelines.words import values_of
 from winnow.runners.dedupe import compare
 from winnow.runners.driving import StageRun
 from winnow.runners.engines import Engine
 from winnow.schemas.records import StoreRecord
+from winnow.schemas.words import values_of
 
 SHARD_ROWS = 65_536
 HASHES, BANDS, BAND_ROWS = 112, 14, 8

@@ -8,33 +8,19 @@ command is `winnow plan`, start-up included, on a recipe with that preset, rules
 Wanted: at most 10 seconds.
 """
 
-import gzip
-import shutil
 import sys
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
-from benchmarks.pages import CACHE
+from benchmarks.made_stores import cached_store
 from benchmarks.reporting import Limit, Report, Row, benchmark_arguments, measure, median_of, show
 from winnow.pipelines.annotate.bound import bind_operators
-from winnow.pipelines.ingest.binding import ingest_context, store_record
-from winnow.pipelines.rules.pinning import expected_keys
-from winnow.pipelines.store import layout
-from winnow.pipelines.store.generations import Store, create_or_open, next_generation
-from winnow.pipelines.store.location import open_location
-from winnow.pipelines.store.tables import TableWriter
 from winnow.schemas.extraction import EXTRACTION
-from winnow.schemas.identity import digest, fingerprint_of
 from winnow.schemas.recipe import Recipe, recipe_from_text
-from winnow.schemas.records import LayerCommit, ObjectRecord, ShardRecord, TaskCommit
-from winnow.schemas.samples import SAMPLES
 
-SHARD_ROWS = 65_536
-VARIANTS = 8  # shards of different content; the others are copies of theirs, under names and in files of their own
 WANTED_SECONDS = 10.0
 RATIO_SHAPES = {"char_dup_ratio": (0.1, 20), "line_punct_ratio": (6, 2)}  # of beta distributions
 MEASURE, PAGES = "text.fineweb", "extract.fast"
@@ -87,113 +73,16 @@ def _recipe_text(folder: Path, least: int) -> str:
 
 
 def _cached_store(rows: int) -> Path:
-    """The folder of a store of so many rows; made when the layers' keys are not those of the last one."""
-    folder = (CACHE / f"rules-{rows}").absolute()
-    (folder / "crawl").mkdir(parents=True, exist_ok=True)
-    (folder / "crawl" / "none.warc.gz").write_bytes(gzip.compress(b""))  # a source has a file, if one without records
-    recipe = recipe_from_text(_recipe_text(folder, 50), str(folder / "recipe.yaml"))
-    objects = open_location(str(folder / "store"))
-    context = ingest_context(recipe, Store(objects, store_record(recipe)))
-    keys = {layer: found["crawl"] for layer, found in expected_keys(context, bind_operators(recipe)).items()}
-    stamp = folder / "made-for"
-    wanted = fingerprint_of(keys)
-    if not stamp.exists() or stamp.read_text() != wanted:
-        shutil.rmtree(folder / "store", ignore_errors=True)
-        _make_store(recipe, rows, keys)
-        stamp.write_text(wanted)
-    return folder
+    """The folder of a store of so many rows."""
 
+    def recipe_of(folder: Path) -> Recipe:
+        return recipe_from_text(_recipe_text(folder, 50), str(folder / "recipe.yaml"))
 
-def _make_store(recipe: Recipe, rows: int, keys: dict[str, str]) -> None:
-    store = create_or_open(open_location(recipe.store.path), store_record(recipe))
-    measured = bind_operators(recipe)[0].schema
-    makers: dict[str, Callable[[int, int], pa.Table]] = {
-        layout.SAMPLES: _samples,
-        PAGES: _pages,
-        MEASURE: lambda seed, count: _measures(measured, seed, count),
-    }
-    store.objects.put("stats/none.json", b"{}")
-    tasks: list[TaskCommit] = []
-    layers: dict[str, list[LayerCommit]] = {PAGES: [], MEASURE: []}
-    made: dict[tuple[str, int, int], ObjectRecord] = {}
-    for number, start in enumerate(range(0, rows, SHARD_ROWS)):
-        count = min(SHARD_ROWS, rows - start)
-        shard = f"crawl-{number:05d}-0000"
-        written = {}
-        for layer, make in makers.items():
-            variant = (layer, number % VARIANTS, count)
-            if variant not in made:
-                made[variant] = _put(store, make(number % VARIANTS, count), layer, keys[layer], shard)
-            written[layer] = _copied(store, made[variant], layer, keys[layer], shard)
-        task = f"crawl-{number:05d}"
-        samples = ShardRecord(shard, written[layout.SAMPLES], "stats/none.json")
-        tasks.append(
-            TaskCommit(task, keys[layout.SAMPLES], "crawl", (), (samples,), None, None, count, count, {}, {}, 1, "none")
-        )
-        for layer, commits in layers.items():
-            commits.append(
-                LayerCommit(
-                    layer, keys[layer], shard, "crawl", written[layer], samples.object.path, "stats/none.json", "none"
-                )
-            )
-    next_generation(store, "benchmark", tasks, layers)
+    def measures(seed: int, count: int) -> pa.Table:
+        (measured,) = bind_operators(recipe_of(Path(".")))
+        return _measures(measured.schema, seed, count)
 
-
-def _put(store: Store, table: pa.Table, layer: str, key: str, shard: str) -> ObjectRecord:
-    with TableWriter(store.objects, table.schema) as writer:
-        for batch in table.to_batches(max_chunksize=SHARD_ROWS // 4):
-            writer.write(batch)
-        return writer.finish(lambda content: _name(layer, key, shard, content))
-
-
-def _copied(store: Store, made: ObjectRecord, layer: str, key: str, shard: str) -> ObjectRecord:
-    content = made.path.split(".")[-2]
-    path = _name(layer, key, shard, content)
-    if not store.objects.exists(path):
-        store.objects.put(path, store.objects.read(made.path))
-    return ObjectRecord(path, made.rows, made.bytes, made.values)
-
-
-def _name(layer: str, key: str, shard: str, content: str) -> str:
-    if layer == layout.SAMPLES:
-        return layout.samples_object(shard, content)
-    return layout.layer_object(layer, key, shard, content)
-
-
-def _samples(seed: int, count: int) -> pa.Table:
-    chance = np.random.default_rng(seed)
-    lengths = chance.integers(2_000, 60_000, count)
-    source = pa.StructArray.from_arrays(
-        [
-            pa.repeat("crawl", count),
-            pa.repeat("2024.warc.gz", count),
-            pa.array([f"<urn:uuid:{number:032x}>" for number in range(count)]),
-            pa.array(np.cumsum(lengths) - lengths),
-            pa.array(lengths),
-            pa.repeat("bytes", count),
-            pa.array(np.zeros(count, np.int32)),
-            pa.nulls(count, SAMPLES.field("source").type.field("fetched_at").type),
-            pa.nulls(count, pa.string()),
-        ],
-        fields=list(SAMPLES.field("source").type),
-    )
-    empty = pa.array(np.zeros(count + 1, np.int32))
-    columns = {
-        "id": pa.array([digest(seed, number) for number in range(count)], pa.binary(16)),
-        "source": source,
-        "source_class": pa.repeat("web", count),
-        "licence": pa.repeat("unknown", count),
-        "url": pa.array([f"https://example.org/{seed}/{number}" for number in range(count)]),
-        "domain": pa.repeat("example.org", count),
-        "modality": pa.repeat("text", count),
-        "mime": pa.repeat("text/html", count),
-        "text": pa.nulls(count, pa.large_string()),
-        "metadata": pa.repeat("{}", count),
-    }
-    for name in ("media", "captions"):
-        kind = SAMPLES.field(name).type
-        columns[name] = pa.ListArray.from_arrays(empty, pa.array([], kind.value_type), type=kind)
-    return pa.table([columns[name] for name in SAMPLES.names], schema=SAMPLES)
+    return cached_store("rules", rows, recipe_of, {PAGES: _pages, MEASURE: measures})
 
 
 def _pages(seed: int, count: int) -> pa.Table:

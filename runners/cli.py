@@ -13,6 +13,8 @@ from winnow.runners.curve_arguments import add_curve
 from winnow.runners.duplicates_arguments import add_duplicates
 from winnow.runners.forgetting_arguments import add_forget
 from winnow.runners.law.arguments import add_law
+from winnow.runners.mixture.arguments import add_export, add_mix
+from winnow.runners.nursery import NURSERY
 from winnow.runners.parity.arguments import add_parity
 from winnow.runners.robots_arguments import add_robots
 from winnow.runners.safety.arguments import add_safety_parity
@@ -31,6 +33,7 @@ def entry() -> NoReturn:
     then end an otherwise finished run with "terminate called without an active exception".
     """
     status = main()
+    NURSERY.close()
     try:
         sys.stdout.flush()
         sys.stderr.flush()
@@ -47,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     logging.basicConfig(level=logging.WARNING if options.debug else logging.CRITICAL)  # libraries' talk is not ours
     try:
         command = _command(options.command.replace("-", "_"))
-        if beam and options.command not in {"run", "ingest", "annotate", "dedupe", "demo"}:
+        if beam and options.command not in {"run", "ingest", "annotate", "dedupe", "demo", "mix", "export"}:
             raise WinnowError(f"winnow {options.command} runs no pipeline; nothing may follow '--'")
         options.beam = beam
         return command(options)
@@ -121,6 +124,9 @@ def _parser() -> argparse.ArgumentParser:
     _recipe(dedupe)
     _engine(dedupe)
 
+    _engine(add_mix(commands))
+    _engine(add_export(commands))
+
     operators = commands.add_parser("operators", help="the measurements there are, their columns and settings")
     operators.add_argument("names", nargs="*", metavar="NAME", help="show these in full")
     operators.add_argument("--json", action="store_true", help="print one JSON object")
@@ -135,13 +141,16 @@ def _parser() -> argparse.ArgumentParser:
     plan = commands.add_parser(
         "plan", help="the resolved recipe, the tasks, and what the rules drop and why; changes no store"
     )
-    _recipe(plan)
+    plan.add_argument("recipe", metavar="RECIPE", nargs="?", help="a recipe file")
+    plan.add_argument(
+        "--diff", nargs=2, metavar=("OLD", "NEW"), help="in place of a recipe: how two plans of mixtures differ"
+    )
     plan.add_argument("--json", action="store_true", help="print one JSON object")
     plan.add_argument("--decisions", metavar="FILE", help="write one row for each dropped sample to this Parquet file")
 
     audit = commands.add_parser("audit", help="prove from files alone that no row and no byte is lost")
     _place(audit)
-    audit.add_argument("--store-only", action="store_true", help="do not read the sources again")
+    audit.add_argument("--store-only", action="store_true", help="read neither sources nor exports again")
     audit.add_argument("--json", action="store_true", help="print one JSON object")
 
     stats = commands.add_parser("stats", help="what is in the store")

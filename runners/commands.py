@@ -20,6 +20,9 @@ from winnow.pipelines.store.location import open_location
 from winnow.runners.borders import borders_around, borders_of, named_borders, print_borders, print_nearest
 from winnow.runners.duplicates import asked, duplicates_found, run_duplicates
 from winnow.runners.engines import Engine, named_engine, parse_workers
+from winnow.runners.mixture.command import run_diff, run_mix
+from winnow.runners.mixture.shipping import print_exports, run_export
+from winnow.runners.mixture.tables import print_given
 from winnow.runners.planning import show_plan
 from winnow.runners.report import render_report
 from winnow.runners.rules import (
@@ -29,12 +32,12 @@ from winnow.runners.rules import (
     print_effects,
     require_writable,
 )
-from winnow.runners.stages import Outcome, run_all
 from winnow.runners.stages import annotate as run_annotate
 from winnow.runners.stages import dedupe as run_dedupe
 from winnow.runners.stages import ingest as run_ingest
 from winnow.runners.summarise import examples_of, summarise
 from winnow.runners.tables import print_layers, print_stats, print_summary
+from winnow.runners.whole import Whole, run_whole
 from winnow.schemas.errors import StoreError, WinnowError
 from winnow.schemas.recipe import Recipe, load_recipe
 from winnow.schemas.summary import StoreSummary
@@ -47,8 +50,8 @@ def demo(options: argparse.Namespace) -> int:
     from winnow.runners.demo.command import run_demo
 
     console = _console()
-    recipe, outcome = run_demo(Path(options.into), _engine(options), console)
-    _finish(recipe, outcome, console)
+    recipe, whole = run_demo(Path(options.into), _engine(options), console)
+    _finish(recipe, whole, console)
     return 0
 
 
@@ -56,8 +59,7 @@ def run(options: argparse.Namespace) -> int:
     """`winnow run`: every stage there is, then the report."""
     console = _console()
     recipe = load_recipe(options.recipe)
-    outcome = run_all(recipe, _engine(options), console, replace=options.replace)
-    _finish(recipe, outcome, console)
+    _finish(recipe, run_whole(recipe, _engine(options), console, replace=options.replace), console)
     return 0
 
 
@@ -141,9 +143,23 @@ def safety_parity(options: argparse.Namespace) -> int:
 
 
 def plan(options: argparse.Namespace) -> int:
-    """`winnow plan`."""
+    """`winnow plan`: of a recipe, or between two plans of mixtures."""
+    if (options.recipe is None) == (options.diff is None):
+        raise WinnowError("winnow plan: expected a recipe, or --diff OLD NEW")
+    if options.diff is not None:
+        return run_diff(options, _console())
     show_plan(load_recipe(options.recipe), _console(), as_json=options.json, decisions=options.decisions)
     return 0
+
+
+def mix(options: argparse.Namespace) -> int:
+    """`winnow mix`."""
+    return run_mix(options, _console())
+
+
+def export(options: argparse.Namespace) -> int:
+    """`winnow export`."""
+    return run_export(options, _console())
 
 
 def audit(options: argparse.Namespace) -> int:
@@ -151,7 +167,7 @@ def audit(options: argparse.Namespace) -> int:
     from winnow.runners.audit import audit_store, print_findings
 
     recipe, store = _place(options.place)
-    findings = audit_store(store, None if options.store_only else recipe)
+    findings = audit_store(store, None if options.store_only else recipe, exports=not options.store_only)
     return print_findings(findings, _console(), as_json=options.json)
 
 
@@ -192,7 +208,7 @@ def report(options: argparse.Namespace) -> int:
 
 def card(options: argparse.Namespace) -> int:
     """`winnow card`."""
-    from winnow.runners.card import card as made_card
+    from winnow.runners.cards.store import card as made_card
 
     recipe = load_recipe(options.recipe)
     store = open_store(open_location(recipe.located(recipe.store.path)))
@@ -273,16 +289,22 @@ def write_report(store: Store, target: Path, recipe: Recipe | None) -> tuple[Sto
     return summary, rules
 
 
-def _finish(recipe: Recipe, outcome: Outcome, console: Console) -> None:
+def _finish(recipe: Recipe, whole: Whole, console: Console) -> None:
+    outcome = whole.outcome
     store = outcome.store
     target = Path(store.root) / REPORT
     summary, rules = write_report(store, target, recipe)
     print_summary(summary, console)
     if rules is not None:
         print_effects(rules, console)
+    if whole.mixed is not None:
+        print_given(whole.mixed.record.plan, console)
+    print_exports(whole.exported, console)
     console.print(f"store   {store.root}  (generation {outcome.generation.number})", soft_wrap=True)
     console.print(f"report  {target}", soft_wrap=True)
-    commands = ("plan", "stats", "audit") if recipe.annotate else ("stats", "audit")
+    commands = ["plan", "stats", "audit"] if recipe.annotate else ["stats", "audit"]
+    if recipe.mix is not None:
+        commands.insert(0, "mix" if recipe.export else "export")
     following = "; ".join(f"winnow {command} {recipe.file}" for command in commands)
     console.print(f"next    {following}", soft_wrap=True)
 

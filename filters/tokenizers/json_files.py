@@ -10,6 +10,7 @@ import numpy as np
 
 from winnow.filters.extras import needed_package, told_in_a_line
 from winnow.filters.tokenizers.vocabulary import EXTRA, NEEDS, Ids, encoded_each
+from winnow.filters.tokenizers.words import word_tokens
 from winnow.schemas.errors import WinnowError
 
 ENDS: Final = ("<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "[EOS]", "<|eos|>", "<|im_end|>", "<sep>", "[SEP]")
@@ -55,13 +56,18 @@ class JsonVocabulary:
                 one.no_padding()
                 one.no_truncation()
                 one.encode_special_tokens = True  # `</s>` in a text is text
+        self._by_words = word_tokens(named or said, self._tokenizer, package)
 
     def counts(self, pieces: list[str]) -> list[int | None]:
         """Numbers of tokens."""
+        if self._by_words is not None:
+            return [*self._by_words.counts(pieces)]
         return [None if one is None else len(one) for one in self._encoded(pieces)]
 
     def encode(self, pieces: list[str]) -> list[Ids | None]:
         """Ids."""
+        if self._by_words is not None:
+            return [*self._by_words.encode(pieces)]
         return [None if one is None else np.array(one.ids, np.uint32) for one in self._encoded(pieces)]
 
     def _encoded(self, pieces: list[str]) -> list[Any]:

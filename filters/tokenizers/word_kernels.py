@@ -2,15 +2,9 @@
 
 from typing import Final
 
-import numba
 import numpy as np
-from numpy.typing import NDArray
 
-Bytes = NDArray[np.uint8]
-Int32s = NDArray[np.int32]
-Int64s = NDArray[np.int64]
-Uint32s = NDArray[np.uint32]
-Uint64s = NDArray[np.uint64]
+from winnow.filters.kernels import kernel
 
 UNKNOWN: Final = 0
 SPACE: Final = 1
@@ -21,8 +15,8 @@ OTHER: Final = 5
 UNSURE: Final = 6  # the packages say different things
 
 
-@numba.njit(cache=True, nogil=True)
-def mark_kinds(raw: Bytes, at: int, kinds: Bytes, marks: Bytes) -> int:
+@kernel
+def mark_kinds(raw, at, kinds, marks):  # type: ignore[no-untyped-def]
     """Give each byte from `at` on the kind of its character; where the first stands whose kind is unknown, or -1."""
     while at < len(raw):
         lead = np.int64(raw[at])
@@ -45,15 +39,15 @@ def mark_kinds(raw: Bytes, at: int, kinds: Bytes, marks: Bytes) -> int:
     return -1
 
 
-@numba.njit(cache=True, nogil=True)
-def _run(marks: Bytes, at: int, stop: int, kind: int, or_kind: int) -> int:
+@kernel
+def _run(marks, at, stop, kind, or_kind):  # type: ignore[no-untyped-def]
     while at < stop and (marks[at] == kind or marks[at] == or_kind):
         at += 1
     return at
 
 
-@numba.njit(cache=True, nogil=True)
-def _after(raw: Bytes, at: int, stop: int) -> int:
+@kernel
+def _after(raw, at, stop):  # type: ignore[no-untyped-def]
     """Where the next character begins."""
     at += 1
     while at < stop and raw[at] & 0xC0 == 0x80:
@@ -61,8 +55,8 @@ def _after(raw: Bytes, at: int, stop: int) -> int:
     return at
 
 
-@numba.njit(cache=True, nogil=True)
-def _shortened(raw: Bytes, at: int, stop: int, any_case: bool) -> int:
+@kernel
+def _shortened(raw, at, stop, any_case):  # type: ignore[no-untyped-def]
     """Where 's, 't, 're, 've, 'm, 'll or 'd ends; -1 where there is none."""
     case = np.uint8(0x20 if any_case else 0)
     if raw[at] != 0x27 or at + 1 >= stop:
@@ -77,8 +71,8 @@ def _shortened(raw: Bytes, at: int, stop: int, any_case: bool) -> int:
     return -1
 
 
-@numba.njit(cache=True, nogil=True)
-def _spaces(raw: Bytes, marks: Bytes, at: int, stop: int) -> int:
+@kernel
+def _spaces(raw, marks, at, stop):  # type: ignore[no-untyped-def]
     r"""`\s+(?!\S)|\s+`: all but the last of those before something else."""
     end = _run(marks, at, stop, SPACE, BREAK)
     if end == stop:
@@ -89,8 +83,8 @@ def _spaces(raw: Bytes, marks: Bytes, at: int, stop: int) -> int:
     return last if last > at else end
 
 
-@numba.njit(cache=True, nogil=True)
-def _word_gpt2(raw: Bytes, marks: Bytes, at: int, stop: int) -> int:
+@kernel
+def _word_gpt2(raw, marks, at, stop):  # type: ignore[no-untyped-def]
     end = _shortened(raw, at, stop, False)
     if end > 0:
         return end
@@ -100,8 +94,8 @@ def _word_gpt2(raw: Bytes, marks: Bytes, at: int, stop: int) -> int:
     return _spaces(raw, marks, at, stop)
 
 
-@numba.njit(cache=True, nogil=True)
-def _word_cl100k(raw: Bytes, marks: Bytes, at: int, stop: int, digits: int) -> int:
+@kernel
+def _word_cl100k(raw, marks, at, stop, digits):  # type: ignore[no-untyped-def]
     end = _shortened(raw, at, stop, True)
     if end > 0:
         return end
@@ -128,8 +122,8 @@ def _word_cl100k(raw: Bytes, marks: Bytes, at: int, stop: int, digits: int) -> i
     return _spaces(raw, marks, at, stop)
 
 
-@numba.njit(cache=True, nogil=True)
-def cut_words(raw: Bytes, marks: Bytes, offsets: Int64s, digits: int, ends: Int64s, words: Int64s) -> int:
+@kernel
+def cut_words(raw, marks, offsets, digits, ends, words):  # type: ignore[no-untyped-def]
     """Where the words of all texts end, and how many each text has; how many there are.
 
     A text with an unsure character is one word. Of a number, `digits` are a word at most; 0: the pattern is GPT-2's.
@@ -139,6 +133,7 @@ def cut_words(raw: Bytes, marks: Bytes, offsets: Int64s, digits: int, ends: Int6
         at, stop, before = offsets[text], offsets[text + 1], found
         for byte in range(at, stop):
             if marks[byte] == UNSURE:
+                marks[at] = UNSURE
                 ends[found] = at = stop
                 found += 1
                 break
@@ -150,8 +145,8 @@ def cut_words(raw: Bytes, marks: Bytes, offsets: Int64s, digits: int, ends: Int6
     return found
 
 
-@numba.njit(cache=True, nogil=True)
-def _hash(raw: Bytes, begin: int, end: int) -> np.uint64:
+@kernel
+def _hash(raw, begin, end):  # type: ignore[no-untyped-def]
     """FNV-1a, its upper half brought down: places are taken from the lower."""
     code = np.uint64(0xCBF29CE484222325)
     for byte in range(begin, end):
@@ -159,10 +154,8 @@ def _hash(raw: Bytes, begin: int, end: int) -> np.uint64:
     return code ^ code >> np.uint64(32)
 
 
-@numba.njit(cache=True, nogil=True)
-def _place(
-    raw: Bytes, begin: int, end: int, slots: Int32s, hashes: Uint64s, key_ends: Int64s, keys: Bytes, code: np.uint64
-) -> np.uint64:
+@kernel
+def _place(raw, begin, end, slots, hashes, key_ends, keys, code):  # type: ignore[no-untyped-def]
     """Where in `slots` a word is, or would be."""
     mask = np.uint64(len(slots) - 1)
     place = code & mask
@@ -181,10 +174,8 @@ def _place(
     return place
 
 
-@numba.njit(cache=True, nogil=True)
-def look_up(
-    raw: Bytes, ends: Int64s, slots: Int32s, hashes: Uint64s, key_ends: Int64s, keys: Bytes, entries: Int32s
-) -> int:
+@kernel
+def look_up(raw, ends, slots, hashes, key_ends, keys, entries):  # type: ignore[no-untyped-def]
     """The entry of each word, or -1; how many have none. A word begins where the one before it ends."""
     missing = 0
     begin = np.int64(0)
@@ -197,23 +188,23 @@ def look_up(
     return missing
 
 
-@numba.njit(cache=True, nogil=True)
-def add_entry(
-    raw: Bytes, begin: int, end: int, slots: Int32s, hashes: Uint64s, key_ends: Int64s, keys: Bytes, entry: int
-) -> None:
-    """Make a new word the next entry."""
-    code = _hash(raw, begin, end)
-    place = _place(raw, begin, end, slots, hashes, key_ends, keys, code)
-    slots[place] = entry
-    hashes[entry] = code
-    first = key_ends[entry]
-    for byte in range(end - begin):
-        keys[first + byte] = raw[begin + byte]
-    key_ends[entry + 1] = first + end - begin
+@kernel
+def add_entries(raw, begins, ends, slots, hashes, key_ends, keys, entry):  # type: ignore[no-untyped-def]
+    """Make words, each new and there once, the next entries."""
+    for word in range(len(begins)):
+        begin, end = begins[word], ends[word]
+        code = _hash(raw, begin, end)
+        slots[_place(raw, begin, end, slots, hashes, key_ends, keys, code)] = entry
+        hashes[entry] = code
+        first = key_ends[entry]
+        for byte in range(end - begin):
+            keys[first + byte] = raw[begin + byte]
+        entry += 1
+        key_ends[entry] = first + end - begin
 
 
-@numba.njit(cache=True, nogil=True)
-def count_ids(entries: Int32s, words: Int64s, id_ends: Int64s, counts: Int64s) -> None:
+@kernel
+def count_ids(entries, words, id_ends, counts):  # type: ignore[no-untyped-def]
     """How many ids each text has."""
     word = 0
     for text in range(len(words)):
@@ -222,8 +213,8 @@ def count_ids(entries: Int32s, words: Int64s, id_ends: Int64s, counts: Int64s) -
             word += 1
 
 
-@numba.njit(cache=True, nogil=True)
-def gather_ids(entries: Int32s, id_ends: Int64s, ids: Uint32s, out: Uint32s) -> None:
+@kernel
+def gather_ids(entries, id_ends, ids, out):  # type: ignore[no-untyped-def]
     """The ids of all words, one after the other."""
     at = 0
     for entry in entries:

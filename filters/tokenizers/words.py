@@ -10,6 +10,7 @@ Unicode. A text with a character of which that is not enough is one word to the 
 """
 
 import unicodedata
+from array import array
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -31,7 +32,7 @@ PATTERNS: Final[Mapping[str, int]] = {
 
 _KINDS: Final = ((r"\p{L}", kernels.LETTER), (r"\p{N}", kernels.NUMBER), (r"\s", kernels.SPACE))
 _FOLDED: Final = "\u017f"  # a long s is an s to `(?i:…)`, or is not
-_MAX_ENTRIES: Final = 1 << 19
+_MAX_ENTRIES: Final = 1 << 19  # a power of two
 _MAX_BYTES: Final = 16 << 20  # of all words; and as many ids: room that is taken as it fills
 
 
@@ -116,7 +117,9 @@ class WordTokens:
         return entries, counts
 
     def _look_up(self, raw: NDArray[np.uint8], ends: NDArray[np.int64], entries: NDArray[np.int32]) -> int:
-        return kernels.look_up(raw, ends, self._slots, self._hashes, self._key_ends, self._keys, entries)
+        table = (self._slots, self._hashes, self._key_ends, self._keys)
+        missing: int = kernels.look_up(raw, ends, *table, entries)
+        return missing
 
     def _forget(self) -> None:
         self._slots[:] = -1
@@ -133,24 +136,33 @@ class WordTokens:
         """Ask for the tokens of the words without an entry; _FullError where there is no room."""
         missing = np.flatnonzero(entries < 0)
         begins = np.where(missing > 0, ends[missing - 1], 0)
-        added: set[bytes] = set()
-        for begin, end in zip(begins.tolist(), ends[missing].tolist(), strict=True):
+        unsure = (marks[begins] == kernels.UNSURE).tolist()
+        added: dict[bytes, int] = {}  # with the place in `missing`
+        ids, sizes = array("I"), array("q")
+        # A loop over words in Python, but over the new ones: the package is asked for one at a time.
+        for number, (begin, end) in enumerate(zip(begins.tolist(), ends[missing].tolist(), strict=True)):
             word = joined[begin:end]
             if word in added:
                 continue
-            if kernels.UNSURE in marks[begin:end]:
-                ids = self._package_ids(word.decode())
+            added[word] = number
+            if unsure[number]:
+                new = self._package_ids(word.decode())
             else:
-                ids = [token.id for token in self._model.tokenize(word.decode("latin-1").translate(self._letters))]
-            last = self._entries
-            first = int(self._id_ends[last])
-            if last == _MAX_ENTRIES or max(self._key_ends[last] + end - begin, first + len(ids)) > _MAX_BYTES:
-                raise _FullError
-            kernels.add_entry(raw, begin, end, self._slots, self._hashes, self._key_ends, self._keys, last)
-            self._ids[first : first + len(ids)] = ids
-            self._id_ends[last + 1] = first + len(ids)
-            self._entries += 1
-            added.add(word)
+                letters = word.decode("latin-1").translate(self._letters)
+                new = [token.id for token in self._model.tokenize(letters)]
+            ids.extend(new)
+            sizes.append(len(new))
+        last, stop = self._entries, self._entries + len(added)
+        first = int(self._id_ends[last])
+        room = int(self._key_ends[last]) + sum(map(len, added)), first + len(ids)
+        if stop > _MAX_ENTRIES or max(room) > _MAX_BYTES:
+            raise _FullError
+        self._ids[first : room[1]] = ids
+        self._id_ends[last + 1 : stop + 1] = first + np.cumsum(sizes)
+        fresh = np.array(list(added.values()))
+        spans = np.stack([begins[fresh], ends[missing[fresh]]])
+        kernels.add_entries(raw, *spans, self._slots, self._hashes, self._key_ends, self._keys, last)
+        self._entries = stop
 
     def _marks(self, raw: NDArray[np.uint8], joined: bytes) -> NDArray[np.uint8]:
         """The kind of the character of each byte; the package is asked for kinds that are not known yet."""

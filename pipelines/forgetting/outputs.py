@@ -19,14 +19,14 @@ from winnow.pipelines.store.local import LocalStore
 from winnow.schemas.identity import content_name
 from winnow.schemas.records import from_json, to_json
 
-DECISIONS, REPORT, ROBOTS = "decisions", "report", "robots"
+DECISIONS, REPORT, ROBOTS, EXPORT = "decisions", "report", "robots", "export"
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
     """`outputs/<content>.json`: one file or folder that holds something of a generation."""
 
-    kind: str  # decisions, report, robots; plans and exports as stages come to write them
+    kind: str  # decisions, report, robots or export; a plan is none: it has counts alone
     path: str  # absolute, or with its scheme
     generation: int
 

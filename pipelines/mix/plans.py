@@ -66,7 +66,9 @@ class Planned:
 
 def request_of(recipe: Recipe, store: Store, generation: Generation, laws: Laws, sample: Fraction) -> str:
     """What is asked for: a plan of the same request is the same plan."""
+    tokens = bind_tokens(recipe)
     asked: Json = {
+        "texts": None if tokens is None else tokens.settings,  # with a mark of each key of pseudonyms
         "recipe": resolved_yaml(spelt_out(_placeless(recipe))),
         "tree": generation.tree_hash,
         "laws": dict(sorted(laws.digests.items())),

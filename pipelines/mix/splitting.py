@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from winnow.pipelines.mix.inventory import Inventory
 from winnow.schemas.recipe import SplitConfig
-from winnow.scoring.mixture.cuts import Part, find_cuts
+from winnow.scoring.mixture.cuts import NOTHING, Cut, Part, find_cuts
 
 HELD_OUT = "held"
 SHARED = "what has duplicates"
@@ -31,23 +31,21 @@ def split(inventory: Inventory, config: SplitConfig) -> tuple[str, ...]:
         units, rows = _totals(inventory, of_cell, len(languages))
         share = Fraction(str(config.validation))
         wanted = {number: [-(-int(total) * share.numerator // share.denominator)] for number, total in enumerate(units)}
-        fewest = {number: [min(config.min_samples, int(count) // 2)] for number, count in enumerate(rows[:-1])}
-        halves = {number: [-(-int(count) // 2)] for number, count in enumerate(rows)}
-        by_units = find_cuts(lambda: _parts(inventory, of_cell, weighed=True), wanted)
-        by_rows = find_cuts(lambda: _parts(inventory, of_cell, weighed=False), fewest)
-        half = find_cuts(lambda: _parts(inventory, of_cell, weighed=False), halves)
-        for number, name in enumerate(languages):
-            fewest_key = by_rows[number][0].key if number in by_rows else -1
-            key = max(by_units[number][0].key, fewest_key)
-            bound = half[number][0]
-            if key < 0:
-                continue
-            if key >= bound.key:
-                key = bound.key if bound.rows < rows[number] else -1
-            if key < 0:
-                notes.append(f"nothing of {name} is held out: its samples are one cluster")
-                continue
-            most[number], found[number] = key, True
+        cuts = {number: cut for number, (cut,) in _cuts(inventory, of_cell, wanted, weighed=True).items()}
+        if config.min_samples:
+            fewest = {number: [min(config.min_samples, int(count) // 2)] for number, count in enumerate(rows[:-1])}
+            for number, (cut,) in _cuts(inventory, of_cell, fewest, weighed=False).items():
+                cuts[number] = max(cuts[number], cut, key=lambda one: one.key)
+        halves = {
+            number: [-(-int(rows[number]) // 2)] for number, cut in cuts.items() if 2 * cut.rows > rows[number] + 1
+        }
+        for number, (half,) in _cuts(inventory, of_cell, halves, weighed=False).items():
+            cuts[number] = half if half.rows < rows[number] else NOTHING
+            if half.rows >= rows[number]:
+                notes.append(f"nothing of {languages[number]} is held out: its samples are one cluster")
+        for number, cut in cuts.items():
+            if cut.key >= 0:
+                most[number], found[number] = cut.key, True
         short = [name for number, name in enumerate(languages[:-1]) if 0 < rows[number] < 2 * config.min_samples]
         if short:
             least = 2 * config.min_samples
@@ -57,6 +55,13 @@ def split(inventory: Inventory, config: SplitConfig) -> tuple[str, ...]:
         held = found[group] & (inventory.column(shard, "split") <= most[group])
         inventory.scratch.save(shard, HELD_OUT, held)
     return tuple(notes)
+
+
+def _cuts(
+    inventory: Inventory, of_cell: NDArray[np.uint32], targets: dict[int, list[int]], *, weighed: bool
+) -> dict[int, tuple[Cut, ...]]:
+    """Where each language is cut by units, or by samples."""
+    return find_cuts(lambda: _parts(inventory, of_cell, weighed=weighed), targets) if targets else {}
 
 
 def _totals(

@@ -22,6 +22,7 @@ from winnow.scoring.mixture.cuts import Part, find_cuts
 
 EXPOSED = "exposed"
 """The column of how often earlier stages gave each candidate."""
+_RAW = "raw"
 NOWHERE = np.uint32((1 << 32) - 1)
 """The stratum of a candidate that a stage may not take."""
 
@@ -83,6 +84,7 @@ class _Planning:
         self._bound = bound
         self._number = number
         self._stage = stage
+        self._renumbered: Strata = np.zeros(0, np.uint32)  # by the raw mark of a candidate, the number of its stratum
         families = family_of(stage.config, [cell.language for cell in inventory.cells])
         self._bases = [
             Stratum(cell.source_class, cell.source, family, cell.language)
@@ -147,6 +149,7 @@ class _Planning:
         width = 1 if bands is None else len(bands.names)
         most = self._most_exposed()
         rows = np.zeros(len(self._bases) * width, np.int64)
+        self._renumbered = np.full(len(rows) + 1, NOWHERE, np.uint32)
         units = np.zeros((len(rows), most + 1), np.int64)
         sums = np.zeros(len(rows), np.float64)
         names = ["units", EXPOSED, *([self._band_column()] if bands is not None else [])]
@@ -159,15 +162,15 @@ class _Planning:
                 sums += np.bincount(raw, values, len(rows))
             rows += np.bincount(raw, minlength=len(rows))
             np.add.at(units.ravel(), raw * (most + 1) + exposed[may], size[may])  # one index is many times faster
-            marks = np.full(len(may), NOWHERE, np.uint32)
+            marks = np.full(len(may), len(rows), np.uint32)  # the number above them all: nowhere
             marks[may] = raw
-            self._inventory.scratch.save(shard, stratum_column(self._number), marks)
+            self._inventory.scratch.save(shard, _RAW, marks)
         return self._named(bands, width, rows, units, sums)
 
     def _named(
         self, bands: Bands | None, width: int, rows: Numbers, units: Numbers, sums: NDArray[np.float64]
     ) -> tuple[list[Stratum], list[Amount], Numbers, list[float | None]]:
-        """Strata that hold anything, in their order; the candidates' marks are renumbered to it."""
+        """Strata that hold anything, in their order; and by what the candidates' marks are renumbered to it."""
         there = np.flatnonzero(rows).tolist()
         stratum_of = {}
         for raw in there:
@@ -175,12 +178,7 @@ class _Planning:
             band = "" if bands is None else bands.names[raw % width]
             stratum_of[raw] = Stratum(base.source_class, base.source, base.family, base.language, band)
         order = sorted(there, key=lambda raw: stratum_of[raw])
-        number = np.full(len(rows) + 1, NOWHERE, np.uint32)
-        number[order] = np.arange(len(order), dtype=np.uint32)
-        for shard in range(len(self._inventory.shards)):
-            name = stratum_column(self._number)
-            marks = np.array(self._inventory.column(shard, name))
-            self._inventory.scratch.save(shard, name, number[np.minimum(marks, len(rows))])
+        self._renumbered[order] = np.arange(len(order), dtype=np.uint32)
         scores = [None if bands is None else float(sums[raw] / rows[raw]) for raw in order]
         available = [Amount(int(rows[raw]), int(units[raw].sum())) for raw in order]
         return [stratum_of[raw] for raw in order], available, units[order], scores
@@ -226,15 +224,17 @@ class _Planning:
 
     def _reach(self, by_exposure: Numbers, targets: Numbers) -> Reach:
         level, rest = _levels(by_exposure, targets)
+        reached = np.full(len(self._renumbered), -1, np.int64)  # by mark; none where nothing is left to be cut
+        there = self._renumbered != NOWHERE
+        numbers = self._renumbered[there]
+        reached[there] = np.where(rest[numbers] > 0, level[numbers], -1)
 
         def parts() -> Iterator[Part]:
-            names = (stratum_column(self._number), EXPOSED, "draw", "units")
+            names = (_RAW, EXPOSED, "draw", "units")
             for shard in range(len(self._inventory.shards)):
-                strata, exposed, draw, units = self._inventory.scratch.columns(shard, names)
-                may = np.flatnonzero(strata != NOWHERE)
-                own = strata[may]
-                open_ = (rest[own] > 0) & (exposed[may] <= level[own])
-                yield Part(own[open_], draw[may][open_], units[may][open_])
+                raw, exposed, draw, units = self._inventory.scratch.columns(shard, names)
+                at = np.flatnonzero(exposed <= reached[raw])
+                yield Part(self._renumbered[raw[at]], draw[at], units[at])
 
         cut, some = np.zeros(len(targets), np.uint64), np.zeros(len(targets), np.bool_)
         wanted = {number: [int(rest[number])] for number in np.flatnonzero(rest > 0).tolist()}
@@ -246,19 +246,21 @@ class _Planning:
     def _expose(self, strata: int, full: Reach, drawn: Reach) -> tuple[list[Amount], list[Amount]]:
         """What is drawn of each stratum, and each sample of it once; candidates are marked with what the plan gives."""
         counted = np.zeros((4, strata), np.int64)
-        names = (stratum_column(self._number), EXPOSED, "draw", "units")
+        names = (_RAW, EXPOSED, "draw", "units")
         for shard in range(len(self._inventory.shards)):
-            marks, exposed, draw, units = self._inventory.scratch.columns(shard, names)
+            raw, exposed, draw, units = self._inventory.scratch.columns(shard, names)
+            marks = self._renumbered[raw]
+            self._inventory.scratch.save(shard, stratum_column(self._number), marks)
             may = np.flatnonzero(marks != NOWHERE)
             own, before, size = marks[may], exposed[may], units[may]
             copies = drawn.copies(own, before, draw[may])
-            for row, amount in enumerate((copies, copies * size, copies > 0, (copies > 0) * size)):
-                np.add.at(counted[row], own, amount.astype(np.int64))
-            after = np.array(exposed)
-            after[may] += full.copies(own, before, draw[may]).astype(np.uint16)
+            some = copies > 0
+            for row, amount in enumerate((copies, copies * size, some.astype(np.int64), np.where(some, size, 0))):
+                np.add.at(counted[row], own, amount)
             # What a candidate had before is what its first copy in this stage is numbered by.
-            self._inventory.scratch.save(shard, first_column(self._number), np.array(exposed))
-            self._inventory.scratch.save(shard, EXPOSED, after)
+            self._inventory.scratch.save(shard, first_column(self._number), exposed)
+            exposed[may] += (copies if drawn is full else full.copies(own, before, draw[may])).astype(np.uint16)
+            self._inventory.scratch.save(shard, EXPOSED, exposed)
         given = [Amount(*pair) for pair in zip(counted[0].tolist(), counted[1].tolist(), strict=True)]
         unique = [Amount(*pair) for pair in zip(counted[2].tolist(), counted[3].tolist(), strict=True)]
         return given, unique

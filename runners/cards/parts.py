@@ -1,11 +1,8 @@
-"""`winnow card`: a dataset card in Markdown, of what the rules keep: where it is from, in which languages, who looked.
+"""The sections that cards of stores and of mixtures share.
 
-The numbers are those of `winnow plan` on the same generation; nothing on the card depends on when or where it was made.
 Names that come from outside are escaped, so that none of them can pose as the card's own words.
 """
 
-import re
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import orjson
@@ -15,13 +12,9 @@ from winnow.pipelines.annotate.entries import near_settings
 from winnow.pipelines.rules.coverage import SafetyCoverage
 from winnow.pipelines.rules.decisions import Tally
 from winnow.pipelines.rules.summary import RulesSummary
-from winnow.pipelines.store.generations import Store
+from winnow.runners.cards.markdown import table, text
 from winnow.runners.coverage import categories, largest_languages, uncovered
 from winnow.runners.quantities import byte_size, grouped, share
-from winnow.runners.rules import coverage_counter, decided, pinned_rules, require_accepted
-from winnow.runners.summarise import summarise
-from winnow.runners.visible import visible
-from winnow.schemas.errors import WinnowError
 from winnow.schemas.languages import language
 from winnow.schemas.recipe import Recipe
 from winnow.schemas.safety import subcategories
@@ -30,48 +23,27 @@ from winnow.schemas.summary import StoreSummary
 SHOWN_LANGUAGES = 100
 _SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
 _MILLIONS = ((10, "1M<n<10M"), (100, "10M<n<100M"), (1_000, "100M<n<1B"), (10_000, "1B<n<10B"), (100_000, "10B<n<100B"))
-_MARKDOWN = re.compile(r"([\\`*_\[\]<>|~&#])")
 
 
-def card(recipe: Recipe, store: Store) -> str:
-    """The card of the latest generation.
-
-    Raises:
-        RecipeError: A rule cannot be decided, or reads what is not measured yet.
-    """
-    generation = store.require_latest()
-    pinned = pinned_rules(recipe, store, generation)
-    if pinned is None:
-        raise WinnowError(f"{recipe.file}: a card says what the rules keep; write some under 'eligible' or 'keep'")
-    counter = coverage_counter(recipe, pinned, generation)
-    rules = decided(pinned, generation.number, coverage=counter)
-    require_accepted(recipe, rules)
-    summary = summarise(store, generation)
-    parts = [
-        _front_matter(summary, rules),
-        _overview(summary, rules, recipe),
-        _sources(summary, rules),
-        _languages(rules),
-        _dropped(rules, recipe),
-        _safety(None if counter is None else counter.coverage()),
-    ]
-    return "\n".join(parts)
-
-
-def _front_matter(summary: StoreSummary, rules: RulesSummary) -> str:
+def front_matter(summary: StoreSummary, rules: RulesSummary) -> str:
     """What model hubs read."""
     codes = sorted({group.language.partition("_")[0] for group in rules.groups if group.kept.rows})
     names = [code for code in codes if language(code) is not None]
-    rows = rules.kept.rows
-    sizes = (*_SIZES, *((most * 1_000_000, name) for most, name in _MILLIONS))
-    size = next((name for most, name in sizes if rows < most), "n>100B")
+    size = size_category(rules.kept.rows)
     lines = ["---", "pretty_name: " + orjson.dumps(summary.store).decode()]
     lines += ["language:", *(f"- {name}" for name in names)] if names else []
     lines += ["size_categories:", f"- {size}", "tags:", "- winnow", "---", ""]
     return "\n".join(lines)
 
 
-def _overview(summary: StoreSummary, rules: RulesSummary, recipe: Recipe) -> str:
+def size_category(rows: int) -> str:
+    """What model hubs call so many samples."""
+    sizes = (*_SIZES, *((most * 1_000_000, name) for most, name in _MILLIONS))
+    return next((name for most, name in sizes if rows < most), "n>100B")
+
+
+def overview(summary: StoreSummary, rules: RulesSummary, recipe: Recipe) -> str:
+    """How much there is, of which store, by which recipe."""
     lost = rules.rows.rows - rules.kept.rows - rules.forgotten.rows
     facts = [
         ("samples", grouped(rules.kept.rows)),
@@ -82,10 +54,11 @@ def _overview(summary: StoreSummary, rules: RulesSummary, recipe: Recipe) -> str
         ("recipe", Path(recipe.file).name),
         ("made with", f"winnow {__version__}"),
     ]
-    return f"# {_text(summary.store)}\n\n{_table(('', ''), facts)}"
+    return f"# {text(summary.store)}\n\n{table(('', ''), facts)}"
 
 
-def _sources(summary: StoreSummary, rules: RulesSummary) -> str:
+def sources(summary: StoreSummary, rules: RulesSummary) -> str:
+    """Where samples are from, and under which licence."""
     kept: dict[str, Tally] = {}
     for group in rules.groups:
         kept[group.source] = kept.get(group.source, Tally()) + group.kept
@@ -99,10 +72,11 @@ def _sources(summary: StoreSummary, rules: RulesSummary) -> str:
         )
         for source in summary.sources
     ]
-    return "## Sources\n\n" + _table(("source", "class", "licence", "records", "samples kept"), rows)
+    return "## Sources\n\n" + table(("source", "class", "licence", "records", "samples kept"), rows)
 
 
-def _languages(rules: RulesSummary) -> str:
+def languages(rules: RulesSummary) -> str:
+    """Samples by language."""
     by_code: dict[str, Tally] = {}
     for group in rules.groups:
         by_code[group.language] = by_code.get(group.language, Tally()) + group.kept
@@ -116,17 +90,16 @@ def _languages(rules: RulesSummary) -> str:
     if rest:
         count = sum(tally.rows for _, tally in rest)
         rows.append((f"{len(rest):,} others", "", grouped(count), share(count, rules.kept.rows)))
-    return "## Languages\n\n" + _table(("code", "language", "samples", "share"), rows)
+    return "## Languages\n\n" + table(("code", "language", "samples", "share"), rows)
 
 
-def _dropped(rules: RulesSummary, recipe: Recipe) -> str:
+def dropped(rules: RulesSummary, recipe: Recipe) -> str:
+    """What each rule drops, and how duplicates were looked for."""
     whole = rules.rows.rows
     rows = [
         (rule.reason, rule.drop, grouped(rule.dropped.rows), share(rule.dropped.rows, whole)) for rule in rules.rules
     ]
-    return (
-        "## What the rules drop\n\n" + _table(("reason", "drops where", "samples", "share"), rows) + _searched(recipe)
-    )
+    return "## What the rules drop\n\n" + table(("reason", "drops where", "samples", "share"), rows) + _searched(recipe)
 
 
 def _searched(recipe: Recipe) -> str:
@@ -147,10 +120,11 @@ def _searched(recipe: Recipe) -> str:
         )
     chosen = ", ".join(dict.fromkeys([*map(str, config.representative), "id"]))
     stays = f"Of each cluster the first by {chosen} stays" if config.representative else "None of them is dropped"
-    return f"\nDuplicates that were looked for: {_text('; '.join(looked))}. {_text(stays)}.\n"
+    return f"\nDuplicates that were looked for: {text('; '.join(looked))}. {text(stays)}.\n"
 
 
-def _safety(coverage: SafetyCoverage | None) -> str:
+def safety(coverage: SafetyCoverage | None) -> str:
+    """What was looked for, by whom, and what nobody looked at."""
     title = "## Safety\n\n"
     if coverage is None or not coverage.rows:
         return f"{title}Nothing was looked for: no operator of the recipe detects harmful or personal content.\n"
@@ -172,22 +146,11 @@ def _safety(coverage: SafetyCoverage | None) -> str:
     lines = [
         f"Of the samples kept, by winnow's taxonomy {coverage.version}. A sample that no detector saw is not safe: "
         "nobody looked at it.\n",
-        _table(("looked for", "meaning", "by", "looked at", "found in"), looked),
+        table(("looked for", "meaning", "by", "looked at", "found in"), looked),
         "The share of samples that no detector saw, by language, for the subcategory of each category that was looked "
         "at least:\n",
-        _table(("language", "samples", *named), unseen),
+        table(("language", "samples", *named), unseen),
     ]
     if coverage.unwatched:
         lines.append(f"Not looked for at all: {', '.join(coverage.unwatched)}.\n")
     return title + "\n".join(lines)
-
-
-def _table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [f"| {' | '.join(headers)} |", f"|{'---|' * len(headers)}"]
-    lines += [f"| {' | '.join(map(_text, row))} |" for row in rows]
-    return "\n".join(lines) + "\n"
-
-
-def _text(text: str) -> str:
-    """Text that Markdown and HTML take as text."""
-    return _MARKDOWN.sub(r"\\\1", visible(" ".join(text.split())))

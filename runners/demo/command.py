@@ -7,15 +7,15 @@ from rich.console import Console
 
 from winnow.runners.demo import make_crawl
 from winnow.runners.engines import Engine
-from winnow.runners.stages import Outcome, run_all
+from winnow.runners.whole import Whole, run_whole
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.recipe import Recipe, load_recipe
 
-RECIPE = "demo.yaml"
+RECIPE, LAW = "demo.yaml", "demo-law.json"
 MARK = ".winnow-demo"  # in a folder that the demo made, so that it never works in one that it did not
 
 
-def run_demo(folder: Path, engine: Engine, console: Console) -> tuple[Recipe, Outcome]:
+def run_demo(folder: Path, engine: Engine, console: Console) -> tuple[Recipe, Whole]:
     """The whole product on a few hundred pages. A second run finds everything done."""
     mark = folder / MARK
     if folder.exists() and any(folder.iterdir()) and not mark.exists():
@@ -24,8 +24,9 @@ def run_demo(folder: Path, engine: Engine, console: Console) -> tuple[Recipe, Ou
         folder.mkdir(parents=True, exist_ok=True)
         mark.touch()
         make_crawl(folder)
-        recipe = resources.files("winnow.recipes").joinpath(RECIPE).read_text(encoding="utf-8")
-        (folder / RECIPE).write_text(recipe, encoding="utf-8")
+        for name in (LAW, RECIPE):
+            raw = resources.files("winnow.recipes").joinpath(name).read_bytes()
+            (folder / name).write_bytes(raw)
         console.print(f"crawl   {folder} (made; nothing was fetched)", soft_wrap=True)
     recipe_file = load_recipe(folder / RECIPE)
-    return recipe_file, run_all(recipe_file, engine, console)
+    return recipe_file, run_whole(recipe_file, engine, console)

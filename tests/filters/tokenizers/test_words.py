@@ -88,7 +88,7 @@ def test_no_character_is_cut_another_way(pattern: str) -> None:
 
 def test_what_is_forgotten_is_found_again(monkeypatch: pytest.MonkeyPatch) -> None:
     said, tokenizer = made(GPT2)
-    monkeypatch.setattr("winnow.filters.tokenizers.words._MAX_ENTRIES", 7)
+    monkeypatch.setattr("winnow.filters.tokenizers.words._MAX_ENTRIES", 8)
     words = word_tokens(said, tokenizer, tokenizers)
     assert words is not None
     texts = ["one two three four five two one", "the cat two  the cat", "one two three four five six"] * 3

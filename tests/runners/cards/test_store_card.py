@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from tests.runners.test_planning import written
-from winnow.runners.card import _text
+from winnow.runners.cards.markdown import text
 from winnow.runners.cli import main
 
 
@@ -41,4 +41,4 @@ def test_it_is_written_where_it_was_asked_for(tmp_path: Path, capsys: pytest.Cap
     ],
 )
 def test_names_are_text(name: str, shown: str) -> None:
-    assert _text(name) == shown
+    assert text(name) == shown

@@ -1,0 +1,150 @@
+"""Stores of millions of made-up rows, with real objects, commits and manifests: what planning is timed on."""
+
+import gzip
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from benchmarks.pages import CACHE
+from winnow.pipelines.annotate.bound import bind_operators
+from winnow.pipelines.ingest.binding import ingest_context, store_record
+from winnow.pipelines.mix.tokens import TOKENS_LAYER, bind_tokens
+from winnow.pipelines.rules.pinning import expected_keys
+from winnow.pipelines.store import layout
+from winnow.pipelines.store.generations import Store, create_or_open, next_generation
+from winnow.pipelines.store.location import open_location
+from winnow.pipelines.store.tables import TableWriter
+from winnow.schemas.identity import digest, fingerprint_of
+from winnow.schemas.recipe import Recipe
+from winnow.schemas.records import LayerCommit, ObjectRecord, ShardRecord, TaskCommit, to_json
+from winnow.schemas.samples import SAMPLES
+
+SHARD_ROWS = 65_536
+VARIANTS = 8  # shards of different content; the others are copies of theirs, under names and in files of their own
+
+Maker: TypeAlias = Callable[[int, int], pa.Table]
+"""A layer's table from a seed and a number of rows."""
+
+
+def cached_store(name: str, rows: int, recipe_of: Callable[[Path], Recipe], makers: Mapping[str, Maker]) -> Path:
+    """The folder of a store of so many rows of one source, `crawl`; made anew when its layers' keys are others.
+
+    Args:
+        name: The folder's.
+        rows: How many.
+        recipe_of: The recipe, whose store is the folder's `store` and whose source is its `crawl`.
+        makers: Of each layer but the samples, what it holds.
+    """
+    folder = (CACHE / f"{name}-{rows}").absolute()
+    (folder / "crawl").mkdir(parents=True, exist_ok=True)
+    (folder / "crawl" / "none.warc.gz").write_bytes(gzip.compress(b""))  # a source has a file, if one without records
+    recipe = recipe_of(folder)
+    keys = _keys(recipe)
+    stamp = folder / "made-for"
+    wanted = fingerprint_of(keys)
+    if not stamp.exists() or stamp.read_text() != wanted:
+        shutil.rmtree(folder / "store", ignore_errors=True)
+        _make_store(recipe, rows, keys, makers)
+        stamp.write_text(wanted)
+    return folder
+
+
+def _keys(recipe: Recipe) -> dict[str, str]:
+    objects = open_location(recipe.store.path)
+    context = ingest_context(recipe, Store(objects, store_record(recipe)))
+    found = expected_keys(context, bind_operators(recipe))
+    tokens = bind_tokens(recipe)
+    if tokens is not None:
+        by_layer = {layer: keys["crawl"] for layer, keys in found.items()}
+        found[TOKENS_LAYER] = {"crawl": tokens.key(by_layer)}
+    return {layer: keys["crawl"] for layer, keys in found.items()}
+
+
+def _make_store(recipe: Recipe, rows: int, keys: Mapping[str, str], layer_makers: Mapping[str, Maker]) -> None:
+    store = create_or_open(open_location(recipe.store.path), store_record(recipe))
+    makers: dict[str, Maker] = {layout.SAMPLES: _samples, **layer_makers}
+    store.objects.put("stats/none.json", b"{}")
+    tasks: list[TaskCommit] = []
+    layers: dict[str, list[LayerCommit]] = {layer: [] for layer in layer_makers}
+    made: dict[tuple[str, int, int], ObjectRecord] = {}
+    for number, start in enumerate(range(0, rows, SHARD_ROWS)):
+        count = min(SHARD_ROWS, rows - start)
+        shard = f"crawl-{number:05d}-0000"
+        written = {}
+        for layer, make in makers.items():
+            variant = (layer, number % VARIANTS, count)
+            if variant not in made:
+                made[variant] = _put(store, make(number % VARIANTS, count), layer, keys[layer], shard)
+            written[layer] = _copied(store, made[variant], layer, keys[layer], shard)
+        task = f"crawl-{number:05d}"
+        samples = ShardRecord(shard, written[layout.SAMPLES], "stats/none.json")
+        tasks.append(
+            TaskCommit(task, keys[layout.SAMPLES], "crawl", (), (samples,), None, None, count, count, {}, {}, 1, "none")
+        )
+        for layer, commits in layers.items():
+            key, place = keys[layer], samples.object.path
+            commit = LayerCommit(layer, key, shard, "crawl", written[layer], place, "stats/none.json", "none")
+            store.objects.put_if_absent(layout.commit(layer, key, shard), to_json(commit))
+            commits.append(commit)
+    next_generation(store, "benchmark", tasks, layers)
+
+
+def _put(store: Store, table: pa.Table, layer: str, key: str, shard: str) -> ObjectRecord:
+    with TableWriter(store.objects, table.schema) as writer:
+        for batch in table.to_batches(max_chunksize=SHARD_ROWS // 4):
+            writer.write(batch)
+        return writer.finish(lambda content: _name(layer, key, shard, content))
+
+
+def _copied(store: Store, made: ObjectRecord, layer: str, key: str, shard: str) -> ObjectRecord:
+    content = made.path.split(".")[-2]
+    path = _name(layer, key, shard, content)
+    if not store.objects.exists(path):
+        store.objects.put(path, store.objects.read(made.path))
+    return ObjectRecord(path, made.rows, made.bytes, made.values)
+
+
+def _name(layer: str, key: str, shard: str, content: str) -> str:
+    if layer == layout.SAMPLES:
+        return layout.samples_object(shard, content)
+    return layout.layer_object(layer, key, shard, content)
+
+
+def _samples(seed: int, count: int) -> pa.Table:
+    chance = np.random.default_rng(seed)
+    lengths = chance.integers(2_000, 60_000, count)
+    source = pa.StructArray.from_arrays(
+        [
+            pa.repeat("crawl", count),
+            pa.repeat("2024.warc.gz", count),
+            pa.array([f"<urn:uuid:{number:032x}>" for number in range(count)]),
+            pa.array(np.cumsum(lengths) - lengths),
+            pa.array(lengths),
+            pa.repeat("bytes", count),
+            pa.array(np.zeros(count, np.int32)),
+            pa.nulls(count, SAMPLES.field("source").type.field("fetched_at").type),
+            pa.nulls(count, pa.string()),
+        ],
+        fields=list(SAMPLES.field("source").type),
+    )
+    empty = pa.array(np.zeros(count + 1, np.int32))
+    columns = {
+        "id": pa.array([digest(seed, number) for number in range(count)], pa.binary(16)),
+        "source": source,
+        "source_class": pa.repeat("web", count),
+        "licence": pa.repeat("unknown", count),
+        "url": pa.array([f"https://example.org/{seed}/{number}" for number in range(count)]),
+        "domain": pa.repeat("example.org", count),
+        "modality": pa.repeat("text", count),
+        "mime": pa.repeat("text/html", count),
+        "text": pa.nulls(count, pa.large_string()),
+        "metadata": pa.repeat("{}", count),
+    }
+    for name in ("media", "captions"):
+        kind = SAMPLES.field(name).type
+        columns[name] = pa.ListArray.from_arrays(empty, pa.array([], kind.value_type), type=kind)
+    return pa.table([columns[name] for name in SAMPLES.names], schema=SAMPLES)

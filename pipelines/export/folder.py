@@ -1,0 +1,372 @@
+"""The folder of an export: unfinished work lies in a hidden one beside it, and one rename makes it what readers see.
+
+    out/hf/                            finished: the files, and winnow.json that names each of them
+    out/.hf.winnow-unfinished/         being made
+        unfinished.json                whose it is
+        lock                           one writer at a time
+        <identity>/files/              what out/hf will be
+        <identity>/commits/            put only if absent, <output>-<n>.json: a shard whose files stand
+        <identity>/scratch/            the exchange, and files that are still being written
+    out/.hf.winnow-replaced/           for a moment: the export that another one takes the place of
+
+A folder with files and without our marks is never touched.
+"""
+
+import contextlib
+import fcntl
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path, PurePosixPath
+
+import orjson
+
+from winnow.pipelines.export.formats.protocol import ExportFormat, FileRecord, ShardName, WrittenShard
+from winnow.pipelines.export.manifest import MANIFEST, OWN, Manifest, ShardCommit, file_records, sha256_of
+from winnow.pipelines.export.scratch_disk import ScratchDisk
+from winnow.pipelines.processes import boot_id
+from winnow.pipelines.store.local import LocalStore
+from winnow.schemas.errors import ExportError
+from winnow.schemas.identity import Json, canonical_json
+
+_MARKER = "unfinished.json"
+_LOCK = "lock"
+_FILES = "files"
+_COMMITS = "commits"
+_SCRATCH = "scratch"
+_SHOWN = 3
+
+
+class ExportFolder:
+    """One export's place on a disk; `with` it, nobody else writes there."""
+
+    def __init__(self, path: str | Path, identity: str) -> None:
+        """`identity`: what will be written; unfinished work of another is no use."""
+        absolute = Path(os.path.abspath(path))
+        self.path = Path(path)
+        self.identity = identity
+        self._target = absolute
+        self.unfinished = absolute.with_name(f".{absolute.name}.winnow-unfinished")
+        self.work = self.unfinished / identity  # a worker that outlived its driver does no harm to other work
+        self._replaced = absolute.with_name(f".{absolute.name}.winnow-replaced")
+        self._lock = -1
+
+    def __enter__(self) -> "ExportFolder":
+        with told(self.path):
+            if self._target.name == "":
+                raise ExportError(f"{self.path}: is the root of the disk; name a folder")
+            self._target.parent.mkdir(parents=True, exist_ok=True)
+            self._require_ours()
+            self._take_lock()
+        try:
+            with told(self.path):
+                self._recover()
+        except BaseException:
+            self._release()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with contextlib.suppress(OSError):  # what it leaves is ours, and the next export sees to it
+            if not (self.unfinished / _MARKER).exists():
+                self._clear(keep_lock=False)
+        self._release()
+
+    @property
+    def scratch(self) -> ScratchDisk:
+        """For the exchange and for task lists."""
+        return ScratchDisk(self.work / _SCRATCH)
+
+    def standing(self, *, verify: bool = False, replace: bool = False) -> Manifest | None:
+        """The finished export that is there, if it is what would be written; None where there is work to do.
+
+        Args:
+            verify: Read every file and compare its hash, not its size alone.
+            replace: Another export, or a damaged one, makes room once the new one is whole.
+
+        Raises:
+            ExportError: It is another export, or its files are gone or not as they were written.
+        """
+        with told(self.path):
+            manifest = self._manifest()
+            if manifest is None:
+                return None
+            if manifest.identity != self.identity:
+                if replace:
+                    return None
+                raise ExportError(
+                    f"{self.path}: holds an export of plan {manifest.plan} with other contents or options; "
+                    "write to another folder, or replace it with --replace"
+                )
+            damage = self._damage(manifest, hashes=verify)
+            if damage is None:
+                self._clear()  # of a process that died when all was done
+                return manifest
+            if replace:
+                return None
+            raise ExportError(f"{self.path}: {damage}; write the export again with --replace")
+
+    def begin(self, notes: list[str]) -> None:
+        """Go on with unfinished work of the same identity; other work goes, and that is noted."""
+        with told(self.path):
+            marker = self.unfinished / _MARKER
+            found = orjson.loads(marker.read_bytes()) if marker.exists() else None
+            if found is not None and found["identity"] != self.identity:
+                notes.append(f"{self.path}: unfinished work of another plan or other options was there; it is removed")
+                self._clear()
+                found = None
+            if found is not None and found["boot"] != boot_id():
+                self._drop_damaged()  # the machine went down: what was written may not have reached the disk
+                found = None
+            if found is None:
+                LocalStore(self.unfinished).put(_MARKER, canonical_json(self._mark()).encode())
+            for name in (_FILES, _COMMITS, _SCRATCH):
+                (self.work / name).mkdir(parents=True, exist_ok=True)
+            for path in (self.unfinished / ".tmp", self.work / ".tmp", self.work / _SCRATCH):
+                _remove(path)  # of a run that was stopped
+            (self.work / _SCRATCH).mkdir()
+
+    def _drop_damaged(self) -> None:
+        """Take back the commits whose files are not as they were written."""
+        files, commits = self.work / _FILES, self.work / _COMMITS
+        for file in sorted(commits.iterdir()) if commits.is_dir() else ():
+            records = ShardCommit.from_json(file.read_bytes()).written.files
+            if any(
+                _size(files / one.path) != one.bytes or sha256_of(files / one.path) != one.sha256 for one in records
+            ):
+                file.unlink()
+
+    def committed(self) -> dict[tuple[str, int], ShardCommit]:
+        """The shards that stand, by output and number; the commit of one whose files are gone is taken back."""
+        with told(self.path):
+            found: dict[tuple[str, int], ShardCommit] = {}
+            for name in sorted(os.listdir(self.work / _COMMITS)):
+                file = self.work / _COMMITS / name
+                commit = ShardCommit.from_json(file.read_bytes())
+                if all(_size(self.work / _FILES / one.path) == one.bytes for one in commit.written.files):
+                    found[commit.written.shard.output, commit.written.shard.number] = commit
+                else:
+                    file.unlink()
+            return found
+
+    def join(
+        self, export_format: ExportFormat, config: object, shards: Sequence[WrittenShard]
+    ) -> tuple[FileRecord, ...]:
+        """What takes the place of the shards' files, where a format joins them; nothing where it does not."""
+        join = getattr(export_format, "join", None)
+        if join is None:
+            return ()
+        with told(self.path):
+            into = self.work / _SCRATCH / "joined"
+            _remove(into)
+            into.mkdir()
+            paths = [path for made in join(config, self.work / _FILES, shards, into) for path in made.files]
+            records = file_records(into, paths)
+            for one in records:
+                target = self.work / _FILES / one.path
+                target.parent.mkdir(parents=True, exist_ok=True)
+                os.replace(into / one.path, target)
+            return records
+
+    def finish(self, manifest: Manifest, closing: Mapping[str, bytes]) -> None:
+        """Write the closing files and the manifest, and show the whole: by one rename."""
+        with told(self.path):
+            files = LocalStore(self.work / _FILES)
+            for path, content in sorted(closing.items()):
+                files.put(path, content)
+            files.put(MANIFEST, manifest.to_json())
+            expected = {MANIFEST, *(one.path for one in manifest.files)}
+            for info in list(files.list()):  # what an earlier try left that did not become part of it
+                if info.path not in expected:
+                    files.delete(info.path)
+            _remove(files.folder / ".tmp")
+            for path in [*sorted(expected), *sorted({str(PurePosixPath(path).parent) for path in expected})]:
+                _sync(files.folder / path)  # by now most of it is on the disk
+            old = self._manifest() is not None
+            if old:
+                os.rename(self._target, self._replaced)
+            os.rename(files.folder, self._target)
+            _sync(self._target.parent)
+            self._clear()
+            _remove_export(self._replaced)
+
+    def _require_ours(self) -> None:
+        """Neither the folder nor the hidden one beside it is anything else's."""
+        for path in (self._target, self.unfinished, self._replaced):
+            if path.is_symlink():
+                raise ExportError(f"{path}: is a link; name the folder itself")
+            if path.exists() and not path.is_dir():
+                raise ExportError(f"{path}: is a file; an export needs a folder of its own")
+        self._manifest()
+        held = set(os.listdir(self.unfinished)) if self.unfinished.is_dir() else set()
+        if held - {_LOCK, ".tmp"} and not self._marked(self.unfinished / _MARKER):
+            raise _not_ours(self.unfinished)
+        held = set(os.listdir(self._replaced)) if self._replaced.is_dir() else set()
+        if held and MANIFEST not in held:
+            raise _not_ours(self._replaced)
+
+    def _manifest(self) -> Manifest | None:
+        try:
+            held = os.listdir(self._target)
+        except FileNotFoundError:
+            return None
+        if not held:
+            return None
+        if MANIFEST not in held:
+            shown = ", ".join([*sorted(held)[:_SHOWN], *(["…"] if len(held) > _SHOWN else [])])
+            raise ExportError(
+                f"{self.path}: holds files that no export of winnow wrote ({shown}); "
+                "nothing is touched: name an empty folder or one that is not there"
+            )
+        return Manifest.from_json((self._target / MANIFEST).read_bytes(), str(self.path / MANIFEST))
+
+    def _marked(self, marker: Path) -> bool:
+        try:
+            found = orjson.loads(marker.read_bytes())
+        except (FileNotFoundError, orjson.JSONDecodeError):
+            return False
+        return isinstance(found, dict) and found.get("winnow") == OWN and {"identity", "boot"} <= found.keys()
+
+    def _mark(self) -> dict[str, Json]:
+        return {"winnow": OWN, "identity": self.identity, "for": self._target.name, "boot": boot_id()}
+
+    def _take_lock(self) -> None:
+        while True:
+            self.unfinished.mkdir(exist_ok=True)
+            try:
+                descriptor = os.open(self.unfinished / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            except FileNotFoundError:  # another export has just finished and taken the folder away
+                continue
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(descriptor)
+                raise ExportError(f"{self.path}: another export is being written there; wait for it to end") from None
+            if _same_file(descriptor, self.unfinished / _LOCK):
+                self._lock = descriptor
+                return
+            os.close(descriptor)
+
+    def _release(self) -> None:
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
+
+    def _recover(self) -> None:
+        """After a process that died between two renames."""
+        if not self._replaced.exists():
+            return
+        if os.listdir(self._replaced):
+            Manifest.from_json((self._replaced / MANIFEST).read_bytes(), str(self._replaced))  # or it is not ours
+        if self._target.exists():
+            _remove_export(self._replaced)
+        else:
+            os.rename(self._replaced, self._target)
+
+    def _damage(self, manifest: Manifest, *, hashes: bool) -> str | None:
+        for file in manifest.files:
+            path = self._target / file.path
+            found = _size(path)
+            if found is None:
+                return f"{file.path} is gone"
+            if found != file.bytes:
+                return f"{file.path} has {found:,} bytes, not {file.bytes:,}"
+            if hashes and sha256_of(path) != file.sha256:
+                return f"{file.path} is not as it was written"
+        return None
+
+    def _clear(self, *, keep_lock: bool = True) -> None:
+        # The marker goes last: a folder with files and no marker is nobody's.
+        last = {_MARKER, _LOCK}
+        for name in sorted(os.listdir(self.unfinished)):
+            if name not in last:
+                _remove(self.unfinished / name)
+        (self.unfinished / _MARKER).unlink(missing_ok=True)
+        if not keep_lock:
+            (self.unfinished / _LOCK).unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # another export has just put its lock there
+                self.unfinished.rmdir()
+
+
+def commit_shard(work: Path, made: Path, commit: ShardCommit) -> None:
+    """Move a shard's files to where the export is being made, and say that they stand.
+
+    A shard that is written twice has the same bytes twice, so it does no harm to come second.
+    """
+    for file in commit.written.files:
+        target = work / _FILES / file.path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        os.replace(made / file.path, target)
+    LocalStore(work).put_if_absent(commit_path(commit.written.shard), commit.to_json())
+
+
+def commit_path(shard: ShardName) -> str:
+    """Where a shard's commit lies, below the folder of the work."""
+    return f"{_COMMITS}/{shard.output}-{shard.number:05d}.json"
+
+
+def committed_count(work: Path) -> int:
+    """How many shards stand; for people."""
+    try:
+        return len(os.listdir(work / _COMMITS))
+    except OSError:
+        return 0
+
+
+def writing_folder(work: Path) -> Path:
+    """Where files are written that do not stand yet: on the same disk."""
+    return work / _SCRATCH
+
+
+@contextlib.contextmanager
+def told(path: str | Path) -> Iterator[None]:
+    """What the disk refuses, in one line."""
+    try:
+        yield
+    except OSError as error:
+        where = "" if error.filename is None or str(error.filename) == str(path) else f" ({error.filename})"
+        raise ExportError(f"{path}: cannot be written: {error.strerror or error}{where}") from None
+
+
+def _not_ours(folder: Path) -> ExportError:
+    return ExportError(f"{folder}: holds files that no export of winnow left there; move them away")
+
+
+def _size(path: Path) -> int | None:
+    try:
+        return path.stat().st_size
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def _same_file(descriptor: int, path: Path) -> bool:
+    try:
+        there, held = os.stat(path), os.fstat(descriptor)
+    except FileNotFoundError:
+        return False
+    return (there.st_dev, there.st_ino) == (held.st_dev, held.st_ino)
+
+
+def _remove(folder: Path) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        shutil.rmtree(folder)
+
+
+def _remove_export(folder: Path) -> None:
+    """What says that it is ours goes last."""
+    if folder.exists():
+        for entry in list(os.scandir(folder)):
+            if entry.is_dir(follow_symlinks=False):
+                shutil.rmtree(entry.path)
+            elif entry.name != MANIFEST:
+                os.unlink(entry.path)
+        (folder / MANIFEST).unlink(missing_ok=True)
+        folder.rmdir()
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

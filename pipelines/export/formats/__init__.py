@@ -1,0 +1,30 @@
+"""The formats there are: every module of this folder that has a `FORMAT`, found by its name."""
+
+import importlib
+import pkgutil
+from functools import cache
+
+from winnow.pipelines.export.formats.protocol import ExportFormat
+from winnow.schemas.errors import RecipeError
+from winnow.schemas.places import shown, suggestion
+
+
+@cache
+def formats() -> dict[str, ExportFormat]:
+    """Every format by its name."""
+    found: dict[str, ExportFormat] = {}
+    for module in pkgutil.iter_modules(__path__):
+        made = getattr(importlib.import_module(f"{__name__}.{module.name}"), "FORMAT", None)
+        if made is not None:
+            found[made.name] = made
+    return dict(sorted(found.items()))
+
+
+def find_format(name: str) -> ExportFormat:
+    """The format of that name; an unknown one is answered with the nearest."""
+    found = formats().get(name)
+    if found is None:
+        raise RecipeError(
+            f"there is no export format {shown(name)}{suggestion(name, formats())}; there are: {', '.join(formats())}"
+        )
+    return found

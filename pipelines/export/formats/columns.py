@@ -1,0 +1,50 @@
+"""What formats ask of a batch of rows: parts of bounded size, their names, their texts as bytes."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+BLOCK_BYTES = 32 << 20
+BLOCK_ROWS = 8192
+
+
+def blocks(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """The batch in parts of at most `BLOCK_BYTES` of texts and media and `BLOCK_ROWS` rows, or of a single row."""
+    sizes = np.asarray(pc.binary_length(batch.column("text")).fill_null(0), dtype=np.int64)
+    media = batch.column("media")
+    if len(flat := media.flatten()):
+        each = np.asarray(pc.binary_length(pc.struct_field(flat, "bytes")), dtype=np.int64)
+        ends = np.cumsum(np.asarray(pc.list_value_length(media), dtype=np.int64))
+        sizes = sizes + np.diff(np.concatenate([[0], np.cumsum(each)])[ends], prepend=0)
+    total = np.cumsum(sizes)
+    start = 0
+    while start < len(batch):
+        before = int(total[start - 1]) if start else 0
+        fits = int(np.searchsorted(total, before + BLOCK_BYTES, side="right"))
+        stop = min(max(fits, start + 1), start + BLOCK_ROWS, len(batch))
+        yield batch.slice(start, stop - start)
+        start = stop
+
+
+def identity_of(block: pa.RecordBatch) -> tuple[list[str], list[int]]:
+    """The id in hex and the number of its copy, of each row."""
+    return [value.hex() for value in block.column("id").to_pylist()], block.column("copy").to_pylist()
+
+
+def sample_name(block: pa.RecordBatch, row: int) -> str:
+    """How an error names a sample."""
+    name = f"sample {block.column('id')[row].as_py().hex()} of {block.column('source')[row].as_py()}"
+    url = block.column("url")[row].as_py()
+    return f"{name} ({url})" if url else name
+
+
+def as_binary(texts: pa.Array) -> pa.Array:
+    """Texts as bytes, empty where there is none; they stay where they are."""
+    return pc.fill_null(texts.cast(pa.large_string()).cast(pa.large_binary()), b"")
+
+
+def count_media(block: pa.RecordBatch) -> int:
+    """How many media the rows have."""
+    return len(block.column("media").flatten())

@@ -1,0 +1,86 @@
+"""What Megatron Energon (7.4) reads beside the shards of a WebDataset.
+
+Energon's own `energon prepare` makes these files by reading every shard: `.nv-meta/.info.json` (samples of each shard),
+`split.yaml` (the shards of each part), `dataset.yaml` (the samples' type), and `<shard>.tar.idx`: where samples begin.
+It also makes `index.sqlite` and `index.uuid`. Loaders do not read them; joins, media metadata and datasets that others
+look samples up in do. They are left to `energon prepare`, as a database's bytes depend on the SQLite that made it.
+
+The output `validation` is the part `val`, where Energon looks for it (unless a stage is called so); every other output
+has its own name. Hugging Face's readers take the indices for shards where nobody tells them `train-*.tar`.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import yaml
+
+from winnow.pipelines.export.formats.counting import SHARD, Counted, json_of, output_of
+from winnow.pipelines.export.formats.protocol import WrittenShard
+from winnow.pipelines.export.formats.tar import RECORD
+from winnow.schemas.errors import ExportError
+from winnow.schemas.identity import Json
+from winnow.schemas.mixture import VALIDATION
+
+INDEX_SUFFIX = ".idx"
+_FOLDER = ".nv-meta"
+_PICTURES = ("jpg", "png", "webp", "gif")
+
+
+def index(sample_sizes: Sequence[npt.NDArray[np.int64]]) -> bytes:
+    """Where each sample of a tar begins, and where the last ends, as 64-bit numbers."""
+    return np.concatenate([np.zeros(1, np.int64), *sample_sizes]).cumsum().astype("<u8").tobytes()
+
+
+def description(shards: Sequence[WrittenShard], suffix: str | None, outputs: Sequence[str]) -> Mapping[str, bytes]:
+    """The files below `.nv-meta`; `suffix` is that of the media, None where there are none."""
+    tars = {f"{one.shard.stem()}.tar": one.samples for one in shards}
+    parts: dict[str, Json] = {}
+    for output in outputs:
+        part = "val" if output == VALIDATION and "val" not in outputs else output
+        if own := [f"{one.shard.stem()}.tar" for one in shards if one.shard.output == output]:
+            parts[part] = own
+    return {
+        f"{_FOLDER}/.info.json": json.dumps({"shard_counts": tars}, indent=2).encode(),
+        f"{_FOLDER}/split.yaml": _yaml({"split_parts": parts, "exclude": []}),
+        f"{_FOLDER}/dataset.yaml": _yaml(_dataset(suffix)),
+    }
+
+
+def count(folder: Path, path: str) -> Sequence[Counted]:
+    """The samples that an index beside a tar knows, or that Energon's description lists."""
+    output = output_of(rf"{SHARD}\.tar{re.escape(INDEX_SUFFIX)}", path)
+    if output is not None:
+        places, size = (folder / path).stat().st_size // 8, (folder / path.removesuffix(INDEX_SUFFIX)).stat().st_size
+        with (folder / path).open("rb") as stream:
+            stream.seek(-8, 2)
+            end = int.from_bytes(stream.read(8), "little")
+        if not 0 <= size - end <= 2 * RECORD:  # what closes a tar comes after its last sample
+            raise ExportError(f"says that its samples end at {end:,} of {size:,} bytes")
+        return [Counted(output, places - 1, f"*{INDEX_SUFFIX}")]
+    if path != f"{_FOLDER}/.info.json":
+        return []
+    listed = json_of(folder / path).get("shard_counts")
+    return [
+        Counted(output_of(rf"{SHARD}\.tar", name) or name, int(str(samples)), path)
+        for name, samples in (listed.items() if isinstance(listed, Mapping) else ())
+    ]
+
+
+def _dataset(suffix: str | None) -> Json:
+    if suffix is None:
+        return _typed("TextSample", {"text": "txt"})
+    if suffix in _PICTURES:
+        return _typed("CaptioningSample", {"image": suffix, "caption": "txt"})
+    return {"__module__": "megatron.energon", "__class__": "CrudeWebdataset"}
+
+
+def _typed(kind: str, fields: Mapping[str, str]) -> Json:
+    return {"sample_type": {"__module__": "megatron.energon", "__class__": kind}, "field_map": dict(fields)}
+
+
+def _yaml(value: Json) -> bytes:
+    return yaml.safe_dump(value, sort_keys=False, allow_unicode=True).encode()

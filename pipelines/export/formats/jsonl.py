@@ -1,0 +1,103 @@
+"""Lines of JSON: `train-00000-of-00012.jsonl.zst`, an object a sample, with the columns of the Parquet export.
+
+`metadata` is an object here, not a string.
+"""
+
+import gzip
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import BinaryIO, Literal, cast
+
+import orjson
+import pyarrow as pa
+import zstandard
+
+from winnow.pipelines.export.formats.counting import SHARD, Counted, lines_of, output_of
+from winnow.pipelines.export.formats.protocol import About, Made, ShardName, WrittenShard
+from winnow.pipelines.export.formats.table import table_columns
+from winnow.schemas.identity import Json
+
+_LEVELS = {"zstd": 3, "gzip": 6}
+_SUFFIXES = {"zstd": ".zst", "gzip": ".gz", "none": ""}
+_WRITE_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class JsonlConfig:
+    """How the files are compressed."""
+
+    compression: Literal["zstd", "gzip", "none"] = "zstd"
+
+
+class Jsonl:
+    """The format."""
+
+    name = "jsonl"
+    config = JsonlConfig
+
+    def check(self, config: JsonlConfig) -> None:
+        """Nothing more is needed."""
+
+    def identity(self, config: JsonlConfig) -> Json:
+        """Its options."""
+        return asdict(config)
+
+    def write(self, config: JsonlConfig, folder: Path, shard: ShardName, rows: Iterator[pa.RecordBatch]) -> Made:
+        """One file."""
+        path = f"{shard.stem()}.jsonl{_SUFFIXES[config.compression]}"
+        samples = size = 0
+        with open(folder / path, "wb") as file, _compressed(file, config) as stream:
+            for batch in rows:
+                for lines in _lines(batch):
+                    stream.write(lines)
+                    size += len(lines)
+                samples += batch.num_rows
+        return Made((path,), samples, {"bytes": size})
+
+    def finish(
+        self,
+        config: JsonlConfig,  # noqa: ARG002, of the protocol
+        shards: Sequence[WrittenShard],  # noqa: ARG002
+        about: About,  # noqa: ARG002
+    ) -> Mapping[str, bytes]:
+        """Nothing."""
+        return {}
+
+    def count(self, folder: Path, path: str) -> Sequence[Counted]:
+        """For the audit: lines."""
+        output = output_of(rf"{SHARD}\.jsonl(\.zst|\.gz)?", path)
+        return [] if output is None else [Counted(output, lines_of(folder / path))]
+
+
+def _lines(batch: pa.RecordBatch) -> Iterator[bytes]:
+    """The lines of a batch, about a mebibyte at a time."""
+    table = table_columns(batch)
+    names = table.schema.names
+    values = [column.to_pylist() for column in table.columns]
+    values[names.index("metadata")] = [orjson.Fragment(one) for one in values[names.index("metadata")]]
+    held: list[bytes] = []
+    size = 0
+    # A loop over rows: JSON is made of values, one after another, and orjson makes a line in about a microsecond.
+    for row in zip(*values, strict=True):
+        line = orjson.dumps(dict(zip(names, row, strict=True)), option=orjson.OPT_APPEND_NEWLINE)
+        held.append(line)
+        size += len(line)
+        if size >= _WRITE_BYTES:
+            yield b"".join(held)
+            held, size = [], 0
+    yield b"".join(held)
+
+
+def _compressed(file: BinaryIO, config: JsonlConfig) -> AbstractContextManager[BinaryIO]:
+    if config.compression == "zstd":
+        compressor = zstandard.ZstdCompressor(level=_LEVELS["zstd"], write_checksum=True)
+        return cast(AbstractContextManager[BinaryIO], compressor.stream_writer(file, closefd=False))
+    if config.compression == "gzip":  # without a name and a time in its header
+        made = gzip.GzipFile(filename="", mode="wb", fileobj=file, compresslevel=_LEVELS["gzip"], mtime=0)
+        return cast(AbstractContextManager[BinaryIO], made)
+    return nullcontext(file)
+
+
+FORMAT = Jsonl()

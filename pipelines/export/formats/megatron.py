@@ -1,0 +1,216 @@
+"""Megatron-LM: each sample's token ids, and an index of where they lie, for `--data-path`.
+
+A shard is a dataset of its own, `train_00000_of_00012_text_document.bin` and `.idx`; `train_data_path.txt` lists them
+with their weights in tokens, as `--data-args-path` reads it. Megatron blends such datasets: it draws from each by its
+weight and shuffles inside each. With `merge: true` an output becomes one dataset, `train_text_document`, whose samples
+Megatron shuffles as a whole.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from winnow.filters.tokenizers import Tokenizer, load_tokenizer, tokenizer_digest
+from winnow.pipelines.export.formats.counting import Counted, indexed_samples, output_of
+from winnow.pipelines.export.formats.protocol import About, Made, ShardName, WrittenShard
+from winnow.pipelines.export.megatron_index import MAX_LENGTH, IdType, beside, join_indexed, write_index
+from winnow.schemas.errors import ExportError, WinnowError
+from winnow.schemas.identity import Json
+from winnow.schemas.recipe.checks import Between, Matching
+
+SUFFIX = "_text_document"  # preprocess_data.py names datasets <prefix>_<JSON key>_<level>
+UINT16_VOCABULARY = 65_500  # megatron.core.datasets.indexed_dataset.DType.optimal_dtype
+_PORTION_BYTES = 4 << 20  # of text that is encoded at once
+
+
+@dataclass(frozen=True)
+class MegatronConfig:
+    """Which ids, and how wide."""
+
+    tokenizer: Annotated[str, Matching(r"[^\x00-\x1f\x7f]{0,4096}", "bytes or the path of a tokenizer's file")] = ""
+    end: bool = True  # the end-of-document token after each sample: Megatron's --append-eod
+    end_token: Annotated[int, Between(0, MAX_LENGTH)] | None = None  # its id, where the tokenizer names none
+    dtype: Literal["auto", "uint16", "int32"] = "auto"
+    merge: bool = False
+
+
+@dataclass(frozen=True)
+class _Coding:
+    """How texts become ids: the config with the tokenizer at hand."""
+
+    tokenizer: Tokenizer
+    end: int | None
+    dtype: IdType
+
+    def ids(self, rows: pa.RecordBatch) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]:
+        """The ids of all texts one after another, each text closed by the end token, and how many each has."""
+        texts = rows.column("text")
+        try:
+            flat, offsets = self.tokenizer.encode(texts)
+        except WinnowError:
+            row = pc.index(self.tokenizer.count(texts).is_null(), True).as_py()
+            if row < 0:
+                raise
+            raise ExportError(
+                f"megatron: {self.tokenizer.name} has no tokens for characters of sample {_name(rows, row)}; "
+                "leave it out by a rule, or take a tokenizer that knows bytes"
+            ) from None
+        lengths: npt.NDArray[np.int64] = np.diff(offsets)
+        if self.end is None:
+            return flat, lengths
+        ids = np.full(len(flat) + len(lengths), self.end, np.uint32)
+        inside = np.ones(len(ids), bool)
+        inside[offsets[1:] + np.arange(len(lengths))] = False
+        ids[inside] = flat
+        return ids, lengths + 1
+
+
+def _coding(config: MegatronConfig) -> _Coding:
+    if not config.tokenizer:
+        raise ExportError("megatron: `tokenizer` is not set; expected bytes or the path of a tokenizer's file")
+    tokenizer = _loaded(config.tokenizer, tokenizer_digest(config.tokenizer))
+    end = config.end_token if config.end_token is not None else tokenizer.end
+    if config.end and end is None:
+        raise ExportError(
+            f"megatron: {config.tokenizer} names no end-of-document token; "
+            "give its id as `end_token`, or write end: false"
+        )
+    largest = max(tokenizer.vocabulary - 1, end if config.end and end is not None else 0)
+    dtype = _dtype(config.dtype, largest)
+    return _Coding(tokenizer, end if config.end else None, dtype)
+
+
+@lru_cache(maxsize=2)
+def _loaded(path: str, digest: str) -> Tokenizer:  # noqa: ARG001
+    """A tokenizer, read once for all shards of a worker, and anew where its file has changed."""
+    return load_tokenizer(path)
+
+
+def _dtype(asked: Literal["auto", "uint16", "int32"], largest: int) -> IdType:
+    if asked == "auto":
+        return "uint16" if largest + 1 < UINT16_VOCABULARY else "int32"
+    if asked == "uint16" and largest > np.iinfo(np.uint16).max:
+        raise ExportError(f"megatron: uint16 cannot hold the id {largest}, the tokenizer's last; write dtype: auto")
+    return asked
+
+
+class _Megatron:
+    name = "megatron"
+    config = MegatronConfig
+
+    def check(self, config: MegatronConfig) -> None:
+        _coding(config)
+
+    def identity(self, config: MegatronConfig) -> Json:
+        coding = _coding(config)
+        return {
+            "tokenizer": coding.tokenizer.digest,
+            "end": coding.end,
+            "dtype": coding.dtype,
+            "merge": config.merge,
+        }
+
+    def write(self, config: MegatronConfig, folder: Path, shard: ShardName, rows: Iterator[pa.RecordBatch]) -> Made:
+        coding = _coding(config)
+        prefix = folder / (shard.stem("_") + SUFFIX)
+        binary, index = beside(prefix, ".bin"), beside(prefix, ".idx")
+        lengths = [np.zeros(0, np.int64)]
+        with binary.open("wb") as stream:
+            for batch in rows:
+                for portion in _portions(batch):
+                    ids, counts = coding.ids(portion)
+                    _check(coding, portion, ids, counts)
+                    stream.write(ids.astype(np.dtype(coding.dtype).newbyteorder("<")).tobytes())
+                    lengths.append(counts)
+        every = np.concatenate(lengths)
+        if not every.any():
+            # numpy and Megatron cannot map an empty file.
+            raise ExportError(f"megatron: the {len(every)} texts of {prefix.name} have no tokens; write end: true")
+        write_index(index, coding.dtype, every)
+        facts: dict[str, Json] = {"tokens": int(every.sum()), "dtype": coding.dtype}
+        return Made((binary.name, index.name), len(every), facts)
+
+    def finish(self, config: MegatronConfig, shards: Sequence[WrittenShard], about: About) -> Mapping[str, bytes]:
+        """For each output its datasets, each after its weight in tokens; relative to the export's folder."""
+        lists: dict[str, bytes] = {}
+        for output in about.outputs:
+            mine = [one for one in shards if one.shard.output == output]
+            tokens = [(_tokens(one), one.shard.stem("_") + SUFFIX) for one in mine]
+            if config.merge and tokens:
+                tokens = [(sum(count for count, _ in tokens), output + SUFFIX)]
+            if tokens:
+                lists[f"{output}_data_path.txt"] = "".join(f"{count} {name}\n" for count, name in tokens).encode()
+        return lists
+
+    def join(self, config: MegatronConfig, folder: Path, shards: Sequence[WrittenShard], into: Path) -> Sequence[Made]:
+        """One dataset for each output, below `into`, of the shards in `folder`, which it then stands for.
+
+        Nothing unless the config merges. A crash leaves the shards as they are: `into` may be emptied, and made again.
+        """
+        if not config.merge:
+            return ()
+        made = []
+        for output in dict.fromkeys(one.shard.output for one in shards):
+            mine = sorted((one for one in shards if one.shard.output == output), key=lambda one: one.shard.number)
+            dtype: IdType = "uint16" if mine[0].facts["dtype"] == "uint16" else "int32"
+            prefix = into / (output + SUFFIX)
+            samples = join_indexed([folder / (one.shard.stem("_") + SUFFIX) for one in mine], prefix, dtype)
+            files = (beside(prefix, ".bin").name, beside(prefix, ".idx").name)
+            made.append(Made(files, samples, {"tokens": sum(map(_tokens, mine)), "dtype": dtype}))
+        return made
+
+    def count(self, folder: Path, path: str) -> Sequence[Counted]:
+        """For the audit: the sequences of each index, whose tokens fill the .bin beside it."""
+        shard = rf"(?P<output>[a-z][a-z0-9_]*?)(_\d{{5}}_of_\d{{5}})?{SUFFIX}\.idx"
+        output = output_of(shard, path)
+        if output is None:
+            return []
+        index = folder / path
+        return [Counted(output, indexed_samples(index, index.with_name(index.name.removesuffix(".idx") + ".bin")))]
+
+
+def _portions(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """The rows in pieces of a bounded size of text; every row has a text."""
+    texts = batch.column("text")
+    if texts.null_count:
+        row = pc.index(texts.is_null(), True).as_py()
+        raise ExportError(
+            f"megatron: sample {_name(batch, row)} has no text; "
+            "leave such samples out by a rule, or export another format"
+        )
+    offsets = np.frombuffer(texts.buffers()[1], np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    start = 0
+    while start < len(texts):
+        fits = int(np.searchsorted(offsets, offsets[start] + _PORTION_BYTES, "right")) - 1
+        stop = max(start + 1, fits)
+        yield batch.slice(start, stop - start)
+        start = stop
+
+
+def _check(coding: _Coding, rows: pa.RecordBatch, ids: npt.NDArray[np.uint32], lengths: npt.NDArray[np.int64]) -> None:
+    """No length and no id is larger than the files hold."""
+    if len(lengths) and int(lengths.max()) > MAX_LENGTH:
+        name = _name(rows, int(lengths.argmax()))
+        raise ExportError(f"megatron: sample {name} has {lengths.max()} tokens; an index holds {MAX_LENGTH}")
+    if len(ids) and int(ids.max()) > np.iinfo(coding.dtype).max:
+        name = _name(rows, int(np.searchsorted(np.cumsum(lengths), int(ids.argmax()), "right")))
+        raise ExportError(f"megatron: sample {name} has the token id {ids.max()}, more than {coding.dtype} holds")
+
+
+def _name(rows: pa.RecordBatch, row: int) -> str:
+    name: str = rows.column("id")[row].as_py().hex()
+    return name
+
+
+def _tokens(shard: WrittenShard) -> int:
+    return int(str(shard.facts["tokens"]))
+
+
+FORMAT = _Megatron()

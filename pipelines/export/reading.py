@@ -1,0 +1,300 @@
+"""The map side of an export: of one shard of the store the drawn rows, edited, once for each copy, on their way.
+
+Rows are cut by bytes before they are built, so that no batch is larger than a block of the exchange, whatever the
+texts are and however often they are given.
+"""
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+import apache_beam as beam
+import numpy as np
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from winnow.pipelines.blocks import AddressedBlock
+from winnow.pipelines.columns import Column
+from winnow.pipelines.dedupe.scratch import beat_step
+from winnow.pipelines.edits import Edits, with_keys
+from winnow.pipelines.exchange import MAX_BLOCK_BYTES, BlockPacker
+from winnow.pipelines.export.drawn_rows import Rows, read_drawn, taken
+from winnow.pipelines.export.media import MEDIA_GONE, MediaSources, fetch_media
+from winnow.pipelines.export.shipment import Details, Shipment
+from winnow.pipelines.export.sizing import order_key
+from winnow.pipelines.forgetting.looking import TEXT_LAYERS
+from winnow.pipelines.mix.drawn import DrawnShard, copies_of
+from winnow.pipelines.store import layout
+from winnow.pipelines.store.hidden.hiding import load_hiding
+from winnow.pipelines.store.tables import read_table
+from winnow.pipelines.worker import settle
+from winnow.schemas.draws import DRAW, MIXED
+from winnow.schemas.errors import ExportError
+from winnow.schemas.identity import canonical_json
+from winnow.schemas.mixture import Stratum
+from winnow.schemas.words import words_of
+from winnow.scoring.mixture.orders import export_order
+
+BATCH_ROWS = 8192
+REFERENCES = "media"
+"""Where a sample's metadata say what it refers to, unless its source has said something there itself."""
+
+_OF_SAMPLES = ("licence", "url", "mime", "modality", "captions", "metadata", "media")
+READ = "read"
+BEATS = "progress"
+"""Where workers say how far they are, and of what."""
+
+
+class ReadDrawn(beam.DoFn):
+    """A shard of the draw → blocks for the shards of the export. Safe to repeat."""
+
+    def __init__(self, shipment: Shipment) -> None:
+        self._shipment = shipment
+
+    def setup(self) -> None:
+        """Once a process; keys are read here and nowhere else."""
+        settle()
+        self._edits = with_keys(self._shipment.edits)
+
+    def process(self, element: bytes) -> Iterator[AddressedBlock]:
+        """The blocks of one shard, one after another."""
+        shard = DrawnShard.from_json(element)
+        details = self._shipment.details
+        packer = BlockPacker(shard.shard)
+        for partition, rows in mixed_rows(self._shipment, details, self._edits, shard):
+            yield from packer.add(partition, rows)
+        yield from packer.finish()
+        beat_step(self._shipment.scratch, BEATS, READ)
+
+
+@dataclass(frozen=True)
+class _Given:
+    """The rows of the draw that one output has of a shard."""
+
+    output: int
+    rows: pa.RecordBatch
+    numbers: Rows  # in the shard
+
+
+@dataclass(frozen=True)
+class _Read:
+    """Rows of the store as they were read."""
+
+    columns: Mapping[str, pa.Array]
+    held: NDArray[np.int64]  # about how many bytes each row takes
+    media: pa.Array  # what each refers to
+    with_media: NDArray[np.int64]  # how many bytes it takes with that
+    source: str
+
+
+def mixed_rows(
+    shipment: Shipment, details: Details, edits: Edits, shard: DrawnShard
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Rows of `MIXED` under their partitions: of every output in every cutting, as far as they are owed.
+
+    Raises:
+        ExportError: The store is no longer what was planned: rows are forgotten, or are others, or have other texts.
+    """
+    objects = shipment.store.objects
+    drawn = read_table(objects, shard.draw, DRAW.names).combine_chunks()
+    given = [one for one in _by_output(drawn) if _owed(details, one.output)]
+    rows: Rows = np.unique(np.concatenate([np.zeros(0, np.int64), *(one.numbers for one in given)]))
+    if not len(rows):
+        return
+    _refuse_forgotten(shipment, shard, rows)
+    columns = dict.fromkeys(
+        [*shipment.text, *edits.columns, *(Column(layout.SAMPLES, leaf) for leaf in ("id", *_OF_SAMPLES))]
+    )
+    for part, read in read_drawn(objects, shard.objects, columns, rows):
+        texts = _edited(shipment, edits, read, part, shard)
+        base = {**{name: read[f"samples.{name}"] for name in _OF_SAMPLES}, "text": texts}
+        media = base.pop("media")
+        base["metadata"] = _with_references(base["metadata"], media)
+        held = _held(base)
+        there = _Read(base, held, media, held + _referred(media), shard.source)
+        for one in given:
+            first, last = (int(place) for place in np.searchsorted(one.numbers, (part[0], part[-1] + 1)))
+            here = one.rows.slice(first, last - first)
+            index = np.searchsorted(part, one.numbers[first:last])
+            _check(shipment, shard, here, read["samples.id"], texts, index)
+            yield from _copies(shipment, details, one.output, here, index, there)
+
+
+def _copies(
+    shipment: Shipment,
+    details: Details,
+    output: int,
+    drawn: pa.RecordBatch,
+    index: NDArray[np.int64],
+    read: _Read,
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The copies of rows that are read, for every cutting."""
+    high, low = words_of(drawn["id"])
+    key = order_key(shipment.seed)
+    strata = _Names(details.strata[output])
+    of_rows = drawn["stratum"].to_numpy()
+    for rows, copies in copies_of(drawn):
+        order = export_order((high[rows], low[rows]), key, copies)
+        for way, cutting in sorted(details.cuttings.items()):
+            partitions = details.places.first(way, output) + cutting.outputs[output].shard_of(order)
+            owed = np.flatnonzero(details.owed[partitions])
+            held = read.with_media if way.media else read.held
+            for first, last in _cuts(held[index[rows[owed]]]):
+                # Put together by partition before they are built: each is copied once.
+                some = owed[first:last][np.argsort(partitions[owed[first:last]], kind="stable")]
+                of = rows[some]
+                which = index[of]
+                made = {
+                    "order": pa.array(order[some]),
+                    "copy": pa.array(copies[some]),
+                    "id": taken(drawn["id"], of),
+                    **strata.of(of_rows[of]),
+                    **{name: taken(column, which) for name, column in read.columns.items()},
+                    "media": pa.repeat(pa.scalar([], MIXED.field("media").type), len(some)),
+                }
+                if way.media and shipment.media is not None:
+                    made |= _with_media(shipment.media, read, which, made)
+                columns = [made[field.name].cast(field.type) for field in MIXED]
+                batch = pa.RecordBatch.from_arrays(columns, schema=MIXED)
+                there, starts = np.unique(partitions[some], return_index=True)
+                for partition, start, end in zip(there.tolist(), starts, [*starts[1:], len(some)], strict=True):
+                    yield partition, batch.slice(start, end - start)
+
+
+def _with_media(
+    media: MediaSources, read: _Read, which: NDArray[np.int64], made: Mapping[str, pa.Array]
+) -> dict[str, pa.Array]:
+    """The columns that the bytes of media change; rows that lack some are marked, and counted later."""
+    fetched, gone = fetch_media(media, read.source, read.media, which)
+    if not any(gone):
+        return {"media": fetched}
+    marked = pa.array([one is not None for one in gone])
+    said = pa.array([canonical_json(asdict(one)) if one is not None else None for one in gone], pa.string())
+    return {
+        "media": fetched,
+        "modality": pc.if_else(marked, MEDIA_GONE, made["modality"]),
+        "metadata": pc.if_else(marked, said, made["metadata"]),
+    }
+
+
+class _Names:
+    """What the strata of an output are called, ready to be taken by their numbers."""
+
+    def __init__(self, strata: Sequence[Stratum]) -> None:
+        names = ("source_class", "source", "family", "language", "band")
+        self._columns = {name: pa.array([getattr(one, name) for one in strata], pa.string()) for name in names}
+
+    def of(self, numbers: NDArray[np.uint32]) -> dict[str, pa.Array]:
+        """The columns of these strata."""
+        which = pa.array(numbers)
+        return {name: column.take(which) for name, column in self._columns.items()}
+
+
+def _by_output(drawn: pa.Table) -> Iterator[_Given]:
+    (batch,) = drawn.to_batches() or [pa.RecordBatch.from_pylist([], DRAW)]
+    outputs = batch["output"].to_numpy()
+    for output in np.unique(outputs).tolist():
+        first, last = (int(np.searchsorted(outputs, output, side=side)) for side in ("left", "right"))
+        part = batch.slice(first, last - first)
+        yield _Given(output, part, part["row"].to_numpy().astype(np.int64))
+
+
+def _owed(details: Details, output: int) -> bool:
+    """Whether any shard of an output is, in any cutting."""
+    for way, cutting in details.cuttings.items():
+        first = details.places.first(way, output)
+        if details.owed[first : first + len(cutting.outputs[output].counts)].any():
+            return True
+    return False
+
+
+def _refuse_forgotten(shipment: Shipment, shard: DrawnShard, rows: Rows) -> None:
+    objects = shipment.store.objects
+    texts = [path for layer, path in shard.objects.items() if layer.startswith(TEXT_LAYERS)]
+    hidden = load_hiding(objects).of(objects, shard.objects[layout.SAMPLES], texts).rows
+    gone = int(np.isin(rows, hidden).sum())
+    if gone:
+        raise ExportError(
+            f"{objects.root}: {gone:,} samples of shard {shard.shard} that plan {shipment.plan} gives were forgotten "
+            "since; plan again: winnow mix"
+        )
+
+
+def _edited(
+    shipment: Shipment, edits: Edits, read: Mapping[str, pa.Array], part: Rows, shard: DrawnShard
+) -> pa.LargeStringArray:
+    columns = [read[column.name].cast(pa.large_string()) for column in shipment.text]
+    texts = columns[0] if len(columns) == 1 else pc.coalesce(*columns)
+    done = edits.apply(texts, {column.name: read[column.name] for column in edits.columns})
+    dropped = np.flatnonzero(np.asarray(done.dropped))
+    if len(dropped):
+        raise ExportError(
+            f"{shipment.store.objects.root}: what to edit in row {part[dropped[0]]} of shard {shard.shard} is unknown, "
+            f"yet plan {shipment.plan} gives it; plan again: winnow mix"
+        )
+    return done.texts
+
+
+def _check(
+    shipment: Shipment,
+    shard: DrawnShard,
+    drawn: pa.RecordBatch,
+    ids: pa.Array,
+    texts: pa.Array,
+    index: NDArray[np.int64],
+) -> None:
+    """That the rows are those that were planned, and their texts as long."""
+    which = pa.array(index)
+    lengths = pc.fill_null(pc.binary_length(texts), 0).take(which)
+    for what, same in (
+        ("is another sample", pc.equal(ids.take(which), drawn["id"])),
+        ("has another text", pc.equal(lengths, drawn["bytes"])),
+    ):
+        other = np.flatnonzero(~np.asarray(same))
+        if len(other):
+            row = drawn["row"][int(other[0])]
+            raise ExportError(
+                f"{shipment.store.objects.root}: row {row} of shard {shard.shard} {what} than plan {shipment.plan} "
+                "was made of; plan again: winnow mix"
+            )
+
+
+def _held(base: Mapping[str, pa.Array]) -> NDArray[np.int64]:
+    """About how many bytes each row takes."""
+    held = np.full(len(base["text"]), 256, np.int64)
+    for name in ("text", "metadata", "url"):
+        held += pc.fill_null(pc.binary_length(base[name]), 0).to_numpy(zero_copy_only=False)
+    return held
+
+
+def _referred(media: pa.Array) -> NDArray[np.int64]:
+    """How many bytes of files each row refers to."""
+    counts = pc.list_value_length(media).to_numpy(zero_copy_only=False)
+    lengths = pc.struct_field(media.flatten(), ["ref", "length"]).to_numpy(zero_copy_only=False)
+    total = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
+    ends = np.cumsum(counts, dtype=np.int64)
+    referred: NDArray[np.int64] = total[ends] - total[ends - counts]
+    return referred
+
+
+def _cuts(held: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+    """Ranges of rows of about a block's bytes; the first of a range may be larger."""
+    parts = (np.cumsum(held) - 1) // MAX_BLOCK_BYTES  # the block's worth of bytes that a row ends in
+    starts = np.flatnonzero(np.diff(parts)) + 1
+    edges = np.unique(np.concatenate([[0], starts, np.arange(0, len(held), BATCH_ROWS), [len(held)]]))
+    yield from itertools.pairwise(edges.tolist())
+
+
+def _with_references(metadata: pa.Array, media: pa.Array) -> pa.Array:
+    """The metadata, with what each sample refers to; most samples refer to nothing."""
+    having = np.flatnonzero(np.asarray(pc.greater(pc.list_value_length(media), 0)))
+    if not len(having):
+        return metadata
+    said = metadata.to_pylist()
+    for row in having.tolist():  # media are few beside the bytes that they stand for
+        own = orjson.loads(said[row])
+        if REFERENCES not in own:
+            said[row] = canonical_json({**own, REFERENCES: media[row].as_py()})
+    return pa.array(said, metadata.type)

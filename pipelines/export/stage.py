@@ -1,0 +1,335 @@
+"""An export as its driver sees it: what a recipe asks for, what of it stands, and the pipeline that makes the rest.
+
+All exports of a recipe are written by one run: rows are read and edited once, travel once for all exports with equal
+caps, and each shard is written by every format that wants it.
+"""
+
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import apache_beam as beam
+import numpy as np
+from apache_beam.pvalue import PCollection
+
+from winnow import __version__
+from winnow.pipelines.blocks import AddressedBlock
+from winnow.pipelines.edits import BoundEdit
+from winnow.pipelines.exchange import Exchange, Files, clear_scratch
+from winnow.pipelines.export.folder import ExportFolder, told
+from winnow.pipelines.export.formats import find_format
+from winnow.pipelines.export.formats.protocol import About, ExportFormat, FileRecord, WrittenShard
+from winnow.pipelines.export.manifest import LeftOut, Manifest, ShardCommit, content_records
+from winnow.pipelines.export.media import MediaSources, wants_media
+from winnow.pipelines.export.reading import ReadDrawn
+from winnow.pipelines.export.shipment import Destination, Details, Places, Shipment, put_details, text_columns
+from winnow.pipelines.export.sizing import Cutting, Way
+from winnow.pipelines.export.writing import WriteShards
+from winnow.pipelines.mix.drawn import Draw
+from winnow.pipelines.store.facade import ObjectStore
+from winnow.pipelines.store.generations import Store
+from winnow.pipelines.tasks import ReadTasks, put_task_list
+from winnow.schemas.errors import ExportError, StageError, WinnowError
+from winnow.schemas.identity import Json, fingerprint_of
+from winnow.schemas.mixture import MixturePlan
+from winnow.schemas.places import Place, Problem, recipe_error
+from winnow.schemas.recipe import ExportEntry, Recipe, build_config
+
+VERSION = 1
+"""Of all that decides which rows a shard has, in which order and how they are edited, given the plan."""
+
+
+EXCHANGE = "exchange"
+
+
+@dataclass(frozen=True)
+class BoundExport:
+    """One export of a recipe, checked."""
+
+    format: ExportFormat
+    config: Any  # the format's own
+    path: str  # of its folder, seen from the current directory
+    shard_bytes: int
+
+    @property
+    def way(self) -> Way:
+        """How its rows travel."""
+        return Way(self.shard_bytes, wants_media(self.config))
+
+    def identity(self, plan: MixturePlan) -> str:
+        """Equal identities are equal files."""
+        return fingerprint_of(
+            {
+                "version": VERSION,
+                "plan": plan.name,
+                "format": self.format.name,
+                "options": self.format.identity(self.config),
+                "shard_bytes": self.shard_bytes,
+            }
+        )
+
+
+@dataclass(frozen=True)
+class Finished:
+    """An export that stands."""
+
+    export: BoundExport
+    manifest: Manifest
+    new: bool
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Written:
+    """An export whose shards all stand, before it is shown: what a card is made of."""
+
+    export: BoundExport
+    plan: MixturePlan
+    shards: tuple[WrittenShard, ...]  # outputs in the plan's order, by number
+    left_out: tuple[LeftOut, ...]  # samples that the plan gives and the export lacks
+
+
+Closing = Callable[[Written], Mapping[str, bytes]]
+"""Small files that are written beside an export's own, such as a card."""
+
+
+def no_closing(_: Written) -> Mapping[str, bytes]:
+    """None."""
+    return {}
+
+
+def bind_exports(recipe: Recipe) -> tuple[BoundExport, ...]:
+    """The recipe's exports, each with its format, which has looked at its options.
+
+    Raises:
+        RecipeError: An unknown format or option, or a package or a file that a format needs is not there.
+    """
+    return tuple(_bound(recipe, f"export[{number}].{entry.name}", entry) for number, entry in enumerate(recipe.export))
+
+
+def _bound(recipe: Recipe, where: str, entry: ExportEntry) -> BoundExport:
+    with _placed(entry.place, where):
+        export_format = find_format(entry.name)
+    config = _with_tokenizer(recipe, build_config(export_format.config, entry.options, where))
+    with _placed(entry.place, where):
+        export_format.check(config)
+    return BoundExport(export_format, config, recipe.located(entry.path), entry.shard_bytes)
+
+
+@contextmanager
+def _placed(place: Place, where: str) -> Iterator[None]:
+    """Say of what a format refuses where the recipe has it."""
+    try:
+        yield
+    except WinnowError as error:
+        raise recipe_error([Problem(place, where, str(error))]) from None
+
+
+def _with_tokenizer(recipe: Recipe, config: Any) -> Any:
+    """A format's `tokenizer` is a file seen from the recipe; where none is named, it is the mixture's."""
+    if not hasattr(config, "tokenizer"):
+        return config
+    named = config.tokenizer or (recipe.mix.tokenizer if recipe.mix is not None else None) or ""
+    return replace(config, tokenizer=named if named in ("", "bytes") else recipe.located(named))
+
+
+@dataclass
+class Unfinished:
+    """An export that is being made: its folder is locked."""
+
+    export: BoundExport
+    folder: ExportFolder
+    commits: dict[tuple[str, int], ShardCommit]
+
+    def refresh(self) -> None:
+        """Look at what stands."""
+        self.commits = self.folder.committed()
+
+
+def require_planned(plan: MixturePlan, cuttings: Mapping[Way, Cutting]) -> None:
+    """That the draw gives what the plan says, before anything is moved."""
+    for cutting in cuttings.values():
+        for planned, size in zip(plan.outputs, cutting.outputs, strict=True):
+            if plan.sample == "1" and planned.given.samples != size.samples:
+                raise ExportError(
+                    f"plan {plan.name}: {planned.name} gives {planned.given.samples:,} samples and its draw has "
+                    f"{size.samples:,}; plan again: winnow mix"
+                )
+
+
+def owed_partitions(places: Places, exports: Sequence[Unfinished]) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """The shards that some export lacks."""
+    owed = np.zeros(len(places), np.bool_)
+    for partition in range(len(places)):  # one turn a file of the export
+        place = places[partition]
+        owed[partition] = any(
+            one.export.way == place.way and (place.shard.output, place.shard.number) not in one.commits
+            for one in exports
+        )
+    return owed
+
+
+@dataclass(frozen=True)
+class ExportGraph:
+    """The pipeline of one run: `build` adds it to a pipeline."""
+
+    shipment: Shipment
+    tasks: str
+
+    def build(self, pipeline: beam.Pipeline) -> PCollection[str]:
+        """Tasks are spread, rows travel to their shards, shards are written; the numbers of the written ones."""
+        scratch: ObjectStore = self.shipment.scratch
+        blocks: PCollection[AddressedBlock] = (
+            pipeline
+            | "TaskList" >> beam.Create([self.tasks], reshuffle=False)
+            | "ReadTasks" >> beam.ParDo(ReadTasks(scratch)).with_output_types(bytes)
+            | "Spread" >> beam.Reshuffle().with_output_types(bytes)
+            | "ReadDrawn" >> beam.ParDo(ReadDrawn(self.shipment)).with_output_types(AddressedBlock)
+        )
+        written: PCollection[str] = (
+            blocks
+            | "Exchange" >> Exchange(WriteShards(self.shipment), transport=Files(scratch, EXCHANGE), emits=str)
+            # FnApiRunner notices a dead worker only by the output that it owes.
+            | "Return" >> beam.Reshuffle().with_output_types(str)
+        )
+        return written
+
+
+def make_graph(
+    store: Store,
+    draw: Draw,
+    text: Sequence[str],
+    edits: Sequence[BoundEdit],
+    cuttings: Mapping[Way, Cutting],
+    exports: Sequence[Unfinished],
+    media: MediaSources | None = None,
+) -> ExportGraph | None:
+    """What has to run for everything that is still owed; None where nothing is.
+
+    Args:
+        store: Where the samples are.
+        draw: What is given.
+        text: The columns that the recipe's `text` names.
+        edits: What is done to texts.
+        cuttings: Every way, with the shards that it makes.
+        exports: Those that are being made; the scratch of the first is used.
+        media: Where media are read, for exports that want their bytes.
+    """
+    strata = tuple(tuple(one.stratum for one in output.strata) for output in draw.plan.outputs)
+    places = Places(cuttings)
+    owed = owed_partitions(places, exports)
+    if not owed.any():
+        return None
+    scratch = exports[0].folder.scratch
+    with told(exports[0].export.path):
+        clear_scratch(scratch, EXCHANGE)  # of a run whose worker died
+        details = put_details(scratch, Details(cuttings, strata, owed))
+        tasks = put_task_list(scratch, "export", [shard.to_json() for shard in draw.shards])
+    layers = sorted({layer for shard in draw.shards for layer in shard.objects})
+    shipment = Shipment(
+        store,
+        scratch,
+        text_columns(text, layers),
+        tuple(edits),
+        tuple(Destination(one.export.format, one.export.config, one.folder.work, one.export.way) for one in exports),
+        draw.plan.seed,
+        draw.plan.name,
+        details,
+        media,
+    )
+    return ExportGraph(shipment, tasks)
+
+
+def finish_export(one: Unfinished, draw: Draw, cutting: Cutting, closing: Closing, notes: Sequence[str]) -> Finished:
+    """Check that every sample is there, write what closes the export, and show it.
+
+    Raises:
+        StageError: A shard is missing, or samples are.
+    """
+    plan, export = draw.plan, one.export
+    shards, left_out = _complete(one, cutting)
+    export_format = export.format
+    about = About(plan.store, plan.name, plan.unit, tuple(output.name for output in plan.outputs), weights_of(plan))
+    written = Written(export, plan, shards, left_out)
+    joined = one.folder.join(export_format, export.config, shards)
+    files: dict[str, bytes] = {}
+    for made in (export_format.finish(export.config, shards, about), closing(written)):
+        for path, content in made.items():
+            if path in files:
+                raise ExportError(f"{export.path}: {path} would be written twice, by the format and by its card")
+            files[path] = content
+    of_shards: Sequence[FileRecord] = joined or [file for shard in shards for file in shard.files]
+    records = tuple(sorted([*of_shards, *content_records(files)], key=lambda file: file.path))
+    _refuse_repeated(export, records)
+    if left_out:
+        count = sum(line.samples for line in left_out)
+        notes = [
+            *notes,
+            f"{count:,} samples are left out, as their media are gone; shards hold equal numbers of samples within one "
+            "of what was planned",
+        ]
+    manifest = Manifest(
+        format=export_format.name,
+        plan=plan.name,
+        store=plan.store,
+        unit=plan.unit,
+        options=export_format.identity(export.config),
+        shard_bytes=export.shard_bytes,
+        identity=export.identity(plan),
+        winnow_version=__version__,
+        outputs={size.output: _output(size.output, size.samples, shards) for size in cutting.outputs},
+        files=records,
+        left_out=left_out,
+        notes=tuple(notes),
+    )
+    one.folder.finish(manifest, files)
+    return Finished(export, manifest, True, manifest.notes)
+
+
+def weights_of(plan: MixturePlan) -> dict[str, dict[str, float]]:
+    """By output and source class, the share of units that is given."""
+    weights: dict[str, dict[str, float]] = {}
+    for output in plan.outputs:
+        units: dict[str, int] = {}
+        for one in output.strata:
+            units[one.stratum.source_class] = units.get(one.stratum.source_class, 0) + one.given.units
+        total = sum(units.values())
+        weights[output.name] = {name: count / total for name, count in sorted(units.items()) if count}
+    return weights
+
+
+def _complete(one: Unfinished, cutting: Cutting) -> tuple[tuple[WrittenShard, ...], tuple[LeftOut, ...]]:
+    shards: list[WrittenShard] = []
+    left_out: Counter[tuple[str, str, str]] = Counter()
+    for size in cutting.outputs:
+        for number, planned in enumerate(size.counts):
+            commit = one.commits.get((size.output, number))
+            if commit is None:
+                raise StageError(
+                    f"{one.export.path}: shard {number} of {size.output} was not written; run the same command again"
+                )
+            found = commit.written.samples + sum(line.samples for line in commit.left_out)
+            if found != planned or commit.written.shard.of != len(size.counts):
+                raise StageError(
+                    f"{one.export.path}: shard {number} of {size.output} has {found:,} samples where {planned:,} were "
+                    "planned; remove the unfinished folder beside it and run again"
+                )
+            if commit.written.samples:
+                shards.append(commit.written)
+            for line in commit.left_out:
+                left_out[line.reason, line.file, line.detail] += line.samples
+    return tuple(shards), tuple(LeftOut(*line, count) for line, count in sorted(left_out.items()))
+
+
+def _output(name: str, planned: int, shards: Sequence[WrittenShard]) -> dict[str, Json]:
+    mine = [one for one in shards if one.shard.output == name]
+    return {"planned": planned, "samples": sum(one.samples for one in mine), "shards": len(mine)}
+
+
+def _refuse_repeated(export: BoundExport, records: Sequence[FileRecord]) -> None:
+    for first, second in itertools.pairwise(records):
+        if first.path == second.path:
+            raise ExportError(f"{export.path}: {first.path} would be written twice")

@@ -1,0 +1,147 @@
+"""The far side of an export: one shard at a time, put in order, written by its format, and committed.
+
+A worker holds one output shard: its rows as they came, and the part of them that a format is being given.
+"""
+
+import itertools
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from winnow.pipelines.export.folder import commit_path, commit_shard, writing_folder
+from winnow.pipelines.export.formats.protocol import WrittenShard
+from winnow.pipelines.export.formats.table import NO_BANDS
+from winnow.pipelines.export.manifest import LeftOut, ShardCommit, file_records
+from winnow.pipelines.export.media import MEDIA_GONE
+from winnow.pipelines.export.shipment import Destination, Place, Shipment
+from winnow.pipelines.store.local import LocalStore
+from winnow.schemas.draws import MIXED
+from winnow.schemas.errors import ExportError, StageError
+from winnow.schemas.words import words_of
+
+BATCH_ROWS = 4096
+BATCH_BYTES = 8 << 20
+
+
+class WriteShards:
+    """A partition and its rows → its number, once every export that has it as a shard has committed it. Picklable."""
+
+    def __init__(self, shipment: Shipment) -> None:
+        self._shipment = shipment
+
+    def __call__(self, partition: int, batches: Iterator[pa.RecordBatch]) -> Iterable[str]:
+        """Writes and commits."""
+        details = self._shipment.details
+        place = details.places[partition]
+        owed = [one for one in self._shipment.destinations if one.way == place.way and not _stands(one, place)]
+        if owed:
+            rows = OrderedRows(place.shard.stem(), batches)
+            if rows.count != place.samples:
+                raise StageError(
+                    f"export: {rows.count:,} samples arrived for {place.shard.stem()}, which was planned with "
+                    f"{place.samples:,}; run the same command again"
+                )
+            left_out = rows.leave_out()
+            schema = MIXED if details.bands else MIXED.with_metadata(NO_BANDS)
+            for one in owed:
+                write_shard(one, place, rows.count, (batch.cast(schema) for batch in rows.batches()), left_out)
+        yield str(partition)
+
+
+def write_shard(
+    destination: Destination, place: Place, count: int, rows: Iterator[pa.RecordBatch], left_out: tuple[LeftOut, ...]
+) -> None:
+    """Write one shard of one export, and commit it; one of which nothing is left has no file."""
+    if not count:
+        commit = ShardCommit(WrittenShard(place.shard, 0, (), {}), left_out)
+        commit_shard(destination.folder, writing_folder(destination.folder), commit)
+        return
+    with tempfile.TemporaryDirectory(dir=writing_folder(destination.folder), prefix="shard-") as name:
+        folder = Path(name)
+        made = destination.format.write(destination.config, folder, place.shard, rows)
+        if made.samples != count:
+            raise StageError(
+                f"export: {destination.format.name} wrote {made.samples:,} samples of {place.shard.stem()}, which has "
+                f"{count:,}"
+            )
+        written = WrittenShard(place.shard, made.samples, file_records(folder, made.files), made.facts)
+        commit_shard(destination.folder, folder, ShardCommit(written, left_out))
+
+
+class OrderedRows:
+    """The rows of one shard in the order of the export."""
+
+    def __init__(self, shard: str, batches: Iterator[pa.RecordBatch]) -> None:
+        """Raises ExportError where two rows are the same copy of the same sample."""
+        self._columns = _joined(batches)
+        self._order = _ordered(self._columns)
+        self._refuse_equal(shard)
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return len(self._order)
+
+    def leave_out(self) -> tuple[LeftOut, ...]:
+        """Take out the rows whose media are gone, and say which files that is about."""
+        gone = np.asarray(pc.equal(self._columns["modality"], MEDIA_GONE))
+        if not gone.any():
+            return ()
+        said = Counter(self._columns["metadata"].filter(pa.array(gone)).to_pylist())
+        self._order = self._order[~gone[self._order]]
+        lines = ((orjson.loads(line), count) for line, count in sorted(said.items()))
+        return tuple(LeftOut(MEDIA_GONE, line["file"], line["reason"], count) for line, count in lines)
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """All of them, as batches of bounded bytes."""
+        columns = self._columns
+        held = pc.fill_null(pc.binary_length(columns["text"]), 0).to_numpy(zero_copy_only=False)[self._order]
+        parts = (np.cumsum(held) - 1) // BATCH_BYTES
+        edges = np.concatenate([[0], np.flatnonzero(np.diff(parts)) + 1, np.arange(0, self.count, BATCH_ROWS)])
+        for first, last in itertools.pairwise([*np.unique(edges).tolist(), self.count]):
+            which = pa.array(self._order[first:last])
+            yield pa.RecordBatch.from_arrays([columns[name].take(which) for name in MIXED.names], schema=MIXED)
+
+    def _refuse_equal(self, shard: str) -> None:
+        order = self._columns["order"].to_numpy()[self._order]
+        near = np.flatnonzero(order[1:] == order[:-1])
+        # Not hot: different samples have different places but for one pair in 2^64.
+        for place in near.tolist():
+            first, second = (
+                [self._columns[name][int(self._order[at])].as_py() for name in ("id", "copy", "source", "url")]
+                for at in (place, place + 1)
+            )
+            if first[:2] == second[:2]:
+                names = " and ".join(f"{one[2]}{f' ({one[3]})' if one[3] else ''}" for one in (first, second))
+                raise ExportError(
+                    f"{shard}: two samples have the id {first[0].hex()} and are copy {first[1]}, of {names}: the draw "
+                    "gives a sample twice; plan again: winnow mix"
+                )
+
+
+def _joined(batches: Iterator[pa.RecordBatch]) -> dict[str, pa.Array]:
+    """All rows, a column at a time, so that of one column alone there are two copies at once."""
+    pieces: dict[str, list[pa.Array]] = {name: [] for name in MIXED.names}
+    for batch in batches:
+        for name, column in zip(MIXED.names, batch.columns, strict=True):
+            pieces[name].append(column)
+    joined: dict[str, pa.Array] = {}
+    for field in MIXED:
+        joined[field.name] = pa.concat_arrays([pa.array([], field.type), *pieces.pop(field.name)])
+    return joined
+
+
+def _ordered(columns: dict[str, pa.Array]) -> NDArray[np.int64]:
+    high, low = words_of(columns["id"])
+    return np.lexsort((low, high, columns["copy"].to_numpy(), columns["order"].to_numpy()))
+
+
+def _stands(destination: Destination, place: Place) -> bool:
+    return LocalStore(destination.folder).exists(commit_path(place.shard))

@@ -1,0 +1,1 @@
+"""Dataset cards in Markdown: of what the rules keep, and of a mixture that was exported."""

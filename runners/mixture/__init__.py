@@ -1,0 +1,1 @@
+"""The doors of mixtures: planning them, showing plans, and telling two apart."""

@@ -1,0 +1,72 @@
+"""`winnow mix` and `winnow plan --diff`."""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+import orjson
+from rich.console import Console
+
+from winnow.runners.engines import named_engine, parse_workers
+from winnow.runners.mixture.difference import difference, print_difference, read_plan
+from winnow.runners.mixture.planning import mix, parse_sample, plan_only
+from winnow.runners.mixture.tables import print_mixture
+from winnow.runners.rules import require_writable
+from winnow.schemas.mixture import MixturePlan
+from winnow.schemas.recipe import load_recipe
+
+PLAN_FILE = "plan.json"
+
+
+def run_mix(options: argparse.Namespace, console: Console) -> int:
+    """`winnow mix`."""
+    recipe = load_recipe(options.recipe)
+    sample = parse_sample(options.sample)
+    engine = named_engine(options.runner, parse_workers(options.workers), options.beam)
+    file = Path(options.output or PLAN_FILE) if options.plan_only or options.output else None
+    if file is not None:
+        require_writable("--output", file)
+    quiet = Console(stderr=True, quiet=True) if options.json else console
+    plan = (
+        plan_only(recipe, engine, quiet, sample)
+        if options.plan_only
+        else mix(recipe, engine, quiet, sample).record.plan
+    )
+    if file is not None:
+        write_plan(plan, file)
+    if options.json:
+        sys.stdout.write(plan_json(plan).decode() + "\n")
+        return 0
+    print_mixture(plan, console)
+    if file is not None:
+        console.print(f"written {file}", markup=False, soft_wrap=True)
+    elif not options.plan_only:
+        console.print(f"next    winnow export {options.recipe}", markup=False, soft_wrap=True)
+    return 0
+
+
+def run_diff(options: argparse.Namespace, console: Console) -> int:
+    """`winnow plan --diff OLD NEW`."""
+    old, new = (read_plan(name) for name in options.diff)
+    found = difference(old, new)
+    if options.json:
+        sys.stdout.write(orjson.dumps(found.to_json()).decode() + "\n")
+    else:
+        print_difference(found, console)
+    return 0
+
+
+def plan_json(plan: MixturePlan) -> bytes:
+    """A plan as its file holds it: with its name, which is the hash of the rest."""
+    return orjson.dumps({"plan": plan.name} | plan.to_json(), option=orjson.OPT_INDENT_2)
+
+
+def write_plan(plan: MixturePlan, file: Path) -> None:
+    """Write a plan, whole or not at all."""
+    unfinished = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        unfinished.write_bytes(plan_json(plan) + b"\n")
+        os.replace(unfinished, file)
+    finally:
+        unfinished.unlink(missing_ok=True)

@@ -1,0 +1,133 @@
+"""From a recipe to a plan and its draw: what is lacking is measured, what stands is taken as it is."""
+
+import tempfile
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+from rich.console import Console
+
+from winnow.pipelines.mix.binding import BoundStage, bind_mix
+from winnow.pipelines.mix.plans import (
+    Laws,
+    Planned,
+    PlanRecord,
+    find_plan,
+    layers_read,
+    make_plan,
+    put_plan,
+    request_of,
+)
+from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.lease import Lease, require_lease
+from winnow.runners.engines import Engine
+from winnow.runners.law.files import read_law
+from winnow.runners.rules import pinned_rules, require_accepted
+from winnow.runners.tokens import measure_tokens
+from winnow.schemas.errors import WinnowError
+from winnow.schemas.identity import content_name
+from winnow.schemas.languages import grouping
+from winnow.schemas.law import ScalingLaw, law_to_json
+from winnow.schemas.mixture import MixturePlan
+from winnow.schemas.places import Problem, recipe_error, shown
+from winnow.schemas.recipe import Recipe
+from winnow.schemas.records import Generation
+
+WHOLE = Fraction(1)
+
+
+@dataclass(frozen=True)
+class Mixed:
+    """A plan whose draw is in the store."""
+
+    store: Store
+    generation: Generation
+    record: PlanRecord
+    new: bool
+
+
+def mix(recipe: Recipe, engine: Engine, console: Console, sample: Fraction = WHOLE) -> Mixed:
+    """Plan a recipe's mixture and draw it.
+
+    Raises:
+        RecipeError: The mixture cannot be had as it is asked for, or duplicates raise an alarm.
+    """
+    laws = read_laws(recipe)
+    outcome = measure_tokens(recipe, engine, console)
+    store, generation = outcome.store, outcome.generation
+    request = request_of(recipe, store, generation, laws, sample)
+    standing = find_plan(store, request)
+    if standing is not None:
+        return Mixed(store, generation, standing, False)
+    with tempfile.TemporaryDirectory(prefix="winnow-mix-") as folder, Lease(store.objects):
+        planned = _plan(recipe, store, generation, laws, sample, Path(folder))
+        require_lease(store.objects)
+        return Mixed(store, generation, put_plan(store, planned), True)
+
+
+def plan_only(recipe: Recipe, engine: Engine, console: Console, sample: Fraction = WHOLE) -> MixturePlan:
+    """Plan a recipe's mixture; nothing is drawn."""
+    laws = read_laws(recipe)
+    outcome = measure_tokens(recipe, engine, console)
+    with tempfile.TemporaryDirectory(prefix="winnow-mix-") as folder:
+        return _plan(recipe, outcome.store, outcome.generation, laws, sample, Path(folder)).plan
+
+
+def parse_sample(text: str) -> Fraction:
+    """`1%`, `0.25 %` or `0.01` as a share."""
+    written = text.strip()
+    try:
+        found = Fraction(written.removesuffix("%").strip()) / (100 if written.endswith("%") else 1)
+    except (ValueError, ZeroDivisionError):
+        found = Fraction(0)
+    if not 0 < found <= 1:
+        raise WinnowError(f"--sample {shown(text)}: expected a share above 0 and up to 100%, such as 1% or 0.01")
+    return found
+
+
+def read_laws(recipe: Recipe) -> Laws:
+    """The scaling laws that a recipe's mixture names.
+
+    Raises:
+        RecipeError: One cannot be read, with where the recipe names it.
+    """
+    bound = bind_mix(recipe)
+    laws, digests, problems = {}, {}, []
+    for stage in bound.stages:
+        name = stage.config.families.law if stage.config.families is not None else None
+        if name is None:
+            continue
+        try:
+            if name not in laws:
+                laws[name] = read_law(recipe.located(name))
+                digests[name] = content_name(law_to_json(laws[name]))
+            problems += _misnamed(stage, laws[name])
+        except OSError as error:
+            said = f"{shown(name, 200)} cannot be read: {error.strerror}; make it with winnow law fit"
+            problems.append(Problem(stage.config.place, f"{stage.path}.families.law", said))
+        except WinnowError as error:
+            problems.append(Problem(stage.config.place, f"{stage.path}.families.law", str(error)))
+    if problems:
+        raise recipe_error(problems)
+    return Laws(laws, digests)
+
+
+def _misnamed(stage: BoundStage, law: ScalingLaw) -> list[Problem]:
+    """A family whose name differs in case alone would be given what `unfitted` gives, as if the law knew nothing."""
+    families = stage.config.families
+    assert families is not None
+    called = {name.casefold(): name for name in grouping(families.by).groups()}
+    wrong = [name for name in law.names if called.get(name.casefold(), name) != name]
+    if not wrong:
+        return []
+    right = ", ".join(f"{shown(name)} for {shown(called[name.casefold()])}" for name in wrong[:4])
+    said = f"{shown(families.law or '', 200)} writes {right}; write them so in the table of runs, and fit again"
+    return [Problem(stage.config.place, f"{stage.path}.families.law", said)]
+
+
+def _plan(recipe: Recipe, store: Store, generation: Generation, laws: Laws, sample: Fraction, folder: Path) -> Planned:
+    pinned = pinned_rules(recipe, store, generation, more=layers_read(recipe))
+    assert pinned is not None  # it reads the layers of the mixture
+    planned = make_plan(recipe, pinned, generation, laws, sample, folder)
+    require_accepted(recipe, planned.rules)
+    return planned

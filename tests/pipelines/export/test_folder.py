@@ -1,0 +1,257 @@
+"""Whose folder it is: finished exports stand, unfinished ones go on, and what is not ours is never touched."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.pipelines.export.drawn_stores import tree
+from winnow.pipelines.export.folder import ExportFolder, commit_shard, writing_folder
+from winnow.pipelines.export.formats.protocol import ShardName, WrittenShard
+from winnow.pipelines.export.manifest import Manifest, ShardCommit, content_records, file_records
+from winnow.schemas.errors import ExportError
+
+ONE = {"data/a.txt": b"alpha", "data/b.txt": b"beta"}
+TWO = {"data/a.txt": b"gamma", "c.txt": b"delta"}
+
+
+class StoppedError(Exception):
+    """The process ends here."""
+
+
+def make(
+    path: Path,
+    identity: str,
+    files: Mapping[str, bytes],
+    *,
+    replace: bool = False,
+    verify: bool = False,
+    notes: list[str] | None = None,
+    stop_after: int | None = None,
+) -> bool:
+    """An export with a shard for each of the files; whether it was written, or stood already."""
+    with ExportFolder(path, identity) as folder:
+        if folder.standing(verify=verify, replace=replace) is not None:
+            return False
+        folder.begin([] if notes is None else notes)
+        standing = folder.committed()
+        for number, (name, content) in enumerate(sorted(files.items())):
+            if number == stop_after:
+                raise StoppedError
+            if ("train", number) not in standing:
+                write_shard(folder, number, name, content)
+        records = [file for one in folder.committed().values() for file in one.written.files]
+        records += content_records({"README.md": b"a card"})
+        folder.finish(manifest(identity, records), {"README.md": b"a card"})
+        return True
+
+
+def write_shard(folder: ExportFolder, number: int, name: str, content: bytes) -> None:
+    made = writing_folder(folder.work) / f"made-{number}"
+    (made / name).parent.mkdir(parents=True)
+    (made / name).write_bytes(content)
+    shard = ShardName("train", number, 2)
+    commit_shard(folder.work, made, ShardCommit(WrittenShard(shard, 1, file_records(made, [name]), {})))
+
+
+def manifest(identity: str, records: list) -> Manifest:  # type: ignore[type-arg]
+    return Manifest("text", f"plan-{identity}", "s", "samples", {}, 1, identity, "0", {}, tuple(records), ())
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """The files of an export, without its own marks."""
+    return {path: raw for path, raw in tree(folder).items() if path not in ("winnow.json", "README.md")}
+
+
+def hidden(folder: Path) -> list[str]:
+    return sorted(one.name for one in folder.iterdir() if one.name.startswith("."))
+
+
+def test_a_finished_export_stands_and_is_not_written_again(tmp_path: Path) -> None:
+    assert make(tmp_path / "out", "one", ONE)
+    assert contents(tmp_path / "out") == ONE
+    assert set(tree(tmp_path / "out")) == {*ONE, "winnow.json", "README.md"}
+    assert not make(tmp_path / "out", "one", ONE, verify=True)
+    assert hidden(tmp_path) == []
+
+
+def test_nothing_is_seen_before_all_is_there(tmp_path: Path) -> None:
+    with pytest.raises(StoppedError):
+        make(tmp_path / "out", "one", ONE, stop_after=1)
+    assert not (tmp_path / "out").exists()
+    assert hidden(tmp_path) == [".out.winnow-unfinished"]
+
+
+def test_work_that_stopped_goes_on_with_what_is_missing(tmp_path: Path) -> None:
+    with pytest.raises(StoppedError):
+        make(tmp_path / "out", "one", ONE, stop_after=1)
+    first = (tmp_path / ".out.winnow-unfinished/one/files/data/a.txt").stat().st_ino
+    notes: list[str] = []
+    assert make(tmp_path / "out", "one", ONE, notes=notes)
+    assert (tmp_path / "out/data/a.txt").stat().st_ino == first
+    assert contents(tmp_path / "out") == ONE
+    assert notes == []
+    assert hidden(tmp_path) == []
+
+
+def test_a_shard_whose_file_was_lost_is_written_again(tmp_path: Path) -> None:
+    with pytest.raises(StoppedError):
+        make(tmp_path / "out", "one", ONE, stop_after=1)
+    (tmp_path / ".out.winnow-unfinished/one/files/data/a.txt").write_bytes(b"alp")
+    assert make(tmp_path / "out", "one", ONE)
+    assert contents(tmp_path / "out") == ONE
+
+
+def test_what_did_not_reach_the_disk_before_the_machine_went_down_is_written_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(StoppedError):
+        make(tmp_path / "out", "one", ONE, stop_after=1)
+    (tmp_path / ".out.winnow-unfinished/one/files/data/a.txt").write_bytes(bytes(5))
+    monkeypatch.setattr("winnow.pipelines.export.folder.boot_id", lambda: "the next one")
+    assert make(tmp_path / "out", "one", ONE)
+    assert contents(tmp_path / "out") == ONE
+
+
+def test_unfinished_work_of_another_plan_goes_and_that_is_noted(tmp_path: Path) -> None:
+    with pytest.raises(StoppedError):
+        make(tmp_path / "out", "one", ONE, stop_after=1)
+    notes: list[str] = []
+    assert make(tmp_path / "out", "two", TWO, notes=notes)
+    assert notes == [f"{tmp_path}/out: unfinished work of another plan or other options was there; it is removed"]
+    assert contents(tmp_path / "out") == TWO
+    assert hidden(tmp_path) == []
+
+
+def test_another_export_takes_its_place_only_where_that_is_asked_for(tmp_path: Path) -> None:
+    make(tmp_path / "out", "one", ONE)
+    with pytest.raises(ExportError, match=r"out: holds an export of plan plan-one with other .* with --replace$"):
+        make(tmp_path / "out", "two", TWO)
+    assert contents(tmp_path / "out") == ONE
+    assert make(tmp_path / "out", "two", TWO, replace=True)
+    assert contents(tmp_path / "out") == TWO
+    assert hidden(tmp_path) == []
+
+
+@pytest.mark.parametrize(("damage", "said"), [(None, "is gone"), (b"al", "has 2 bytes, not 5")])
+def test_a_damaged_export_is_named_and_replaced_when_asked(tmp_path: Path, damage: bytes | None, said: str) -> None:
+    make(tmp_path / "out", "one", ONE)
+    victim = tmp_path / "out/data/a.txt"
+    victim.unlink() if damage is None else victim.write_bytes(damage)
+    with pytest.raises(ExportError, match=f"out: data/a.txt {said}; write the export again with --replace"):
+        make(tmp_path / "out", "one", ONE)
+    assert make(tmp_path / "out", "one", ONE, replace=True)
+    assert contents(tmp_path / "out") == ONE
+
+
+def test_bytes_that_changed_are_found_when_hashes_are_compared(tmp_path: Path) -> None:
+    make(tmp_path / "out", "one", ONE)
+    (tmp_path / "out/data/a.txt").write_bytes(b"alphA")
+    assert not make(tmp_path / "out", "one", ONE)
+    with pytest.raises(ExportError, match=r"data/a.txt is not as it was written"):
+        make(tmp_path / "out", "one", ONE, verify=True)
+
+
+@pytest.mark.parametrize("replace", [False, True])
+def test_a_folder_with_other_files_is_never_touched(tmp_path: Path, replace: bool) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/thesis.tex").write_text("years of work")
+    with pytest.raises(ExportError, match=r"holds files that no export of winnow wrote \(thesis.tex\); nothing is"):
+        make(tmp_path / "out", "one", ONE, replace=replace)
+    assert tree(tmp_path) == {"out/thesis.tex": b"years of work"}
+
+
+def test_a_manifest_of_something_else_is_not_ours(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/winnow.json").write_text('{"winnow": "a fan"}')
+    with pytest.raises(ExportError, match=r"winnow\.json: is not of an export of winnow"):
+        make(tmp_path / "out", "one", ONE, replace=True)
+    assert tree(tmp_path) == {"out/winnow.json": b'{"winnow": "a fan"}'}
+
+
+@pytest.mark.parametrize("name", [".out.winnow-unfinished", ".out.winnow-replaced"])
+def test_a_hidden_folder_with_other_files_is_never_touched(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "mine").write_text("keep")
+    with pytest.raises(ExportError, match=f"{name}: holds files that no export of winnow left there"):
+        make(tmp_path / "out", "one", ONE)
+    assert tree(tmp_path)[f"{name}/mine"] == b"keep"
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_empty_folder_is_taken(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    assert make(tmp_path / "out", "one", ONE)
+
+
+def test_links_and_files_in_the_folders_place_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "out").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(ExportError, match="out: is a link; name the folder itself"):
+        make(tmp_path / "out", "one", ONE)
+    (tmp_path / "out").unlink()
+    (tmp_path / "out").write_text("a file")
+    with pytest.raises(ExportError, match="out: is a file; an export needs a folder"):
+        make(tmp_path / "out", "one", ONE)
+    with pytest.raises(ExportError, match=r"out/below: cannot be written: (File exists|Not a directory)"):
+        make(tmp_path / "out/below", "one", ONE)
+
+
+def test_two_exports_do_not_mix_in_one_folder(tmp_path: Path) -> None:
+    with ExportFolder(tmp_path / "out", "one") as folder:
+        folder.begin([])
+        with pytest.raises(ExportError, match="another export is being written there; wait"):
+            make(tmp_path / "out", "one", ONE)
+    assert make(tmp_path / "out", "one", ONE)
+
+
+@pytest.mark.parametrize("rename", [1, 2])
+def test_a_crash_while_an_export_is_replaced_leaves_one_of_the_two(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rename: int
+) -> None:
+    make(tmp_path / "out", "one", ONE)
+    calls = iter(range(1, 100))
+    real = os.rename
+
+    def stopping(old: Path, new: Path) -> None:
+        if next(calls) == rename:
+            raise StoppedError
+        real(old, new)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("winnow.pipelines.export.folder.os.rename", stopping)
+        with pytest.raises(StoppedError):
+            make(tmp_path / "out", "two", TWO, replace=True)
+    with pytest.raises(ExportError, match="holds an export of plan plan-one"):
+        make(tmp_path / "out", "two", TWO)
+    assert contents(tmp_path / "out") == ONE
+    assert make(tmp_path / "out", "two", TWO, replace=True)
+    assert contents(tmp_path / "out") == TWO
+    assert hidden(tmp_path) == []
+
+
+@pytest.mark.parametrize("step", ["_remove_export", "_sync"])
+def test_a_crash_after_the_new_export_is_shown_is_tidied_by_the_next_look(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    make(tmp_path / "out", "one", ONE)
+
+    def stop(folder: Path) -> None:
+        if step == "_remove_export" or folder == tmp_path:
+            raise StoppedError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(f"winnow.pipelines.export.folder.{step}", stop)
+        with pytest.raises(StoppedError):
+            make(tmp_path / "out", "two", TWO, replace=True)
+    assert hidden(tmp_path) != []
+    assert not make(tmp_path / "out", "two", TWO)
+    assert contents(tmp_path / "out") == TWO
+    assert hidden(tmp_path) == []
+
+
+@pytest.mark.parametrize("path", ["/etc/passwd", "../out.txt", "winnow.json"])
+def test_a_format_can_write_nowhere_else(tmp_path: Path, path: str) -> None:
+    with pytest.raises(ExportError, match="which is no name for a file of an export"):
+        file_records(tmp_path, [path])

@@ -1,0 +1,88 @@
+"""Exports that die half-way: workers that are killed, a disk that fills."""
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import orjson
+import pytest
+from rich.console import Console
+
+from tests.pipelines.export.drawn_stores import every, export, exports_of, make_draw, tree, words
+from tests.pipelines.export.lethal import Lethal, LethalConfig
+from winnow.pipelines.export.stage import BoundExport
+from winnow.pipelines.store.local import LocalStore
+from winnow.runners.engines import WorkerLostError
+from winnow.schemas.errors import WinnowError
+
+
+@pytest.mark.slow
+def test_what_a_killed_worker_had_not_written_is_written_by_the_next(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store, draw = make_draw(LocalStore(tmp_path / "store"), {"a": every(words(60)), "b": every(words(60, 60))})
+    export(store, draw, exports_of(tmp_path, "jsonl: {path: whole, shard_bytes: 8192}"))
+    lethal = BoundExport(Lethal(), LethalConfig(str(tmp_path), 1, (2,)), str(tmp_path / "out"), 8192)
+    (done,) = export(store, draw, [lethal], 2, console=Console(width=200))
+    assert "a worker process died; writing what is left again" in capsys.readouterr().out
+    assert done.manifest.outputs["train"]["samples"] == 120
+    assert _lines(tmp_path / "out") == _lines(tmp_path / "whole")
+
+
+@pytest.mark.slow
+def test_a_shard_that_kills_every_worker_ends_the_export_and_what_stands_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("winnow.runners.mixture.exporting.LOSSES", 0)
+    store, draw = make_draw(LocalStore(tmp_path / "store"), {"a": every(words(60)), "b": every(words(60, 60))})
+    lethal = BoundExport(Lethal(), LethalConfig(str(tmp_path), 100, (2,)), str(tmp_path / "out"), 8192)
+    with pytest.raises(WorkerLostError, match=r"^export: a worker process died"):
+        export(store, draw, [lethal], 2)
+    assert not (tmp_path / "out").exists()
+    standing = _standing(tmp_path)
+    assert standing
+    healed = BoundExport(Lethal(), LethalConfig(str(tmp_path), 0, ()), str(tmp_path / "out"), 8192)
+    (done,) = export(store, draw, [healed])
+    assert done.manifest.outputs["train"]["samples"] == 120
+    assert {name: (tmp_path / "out" / name).stat().st_ino for name in standing} == standing
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A tmpfs of 4 MB."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(disk)], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip("mounting a small tmpfs needs root: run the tests as root to see a disk fill")
+    yield disk
+    subprocess.run(["umount", str(disk)], check=True)
+
+
+@pytest.mark.parametrize("room", [0, 40_000, 150_000])
+def test_a_full_disk_is_one_clear_line_and_a_rerun_continues(small_disk: Path, tmp_path: Path, room: int) -> None:
+    store, draw = make_draw(LocalStore(tmp_path / "store"), {"a": every(words(900))})
+    entry = f"jsonl: {{path: {small_disk}/out, compression: none, shard_bytes: 65536}}"
+    filler = small_disk / "filler"
+    filler.write_bytes(bytes((4 << 20) - room - 4096))
+    with pytest.raises(WinnowError, match="No space left on device") as failed:
+        export(store, draw, exports_of(tmp_path, entry))
+    assert str(failed.value).count("\n") == 0
+    assert not (small_disk / "out").exists()
+    filler.unlink()
+    (done,) = export(store, draw, exports_of(tmp_path, entry))
+    assert done.manifest.outputs["train"]["samples"] == 900
+    assert [one.name for one in small_disk.iterdir()] == ["out"]
+
+
+def _lines(folder: Path) -> dict[str, bytes]:
+    return {path: raw for path, raw in tree(folder).items() if path != "winnow.json"}
+
+
+def _standing(folder: Path) -> dict[str, int]:
+    """The files of shards that are committed, and which they are."""
+    (commits,) = (folder / ".out.winnow-unfinished").glob("*/commits")
+    names = [orjson.loads(file.read_bytes())["written"]["files"][0]["path"] for file in commits.iterdir()]
+    return {name: (commits.parent / "files" / name).stat().st_ino for name in names}

@@ -1,0 +1,111 @@
+"""Media are read again where they were found; what is gone costs its samples, which are counted."""
+
+import struct
+import tarfile
+import zlib
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from rich.console import Console
+
+from tests.pipelines.export.drawn_stores import WEB, export, put_table_of
+from winnow.pipelines.export.manifest import LeftOut
+from winnow.pipelines.export.media import FILE_CHANGED, FILE_GONE, media_sources
+from winnow.pipelines.export.stage import Finished, bind_exports
+from winnow.pipelines.mix.drawn import Draw, DrawnShard
+from winnow.pipelines.store.generations import Store
+from winnow.runners.engines import Engine
+from winnow.runners.stages import ingest
+from winnow.schemas.draws import DRAW
+from winnow.schemas.mixture import Amount, MixturePlan, PlannedOutput, PlannedStratum
+from winnow.schemas.recipe import Recipe, load_recipe
+
+RECIPE = """
+version: 1
+store: {path: store, seed: 7}
+sources:
+  crawl: {root: pictures, files: ["*.png"], class: web}
+mix: {}
+export:
+  - webdataset: {path: out, media: image}
+"""
+
+
+def png(shade: int) -> bytes:
+    """A picture of one dot."""
+
+    def chunk(kind: bytes, content: bytes) -> bytes:
+        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+
+    header = struct.pack(">IIBBBBB", 1, 1, 8, 0, 0, 0, 0)
+    pixels = chunk(b"IDAT", zlib.compress(bytes([0, shade])))
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + pixels + chunk(b"IEND", b"")
+
+
+@pytest.fixture
+def recipe(tmp_path: Path) -> Recipe:
+    (tmp_path / "pictures").mkdir()
+    for shade in range(6):
+        (tmp_path / "pictures" / f"{shade}.png").write_bytes(png(shade))
+    (tmp_path / "recipe.yaml").write_text(RECIPE)
+    return load_recipe(tmp_path / "recipe.yaml")
+
+
+def draw_all(store: Store, copies: int = 1) -> Draw:
+    """Every sample of the store."""
+    shards, total = [], 0
+    for shard in store.manifest(store.require_latest(), "samples"):
+        ids = pa.concat_arrays([batch["id"] for batch in store.batches(shard)])
+        rows = [
+            {"output": 0, "row": row, "id": one, "stratum": 0, "first": 0, "copies": copies, "units": 1, "bytes": 0}
+            for row, one in enumerate(ids.to_pylist())
+        ]
+        path = put_table_of(store.objects, pa.Table.from_pylist(rows, DRAW), f"plans/p/{shard.shard}.parquet")
+        shards.append(DrawnShard(shard.shard, shard.source, path, {"samples": shard.object}, shard.rows))
+        total += len(rows) * copies
+    amount = Amount(total, total)
+    output = PlannedOutput("train", total, (PlannedStratum(WEB, amount, 0, total, total, amount, amount, 1, -1),))
+    plan = MixturePlan("tiny", 7, "tree", "samples", None, 4.0, "1", "asked", amount, {}, (output,))
+    return Draw(plan, tuple(shards))
+
+
+def exported(recipe: Recipe, copies: int = 1, change: str = "") -> Finished:
+    """The pictures, ingested and exported; something may happen to them in between."""
+    store = ingest(recipe, Engine("local", 1), Console(quiet=True)).store
+    draw = draw_all(store, copies)
+    pictures = Path(recipe.located("pictures"))
+    if change:
+        (pictures / "2.png").unlink()
+        (pictures / "4.png").write_bytes(png(99))
+    (done,) = export(store, draw, bind_exports(recipe), media=media_sources(recipe))
+    return done
+
+
+def members(folder: Path) -> list[bytes]:
+    """The pictures in the tars of an export."""
+    found = []
+    for path in sorted(folder.glob("*.tar")):
+        with tarfile.open(path) as tar:
+            for member in tar:
+                stream = tar.extractfile(member)
+                if stream is not None and member.name.endswith(".jpg"):
+                    found.append(stream.read())
+    return sorted(found)
+
+
+def test_each_copy_has_the_bytes_that_its_sample_refers_to(tmp_path: Path, recipe: Recipe) -> None:
+    done = exported(recipe, copies=2)
+    assert members(tmp_path / "out") == sorted([png(shade) for shade in range(6)] * 2)
+    assert done.manifest.left_out == ()
+
+
+def test_samples_whose_media_are_gone_are_left_out_and_counted(tmp_path: Path, recipe: Recipe) -> None:
+    done = exported(recipe, copies=2, change="two of them")
+    assert members(tmp_path / "out") == sorted([png(shade) for shade in (0, 1, 3, 5)] * 2)
+    assert done.manifest.left_out == (
+        LeftOut("media_gone", "2.png", FILE_GONE, 2),
+        LeftOut("media_gone", "4.png", FILE_CHANGED, 2),
+    )
+    assert done.notes[0].startswith("4 samples are left out, as their media are gone")
+    assert done.manifest.outputs["train"] == {"planned": 12, "samples": 8, "shards": 1}

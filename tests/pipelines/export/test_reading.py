@@ -1,0 +1,81 @@
+"""What is read of a store's shard, and in which portions it travels."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from tests.pipelines.export.drawn_stores import Given, Rows, make_draw, words
+from winnow.pipelines.columns import Column
+from winnow.pipelines.edits import with_keys
+from winnow.pipelines.exchange import MAX_BLOCK_BYTES
+from winnow.pipelines.export.drawn_rows import read_drawn
+from winnow.pipelines.export.reading import mixed_rows
+from winnow.pipelines.export.scratch_disk import ScratchDisk
+from winnow.pipelines.export.shipment import Details, Shipment
+from winnow.pipelines.export.sizing import Way, cut_outputs
+from winnow.pipelines.mix.drawn import Draw
+from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.local import LocalStore
+from winnow.pipelines.store.memory import MemoryStore
+from winnow.schemas.errors import StoreError
+
+TEXT = Column("samples", "text")
+
+
+def parts(store: Store, draw: Draw, cap: int) -> list[tuple[int, int, int]]:
+    """The partition, the rows and the bytes of each portion."""
+    cuttings = cut_outputs(store.objects, draw, [Way(cap)])
+    strata = tuple(tuple(one.stratum for one in output.strata) for output in draw.plan.outputs)
+    details = Details(cuttings, strata, np.ones(cuttings[Way(cap)].shards, np.bool_))
+    shipment = Shipment(store, ScratchDisk(Path("unused")), (TEXT,), (), (), 7, "plan", "")
+    found = []
+    for shard in draw.shards:
+        for partition, rows in mixed_rows(shipment, details, with_keys(()), shard):
+            found.append((partition, rows.num_rows, rows.nbytes))
+    return found
+
+
+def test_copies_of_large_texts_never_stand_side_by_side() -> None:
+    rows = Rows(["a" * 3_000_000, "b" * 11_000_000, "c"], [Given(0, copies=9), Given(1, copies=3), Given(2)])
+    found = parts(*make_draw(MemoryStore("large-texts"), {"a": rows}), 1 << 30)
+    assert sum(count for _, count, _ in found) == 13
+    assert all(size <= 2 * MAX_BLOCK_BYTES or count <= 2 for _, count, size in found)
+
+
+def test_only_what_is_owed_travels(tmp_path: Path) -> None:
+    store, draw = make_draw(MemoryStore("owed"), {"a": Rows(words(50), [Given(row) for row in range(50)])})
+    cuttings = cut_outputs(store.objects, draw, [Way(4096)])
+    counts = cuttings[Way(4096)].outputs[0].counts
+    owed = np.zeros(len(counts), np.bool_)
+    owed[[1, 4]] = True
+    strata = tuple(tuple(one.stratum for one in output.strata) for output in draw.plan.outputs)
+    shipment = Shipment(store, ScratchDisk(tmp_path), (TEXT,), (), (), 7, "plan", "")
+    found = mixed_rows(shipment, Details(cuttings, strata, owed), with_keys(()), draw.shards[0])
+    assert {partition: rows.num_rows for partition, rows in found} == {1: counts[1], 4: counts[4]}
+
+
+def test_row_groups_without_a_drawn_row_are_not_read(tmp_path: Path) -> None:
+    store, draw = make_draw(LocalStore(tmp_path), {"a": Rows(words(40), [])}, row_group_rows=10)
+    path = draw.shards[0].objects["samples"]
+    group = pq.ParquetFile(tmp_path / path).metadata.row_group(1)
+    columns = [group.column(number) for number in range(group.num_columns)]
+    text = next(one for one in columns if one.path_in_schema == "text")
+    raw = bytearray((tmp_path / path).read_bytes())
+    raw[text.data_page_offset : text.data_page_offset + text.total_compressed_size] = bytes(text.total_compressed_size)
+    (tmp_path / path).write_bytes(raw)
+
+    def read(rows: list[int]) -> list[str]:
+        found = read_drawn(store.objects, {"samples": path}, [TEXT], np.array(rows))
+        return [text for _, columns in found for text in columns["samples.text"].to_pylist()]
+
+    assert read([3, 9, 20, 39]) == [words(40)[row] for row in (3, 9, 20, 39)]
+    with pytest.raises(StoreError, match=f"{path} cannot be read: .*; run 'winnow audit'"):
+        read([3, 12])
+
+
+def test_a_row_that_there_is_not_is_named(tmp_path: Path) -> None:
+    store, draw = make_draw(LocalStore(tmp_path), {"a": Rows(words(4), [])})
+    with pytest.raises(StoreError, match="has no row 4, which the draw names"):
+        list(read_drawn(store.objects, draw.shards[0].objects, [TEXT], np.array([0, 4])))

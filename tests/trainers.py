@@ -1,0 +1,28 @@
+"""The environment of trainers' libraries: readers of exports that winnow itself does not need."""
+
+import os
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+SECONDS = 240
+
+
+def trainers_python() -> str:
+    """Its interpreter; skips the test where it was not set up."""
+    python = Path(os.environ.get("WINNOW_TRAINERS", ROOT / ".cache/trainers/bin/python"))
+    if not python.exists():
+        pytest.skip(f"no {python}: the libraries of trainers (torch among them) come with: make trainers")
+    return str(python)
+
+
+def run_trainer(script: str | Path, arguments: Sequence[str | Path] = (), *, seconds: int = SECONDS) -> str:
+    """What a script of that environment prints; fails with its own words."""
+    command = [trainers_python(), str(script), *map(str, arguments)]
+    environment = {**os.environ, "PYTHONHASHSEED": "0", "HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, env=environment, check=False)
+    assert done.returncode == 0, f"{script} {' '.join(command[2:])}:\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
+    return done.stdout
