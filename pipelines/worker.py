@@ -20,6 +20,7 @@ THREAD_LIMITS = (
     "MKL_NUM_THREADS",
     "NUMEXPR_NUM_THREADS",
     "NUMBA_NUM_THREADS",
+    "RAYON_NUM_THREADS",
 )
 """Set to 1 in every worker: the processes are the parallelism, and pinned values need a fixed order (law 4)."""
 

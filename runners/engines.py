@@ -2,7 +2,6 @@
 
 import os
 import re
-import shlex
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -13,12 +12,11 @@ from pathlib import Path
 import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.runners.runner import PipelineRunner
-from apache_beam.transforms.environments import SubprocessSDKEnvironment
 
-from winnow.pipelines import worker
 from winnow.pipelines.ledger.strikes import MARKS_VARIABLE
 from winnow.pipelines.worker import DRIVER_VARIABLE, THREAD_LIMITS, driver_mark
 from winnow.runners.beam_flags import beam_options
+from winnow.runners.forked import worker_environment
 from winnow.schemas.errors import StageError, WinnowError
 
 RUNNERS = ("local", "portable")
@@ -71,32 +69,32 @@ class Engine:
         os.environ[DRIVER_VARIABLE] = driver_mark()
         if marks is not None:
             os.environ[MARKS_VARIABLE] = str(marks)
-        pipeline = beam.Pipeline(runner=self._runner(), options=self._options())
-        build(pipeline)
         descriptor, name = tempfile.mkstemp(prefix="winnow-workers-", suffix=".log")
         os.close(descriptor)
         log = Path(name)
         keep = False
         try:
-            with led_away(log):
-                pipeline.run().wait_until_finish()
-        except Exception as error:  # Beam raises bare RuntimeErrors that hold a worker's traceback as text
-            found = _known(error)
-            keep = found is None
-            raise (found or StageError(f"{_last_line(str(error))} (the workers' own words: {log})")) from error
+            pipeline = beam.Pipeline(runner=self._runner(log), options=self._options())
+            build(pipeline)
+            try:
+                with led_away(log):
+                    pipeline.run().wait_until_finish()
+            except Exception as error:  # Beam raises bare RuntimeErrors that hold a worker's traceback as text
+                found = _known(error)
+                keep = found is None
+                raise (found or StageError(f"{_last_line(str(error))} (the workers' own words: {log})")) from error
         finally:
             os.environ.pop(MARKS_VARIABLE, None)
             if not keep:
                 log.unlink(missing_ok=True)
 
-    def _runner(self) -> PipelineRunner:
+    def _runner(self, log: Path) -> PipelineRunner:
         if self.name == "local":
             from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
 
             if self.processes == 1:
                 return FnApiRunner()  # by name: DirectRunner may turn into another runner
-            command = f"exec {shlex.quote(sys.executable)} -m {worker.__name__}"
-            return FnApiRunner(default_environment=SubprocessSDKEnvironment.from_command_string(command))
+            return FnApiRunner(default_environment=worker_environment(log))
         if self.name == "portable":
             from apache_beam.runners.portability.portable_runner import PortableRunner
 
@@ -119,7 +117,7 @@ def parse_workers(text: str) -> int:
 def named_engine(name: str, workers: int, flags: Sequence[str]) -> Engine:
     """The engine for these arguments, checked before anything starts."""
     engine = Engine(name, workers, tuple(flags))
-    engine._runner()
+    engine._runner(Path(os.devnull))
     engine._options()
     return engine
 

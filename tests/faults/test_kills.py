@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.crawl import write_crawl, write_recipe
+from tests.faults.crawl import made_once, write_crawl, write_recipe
 from tests.faults.winnow import assert_clean, await_gone, kill_group, kill_parent_alone, run, start, tree_hash
 
 STAGES = {"ingest": "samples", "extract.fast": "extract.fast", "annotate.cpu": "text.again"}
@@ -19,19 +19,30 @@ PATIENCE_SECONDS = 60.0
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """The crawl, and the tree hash of a run that nothing disturbed."""
-    folder = tmp_path_factory.mktemp("whole")
+    folder = made_once(tmp_path_factory, "kills-whole", undisturbed)
+    return folder, tree_hash(folder)
+
+
+def undisturbed(folder: Path) -> None:
     write_crawl(folder)
     write_recipe(folder, "fast")
     done = run(folder, "run", "recipe.yaml", "--workers", "2")
     assert done.status == 0, done.err
     assert_clean(folder)
-    return folder, tree_hash(folder)
 
 
-def fresh_copy(whole: Path, folder: Path) -> None:
-    for name in ("crawl", "lines"):
-        shutil.copytree(whole / name, folder / name)
-    write_recipe(folder, "fast")
+def before(stage: str, source: Path, places: pytest.TempPathFactory) -> Path:
+    """The crawl, with a store without the stage's layer, so that the stage has everything to do."""
+
+    def make(folder: Path) -> None:
+        for name in ("crawl", "lines"):
+            shutil.copytree(source / name, folder / name)
+        write_recipe(folder, "fast")
+        if stage != "ingest":
+            without = write_recipe(folder, *(() if stage == "extract.fast" else ("fast",)), name="without.yaml")
+            assert run(folder, "ingest", without.name, "--workers", "2").status == 0
+
+    return made_once(places, f"kills-before-{stage}", make)
 
 
 def commits(folder: Path, layer: str) -> int:
@@ -41,19 +52,18 @@ def commits(folder: Path, layer: str) -> int:
 @pytest.mark.slow
 @pytest.mark.parametrize("kill", [kill_parent_alone, kill_group], ids=["parent alone", "whole group"])
 @pytest.mark.parametrize("stage", list(STAGES))
-def test_a_killed_run_is_finished_by_the_next(whole, tmp_path, stage, kill) -> None:  # type: ignore[no-untyped-def]
+def test_a_killed_run_is_finished_by_the_next(  # type: ignore[no-untyped-def]
+    whole, tmp_path, tmp_path_factory, stage, kill
+) -> None:
     """Same tree hash, clean audit, nobody left; and at least one kill hit the stage while it ran."""
     source, expected = whole
     seed = f"{stage} {kill.__name__}"
     random_source = random.Random(seed)
     hits: Counter[str] = Counter()
+    unfinished = before(stage, source, tmp_path_factory)
     for number in range(ROUNDS):
         folder = tmp_path / str(number)
-        folder.mkdir()
-        fresh_copy(source, folder)
-        if stage != "ingest":  # a store without the layer, so that the stage has everything to do
-            without = write_recipe(folder, *(() if stage == "extract.fast" else ("fast",)), name="without.yaml")
-            assert run(folder, "ingest", without.name, "--workers", "2").status == 0
+        shutil.copytree(unfinished, folder)
         process = start(folder, "run", "recipe.yaml", "--workers", "2")
         target = random_source.randrange(0, 6)  # commits to wait for, so that kills spread over the stage
         pause = random_source.uniform(0, 0.5)

@@ -9,6 +9,10 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from numba import config
+from numba.core.caching import _CacheLocator
+
+import winnow.filters.kernels  # noqa: F401  says where compiled kernels are kept
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("schemas", "filters", "pipelines", "runners", "recipes")
@@ -38,12 +42,27 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     packages = next((folder / "lib").glob("python*/site-packages"))
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(packages)
+    lend_compiled(packages / "winnow")
     for name in FOLDERS:
         (packages / name).mkdir()
         (packages / name / "__init__.py").write_text("STRANGER = True\n")
     here = next(Path(path) for path in sys.path if path.endswith("site-packages"))
     (packages / "dependencies.pth").write_text(f"{here}\n")
     return folder / "bin" / "python"
+
+
+def lend_compiled(package: Path) -> None:
+    """Keep what numba has compiled of these very sources for their copies too: compiling anew takes a minute."""
+    for source in (ROOT / "winnow" / "filters").rglob("*.py"):
+        shutil.copystat(source, package / source.relative_to(ROOT / "winnow"))  # numba tells by it what has changed
+    kept = Path(config.CACHE_DIR)
+    for folder in (ROOT / "winnow" / "filters").rglob("__init__.py"):
+        here, there = (
+            kept / _CacheLocator.get_suitable_cache_subpath(str(path))
+            for path in (folder, package / folder.relative_to(ROOT / "winnow"))
+        )
+        if here.exists():
+            shutil.copytree(here, there, ignore=shutil.ignore_patterns("*.tmp.*"), dirs_exist_ok=True)
 
 
 def run(python: Path, *arguments: str, cwd: Path) -> str:

@@ -23,6 +23,7 @@ sources:
 annotate:
 """
 TEXTS = [f"Line {number} is WRITTEN here" for number in range(30)] + ["1234", "ÄÖÜ", "שלום", "a\u0000b"]
+ONE = ("--workers", "1")  # where their number is not the matter
 
 
 @pytest.fixture(scope="module")
@@ -95,14 +96,14 @@ def test_a_rerun_changes_nothing_and_a_changed_setting_only_what_depends_on_it(
     tmp_path: Path, shouting: dict[str, str]
 ) -> None:
     write(tmp_path, "text.shouting", "text.twice", "{text.shouting: {as: text.loud}}")
-    succeeded(run(tmp_path, "run", "recipe.yaml", env=shouting))
+    succeeded(run(tmp_path, "run", "recipe.yaml", *ONE, env=shouting))
     before = {layer: commits(tmp_path, layer) for layer in ("text.shouting", "text.twice", "text.loud", "samples")}
     first = tree_hash(tmp_path)
-    succeeded(run(tmp_path, "annotate", "recipe.yaml", env=shouting))
+    succeeded(run(tmp_path, "annotate", "recipe.yaml", *ONE, env=shouting))
     assert tree_hash(tmp_path) == first
     assert {layer: commits(tmp_path, layer) for layer in before} == before
     write(tmp_path, "{text.shouting: {least_letters: 2}}", "text.twice", "{text.shouting: {as: text.loud}}")
-    succeeded(run(tmp_path, "annotate", "recipe.yaml", env=shouting))
+    succeeded(run(tmp_path, "annotate", "recipe.yaml", *ONE, env=shouting))
     after = {layer: commits(tmp_path, layer) for layer in before}
     shards = len(before["text.loud"])
     assert {layer: len(after[layer] - before[layer]) for layer in before} == {
@@ -118,27 +119,27 @@ def test_ingest_keeps_measurements_of_unchanged_rows_and_none_that_are_not_whole
     tmp_path: Path, shouting: dict[str, str]
 ) -> None:
     write(tmp_path, "text.shouting")
-    succeeded(run(tmp_path, "run", "recipe.yaml", env=shouting))
+    succeeded(run(tmp_path, "run", "recipe.yaml", *ONE, env=shouting))
     before = tree_hash(tmp_path)
-    succeeded(run(tmp_path, "ingest", "recipe.yaml", env=shouting))
+    succeeded(run(tmp_path, "ingest", "recipe.yaml", *ONE, env=shouting))
     assert tree_hash(tmp_path) == before
     (tmp_path / "lines" / "more.jsonl").write_text('{"id": "new", "text": "NEW"}\n')
-    succeeded(run(tmp_path, "ingest", "recipe.yaml", env=shouting))
+    succeeded(run(tmp_path, "ingest", "recipe.yaml", *ONE, env=shouting))
     store = open_store(open_location(str(tmp_path / "store")))
     assert "text.shouting" not in store.require_latest().layers
-    succeeded(run(tmp_path, "annotate", "recipe.yaml", env=shouting))
+    succeeded(run(tmp_path, "annotate", "recipe.yaml", *ONE, env=shouting))
     assert table(tmp_path, "text.shouting").num_rows == table(tmp_path, "samples").num_rows == 3 * len(TEXTS) + 1
     assert_clean(tmp_path, env=shouting)
 
 
 def test_a_layers_object_that_is_gone_is_made_again(tmp_path: Path, shouting: dict[str, str]) -> None:
     write(tmp_path, "text.shouting", "text.twice")
-    succeeded(run(tmp_path, "run", "recipe.yaml", env=shouting))
+    succeeded(run(tmp_path, "run", "recipe.yaml", *ONE, env=shouting))
     before = tree_hash(tmp_path)
     lost = sorted((tmp_path / "store" / "layers" / "text.shouting").glob("*/*.parquet"))[1]
     lost.unlink()
     assert run(tmp_path, "audit", "recipe.yaml", env=shouting).status == 1
-    succeeded(run(tmp_path, "annotate", "recipe.yaml", env=shouting))
+    succeeded(run(tmp_path, "annotate", "recipe.yaml", *ONE, env=shouting))
     assert lost.exists()
     assert tree_hash(tmp_path) == before
     assert_clean(tmp_path, env=shouting)
@@ -161,43 +162,63 @@ def test_a_row_that_kills_a_measurement_is_left_out_of_it_and_stays_a_sample(
     assert_clean(tmp_path, env=shouting)
 
 
-@pytest.mark.parametrize(
-    ("entry", "complaint"),
-    [
-        ("text.shoutin", "recipe.yaml:7: annotate[0].text.shoutin: unknown operator 'text.shoutin' (did you mean"),
-        ("{text.shouting: {least: 2}}", "recipe.yaml:7: annotate[0].text.shouting: unknown key 'least'"),
-        ("text.twice", "annotate[0].text.twice: text.twice reads text.shouting.capitals, which no layer"),
-        (
-            "{text.shouting: {where: samples.txt is null}}",
-            "unknown column 'samples.txt' (did you mean 'samples.text'",
-        ),
-        ("{text.shouting: {where: samples.text > 3 + 'x'}}", "annotate[0].text.shouting.where: does not fit"),
-        ("{text.shouting: {where: text.shouting.capitals > 0}}", "unknown column 'text.shouting.capitals'"),
-        ("{text.shouting: {preset: gofer@datatrove}}", "unknown preset 'gofer@datatrove'"),
-        ("shouting", "annotate[0]: 'shouting' is not a dotted name"),
-        ("{text.shouting: {as: samples.text}}", "writes the layer 'samples.text', which is not a measurement's"),
-        ("{text.shouting: {as: extract.fast}}", "writes the layer 'extract.fast', which is not a measurement's"),
-        ("{text.shouting: {as: text.language}}", "'as' names text.language, which is another operator"),
-        ("{text.gopher: {words: klingon}}", "recipe.yaml:7: annotate[0].text.gopher: unknown style of words 'klingon'"),
-        ("{text.classifier: {}}", "annotate[0].text.classifier: text.classifier: `model` is not set"),
-        ("{text.classifier: {model: lines/0.jsonl}}", "annotate[0].text.classifier: "),
-        ("{text.classifier: {model: nowhere.ftz}}", "nowhere.ftz: no such file"),
-        ("text.length\nkeep:\n  - text.length.bytes < 3", "recipe.yaml:9: keep[0]: expected a mapping, found the text"),
-        (
-            "text.length\nkeep: [{drop: text.length.bytes < 'a', reason: r, when_null: keep}]",
-            "recipe.yaml:8: keep[0]: compares text.length.bytes, a number (int64), with the text 'a'",
-        ),
-    ],
-)
-def test_what_is_wrong_is_said_before_anything_is_read(
-    tmp_path: Path, shouting: dict[str, str], entry: str, complaint: str
-) -> None:
-    write(tmp_path, entry)
-    done = run(tmp_path, "run", "recipe.yaml", env=shouting)
-    assert done.status == 1
-    assert complaint in done.err
-    assert "Traceback" not in done.err
-    assert not (tmp_path / "store").exists()
+WRONG = [
+    ("text.shoutin", "recipe.yaml:7: annotate[0].text.shoutin: unknown operator 'text.shoutin' (did you mean"),
+    ("{text.shouting: {least: 2}}", "recipe.yaml:7: annotate[0].text.shouting: unknown key 'least'"),
+    ("text.twice", "annotate[0].text.twice: text.twice reads text.shouting.capitals, which no layer"),
+    (
+        "{text.shouting: {where: samples.txt is null}}",
+        "unknown column 'samples.txt' (did you mean 'samples.text'",
+    ),
+    ("{text.shouting: {where: samples.text > 3 + 'x'}}", "annotate[0].text.shouting.where: does not fit"),
+    ("{text.shouting: {where: text.shouting.capitals > 0}}", "unknown column 'text.shouting.capitals'"),
+    ("{text.shouting: {preset: gofer@datatrove}}", "unknown preset 'gofer@datatrove'"),
+    ("shouting", "annotate[0]: 'shouting' is not a dotted name"),
+    ("{text.shouting: {as: samples.text}}", "writes the layer 'samples.text', which is not a measurement's"),
+    ("{text.shouting: {as: extract.fast}}", "writes the layer 'extract.fast', which is not a measurement's"),
+    ("{text.shouting: {as: text.language}}", "'as' names text.language, which is another operator"),
+    ("{text.gopher: {words: klingon}}", "recipe.yaml:7: annotate[0].text.gopher: unknown style of words 'klingon'"),
+    ("{text.classifier: {}}", "annotate[0].text.classifier: text.classifier: `model` is not set"),
+    ("{text.classifier: {model: lines/0.jsonl}}", "annotate[0].text.classifier: "),
+    ("{text.classifier: {model: nowhere.ftz}}", "nowhere.ftz: no such file"),
+    ("text.length\nkeep:\n  - text.length.bytes < 3", "recipe.yaml:9: keep[0]: expected a mapping, found the text"),
+    (
+        "text.length\nkeep: [{drop: text.length.bytes < 'a', reason: r, when_null: keep}]",
+        "recipe.yaml:8: keep[0]: compares text.length.bytes, a number (int64), with the text 'a'",
+    ),
+]
+EACH = """
+import contextlib, io, json, os, sys
+from winnow.runners.cli import main
+
+for folder in sys.argv[1:]:
+    os.chdir(folder)
+    said = io.StringIO()
+    with contextlib.redirect_stderr(said):
+        status = main(["run", "recipe.yaml"])
+    print(json.dumps([status, said.getvalue()]))
+"""
+
+
+def test_what_is_wrong_is_said_before_anything_is_read(tmp_path: Path, shouting: dict[str, str]) -> None:
+    """One process for them all: it starts in a second, and says what is wrong at once."""
+    folders = [tmp_path / str(number) for number in range(len(WRONG))]
+    for folder, (entry, _) in zip(folders, WRONG, strict=True):
+        folder.mkdir()
+        write(folder, entry)
+    said = subprocess.run(
+        [sys.executable, "-c", EACH, *map(str, folders)],
+        env={**os.environ, **shouting},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert said.stderr == ""
+    for folder, (entry, complaint), line in zip(folders, WRONG, said.stdout.splitlines(), strict=True):
+        status, error = json.loads(line)
+        assert (status, "Traceback" in error) == (1, False), entry
+        assert complaint in error, entry
+        assert not (folder / "store").exists(), entry
 
 
 def test_a_store_that_was_never_ingested_says_so(tmp_path: Path, shouting: dict[str, str]) -> None:

@@ -14,7 +14,6 @@ from typing import BinaryIO
 import pytest
 
 from tests.faults.winnow import assert_clean, tree_hash
-from tests.faults.winnow import run as winnow
 from tests.runners.forgetting.crawl import HOST, write_crawl, write_recipe
 from tests.runners.forgetting.files import contents, holders
 from winnow.pipelines.forgetting.looking import hidden_rows
@@ -88,8 +87,9 @@ def forgotten(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("forgotten")
     write_crawl(folder)
     write_recipe(folder, annotate="text.gopher")
-    assert winnow(folder, "run", "recipe.yaml", "--workers", "1").status == 0
-    assert winnow(folder, "forget", "recipe.yaml", "--domain", HOST, "--url", "http://5.example").status == 0
+    recipe = str(folder / "recipe.yaml")
+    assert main(["run", recipe, "--workers", "1"]) == 0
+    assert main(["forget", recipe, "--domain", HOST, "--url", "http://5.example"]) == 0
     return folder
 
 
@@ -129,8 +129,9 @@ def test_a_killed_purge_is_finished_by_the_next(forgotten: Path, tmp_path: Path,
     """SIGKILL as soon as the purge has put a new object, its generation, or its note of what is left to do."""
     folder = killed_purge(forgotten, tmp_path, seen)
     assert_clean(folder)
-    assert winnow(folder, "run", "recipe.yaml", "--workers", "1").status == 0
-    assert winnow(folder, "gc", "recipe.yaml", "--purge").status == 0
+    recipe = str(folder / "recipe.yaml")
+    assert main(["run", recipe, "--workers", "1"]) == 0
+    assert main(["gc", recipe, "--purge"]) == 0
     assert holders(folder / "store") == []
     assert_clean(folder)
     assert tree_hash(folder) != ""

@@ -1,0 +1,87 @@
+"""Workers of this machine are forked from one process that lives as long as its driver."""
+
+import os
+import re
+import signal
+from functools import partial
+from pathlib import Path
+
+import apache_beam as beam
+import psutil
+import pytest
+
+from winnow.runners.engines import Engine
+from winnow.runners.nursery import NURSERY
+from winnow.schemas.errors import WinnowError
+
+
+def noted(folder: Path, number: int) -> None:
+    print("a worker's word", flush=True)
+    said = (str(os.getppid()), os.getcwd(), os.environ.get("SAID", ""))
+    (folder / f"{os.getpid()}-{number}").write_text("\n".join(said))
+
+
+def notes(folder: Path) -> list[list[str]]:
+    """What the workers of one pipeline say: the process id of their parent, where they are, a variable."""
+    folder.mkdir()
+    Engine("local", 2).run(partial(build, folder))
+    return [path.read_text().split("\n") for path in sorted(folder.iterdir())]
+
+
+def build(folder: Path, pipeline: beam.Pipeline) -> object:
+    return pipeline | beam.Create([1, 2, 3]) | beam.Map(partial(noted, folder))
+
+
+def nurseries() -> list[psutil.Process]:
+    return [child for child in psutil.Process().children() if "winnow.pipelines.nursery" in child.cmdline()]
+
+
+def test_one_nursery_serves_every_pipeline_and_its_workers_end_with_theirs(tmp_path: Path) -> None:
+    first = notes(tmp_path / "first")
+    (nursery,) = nurseries()
+    assert nursery.children() == []
+    second = notes(tmp_path / "second")
+    assert {parent for parent, _, _ in first + second} == {str(nursery.pid)}
+    NURSERY.close()
+    assert nurseries() == []
+
+
+def test_a_worker_is_where_its_driver_is_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    notes(tmp_path / "first")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SAID", "new")
+    assert {(folder, said) for _, folder, said in notes(tmp_path / "second")} == {(str(tmp_path), "new")}
+
+
+def test_a_nursery_that_was_killed_is_replaced(tmp_path: Path) -> None:
+    notes(tmp_path / "first")
+    (nursery,) = nurseries()
+    nursery.send_signal(signal.SIGKILL)
+    nursery.wait(30)
+    assert {parent for parent, _, _ in notes(tmp_path / "second")} == {str(one.pid) for one in nurseries()}
+
+
+def test_other_packages_are_for_another_nursery(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    notes(tmp_path / "first")
+    (nursery,) = nurseries()
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    assert {parent for parent, _, _ in notes(tmp_path / "second")} != {str(nursery.pid)}
+    assert not nursery.is_running()
+
+
+def test_what_a_worker_prints_stays_in_the_log(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    notes(tmp_path / "first")
+    assert capfd.readouterr() == ("", "")
+
+
+def test_no_nursery_at_all_is_an_error_of_one_line_and_its_words_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONHOME", str(tmp_path))  # a Python that finds nothing
+    with pytest.raises(WinnowError) as caught:
+        notes(tmp_path / "first")
+    said = re.fullmatch(r"no worker process could be started \(the workers' own words: (.*\.log)\)", str(caught.value))
+    assert said
+    log = Path(said[1])
+    assert "Python" in log.read_text()
+    log.unlink()
