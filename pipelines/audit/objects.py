@@ -110,7 +110,7 @@ def _check_object(objects: ObjectStore, row: ManifestRow, findings: Findings) ->
     named = row.object.rsplit(".", 2)[1]
     try:
         with closing(objects.open(row.object)) as stream:
-            content = _content(stream)
+            content = content_of(stream)
             stream.seek(0)
             schema = pq.read_schema(stream)
         if content != named:
@@ -129,7 +129,8 @@ def _check_object(objects: ObjectStore, row: ManifestRow, findings: Findings) ->
     return values
 
 
-def _content(stream: BinaryIO) -> str:
+def content_of(stream: BinaryIO) -> str:
+    """The hash that an object's name holds, of its bytes as they are."""
     state = hashlib.blake2b(digest_size=CONTENT_DIGITS // 2)
     while piece := stream.read(1 << 20):
         state.update(piece)

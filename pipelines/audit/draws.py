@@ -1,0 +1,223 @@
+"""Is what each plan of a mixture draws what the plan says, row by row of the shards that it draws from?
+
+Plans of the latest generation are looked at. Their draws are added up anew, by output and stratum, and held against
+the rows of the samples: nothing is taken from the planner but the plan under test.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import ceil
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from winnow.pipelines.audit.findings import Findings
+from winnow.pipelines.audit.objects import content_of
+from winnow.pipelines.audit.plans import plan_records
+from winnow.pipelines.forgetting.looking import hidden_rows
+from winnow.pipelines.mix.plans import DrawnObject, PlanRecord
+from winnow.pipelines.store import layout
+from winnow.pipelines.store.generations import ManifestRow, Store
+from winnow.pipelines.store.tables import read_batches, read_schema, read_table
+from winnow.schemas.draws import DRAW
+from winnow.schemas.errors import StoreError
+from winnow.schemas.mixture import VALIDATION, Amount, MixturePlan, PlannedOutput
+from winnow.schemas.records import Generation
+
+SHOWN = 5  # of strata that do not add up, of each output
+
+Numbers = NDArray[np.int64]
+
+
+def check_draws(store: Store, generation: Generation, findings: Findings) -> dict[str, int]:
+    """Check every draw of a plan of this generation; returns by plan how many of its rows are forgotten since."""
+    records = list(plan_records(store.objects, findings))
+    current = [record for record in records if record.plan.tree_hash == generation.tree_hash]
+    if not current:
+        if records:
+            findings.notes.append(f"no plan is of generation {generation.number}: no draw was looked at")
+        return {}
+    if others := len(records) - len(current):
+        findings.notes.append(f"{others:,} plans of other generations: their draws were not looked at")
+    samples = {row.shard: row for row in store.manifest(generation, layout.SAMPLES)}
+    forgotten = {shard: found.rows for shard, found in hidden_rows(store, generation).items()}
+    stale: dict[str, int] = {}
+    for record in current:
+        before = len(findings.problems)
+        plan = record.plan
+        totals, gone = _Totals(plan), 0
+        for drawn in _shards(store, record, samples, findings):
+            said = f"plan {plan.name}: shard {drawn.shard}"
+            findings.problems += [f"{said}: {line}" for line in (*_misplaced(drawn), *_exposure(plan, drawn))]
+            totals.add(drawn)
+            gone += int(np.isin(drawn.rows, forgotten.get(drawn.shard, np.zeros(0, np.int64))).sum())
+        findings.problems += [f"plan {plan.name}: {line}" for line in totals.wrong()]
+        if len(findings.problems) == before:
+            findings.proved.append(
+                f"plan {plan.name}: {totals.samples:,} samples are drawn as planned, each stratum of "
+                f"{', '.join(output.name for output in plan.outputs)} and each row"
+            )
+        if gone:
+            stale[plan.name] = gone
+            findings.notes.append(
+                f"plan {plan.name}: {gone:,} rows that it draws are forgotten since; winnow mix makes another plan"
+            )
+    return stale
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """The draw of one shard, every value of which is in its range; by output, and by row within it."""
+
+    shard: str
+    ids: pa.Array  # of all rows of the shard
+    table: pa.Table
+    outputs: Numbers = field(init=False)
+    rows: Numbers = field(init=False)
+    first: Numbers = field(init=False)
+    copies: Numbers = field(init=False)
+
+    def __post_init__(self) -> None:
+        for name, column in (("outputs", "output"), ("rows", "row"), ("first", "first"), ("copies", "copies")):
+            object.__setattr__(self, name, self.table[column].to_numpy().astype(np.int64))
+
+
+def _shards(
+    store: Store, record: PlanRecord, samples: Mapping[str, ManifestRow], findings: Findings
+) -> Iterator[_Drawn]:
+    """The draws that can be read; what is wrong with the others is said."""
+    seen: set[str] = set()
+    for one in record.draws:
+        try:
+            drawn = _read(store, record.plan, one, samples.get(one.shard), again=one.shard in seen)
+        except (StoreError, OSError, pa.ArrowInvalid) as error:
+            findings.problems.append(f"plan {record.plan.name}: {one.object}: {str(error).splitlines()[0]}")
+            continue
+        seen.add(one.shard)
+        yield drawn
+
+
+def _read(store: Store, plan: MixturePlan, one: DrawnObject, row: ManifestRow | None, *, again: bool) -> _Drawn:
+    """The draw of a shard. StoreError where it is not of the bytes, the columns or the ranges that it must be."""
+    if row is None or row.source != one.source:
+        raise StoreError(f"{one.source} has no shard {one.shard}")
+    if again:
+        raise StoreError(f"shard {one.shard} is drawn from twice")
+    with closing(store.objects.open(one.object)) as stream:
+        content = content_of(stream)
+    if one.object != layout.draw_object(plan.request, one.shard, content):
+        raise StoreError(f"its bytes have the hash {content}")
+    if not read_schema(store.objects, one.object).equals(DRAW):
+        raise StoreError("its columns are not those of a draw")
+    table = read_table(store.objects, one.object)
+    if table.num_rows != one.rows:
+        raise StoreError(f"{table.num_rows:,} rows, the plan says {one.rows:,}")
+    ids = pa.chunked_array(
+        [batch["id"].cast(DRAW.field("id").type) for batch in read_batches(store.objects, row.object, ["id"])],
+        DRAW.field("id").type,
+    ).combine_chunks()
+    drawn = _Drawn(one.shard, ids, table.combine_chunks())
+    if bool((drawn.rows >= len(ids)).any()):
+        raise StoreError(f"it names row {int(drawn.rows.max()):,} of a shard of {len(ids):,}")
+    strata = np.array([len(output.strata) for output in plan.outputs], np.int64)
+    if bool((drawn.outputs >= len(strata)).any()):
+        raise StoreError(f"it names output {int(drawn.outputs.max())} of {len(strata)}")
+    if bool((table["stratum"].to_numpy() >= strata[drawn.outputs]).any()):
+        raise StoreError("it names a stratum that its output has not")
+    return drawn
+
+
+def _misplaced(drawn: _Drawn) -> Iterator[str]:
+    """Rows that come twice, are of another id, or are given no copy."""
+    order = np.diff(drawn.outputs)
+    twice = (order < 0) | ((order == 0) & (np.diff(drawn.rows) <= 0))
+    if twice.any():
+        at = int(np.argmax(twice)) + 1
+        yield f"row {drawn.rows[at]:,} comes twice or out of order"
+    other = pc.not_equal(drawn.ids.take(pa.array(drawn.rows)), drawn.table["id"].combine_chunks())
+    if wrong := pc.sum(other).as_py():
+        at = int(drawn.rows[pc.index(other, True).as_py()])
+        yield f"{wrong:,} drawn rows have other ids than the samples: row {at:,} is {drawn.ids[at].as_py().hex()}"
+    if (drawn.copies < 1).any():
+        yield f"row {drawn.rows[int(np.argmin(drawn.copies))]:,} is drawn without a copy"
+
+
+def _exposure(plan: MixturePlan, drawn: _Drawn) -> Iterator[str]:
+    """Copies are numbered on from stage to stage, never more than `max_epochs` of them, and none of validation."""
+    given = np.zeros(len(drawn.ids), np.int64)
+    held_out = np.zeros(len(drawn.ids), np.bool_)
+    for number, output in enumerate(plan.outputs):
+        mine = drawn.outputs == number
+        rows, first, copies = drawn.rows[mine], drawn.first[mine], drawn.copies[mine]
+        if output.name == VALIDATION:
+            held_out[rows] = True
+            if bool((first != 0).any() or (copies != 1).any()):
+                yield f"{output.name} gives a sample more than once"
+            continue
+        # Of a share of a plan, earlier stages count in full, though less of them is drawn.
+        wrong = first != given[rows] if plan.sample == "1" else first < given[rows]
+        if wrong.any():
+            at = int(np.argmax(wrong))
+            yield f"{output.name} gives row {rows[at]:,} from copy {first[at]}, earlier stages gave {given[rows[at]]}"
+        given[rows] = np.maximum(given[rows], first + copies)
+    both = held_out & (given > 0)
+    if both.any():
+        yield f"{int(both.sum()):,} samples are in {VALIDATION} and in a stage, such as row {int(np.argmax(both)):,}"
+    most = ceil(plan.max_epochs)
+    if len(given) and given.max() > most:
+        yield f"row {int(np.argmax(given)):,} is given {given.max():,} times, max_epochs is {plan.max_epochs:g}"
+
+
+class _Totals:
+    """What all shards of a draw give, by output and stratum."""
+
+    def __init__(self, plan: MixturePlan) -> None:
+        self._plan = plan
+        sizes = [len(output.strata) for output in plan.outputs]
+        self._starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+        self._counted = np.zeros((4, int(self._starts[-1])), np.int64)  # copies, their units; samples, their units
+        self._largest = np.zeros(int(self._starts[-1]), np.int64)
+
+    @property
+    def samples(self) -> int:
+        """Copies counted."""
+        return int(self._counted[0].sum())
+
+    def add(self, drawn: _Drawn) -> None:
+        """One more shard."""
+        place = self._starts[drawn.outputs] + drawn.table["stratum"].to_numpy()
+        units = drawn.table["units"].to_numpy()
+        ones = np.ones(len(units), np.int64)
+        for total, amount in zip(self._counted, (drawn.copies, drawn.copies * units, ones, units), strict=True):
+            np.add.at(total, place, amount)
+        np.maximum.at(self._largest, place, units)
+
+    def wrong(self) -> Iterator[str]:
+        """Where that is not what was planned."""
+        for output, start in zip(self._plan.outputs, self._starts.tolist(), strict=False):
+            lines = list(self._wrong(output, start))
+            yield from lines[:SHOWN]
+            if len(lines) > SHOWN:
+                yield f"{output.name}: and {len(lines) - SHOWN:,} more"
+
+    def _wrong(self, output: PlannedOutput, start: int) -> Iterator[str]:
+        most = Fraction(repr(self._plan.max_epochs))
+        for number, one in enumerate(output.strata, start):
+            counted = [int(value) for value in self._counted[:, number]]
+            given, unique = Amount(counted[0], counted[1]), Amount(counted[2], counted[3])
+            if (given, unique) != (one.given, one.unique):
+                yield (
+                    f"{output.name}: {one.stratum}: {_told(given)} of {_told(unique)} are drawn, planned are "
+                    f"{_told(one.given)} of {_told(one.unique)}"
+                )
+            over = one.exposed + given.units - most * one.available.units
+            if output.name != VALIDATION and given.units and over > self._largest[number]:
+                yield f"{output.name}: {one.stratum}: is given more than max_epochs {self._plan.max_epochs:g} of it"
+
+
+def _told(amount: Amount) -> str:
+    return f"{amount.samples:,} samples ({amount.units:,} units)"

@@ -1,0 +1,254 @@
+"""A draw that is not what its plan says, or names rows that are not the samples', is caught from the files alone."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from tests.pipelines.mix.mixtures import Mixing, Text, mixing
+from winnow.pipelines.audit.draws import check_draws
+from winnow.pipelines.audit.findings import Findings
+from winnow.pipelines.audit.plans import plan_records
+from winnow.pipelines.mix.drawing import put_draw
+from winnow.pipelines.mix.plans import PlanRecord
+from winnow.pipelines.store import layout
+from winnow.pipelines.store.hidden.hiding import put_tombstone
+from winnow.pipelines.store.tables import read_table
+from winnow.schemas.draws import DRAW
+from winnow.schemas.records import to_json
+from winnow.schemas.tombstones import Tombstone
+
+Row = dict[str, Any]
+
+TEXTS = [Text("web", ["deu_Latn", "fra_Latn"][number % 2], 100 + number % 7) for number in range(60)]
+MIX = (
+    "{unit: tokens, tokenizer: bytes, max_epochs: 2, split: {validation: 0.2}, "
+    "stages: {core: {}, late: {budget: 1000, where: samples.source.offset >= 0}}}"
+)
+
+
+@pytest.fixture(scope="module")
+def honest() -> Mixing:
+    made = mixing(TEXTS, MIX, shard_rows=30, name="honest")
+    made.draw()
+    return made
+
+
+@pytest.fixture
+def mixed(honest: Mixing) -> Iterator[Mixing]:
+    """Two shards of thirty rows, of which some are held out, all others are given once and some twice."""
+    objects = honest.store.objects
+    saved = {info.path: objects.read(info.path) for info in objects.list()}
+    yield honest
+    for info in list(objects.list()):
+        objects.delete(info.path)
+    for path, raw in saved.items():
+        objects.put(path, raw)
+
+
+def audited(mixed: Mixing) -> Findings:
+    findings = Findings()
+    check_draws(mixed.store, mixed.generation, findings)
+    return findings
+
+
+def the_plan(mixed: Mixing) -> PlanRecord:
+    (record,) = plan_records(mixed.store.objects, Findings())
+    return record
+
+
+def put_record(mixed: Mixing, record: PlanRecord) -> None:
+    mixed.store.objects.put(layout.plan_record(record.plan.request), to_json(record))
+
+
+def redraw(mixed: Mixing, change: Callable[[list[Row]], object], shard: int = 0) -> None:
+    """Write the draw of a shard anew, with the hash that it has now."""
+    record = the_plan(mixed)
+    one = record.draws[shard]
+    rows: list[Row] = read_table(mixed.store.objects, one.object).to_pylist()
+    change(rows)
+    table = pa.Table.from_pylist(rows, schema=DRAW)
+    path = put_draw(mixed.store, record.plan.request, one.shard, table)
+    draws = [*record.draws]
+    draws[shard] = replace(one, object=path, rows=len(rows))
+    put_record(mixed, replace(record, draws=tuple(draws)))
+
+
+def first(rows: list[Row], output: int) -> Row:
+    return next(row for row in rows if row["output"] == output)
+
+
+def test_an_honest_draw_is_proved(mixed: Mixing) -> None:
+    plan = the_plan(mixed).plan
+    assert audited(mixed) == Findings(
+        proved=[
+            f"plan {plan.name}: {sum(output.given.samples for output in plan.outputs)} samples are drawn as planned, "
+            "each stratum of core, late, validation and each row"
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    "mix",
+    [
+        "{}",
+        "{max_epochs: 1.5, budget: 90}",
+        "{unit: tokens, tokenizer: bytes, budget: 12_000, languages: {unimax: 2}, max_epochs: 2.5}",
+        "{max_epochs: 3, stages: {core: {budget: 90}, late: {budget: 40, where: text.length.bytes > 102}}}",
+    ],
+)
+@pytest.mark.parametrize("sample", [Fraction(1), Fraction(1, 7)])
+def test_no_honest_plan_raises_an_alarm(request: pytest.FixtureRequest, mix: str, sample: Fraction) -> None:
+    made = mixing(TEXTS, mix, name=request.node.nodeid)
+    made.draw(sample)
+    assert audited(made).problems == []
+
+
+def another_id(rows: list[Row]) -> None:
+    rows[3]["id"] = b"\1" * 16
+
+
+def one_less(rows: list[Row]) -> None:
+    rows.remove(first(rows, 0))
+
+
+def another_row(rows: list[Row]) -> None:
+    used = {row["row"] for row in rows if row["output"] == 0}
+    rows[0]["row"] = next(row for row in range(30) if row not in used)
+    rows.sort(key=lambda row: (row["output"], row["row"]))
+
+
+def more_units(rows: list[Row]) -> None:
+    rows[0]["units"] += 1
+
+
+def another_stratum(rows: list[Row]) -> None:
+    rows[0]["stratum"] = 1 - rows[0]["stratum"]
+
+
+def twice(rows: list[Row]) -> None:
+    rows.insert(1, dict(rows[0]))
+
+
+def a_third_copy(rows: list[Row]) -> None:
+    row = max((row for row in rows if row["output"] == 1), key=lambda row: row["first"])
+    row["copies"] += 1
+
+
+def copies_not_numbered_on(rows: list[Row]) -> None:
+    first(rows, 1)["first"] = 0
+
+
+def without_a_copy(rows: list[Row]) -> None:
+    rows[0]["copies"] = 0
+
+
+def held_out_and_given(rows: list[Row]) -> None:
+    held = first(rows, 2)
+    rows.append({**held, "output": 0})
+    rows.sort(key=lambda row: (row["output"], row["row"]))
+
+
+def held_out_twice(rows: list[Row]) -> None:
+    first(rows, 2)["copies"] = 2
+
+
+def beyond_the_shard(rows: list[Row]) -> None:
+    rows[-1]["row"] = 30
+
+
+def of_no_output(rows: list[Row]) -> None:
+    rows[-1]["output"] = 3
+
+
+def of_no_stratum(rows: list[Row]) -> None:
+    rows[0]["stratum"] = 9
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (one_less, "are drawn, planned are"),
+        (more_units, "are drawn, planned are"),
+        (another_stratum, "are drawn, planned are"),
+        (another_id, "1 drawn rows have other ids than the samples"),
+        (another_row, "1 drawn rows have other ids than the samples"),
+        (twice, "comes twice or out of order"),
+        (a_third_copy, "is given 3 times, max_epochs is 2"),
+        (copies_not_numbered_on, "from copy 0, earlier stages gave 1"),
+        (without_a_copy, "is drawn without a copy"),
+        (held_out_and_given, "1 samples are in validation and in a stage"),
+        (held_out_twice, "validation gives a sample more than once"),
+        (beyond_the_shard, "it names row 30 of a shard of 30"),
+        (of_no_output, "it names output 3 of 3"),
+        (of_no_stratum, "it names a stratum that its output has not"),
+    ],
+)
+def test_a_draw_that_was_made_wrong_is_caught(mixed: Mixing, change: Callable[[list[Row]], None], said: str) -> None:
+    redraw(mixed, change)
+    findings = audited(mixed)
+    assert any(said in problem for problem in findings.problems), findings.problems
+    assert findings.proved == []
+
+
+def test_more_than_the_epochs_of_a_stratum_is_caught_where_plan_and_draw_agree(mixed: Mixing) -> None:
+    record = the_plan(mixed)
+    put_record(mixed, replace(record, plan=replace(record.plan, max_epochs=1.0)))
+    problems = audited(mixed).problems
+    assert any("times, max_epochs is 1" in problem for problem in problems)
+    assert any("is given more than max_epochs 1 of it" in problem for problem in problems)
+
+
+def damaged(mixed: Mixing, path: str) -> None:
+    raw = bytearray(mixed.store.objects.read(path))
+    raw[len(raw) // 3] ^= 1
+    mixed.store.objects.put(path, bytes(raw))
+
+
+def test_objects_that_changed_or_are_gone_are_named(mixed: Mixing) -> None:
+    changed, gone = (one.object for one in the_plan(mixed).draws)
+    damaged(mixed, changed)
+    mixed.store.objects.delete(gone)
+    problems = audited(mixed).problems
+    assert any(f"{changed}: its bytes have the hash" in problem for problem in problems)
+    assert any(gone in problem for problem in problems)
+
+
+def edited(mixed: Mixing) -> Iterator[tuple[PlanRecord, str]]:
+    record = the_plan(mixed)
+    one, other = record.draws
+    yield replace(record, draws=(one, other, one)), "is drawn from twice"
+    yield replace(record, draws=(replace(one, shard="web-0009"), other)), "has no shard web-0009"
+    yield replace(record, draws=(replace(one, rows=one.rows + 1), other)), "rows, the plan says"
+    yield replace(record, draws=(one,)), "are drawn, planned are"
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_a_record_that_names_other_objects_is_caught(mixed: Mixing, number: int) -> None:
+    record, said = list(edited(mixed))[number]
+    put_record(mixed, record)
+    assert any(said in problem for problem in audited(mixed).problems)
+
+
+def test_a_record_that_cannot_be_read_is_named(mixed: Mixing) -> None:
+    path = layout.plan_record(the_plan(mixed).plan.request)
+    mixed.store.objects.put(path, b"{}")
+    assert any(path in problem for problem in audited(mixed).problems)
+
+
+def test_a_plan_of_another_generation_is_a_note(mixed: Mixing) -> None:
+    record = the_plan(mixed)
+    put_record(mixed, replace(record, plan=replace(record.plan, tree_hash="another")))
+    assert audited(mixed) == Findings(notes=["no plan is of generation 1: no draw was looked at"])
+
+
+def test_rows_that_are_forgotten_since_are_counted(mixed: Mixing) -> None:
+    record = the_plan(mixed)
+    ids = read_table(mixed.store.objects, record.draws[0].object, ["id"])["id"].to_pylist()
+    put_tombstone(mixed.store.objects, Tombstone(1, (), (), (ids[0].hex(), ids[1].hex()), (), (), "asked"))
+    findings = audited(mixed)
+    assert findings.problems == []
+    assert any("rows that it draws are forgotten since; winnow mix makes another plan" in one for one in findings.notes)

@@ -1,0 +1,184 @@
+"""Forgetting and what was exported: exports are named, refused as they stand, and written again without the rows."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+import zstandard
+from rich.console import Console
+
+from tests.runners.forgetting.crawl import HOST, SECRET, write_crawl, write_recipe
+from tests.runners.forgetting.files import holders
+from winnow.pipelines.store import layout
+from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.location import open_store_at
+from winnow.pipelines.store.tables import read_table
+from winnow.runners import stages
+from winnow.runners.cli import main
+from winnow.runners.engines import Engine
+from winnow.runners.mixture.planning import Mixed, mix
+from winnow.runners.mixture.shipping import export
+from winnow.schemas.errors import ExportError
+from winnow.schemas.recipe import load_recipe
+
+ONE = Engine("local", 1)
+SILENT = Console(quiet=True)
+WISHES = ("--domain", HOST, "--url", "http://5.example")
+MIXTURE = """
+mix: {split: {validation: 0.2}}
+export:
+- parquet: {path: out/hf, shard_bytes: 8 KiB}
+- jsonl: {path: out/lines, shard_bytes: 8 KiB}
+- webdataset: {path: out/wds, shard_bytes: 8 KiB}
+- mds: {path: out/mds, shard_bytes: 8 KiB, compression: zstd}
+"""
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("exported")
+    write_crawl(folder)
+    recipe = write_recipe(folder, extract=("fast",), annotate="text.length", rules="")
+    recipe.write_text(recipe.read_text() + MIXTURE)
+    with open(os.devnull, "w") as nowhere:
+        stages.run_all(load_recipe(recipe), ONE, Console(file=nowhere))
+        export(load_recipe(recipe), ONE, SILENT)
+    return folder
+
+
+@pytest.fixture
+def crawl(whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The store and its exports, in a place of their own: the exports are registered where they are now."""
+    folder = tmp_path / "copy"
+    shutil.copytree(whole, folder)
+    monkeypatch.chdir(folder)
+    for path in (folder / "store" / "outputs").iterdir():
+        path.unlink()
+    export(load_recipe("recipe.yaml"), ONE, SILENT)
+    return folder
+
+
+def store() -> Store:
+    return open_store_at("store")
+
+
+def mixed() -> Mixed:
+    return mix(load_recipe("recipe.yaml"), ONE, SILENT)
+
+
+def drawn(made: Mixed) -> set[bytes]:
+    return {
+        identity
+        for one in made.record.draws
+        for identity in read_table(made.store.objects, one.object, ["id"])["id"].to_pylist()
+    }
+
+
+def secrets() -> set[bytes]:
+    """The ids of the rows that hold the word."""
+    opened = store()
+    return {
+        row["id"]
+        for one in opened.manifest(opened.require_latest(), "samples")
+        for batch in opened.batches(one)
+        for row in batch.to_pylist()
+        if SECRET in str(row)
+    }
+
+
+def shown(folder: Path) -> list[str]:
+    """Every file of an export in which the word stands, whatever compresses it."""
+    found = set(holders(folder))
+    for path in folder.rglob("*"):
+        raw = path.read_bytes() if path.is_file() else b""
+        if path.suffix in (".zst", ".zstd"):
+            raw = zstandard.ZstdDecompressor().decompressobj().decompress(raw)
+        if SECRET.encode() in raw:
+            found.add(str(path.relative_to(folder)))
+    return sorted(found)
+
+
+def printed(capsys: pytest.CaptureFixture[str], *command: str) -> str:
+    capsys.readouterr()
+    main(list(command))
+    return capsys.readouterr().out
+
+
+def test_exports_are_named_as_affected(crawl: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.rmtree(crawl / "out" / "mds")
+    said = printed(capsys, "forget", "recipe.yaml", *WISHES)
+    number = store().require_latest().number
+    for name in ("hf", "lines", "wds"):
+        path = crawl / "out" / name
+        assert (
+            f"affected    export {path} (generation {number}) may show such rows; delete it or write it again" in said
+        )
+    assert "out/mds" not in said, "what is gone shows nothing"
+    found = json.loads(printed(capsys, "forget", "recipe.yaml", *WISHES, "--json"))
+    assert {one["path"] for one in found["outputs"] if one["kind"] == "export"} == {
+        str(crawl / "out" / name) for name in ("hf", "lines", "wds")
+    }
+
+
+def test_what_is_forgotten_is_in_no_plan_that_is_made_after(crawl: Path) -> None:
+    before, gone = mixed(), secrets()
+    assert gone
+    assert gone <= drawn(before)
+    assert main(["forget", "recipe.yaml", *WISHES]) == 0
+    after = mixed()
+    assert after.new
+    assert after.record.plan.name != before.record.plan.name
+    assert drawn(after) == drawn(before) - gone
+    assert not mixed().new
+
+
+def test_an_export_that_holds_it_is_refused_and_written_again_without(crawl: Path) -> None:
+    folders = [crawl / "out" / name for name in ("hf", "lines", "wds", "mds")]
+    assert all(shown(folder) for folder in folders)
+    assert main(["forget", "recipe.yaml", *WISHES]) == 0
+    recipe = load_recipe("recipe.yaml")
+    with pytest.raises(ExportError, match=r"holds an export of plan \w+ .*replace it with --replace"):
+        export(recipe, ONE, SILENT)
+    assert all(shown(folder) for folder in folders), "nothing is touched without a word"
+    done = export(recipe, ONE, SILENT, replace=True)
+    assert [one.new for one in done.finished] == [True] * 4
+    assert [shown(folder) for folder in folders] == [[]] * 4
+    assert sorted(path.name for path in (crawl / "out").iterdir()) == ["hf", "lines", "mds", "wds"]
+    assert main(["audit", "recipe.yaml"]) == 0
+
+
+def test_the_audit_names_plans_and_exports_of_rows_that_are_forgotten_since(
+    crawl: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "forgotten" not in printed(capsys, "audit", "recipe.yaml")
+    assert main(["forget", "recipe.yaml", *WISHES]) == 0
+    said = printed(capsys, "audit", "recipe.yaml")
+    assert "note    plan" in said
+    assert f"note    export {crawl / 'out' / 'hf'}: holds samples of 3 rows that are forgotten since" in said
+    assert "audit   clean" in said
+    assert f"export {crawl}" not in printed(capsys, "audit", "recipe.yaml", "--store-only")
+
+
+def test_a_purge_drops_the_plans_that_draw_it(crawl: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    old = mixed().record.plan.request
+    assert main(["forget", "recipe.yaml", *WISHES]) == 0
+    assert main(["gc", "recipe.yaml", "--purge"]) == 0
+    objects = store().objects
+    assert not list(objects.list(layout.plan_objects(old)))
+    said = printed(capsys, "audit", "recipe.yaml")
+    assert f"export {crawl / 'out' / 'hf'}: may hold rows that are forgotten since; delete it or write it again" in said
+    export(load_recipe("recipe.yaml"), ONE, SILENT, replace=True)
+    assert shown(crawl / "store") == shown(crawl / "out") == []
+    assert main(["audit", "recipe.yaml"]) == 0
+
+
+def test_a_changed_export_fails_the_audit(crawl: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    victim = next((crawl / "out" / "lines").glob("train-*"))
+    victim.write_bytes(victim.read_bytes()[:-1])
+    assert main(["audit", "recipe.yaml"]) == 1
+    found = json.loads(printed(capsys, "audit", "recipe.yaml", "--json"))
+    assert all(problem.startswith(f"export {crawl / 'out' / 'lines'}: ") for problem in found["problems"])
+    assert any(victim.name in problem for problem in found["problems"])
+    assert main(["audit", "recipe.yaml", "--store-only"]) == 0
