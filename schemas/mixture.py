@@ -97,7 +97,7 @@ class MixturePlan:
     unit: Unit
     tokenizer: str | None  # its digest
     max_epochs: float
-    sample: str  # the share of it that is drawn, as a decimal fraction: "1" for all
+    sample: str  # the share of it that is drawn: "1" for all, "1/100"
     request: str  # fingerprint of what was asked for: the recipe's rules, edits and mixture
     kept: Amount  # by the rules, before the split
     left_out: Mapping[str, Amount]  # of these, what no output may take, by reason

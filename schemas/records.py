@@ -135,7 +135,7 @@ def from_json(kind: type[T], raw: bytes, where: str) -> T:
     """A record from its bytes; a record of another shape is named with its place."""
     try:
         record: T = _build(kind, orjson.loads(raw))
-    except (ValueError, TypeError, KeyError, StopIteration) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, StopIteration) as error:
         raise StoreError(f"{where}: not a {kind.__name__} that this version of winnow reads ({error})") from None
     return record
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from winnow.pipelines.mix.binding import BoundMix, family_of
 from winnow.pipelines.mix.inventory import Inventory
 from winnow.pipelines.mix.splitting import HELD_OUT
-from winnow.pipelines.mix.staging import NOWHERE, PlannedStage, first_column, stratum_column
+from winnow.pipelines.mix.staging import NOWHERE, PlannedStage, first_column, mark_column
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.tables import put_table
@@ -69,7 +69,8 @@ def draw_shard(inventory: Inventory, shard: int, stages: Sequence[PlannedStage],
         )
 
     for number, stage in enumerate(stages):
-        marks, first = scratch.columns(shard, (stratum_column(number), first_column(number)))
+        raw, first = scratch.columns(shard, (mark_column(number), first_column(number)))
+        marks = stage.strata[raw]
         may = np.flatnonzero(marks != NOWHERE)
         copies = stage.reach.copies(marks[may], first[may], draw[may])
         given = np.flatnonzero(copies)

@@ -5,9 +5,9 @@ units, its place in the draw and in the split, its values in the bands' columns.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -18,13 +18,13 @@ from winnow.filters.duplicates.components import Edges, components
 from winnow.pipelines.annotate.entries import wanted_kinds
 from winnow.pipelines.columns import Column, read_aligned
 from winnow.pipelines.conditions import selected_rows
-from winnow.pipelines.mix.binding import BoundMix
+from winnow.pipelines.mix.binding import BoundMix, BoundStage
 from winnow.pipelines.mix.scratch import Scratch
 from winnow.pipelines.mix.tokens import EDIT_UNMEASURED, NO_TEXT, STATUSES, TOKENS_LAYER, UNENCODABLE
 from winnow.pipelines.rules.deciding import NARROW_BLOCK_ROWS, decide_shard, languages_of, represent
 from winnow.pipelines.rules.decisions import DecisionCounts, ShardDecisions
 from winnow.pipelines.rules.pinning import PinnedProgram, ShardObjects
-from winnow.pipelines.rules.running import over_shards
+from winnow.pipelines.rules.running import in_order, over_shards
 from winnow.pipelines.rules.summary import RulesSummary, summarise_rules
 from winnow.pipelines.store import layout
 from winnow.schemas.draws import NO_BAND
@@ -35,6 +35,8 @@ from winnow.schemas.recipe import Recipe, Unit
 from winnow.schemas.words import Words, words_of
 from winnow.scoring.mixture.cuts import ordered_key
 from winnow.scoring.mixture.orders import draw_order, key_of
+
+T = TypeVar("T")
 
 SPLIT_BY: tuple[Kind, ...] = ("near", "exact", "url")
 """Whose cluster a row goes with into a split: the widest first."""
@@ -70,6 +72,10 @@ class Inventory:
     def cell(self, shard: int) -> NDArray[np.uint32]:
         """The cell of each candidate of a shard."""
         return self.scratch.load(shard, "cell")
+
+    def each(self, work: Callable[[int], T]) -> Iterator[T]:
+        """What the work gives for each shard, by its number, in their order; several are worked on at once."""
+        return in_order(work, range(len(self.shards)))
 
     def column(self, shard: int, name: str) -> NDArray[Any]:
         """A column of a shard's candidates."""
@@ -272,11 +278,20 @@ class _Counting:
         """A bit for each stage that may take a row."""
         found = np.zeros(rows, np.uint32)
         for number, stage in enumerate(self.bound.stages):
-            where = stage.config.where
-            columns = {column.name: block[column.name] for column in stage.where}
-            may = np.ones(rows, np.bool_) if where is None else selected_rows(where, columns, rows)
+            may = _selected(stage, block, rows)
             found |= may.astype(np.uint32) << np.uint32(number)
         return found
+
+
+def _selected(stage: BoundStage, block: Mapping[str, pa.Array], rows: int) -> NDArray[np.bool_]:
+    """The rows that a stage's condition is true for."""
+    where = stage.config.where
+    if where is None:
+        return np.ones(rows, np.bool_)
+    try:
+        return selected_rows(where, {column.name: block[column.name] for column in stage.where}, rows)
+    except RecipeError as error:  # what only a value shows, such as a text that is no number
+        raise RecipeError(f"{stage.config.place}: {stage.path}.where: {error}") from None
 
 
 def _require_edits(recipe: Recipe, left_out: Mapping[str, Amount]) -> None:

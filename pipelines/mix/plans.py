@@ -11,11 +11,12 @@ from winnow.pipelines.mix.drawing import draw_shard, plan_validation, put_draw
 from winnow.pipelines.mix.drawn import Draw, DrawnShard
 from winnow.pipelines.mix.inventory import Inventory, take_inventory
 from winnow.pipelines.mix.scratch import Scratch
-from winnow.pipelines.mix.splitting import split
+from winnow.pipelines.mix.splitting import WHERE, of_no_stage, split
 from winnow.pipelines.mix.staging import PlannedStage, plan_stages
 from winnow.pipelines.mix.tokens import TOKENS_LAYER, bind_tokens
 from winnow.pipelines.rules.expansion import spelt_out
 from winnow.pipelines.rules.pinning import PinnedProgram
+from winnow.pipelines.rules.program import rule_program
 from winnow.pipelines.rules.summary import RulesSummary
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
@@ -23,9 +24,10 @@ from winnow.pipelines.store.hidden.hiding import load_hiding
 from winnow.schemas.duplicates import layer_of_kind
 from winnow.schemas.identity import Json, fingerprint_of
 from winnow.schemas.law import ScalingLaw
-from winnow.schemas.mixture import MixturePlan
-from winnow.schemas.recipe import Recipe, resolved_yaml
+from winnow.schemas.mixture import SCHEMA, MixturePlan
+from winnow.schemas.recipe import FamilyLevel, Recipe, resolved_yaml
 from winnow.schemas.records import Generation, from_json, to_json
+from winnow.schemas.thresholds import ThresholdTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +70,11 @@ def request_of(recipe: Recipe, store: Store, generation: Generation, laws: Laws,
     """What is asked for: a plan of the same request is the same plan."""
     tokens = bind_tokens(recipe)
     asked: Json = {
+        "schema": SCHEMA,
         "texts": None if tokens is None else tokens.settings,  # with a mark of each key of pseudonyms
-        "recipe": resolved_yaml(spelt_out(_placeless(recipe))),
+        "recipe": resolved_yaml(spelt_out(_placeless(recipe, laws.digests))),
+        "thresholds": [_table(one) for one in rule_program(recipe).tables],  # a file may say others by now
         "tree": generation.tree_hash,
-        "laws": dict(sorted(laws.digests.items())),
         "forgotten": sorted(load_hiding(store.objects).tombstones),
         "sample": str(sample),
     }
@@ -112,6 +115,9 @@ def make_plan(
     validation = plan_validation(inventory, bound, notes)
     stages = tuple(plan_stages(inventory, bound, laws.laws, sample))
     outputs = tuple(stage.output for stage in stages)
+    left_out = dict(inventory.left_out)
+    if (outside := of_no_stage(inventory)).samples:
+        left_out[WHERE] = outside
     plan = MixturePlan(
         store=pinned.store.record.name,
         seed=pinned.store.record.seed,
@@ -122,7 +128,7 @@ def make_plan(
         sample=str(sample),
         request=request_of(recipe, pinned.store, generation, laws, sample),
         kept=inventory.kept,
-        left_out=inventory.left_out,
+        left_out=dict(sorted(left_out.items())),
         outputs=outputs if validation is None else (*outputs, validation),
     )
     return Planned(plan, inventory.rules, stages, inventory)
@@ -132,13 +138,14 @@ def put_plan(store: Store, planned: Planned) -> PlanRecord:
     """Publish a plan's draw, and then the plan."""
     inventory, plan = planned.inventory, planned.plan
     held_out = len(plan.outputs) > len(planned.stages)
-    draws = []
-    for number, shard in enumerate(inventory.shards):
-        drawn = draw_shard(inventory, number, planned.stages, held_out)
-        if drawn.num_rows:
-            path = put_draw(store, plan.request, shard.shard, drawn)
-            draws.append(DrawnObject(shard.shard, shard.source, path, drawn.num_rows))
-    record = PlanRecord(plan, tuple(draws))
+
+    def put(number: int) -> DrawnObject | None:
+        drawn, shard = draw_shard(inventory, number, planned.stages, held_out), inventory.shards[number]
+        if not drawn.num_rows:
+            return None
+        return DrawnObject(shard.shard, shard.source, put_draw(store, plan.request, shard.shard, drawn), drawn.num_rows)
+
+    record = PlanRecord(plan, tuple(one for one in inventory.each(put) if one is not None))
     store.objects.put_if_absent(layout.plan_record(plan.request), to_json(record))
     return record
 
@@ -173,12 +180,35 @@ def layers_read(recipe: Recipe) -> tuple[str, ...]:
     return tuple(dict.fromkeys([TOKENS_LAYER, *kinds, *(column.layer for column in bound.columns)]))
 
 
-def _placeless(recipe: Recipe) -> Recipe:
-    """The recipe without what says only where things are."""
-    require_mix(recipe)
+def _placeless(recipe: Recipe, laws: Mapping[str, str]) -> Recipe:
+    """The recipe without what says only where things are, and with what variables stand for in their place.
+
+    What files say is asked for in their place: tables of thresholds, the digests of laws and of the tokenizer.
+    """
+    config = require_mix(recipe)
     return replace(
         recipe,
         store=replace(recipe.store, path="store"),
         sources=tuple(replace(source, root="root") for source in recipe.sources),
+        thresholds=tuple(replace(one, file=None if one.file is None else "file") for one in recipe.thresholds),
+        mix=replace(
+            config,
+            tokenizer=None if config.tokenizer is None else "tokenizer",
+            families=_by_digest(config.families, laws),
+            stages=tuple(
+                replace(stage, families=None if stage.families is None else _by_digest(stage.families, laws))
+                for stage in config.stages
+            ),
+        ),
         export=(),
+        written=(),  # a condition asks for what its variables hold, not for their names
     )
+
+
+def _table(table: ThresholdTable) -> Json:
+    columns: Json = {column: list(values) for column, values in table.columns.items()}
+    return {"name": table.name, "key": table.key, "keys": list(table.keys), "columns": columns}
+
+
+def _by_digest(families: FamilyLevel, laws: Mapping[str, str]) -> FamilyLevel:
+    return families if families.law is None else replace(families, law=laws.get(families.law, ""))

@@ -21,7 +21,9 @@ class Scratch:
         """Keep an array, in the place of one of the same name."""
         self._types[name] = values.dtype
         try:
-            np.ascontiguousarray(values).tofile(self._file(shard, name))
+            # Not tofile: it does not notice when the last bytes find no room, and the rest would be planned with.
+            with open(self._file(shard, name), "wb") as stream:
+                stream.write(np.ascontiguousarray(values).data)
         except OSError as error:
             raise StageError(
                 f"planning: {error.strerror or error}: what is counted lies in {self._folder.parent}: make room there, "

@@ -1,24 +1,28 @@
 """The validation split: the clusters of each language that come first by hash, so that no cluster is on both sides."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
 from winnow.pipelines.mix.inventory import Inventory
+from winnow.schemas.mixture import Amount
 from winnow.schemas.recipe import SplitConfig
 from winnow.scoring.mixture.cuts import NOTHING, Cut, Part, find_cuts
 
 HELD_OUT = "held"
 SHARED = "what has duplicates"
+WHERE = "where"
+"""Why a candidate is in no output: no stage may take it."""
 
 
 def split(inventory: Inventory, config: SplitConfig) -> tuple[str, ...]:
     """Mark the candidates that are held out, in the column `held`; returns what a reader should know.
 
-    Each language gives the share of its units, and as many samples as asked for, but never more than half of it. What
-    shares a cluster with other samples gives its share as one group, as a cluster may be of several languages.
+    Each language gives the share of its units, and as many samples as asked for, but never more than half of it: where
+    a cluster would make it more, only those before it are held out. What shares a cluster with other samples gives its
+    share as one group, as a cluster may be of several languages.
     """
     languages = sorted({cell.language for cell in inventory.cells})
     number_of = {name: number for number, name in enumerate(languages)}
@@ -27,6 +31,7 @@ def split(inventory: Inventory, config: SplitConfig) -> tuple[str, ...]:
     most = np.zeros(len(languages), np.uint64)
     found = np.zeros(len(languages), np.bool_)
     notes: list[str] = []
+    bare: list[str] = []
     if config.validation > 0 or config.min_samples > 0:
         units, rows = _totals(inventory, of_cell, len(languages))
         share = Fraction(str(config.validation))
@@ -36,25 +41,60 @@ def split(inventory: Inventory, config: SplitConfig) -> tuple[str, ...]:
             fewest = {number: [min(config.min_samples, int(count) // 2)] for number, count in enumerate(rows[:-1])}
             for number, (cut,) in _cuts(inventory, of_cell, fewest, weighed=False).items():
                 cuts[number] = max(cuts[number], cut, key=lambda one: one.key)
-        halves = {
-            number: [-(-int(rows[number]) // 2)] for number, cut in cuts.items() if 2 * cut.rows > rows[number] + 1
-        }
-        for number, (half,) in _cuts(inventory, of_cell, halves, weighed=False).items():
-            cuts[number] = half if half.rows < rows[number] else NOTHING
-            if half.rows >= rows[number]:
-                notes.append(f"nothing of {languages[number]} is held out: its samples are one cluster")
-        for number, cut in cuts.items():
-            if cut.key >= 0:
-                most[number], found[number] = cut.key, True
-        short = [name for number, name in enumerate(languages[:-1]) if 0 < rows[number] < 2 * config.min_samples]
-        if short:
-            least = 2 * config.min_samples
-            notes.append(f"of fewer than {least:,} samples, half at most are held out: {_named(short)}")
-    for shard in range(len(inventory.shards)):
+        last = {number: cut.key for number, cut in cuts.items()}
+        # Above half: the keys below the one that the half is passed at; none, where that is the first.
+        above = {number: [1, int(rows[number]) // 2 + 1] for number, cut in cuts.items() if 2 * cut.rows > rows[number]}
+        for number, (first, half) in _cuts(inventory, of_cell, above, weighed=False).items():
+            last[number] = half.key - 1 if half.key > first.key else NOTHING.key
+        bare = [languages[number] for number in above if last[number] == NOTHING.key]
+        if bare:
+            notes.append(f"nothing is held out of {_named(bare)}: one sample, or one cluster, is more than half of it")
+        for number, key in last.items():
+            if key >= 0:
+                most[number], found[number] = key, True
+
+    def marked(shard: int) -> NDArray[np.int64]:
+        """Samples of each language: all, and held out."""
         group = _groups(inventory, of_cell, shard)
         held = found[group] & (inventory.column(shard, "split") <= most[group])
         inventory.scratch.save(shard, HELD_OUT, held)
-    return tuple(notes)
+        language = of_cell[inventory.cell(shard)]
+        return np.array([np.bincount(language[some], minlength=len(languages)) for some in (slice(None), held)])
+
+    counted = sum(inventory.each(marked), np.zeros((2, len(languages)), np.int64))
+    return (*notes, *_short(languages, counted, config.min_samples, frozenset(bare)))
+
+
+def of_no_stage(inventory: Inventory) -> Amount:
+    """The candidates that are not held out and that no stage's condition is true for."""
+
+    def of_none(shard: int) -> Amount:
+        held, stages, units = inventory.scratch.columns(shard, (HELD_OUT, "stages", "units"))
+        out = ~held & (stages == 0)
+        return Amount(int(out.sum()), int(units[out].sum()))
+
+    return sum(inventory.each(of_none), Amount())
+
+
+def _short(
+    languages: Sequence[str], counted: NDArray[np.int64], min_samples: int, told: frozenset[str]
+) -> Iterator[str]:
+    """The languages that give fewer samples than asked for, and why; of those that were told of nothing more."""
+    rows, held = counted
+    short = [
+        number
+        for number, name in enumerate(languages[:-1])
+        if rows[number] > 0 and held[number] < min_samples and name not in told
+    ]
+    few = [languages[number] for number in short if rows[number] < 2 * min_samples]
+    if few:
+        yield f"of fewer than {2 * min_samples:,} samples, half at most are held out: {_named(few)}"
+    clustered = [languages[number] for number in short if rows[number] >= 2 * min_samples]
+    if clustered:
+        yield (
+            f"fewer than {min_samples:,} samples are held out of {_named(clustered)}: what shares a cluster with "
+            "others goes with it, to one side or the other"
+        )
 
 
 def _cuts(
@@ -81,10 +121,12 @@ def _groups(inventory: Inventory, of_cell: NDArray[np.uint32], shard: int) -> ND
 
 
 def _parts(inventory: Inventory, of_cell: NDArray[np.uint32], *, weighed: bool) -> Iterator[Part]:
-    for shard in range(len(inventory.shards)):
+    def part(shard: int) -> Part:
         group = _groups(inventory, of_cell, shard)
         weight = inventory.column(shard, "units") if weighed else np.ones(len(group), np.int64)
-        yield Part(group, inventory.column(shard, "split"), weight)
+        return Part(group, inventory.column(shard, "split"), weight)
+
+    return inventory.each(part)
 
 
 def _named(names: list[str]) -> str:

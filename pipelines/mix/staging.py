@@ -1,6 +1,6 @@
 """One stage after another: what each may take, what the recipe's shares give its strata, and where the draw is cut."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -20,9 +20,6 @@ from winnow.scoring.mixture.allocation import Allocation, allocate
 from winnow.scoring.mixture.cells import Cell
 from winnow.scoring.mixture.cuts import Part, find_cuts
 
-EXPOSED = "exposed"
-"""The column of how often earlier stages gave each candidate."""
-_RAW = "raw"
 NOWHERE = np.uint32((1 << 32) - 1)
 """The stratum of a candidate that a stage may not take."""
 
@@ -52,11 +49,17 @@ class PlannedStage:
 
     output: PlannedOutput
     reach: Reach
+    strata: Strata  # the number of a stratum by the marks of its candidates
 
 
-def stratum_column(stage: int) -> str:
-    """The column of the stratum that each candidate has in a stage."""
-    return f"stratum{stage}"
+def mark_column(stage: int) -> str:
+    """The column of a stage's marks: cell and band of each candidate, by which its stratum is known."""
+    return f"mark{stage}"
+
+
+def first_column(stage: int) -> str:
+    """The column of how often each candidate was given before a stage."""
+    return f"first{stage}"
 
 
 def plan_stages(
@@ -72,7 +75,7 @@ def plan_stages(
     """
     for shard in range(len(inventory.shards)):
         rows = len(inventory.column(shard, "cell"))
-        inventory.scratch.save(shard, EXPOSED, np.zeros(rows, np.uint16))
+        inventory.scratch.save(shard, first_column(0), np.zeros(rows, np.uint16))
     return [_Planning(inventory, bound, number, stage).plan(laws, sample) for number, stage in enumerate(bound.stages)]
 
 
@@ -118,15 +121,24 @@ class _Planning:
         )
         config = self._stage.config
         budget = sum(allocation.target) if config.budget is None else config.budget
-        notes = (*allocation.notes, *([] if sample != 1 else _overshoot(planned, budget, self._bound.config.unit)))
-        return PlannedStage(PlannedOutput(config.name, budget, planned, notes), drawn)
+        of_bands = () if bands is None else bands.notes
+        notes = (
+            *of_bands,
+            *allocation.notes,
+            *([] if sample != 1 else _overshoot(planned, budget, self._bound.config.unit)),
+        )
+        return PlannedStage(PlannedOutput(config.name, budget, planned, tuple(notes)), drawn, self._renumbered)
 
-    def _candidates(self, *names: str) -> Iterator[tuple[int, NDArray[np.bool_], list[NDArray[Any]]]]:
-        """Of each shard which candidates the stage may take, and columns of them all."""
-        bit = np.uint32(1 << self._number)
-        for shard in range(len(self._inventory.shards)):
-            held, stages = self._inventory.scratch.columns(shard, (HELD_OUT, "stages"))
-            yield shard, ~held & ((stages & bit) != 0), self._inventory.scratch.columns(shard, names)
+    def _candidates(self, shard: int, names: Sequence[str]) -> tuple[NDArray[np.bool_], list[NDArray[Any]]]:
+        """Which candidates of a shard the stage may take, and columns of them."""
+        held, stages = self._inventory.scratch.columns(shard, (HELD_OUT, "stages"))
+        may = ~held & ((stages & np.uint32(1 << self._number)) != 0)
+        columns = self._inventory.scratch.columns(shard, names)
+        return may, columns if may.all() else [column[may] for column in columns]
+
+    @property
+    def _columns(self) -> tuple[str, ...]:
+        return (mark_column(self._number), first_column(self._number), "draw", "units")
 
     def _bands(self) -> Bands | None:
         level = self._stage.config.bands
@@ -134,11 +146,11 @@ class _Planning:
             return None
         name = self._band_column()
 
-        def parts() -> Iterator[Part]:
-            for shard, may, (units, keys) in self._candidates("units", name):
-                yield Part(self._inventory.cell(shard)[may], keys[may], units[may])
+        def part(shard: int) -> Part:
+            _, (cell, keys, units) = self._candidates(shard, ("cell", name, "units"))
+            return Part(cell, keys, units)
 
-        return bands_of(level, len(self._bases), parts)
+        return bands_of(level, len(self._bases), lambda: self._inventory.each(part))
 
     def _band_column(self) -> str:
         assert self._stage.band is not None
@@ -152,19 +164,24 @@ class _Planning:
         self._renumbered = np.full(len(rows) + 1, NOWHERE, np.uint32)
         units = np.zeros((len(rows), most + 1), np.int64)
         sums = np.zeros(len(rows), np.float64)
-        names = ["units", EXPOSED, *([self._band_column()] if bands is not None else [])]
-        for shard, may, (size, exposed, *keys) in self._candidates(*names):
-            cell = self._inventory.cell(shard)[may]
+        names = ["cell", "units", first_column(self._number), *([self._band_column()] if bands is not None else [])]
+
+        def counted(shard: int) -> tuple[Numbers, Numbers, NDArray[np.float64]]:
+            may, (cell, size, exposed, *keys) = self._candidates(shard, names)
             raw = cell.astype(np.int64) * width
+            theirs = np.zeros(len(rows))
             if bands is not None:
-                raw += bands.of(cell, keys[0][may])
-                values = values_of(keys[0][may])
-                sums += np.bincount(raw, values, len(rows))
-            rows += np.bincount(raw, minlength=len(rows))
-            np.add.at(units.ravel(), raw * (most + 1) + exposed[may], size[may])  # one index is many times faster
+                raw += bands.of(cell, keys[0])
+                theirs += np.bincount(raw, values_of(keys[0]), len(rows))
             marks = np.full(len(may), len(rows), np.uint32)  # the number above them all: nowhere
             marks[may] = raw
-            self._inventory.scratch.save(shard, _RAW, marks)
+            self._inventory.scratch.save(shard, mark_column(self._number), marks)
+            return np.bincount(raw, minlength=len(rows)), _summed(raw * (most + 1) + exposed, size, units.size), theirs
+
+        for counts, of_exposure, values in self._inventory.each(counted):
+            rows += counts
+            units += of_exposure.reshape(units.shape)
+            sums += values
         return self._named(bands, width, rows, units, sums)
 
     def _named(
@@ -184,10 +201,10 @@ class _Planning:
         return [stratum_of[raw] for raw in order], available, units[order], scores
 
     def _most_exposed(self) -> int:
-        tops = (
-            int(self._inventory.column(shard, EXPOSED).max(initial=0)) for shard in range(len(self._inventory.shards))
-        )
-        return max(tops, default=0)
+        def most(shard: int) -> int:
+            return int(self._inventory.column(shard, first_column(self._number)).max(initial=0))
+
+        return max(self._inventory.each(most), default=0)
 
     def _allocated(
         self,
@@ -229,41 +246,43 @@ class _Planning:
         numbers = self._renumbered[there]
         reached[there] = np.where(rest[numbers] > 0, level[numbers], -1)
 
-        def parts() -> Iterator[Part]:
-            names = (_RAW, EXPOSED, "draw", "units")
-            for shard in range(len(self._inventory.shards)):
-                raw, exposed, draw, units = self._inventory.scratch.columns(shard, names)
-                at = np.flatnonzero(exposed <= reached[raw])
-                yield Part(self._renumbered[raw[at]], draw[at], units[at])
+        def part(shard: int) -> Part:
+            raw, exposed, draw, units = self._inventory.scratch.columns(shard, self._columns)
+            at = np.flatnonzero(exposed <= reached[raw])
+            return Part(self._renumbered[raw[at]], draw[at], units[at])
 
         cut, some = np.zeros(len(targets), np.uint64), np.zeros(len(targets), np.bool_)
         wanted = {number: [int(rest[number])] for number in np.flatnonzero(rest > 0).tolist()}
-        for number, (found,) in find_cuts(parts, wanted).items():
+        for number, (found,) in find_cuts(lambda: self._inventory.each(part), wanted).items():
             if found.key >= 0:
                 cut[number], some[number] = found.key, True
         return Reach(level, cut, some)
 
     def _expose(self, strata: int, full: Reach, drawn: Reach) -> tuple[list[Amount], list[Amount]]:
         """What is drawn of each stratum, and each sample of it once; candidates are marked with what the plan gives."""
-        counted = np.zeros((4, strata), np.int64)
-        names = (_RAW, EXPOSED, "draw", "units")
-        for shard in range(len(self._inventory.shards)):
-            raw, exposed, draw, units = self._inventory.scratch.columns(shard, names)
+
+        def exposed_of(shard: int) -> Numbers:
+            raw, exposed, draw, units = self._inventory.scratch.columns(shard, self._columns)
             marks = self._renumbered[raw]
-            self._inventory.scratch.save(shard, stratum_column(self._number), marks)
             may = np.flatnonzero(marks != NOWHERE)
             own, before, size = marks[may], exposed[may], units[may]
             copies = drawn.copies(own, before, draw[may])
             some = copies > 0
-            for row, amount in enumerate((copies, copies * size, some.astype(np.int64), np.where(some, size, 0))):
-                np.add.at(counted[row], own, amount)
-            # What a candidate had before is what its first copy in this stage is numbered by.
-            self._inventory.scratch.save(shard, first_column(self._number), exposed)
+            amounts = (copies, copies * size, some.astype(np.int64), np.where(some, size, 0))
             exposed[may] += (copies if drawn is full else full.copies(own, before, draw[may])).astype(np.uint16)
-            self._inventory.scratch.save(shard, EXPOSED, exposed)
+            self._inventory.scratch.save(shard, first_column(self._number + 1), exposed)
+            return np.array([_summed(own, amount, strata) for amount in amounts])
+
+        counted = sum(self._inventory.each(exposed_of), np.zeros((4, strata), np.int64))
         given = [Amount(*pair) for pair in zip(counted[0].tolist(), counted[1].tolist(), strict=True)]
         unique = [Amount(*pair) for pair in zip(counted[2].tolist(), counted[3].tolist(), strict=True)]
         return given, unique
+
+
+def _summed(groups: NDArray[Any], amounts: Numbers, count: int) -> Numbers:
+    """The sum of the amounts of each group; of one shard, so that it is far below what a float holds exactly."""
+    found: Numbers = np.bincount(groups, amounts, count).astype(np.int64)
+    return found
 
 
 def _overshoot(planned: Sequence[PlannedStratum], budget: int, unit: Unit) -> list[str]:
@@ -275,11 +294,6 @@ def _overshoot(planned: Sequence[PlannedStratum], budget: int, unit: Unit) -> li
         f"{over:,} {unit} more than asked: every stratum is given whole samples until its target is met, at most one "
         f"sample more than it; {len(planned):,} strata are many for {budget:,} {unit}"
     ]
-
-
-def first_column(stage: int) -> str:
-    """The column of how often each candidate was given before a stage."""
-    return f"first{stage}"
 
 
 def _levels(by_exposure: Numbers, targets: Numbers) -> tuple[Numbers, Numbers]:

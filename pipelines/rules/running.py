@@ -2,7 +2,7 @@
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import TypeVar
@@ -12,6 +12,7 @@ from winnow.pipelines.rules.pinning import PinnedProgram, ShardObjects
 
 THREADS = 2
 
+Item = TypeVar("Item")
 T = TypeVar("T")
 
 
@@ -20,7 +21,7 @@ def over_shards(
 ) -> Iterator[T]:
     """What the work gives for each shard, in the order of their names whatever the number of threads."""
     local = threading.local()
-    with ExitStack() as opened, ThreadPoolExecutor(threads) as pool:
+    with ExitStack() as opened:
         lock = threading.Lock()
 
         def worked(shard: ShardObjects) -> T:
@@ -31,10 +32,16 @@ def over_shards(
                 local.evaluator = evaluator
             return work(shard, local.evaluator)
 
+        yield from in_order(worked, pinned.shards, threads)
+
+
+def in_order(work: Callable[[Item], T], items: Iterable[Item], threads: int = THREADS) -> Iterator[T]:
+    """What the work gives for each item, in their order; a few are done ahead, and no more are held."""
+    with ThreadPoolExecutor(threads) as pool:
         ahead: deque[Future[T]] = deque()
         try:
-            for shard in pinned.shards:
-                ahead.append(pool.submit(worked, shard))
+            for item in items:
+                ahead.append(pool.submit(work, item))
                 if len(ahead) > 2 * threads:
                     yield ahead.popleft().result()
             while ahead:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from winnow.pipelines.columns import Column, column_of, read_aligned
 from winnow.pipelines.forgetting.looking import hidden_rows
 from winnow.pipelines.rules.deciding import decide, represent
+from winnow.pipelines.rules.program import rule_program
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store, open_store
 from winnow.pipelines.store.hidden.hiding import NOTHING
@@ -78,8 +79,11 @@ class StoreTexts:
         hidden = hidden_rows(self.store, self._generation)
         rows = [f"{shard} {one.rows.tolist()}" for shard, one in sorted(hidden.items())]
         manifests = [f"{name} {entry.manifest}" for name, entry in sorted(self._generation.layers.items())]
-        rules = "" if self.recipe is None else resolved_yaml(self.recipe)
-        return digest("store", self.grouping, *manifests, *rows, rules, *(one.name for one in self._texts)).hex()
+        rules = "" if self.recipe is None else resolved_yaml(replace(self.recipe, written=()))  # variables by value
+        tables = () if self.recipe is None else rule_program(self.recipe).tables  # a file may say others by now
+        cells = [f"{one.name} {one.key} {one.keys} {sorted(one.columns.items())}" for one in tables]
+        texts = [one.name for one in self._texts]
+        return digest("store", self.grouping, *manifests, *rows, rules, *cells, *texts).hex()
 
     def read(self) -> Iterator[tuple[str, str]]:
         """Shard by shard, a batch of rows at a time."""

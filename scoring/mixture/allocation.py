@@ -118,7 +118,7 @@ def _each(cells: Sequence[Cell], root: Node, notes: list[str], unit: Unit) -> Al
             asked[place], target[place] = node.worth, min(node.worth, node.capacity)
     if (short := sum(asked) - sum(target)) > 0:
         less = _shortest(cells, asked, target, unit)
-        notes = [*notes, f"max_epochs leaves {short:,} {unit} less than each text once: {less}"]
+        notes = [*notes, f"max_epochs leaves {short:,} {unit} less than the recipe asks for: {less}"]
     return Allocation(tuple(asked), tuple(target), tuple(notes))
 
 

@@ -1,4 +1,4 @@
-"""How a language is shared among its bands, which the plan has cut: `b00`, `b01` … rising, `r002` by repeats, `null`.
+"""How a language is shared among its bands, which the plan has cut: `b00`, `b01` … rising, `01x2` of repeats, `null`.
 
 A band of weight zero is never given. Texts without a value are dropped, or kept: then they count to the upper part of a
 `top`, are given once beside bands of repeats, and beside weights or a softmax get what they are of the whole.

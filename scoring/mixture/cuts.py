@@ -24,6 +24,8 @@ MAX_GROUP = 1 << 24
 MAX_WEIGHT = 1 << 62
 
 _KEY_BITS = 64
+_BITS = 12  # of a pass: what is left in the open bins is a few thousandths of the rows
+_CACHED_BITS = 18  # so many bins in all stay in a core's cache
 _CLOSED = -1
 _SIGN = np.uint64(1 << 63)
 
@@ -241,7 +243,9 @@ class _Histogram:
     """Weights and rows by bin of each open range."""
 
     def __init__(self, slots: int, depth: int, room: int) -> None:
-        self.bits = min(max(1, (room // slots).bit_length() - 1), _KEY_BITS - depth)
+        fit = max(1, (room // slots).bit_length() - 1)
+        enough = max(_BITS, _CACHED_BITS - (slots - 1).bit_length())  # more bins would only be slower to count in
+        self.bits = min(fit, enough, _KEY_BITS - depth)
         self._shift = _KEY_BITS - depth - self.bits
         self.weights, self.rows = np.zeros((2, slots << self.bits), np.int64)
 

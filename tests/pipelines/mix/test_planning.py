@@ -118,7 +118,7 @@ def test_the_ledger_adds_up() -> None:
     assert plan.output("train").given.samples == drawn["train"].total()
 
 
-def test_the_order_of_rows_and_of_shards_changes_no_value() -> None:
+def test_the_same_rows_in_another_store_give_the_same_plan_and_draw() -> None:
     texts = [*many(120), *many(80, "books")]
     mix = "{unit: tokens, tokenizer: bytes, budget: 9_000, split: {validation: 0.1}}"
     one = mixing(texts, mix).draw()
@@ -133,6 +133,14 @@ def test_rows_that_have_nothing_to_give_are_left_out_with_a_reason() -> None:
     assert plan.kept.samples == 22
     assert plan.left_out == {"empty": Amount(1, 0), "no_text": Amount(1, 0)}
     assert drawn["train"].total() == 20
+
+
+def test_what_no_stage_may_take_is_left_out_with_a_reason() -> None:
+    texts = [Text("web", "deu_Latn", 10, score=number) for number in range(20)]
+    stages = "stages: {early: {where: text.length.characters < 5}, late: {where: text.length.characters > 16}}"
+    plan, drawn = mixing(texts, f"{{unit: tokens, tokenizer: bytes, split: {{validation: 0.1}}, {stages}}}").draw()
+    assert plan.left_out["where"].units == 10 * plan.left_out["where"].samples
+    assert plan.kept.samples == 20 == plan.left_out["where"].samples + sum(map(Counter.total, drawn.values()))
 
 
 def test_a_text_of_unknown_language_is_in_no_family() -> None:
@@ -150,6 +158,8 @@ def test_a_text_of_unknown_language_is_in_no_family() -> None:
         ("{bands: {by: text.language.code, top: 0.1}}", r"is string; bands are of numbers"),
         ("{where: text.length.characters > 'a'}", r"mix\.where"),
         ("{where: text.lenght.characters > 10}", r"unknown column"),
+        ("{where: CAST(text.language.code AS INTEGER) > 10}", r"mix\.where: condition .*'deu_Latn' to INT32"),
+        ("{stages: {a: {where: CAST(text.language.code AS INTEGER) > 10}}}", r"mix\.stages\.a\.where: condition"),
         ("{budget: 1_000, max_epochs: 2}", r"max_epochs"),
         ("{where: text.length.characters > 100_000}", r"no sample may be taken"),
         ("{languages: {weights: {xyzzy: 1.0}}}", r"is no language"),
@@ -161,6 +171,34 @@ def test_what_cannot_be_had_is_one_clear_line(mix: str, said: str) -> None:
         mixing([*many(20), *many(20, "books")], mix).draw()
     assert "\n" not in str(refused.value)
     assert str(refused.value).startswith("recipe.yaml:")
+
+
+def given_by_band(texts: list[Text], bands: str) -> tuple[dict[str, int], tuple[str, ...]]:
+    """What each band gives, and the notes."""
+    plan, _ = mixing(texts, f"{{bands: {{by: text.length.characters, {bands}}}}}").draw()
+    (output,) = plan.outputs
+    return {one.stratum.band: one.given.samples for one in output.strata}, output.notes
+
+
+def test_below_the_first_step_of_repeats_a_text_is_given_once_whatever_the_sign() -> None:
+    texts = [Text("web", "deu_Latn", 10, score=score) for score in range(-3, 3)]
+    assert given_by_band(texts, "repeats: [{at: 0, repeats: 2}]")[0] == {"00x1": 3, "01x2": 6}
+    assert given_by_band(texts, "repeats: [{at: -2, repeats: 0}, {at: 1, repeats: 3}]")[0] == {
+        "00x1": 1,
+        "01x0": 0,
+        "02x3": 6,
+    }
+
+
+def test_equal_values_stay_in_one_band_and_a_plan_says_what_they_add() -> None:
+    texts = [Text("web", "deu_Latn", 10, score=number // 16) for number in range(20)]
+    given, notes = given_by_band(texts, "top: 0.1")
+    assert given == {"b00": 0, "b01": 4}
+    assert notes == (
+        "mix.bands.top: 4 are in the top bands where 2 were asked for: samples are whole, and those of equal "
+        "text.length.characters stay together",
+    )
+    assert given_by_band(texts, "top: 0.2") == ({"b00": 0, "b01": 4}, ())
 
 
 texts = st.lists(

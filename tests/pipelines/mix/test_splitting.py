@@ -52,3 +52,39 @@ def test_the_split_does_not_move_with_the_budget_or_the_stages() -> None:
     small = mixing(texts, "{budget: 10, split: {validation: 0.1}}").draw()[1]["validation"]
     stages = mixing(texts, "{split: {validation: 0.1}, stages: {a: {budget: 50}, b: {budget: 60}}}").draw()[1]
     assert small == stages["validation"]
+
+
+def test_no_language_gives_more_than_half_of_it() -> None:
+    sizes = {"deu_Latn": 1, "fra_Latn": 2, "ita_Latn": 3, "spa_Latn": 5, "tur_Latn": 100}
+    texts = [Text("web", language, 10) for language, rows in sizes.items() for _ in range(rows)]
+    plan, _ = mixing(texts, "{split: {validation: 0.5}}").draw()
+    held = {one.stratum.language: one.given.samples for one in plan.output("validation").strata}
+    assert held == {"fra_Latn": 1, "ita_Latn": 1, "spa_Latn": 2, "tur_Latn": 50}
+    (note,) = plan.output("validation").notes
+    assert note.startswith("nothing is held out of deu_Latn: one sample")
+
+
+def test_a_store_of_one_row_trains_on_it() -> None:
+    _, drawn = mixing([Text("web", "deu_Latn", 10)], "{split: {validation: 0.01}}").draw()
+    assert (drawn["train"].total(), drawn["validation"].total()) == (1, 0)
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.integers(1, 40), st.lists(st.integers(1, 5), max_size=12), st.integers(1, 5))
+def test_a_large_cluster_never_takes_most_of_what_has_duplicates(large: int, small: list[int], tenths: int) -> None:
+    sizes = [large, *small]
+    texts = [Text("web", "deu_Latn", 10, cluster=number) for number, size in enumerate(sizes) for _ in range(size)]
+    name = "-".join(map(str, sizes))
+    _, drawn = mixing(texts, f"{{split: {{validation: {tenths / 10}}}}}", name=f"large-{name}").draw()
+    shared = sum(size for size in sizes if size > 1)
+    assert drawn["validation"].total() <= shared // 2 + sizes.count(1) // 2
+    assert drawn["validation"].total() + drawn["train"].total() == sum(sizes)
+
+
+def test_a_language_that_gives_fewer_than_asked_because_of_its_clusters_is_named() -> None:
+    german = [Text("web", "deu_Latn", 10, cluster=number // 2) for number in range(200)]
+    french = [Text("web", "fra_Latn", 10, cluster=500) for _ in range(8)]
+    plan, _ = mixing([*german, *french], "{split: {validation: 0.01, min_samples: 3}}").draw()
+    held = {one.stratum.language: one.given.samples for one in plan.output("validation").strata}
+    assert held == {"deu_Latn": 4}
+    assert "fewer than 3 samples are held out of fra_Latn" in " ".join(plan.output("validation").notes)

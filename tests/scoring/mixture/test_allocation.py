@@ -32,7 +32,7 @@ def test_without_a_budget_what_earlier_stages_gave_is_not_given_beyond_the_cap()
     found = allocate([cell("/crawl", 70, exposed=100), cell("/books", 30)], stage(), None, 2.0, None, "tokens")
     assert found.target == (40, 30)
     assert found.notes == (
-        "max_epochs leaves 30 tokens less than each text once: web / crawl / Germanic / deu gives 40 of 70 tokens",
+        "max_epochs leaves 30 tokens less than the recipe asks for: web / crawl / Germanic / deu gives 40 of 70 tokens",
     )
 
 
