@@ -44,12 +44,17 @@ def encode_batch(batch: pa.RecordBatch) -> bytes:
     Equal batches of plain types give equal bytes wherever their buffers lie. What hides under a null and the
     dictionary of an encoded column are written as they are, so a batch is a value, never a grouping key.
     """
+    encoded: bytes = encoded_batch(batch).to_pybytes()
+    return encoded
+
+
+def encoded_batch(batch: pa.RecordBatch) -> pa.Buffer:
+    """The same, not copied once more into an object of Python."""
     batch = _compact(batch)
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema) as stream:
         stream.write_batch(batch)
-    encoded: bytes = sink.getvalue().to_pybytes()
-    return encoded
+    return sink.getvalue()
 
 
 def decode_batch(encoded: Encoded) -> pa.RecordBatch:

@@ -13,7 +13,7 @@ from apache_beam.pvalue import PCollection
 from apache_beam.transforms import window
 from apache_beam.utils.windowed_value import WindowedValue
 
-from winnow.pipelines.blocks import AddressedBlock, encode_batch
+from winnow.pipelines.blocks import AddressedBlock, encoded_batch
 from winnow.pipelines.exchange.engine import GroupInOneWindow
 from winnow.pipelines.exchange.inputs import Blocks, OfBlocks, of_each
 from winnow.pipelines.exchange.segments import (
@@ -91,7 +91,7 @@ class _WriteFiles(beam.DoFn):
         self._bytes = 0
 
     def process(self, block: AddressedBlock) -> Iterator[tuple[int, bytes]]:
-        stream = encode_batch(block.batch)
+        stream = encoded_batch(block.batch)
         if self._blocks and (block.origin != self._origin or self._bytes + len(stream) > self._files.max_file_bytes):
             yield self._put()
         self._origin = block.origin

@@ -5,11 +5,14 @@
     run     := Arrow IPC stream*       consecutive blocks of one origin, one stream a block
     index   := JSON list of segments
 
-A file's name is its origin and a hash of its content, so a task that runs twice writes the same object twice.
+A file's name is its origin and a hash of its index, so a task that runs twice writes the same object twice.
 Whoever reads knows each run's length and checksum before it asks for the bytes.
 """
 
 import hashlib
+import io
+import mmap
+import os
 import re
 import tempfile
 import zlib
@@ -36,7 +39,7 @@ class PackedBlock:
     partition: int
     number: int
     rows: int
-    stream: bytes
+    stream: bytes | pa.Buffer
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +98,18 @@ def write_file(store: ObjectStore, prefix: str, origin: str, blocks: list[Packed
     for partition, members in groupby(ordered, key=lambda block: block.partition):
         segments.append((partition, _runs(origin, members)))
     index = _encode_index(segments)
-    content = b"".join([*(block.stream for block in ordered), index])
-    path = _name(prefix, origin, hashlib.blake2b(content, digest_size=16).hexdigest())
-    store.put(path, content)
-    return SegmentFile(path, origin, len(segments), len(content) - len(index), len(index), zlib.crc32(index))
+    # The index holds the length and checksum of each run, so it stands for them: hashing a shuffle's bytes costs more
+    # than writing them does.
+    path = _name(prefix, origin, hashlib.blake2b(index, digest_size=16).hexdigest())
+    size = sum(len(block.stream) for block in ordered)
+    descriptor, name = tempfile.mkstemp(dir=store.scratch(), prefix=f"{os.getpid()}-", suffix=".segments")
+    try:
+        with open(descriptor, "wb") as unfinished:
+            unfinished.writelines([*(block.stream for block in ordered), index])
+        store.put(path, Path(name))
+    finally:
+        Path(name).unlink(missing_ok=True)
+    return SegmentFile(path, origin, len(segments), size, len(index), zlib.crc32(index))
 
 
 def read_index(store: ObjectStore, file: SegmentFile) -> list[Segment]:
@@ -198,7 +209,7 @@ def read_runs(store: ObjectStore, placed: list[PlacedRun]) -> Iterator[pa.Record
         ):
             length += placed[end].run.length
             end += 1
-        content = pa.py_buffer(_read(store, placed[start].path, placed[start].offset, length))
+        content = _mapped(store, placed[start].path, placed[start].offset, length)
         for place in placed[start:end]:
             begin = place.offset - placed[start].offset
             yield from _decode_run(content[begin : begin + place.run.length], place.run, f"{store.root}/{place.path}")
@@ -255,6 +266,17 @@ def _read(store: ObjectStore, path: str, offset: int, length: int, checksum: int
         raise _lost(where) from None
     _check_bytes(content, length, checksum, where)
     return content
+
+
+def _mapped(store: ObjectStore, path: str, offset: int, length: int) -> pa.Buffer:
+    """A range of a file, where this machine's disk has it: a copy of a whole partition costs more than its rows."""
+    with _opened(store, path) as stream:
+        if isinstance(stream, io.BufferedReader) and length:
+            start = offset - offset % mmap.ALLOCATIONGRANULARITY
+            if offset + length <= os.fstat(stream.fileno()).st_size:
+                mapped = mmap.mmap(stream.fileno(), offset + length - start, access=mmap.ACCESS_READ, offset=start)
+                return pa.py_buffer(mapped).slice(offset - start, length)
+    return pa.py_buffer(_read(store, path, offset, length))
 
 
 def _opened(store: ObjectStore, path: str) -> BinaryIO:

@@ -273,7 +273,7 @@ class FailingDisk(LocalStore):
     def put(self, path: str, content: bytes | Path) -> None:
         """Loses, cuts or alters the objects of one task."""
         if path.startswith("x/task-3."):
-            assert isinstance(content, bytes)
+            content = content.read_bytes() if isinstance(content, Path) else content
             if self.damage == "loses":
                 return
             if self.damage == "cuts":
