@@ -93,7 +93,7 @@ def train(arguments: argparse.Namespace) -> None:
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
     # What the order depends on: none of it may differ when the run goes on.
     order = {name: getattr(arguments, name) for name in ("output", "seed", "batch_size", "workers")} | {
-        "shards": len(shards)
+        "export": json.loads((arguments.export / "winnow.json").read_bytes())["identity"]
     }
     start, seen = 0, ""
     if arguments.resume:

@@ -60,13 +60,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for line in str(error).splitlines():
             print(f"winnow: {line}", file=sys.stderr)
         return 1
+    except BrokenPipeError:  # the reader of our output has had enough
+        return 0
     except OSError as error:
         if options.debug:
             raise
         print(f"winnow: {error.filename or 'system'}: {error.strerror or error}", file=sys.stderr)
         return 1
-    except BrokenPipeError:  # the reader of our output has had enough
-        return 0
     except KeyboardInterrupt:
         print("winnow: interrupted; what was committed stays, the same command goes on from there", file=sys.stderr)
         return INTERRUPTED

@@ -25,7 +25,7 @@ from winnow.pipelines.export.formats.protocol import ExportFormat, FileRecord, S
 from winnow.pipelines.export.manifest import MANIFEST, OWN, Manifest, ShardCommit, file_records, sha256_of
 from winnow.pipelines.export.scratch_disk import ScratchDisk
 from winnow.pipelines.processes import boot_id
-from winnow.pipelines.store.local import LocalStore
+from winnow.pipelines.store.local import UNFINISHED, LocalStore
 from winnow.schemas.errors import ExportError
 from winnow.schemas.identity import Json, canonical_json
 
@@ -35,6 +35,7 @@ _FILES = "files"
 _COMMITS = "commits"
 _SCRATCH = "scratch"
 _SHOWN = 3
+_COMPILED = "__pycache__"  # of who imports a Python file of an export
 
 
 class ExportFolder:
@@ -43,6 +44,8 @@ class ExportFolder:
     def __init__(self, path: str | Path, identity: str) -> None:
         """`identity`: what will be written; unfinished work of another is no use."""
         absolute = Path(os.path.abspath(path))
+        if absolute.name == "":
+            raise ExportError(f"{path}: is the root of the disk; name a folder")
         self.path = Path(path)
         self.identity = identity
         self._target = absolute
@@ -53,8 +56,6 @@ class ExportFolder:
 
     def __enter__(self) -> "ExportFolder":
         with told(self.path):
-            if self._target.name == "":
-                raise ExportError(f"{self.path}: is the root of the disk; name a folder")
             self._target.parent.mkdir(parents=True, exist_ok=True)
             self._require_ours()
             self._take_lock()
@@ -93,6 +94,7 @@ class ExportFolder:
                 return None
             if manifest.identity != self.identity:
                 if replace:
+                    self._refuse_strangers(manifest)
                     return None
                 raise ExportError(
                     f"{self.path}: holds an export of plan {manifest.plan} with other contents or options; "
@@ -103,6 +105,7 @@ class ExportFolder:
                 self._clear()  # of a process that died when all was done
                 return manifest
             if replace:
+                self._refuse_strangers(manifest)
                 return None
             raise ExportError(f"{self.path}: {damage}; write the export again with --replace")
 
@@ -111,7 +114,9 @@ class ExportFolder:
         with told(self.path):
             marker = self.unfinished / _MARKER
             found = orjson.loads(marker.read_bytes()) if marker.exists() else None
-            if found is not None and found["identity"] != self.identity:
+            if found is None:
+                self._clear()  # what a worker left that outlived its export
+            elif found["identity"] != self.identity:
                 notes.append(f"{self.path}: unfinished work of another plan or other options was there; it is removed")
                 self._clear()
                 found = None
@@ -122,7 +127,7 @@ class ExportFolder:
                 LocalStore(self.unfinished).put(_MARKER, canonical_json(self._mark()).encode())
             for name in (_FILES, _COMMITS, _SCRATCH):
                 (self.work / name).mkdir(parents=True, exist_ok=True)
-            for path in (self.unfinished / ".tmp", self.work / ".tmp", self.work / _SCRATCH):
+            for path in (self.unfinished / UNFINISHED, self.work / UNFINISHED, self.work / _SCRATCH):
                 _remove(path)  # of a run that was stopped
             (self.work / _SCRATCH).mkdir()
 
@@ -179,11 +184,12 @@ class ExportFolder:
             for info in list(files.list()):  # what an earlier try left that did not become part of it
                 if info.path not in expected:
                     files.delete(info.path)
-            _remove(files.folder / ".tmp")
+            _remove(files.folder / UNFINISHED)
             for path in [*sorted(expected), *sorted({str(PurePosixPath(path).parent) for path in expected})]:
                 _sync(files.folder / path)  # by now most of it is on the disk
-            old = self._manifest() is not None
-            if old:
+            old = self._manifest()
+            if old is not None:
+                self._refuse_strangers(old)  # that came meanwhile
                 os.rename(self._target, self._replaced)
             os.rename(files.folder, self._target)
             _sync(self._target.parent)
@@ -192,6 +198,8 @@ class ExportFolder:
 
     def _require_ours(self) -> None:
         """Neither the folder nor the hidden one beside it is anything else's."""
+        if os.path.ismount(self._target):
+            raise ExportError(f"{self.path}: is where a disk begins, and cannot be renamed; name a folder below it")
         for path in (self._target, self.unfinished, self._replaced):
             if path.is_symlink():
                 raise ExportError(f"{path}: is a link; name the folder itself")
@@ -199,7 +207,9 @@ class ExportFolder:
                 raise ExportError(f"{path}: is a file; an export needs a folder of its own")
         self._manifest()
         held = set(os.listdir(self.unfinished)) if self.unfinished.is_dir() else set()
-        if held - {_LOCK, ".tmp"} and not self._marked(self.unfinished / _MARKER):
+        held -= {_LOCK, UNFINISHED}
+        # Without a mark there may be what a worker that outlived its export put there again.
+        if not self._marked(self.unfinished / _MARKER) and not all(_is_work(self.unfinished / name) for name in held):
             raise _not_ours(self.unfinished)
         held = set(os.listdir(self._replaced)) if self._replaced.is_dir() else set()
         if held and MANIFEST not in held:
@@ -219,6 +229,17 @@ class ExportFolder:
                 "nothing is touched: name an empty folder or one that is not there"
             )
         return Manifest.from_json((self._target / MANIFEST).read_bytes(), str(self.path / MANIFEST))
+
+    def _refuse_strangers(self, manifest: Manifest) -> None:
+        """What somebody else put beside the files of an export would go with it."""
+        own = {MANIFEST, *(file.path for file in manifest.files)}
+        found = [info.path for info in LocalStore(self._target).list() if info.path not in own]
+        if strangers := sorted(path for path in found if _COMPILED not in path.split("/")):
+            shown = ", ".join([*strangers[:_SHOWN], *(["…"] if len(strangers) > _SHOWN else [])])
+            raise ExportError(
+                f"{self.path}: holds files beside those of the export ({shown}), which --replace would remove; "
+                "move them away"
+            )
 
     def _marked(self, marker: Path) -> bool:
         try:
@@ -258,7 +279,7 @@ class ExportFolder:
             return
         if os.listdir(self._replaced):
             Manifest.from_json((self._replaced / MANIFEST).read_bytes(), str(self._replaced))  # or it is not ours
-        if self._target.exists():
+        if self._target.exists() and os.listdir(self._target):
             _remove_export(self._replaced)
         else:
             os.rename(self._replaced, self._target)
@@ -330,6 +351,13 @@ def told(path: str | Path) -> Iterator[None]:
 
 def _not_ours(folder: Path) -> ExportError:
     return ExportError(f"{folder}: holds files that no export of winnow left there; move them away")
+
+
+def _is_work(path: Path) -> bool:
+    """Whether a folder is as the work of an identity is laid out."""
+    if path.is_symlink() or not path.is_dir():
+        return False
+    return set(os.listdir(path)) <= {_FILES, _COMMITS, _SCRATCH, UNFINISHED}
 
 
 def _size(path: Path) -> int | None:

@@ -22,7 +22,7 @@ def write_id_list(ids: Iterable[pa.Array], file: Path) -> int:
     The file appears at once, when all is written. All ids are held in memory, twice at most: 3.2 GB for 1e8 samples.
     """
     uids = sorted_uids(ids)
-    written = file.with_name(f"{file.name}.tmp")
+    written = file.with_name(f".{file.name}.winnow-unfinished")
     try:
         with written.open("wb") as stream:
             np.save(stream, uids)

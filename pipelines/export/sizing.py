@@ -11,9 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from winnow.pipelines.mix.drawn import Draw, copies_of
+from winnow.pipelines.mix.drawn import Draw, DrawnShard, copies_of
+from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.tables import read_batches
 from winnow.schemas.errors import ExportError
@@ -23,10 +25,11 @@ from winnow.scoring.mixture.orders import Key, export_order, key_of
 SAMPLE_BYTES = 512
 """What a sample takes beside its text: ids, names and headers, as a format writes them before it compresses."""
 
-MAX_SHARDS = 100_000  # of an output: names have five digits
+MAX_SHARDS = 99_999  # of an output: names have five digits, and say how many there are
 BINS = 1 << 20
 _SHIFT = np.uint64(64 - 20)
-_COLUMNS = ["output", "id", "first", "copies", "bytes"]
+_COLUMNS = ["output", "row", "id", "first", "copies", "bytes"]
+_REFERRED = "media.list.element.ref.length"
 
 Counts = NDArray[np.int64]
 
@@ -76,48 +79,73 @@ def order_key(seed: int) -> Key:
 
 
 def cut_outputs(objects: ObjectStore, draw: Draw, ways: Iterable[Way]) -> dict[Way, Cutting]:
-    """Cut every output for each way's cap, by bytes of texts as they are exported.
+    """Cut every output for each way's cap, by bytes of texts as they are exported, and of media where those are wanted.
 
     Args:
         objects: The store's.
         draw: What is exported.
-        ways: How exports want it; a cap is of bytes before compression, and of texts alone.
+        ways: How exports want it; a cap is of bytes before compression. Media count with the bytes of the files that
+            the store refers to.
 
     Raises:
         ExportError: A cap is so small that there would be more files than an export may have.
     """
-    travelled = sorted(set(ways))
-    wanted = sorted({way.cap for way in travelled})
-    histograms = [[_Histogram(cap) for _ in draw.plan.outputs] for cap in wanted]
-    for output, order, held in _samples(objects, draw):
-        for of_cap in histograms:
-            of_cap[output].add(order, held)
-    cuts = [[_Cut(one, draw.plan.outputs[number].name) for number, one in enumerate(of_cap)] for of_cap in histograms]
-    if any(len(one.places) for of_cap in cuts for one in of_cap):
-        for output, order, _ in _samples(objects, draw):
-            for by_cap in cuts:
-                by_cap[output].look(order)
-    sizes = {cap: tuple(one.size() for one in by_cap) for cap, by_cap in zip(wanted, cuts, strict=True)}
-    return {way: Cutting(way, sizes[way.cap]) for way in travelled}
+    wanted = sorted(set(ways))
+    media = any(way.media for way in wanted)
+    histograms = {way: [_Histogram(way.cap) for _ in draw.plan.outputs] for way in wanted}
+    for some in _samples(objects, draw, media=media):
+        for way, outputs in histograms.items():
+            outputs[some.output].add(some.order, some.with_media if way.media else some.held)
+    cuts = {
+        way: [_Cut(one, planned.name) for one, planned in zip(outputs, draw.plan.outputs, strict=True)]
+        for way, outputs in histograms.items()
+    }
+    if any(len(one.places) for outputs in cuts.values() for one in outputs):
+        for some in _samples(objects, draw, media=False):
+            for of_way in cuts.values():
+                of_way[some.output].look(some.order)
+    return {way: Cutting(way, tuple(one.size() for one in of_way)) for way, of_way in cuts.items()}
 
 
-def _samples(objects: ObjectStore, draw: Draw) -> Iterator[tuple[int, Words, Counts]]:
+class _Some(NamedTuple):
+    """Some of the copies that an output gives."""
+
+    output: int
+    order: Words
+    held: Counts  # bytes of each
+    with_media: Counts
+
+
+def _samples(objects: ObjectStore, draw: Draw, *, media: bool) -> Iterator[_Some]:
     """The order and the bytes of the copies that each output gives, some at a time."""
     key = order_key(draw.plan.seed)
     for shard in draw.shards:
+        referred = _referred(objects, shard) if media else None
         for batch in read_batches(objects, shard.draw, _COLUMNS):
             outputs = batch["output"].to_numpy()
             for output in np.unique(outputs):
                 first, last = (int(np.searchsorted(outputs, output, side=side)) for side in ("left", "right"))
-                part = batch.slice(first, last - first)
-                yield from ((int(output), *one) for one in _orders(part, key))
+                yield from _orders(int(output), batch.slice(first, last - first), key, referred)
 
 
-def _orders(part: pa.RecordBatch, key: Key) -> Iterator[tuple[Words, Counts]]:
+def _orders(output: int, part: pa.RecordBatch, key: Key, referred: Counts | None) -> Iterator[_Some]:
     high, low = words_of(part["id"])
     held = part["bytes"].to_numpy() + SAMPLE_BYTES
+    with_media = held if referred is None else held + referred[part["row"].to_numpy()]
     for rows, copies in copies_of(part):
-        yield export_order((high[rows], low[rows]), key, copies), held[rows]
+        yield _Some(output, export_order((high[rows], low[rows]), key, copies), held[rows], with_media[rows])
+
+
+def _referred(objects: ObjectStore, shard: DrawnShard) -> Counts:
+    """How many bytes of files each row of a shard refers to."""
+    counts: list[Counts] = []
+    for batch in read_batches(objects, shard.objects[layout.SAMPLES], [_REFERRED]):
+        media = batch["media"]
+        lengths = pc.struct_field(media.flatten(), ["ref", "length"]).to_numpy(zero_copy_only=False)
+        total = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
+        ends = np.cumsum(pc.list_value_length(media).to_numpy(zero_copy_only=False), dtype=np.int64)
+        counts.append(np.diff(total[ends], prepend=0))
+    return np.concatenate([np.zeros(0, np.int64), *counts])
 
 
 @dataclass

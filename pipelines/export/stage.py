@@ -24,6 +24,7 @@ from winnow.pipelines.export.formats import find_format
 from winnow.pipelines.export.formats.protocol import About, ExportFormat, FileRecord, WrittenShard
 from winnow.pipelines.export.manifest import LeftOut, Manifest, ShardCommit, content_records
 from winnow.pipelines.export.media import MediaSources, wants_media
+from winnow.pipelines.export.overlaps import overlap_of
 from winnow.pipelines.export.reading import ReadDrawn
 from winnow.pipelines.export.shipment import Destination, Details, Places, Shipment, put_details, text_columns
 from winnow.pipelines.export.sizing import Cutting, Way
@@ -89,6 +90,7 @@ class Written:
     export: BoundExport
     plan: MixturePlan
     shards: tuple[WrittenShard, ...]  # outputs in the plan's order, by number
+    files: tuple[FileRecord, ...]  # of the shards, or what their format joined them to
     left_out: tuple[LeftOut, ...]  # samples that the plan gives and the export lacks
 
 
@@ -105,12 +107,16 @@ def bind_exports(recipe: Recipe) -> tuple[BoundExport, ...]:
     """The recipe's exports, each with its format, which has looked at its options.
 
     Raises:
-        RecipeError: An unknown format or option, or a package or a file that a format needs is not there.
+        RecipeError: An unknown format or option, a folder where something else of the recipe lies, or a package or a
+            file that a format needs is not there.
     """
-    return tuple(_bound(recipe, f"export[{number}].{entry.name}", entry) for number, entry in enumerate(recipe.export))
+    return tuple(_bound(recipe, number, entry) for number, entry in enumerate(recipe.export))
 
 
-def _bound(recipe: Recipe, where: str, entry: ExportEntry) -> BoundExport:
+def _bound(recipe: Recipe, number: int, entry: ExportEntry) -> BoundExport:
+    where = f"export[{number}].{entry.name}"
+    if (overlap := overlap_of(recipe, number)) is not None:
+        raise recipe_error([Problem(entry.place, f"{where}.path", overlap)])
     with _placed(entry.place, where):
         export_format = find_format(entry.name)
     config = _with_tokenizer(recipe, build_config(export_format.config, entry.options, where))
@@ -153,7 +159,7 @@ def require_planned(plan: MixturePlan, cuttings: Mapping[Way, Cutting]) -> None:
     """That the draw gives what the plan says, before anything is moved."""
     for cutting in cuttings.values():
         for planned, size in zip(plan.outputs, cutting.outputs, strict=True):
-            if plan.sample == "1" and planned.given.samples != size.samples:
+            if planned.given.samples != size.samples:
                 raise ExportError(
                     f"plan {plan.name}: {planned.name} gives {planned.given.samples:,} samples and its draw has "
                     f"{size.samples:,}; plan again: winnow mix"
@@ -253,15 +259,15 @@ def finish_export(one: Unfinished, draw: Draw, cutting: Cutting, closing: Closin
     shards, left_out = _complete(one, cutting)
     export_format = export.format
     about = About(plan.store, plan.name, plan.unit, tuple(output.name for output in plan.outputs), weights_of(plan))
-    written = Written(export, plan, shards, left_out)
     joined = one.folder.join(export_format, export.config, shards)
+    of_shards: Sequence[FileRecord] = joined or [file for shard in shards for file in shard.files]
+    written = Written(export, plan, shards, tuple(of_shards), left_out)
     files: dict[str, bytes] = {}
     for made in (export_format.finish(export.config, shards, about), closing(written)):
         for path, content in made.items():
             if path in files:
                 raise ExportError(f"{export.path}: {path} would be written twice, by the format and by its card")
             files[path] = content
-    of_shards: Sequence[FileRecord] = joined or [file for shard in shards for file in shard.files]
     records = tuple(sorted([*of_shards, *content_records(files)], key=lambda file: file.path))
     _refuse_repeated(export, records)
     if left_out:

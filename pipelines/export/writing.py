@@ -6,7 +6,7 @@ A worker holds one output shard: its rows as they came, and the part of them tha
 import itertools
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +28,7 @@ from winnow.schemas.words import words_of
 
 BATCH_ROWS = 4096
 BATCH_BYTES = 8 << 20
+_VIEWED_BYTES = 1 << 30  # a view's numbers have 32 bits
 
 
 class WriteShards:
@@ -80,7 +81,7 @@ class OrderedRows:
 
     def __init__(self, shard: str, batches: Iterator[pa.RecordBatch]) -> None:
         """Raises ExportError where two rows are the same copy of the same sample."""
-        self._columns = _joined(batches)
+        self._columns, self._texts = _joined(batches)
         self._order = _ordered(self._columns)
         self._refuse_equal(shard)
 
@@ -101,13 +102,15 @@ class OrderedRows:
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """All of them, as batches of bounded bytes."""
-        columns = self._columns
-        held = pc.fill_null(pc.binary_length(columns["text"]), 0).to_numpy(zero_copy_only=False)[self._order]
+        held = self._texts.sizes[self._order]
         parts = (np.cumsum(held) - 1) // BATCH_BYTES
         edges = np.concatenate([[0], np.flatnonzero(np.diff(parts)) + 1, np.arange(0, self.count, BATCH_ROWS)])
         for first, last in itertools.pairwise([*np.unique(edges).tolist(), self.count]):
-            which = pa.array(self._order[first:last])
-            yield pa.RecordBatch.from_arrays([columns[name].take(which) for name in MIXED.names], schema=MIXED)
+            rows = self._order[first:last]
+            which = pa.array(rows)
+            columns = {name: column.take(which) for name, column in self._columns.items()}
+            columns["text"] = self._texts.take(rows)
+            yield pa.RecordBatch.from_arrays([columns[name] for name in MIXED.names], schema=MIXED)
 
     def _refuse_equal(self, shard: str) -> None:
         order = self._columns["order"].to_numpy()[self._order]
@@ -126,16 +129,46 @@ class OrderedRows:
                 )
 
 
-def _joined(batches: Iterator[pa.RecordBatch]) -> dict[str, pa.Array]:
-    """All rows, a column at a time, so that of one column alone there are two copies at once."""
+class Texts:
+    """Texts that stay where they arrived, in many buffers: each is copied once, when it is taken.
+
+    What is put in order is Arrow's view of each: 16 bytes that begin with its length. Arrow itself takes no views yet.
+    """
+
+    def __init__(self, pieces: Sequence[pa.LargeStringArray]) -> None:
+        self.sizes: NDArray[np.int64]
+        self._whole: pa.LargeStringArray | None = None
+        if any(piece.nbytes > _VIEWED_BYTES for piece in pieces):  # a text alone in its block
+            self._whole = pa.concat_arrays(pieces)
+            self.sizes = pc.fill_null(pc.binary_length(self._whole), 0).to_numpy(zero_copy_only=False)
+            return
+        views = pa.concat_arrays([pa.array([], pa.string_view()), *(piece.cast(pa.string_view()) for piece in pieces)])
+        _, held, *self._buffers = views.buffers()
+        self._views = np.frombuffer(held, "V16", len(views), 16 * views.offset)
+        self._there = np.asarray(views.is_valid()) if views.null_count else None
+        sizes = self._views.view("<i4")[::4].astype(np.int64)
+        self.sizes = sizes if self._there is None else np.where(self._there, sizes, 0)
+
+    def take(self, rows: NDArray[np.int64]) -> pa.LargeStringArray:
+        """These of them, in one buffer."""
+        if self._whole is not None:
+            return self._whole.take(pa.array(rows))
+        there = None if self._there is None else pa.array(self._there[rows]).buffers()[1]
+        buffers = [there, pa.py_buffer(self._views[rows]), *self._buffers]
+        return pa.Array.from_buffers(pa.string_view(), len(rows), buffers).cast(pa.large_string())
+
+
+def _joined(batches: Iterator[pa.RecordBatch]) -> tuple[dict[str, pa.Array], Texts]:
+    """All rows, a column at a time, so that of one column alone there are two copies at once; texts are not copied."""
     pieces: dict[str, list[pa.Array]] = {name: [] for name in MIXED.names}
     for batch in batches:
         for name, column in zip(MIXED.names, batch.columns, strict=True):
             pieces[name].append(column)
+    texts = Texts(pieces.pop("text"))
     joined: dict[str, pa.Array] = {}
-    for field in MIXED:
-        joined[field.name] = pa.concat_arrays([pa.array([], field.type), *pieces.pop(field.name)])
-    return joined
+    for name in list(pieces):
+        joined[name] = pa.concat_arrays([pa.array([], MIXED.field(name).type), *pieces.pop(name)])
+    return joined, texts
 
 
 def _ordered(columns: dict[str, pa.Array]) -> NDArray[np.int64]:

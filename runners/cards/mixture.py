@@ -20,7 +20,7 @@ from winnow.pipelines.rules.expansion import spelt_out
 from winnow.pipelines.rules.summary import RulesSummary
 from winnow.pipelines.store.generations import Store
 from winnow.runners.cards.markdown import table, text
-from winnow.runners.cards.parts import SHOWN_LANGUAGES, dropped, safety, size_category
+from winnow.runners.cards.parts import SHOWN_LANGUAGES, dropped, pretty_name, safety, size_category
 from winnow.runners.quantities import byte_size, grouped, share
 from winnow.runners.rules import coverage_counter, decided, pinned_rules
 from winnow.runners.summarise import summarise
@@ -101,19 +101,25 @@ def _readme(facts: MixtureFacts, written: Written) -> str:
 
 
 def _front_matter(facts: MixtureFacts, written: Written) -> str:
-    """What model hubs read: languages, size, and which files are which split."""
+    """What model hubs read: languages, size, which files are which split, and types that no file says."""
     given = _by(written.plan, lambda one: one.stratum.language)
     names = sorted({code.partition("_")[0] for code, amount in given.items() if amount.samples})
     codes = [name for name in names if language(name) is not None]
     rows = sum(output.given.samples for output in written.plan.outputs)
-    lines = ["---", "pretty_name: " + orjson.dumps(facts.store.store).decode()]
+    lines = ["---", pretty_name(facts.store.store)]
     lines += ["language:", *(f"- {name}" for name in codes)] if codes else []
     lines += ["size_categories:", f"- {size_category(rows)}", "tags:", "- winnow"]
-    files = {output.name: _pattern(written, output.name) for output in written.plan.outputs}
-    if all(files.values()):
+    patterns = {output.name: _pattern(written, output.name) for output in written.plan.outputs}
+    # An output without a sample has no files; without this list the others would all be one split, `train`.
+    if files := {name: pattern for name, pattern in patterns.items() if pattern is not None}:
         lines += ["configs:", "- config_name: default", "  data_files:"]
         for name, pattern in files.items():
             lines += [f"  - split: {name}", f"    path: {pattern}"]
+    dtypes = written.shards[0].facts.get("dtypes") if written.shards else None
+    if isinstance(dtypes, list):
+        lines += ["dataset_info:", "  features:"]
+        for name, dtype in dtypes:
+            lines += [f"  - name: {name}", f"    dtype: {dtype}"]
     return "\n".join([*lines, "---", ""])
 
 
@@ -131,7 +137,7 @@ def _pattern(written: Written, output: str) -> str | None:
 
 def _overview(facts: MixtureFacts, written: Written) -> str:
     plan, given = written.plan, sum((output.given for output in written.plan.outputs), Amount())
-    files = [file for shard in written.shards for file in shard.files]
+    files = written.files
     rows = [
         ("samples", grouped(given.samples)),
         *([(plan.unit, grouped(given.units))] if plan.unit != "samples" else []),
@@ -139,7 +145,7 @@ def _overview(facts: MixtureFacts, written: Written) -> str:
         ("format", f"{written.export.format.name}, {len(files):,} files, {byte_size(sum(f.bytes for f in files))}"),
         ("plan", plan.name),
         ("recipe", f"{Path(facts.recipe.file).name}, {recipe_hash(facts.recipe)}"),
-        ("store", f"generation {facts.store.generation}, tree {facts.store.tree_hash}"),
+        ("store", f"tree {facts.store.tree_hash}"),  # generations of one tree are told apart by how it came about
         *([("tokenizer", plan.tokenizer)] if plan.tokenizer else []),
         *([("drawn", f"a share of {plan.sample} of the plan")] if plan.sample != "1" else []),
         ("made with", f"winnow {__version__}"),
@@ -253,7 +259,8 @@ def _edits(recipe: Recipe) -> str:
         (entry.name, entry.replace or "its usual", ", ".join(entry.kinds) if entry.kinds else "all")
         for entry in recipe.edits
     ]
-    return "## Edits of texts\n\n" + table(("spans of", "replaced by", "kinds"), rows)
+    said = "Texts alone are edited: addresses, captions, metadata and media are as their source has them.\n"
+    return f"## Edits of texts\n\n{table(('spans of', 'replaced by', 'kinds'), rows)}\n{said}"
 
 
 def _by(plan: MixturePlan, key: Callable[[PlannedStratum], str]) -> dict[str, Amount]:
@@ -269,7 +276,6 @@ def _json(facts: MixtureFacts, written: Written) -> dict[str, Json]:
     near = facts.recipe.dedupe.near if facts.recipe.dedupe is not None else None
     return {
         "store": facts.store.store,
-        "generation": facts.store.generation,
         "tree_hash": facts.store.tree_hash,
         "plan": plan.name,
         "recipe": {"file": Path(facts.recipe.file).name, "hash": recipe_hash(facts.recipe)},
@@ -288,12 +294,12 @@ def _json(facts: MixtureFacts, written: Written) -> dict[str, Json]:
             "mixture": {reason: amount.samples for reason, amount in plan.left_out.items()},
             "export": [asdict(one) for one in written.left_out],
         },
-        "rules": facts.rules.to_json(),
+        "rules": {name: value for name, value in facts.rules.to_json().items() if name != "generation"},
         "duplicates": None if near is None else asdict(near_settings(near)),
         "edits": [{"spans": one.name, "replace": one.replace, "kinds": one.kinds} for one in facts.recipe.edits],
         "safety": None if facts.coverage is None else facts.coverage.to_json(),
         "models": [asdict(one) for one in facts.models],
-        "files": [asdict(file) for shard in written.shards for file in shard.files],
+        "files": [asdict(file) for file in written.files],
     }
 
 

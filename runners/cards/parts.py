@@ -15,6 +15,7 @@ from winnow.pipelines.rules.summary import RulesSummary
 from winnow.runners.cards.markdown import table, text
 from winnow.runners.coverage import categories, largest_languages, uncovered
 from winnow.runners.quantities import byte_size, grouped, share
+from winnow.runners.visible import visible
 from winnow.schemas.languages import language
 from winnow.schemas.recipe import Recipe
 from winnow.schemas.safety import subcategories
@@ -22,7 +23,14 @@ from winnow.schemas.summary import StoreSummary
 
 SHOWN_LANGUAGES = 100
 _SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
-_MILLIONS = ((10, "1M<n<10M"), (100, "10M<n<100M"), (1_000, "100M<n<1B"), (10_000, "1B<n<10B"), (100_000, "10B<n<100B"))
+_MILLIONS = (
+    (10, "1M<n<10M"),
+    (100, "10M<n<100M"),
+    (1_000, "100M<n<1B"),
+    (10_000, "1B<n<10B"),
+    (100_000, "10B<n<100B"),
+    (1_000_000, "100B<n<1T"),
+)
 
 
 def front_matter(summary: StoreSummary, rules: RulesSummary) -> str:
@@ -30,16 +38,21 @@ def front_matter(summary: StoreSummary, rules: RulesSummary) -> str:
     codes = sorted({group.language.partition("_")[0] for group in rules.groups if group.kept.rows})
     names = [code for code in codes if language(code) is not None]
     size = size_category(rules.kept.rows)
-    lines = ["---", "pretty_name: " + orjson.dumps(summary.store).decode()]
+    lines = ["---", pretty_name(summary.store)]
     lines += ["language:", *(f"- {name}" for name in names)] if names else []
     lines += ["size_categories:", f"- {size}", "tags:", "- winnow", "---", ""]
     return "\n".join(lines)
 
 
+def pretty_name(store: str) -> str:
+    """The name as YAML takes it: what JSON quotes, but for characters that YAML does not allow as they are."""
+    return "pretty_name: " + orjson.dumps(visible(store)).decode()
+
+
 def size_category(rows: int) -> str:
     """What model hubs call so many samples."""
     sizes = (*_SIZES, *((most * 1_000_000, name) for most, name in _MILLIONS))
-    return next((name for most, name in sizes if rows < most), "n>100B")
+    return next((name for most, name in sizes if rows < most), "n>1T")
 
 
 def overview(summary: StoreSummary, rules: RulesSummary, recipe: Recipe) -> str:

@@ -13,6 +13,7 @@ from winnow.runners.mixture.difference import difference, print_difference, read
 from winnow.runners.mixture.planning import mix, parse_sample, plan_only
 from winnow.runners.mixture.tables import print_mixture
 from winnow.runners.rules import require_writable
+from winnow.schemas.errors import WinnowError
 from winnow.schemas.mixture import MixturePlan
 from winnow.schemas.recipe import load_recipe
 
@@ -68,5 +69,7 @@ def write_plan(plan: MixturePlan, file: Path) -> None:
     try:
         unfinished.write_bytes(plan_json(plan) + b"\n")
         os.replace(unfinished, file)
+    except OSError as error:
+        raise WinnowError(f"--output {file}: cannot be written: {error.strerror or error}") from None
     finally:
         unfinished.unlink(missing_ok=True)

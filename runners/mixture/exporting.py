@@ -1,5 +1,7 @@
 """Driving exports: what stands is left as it is, the rest is made by one run, and each is shown when it is whole."""
 
+import errno
+import os
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -27,7 +29,7 @@ from winnow.pipelines.mix.drawn import Draw
 from winnow.runners.driving import StageRun
 from winnow.runners.engines import WorkerLostError
 from winnow.runners.watched_line import WatchedLine
-from winnow.schemas.errors import ExportError
+from winnow.schemas.errors import ExportError, StageError
 
 LOSSES = 3  # deaths of a worker in a row without a shard written between them
 
@@ -124,6 +126,11 @@ def _write(
                 if losses > LOSSES:
                     raise WorkerLostError(f"export: {error}") from error
                 run.console.print("export: a worker process died; writing what is left again")
+            except StageError as error:
+                if os.strerror(errno.ENOSPC) not in str(error):
+                    raise
+                folders = ", ".join(one.export.path for one in exports)  # the error of a full disk names no file
+                raise ExportError(f"{folders}: {error}") from None
     run.console.print(progress.line(), soft_wrap=True)
 
 

@@ -1,6 +1,9 @@
 """From a recipe to a plan and its draw: what is lacking is measured, what stands is taken as it is."""
 
+import re
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -24,7 +27,7 @@ from winnow.runners.engines import Engine
 from winnow.runners.law.files import read_law
 from winnow.runners.rules import pinned_rules, require_accepted
 from winnow.runners.tokens import measure_tokens
-from winnow.schemas.errors import WinnowError
+from winnow.schemas.errors import StageError, WinnowError
 from winnow.schemas.identity import content_name
 from winnow.schemas.languages import grouping
 from winnow.schemas.law import ScalingLaw, law_to_json
@@ -34,6 +37,8 @@ from winnow.schemas.recipe import Recipe
 from winnow.schemas.records import Generation
 
 WHOLE = Fraction(1)
+# Not whatever a Fraction is made of: the exponent of `1e-999999999` alone takes all memory.
+_SHARE = re.compile(r"(?P<number>[0-9]{1,9}(\.[0-9]{0,18}|/[1-9][0-9]{0,8})?|\.[0-9]{1,18})\s*(?P<percent>%?)")
 
 
 @dataclass(frozen=True)
@@ -52,6 +57,11 @@ def mix(recipe: Recipe, engine: Engine, console: Console, sample: Fraction = WHO
     Raises:
         RecipeError: The mixture cannot be had as it is asked for, or duplicates raise an alarm.
     """
+    with _told(recipe):
+        return _mix(recipe, engine, console, sample)
+
+
+def _mix(recipe: Recipe, engine: Engine, console: Console, sample: Fraction) -> Mixed:
     laws = read_laws(recipe)
     outcome = measure_tokens(recipe, engine, console)
     store, generation = outcome.store, outcome.generation
@@ -68,18 +78,27 @@ def mix(recipe: Recipe, engine: Engine, console: Console, sample: Fraction = WHO
 def plan_only(recipe: Recipe, engine: Engine, console: Console, sample: Fraction = WHOLE) -> MixturePlan:
     """Plan a recipe's mixture; nothing is drawn."""
     laws = read_laws(recipe)
-    outcome = measure_tokens(recipe, engine, console)
-    with tempfile.TemporaryDirectory(prefix="winnow-mix-") as folder:
+    with _told(recipe), tempfile.TemporaryDirectory(prefix="winnow-mix-") as folder:
+        outcome = measure_tokens(recipe, engine, console)
         return _plan(recipe, outcome.store, outcome.generation, laws, sample, Path(folder)).plan
+
+
+@contextmanager
+def _told(recipe: Recipe) -> Iterator[None]:
+    """What a disk refuses, with its name: where the system gives none it is the store's."""
+    try:
+        yield
+    except OSError as error:
+        where = error.filename or recipe.located(recipe.store.path)
+        raise StageError(
+            f"{where}: {error.strerror or error}; when that is mended, run the same command again"
+        ) from None
 
 
 def parse_sample(text: str) -> Fraction:
     """`1%`, `0.25 %` or `0.01` as a share."""
-    written = text.strip()
-    try:
-        found = Fraction(written.removesuffix("%").strip()) / (100 if written.endswith("%") else 1)
-    except (ValueError, ZeroDivisionError):
-        found = Fraction(0)
+    written = _SHARE.fullmatch(text.strip())
+    found = Fraction(0) if written is None else Fraction(written["number"]) / (100 if written["percent"] else 1)
     if not 0 < found <= 1:
         raise WinnowError(f"--sample {shown(text)}: expected a share above 0 and up to 100%, such as 1% or 0.01")
     return found

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 
 import orjson
@@ -15,7 +16,7 @@ from rich.console import Console
 from winnow.pipelines.edits import bind_edits
 from winnow.pipelines.export.id_list import write_id_list
 from winnow.pipelines.export.media import media_sources
-from winnow.pipelines.export.stage import BoundExport, Finished, Written, bind_exports
+from winnow.pipelines.export.stage import BoundExport, Closing, Finished, Written, bind_exports
 from winnow.pipelines.forgetting.outputs import EXPORT, register
 from winnow.pipelines.mix.plans import draw_of
 from winnow.pipelines.store.tables import read_batches
@@ -26,7 +27,8 @@ from winnow.runners.mixture.exporting import export_draw
 from winnow.runners.mixture.planning import WHOLE, Mixed, mix, parse_sample
 from winnow.runners.quantities import byte_size, grouped
 from winnow.runners.rules import require_writable
-from winnow.schemas.errors import RecipeError
+from winnow.runners.visible import visible
+from winnow.schemas.errors import RecipeError, WinnowError
 from winnow.schemas.identity import Json
 from winnow.schemas.mixture import VALIDATION
 from winnow.schemas.recipe import Recipe, load_recipe
@@ -65,8 +67,14 @@ def export(
     draw = draw_of(recipe, mixed.store, mixed.generation, mixed.record)
     run = StageRun(console, engine, mixed.store)
 
+    @cache
+    def card() -> Closing:
+        return card_of(gather_facts(recipe, mixed.store, mixed.generation))
+
     def closing(written: Written) -> Mapping[str, bytes]:
-        return card_of(gather_facts(recipe, mixed.store, mixed.generation))(written)
+        # Before it is shown: whatever becomes of the others, forgetting finds this one.
+        register(mixed.store.objects, EXPORT, written.export.path, mixed.generation.number)
+        return card()(written)
 
     finished = export_draw(
         run,
@@ -98,7 +106,10 @@ def run_export(options: argparse.Namespace, console: Console) -> int:
     engine = named_engine(options.runner, parse_workers(options.workers), options.beam)
     quiet = Console(stderr=True, quiet=True) if options.json else console
     if options.id_list is not None:
-        return _id_list(recipe, engine, quiet, sample, Path(options.id_list))
+        listed = _id_list(recipe, engine, quiet, sample, Path(options.id_list))
+        if options.json:
+            sys.stdout.write(orjson.dumps(listed).decode() + "\n")
+        return 0
     done = export(recipe, engine, quiet, sample, replace=options.replace, verify=options.verify)
     if options.json:
         sys.stdout.write(orjson.dumps(_json(done)).decode() + "\n")
@@ -121,8 +132,8 @@ def print_exports(finished: Sequence[Finished], console: Console) -> None:
         )
         for lost in manifest.left_out:
             console.print(
-                f"note    {one.export.path}: {grouped(lost.samples)} samples left out: {lost.reason}, {lost.file} "
-                f"({lost.detail})",
+                f"note    {one.export.path}: {grouped(lost.samples)} samples left out: {lost.reason}, "
+                f"{visible(lost.file)} ({lost.detail})",
                 markup=False,
                 soft_wrap=True,
             )
@@ -134,15 +145,18 @@ def _samples(output: Mapping[str, Json]) -> str:
     return f"{grouped(found)} samples"
 
 
-def _id_list(recipe: Recipe, engine: Engine, console: Console, sample: Fraction, file: Path) -> int:
+def _id_list(recipe: Recipe, engine: Engine, console: Console, sample: Fraction, file: Path) -> dict[str, Json]:
     require_writable("--id-list", file)
     mixed = mix(recipe, engine, console, sample)
     stages = [number for number, output in enumerate(mixed.record.plan.outputs) if output.name != VALIDATION]
-    count = write_id_list(_ids(mixed, stages), file)
+    try:
+        count = write_id_list(_ids(mixed, stages), file)
+    except OSError as error:
+        raise WinnowError(f"--id-list {file}: cannot be written: {error.strerror or error}") from None
     console.print(
         f"id list {file}: {grouped(count)} samples; plan {mixed.record.plan.name}", markup=False, soft_wrap=True
     )
-    return 0
+    return {"plan": mixed.record.plan.name, "file": str(file), "samples": count}
 
 
 def _ids(mixed: Mixed, outputs: Sequence[int]) -> Iterator[pa.Array]:

@@ -312,7 +312,8 @@ def _mixture(config: ArrayRecordConfig, datasets: Mapping[str, _Dataset], about:
         for name, dataset in sorted(datasets.items()):
             if output not in dataset.lengths:
                 continue
-            weight = about.weights[output][dataset.source_class] if dataset.source_class else 1.0
+            # A class of empty texts alone has no share of tokens.
+            weight = about.weights[output].get(dataset.source_class, 0.0) if dataset.source_class else 1.0
             held = f"{sum(dataset.lengths[output])} samples in {len(dataset.lengths[output])} shards"
             component = {
                 "name": f"{name}:{config.version}",

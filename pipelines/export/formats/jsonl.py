@@ -48,13 +48,15 @@ class Jsonl:
         """One file."""
         path = f"{shard.stem()}.jsonl{_SUFFIXES[config.compression]}"
         samples = size = 0
+        dtypes: list[Json] = []
         with open(folder / path, "wb") as file, _compressed(file, config) as stream:
             for batch in rows:
                 for lines in _lines(batch):
                     stream.write(lines)
                     size += len(lines)
                 samples += batch.num_rows
-        return Made((path,), samples, {"bytes": size})
+                dtypes = dtypes or _dtypes(batch)
+        return Made((path,), samples, {"bytes": size, "dtypes": dtypes})
 
     def finish(
         self,
@@ -69,6 +71,18 @@ class Jsonl:
         """For the audit: lines."""
         output = output_of(rf"{SHARD}\.jsonl(\.zst|\.gz)?", path)
         return [] if output is None else [Counted(output, lines_of(folder / path))]
+
+
+def _dtypes(batch: pa.RecordBatch) -> list[Json]:
+    """Each column and its type as Hugging Face calls it, for the card.
+
+    Its reader guesses types from the first ten megabytes: a column that is null there, or metadata of one shape, and
+    rows that have other ones later could not be read at all.
+    """
+    schema = table_columns(batch.slice(0, 0)).schema
+    return [
+        [field.name, "json" if field.name == "metadata" else str(field.type).removeprefix("large_")] for field in schema
+    ]
 
 
 def _lines(batch: pa.RecordBatch) -> Iterator[bytes]:

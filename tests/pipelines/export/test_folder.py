@@ -198,6 +198,11 @@ def test_links_and_files_in_the_folders_place_are_refused(tmp_path: Path) -> Non
         make(tmp_path / "out/below", "one", ONE)
 
 
+def test_the_root_of_all_is_no_folder_for_an_export() -> None:
+    with pytest.raises(ExportError, match=r"^/: is the root of the disk; name a folder$"):
+        ExportFolder("/", "one")
+
+
 def test_two_exports_do_not_mix_in_one_folder(tmp_path: Path) -> None:
     with ExportFolder(tmp_path / "out", "one") as folder:
         folder.begin([])
@@ -248,6 +253,64 @@ def test_a_crash_after_the_new_export_is_shown_is_tidied_by_the_next_look(
     assert hidden(tmp_path) != []
     assert not make(tmp_path / "out", "two", TWO)
     assert contents(tmp_path / "out") == TWO
+    assert hidden(tmp_path) == []
+
+
+@pytest.mark.parametrize("damaged", [False, True])
+def test_what_somebody_put_into_an_export_is_not_removed_with_it(tmp_path: Path, damaged: bool) -> None:
+    make(tmp_path / "out", "one", ONE)
+    (tmp_path / "out/data/checkpoint.pt").write_bytes(b"days of work")
+    if damaged:
+        (tmp_path / "out/data/a.txt").unlink()
+    before = tree(tmp_path / "out")
+    with pytest.raises(ExportError, match=r"out: holds files beside .* \(data/checkpoint.pt\), which --replace would"):
+        make(tmp_path / "out", "one" if damaged else "two", TWO, replace=True)
+    assert tree(tmp_path / "out") == before
+    (tmp_path / "out/data/checkpoint.pt").unlink()
+    (tmp_path / "out/__pycache__").mkdir()
+    (tmp_path / "out/__pycache__/mixture.pyc").write_bytes(b"made anew by whoever imports it")
+    assert make(tmp_path / "out", "two", TWO, replace=True)
+    assert contents(tmp_path / "out") == TWO
+
+
+def test_what_came_while_another_export_was_made_is_not_removed(tmp_path: Path) -> None:
+    make(tmp_path / "out", "one", ONE)
+    with ExportFolder(tmp_path / "out", "two") as folder:
+        assert folder.standing(replace=True) is None
+        folder.begin([])
+        (tmp_path / "out/notes").write_text("mine")
+        with pytest.raises(ExportError, match=r"holds files beside those of the export \(notes\)"):
+            folder.finish(manifest("two", []), {})
+    assert (tmp_path / "out/notes").read_text() == "mine"
+
+
+def test_a_worker_that_outlives_its_export_does_not_stand_in_the_way_of_the_next(tmp_path: Path) -> None:
+    make(tmp_path / "out", "one", ONE)
+    late = tmp_path / ".out.winnow-unfinished/one"
+    for name in ("files/data", "scratch/exchange", "commits"):
+        (late / name).mkdir(parents=True)
+    (late / "files/data/a.txt").write_bytes(b"wrong")
+    (late / "commits/train-00000.json").write_bytes(b"{}")
+    assert make(tmp_path / "out", "two", TWO, replace=True)
+    assert contents(tmp_path / "out") == TWO
+    assert hidden(tmp_path) == []
+
+
+def test_an_empty_folder_in_the_place_of_one_that_is_being_replaced_does_not_cost_the_old_one(tmp_path: Path) -> None:
+    make(tmp_path / "out", "one", ONE)
+    (tmp_path / "out").rename(tmp_path / ".out.winnow-replaced")  # where a crash may leave it
+    (tmp_path / "out").mkdir()
+    assert not make(tmp_path / "out", "one", ONE)
+    assert contents(tmp_path / "out") == ONE
+    assert hidden(tmp_path) == []
+
+
+def test_the_root_of_a_disk_is_refused_before_anything_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("winnow.pipelines.export.folder.os.path.ismount", lambda _: True)
+    with pytest.raises(ExportError, match="out: is where a disk begins, and cannot be renamed; name a folder below"):
+        make(tmp_path / "out", "one", ONE)
     assert hidden(tmp_path) == []
 
 

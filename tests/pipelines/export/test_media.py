@@ -109,3 +109,18 @@ def test_samples_whose_media_are_gone_are_left_out_and_counted(tmp_path: Path, r
     )
     assert done.notes[0].startswith("4 samples are left out, as their media are gone")
     assert done.manifest.outputs["train"] == {"planned": 12, "samples": 8, "shards": 1}
+
+
+def test_shards_are_capped_by_the_bytes_of_media_where_those_are_written(tmp_path: Path) -> None:
+    (tmp_path / "pictures").mkdir()
+    for shade in range(6):
+        (tmp_path / "pictures" / f"{shade}.png").write_bytes(png(shade) + bytes(3000))
+    beside = "  - webdataset: {path: names, shard_bytes: 8 KiB}\n"
+    capped = RECIPE.replace("media: image", "media: image, shard_bytes: 8 KiB")
+    (tmp_path / "recipe.yaml").write_text(f"{capped}{beside}")
+    recipe = load_recipe(tmp_path / "recipe.yaml")
+    store = ingest(recipe, Engine("local", 1), Console(quiet=True)).store
+    pictures, names = export(store, draw_all(store, 2), bind_exports(recipe), media=media_sources(recipe))
+    assert pictures.manifest.outputs == {"train": {"planned": 12, "samples": 12, "shards": 6}}
+    assert names.manifest.outputs == {"train": {"planned": 12, "samples": 12, "shards": 1}}
+    assert members(tmp_path / "out") == sorted([png(shade) + bytes(3000) for shade in range(6)] * 2)

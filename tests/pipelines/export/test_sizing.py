@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from tests.pipelines.export.drawn_stores import BOOKS, WEB, Given, Rows, every, make_draw, words
-from winnow.pipelines.export.sizing import SAMPLE_BYTES, OutputSize, Way, cut_outputs
+from winnow.pipelines.export.formats.protocol import ShardName
+from winnow.pipelines.export.sizing import MAX_SHARDS, SAMPLE_BYTES, OutputSize, Way, cut_outputs
 from winnow.pipelines.mix.drawn import Draw, copies_of
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.memory import MemoryStore
@@ -85,6 +86,10 @@ def test_a_sample_that_is_larger_than_the_cap_is_counted_and_does_not_multiply_f
     assert size.over == 1
     assert size.samples == 21
     assert len(size.counts) == 2
+
+
+def test_as_many_files_as_there_may_be_have_five_digits_and_say_their_number_in_five() -> None:
+    assert ShardName("train", MAX_SHARDS - 1, MAX_SHARDS).stem() == "train-99998-of-99999"
 
 
 def test_more_files_than_names_can_tell_apart_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -107,6 +107,20 @@ def test_by_class_each_is_a_dataset_with_its_planned_share(tmp_path: Path) -> No
         assert len(list((tmp_path / name / "2.0.1").glob(f"{name}-train.array_record-0000?-of-00003"))) == 3
 
 
+def test_a_class_of_empty_texts_has_no_share_of_tokens(tmp_path: Path) -> None:
+    config = ArrayRecordConfig(by="class")
+    rows = [row(0), row(1, text="", source_class="code")]
+    made = FORMAT.write(config, tmp_path, ShardName("train", 0, 1), batches(rows, 2))
+    shard = WrittenShard(ShardName("train", 0, 1), made.samples, (), made.facts)
+    files = FORMAT.finish(config, [shard], About("demo", "plan", "tokens", ("train",), {"train": {"web": 1.0}}))
+    (tmp_path / "mixture.py").write_bytes(files["axlearn_mixture.py"])
+    components = runpy.run_path(str(tmp_path / "mixture.py"))["COMPONENTS"]["train"]
+    assert [(one["name"], one["weight"]) for one in components] == [
+        ("mixture_code:1.0.0", 0.0),
+        ("mixture_web:1.0.0", 1.0),
+    ]
+
+
 def test_the_same_rows_give_the_same_bytes_however_they_come(tmp_path: Path) -> None:
     rows = [row(number, text=f"text {number} " * 500) for number in range(300)]
     for size in (7, 300):

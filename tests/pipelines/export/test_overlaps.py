@@ -1,0 +1,74 @@
+"""Where exports may not be written, said with the line of the recipe before anything is read."""
+
+from pathlib import Path
+
+import pytest
+
+from winnow.pipelines.export.stage import bind_exports
+from winnow.schemas.errors import RecipeError
+from winnow.schemas.recipe import load_recipe
+
+
+def bind(folder: Path, *entries: str, files: str = '["*.jsonl"]', root: str = "pages") -> int:
+    """How many exports a recipe with these entries has."""
+    recipe = folder / "recipe.yaml"
+    lines = "".join(f"  - {entry}\n" for entry in entries)
+    recipe.write_text(
+        f"version: 1\nstore: {{path: store}}\nsources:\n  crawl: {{root: {root}, files: {files}, class: web}}\n"
+        f"mix: {{}}\nexport:\n{lines}"
+    )
+    return len(bind_exports(load_recipe(recipe)))
+
+
+@pytest.mark.parametrize("other", ["./out/hf", "out/../out/hf", "link/hf", "{absolute}/out/hf"])
+def test_one_folder_in_two_spellings(tmp_path: Path, other: str) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "out")
+    with pytest.raises(RecipeError, match=r"recipe.yaml:8: export\[1\].jsonl.path: writes .*, as the export of line 7"):
+        bind(tmp_path, "parquet: {path: out/hf}", f"jsonl: {{path: {other.format(absolute=tmp_path)}}}")
+
+
+@pytest.mark.parametrize(("one", "other"), [("out", "out/hf"), ("out/hf", "out")])
+def test_one_folder_in_another(tmp_path: Path, one: str, other: str) -> None:
+    with pytest.raises(RecipeError, match="one lies in the other; give each a folder of its own"):
+        bind(tmp_path, f"parquet: {{path: {one}}}", f"jsonl: {{path: {other}}}")
+
+
+@pytest.mark.parametrize("path", ["store", "store/out", "store/../store/out", "."])
+def test_the_stores_folder(tmp_path: Path, path: str) -> None:
+    with pytest.raises(RecipeError, match=r"and the store, store, lie in one another; write the export elsewhere"):
+        bind(tmp_path, f"parquet: {{path: {path}}}")
+
+
+@pytest.mark.parametrize("path", ["gs://bucket/out", "s3://bucket/out"])
+def test_addresses(tmp_path: Path, path: str) -> None:
+    with pytest.raises(RecipeError, match="is an address; exports are written to folders of this machine"):
+        bind(tmp_path, f"parquet: {{path: {path}}}")
+
+
+@pytest.mark.parametrize(
+    ("files", "path", "found"),
+    [
+        ('["**/*.parquet"]', "out", True),
+        ('["*/*/*.parquet"]', "out", True),  # out/data/train-….parquet
+        ('["*/*.parquet"]', "out", True),
+        ('["**"]', "out", True),
+        ('["o?t/**"]', "out", True),
+        ('["**/*.md"]', "out", True),  # the card
+        ('["*.parquet"]', "out", False),  # in the root alone
+        ('["crawl/**/*.parquet"]', "out", False),
+        ('["**/*.warc.gz"]', "out", False),  # no name that the format gives
+        ('["**/*.parquet"]', "../beside", False),
+    ],
+)
+def test_where_a_source_would_read_it_at_the_next_ingest(tmp_path: Path, files: str, path: str, found: bool) -> None:
+    (tmp_path / "here").mkdir()
+    entry = f"parquet: {{path: {path}}}"
+    if not found:
+        assert bind(tmp_path / "here", entry, files=files, root=".") == 1
+        return
+    with pytest.raises(RecipeError, match=r"lies where source 'crawl' looks for .*: the next ingest would read the"):
+        bind(tmp_path / "here", entry, files=files, root=".")
+
+
+def test_folders_side_by_side(tmp_path: Path) -> None:
+    assert bind(tmp_path, "parquet: {path: out/hf}", "jsonl: {path: out/hf2}", "mds: {path: store2}") == 3
