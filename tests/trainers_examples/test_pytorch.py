@@ -57,6 +57,7 @@ def check_epochs(whole: list[dict[str, Any]]) -> None:
 
 def test_webdataset_goes_on_in_the_middle_of_an_epoch(tmp_path: Path) -> None:
     export(webdataset.FORMAT, webdataset.WebDatasetConfig(), tmp_path / "export", {"train": SHARDS})
+    (tmp_path / "export/winnow.json").write_text('{"identity": "the first"}')
     stopped, whole = stopped_and_whole(
         "pytorch_webdataset.py", tmp_path / "export", tmp_path, stops=[tmp_path / "export"]
     )
@@ -68,7 +69,14 @@ def test_webdataset_goes_on_in_the_middle_of_an_epoch(tmp_path: Path) -> None:
     resume = ["--resume", str(tmp_path / "run.pt")]
     done = subprocess.run([*command, *resume], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 1
-    assert "run.pt: made with {'output': 'train', 'seed': 0, 'batch_size': 8, 'workers': 2" in done.stderr
+    made = "run.pt: made with {'output': 'train', 'seed': 0, 'batch_size': 8, 'workers': 2, 'export': 'the first'}"
+    assert made in done.stderr
+
+    # With another mixture in the same folder a number of batches says nothing.
+    (tmp_path / "export/winnow.json").write_text('{"identity": "the second"}')
+    done = subprocess.run([*command[:3], *resume], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 1
+    assert made in done.stderr
 
 
 def test_mds_goes_on_in_the_middle_of_an_epoch(tmp_path: Path) -> None:
