@@ -4,13 +4,31 @@ Elements are task descriptions, never rows.
 """
 
 from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any, Self, cast
 
 import apache_beam as beam
+import orjson
 from apache_beam.pvalue import PBegin, PCollection
 
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
-from winnow.schemas.identity import content_name
+from winnow.schemas.identity import canonical_json, content_name
+
+
+class TaskLine:
+    """A task as a line of a task list; for dataclasses whose fields JSON knows."""
+
+    __slots__ = ()
+
+    @classmethod
+    def from_json(cls, raw: bytes) -> Self:
+        """From its line."""
+        return cls(**orjson.loads(raw))
+
+    def to_json(self) -> bytes:
+        """Its line."""
+        return canonical_json(asdict(cast(Any, self))).encode()
 
 
 def put_task_list(objects: ObjectStore, stage: str, tasks: list[bytes]) -> str:

@@ -2,11 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass
-from typing import Protocol, Self
+from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
-import orjson
 import pyarrow as pa
 from numpy.typing import NDArray
 
@@ -17,9 +16,9 @@ from winnow.pipelines.annotate.rows import Rows, measure
 from winnow.pipelines.conditions import selected_rows
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.layers import LayerWriter
+from winnow.pipelines.tasks import TaskLine
 from winnow.pipelines.worker import Heart
 from winnow.schemas.conditions import columns_read
-from winnow.schemas.identity import canonical_json
 from winnow.schemas.statistics import layer_spec
 
 ANNOTATE = "annotate/"
@@ -42,7 +41,7 @@ class RowLayer(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class AnnotationTask:
+class AnnotationTask(TaskLine):
     """A shard and the layers of a pass that it lacks."""
 
     shard: str
@@ -59,15 +58,6 @@ class AnnotationTask:
     def read(self) -> Shard:
         """What is read of the shard."""
         return Shard(self.shard, self.source, self.objects)
-
-    @classmethod
-    def from_json(cls, raw: bytes) -> Self:
-        """From its line in a task list."""
-        return cls(**orjson.loads(raw))
-
-    def to_json(self) -> bytes:
-        """Its line in a task list."""
-        return canonical_json(asdict(self)).encode()
 
 
 @dataclass(frozen=True)

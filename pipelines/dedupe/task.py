@@ -1,12 +1,10 @@
 """One shard of a global layer: what was found of its rows, and `unmatched` for all that were compared in vain."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
-from typing import Self
+from dataclasses import dataclass
 
 import apache_beam as beam
 import numpy as np
-import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -15,9 +13,9 @@ from winnow.pipelines.dedupe.covered import Search, read_shard
 from winnow.pipelines.dedupe.scratch import read_part
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.layers import LayerWriter
+from winnow.pipelines.tasks import TaskLine
 from winnow.pipelines.worker import Heart, settle
 from winnow.schemas.duplicates import ID_BYTES, OK, UNMATCHED, Kind, layer_of_kind, schema_of_kind
-from winnow.schemas.identity import canonical_json
 from winnow.schemas.statistics import layer_spec
 
 
@@ -30,19 +28,10 @@ class GlobalKey:
 
 
 @dataclass(frozen=True, slots=True)
-class WritingTask:
+class WritingTask(TaskLine):
     """A shard, by its number in the search."""
 
     shard: int
-
-    @classmethod
-    def from_json(cls, raw: bytes) -> Self:
-        """From its line in a task list."""
-        return cls(**orjson.loads(raw))
-
-    def to_json(self) -> bytes:
-        """Its line in a task list."""
-        return canonical_json(asdict(self)).encode()
 
 
 class WriteDuplicates(beam.DoFn):

@@ -5,10 +5,9 @@ A row says which range of which file it came from, so the reader that made it is
 
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import asdict, dataclass
-from typing import BinaryIO, Self
+from dataclasses import dataclass
+from typing import BinaryIO
 
-import orjson
 import pyarrow as pa
 
 from winnow.pipelines.ingest.context import IngestContext, IngestSource
@@ -23,30 +22,21 @@ from winnow.pipelines.store.hidden.hiding import load_hiding
 from winnow.pipelines.store.layers import LayerWriter
 from winnow.pipelines.store.neutral import is_neutral, neutral, neutral_stream
 from winnow.pipelines.store.tables import read_batches
+from winnow.pipelines.tasks import TaskLine
 from winnow.pipelines.worker import Heart
 from winnow.schemas.errors import SourceError
 from winnow.schemas.extraction import EXTRACTION
-from winnow.schemas.identity import canonical_json
 from winnow.schemas.statistics import EXTRACTION_STATISTICS
 
 
 @dataclass(frozen=True, slots=True)
-class ExtractionTask:
+class ExtractionTask(TaskLine):
     """A shard that lacks a layer."""
 
     shard: str
     source: str
     samples: str
     layer: str
-
-    @classmethod
-    def from_json(cls, raw: bytes) -> Self:
-        """From its line in a task list."""
-        return cls(**orjson.loads(raw))
-
-    def to_json(self) -> bytes:
-        """Its line in a task list."""
-        return canonical_json(asdict(self)).encode()
 
 
 class RecordFinder:

@@ -1,22 +1,20 @@
 """A draw, as whoever moves its bytes is given it: the plan, and of each shard the rows that the plan gives."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
-from typing import Self
+from dataclasses import dataclass
 
 import numpy as np
-import orjson
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from winnow.schemas.identity import canonical_json
+from winnow.pipelines.tasks import TaskLine
 from winnow.schemas.mixture import MixturePlan
 
 _COPIES = 1 << 18  # at once: a row may be given thousands of times
 
 
 @dataclass(frozen=True, slots=True)
-class DrawnShard:
+class DrawnShard(TaskLine):
     """A shard that gives at least one sample."""
 
     shard: str
@@ -24,15 +22,6 @@ class DrawnShard:
     draw: str  # the object that holds its rows of the draw, those of all outputs: `winnow.schemas.draws.DRAW`
     objects: Mapping[str, str]  # of `samples`, of the layers of texts and of those that edits read, by layer
     rows: int  # of the shard, drawn or not
-
-    @classmethod
-    def from_json(cls, raw: bytes) -> Self:
-        """From its line in a task list."""
-        return cls(**orjson.loads(raw))
-
-    def to_json(self) -> bytes:
-        """Its line in a task list."""
-        return canonical_json(asdict(self)).encode()
 
 
 @dataclass(frozen=True)

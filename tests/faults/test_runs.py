@@ -4,7 +4,6 @@ import gzip
 import json
 import os
 import shutil
-import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from rich.console import Console
 
 from tests.faults.crawl import write_crawl, write_recipe
 from tests.faults.winnow import assert_clean, run, tree_hash
+from tests.small_disks import small_disk_at
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import open_store
 from winnow.pipelines.store.local import LocalStore
@@ -171,16 +171,8 @@ def test_a_sink_that_fails_once_fails_the_run_and_the_rerun_is_whole(
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A tmpfs of 16 MB."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", str(disk)], capture_output=True, check=False
-    )
-    if mounted.returncode:
-        pytest.skip("mounting a small tmpfs needs root: run the tests as root to see a disk fill")
-    yield disk
-    subprocess.run(["umount", str(disk)], check=True)
+    with small_disk_at(tmp_path / "disk", megabytes=16) as disk:
+        yield disk
 
 
 def test_a_full_disk_is_one_clear_line_and_a_rerun_continues(small_disk: Path, tmp_path: Path) -> None:

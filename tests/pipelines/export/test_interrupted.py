@@ -1,6 +1,5 @@
 """Exports that die half-way: workers that are killed, a disk that fills."""
 
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from rich.console import Console
 
 from tests.pipelines.export.drawn_stores import every, export, exports_of, make_draw, tree, words
 from tests.pipelines.export.lethal import Lethal, LethalConfig
+from tests.small_disks import small_disk_at
 from winnow.pipelines.export.stage import BoundExport
 from winnow.pipelines.store.local import LocalStore
 from winnow.runners.engines import WorkerLostError
@@ -49,16 +49,8 @@ def test_a_shard_that_kills_every_worker_ends_the_export_and_what_stands_is_kept
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A tmpfs of 4 MB."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(disk)], capture_output=True, check=False
-    )
-    if mounted.returncode:
-        pytest.skip("mounting a small tmpfs needs root: run the tests as root to see a disk fill")
-    yield disk
-    subprocess.run(["umount", str(disk)], check=True)
+    with small_disk_at(tmp_path / "disk", megabytes=4) as disk:
+        yield disk
 
 
 @pytest.mark.parametrize("room", [0, 40_000, 150_000])

@@ -1,7 +1,6 @@
 """What cannot be had is one clear line on stderr, and nothing half-written is left."""
 
 import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from tests.faults.winnow import run
 from tests.filters.tokenizers.made import byte_level
 from tests.runners.mixture.tiny import MIX, RECIPE, Tiny, tree
 from tests.scoring.laws import law
+from tests.small_disks import small_disk_at
 from winnow.schemas.law import law_to_json
 
 ONE = "{jsonl: {path: out/jsonl, shard_bytes: 16 KiB}}"
@@ -196,16 +196,8 @@ def test_a_plan_that_cannot_be_written_where_it_was_asked_for(tiny: Tiny, where:
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A tmpfs of 4 MB."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(disk)], capture_output=True, check=False
-    )
-    if mounted.returncode:
-        pytest.skip("mounting a small tmpfs needs root: run the tests as root to see a disk fill")
-    yield disk
-    subprocess.run(["umount", str(disk)], check=True)
+    with small_disk_at(tmp_path / "disk", megabytes=4) as disk:
+        yield disk
 
 
 def fill(disk: Path, room: int) -> Path:
