@@ -294,12 +294,20 @@ def _json(facts: MixtureFacts, written: Written) -> dict[str, Json]:
             "mixture": {reason: amount.samples for reason, amount in plan.left_out.items()},
             "export": [asdict(one) for one in written.left_out],
         },
-        "rules": {name: value for name, value in facts.rules.to_json().items() if name != "generation"},
+        "rules": _rules_json(facts.rules),
         "duplicates": None if near is None else asdict(near_settings(near)),
         "edits": [{"spans": one.name, "replace": one.replace, "kinds": one.kinds} for one in facts.recipe.edits],
         "safety": None if facts.coverage is None else facts.coverage.to_json(),
         "models": [asdict(one) for one in facts.models],
         "files": [asdict(file) for file in written.files],
+    }
+
+
+def _rules_json(rules: RulesSummary) -> dict[str, Json]:
+    """What rules drop, without what says how and where the store came about: generations, and places in files."""
+    told = {name: value for name, value in rules.to_json().items() if name != "generation"}
+    return told | {
+        "rules": [{name: value for name, value in asdict(rule).items() if name != "place"} for rule in rules.rules]
     }
 
 

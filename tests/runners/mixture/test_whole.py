@@ -73,6 +73,15 @@ def test_an_export_does_not_tell_how_its_store_came_about(tiny: Tiny) -> None:
     assert tree(tiny.folder / "out") == made
 
 
+def test_an_export_does_not_tell_where_it_was_made(tiny: Tiny, tmp_path: Path) -> None:
+    tiny.write(MIX, EXPORT, base=RECIPE + "keep: [{drop: text.length.bytes < 300, reason: short, when_null: drop}]\n")
+    other = tmp_path / "elsewhere"
+    shutil.copytree(tiny.folder, other)
+    tiny.run("export")
+    winnow("export", other / "recipe.yaml")
+    assert tree(other / "out") == tree(tiny.folder / "out")
+
+
 @pytest.mark.slow
 def test_other_places_orders_and_numbers_of_workers_give_the_same_samples(tiny: Tiny, tmp_path: Path) -> None:
     """By two workers, of files whose rows lie the other way round: other files, so the plan has another name."""
