@@ -2,7 +2,9 @@
 
 import os
 import subprocess
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -26,3 +28,11 @@ def run_trainer(script: str | Path, arguments: Sequence[str | Path] = (), *, sec
     done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, env=environment, check=False)
     assert done.returncode == 0, f"{script} {' '.join(command[2:])}:\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
     return done.stdout
+
+
+@contextmanager
+def short_temporary(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A place for what those libraries leave behind, with a short name: sockets lie there, whose names are bounded."""
+    with tempfile.TemporaryDirectory(prefix="t-") as folder:
+        monkeypatch.setenv("TMPDIR", folder)
+        yield

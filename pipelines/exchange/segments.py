@@ -15,7 +15,6 @@ import mmap
 import os
 import re
 import tempfile
-import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from typing import BinaryIO
 
 import orjson
 import pyarrow as pa
+from isal import isal_zlib
 
 from winnow.pipelines.exchange.totals import ExchangeError, Run
 from winnow.pipelines.store.facade import ObjectStore
@@ -109,7 +109,7 @@ def write_file(store: ObjectStore, prefix: str, origin: str, blocks: list[Packed
         store.put(path, Path(name))
     finally:
         Path(name).unlink(missing_ok=True)
-    return SegmentFile(path, origin, len(segments), size, len(index), zlib.crc32(index))
+    return SegmentFile(path, origin, len(segments), size, len(index), isal_zlib.crc32(index))
 
 
 def read_index(store: ObjectStore, file: SegmentFile) -> list[Segment]:
@@ -165,7 +165,7 @@ def merge_files(store: ObjectStore, prefix: str, files: list[SegmentFile]) -> Se
             target.write(index)
         path = _name(prefix, files[0].origin, digest.hexdigest())
         store.put(path, unfinished)
-    return SegmentFile(path, files[0].origin, len(merged), size, len(index), zlib.crc32(index))
+    return SegmentFile(path, files[0].origin, len(merged), size, len(index), isal_zlib.crc32(index))
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +232,7 @@ def _runs(origin: str, blocks: Iterable[PackedBlock]) -> list[StoredRun]:
             last = runs.pop()
             length, rows, first = length + last.length, rows + last.rows, last.first
             count, checksum = last.blocks + 1, last.checksum
-        runs.append(StoredRun(origin, first, count, rows, length, zlib.crc32(block.stream, checksum)))
+        runs.append(StoredRun(origin, first, count, rows, length, isal_zlib.crc32(block.stream, checksum)))
     return runs
 
 
@@ -296,5 +296,5 @@ def _check_bytes(content: bytes | pa.Buffer, length: int, checksum: int | None, 
             f"{where}: expected {length} bytes of a segment, found {len(content)}: the scratch file is truncated; "
             f"run the stage again"
         )
-    if checksum is not None and zlib.crc32(content) != checksum:
+    if checksum is not None and isal_zlib.crc32(content) != checksum:
         raise ExchangeError(f"{where}: the scratch file is not as it was written; run the stage again")

@@ -2,13 +2,14 @@
 
 import json
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.pipelines.export.formats.mixed_rows import export, row
-from tests.trainers import ROOT, run_trainer, trainers_python
+from tests.trainers import ROOT, run_trainer, short_temporary, trainers_python
 from winnow.pipelines.export.formats import mds, webdataset
 
 EXAMPLES = ROOT / "examples"
@@ -17,10 +18,10 @@ SHARDS = [ROWS[start : start + 16] for start in range(0, 64, 16)]
 
 
 @pytest.fixture(autouse=True)
-def _one_thread(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def _one_thread(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    (tmp_path / "temporary").mkdir()
-    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
+    with short_temporary(monkeypatch):
+        yield
 
 
 def steps(path: Path) -> list[dict[str, Any]]:

@@ -29,15 +29,15 @@ def test_a_full_fit_says_parameters_errors_ranges_and_both_tests(run: Law) -> No
     ]
     assert lines[7] == "family    parameter    value  95 % from       to  two-stage"
     assert [line.split()[:2] for line in lines[9:12]] == [
-        ["germanic", "gamma"],
+        ["Germanic", "gamma"],
         ["E", lines[10].split()[1]],
         ["A", lines[11].split()[1]],
     ]
     for title in ("Errors of the loss (mean absolute)", "Fitted range"):
         assert title in lines
-    assert "germanic  1e+07 to 1.6e+08  5e+08 to 8e+09  0.1 to 1" in lines
+    assert "Germanic  1e+07 to 1.6e+08  5e+08 to 8e+09  0.1 to 1" in lines
     independence = lines.index("Does it matter what the rest of the mixture is? The law says no.")
-    assert lines[independence + 1].startswith("  germanic  no sign against it (p ")
+    assert lines[independence + 1].startswith("  Germanic  no sign against it (p ")
     invariance = lines.index("Is gamma the same at every N and D? The law says yes.")
     assert "for ten times the N, " in lines[invariance + 1]
 
@@ -53,7 +53,7 @@ def test_the_law_file_holds_what_was_printed(run: Law, tmp_path: Path) -> None:
     assert law.provenance.source == EXAMPLE.name
     assert law.provenance.fingerprint.startswith("winnow ")
     assert law.provenance.note == ""
-    assert described["two_stage"]["indic"][0] == pytest.approx(0.15, abs=0.005)
+    assert described["two_stage"]["Indic"][0] == pytest.approx(0.15, abs=0.005)
 
 
 def test_equal_runs_give_equal_files_whatever_their_order(run: Law, tmp_path: Path, small_csv: str) -> None:
@@ -80,7 +80,7 @@ def test_gamma_alone_is_fitted_at_one_size(run: Law, small_csv: str) -> None:
 def test_runs_that_are_missing_are_named(run: Law, small_csv: str) -> None:
     err = run("fit", small_csv, status=1)
     assert err.splitlines()[0] == (
-        "winnow: small.csv: germanic: the full law needs 3 values of N, there is only N 4e+07; add runs at 2 more, or "
+        "winnow: small.csv: Germanic: the full law needs 3 values of N, there is only N 4e+07; add runs at 2 more, or "
         "fit gamma alone (--mode gamma)"
     )
 
@@ -90,7 +90,7 @@ def test_a_family_that_one_typo_made_is_answered_with_the_nearest(run: Law, tmp_
     (tmp_path / "typo.csv").write_text(f"{text}germnic,4e7,2e9,1,2.5,9,typo\n")
     err = run("fit", "typo.csv", "--mode", "gamma", status=1)
     assert "typo.csv: germnic: gamma needs two values of p" in err
-    assert err.splitlines()[0].endswith("; it has one row: did you mean 'germanic'?")
+    assert err.splitlines()[0].endswith("; it has one row: did you mean 'Germanic'?")
 
 
 @pytest.mark.parametrize("method", ["two-stage", "two_stage"])
@@ -122,18 +122,18 @@ def test_a_table_without_units_beside_one_with_them_is_warned_of(run: Law, tmp_p
 def test_an_assumption_that_the_runs_contradict_is_said_and_kept(run: Law, tmp_path: Path) -> None:
     rows = list(csv.DictReader(line for line in EXAMPLE.read_text().splitlines() if not line.startswith("#")))
     beside = {(row["run"], row["family"]): float(row["p"]) for row in rows}
-    for row in rows:  # Slavic text teaches germanic
-        if row["family"] == "germanic":
-            row["loss"] = f"{float(row['loss']) * (1 - 0.05 * beside.get((row['run'], 'slavic'), 0.0)):.4f}"
+    for row in rows:  # Slavic text teaches Germanic
+        if row["family"] == "Germanic":
+            row["loss"] = f"{float(row['loss']) * (1 - 0.05 * beside.get((row['run'], 'Slavic'), 0.0)):.4f}"
     with open(tmp_path / "runs.csv", "w", newline="") as stream:
         writer = csv.DictWriter(stream, rows[0])
         writer.writeheader()
         writer.writerows(rows)
     out = run("fit", "runs.csv", *FEW, "--output", "law.json")
-    assert "  germanic  CONTRADICTED (p 0.0015): the others move the loss by up to " in out
+    assert "  Germanic  CONTRADICTED (p 0.0015): the others move the loss by up to " in out
     note = law_from_json((tmp_path / "law.json").read_bytes()).provenance.note
     assert note.startswith(
-        "the runs contradict independence of the other families' shares for germanic; Huber's delta was "
+        "the runs contradict independence of the other families' shares for Germanic; Huber's delta was "
     )
 
 
@@ -142,7 +142,7 @@ def test_a_fit_at_its_bounds_warns(run: Law, tmp_path: Path, small_csv: str) -> 
     flat = [line if line.startswith(("#", "family")) else _with_loss(line, "3") for line in lines]
     (tmp_path / "flat.csv").write_text("\n".join(flat) + "\n")
     out = run("fit", "flat.csv", "--mode", "gamma", *FEW)
-    assert "warning: germanic: gamma at its lower bound; the data do not hold it" in out
+    assert "warning: Germanic: gamma at its lower bound; the data do not hold it" in out
 
 
 def _with_loss(line: str, loss: str) -> str:

@@ -9,7 +9,7 @@ import pytest
 import zstandard
 
 from tests.pipelines.export.formats.mixed_rows import HARD, batches, export, row
-from tests.trainers import run_trainer
+from tests.trainers import run_trainer, short_temporary
 from winnow.pipelines.export.formats import find_format, mds
 from winnow.pipelines.export.formats.mds import FORMAT, MdsConfig
 from winnow.pipelines.export.formats.protocol import ShardName
@@ -181,9 +181,9 @@ def test_streaming_reads_it_sample_for_sample_and_goes_on_where_it_stopped(
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / "export").rglob("*")}
     script = tmp_path / "reader.py"
     script.write_text(READER)
-    (tmp_path / "temporary").mkdir()
-    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))  # streaming leaves folders there
-    found = json.loads(run_trainer(script, [tmp_path / "export", tmp_path / "scratch"], seconds=120).splitlines()[-1])
+    with short_temporary(monkeypatch):  # streaming leaves folders there
+        said = run_trainer(script, [tmp_path / "export", tmp_path / "scratch"], seconds=120)
+    found = json.loads(said.splitlines()[-1])
     given = [expected(one) for one in rows]
     names = [f"{one['id']}-{one['copy']}" for one in given]
     assert found["plain"] == given
