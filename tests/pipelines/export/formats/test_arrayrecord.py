@@ -225,7 +225,10 @@ for folder, split in (part.split(":") for part in sys.argv[1:]):
 def test_tfds_own_reader(tmp_path: Path) -> None:
     python = ROOT / ".cache/peers/tfds/bin/python"
     if not python.exists():
-        pytest.skip(f"no {python}: TensorFlow Datasets is not here; get it with: make peers")
+        pytest.skip(
+            f"no {python}: TensorFlow Datasets is not here; get it with: python3 -m venv .cache/peers/tfds && "
+            ".cache/peers/tfds/bin/pip install tensorflow-datasets tensorflow-cpu"
+        )
     export(FORMAT, ArrayRecordConfig(), tmp_path / "out", {"train": SHARDS, "validation": [[row(99)]]})
     classes(tmp_path / "classes")
     # That environment has TFDS without array_record, which is the same package for both.
