@@ -25,7 +25,7 @@ from winnow.pipelines.export.formats.protocol import ExportFormat, FileRecord, S
 from winnow.pipelines.export.manifest import MANIFEST, OWN, Manifest, ShardCommit, file_records, sha256_of
 from winnow.pipelines.export.scratch_disk import ScratchDisk
 from winnow.pipelines.processes import boot_id
-from winnow.pipelines.store.local import UNFINISHED, LocalStore
+from winnow.pipelines.store.local import UNFINISHED, LocalStore, sync
 from winnow.schemas.errors import ExportError
 from winnow.schemas.identity import Json, canonical_json
 
@@ -186,13 +186,13 @@ class ExportFolder:
                     files.delete(info.path)
             _remove(files.folder / UNFINISHED)
             for path in [*sorted(expected), *sorted({str(PurePosixPath(path).parent) for path in expected})]:
-                _sync(files.folder / path)  # by now most of it is on the disk
+                sync(files.folder / path)  # by now most of it is on the disk
             old = self._manifest()
             if old is not None:
                 self._refuse_strangers(old)  # that came meanwhile
                 os.rename(self._target, self._replaced)
             os.rename(files.folder, self._target)
-            _sync(self._target.parent)
+            sync(self._target.parent)
             self._clear()
             _remove_export(self._replaced)
 
@@ -390,11 +390,3 @@ def _remove_export(folder: Path) -> None:
                 os.unlink(entry.path)
         (folder / MANIFEST).unlink(missing_ok=True)
         folder.rmdir()
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

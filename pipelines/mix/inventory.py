@@ -229,10 +229,13 @@ class _Counting:
         classes = pc.dictionary_encode(block[_CLASS.name])
         width = max(1, len(languages.dictionary))
         pairs = _indices(classes).astype(np.int64) * width + _indices(languages)
-        there, which = np.unique(pairs, return_inverse=True)
         names, codes = classes.dictionary.to_pylist(), languages.dictionary.to_pylist()
-        numbers = [cells.setdefault((names[pair // width], codes[pair % width]), len(cells)) for pair in there.tolist()]
-        return np.array(numbers, np.uint32)[which]
+        counts = np.bincount(pairs)  # few pairs: no need to sort the rows
+        numbers = np.zeros(len(counts), np.uint32)
+        for pair in np.flatnonzero(counts).tolist():
+            numbers[pair] = cells.setdefault((names[pair // width], codes[pair % width]), len(cells))
+        found: NDArray[np.uint32] = numbers[pairs]
+        return found
 
     def _units(self, block: Mapping[str, pa.Array], rows: int) -> NDArray[np.int64]:
         unit: Unit = self.bound.config.unit

@@ -97,14 +97,14 @@ class _Planning:
     def plan(self, laws: Mapping[str, ScalingLaw], sample: Fraction) -> PlannedStage:
         bands = self._bands()
         strata, available, by_exposure, scores = self._count(bands)
-        allocation = self._allocated(strata, available, by_exposure, scores, bands, laws)
+        exposed = (by_exposure @ np.arange(by_exposure.shape[1])).tolist()
+        allocation = self._allocated(strata, available, exposed, scores, bands, laws)
         full = self._reach(by_exposure, np.array(allocation.target, np.int64))
         drawn = full
         if sample != 1:
             part = [-(-target * sample.numerator // sample.denominator) for target in allocation.target]
             drawn = self._reach(by_exposure, np.array(part, np.int64))
         given, unique = self._expose(len(strata), full, drawn)
-        exposed = [int(sum(times * units for times, units in enumerate(row))) for row in by_exposure]
         planned = tuple(
             PlannedStratum(
                 stratum,
@@ -210,7 +210,7 @@ class _Planning:
         self,
         strata: Sequence[Stratum],
         available: Sequence[Amount],
-        by_exposure: Numbers,
+        exposed: Sequence[int],
         scores: Sequence[float | None],
         bands: Bands | None,
         laws: Mapping[str, ScalingLaw],
@@ -222,11 +222,8 @@ class _Planning:
                 "condition; see winnow plan"
             )
         repeats = {} if bands is None or bands.repeats is None else dict(zip(bands.names, bands.repeats, strict=True))
-        times = np.arange(by_exposure.shape[1])
         cells = [
-            Cell(
-                stratum, available[number], int(by_exposure[number] @ times), scores[number], repeats.get(stratum.band)
-            )
+            Cell(stratum, available[number], exposed[number], scores[number], repeats.get(stratum.band))
             for number, stratum in enumerate(strata)
         ]
         law = config.families.law if config.families is not None else None

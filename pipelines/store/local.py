@@ -79,7 +79,7 @@ class LocalStore:
             return False
         finally:
             unfinished.unlink(missing_ok=True)
-        _sync_folder(target.parent)
+        sync(target.parent)
         return True
 
     def delete(self, path: str) -> None:
@@ -160,8 +160,9 @@ class LocalStore:
                     yield ObjectInfo(path, status.st_size, str(status.st_mtime_ns))
 
 
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
+def sync(path: Path) -> None:
+    """Return when a file, or the names in a folder, are on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

@@ -236,7 +236,7 @@ def test_a_crash_while_an_export_is_replaced_leaves_one_of_the_two(
     assert hidden(tmp_path) == []
 
 
-@pytest.mark.parametrize("step", ["_remove_export", "_sync"])
+@pytest.mark.parametrize("step", ["_remove_export", "sync"])
 def test_a_crash_after_the_new_export_is_shown_is_tidied_by_the_next_look(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
