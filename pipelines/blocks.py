@@ -44,17 +44,16 @@ def encode_batch(batch: pa.RecordBatch) -> bytes:
     Equal batches of plain types give equal bytes wherever their buffers lie. What hides under a null and the
     dictionary of an encoded column are written as they are, so a batch is a value, never a grouping key.
     """
-    encoded: bytes = encoded_batch(batch).to_pybytes()
-    return encoded
+    return b"".join(encoded_pieces(batch))
 
 
-def encoded_batch(batch: pa.RecordBatch) -> pa.Buffer:
-    """The same, not copied once more into an object of Python."""
+def encoded_pieces(batch: pa.RecordBatch) -> tuple[bytes | pa.Buffer, ...]:
+    """The same stream in pieces: columns that lie as they are written are not copied."""
     batch = _compact(batch)
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as stream:
+    sink = _Pieces()
+    with pa.ipc.new_stream(pa.PythonFile(sink, mode="w"), batch.schema) as stream:
         stream.write_batch(batch)
-    return sink.getvalue()
+    return tuple(sink.pieces)
 
 
 def decode_batch(encoded: Encoded) -> pa.RecordBatch:
@@ -131,12 +130,32 @@ registry.register_coder(pa.RecordBatch, RecordBatchCoder)
 registry.register_coder(AddressedBlock, AddressedBlockCoder)
 
 
+class _Pieces:
+    """A file, as far as Arrow needs one to write to, that keeps what it is given."""
+
+    closed = False
+
+    def __init__(self) -> None:
+        self.pieces: list[bytes | pa.Buffer] = []
+
+    def write(self, piece: bytes | pa.Buffer) -> None:
+        self.pieces.append(piece)
+
+    def flush(self) -> None:
+        """Nothing waits."""
+
+    def close(self) -> None:
+        self.closed = True
+
+
 def _compact(batch: pa.RecordBatch) -> pa.RecordBatch:
     """The same rows in buffers that hold nothing else; IPC alone keeps dictionaries, views and some padding whole."""
     return pa.RecordBatch.from_arrays([_compact_column(column) for column in batch.columns], schema=batch.schema)
 
 
 def _compact_column(column: pa.Array) -> pa.Array:
+    if _is_compact(column):
+        return column
     if pa.types.is_dictionary(column.type):
         return _compact_dictionary(column)
     if pa.types.is_string_view(column.type):
@@ -144,6 +163,20 @@ def _compact_column(column: pa.Array) -> pa.Array:
     if pa.types.is_binary_view(column.type):
         return column.cast(pa.large_binary()).cast(column.type)
     return pa.concat_arrays([column, column.slice(0, 0)])  # one array alone would be returned as it is
+
+
+def _is_compact(column: pa.Array) -> bool:
+    """Whether a column of a plain type has nothing but its rows in its buffers; of others this does not know."""
+    kind, rows = column.type, len(column)
+    if column.offset or column.null_count or not rows:
+        return False
+    _, first, *rest = column.buffers()
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_fixed_size_binary(kind):
+        return bool(first.size == rows * kind.byte_width)
+    if pa.types.is_large_string(kind) or pa.types.is_large_binary(kind):
+        ends = np.frombuffer(first, "<i8")
+        return bool(len(ends) == rows + 1 and ends[0] == 0 and rest[0].size == ends[-1])
+    return False
 
 
 def _compact_dictionary(column: pa.DictionaryArray) -> pa.DictionaryArray:

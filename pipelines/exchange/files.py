@@ -13,7 +13,7 @@ from apache_beam.pvalue import PCollection
 from apache_beam.transforms import window
 from apache_beam.utils.windowed_value import WindowedValue
 
-from winnow.pipelines.blocks import AddressedBlock, encoded_batch
+from winnow.pipelines.blocks import AddressedBlock, encoded_pieces
 from winnow.pipelines.exchange.engine import GroupInOneWindow
 from winnow.pipelines.exchange.inputs import Blocks, OfBlocks, of_each
 from winnow.pipelines.exchange.segments import (
@@ -91,12 +91,12 @@ class _WriteFiles(beam.DoFn):
         self._bytes = 0
 
     def process(self, block: AddressedBlock) -> Iterator[tuple[int, bytes]]:
-        stream = encoded_batch(block.batch)
-        if self._blocks and (block.origin != self._origin or self._bytes + len(stream) > self._files.max_file_bytes):
+        packed = PackedBlock(block.partition, block.number, block.batch.num_rows, encoded_pieces(block.batch))
+        if self._blocks and (block.origin != self._origin or self._bytes + packed.length > self._files.max_file_bytes):
             yield self._put()
         self._origin = block.origin
-        self._blocks.append(PackedBlock(block.partition, block.number, block.batch.num_rows, stream))
-        self._bytes += len(stream)
+        self._blocks.append(packed)
+        self._bytes += packed.length
 
     def finish_bundle(self) -> Iterator[WindowedValue]:
         if self._blocks:

@@ -34,12 +34,17 @@ READ_BYTES = 8 << 20  # neighbouring runs are fetched together up to this much
 
 @dataclass(frozen=True, slots=True)
 class PackedBlock:
-    """A block that waits for its file: its address without the origin, and its bytes as one IPC stream."""
+    """A block that waits for its file: its address without the origin, and the pieces of one IPC stream."""
 
     partition: int
     number: int
     rows: int
-    stream: bytes | pa.Buffer
+    stream: tuple[bytes | pa.Buffer, ...]
+
+    @property
+    def length(self) -> int:
+        """The bytes of the stream."""
+        return sum(map(len, self.stream))
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +106,11 @@ def write_file(store: ObjectStore, prefix: str, origin: str, blocks: list[Packed
     # The index holds the length and checksum of each run, so it stands for them: hashing a shuffle's bytes costs more
     # than writing them does.
     path = _name(prefix, origin, hashlib.blake2b(index, digest_size=16).hexdigest())
-    size = sum(len(block.stream) for block in ordered)
+    size = sum(block.length for block in ordered)
     descriptor, name = tempfile.mkstemp(dir=store.scratch(), prefix=f"{os.getpid()}-", suffix=".segments")
     try:
         with open(descriptor, "wb") as unfinished:
-            unfinished.writelines([*(block.stream for block in ordered), index])
+            unfinished.writelines([*(piece for block in ordered for piece in block.stream), index])
         store.put(path, Path(name))
     finally:
         Path(name).unlink(missing_ok=True)
@@ -227,12 +232,14 @@ def repeated_block(partition: int, origin: str, number: int) -> ExchangeError:
 def _runs(origin: str, blocks: Iterable[PackedBlock]) -> list[StoredRun]:
     runs: list[StoredRun] = []
     for block in blocks:
-        length, rows, first, count, checksum = len(block.stream), block.rows, block.number, 1, 0
+        length, rows, first, count, checksum = block.length, block.rows, block.number, 1, 0
         if runs and runs[-1].first + runs[-1].blocks == block.number:
             last = runs.pop()
             length, rows, first = length + last.length, rows + last.rows, last.first
             count, checksum = last.blocks + 1, last.checksum
-        runs.append(StoredRun(origin, first, count, rows, length, isal_zlib.crc32(block.stream, checksum)))
+        for piece in block.stream:
+            checksum = isal_zlib.crc32(piece, checksum)
+        runs.append(StoredRun(origin, first, count, rows, length, checksum))
     return runs
 
 

@@ -152,7 +152,7 @@ def _copies(
                     "id": taken(drawn["id"], of),
                     **strata.of(of_rows[of]),
                     **{name: taken(column, which) for name, column in read.columns.items()},
-                    "media": pa.repeat(pa.scalar([], MIXED.field("media").type), len(some)),
+                    "media": _no_media(len(some)),
                 }
                 if way.media and shipment.media is not None:
                     made |= _with_media(shipment.media, read, which, made)
@@ -161,6 +161,11 @@ def _copies(
                 there, starts = np.unique(partitions[some], return_index=True)
                 for partition, start, end in zip(there.tolist(), starts, [*starts[1:], len(some)], strict=True):
                     yield partition, batch.slice(start, end - start)
+
+
+def _no_media(rows: int) -> pa.ListArray:
+    kind = MIXED.field("media").type
+    return pa.ListArray.from_arrays(np.zeros(rows + 1, np.int32), pa.array([], kind.value_type), type=kind)
 
 
 def _with_media(

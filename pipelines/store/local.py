@@ -125,17 +125,21 @@ class LocalStore:
             except OSError:  # another disk, or one without links
                 shutil.copyfile(content, unfinished)
             with open(unfinished, "rb") as stream:
-                os.fsync(stream.fileno())
+                self._settle(stream)
             return unfinished
         try:
             with open(unfinished, "wb") as stream:
                 stream.write(content)
                 stream.flush()
-                os.fsync(stream.fileno())
+                self._settle(stream)
         except OSError:
             unfinished.unlink(missing_ok=True)
             raise
         return unfinished
+
+    def _settle(self, stream: BinaryIO) -> None:
+        """Return when an unfinished object is on the disk, so that it has its bytes before it has its name."""
+        os.fsync(stream.fileno())
 
     def _walk(self, base: str) -> Iterator[ObjectInfo]:
         folders = [base]

@@ -15,6 +15,7 @@ from winnow.pipelines.blocks import (
     decode_block,
     encode_batch,
     encode_block,
+    encoded_pieces,
 )
 
 COLUMNS = {
@@ -114,3 +115,9 @@ def test_both_coders_are_registered_and_size_a_slice_by_its_own_rows() -> None:
     assert registry.get_coder(AddressedBlock).estimate_size(AddressedBlock(0, "o", 0, batch.slice(5, 10))) < 200
     assert registry.get_coder(AddressedBlock).is_deterministic()
     assert registry.get_coder(pa.RecordBatch).is_deterministic()
+
+
+def test_columns_that_lie_as_they_are_written_are_not_copied() -> None:
+    column = pa.array(["a" * 1000] * 100, pa.large_string())
+    pieces = encoded_pieces(pa.RecordBatch.from_arrays([column], ["text"]))
+    assert column.buffers()[2].address in {piece.address for piece in pieces if isinstance(piece, pa.Buffer)}

@@ -23,7 +23,7 @@ from winnow.pipelines.store.local import LocalStore
 
 def _packed(partition: int, number: int, *values: int) -> PackedBlock:
     batch = pa.RecordBatch.from_pydict({"n": values})
-    return PackedBlock(partition, number, len(values), encode_batch(batch))
+    return PackedBlock(partition, number, len(values), (encode_batch(batch),))
 
 
 def _write(store: LocalStore, origin: str, *blocks: PackedBlock) -> SegmentFile:
