@@ -23,3 +23,7 @@ class StageError(WinnowError):
 
 class ExportError(WinnowError):
     """A sample or a setting that a format of export cannot hold, or a folder that is not ours."""
+
+
+class ScoreError(WinnowError):
+    """A model, its weights or its reference cannot score what they are asked to."""

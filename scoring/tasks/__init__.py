@@ -1,0 +1,32 @@
+"""What a score is measured with: a model and the loss of each sample, behind one small protocol.
+
+The task `linear_head` is the object `TASK` of `scoring/tasks/linear_head.py`.
+"""
+
+import pkgutil
+from functools import lru_cache
+from importlib import import_module
+
+from winnow.schemas.errors import RecipeError
+from winnow.schemas.places import suggestion
+from winnow.scoring.tasks.protocol import TaskKind
+
+__all__ = ["find_task", "task_names"]
+
+_NO_TASKS = ("protocol",)
+
+
+@lru_cache(maxsize=1)
+def task_names() -> tuple[str, ...]:
+    """Every task there is."""
+    return tuple(sorted({module.name for module in pkgutil.iter_modules(__path__)} - {*_NO_TASKS}))
+
+
+def find_task(name: str) -> TaskKind:
+    """The task of this name; RecipeError names the nearest where there is none."""
+    if name not in task_names():
+        raise RecipeError(
+            f"unknown task {name!r}{suggestion(name, task_names())}; there are: {', '.join(task_names())}"
+        )
+    found: TaskKind = import_module(f"{__name__}.{name}").TASK
+    return found
