@@ -44,11 +44,11 @@ MIXED = pa.schema(
         pa.field("language", pa.string(), nullable=False),
         pa.field("band", pa.string(), nullable=False),
         pa.field("licence", pa.string(), nullable=False),
-        pa.field("url", pa.string()),
+        pa.field("url", pa.large_string()),  # large, as a shard's cap does not count it
         pa.field("mime", pa.string()),
         pa.field("modality", pa.string(), nullable=False),
         pa.field("captions", pa.list_(pa.field("item", CAPTION, nullable=False)), nullable=False),
-        pa.field("metadata", pa.string(), nullable=False),  # canonical JSON
+        pa.field("metadata", pa.large_string(), nullable=False),  # canonical JSON; large for the same reason
         pa.field("media", pa.list_(pa.field("item", MEDIUM, nullable=False)), nullable=False),
     ]
 )

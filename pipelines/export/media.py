@@ -5,13 +5,14 @@ ends an export.
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from winnow.pipelines.ingest.binding import bind_source
@@ -66,36 +67,71 @@ def media_sources(recipe: Recipe) -> MediaSources:
     return MediaSources({source.name: bound(source.name) for source in recipe.sources}, limits)
 
 
+def sums_of_lists(media: pa.ListArray, field: Sequence[str]) -> NDArray[np.int64]:
+    """Of each row the sum of a field of its media: numbers, or the lengths of bytes."""
+    values = pc.struct_field(media.flatten(), list(field))
+    if pa.types.is_large_binary(values.type):
+        values = pc.binary_length(values)
+    before = np.concatenate([np.zeros(1, np.int64), np.cumsum(values.to_numpy(zero_copy_only=False), dtype=np.int64)])
+    counts = pc.list_value_length(media).to_numpy(zero_copy_only=False)
+    ends = np.cumsum(counts, dtype=np.int64)
+    sums: NDArray[np.int64] = before[ends] - before[ends - counts]
+    return sums
+
+
 def wants_media(config: object) -> bool:
     """Whether a format's options ask for the bytes of media."""
     return getattr(config, "media", False) not in (False, None, "none")
 
 
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """The media of some rows that follow each other, and of each row why it lacks one."""
+
+    rows: slice
+    media: pa.Array
+    gone: tuple[Gone | None, ...]
+
+
 def fetch_media(
-    media: MediaSources, source: str, references: pa.Array, which: NDArray[np.int64]
-) -> tuple[pa.Array, list[Gone | None]]:
-    """The media of some rows of a source, which may repeat, and of each row why it lacks one.
+    media: MediaSources, source: str, references: pa.Array, which: NDArray[np.int64], max_bytes: int
+) -> Iterator[Fetched]:
+    """The media of some rows of a source, in their order; a part ends with the row that reaches so many bytes.
 
-    Media are read in the order of their places, each once for all copies of its sample.
+    The same row several times in a row is read once.
     """
-    unique, back = np.unique(which, return_inverse=True)
-    # Row by row: each is a read of a file.
-    referred = {row: references[row].as_py() for row in unique.tolist()}
-    found: dict[int, list[dict[str, object]]] = {}
-    gone: dict[int, Gone] = {}
+    found: list[list[dict[str, Any]]] = []
+    gone: list[Gone | None] = []
+    held, first = 0, 0
 
-    def place(row: int) -> list[tuple[str, int]]:
-        return [(one["ref"]["path"], one["ref"]["offset"]) for one in referred[row]]
+    def fetched(end: int) -> Fetched:
+        return Fetched(slice(first, end), pa.array(found, MIXED.field("media").type), tuple(gone))
 
     with closing(MediaFinder(media, source)) as finder:
-        for row in sorted(referred, key=place):
-            held = [finder.find(one) for one in referred[row]]
-            lacking = [one for one in held if isinstance(one, Gone)]
-            found[row] = [one for one in held if not isinstance(one, Gone)] if not lacking else []
-            if lacking:
-                gone[row] = lacking[0]
-    rows = unique[back].tolist()
-    return pa.array([found[row] for row in rows], MIXED.field("media").type), [gone.get(row) for row in rows]
+        before = -1
+        for at, row in enumerate(which.tolist()):  # each is a read of a file
+            if row != before:
+                of_row, lacking = _media_of(finder, references[row].as_py())
+                before = row
+            found.append(of_row)
+            gone.append(lacking)
+            held += sum(len(one["bytes"]) for one in of_row)
+            if held > max_bytes:
+                yield fetched(at + 1)
+                found, gone, held, first = [], [], 0, at + 1
+    if found:
+        yield fetched(len(which))
+
+
+def _media_of(finder: "MediaFinder", referred: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, Any]], Gone | None]:
+    """All media of a row, or none of them and why."""
+    found: list[dict[str, Any]] = []
+    for one in referred:
+        held = finder.find(one)
+        if isinstance(held, Gone):
+            return [], held
+        found.append(held)
+    return found, None
 
 
 class MediaFinder:
@@ -111,7 +147,7 @@ class MediaFinder:
         self._etag = ""
         self._gone: Gone | None = None
 
-    def find(self, medium: Mapping[str, Any]) -> dict[str, object] | Gone:
+    def find(self, medium: Mapping[str, Any]) -> dict[str, Any] | Gone:
         """What a reference (`winnow.schemas.samples.MEDIA`) refers to, as `winnow.schemas.draws.MEDIUM`."""
         reference = medium["ref"]
         path = reference["path"]

@@ -21,9 +21,9 @@ from winnow.pipelines.dedupe.scratch import beat_step
 from winnow.pipelines.edits import Edits, with_keys
 from winnow.pipelines.exchange import MAX_BLOCK_BYTES, BlockPacker
 from winnow.pipelines.export.drawn_rows import Rows, read_drawn, taken
-from winnow.pipelines.export.media import MEDIA_GONE, MediaSources, fetch_media
+from winnow.pipelines.export.media import MEDIA_GONE, Fetched, fetch_media, sums_of_lists
 from winnow.pipelines.export.shipment import Details, Shipment
-from winnow.pipelines.export.sizing import order_key
+from winnow.pipelines.export.sizing import Way, order_key
 from winnow.pipelines.forgetting.looking import TEXT_LAYERS
 from winnow.pipelines.mix.drawn import DrawnShard, copies_of
 from winnow.pipelines.store import layout
@@ -113,7 +113,7 @@ def mixed_rows(
         media = base.pop("media")
         base["metadata"] = _with_references(base["metadata"], media)
         held = _held(base)
-        there = _Read(base, held, media, held + _referred(media), shard.source)
+        there = _Read(base, held, media, held + sums_of_lists(media, ["ref", "length"]), shard.source)
         for one in given:
             first, last = (int(place) for place in np.searchsorted(one.numbers, (part[0], part[-1] + 1)))
             here = one.rows.slice(first, last - first)
@@ -142,25 +142,39 @@ def _copies(
             owed = np.flatnonzero(details.owed[partitions])
             held = read.with_media if way.media else read.held
             for first, last in _cuts(held[index[rows[owed]]]):
-                # Put together by partition before they are built: each is copied once.
-                some = owed[first:last][np.argsort(partitions[owed[first:last]], kind="stable")]
-                of = rows[some]
-                which = index[of]
-                made = {
-                    "order": pa.array(order[some]),
-                    "copy": pa.array(copies[some]),
-                    "id": taken(drawn["id"], of),
-                    **strata.of(of_rows[of]),
-                    **{name: taken(column, which) for name, column in read.columns.items()},
-                    "media": _no_media(len(some)),
-                }
-                if way.media and shipment.media is not None:
-                    made |= _with_media(shipment.media, read, which, made)
-                columns = [made[field.name].cast(field.type) for field in MIXED]
-                batch = pa.RecordBatch.from_arrays(columns, schema=MIXED)
-                there, starts = np.unique(partitions[some], return_index=True)
-                for partition, start, end in zip(there.tolist(), starts, [*starts[1:], len(some)], strict=True):
-                    yield partition, batch.slice(start, end - start)
+                part = owed[first:last]
+                for given, fetched in _fetched(shipment, way, read, index[rows[part]]):
+                    # Put together by partition before they are built: each is copied once.
+                    turned = np.argsort(partitions[part[given]], kind="stable")
+                    some = part[given][turned]
+                    of = rows[some]
+                    which = index[of]
+                    made = {
+                        "order": pa.array(order[some]),
+                        "copy": pa.array(copies[some]),
+                        "id": taken(drawn["id"], of),
+                        **strata.of(of_rows[of]),
+                        **{name: taken(column, which) for name, column in read.columns.items()},
+                        "media": _no_media(len(some)),
+                    }
+                    if fetched is not None:
+                        made |= _with_media(fetched, turned, made)
+                    columns = [made[field.name].cast(field.type) for field in MIXED]
+                    batch = pa.RecordBatch.from_arrays(columns, schema=MIXED)
+                    there, starts = np.unique(partitions[some], return_index=True)
+                    for partition, start, end in zip(there.tolist(), starts, [*starts[1:], len(some)], strict=True):
+                        yield partition, batch.slice(start, end - start)
+
+
+def _fetched(
+    shipment: Shipment, way: Way, read: _Read, which: NDArray[np.int64]
+) -> Iterator[tuple[slice, Fetched | None]]:
+    """The rows in parts, with the bytes of their media where these travel: what is read is bounded, not what refers."""
+    if not way.media or shipment.media is None:
+        yield slice(None), None
+        return
+    for fetched in fetch_media(shipment.media, read.source, read.media, which, MAX_BLOCK_BYTES):
+        yield fetched.rows, fetched
 
 
 def _no_media(rows: int) -> pa.ListArray:
@@ -168,17 +182,16 @@ def _no_media(rows: int) -> pa.ListArray:
     return pa.ListArray.from_arrays(np.zeros(rows + 1, np.int32), pa.array([], kind.value_type), type=kind)
 
 
-def _with_media(
-    media: MediaSources, read: _Read, which: NDArray[np.int64], made: Mapping[str, pa.Array]
-) -> dict[str, pa.Array]:
+def _with_media(fetched: Fetched, turned: Rows, made: Mapping[str, pa.Array]) -> dict[str, pa.Array]:
     """The columns that the bytes of media change; rows that lack some are marked, and counted later."""
-    fetched, gone = fetch_media(media, read.source, read.media, which)
+    gone = [fetched.gone[row] for row in turned.tolist()]
+    media = fetched.media.take(pa.array(turned))
     if not any(gone):
-        return {"media": fetched}
+        return {"media": media}
     marked = pa.array([one is not None for one in gone])
     said = pa.array([canonical_json(asdict(one)) if one is not None else None for one in gone], pa.string())
     return {
-        "media": fetched,
+        "media": media,
         "modality": pc.if_else(marked, MEDIA_GONE, made["modality"]),
         "metadata": pc.if_else(marked, said, made["metadata"]),
     }
@@ -272,16 +285,6 @@ def _held(base: Mapping[str, pa.Array]) -> NDArray[np.int64]:
     for name in ("text", "metadata", "url"):
         held += pc.fill_null(pc.binary_length(base[name]), 0).to_numpy(zero_copy_only=False)
     return held
-
-
-def _referred(media: pa.Array) -> NDArray[np.int64]:
-    """How many bytes of files each row refers to."""
-    counts = pc.list_value_length(media).to_numpy(zero_copy_only=False)
-    lengths = pc.struct_field(media.flatten(), ["ref", "length"]).to_numpy(zero_copy_only=False)
-    total = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
-    ends = np.cumsum(counts, dtype=np.int64)
-    referred: NDArray[np.int64] = total[ends] - total[ends - counts]
-    return referred
 
 
 def _cuts(held: NDArray[np.int64]) -> Iterator[tuple[int, int]]:

@@ -19,7 +19,7 @@ from winnow.pipelines.export.folder import commit_path, commit_shard, writing_fo
 from winnow.pipelines.export.formats.protocol import WrittenShard
 from winnow.pipelines.export.formats.table import NO_BANDS
 from winnow.pipelines.export.manifest import LeftOut, ShardCommit, file_records
-from winnow.pipelines.export.media import MEDIA_GONE
+from winnow.pipelines.export.media import MEDIA_GONE, sums_of_lists
 from winnow.pipelines.export.shipment import Destination, Place, Shipment
 from winnow.pipelines.store.local import LocalStore
 from winnow.schemas.draws import MIXED
@@ -102,7 +102,7 @@ class OrderedRows:
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """All of them, as batches of bounded bytes."""
-        held = self._texts.sizes[self._order]
+        held = (self._texts.sizes + sums_of_lists(self._columns["media"], ["bytes"]))[self._order]
         parts = (np.cumsum(held) - 1) // BATCH_BYTES
         edges = np.concatenate([[0], np.flatnonzero(np.diff(parts)) + 1, np.arange(0, self.count, BATCH_ROWS)])
         for first, last in itertools.pairwise([*np.unique(edges).tolist(), self.count]):

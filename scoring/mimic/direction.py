@@ -1,0 +1,85 @@
+"""Which parameters count, and the unit direction from weights on a trajectory towards reference weights."""
+
+import fnmatch
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from winnow.schemas.errors import ScoreError
+from winnow.schemas.places import shown, suggestion
+from winnow.scoring.tasks.protocol import Weights
+
+_NAMED = 5  # problems that a message spells out
+
+
+@dataclass(frozen=True, slots=True)
+class Direction:
+    """Where a step should go: (reference - at) / norm over the chosen parameters."""
+
+    unit: Weights  # of norm 1, of the types that the weights have
+    norm: float  # how far the reference is
+
+
+def chosen_parameters(names: Collection[str], globs: Sequence[str]) -> tuple[str, ...]:
+    """The names that a glob matches, in the order of `names`.
+
+    Raises:
+        ScoreError: A glob matches nothing: it may be a misspelt name.
+    """
+    if not globs:
+        raise ScoreError("parameters: no glob is given; `*` chooses all")
+    for glob in globs:
+        if not any(fnmatch.fnmatchcase(name, glob) for name in names):
+            raise ScoreError(f"parameters: {shown(glob)} matches no parameter{suggestion(glob, names)}")
+    return tuple(name for name in names if any(fnmatch.fnmatchcase(name, glob) for glob in globs))
+
+
+def direction(at: Weights, reference: Weights, names: Sequence[str]) -> Direction:
+    """The unit direction over the named parameters. Differences and the norm are taken in float64.
+
+    Raises:
+        ScoreError: The two are not of one model, a weight is not finite, or they are equal.
+    """
+    _check_alike(at, reference, names)
+    steps = {name: reference[name].astype(np.float64) - at[name].astype(np.float64) for name in names}
+    largest = max((float(np.abs(step).max()) for step in steps.values() if step.size), default=0.0)
+    if largest == 0.0:
+        raise ScoreError(
+            f"the reference equals the weights that are scored, over {_listed(names)}: there is no direction; "
+            "give another reference or an earlier checkpoint, or choose other parameters"
+        )
+    # Squares of what is scaled to 1 neither overflow nor vanish.
+    norm = largest * math.sqrt(math.fsum(float(np.square(step / largest).sum()) for step in steps.values()))
+    return Direction({name: (step / norm).astype(at[name].dtype) for name, step in steps.items()}, norm)
+
+
+def _check_alike(at: Weights, reference: Weights, names: Sequence[str]) -> None:
+    problems = [problem for name in names if (problem := _mismatch(name, at, reference)) is not None]
+    if not problems:
+        return
+    more = f"; … and {len(problems) - _NAMED} more" if len(problems) > _NAMED else ""
+    raise ScoreError(f"the reference is not of the model that is scored: {'; '.join(problems[:_NAMED])}{more}")
+
+
+def _mismatch(name: str, at: Weights, reference: Weights) -> str | None:
+    for whose, weights in (("the weights", at), ("the reference", reference)):
+        if name not in weights:
+            return f"{shown(name)} is not in {whose}{suggestion(name, weights)}"
+    ours, theirs = at[name], reference[name]
+    if ours.shape != theirs.shape:
+        return f"{shown(name)} has shape {list(theirs.shape)}, expected {list(ours.shape)}"
+    if ours.dtype != theirs.dtype:
+        return f"{shown(name)} is {theirs.dtype}, expected {ours.dtype}"
+    if not np.issubdtype(ours.dtype, np.floating):
+        return f"{shown(name)} is {ours.dtype}, expected floating-point numbers"
+    for whose, value in (("the weights", ours), ("the reference", theirs)):
+        if not np.isfinite(value).all():
+            return f"{shown(name)} of {whose} holds numbers that are not finite"
+    return None
+
+
+def _listed(names: Sequence[str]) -> str:
+    few = ", ".join(shown(name) for name in names[:3])
+    return few if len(names) <= 3 else f"{few} and {len(names) - 3} more"

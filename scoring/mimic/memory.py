@@ -1,0 +1,116 @@
+"""How many samples fit at once: by the bytes that one takes, and by halves where memory ends after all."""
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from winnow.schemas.errors import ScoreError
+from winnow.scoring.mimic.models import Batch
+
+if TYPE_CHECKING:
+    from torch import Tensor  # type: ignore[import-not-found, unused-ignore]
+
+_Part = TypeVar("_Part")
+
+_ENDS = ("not enough memory", "can't allocate memory", "out of memory", "alloc_failed", "cannot allocate memory")
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error says that memory ended: a device's, or the machine's as PyTorch's allocator puts it."""
+    import torch
+
+    if isinstance(error, torch.OutOfMemoryError | MemoryError):
+        return True
+    return isinstance(error, RuntimeError) and any(said in str(error).lower() for said in _ENDS)
+
+
+def sample_bytes(call: Callable[[], object]) -> int:
+    """The most bytes that tensors made by a call hold at one moment: a function of shapes, not of the machine."""
+    import torch
+    from torch.multiprocessing.reductions import StorageWeakRef  # type: ignore[import-not-found, unused-ignore]
+    from torch.utils._python_dispatch import TorchDispatchMode  # type: ignore[import-not-found, unused-ignore]
+    from torch.utils._pytree import tree_leaves  # type: ignore[import-not-found, unused-ignore]
+
+    class Watched(TorchDispatchMode):  # type: ignore[misc, unused-ignore]
+        def __init__(self) -> None:
+            super().__init__()
+            self.held: dict[int, tuple[Any, int]] = {}
+            self.most = 0
+
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            made = func(*args, **(kwargs or {}))
+            known = {one.untyped_storage()._cdata for one in tree_leaves((args, kwargs)) if isinstance(one, torch.Tensor)}
+            for one in tree_leaves(made):
+                if isinstance(one, torch.Tensor) and (storage := one.untyped_storage())._cdata not in known:
+                    self.held[storage._cdata] = (StorageWeakRef(storage), storage.nbytes())
+            self.held = {key: kept for key, kept in self.held.items() if not kept[0].expired()}
+            self.most = max(self.most, sum(size for _, size in self.held.values()))
+            return made
+
+    watched = Watched()
+    with watched:
+        call()
+    return watched.most
+
+
+class Portions:
+    """Batches cut to a budget of bytes; the cut depends on shapes alone, until memory ends."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self.max_bytes = max_bytes
+        self._sizes: dict[tuple[Any, ...], int] = {}
+        self._fit: float = math.inf  # samples, as memory has shown
+
+    def size(self, batch: Batch, measure: Callable[[Batch], object]) -> int:
+        """How many samples of such a batch are computed at once."""
+        shape = tuple((tuple(part.shape[1:]), part.dtype) for part in batch)
+        if shape not in self._sizes:
+            # The second sample shows what a sample adds to what any batch takes, such as copies of weights.
+            one, two = (sample_bytes(lambda: measure(take(batch, 0, count))) for count in (1, 2))  # noqa: B023
+            self._sizes[shape] = max(1, (self.max_bytes - one) // max(1, two - one, one // 64) + 1)
+        return int(min(self._sizes[shape], self._fit))
+
+    def run(self, batch: Batch, call: "Callable[[Batch], _Part]", measure: Callable[[Batch], object]) -> list[_Part]:
+        """A call on each portion, in order; half as many samples at a time wherever memory ends.
+
+        Raises:
+            ScoreError: A single sample does not fit.
+        """
+        count = len(batch[0])
+        size = self.size(batch, measure) if count > 1 else 1
+        done: list[_Part] = []
+        start = 0
+        while start < count:
+            stop = min(count, start + size)
+            part = self._tried(call, take(batch, start, stop))
+            if part is None:
+                if stop - start == 1:
+                    raise ScoreError(
+                        "memory ends while one sample is scored; shorten samples, choose a smaller model, or give "
+                        "the process more memory"
+                    )
+                size = max(1, (stop - start) // 2)
+                self._fit = size
+                continue
+            done.append(part)
+            start = stop
+        return done
+
+    @staticmethod
+    def _tried(call: "Callable[[Batch], _Part]", batch: Batch) -> "_Part | None":
+        import torch
+
+        try:
+            return call(batch)
+        except (RuntimeError, MemoryError) as error:
+            if not is_out_of_memory(error):
+                raise
+        # Outside the handler: the error's traceback holds what the call had made.
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+        return None
+
+
+def take(batch: Batch, start: int, stop: int) -> Batch:
+    """Samples from `start` to `stop`."""
+    return tuple(part[start:stop] for part in batch)

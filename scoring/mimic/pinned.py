@@ -1,0 +1,56 @@
+"""PyTorch in the state in which equal inputs give equal scores, and every operator has its exact derivative."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from winnow.schemas.errors import ScoreError
+
+if TYPE_CHECKING:
+    import torch  # type: ignore[import-not-found, unused-ignore]
+
+
+def need_torch() -> None:
+    """Raise ScoreError with the command that installs it where PyTorch is missing."""
+    try:
+        import torch  # noqa: F401
+    except ImportError as error:
+        raise ScoreError("the Mimic score of a model needs the package torch; run: pip install 'winnow[torch]'") from (
+            error
+        )
+
+
+@contextmanager
+def pinned(threads: int = 1) -> Iterator[None]:
+    """One thread, deterministic algorithms, plain attention, full float32 products; as it was, afterwards.
+
+    Attention: the fused kernels of the CPU have no forward derivative. Encoder layers: neither has their fast path.
+    """
+    import torch
+    from torch.nn.attention import SDPBackend, sdpa_kernel  # type: ignore[import-not-found, unused-ignore]
+
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # cuBLAS is not repeatable without it
+    matmul, convolution = torch.backends.cuda.matmul, torch.backends.cudnn
+    switches: list[tuple[Any, str, bool]] = [
+        (matmul, "allow_tf32", False),
+        (matmul, "allow_bf16_reduced_precision_reduction", False),
+        (convolution, "allow_tf32", False),
+        (convolution, "benchmark", False),  # it chooses kernels by the clock
+    ]
+    before = [(owner, name, getattr(owner, name)) for owner, name, _ in switches]
+    was = torch.are_deterministic_algorithms_enabled(), torch.get_num_threads(), torch.backends.mha.get_fastpath_enabled()
+    for owner, name, value in switches:
+        setattr(owner, name, value)
+    torch.use_deterministic_algorithms(True)
+    torch.backends.mha.set_fastpath_enabled(False)
+    torch.set_num_threads(threads)
+    try:
+        with torch.no_grad(), sdpa_kernel(SDPBackend.MATH):
+            yield
+    finally:
+        for owner, name, value in before:
+            setattr(owner, name, value)
+        torch.use_deterministic_algorithms(was[0])
+        torch.backends.mha.set_fastpath_enabled(was[2])
+        torch.set_num_threads(was[1])

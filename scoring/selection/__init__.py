@@ -1,0 +1,43 @@
+"""Stage 2 of Grad-Mimic (arXiv 2501.06708): scores of rows at checkpoints become votes, votes who is kept and how good.
+
+A matrix of scores has a row a sample and a column a checkpoint; what was not scored is not a number, and abstains.
+Every answer is the same for any order of rows: sums run over sorted values, ties fall by a hash of the id. Needs numpy
+alone.
+"""
+
+from winnow.scoring.selection.binarise import BinariseRule, Votes, binarise
+from winnow.scoring.selection.describe import Extremes, Summary, extremes, histogram, summary
+from winnow.scoring.selection.label_model import Aggregation, Kept, LabelModel, aggregate
+from winnow.scoring.selection.ladder import Arm, Ladder, ladder
+from winnow.scoring.selection.overlap import Overlap, overlap
+from winnow.scoring.selection.quality import KEEP_AT, Quality, estimate_quality, mean_quality, pearson, retained
+from winnow.scoring.selection.ranks import Ids, batches_of, ranked
+
+__all__ = [
+    "KEEP_AT",
+    "Aggregation",
+    "Arm",
+    "BinariseRule",
+    "Extremes",
+    "Ids",
+    "Kept",
+    "LabelModel",
+    "Ladder",
+    "Overlap",
+    "Quality",
+    "Summary",
+    "Votes",
+    "aggregate",
+    "batches_of",
+    "binarise",
+    "estimate_quality",
+    "extremes",
+    "histogram",
+    "ladder",
+    "mean_quality",
+    "overlap",
+    "pearson",
+    "ranked",
+    "retained",
+    "summary",
+]

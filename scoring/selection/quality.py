@@ -1,0 +1,144 @@
+"""How good a dataset is: the share of rows that filters retain (the paper's estimate), with a 95 % interval.
+
+Of the majority it is the share of rows whose keep probability is at least one half, with Wilson's interval, which
+covers the share that the same filters would retain of all rows like these. Of the label model it is the mean posterior,
+which at the optimum is the model's class balance; its interval is by the delta method on the log odds, from the
+information that the patterns hold (the sum of their scores' outer products), so it counts that accuracies are estimated
+as well. It holds as far as votes are independent given the class. Both speak of sampling alone, not of a filter's bias.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.scoring.selection.label_model import EDGE, Kept, LabelModel, Patterns
+from winnow.scoring.selection.ranks import Floats
+
+Method: TypeAlias = Literal["wilson", "delta", "undetermined", "normal"]
+"""How an interval was made. `undetermined`: the votes do not tell, and it is everything."""
+
+KEEP_AT: Final = 0.5
+"""A row is retained when its keep probability is at least this."""
+_Z: Final = 1.959963984540054  # 95 %, two-sided
+_SINGULAR: Final = 1e-10  # of the information's largest eigenvalue, parameters brought to one scale
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """An estimate over rows that have one; not a number where there are none."""
+
+    share: float
+    low: float
+    high: float
+    rows: int
+    method: Method
+
+
+def retained(kept: Kept, at: float = KEEP_AT) -> NDArray[np.int8]:
+    """Each row as a vote: 1 kept, 0 dropped, -1 where all abstained."""
+    return np.where(np.isnan(kept.probability), -1, kept.probability >= at).astype(np.int8)
+
+
+def estimate_quality(kept: Kept) -> Quality:
+    """The dataset's quality by these filters."""
+    votes = retained(kept)
+    rows = int((votes >= 0).sum())
+    if not rows:
+        return Quality(math.nan, 0.0, 1.0, 0, "undetermined")
+    if kept.model is None:
+        return wilson(int((votes == 1).sum()), rows)
+    counts = kept.patterns.counts
+    decided = ~np.isnan(kept.model.posterior)
+    share = float((counts[decided] * kept.model.posterior[decided]).sum()) / rows
+    error = _log_odds_error(kept.model, kept.patterns)
+    if error is None:
+        return Quality(share, 0.0, 1.0, rows, "undetermined")
+    held = min(max(share, EDGE), 1 - EDGE)
+    middle = math.log(held / (1 - held))
+    low, high = (1 / (1 + math.exp(-max(-700.0, min(middle + sign * _Z * error, 700.0)))) for sign in (-1, 1))
+    return Quality(share, low, high, rows, "delta")
+
+
+def wilson(kept: int, rows: int) -> Quality:
+    """A share with the interval of Wilson (1927)."""
+    share, z2 = kept / rows, _Z**2
+    middle = (share + z2 / (2 * rows)) / (1 + z2 / rows)
+    half = _Z / (1 + z2 / rows) * math.sqrt(share * (1 - share) / rows + z2 / (4 * rows**2))
+    low = 0.0 if kept == 0 else max(0.0, middle - half)
+    high = 1.0 if kept == rows else min(1.0, middle + half)
+    return Quality(share, low, high, rows, "wilson")
+
+
+def mean_quality(scores: Floats, which: NDArray[np.bool_] | None = None) -> Quality:
+    """The paper's estimate for DataComp: the mean score of the rows that are kept, with a normal interval.
+
+    Args:
+        scores: One of each row, such as the last checkpoint's or the mean over checkpoints; not finite: left out.
+        which: The rows that are kept; all where it is not given.
+    """
+    chosen = scores if which is None else scores[which]
+    values = np.sort(chosen[np.isfinite(chosen)])
+    rows = len(values)
+    if not rows:
+        return Quality(math.nan, -math.inf, math.inf, 0, "undetermined")
+    mean = float(values.mean())
+    if rows == 1:
+        return Quality(mean, -math.inf, math.inf, 1, "undetermined")
+    half = _Z * float(values.std(ddof=1)) / math.sqrt(rows)
+    return Quality(mean, mean - half, mean + half, rows, "normal")
+
+
+def pearson(one: Sequence[float], other: Sequence[float]) -> float | None:
+    """The correlation, such as of estimated quality with known noise; None where either does not vary."""
+    x, y = np.asarray(one, np.float64), np.asarray(other, np.float64)
+    if x.shape != y.shape or x.ndim != 1:
+        raise ValueError(f"{x.shape} numbers and {y.shape}: expected as many of each")
+    if len(x) < 2 or not (np.ptp(x) and np.ptp(y)):
+        return None
+    x, y = (values - values.mean() for values in (x, y))
+    x, y = x / np.abs(x).max(), y / np.abs(y).max()
+    found = float((x * y).sum()) / math.sqrt(float((x * x).sum()) * float((y * y).sum()))
+    return min(1.0, max(-1.0, found))
+
+
+def _log_odds_error(model: LabelModel, patterns: Patterns) -> float | None:
+    """The standard error of the balance's log odds; None where the information does not tell it.
+
+    Rates at an edge of what is allowed are held there. A checkpoint that is as good as chance has one rate, not two.
+    """
+    counted = ~np.isnan(model.posterior)
+    votes, posterior = patterns.votes[counted], model.posterior[counted]
+    weight = patterns.counts[counted].astype(np.float64)
+    if _at_edge(model.balance):
+        return None
+    scores = [posterior - model.balance]
+    for votes_of, keeps_good, drops_bad in zip(
+        votes.T, model.sensitivity.tolist(), model.specificity.tolist(), strict=True
+    ):
+        if math.isnan(keeps_good):
+            continue
+        voted = votes_of >= 0
+        good = np.where(voted, posterior * ((votes_of == 1) - keeps_good), 0)
+        bad = np.where(voted, (1 - posterior) * ((votes_of == 0) - drops_bad), 0)
+        if keeps_good + drops_bad <= 1:
+            scores += [] if _at_edge(keeps_good) else [good - bad]
+        else:
+            scores += [] if _at_edge(keeps_good) else [good]
+            scores += [] if _at_edge(drops_bad) else [bad]
+    columns = np.stack(scores)
+    information = np.array([[float((weight * one * other).sum()) for other in columns] for one in columns])
+    scale = np.sqrt(np.diag(information))
+    if not (scale > 0).all():
+        return None
+    information /= scale[:, np.newaxis] * scale
+    if np.linalg.eigvalsh(information)[0] < _SINGULAR:
+        return None
+    return math.sqrt(float(np.linalg.inv(information)[0, 0])) / float(scale[0])
+
+
+def _at_edge(rate: float) -> bool:
+    return rate <= 2 * EDGE or rate >= 1 - 2 * EDGE

@@ -1,0 +1,79 @@
+"""What tasks in PyTorch read out of rows: pixels, tokens, labels, example by example."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Indices: TypeAlias = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Ragged:
+    """Tokens of texts one behind the other."""
+
+    values: NDArray[np.int32]
+    ends: Indices
+
+    @classmethod
+    def of(cls, parts: Sequence[Sequence[int] | NDArray[np.int32]]) -> "Ragged":
+        """Texts, each with its tokens."""
+        values = [np.asarray(part, np.int32) for part in parts]
+        ends = np.cumsum([len(part) for part in values], dtype=np.int64)
+        return cls(np.concatenate([np.empty(0, np.int32), *values]), ends)
+
+    @property
+    def lengths(self) -> Indices:
+        """How many tokens each has."""
+        return np.diff(self.ends, prepend=0)
+
+    def one(self, place: int) -> NDArray[np.int32]:
+        """The tokens of one text."""
+        start = int(self.ends[place - 1]) if place else 0
+        return self.values[start : int(self.ends[place])]
+
+    def padded(self, length: int) -> NDArray[np.int64]:
+        """As a table, with zeros behind each text."""
+        found = np.zeros((len(self.ends), length), np.int64)
+        lengths = self.lengths
+        found[np.arange(length) < lengths[:, None]] = self.values
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Examples:
+    """Examples as arrays; a task fills what its model reads."""
+
+    count: int
+    pixels: NDArray[np.uint8] | None = None  # examples × height × width × 3
+    tokens: Ragged | None = None
+    labels: Indices | None = None
+
+    def chosen(self, which: Indices) -> "Examples":
+        """Some of them, in this order."""
+        return Examples(
+            len(which),
+            None if self.pixels is None else self.pixels[which],
+            None if self.tokens is None else Ragged.of([self.tokens.one(int(place)) for place in which]),
+            None if self.labels is None else self.labels[which],
+        )
+
+
+def joined(parts: Sequence[Examples]) -> Examples:
+    """Examples of several parts, of which there is at least one, as one."""
+    pixels = [part.pixels for part in parts if part.pixels is not None]
+    tokens = [part.tokens for part in parts if part.tokens is not None]
+    labels = [part.labels for part in parts if part.labels is not None]
+    return Examples(
+        sum(part.count for part in parts),
+        np.concatenate(pixels) if pixels else None,
+        _end_to_end(tokens) if tokens else None,
+        np.concatenate(labels) if labels else None,
+    )
+
+
+def _end_to_end(parts: Sequence[Ragged]) -> Ragged:
+    lengths = np.concatenate([part.lengths for part in parts])
+    return Ragged(np.concatenate([part.values for part in parts]), np.cumsum(lengths, dtype=np.int64))

@@ -1,0 +1,48 @@
+"""Checkpoints of PyTorch as arrays, where the pipeline is given one: nothing in the file is run."""
+
+import pickle
+from typing import Any
+
+import numpy as np
+
+from winnow.schemas.errors import ScoreError
+from winnow.scoring.tasks.protocol import Weights
+from winnow.scoring.torch_models.needed import needed, one_line
+
+ENDINGS = (".pt", ".pth")
+
+_WRAPPERS = ("state_dict", "model_state_dict", "model")
+_HINT = "save it as safetensors: safetensors.torch.save_file(model.state_dict(), …)"
+
+
+def read_checkpoint(path: str) -> Weights:
+    """The tensors of a `.pt` or `.pth`, by torch.load(weights_only=True); bfloat16 becomes float32.
+
+    Raises:
+        ScoreError: It is no such file, is damaged, or needs code to be run, as pickles of whole models do.
+    """
+    torch: Any = needed("a checkpoint of PyTorch", "torch")
+    try:
+        found = torch.load(path, map_location="cpu", weights_only=True)
+    except OSError as error:
+        raise ScoreError(f"{path}: {error.strerror or error}; expected a checkpoint of PyTorch") from None
+    except pickle.UnpicklingError:
+        raise ScoreError(f"{path}: it holds more than tensors, or is damaged, and is not read; {_HINT}") from None
+    except Exception as error:  # noqa: BLE001, a damaged archive raises whatever its readers do
+        raise ScoreError(f"{path}: no checkpoint of PyTorch, or a damaged one: {one_line(error)}; {_HINT}") from None
+    for wrapper in _WRAPPERS:
+        if isinstance(found, dict) and isinstance(found.get(wrapper), dict):
+            found = found[wrapper]
+    if not isinstance(found, dict) or not found or not all(isinstance(one, torch.Tensor) for one in found.values()):
+        raise ScoreError(f"{path}: expected tensors by name, as model.state_dict() gives them; {_HINT}")
+    return {str(name): _array(torch, path, str(name), tensor) for name, tensor in found.items()}
+
+
+def _array(torch: Any, path: str, name: str, tensor: Any) -> "np.ndarray[tuple[int, ...], np.dtype[np.generic]]":
+    if tensor.layout != torch.strided or tensor.is_quantized or tensor.is_complex() or tensor.is_meta:
+        raise ScoreError(f"{path}: {name} is no plain tensor of numbers; {_HINT}")
+    plain = tensor.detach().float() if tensor.dtype == torch.bfloat16 else tensor.detach()
+    try:
+        return np.array(plain.numpy())
+    except TypeError:
+        raise ScoreError(f"{path}: {name} is of type {tensor.dtype}; expected float32, float16 or bfloat16") from None

@@ -1,0 +1,125 @@
+"""A network: arrays by name in, numbers out, without state of its own. The user's own modules become one here."""
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from winnow.schemas.errors import ScoreError
+from winnow.scoring.torch_models.needed import one_line
+
+if TYPE_CHECKING:
+    from torch import Tensor  # type: ignore[import-not-found, unused-ignore]
+
+Parameters: TypeAlias = "dict[str, Tensor]"
+
+_EXPECTED = "expected `module:function`, a function without arguments that makes a torch.nn.Module"
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """What computes; whatever it knows is in the arrays that it is given."""
+
+    initial: Callable[[int], Parameters]  # from a seed to every array, on the CPU
+    forward: Callable[..., "Tensor"]  # (parameters, *inputs) → numbers
+    shapes: Mapping[str, tuple[int, ...]]  # of every array
+    fixed: frozenset[str] = frozenset()  # arrays that are not trained: buffers, and what does not require a gradient
+    spare: frozenset[str] = frozenset()  # names that files may hold beside these: counters, other names of tied arrays
+
+    @property
+    def trained(self) -> tuple[str, ...]:
+        """The arrays that are trained and that a direction may go over, in their order."""
+        return tuple(name for name in self.shapes if name not in self.fixed)
+
+
+def network_of(architecture: str, device: str, compute: "Any", methods: tuple[str, ...] = ()) -> Network:
+    """The network that a module of the user's is, in the mode of use: no dropout, statistics of batches as they stand.
+
+    Where `methods` are named, the network's first input says which of them to call; else the module itself is called.
+
+    Args:
+        architecture: `module:function`.
+        device: Where it computes.
+        compute: A type of PyTorch's, for what the module keeps beside its parameters.
+        methods: What the module must have.
+    """
+    import torch
+    from torch.func import functional_call  # type: ignore[import-not-found, unused-ignore]
+
+    class Calls(torch.nn.Module):  # type: ignore[misc, unused-ignore]
+        """The module under a name, as only a module itself can be called with other parameters."""
+
+        def __init__(self, module: Any) -> None:
+            super().__init__()
+            self.module = module
+
+        def forward(self, *inputs: Any) -> Any:
+            if not methods:
+                return self.module(*inputs)
+            return getattr(self.module, inputs[0])(*inputs[1:])
+
+    def initial(seed: int) -> Parameters:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            found = _arrays(_built(architecture))
+        return {name: array.detach().clone() for name, array in found.items()}
+
+    module = _built(architecture)
+    for method in methods:
+        if not callable(getattr(module, method, None)):
+            raise ScoreError(f"`architecture`: {architecture} made a {type(module).__name__} without `{method}`")
+    arrays = _arrays(module)
+    parameters = dict(module.named_parameters())
+    calls = Calls(module).to(device, compute).eval()
+
+    def forward(given: Parameters, *inputs: Any) -> "Tensor":
+        found = functional_call(calls, {f"module.{name}": array for name, array in given.items()}, inputs)
+        found = getattr(found, "logits", found)
+        return found[0] if isinstance(found, tuple | list) else found
+
+    return Network(
+        initial=initial,
+        forward=forward,
+        shapes={name: tuple(array.shape) for name, array in arrays.items()},
+        fixed=frozenset(name for name in arrays if name not in parameters or not parameters[name].requires_grad),
+        spare=frozenset(module.state_dict(keep_vars=True).keys() - arrays.keys()),
+    )
+
+
+def function_identity(architecture: str) -> tuple[str, ...]:
+    """The hash of the file that a user's function is in; nothing where it does not exist, which its call says."""
+    module = architecture.partition(":")[0]
+    try:
+        spec = find_spec(module) if module else None
+    except (ImportError, ValueError):
+        return ()
+    origin = Path(spec.origin) if spec is not None and spec.origin else None
+    if origin is None or not origin.is_file():
+        return ()
+    return (f"{module} {hashlib.sha256(origin.read_bytes()).hexdigest()}",)
+
+
+def _built(architecture: str) -> Any:
+    import torch
+
+    module, _, name = architecture.partition(":")
+    try:
+        made = getattr(import_module(module), name)()
+    except Exception as error:  # noqa: BLE001, the user's code may raise anything
+        raise ScoreError(f"`architecture`: {architecture} cannot be called: {one_line(error)}; {_EXPECTED}") from None
+    if not isinstance(made, torch.nn.Module):
+        raise ScoreError(f"`architecture`: {architecture} made a {type(made).__name__}; {_EXPECTED}")
+    return made
+
+
+def _arrays(module: Any) -> "Parameters":
+    """Parameters, and buffers of numbers that files keep; a tied one once."""
+    kept = module.state_dict(keep_vars=True)
+    found = dict(module.named_parameters())
+    for name, buffer in module.named_buffers():
+        if name in kept and buffer.is_floating_point():
+            found[name] = buffer
+    return found

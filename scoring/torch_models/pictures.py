@@ -1,0 +1,83 @@
+"""Files of images into squares of pixels, under a budget that the header is held to before anything is decoded.
+
+Formats are those that Pillow decodes by itself: none starts another program. Of an animation the first frame counts,
+an orientation in the EXIF data is followed, what is transparent lies on white, and grey of 16 bits becomes one of 8.
+"""
+
+import struct
+import warnings
+import zlib
+from io import BytesIO
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.scoring.torch_models.needed import needed
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+FORMATS: Final = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")
+
+_ORIENTATION: Final = 0x0112  # its tag in EXIF
+_WHITE: Final = (255, 255, 255, 255)
+_SHIFT: Final = 8  # from 16 bits to 8
+
+_DAMAGED: Final = (
+    ArithmeticError,
+    AttributeError,
+    EOFError,
+    LookupError,
+    OSError,
+    RuntimeError,
+    SyntaxError,
+    TypeError,
+    ValueError,
+    struct.error,
+    zlib.error,
+)
+"""What Pillow's decoders raise on damaged files: each has its own. A lack of memory is none of them."""
+
+
+def square_pixels(raw: bytes, side: int, max_pixels: int) -> NDArray[np.uint8] | None:
+    """A file's image in side × side × RGB, its proportions given up; None where it cannot be decoded or is too large."""
+    needed("an image", "PIL")
+    from PIL import Image
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", Image.DecompressionBombWarning)
+        try:
+            with Image.open(BytesIO(raw), formats=FORMATS) as image:
+                if not 0 < image.width * image.height <= max_pixels:
+                    return None
+                image.load()
+                upright = _opaque(_upright(image))
+                return np.asarray(upright.resize((side, side), Image.Resampling.BILINEAR), np.uint8)
+        except (*_DAMAGED, Image.DecompressionBombError, Image.DecompressionBombWarning):
+            return None
+
+
+def _upright(image: "Image.Image") -> "Image.Image":
+    """Turned as the EXIF data say; EXIF data that cannot be read say nothing."""
+    from PIL import ImageOps
+
+    try:
+        if image.getexif().get(_ORIENTATION, 1) == 1:
+            return image
+        return ImageOps.exif_transpose(image)
+    except _DAMAGED:
+        return image
+
+
+def _opaque(image: "Image.Image") -> "Image.Image":
+    """In RGB, what is transparent on white."""
+    from PIL import Image
+
+    if image.mode.startswith("I"):  # grey of 16 bits; Pillow itself would cut it off at 255
+        wide = np.asarray(image).astype(np.int64) >> _SHIFT
+        image = Image.fromarray(np.clip(wide, 0, 255).astype(np.uint8))
+    if "A" not in image.getbands() and "transparency" not in image.info:
+        return image.convert("RGB")
+    clear = image.convert("RGBA")
+    return Image.alpha_composite(Image.new("RGBA", clear.size, _WHITE), clear).convert("RGB")

@@ -1,0 +1,55 @@
+"""Where models in PyTorch run, how precisely, and how much at once."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Annotated, Any, Final, Literal
+
+import numpy as np
+
+from winnow.schemas.errors import ScoreError
+from winnow.schemas.recipe.checks import Between
+from winnow.scoring.mimic.models import Placement
+from winnow.scoring.mimic.pinned import pinned
+from winnow.scoring.torch_models.needed import needed
+
+_ONE: Final = threading.RLock()
+"""PyTorch's modes are of the whole process, and a module of the user's holds the parameters that it is called with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """Where a model computes, and how."""
+
+    device: Literal["cpu", "cuda"] = "cpu"  # winnow's: every machine has one
+    compute: Literal["float32", "bfloat16", "float64"] = "float32"  # winnow's: what the tolerance is declared for
+    memory_bytes: Annotated[int, Between(1, 1 << 42)] = 1 << 30
+    """winnow's: what tensors take while samples are scored; as many are scored at once. Half of them wherever memory
+    ends after all."""
+
+    @property
+    def held(self) -> "np.dtype[Any]":
+        """What weights are held and trained in, whatever the network computes in."""
+        return np.dtype(np.float64 if self.compute == "float64" else np.float32)
+
+    @property
+    def placement(self) -> Placement:
+        """As the score takes it."""
+        return Placement(self.device, self.compute)
+
+    def ready(self, task: str) -> None:
+        """Raise ScoreError where PyTorch is missing, or finds no such device."""
+        torch = needed(task, "torch")
+        if self.device == "cuda" and not torch.cuda.is_available():
+            raise ScoreError(f"{task}: `device: cuda`, and PyTorch finds none here; expected `device: cpu`")
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """PyTorch where equal inputs give equal bits, one thread of the process at a time.
+
+    Give nothing away from within: the modes would stay on in the caller.
+    """
+    with _ONE, pinned():
+        yield

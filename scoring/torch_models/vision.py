@@ -1,0 +1,92 @@
+"""Small networks from pixels to numbers: three convolutions, and a vision transformer over patches."""
+
+import math
+from typing import TYPE_CHECKING
+
+from winnow.schemas.errors import ScoreError
+from winnow.scoring.torch_models.blocks import Matrix, Parameters, Size, initial_blocks, matrices, through_blocks
+from winnow.scoring.torch_models.networks import Network
+
+if TYPE_CHECKING:
+    from torch import Tensor  # type: ignore[import-not-found, unused-ignore]
+
+_COLOURS = 3
+_KERNEL = 3
+
+
+def convolutions(width: int, outputs: int) -> Network:
+    """Three convolutions, each of half the resolution and more features, their mean, and a linear head."""
+    import torch
+
+    functional = torch.nn.functional
+    features = (_COLOURS, width, 2 * width, 4 * width)
+
+    def initial(seed: int) -> Parameters:
+        matrix, made = matrices(seed), {}
+        for layer, (read, written) in enumerate(zip(features, features[1:], strict=False)):
+            flat = matrix(written, read * _KERNEL**2, math.sqrt(2))  # half of what a ReLU reads is lost
+            made[f"{layer}.weight"] = flat.view(written, read, _KERNEL, _KERNEL)
+            made[f"{layer}.bias"] = torch.zeros(written)
+        return made | {"head.weight": matrix(outputs, features[-1]), "head.bias": torch.zeros(outputs)}
+
+    def forward(parameters: Parameters, pixels: "Tensor") -> "Tensor":
+        hidden = pixels
+        for layer in range(len(features) - 1):
+            weight, bias = parameters[f"{layer}.weight"], parameters[f"{layer}.bias"]
+            hidden = functional.relu(functional.conv2d(hidden, weight, bias, stride=2, padding=1))
+        return functional.linear(hidden.mean((2, 3)), parameters["head.weight"], parameters["head.bias"])
+
+    return Network(initial, forward, shapes_of(initial(0)))
+
+
+def patches(size: Size, pixels: int, patch: int, outputs: int) -> Network:
+    """A vision transformer: patches, places, blocks, their mean, and a linear head."""
+    check_patch(pixels, patch)
+
+    def initial(seed: int) -> Parameters:
+        import torch
+
+        matrix = matrices(seed)
+        tower = initial_tower("", size, pixels, patch, matrix)
+        return tower | {"head.weight": matrix(outputs, size.width), "head.bias": torch.zeros(outputs)}
+
+    def forward(parameters: Parameters, given: "Tensor") -> "Tensor":
+        import torch
+
+        mean = tower(parameters, "", size, patch, given)
+        return torch.nn.functional.linear(mean, parameters["head.weight"], parameters["head.bias"])
+
+    return Network(initial, forward, shapes_of(initial(0)))
+
+
+def check_patch(pixels: int, patch: int) -> None:
+    """Raise ScoreError where images are not made of whole patches."""
+    if pixels % patch:
+        raise ScoreError(f"`size`: {pixels} is no multiple of patch {patch}; expected a size of whole patches")
+
+
+def initial_tower(prefix: str, size: Size, pixels: int, patch: int, matrix: Matrix) -> Parameters:
+    """The arrays of a vision transformer without its head."""
+    places = (pixels // patch) ** 2
+    return {
+        f"{prefix}patches": matrix(size.width, _COLOURS * patch**2),
+        f"{prefix}places": matrix(places, size.width, 0.5),
+        **initial_blocks(prefix, size, matrix),
+    }
+
+
+def tower(parameters: Parameters, prefix: str, size: Size, patch: int, pixels: "Tensor") -> "Tensor":
+    """Examples × width: the mean over patches of what the blocks say."""
+    import torch
+
+    functional = torch.nn.functional
+    examples, colours, side, _ = pixels.shape
+    grid = pixels.view(examples, colours, side // patch, patch, side // patch, patch)
+    cut = grid.permute(0, 2, 4, 1, 3, 5).reshape(examples, (side // patch) ** 2, colours * patch**2)
+    hidden = functional.linear(cut, parameters[f"{prefix}patches"]) + parameters[f"{prefix}places"]
+    return through_blocks(parameters, prefix, size, hidden).mean(1)
+
+
+def shapes_of(parameters: Parameters) -> dict[str, tuple[int, ...]]:
+    """The shape of every array."""
+    return {name: tuple(value.shape) for name, value in parameters.items()}

@@ -1,0 +1,75 @@
+"""Weights as they come from files: whose they are, parameter by parameter, and into tensors and back."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from winnow.schemas.errors import ScoreError
+from winnow.scoring.tasks.protocol import Weights
+from winnow.scoring.torch_models.networks import Network, Parameters
+from winnow.scoring.torch_models.running import Running
+
+if TYPE_CHECKING:
+    from torch import Tensor  # type: ignore[import-not-found, unused-ignore]
+
+NAMED: Final = 6
+"""Parameters in one message, of each kind of mismatch."""
+
+
+def check_weights(network: Network, weights: Weights, running: Running, where: str) -> None:
+    """Raise ScoreError where weights are not the network's, with every kind of mismatch, or are not finite."""
+    wrong = list(_mismatches(network, weights, running))
+    if wrong:
+        raise ScoreError(f"{where}: these are no weights of this model: {'; '.join(wrong)}")
+    unfinished = [name for name in network.shapes if not np.isfinite(weights[name]).all()]
+    if unfinished:
+        raise ScoreError(f"{where}: not finite: {some(unfinished)}; expected the weights of a training that converged")
+
+
+def _mismatches(network: Network, weights: Weights, running: Running) -> Iterator[str]:
+    if missing := sorted(network.shapes.keys() - weights.keys()):
+        yield f"missing {some(missing)}"
+    if unexpected := sorted(weights.keys() - network.shapes.keys() - network.spare):
+        yield f"unexpected {some(unexpected)}"
+    common = [name for name in network.shapes if name in weights]
+    shapes = [
+        f"{name} is of shape {weights[name].shape}, expected {network.shapes[name]}"
+        for name in common
+        if weights[name].shape != network.shapes[name]
+    ]
+    if shapes:
+        yield some(shapes, "; ")
+    types = [
+        f"{name} is {weights[name].dtype}, expected {running.held}"
+        for name in common
+        if weights[name].dtype.kind != "f" or weights[name].dtype.itemsize > running.held.itemsize
+    ]
+    if types:
+        yield some(types, "; ")
+
+
+def some(names: list[str], between: str = ", ") -> str:
+    """The first of them, and how many more."""
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return between.join(names[:NAMED]) + more
+
+
+def tensors_of(network: Network, weights: Weights, running: Running) -> Parameters:
+    """Weights that were checked, where the network computes."""
+    import torch
+
+    return {
+        name: torch.from_numpy(np.array(weights[name], running.held)).to(running.device) for name in network.shapes
+    }
+
+
+def arrays_of(parameters: Parameters) -> Weights:
+    """Tensors as arrays of their own, which later steps do not change."""
+    return {name: array_of(value) for name, value in parameters.items()}
+
+
+def array_of(tensor: "Tensor") -> "np.ndarray[tuple[int, ...], np.dtype[np.generic]]":
+    """A copy of a tensor's numbers."""
+    found: np.ndarray[tuple[int, ...], np.dtype[np.generic]] = tensor.detach().cpu().numpy().copy()
+    return found
