@@ -69,6 +69,8 @@ def main() -> int:
         results.add("winnow mix", _planned(prepared, scratch))
         rows, held = _rows(prepared, scratch)
         for export, rivals in RIVALS.items():
+            if export != "parquet" and not set(rivals) & set(options.peers):
+                continue
             out = scratch / export
             ours[export] = results.add(
                 f"winnow, {export}", median_of(rounds, partial(_exported, prepared, export, out))
@@ -141,7 +143,7 @@ def _options() -> argparse.Namespace:
     parser = benchmark_arguments(str(__doc__))
     parser.add_argument("--samples", type=int, help=f"how many ({MANY}; {QUICK} if quick)")
     every = [rival for rivals in RIVALS.values() for rival in rivals]
-    parser.add_argument("--peers", help=f"which, with commas between ({','.join(every)}); '' for none")
+    parser.add_argument("--peers", help=f"which, with commas between ({','.join(every)}); '' for Parquet without any")
     options = parser.parse_args()
     options.samples = options.samples or (QUICK if options.quick else MANY)
     options.peers = every if options.peers is None else [name for name in options.peers.split(",") if name]

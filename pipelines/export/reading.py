@@ -19,7 +19,7 @@ from winnow.pipelines.blocks import AddressedBlock
 from winnow.pipelines.columns import Column
 from winnow.pipelines.dedupe.scratch import beat_step
 from winnow.pipelines.edits import Edits, with_keys
-from winnow.pipelines.exchange import MAX_BLOCK_BYTES, BlockPacker
+from winnow.pipelines.exchange import ALONE_BYTES, MAX_BLOCK_BYTES, BlockPacker
 from winnow.pipelines.export.drawn_rows import Rows, read_drawn, taken
 from winnow.pipelines.export.media import MEDIA_GONE, Fetched, fetch_media, sums_of_lists
 from winnow.pipelines.export.shipment import Details, Shipment
@@ -134,36 +134,67 @@ def _copies(
     high, low = words_of(drawn["id"])
     key = order_key(shipment.seed)
     strata = _Names(details.strata[output])
-    of_rows = drawn["stratum"].to_numpy()
     for rows, copies in copies_of(drawn):
         order = export_order((high[rows], low[rows]), key, copies)
+        given = _Copies(drawn, strata, read, index, rows, copies, order)
         for way, cutting in sorted(details.cuttings.items()):
             partitions = details.places.first(way, output) + cutting.outputs[output].shard_of(order)
             owed = np.flatnonzero(details.owed[partitions])
-            held = read.with_media if way.media else read.held
-            for first, last in _cuts(held[index[rows[owed]]]):
+            held = (read.with_media if way.media else read.held)[index[rows[owed]]]
+            for first, last in _cuts(held):
                 part = owed[first:last]
-                for given, fetched in _fetched(shipment, way, read, index[rows[part]]):
-                    # Put together by partition before they are built: each is copied once.
-                    turned = np.argsort(partitions[part[given]], kind="stable")
-                    some = part[given][turned]
-                    of = rows[some]
-                    which = index[of]
-                    made = {
-                        "order": pa.array(order[some]),
-                        "copy": pa.array(copies[some]),
-                        "id": taken(drawn["id"], of),
-                        **strata.of(of_rows[of]),
-                        **{name: taken(column, which) for name, column in read.columns.items()},
-                        "media": _no_media(len(some)),
-                    }
-                    if fetched is not None:
-                        made |= _with_media(fetched, turned, made)
-                    columns = [made[field.name].cast(field.type) for field in MIXED]
-                    batch = pa.RecordBatch.from_arrays(columns, schema=MIXED)
-                    there, starts = np.unique(partitions[some], return_index=True)
-                    for partition, start, end in zip(there.tolist(), starts, [*starts[1:], len(some)], strict=True):
-                        yield partition, batch.slice(start, end - start)
+                for some, fetched in _fetched(shipment, way, read, index[rows[part]]):
+                    size = int(held[first:last][some].sum())
+                    yield from _by_partition(given, part[some], partitions[part[some]], fetched, size)
+
+
+@dataclass(frozen=True)
+class _Copies:
+    """Copies of rows that are read, ready to be built."""
+
+    drawn: pa.RecordBatch
+    strata: "_Names"
+    read: _Read
+    index: NDArray[np.int64]  # of rows of the draw: their places among those that are read
+    rows: NDArray[np.int64]  # of each copy: its row of the draw
+    copies: NDArray[np.uint16]
+    order: NDArray[np.uint64]
+
+    def built(self, some: Rows, turned: Rows, fetched: Fetched | None) -> pa.RecordBatch:
+        """These copies, `turned` among those whose media were fetched."""
+        of = self.rows[some]
+        which = self.index[of]
+        made = {
+            "order": pa.array(self.order[some]),
+            "copy": pa.array(self.copies[some]),
+            "id": taken(self.drawn["id"], of),
+            **self.strata.of(self.drawn["stratum"].to_numpy()[of]),
+            **{name: taken(column, which) for name, column in self.read.columns.items()},
+            "media": _no_media(len(some)),
+        }
+        if fetched is not None:
+            made |= _with_media(fetched, turned, made)
+        return pa.RecordBatch.from_arrays([made[field.name].cast(field.type) for field in MIXED], schema=MIXED)
+
+
+def _by_partition(
+    given: _Copies, some: Rows, partitions: NDArray[np.int64], fetched: Fetched | None, size: int
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Some copies under their partitions, each copied once.
+
+    Where parts are large they are built as the blocks that travel, else all together and cut.
+    """
+    turned = np.argsort(partitions, kind="stable")
+    there, starts = np.unique(partitions[turned], return_index=True)
+    parts = list(zip(there.tolist(), starts.tolist(), [*starts[1:].tolist(), len(some)], strict=True))
+    if size >= ALONE_BYTES * len(parts):
+        for partition, start, end in parts:
+            which = turned[start:end]
+            yield partition, given.built(some[which], which, fetched)
+        return
+    batch = given.built(some[turned], turned, fetched)
+    for partition, start, end in parts:
+        yield partition, batch.slice(start, end - start)
 
 
 def _fetched(
