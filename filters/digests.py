@@ -15,8 +15,8 @@ from llvmlite import ir  # type: ignore[import-untyped]  # numba's own compiler
 from numba import types, uint64
 from numba.extending import intrinsic
 
-from winnow.filters.kernels import inlined, kernel, leaf
 from winnow.filters.words.spans import Texts
+from winnow.schemas.kernels import inlined, kernel, leaf
 
 __all__ = [
     "DIGEST",

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from winnow.filters.edits import grown
-from winnow.filters.kernels import kernel, leaf
 from winnow.filters.words.classes import DECIMAL, DIGIT, SPACE, UPPER, Table, decode, flags_of, width
 from winnow.filters.words.passages import without_space
+from winnow.schemas.kernels import kernel, leaf
 
 LINE_COUNTS = (
     "lines",

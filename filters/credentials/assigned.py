@@ -14,7 +14,7 @@ import numpy.typing as npt
 from winnow.filters.credentials.checks import entropy
 from winnow.filters.credentials.formats import ALNUM, LOWER_ALNUM, LOWER_HEX, URL_SAFE
 from winnow.filters.credentials.scan import Anchored, Bytes
-from winnow.filters.kernels import kernel, leaf
+from winnow.schemas.kernels import kernel, leaf
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from winnow.filters.credentials.scan import Anchored, Bytes
-from winnow.filters.kernels import kernel, leaf
+from winnow.schemas.kernels import kernel, leaf
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 

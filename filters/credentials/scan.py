@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from winnow.filters.credentials.formats import Format, Run
-from winnow.filters.kernels import kernel, leaf
 from winnow.filters.words.memory import eight_bytes
 from winnow.filters.words.spans import Texts
+from winnow.schemas.kernels import kernel, leaf
 
 Bytes: TypeAlias = npt.NDArray[np.uint8]
 Ints: TypeAlias = npt.NDArray[np.int64]

@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from winnow.filters.kernels import inlined, kernel
+from winnow.schemas.kernels import inlined, kernel
 
 __all__ = ["band_keys"]
 

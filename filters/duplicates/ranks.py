@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from winnow.filters.kernels import kernel, leaf
+from winnow.schemas.kernels import kernel, leaf
 
 __all__ = ["distinct", "ranks"]
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from winnow.filters.kernels import kernel
+from winnow.schemas.kernels import kernel
 
 __all__ = ["ABOVE", "BELOW", "UNCLEAR", "jaccard", "judge", "matching"]
 

@@ -15,8 +15,8 @@ import pyarrow as pa
 
 from winnow.filters.edits.replacing import Replacement
 from winnow.filters.edits.spans import SPANS, TYPED_SPANS
-from winnow.filters.kernels import kernel
 from winnow.filters.words.spans import Texts, texts_of
+from winnow.schemas.kernels import kernel
 
 Bytes: TypeAlias = npt.NDArray[np.uint8]
 Ints: TypeAlias = npt.NDArray[np.int64]

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from winnow.filters.kernels import kernel
+from winnow.schemas.kernels import kernel
 
 SPANS = pa.list_(pa.field("item", pa.struct([pa.field("start", pa.int32()), pa.field("end", pa.int32())])))
 """The type of a column of deletions."""

@@ -27,10 +27,10 @@ from winnow.filters.folding.characters import (
     characters,
 )
 from winnow.filters.folding.texts import Folded
-from winnow.filters.kernels import inlined, kernel, leaf
 from winnow.filters.words.classes import decode, width
 from winnow.filters.words.memory import eight_bytes, put_eight_bytes
 from winnow.filters.words.spans import Texts, texts_of
+from winnow.schemas.kernels import inlined, kernel, leaf
 
 __all__ = ["Folded", "fold"]
 

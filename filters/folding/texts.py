@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.filters.kernels import kernel
 from winnow.filters.words.spans import Texts
+from winnow.schemas.kernels import kernel
 
 __all__ = ["Folded"]
 

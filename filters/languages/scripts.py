@@ -6,8 +6,8 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from winnow.filters.kernels import kernel
 from winnow.filters.words.classes import decode, width
+from winnow.schemas.kernels import kernel
 from winnow.schemas.languages import script_ranges
 
 KANA_PERCENT = 5

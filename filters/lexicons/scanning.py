@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.filters.kernels import inlined, kernel, leaf
 from winnow.filters.words.classes import ALPHA, DECIMAL, DIGIT, MARK, Table, decode, flags_by_point, table_of, width
+from winnow.schemas.kernels import inlined, kernel, leaf
 from winnow.schemas.languages import script_ranges
 
 __all__ = [

@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.filters.kernels import kernel, leaf
 from winnow.filters.words.classes import decode, width
+from winnow.schemas.kernels import kernel, leaf
 
 __all__ = ["Unspaced", "scan_unspaced"]
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 from numba import uint64
 from numpy.typing import NDArray
 
-from winnow.filters.kernels import kernel
+from winnow.schemas.kernels import kernel
 
 _OFFSET = uint64(14_695_981_039_346_656_037)
 _PRIME = uint64(1_099_511_628_211)

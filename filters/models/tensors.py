@@ -64,11 +64,18 @@ def read_tensors(path: str) -> Tensors:
         RecipeError: It is no such file, or a damaged one; the line says why.
     """
     try:
-        return _parsed(Path(path).read_bytes())
+        raw = Path(path).read_bytes()
     except OSError as error:
         raise RecipeError(f"{path}: {error.strerror or error}; expected a safetensors file") from None
+    return tensors_of(raw, path)
+
+
+def tensors_of(raw: bytes, where: str) -> Tensors:
+    """What the bytes of a file hold; RecipeError says that they are no such file, or a damaged one."""
+    try:
+        return _parsed(raw)
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise RecipeError(f"{path}: no safetensors file, or a damaged one: {error}; fetch or make it again") from None
+        raise RecipeError(f"{where}: no safetensors file, or a damaged one: {error}; fetch or make it again") from None
 
 
 def _parsed(raw: bytes) -> Tensors:

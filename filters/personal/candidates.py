@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from winnow.filters.kernels import kernel, leaf
 from winnow.filters.words.spans import Texts
+from winnow.schemas.kernels import kernel, leaf
 
 __all__ = ["MIN_DIGITS", "DigitGroups", "digit_groups", "glued_after", "glued_before", "separator"]
 

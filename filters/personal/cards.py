@@ -11,11 +11,11 @@ piece, China UnionPay and Maestro of 17 and 18.
 import numpy as np
 import numpy.typing as npt
 
-from winnow.filters.kernels import kernel, leaf
 from winnow.filters.personal.candidates import DigitGroups, glued_after, glued_before
 from winnow.filters.personal.found import Found
 from winnow.filters.personal.places import FIRST_ROOM, roomier
 from winnow.filters.words.spans import Texts
+from winnow.schemas.kernels import kernel, leaf
 
 __all__ = ["cards"]
 

@@ -10,7 +10,7 @@ from importlib.resources import files
 import numpy as np
 import numpy.typing as npt
 
-from winnow.filters.kernels import leaf
+from winnow.schemas.kernels import leaf
 
 __all__ = ["HASH_SEED", "extended", "is_top_level", "top_level_domains"]
 

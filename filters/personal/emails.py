@@ -18,7 +18,6 @@ What is read for one at sign is bounded and ends at the next one, so the whole i
 import numpy as np
 import numpy.typing as npt
 
-from winnow.filters.kernels import kernel, leaf
 from winnow.filters.personal.domains import top_level_domains
 from winnow.filters.personal.found import Found
 from winnow.filters.personal.hosts import BRACKETED, NONE, SIGN, SPELLED, dot_start, host_end, is_reserved
@@ -35,6 +34,7 @@ from winnow.filters.personal.letters import (
 from winnow.filters.personal.places import FIRST_ROOM, roomier
 from winnow.filters.words.classes import ALPHA, MARK, Table, decode, flags_of, unicode_classes
 from winnow.filters.words.spans import Texts
+from winnow.schemas.kernels import kernel, leaf
 
 __all__ = ["emails"]
 

@@ -3,11 +3,11 @@
 import numpy as np
 import numpy.typing as npt
 
-from winnow.filters.kernels import leaf
 from winnow.filters.personal.candidates import glued_after
 from winnow.filters.personal.domains import HASH_SEED, extended, is_top_level
 from winnow.filters.personal.letters import among, bracketed, is_alnum, small_letter, unspaced, word_list
 from winnow.filters.words.classes import ALPHA, MARK, Table, decode, flags_of, width
+from winnow.schemas.kernels import leaf
 
 __all__ = ["BRACKETED", "NONE", "SIGN", "SPELLED", "dot_start", "host_end", "is_reserved"]
 

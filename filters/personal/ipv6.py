@@ -6,10 +6,10 @@ No time, MAC address or `std::vector` does. Brackets, a port and a zone stay out
 import numpy as np
 import numpy.typing as npt
 
-from winnow.filters.kernels import kernel, leaf
 from winnow.filters.personal.candidates import glued_after, glued_before
 from winnow.filters.personal.letters import is_hex
 from winnow.filters.personal.places import FIRST_ROOM, roomier
+from winnow.schemas.kernels import kernel, leaf
 
 __all__ = ["ipv6"]
 

@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from winnow.filters.kernels import leaf
+from winnow.schemas.kernels import leaf
 
 __all__ = ["CONSTANTS", "STATE_LANES", "keccak_256"]
 

@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 
 from winnow.filters.extras import needed_package
-from winnow.filters.kernels import kernel, leaf
 from winnow.filters.personal.candidates import DigitGroups, glued_after, glued_before
 from winnow.filters.personal.cues import Cues, window
 from winnow.filters.personal.found import Found, nothing
@@ -24,6 +23,7 @@ from winnow.filters.personal.places import FIRST_ROOM, roomier
 from winnow.filters.personal.regions import LANGUAGE_REGIONS, Regions
 from winnow.filters.personal.states import STATES
 from winnow.filters.words.spans import Texts
+from winnow.schemas.kernels import kernel, leaf
 
 __all__ = ["KIND", "covered_languages", "covered_regions", "national_ids", "national_ids_ready"]
 

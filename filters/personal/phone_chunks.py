@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from winnow.filters.kernels import kernel, leaf
 from winnow.filters.personal.candidates import DigitGroups, glued_after, glued_before
 from winnow.filters.words.spans import Texts
+from winnow.schemas.kernels import kernel, leaf
 
 __all__ = ["LEAST", "MOST", "Chunks", "phone_chunks"]
 

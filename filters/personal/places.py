@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from winnow.filters.kernels import kernel
+from winnow.schemas.kernels import kernel
 
 __all__ = ["FIRST_ROOM", "roomier"]
 

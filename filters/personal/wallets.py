@@ -13,12 +13,12 @@ import hashlib
 import numpy as np
 import numpy.typing as npt
 
-from winnow.filters.kernels import kernel, leaf
 from winnow.filters.personal.candidates import glued_after, glued_before
 from winnow.filters.personal.found import Found
 from winnow.filters.personal.keccak import CONSTANTS, STATE_LANES, keccak_256
 from winnow.filters.personal.places import FIRST_ROOM, roomier
 from winnow.filters.words.spans import Texts
+from winnow.schemas.kernels import kernel, leaf
 
 __all__ = ["wallets"]
 

@@ -11,11 +11,11 @@ import pyarrow as pa
 
 from winnow.filters.credentials.scan import Anchored, Tables, scan, tables_of
 from winnow.filters.folding import fold
-from winnow.filters.kernels import kernel, leaf
 from winnow.filters.languages.served import covered_languages
 from winnow.filters.words import Table, decode, flags_of, unicode_classes
 from winnow.filters.words.classes import ALPHA, DECIMAL, MARK
 from winnow.filters.words.spans import Texts, texts_of
+from winnow.schemas.kernels import kernel, leaf
 
 TERMS = Path(__file__).with_name("terms.txt")
 KINDS = ("gambling", "sexual", "contact")

@@ -16,7 +16,6 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from winnow.filters.edits import SPANS, grown, spans_column
-from winnow.filters.kernels import kernel, leaf
 from winnow.filters.operators import TEXT, Assets, Kernel, Operator
 from winnow.filters.words import segment, sentences
 from winnow.filters.words.classes import Table, unicode_classes
@@ -36,6 +35,7 @@ from winnow.filters.words.line_rules import (
 from winnow.filters.words.passages import trimmed
 from winnow.filters.words.sentences import sentences_of_lines
 from winnow.filters.words.spans import Texts, texts_of
+from winnow.schemas.kernels import kernel, leaf
 from winnow.schemas.recipe.checks import Between
 
 _CITATIONS = ("[edit]", "[citation needed]")  # beside digits in brackets

@@ -12,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from winnow.filters.kernels import kernel, leaf
 from winnow.filters.operators import TEXT, Assets, Kernel, Operator
 from winnow.filters.words import lines, segment
 from winnow.filters.words.classes import SPACE, Table, character_set, decode, flags_of, unicode_classes, width
 from winnow.filters.words.passages import code_points
 from winnow.filters.words.ranges import document_seed, first_equals
+from winnow.schemas.kernels import kernel, leaf
 from winnow.schemas.recipe.checks import Between
 
 # Sentence_Terminal of Unicode 15.0 and, as datatrove has them, U+17D6, U+17D9 and U+17DA.

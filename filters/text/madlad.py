@@ -20,11 +20,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from winnow.filters.kernels import kernel, leaf
 from winnow.filters.operators import TEXT, Assets, Kernel, Operator
 from winnow.filters.words.classes import ALPHA, DECIMAL, SPACE, UPPER, Table, decode, flags_of, unicode_classes, width
 from winnow.filters.words.spans import Texts, texts_of
 from winnow.schemas.errors import RecipeError
+from winnow.schemas.kernels import kernel, leaf
 from winnow.schemas.recipe.checks import Between
 
 Rule = Literal["language", "case", "length", "technical", "cursed"]

@@ -20,7 +20,6 @@ import pyarrow.compute as pc
 
 from winnow.filters.edits import TYPED_SPANS, typed_spans_column
 from winnow.filters.folding import Folded, fold
-from winnow.filters.kernels import kernel
 from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, Operator
 from winnow.filters.personal.candidates import digit_groups
 from winnow.filters.personal.cards import cards
@@ -34,6 +33,7 @@ from winnow.filters.personal.phones import phones, phones_ready
 from winnow.filters.personal.regions import Regions, row_regions
 from winnow.filters.personal.wallets import wallets
 from winnow.filters.words.spans import Texts, texts_of
+from winnow.schemas.kernels import kernel
 from winnow.schemas.recipe.checks import Between, Matching, NotEmpty
 
 Kind: TypeAlias = Literal["email", "crypto_address", "iban", "card", "national_id", "ip", "phone"]

@@ -17,7 +17,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from winnow.filters.kernels import kernel
 from winnow.filters.models.wordlists import (
     UNKNOWN_WORD,
     ListName,
@@ -29,6 +28,7 @@ from winnow.filters.models.wordlists import (
 )
 from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, Operator
 from winnow.schemas.errors import RecipeError
+from winnow.schemas.kernels import kernel
 from winnow.schemas.recipe.checks import Matching
 
 UNKNOWN_LANGUAGE = "unknown_language"

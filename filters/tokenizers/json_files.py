@@ -56,7 +56,15 @@ class JsonVocabulary:
                 one.no_padding()
                 one.no_truncation()
                 one.encode_special_tokens = True  # `</s>` in a text is text
+        outside = {known[name] for name in special & known.keys()}
+        # What stands for the unknown is in texts, unless bytes do.
+        outside -= {known[unknown]} if unknown in known and not bytewise else set()
+        self._ordinary = frozenset(known.values()) - outside
         self._by_words = word_tokens(named or said, self._tokenizer, package)
+
+    def in_texts(self, token: int) -> bool:
+        """Whether it is of no special token, or of what stands for the unknown."""
+        return token in self._ordinary
 
     def counts(self, pieces: list[str]) -> list[int | None]:
         """Numbers of tokens."""

@@ -74,6 +74,11 @@ class RankVocabulary:
             )
         self.size = max(known.last, *ranks.values()) + 1
         self.end: int | None = known.end
+        self._ordinary = frozenset(ranks.values())
+
+    def in_texts(self, token: int) -> bool:
+        """Whether it has a rank."""
+        return token in self._ordinary
 
     def counts(self, pieces: list[str]) -> list[int | None]:
         """Numbers of tokens."""

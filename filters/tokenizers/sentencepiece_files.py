@@ -23,6 +23,11 @@ class SentencePieceVocabulary:
             # Where what ends a document is no control piece, any text that has its letters would have it too.
             self.end: int | None = end if 0 <= end < self.size and self._processor.is_control(end) else None
 
+    def in_texts(self, token: int) -> bool:
+        """Whether it is a piece that stands for something."""
+        known = 0 <= token < self.size
+        return known and not (self._processor.is_control(token) or self._processor.is_unused(token))
+
     def counts(self, pieces: list[str]) -> list[int | None]:
         """Numbers of tokens."""
         return [None if ids is None else len(ids) for ids in self._encoded(pieces)]

@@ -30,6 +30,10 @@ class Tokenizer:
     _words: Vocabulary | None  # None: bytes
     _cuts: Cuts
 
+    def in_texts(self, token: int) -> bool:
+        """Whether some text may have the token of this id: none has one that is special, or that there is not."""
+        return token < self.vocabulary if self._words is None else self._words.in_texts(token)
+
     def count(self, texts: pa.LargeStringArray) -> pa.Int64Array:
         """How many tokens each text has; null where it is null, or has characters that no token stands for."""
         if self._words is None:

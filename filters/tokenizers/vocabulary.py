@@ -29,6 +29,9 @@ class Vocabulary(Protocol):
     def end(self) -> int | None:
         """The id of the token that ends a document; None where the file tells of none."""
 
+    def in_texts(self, token: int) -> bool:
+        """Whether some text may have the token of this id."""
+
     def counts(self, pieces: list[str]) -> list[int | None]:
         """How many tokens each piece of text has; None where it has characters that no token stands for."""
 

@@ -4,7 +4,7 @@ from typing import Final
 
 import numpy as np
 
-from winnow.filters.kernels import kernel
+from winnow.schemas.kernels import kernel
 
 UNKNOWN: Final = 0
 SPACE: Final = 1

@@ -11,10 +11,10 @@ from typing import TypeAlias, cast
 import numpy as np
 import numpy.typing as npt
 
-from winnow.filters.kernels import inlined, kernel
 from winnow.filters.models.tensors import Array, read_tensors
 from winnow.filters.toxicity.made import LABELS, SHAPES, TOKENS, UNITS, WORDS
 from winnow.schemas.errors import RecipeError
+from winnow.schemas.kernels import inlined, kernel
 
 _LANES = 4  # windows at once, as `_recur` spells them out
 _WIDE = 52  # UNITS, and room that keeps every row of weights at whole vectors

@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from winnow.filters.kernels import kernel
 from winnow.filters.toxicity.made import SEPARATORS
 from winnow.filters.words.lookup import find, strings_block
 from winnow.filters.words.spans import texts_of
+from winnow.schemas.kernels import kernel
 
 
 @dataclass(frozen=True, slots=True)

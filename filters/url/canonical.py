@@ -18,11 +18,11 @@ from numba import uint64
 
 from winnow.filters import urls
 from winnow.filters.digests import DIGEST, Halves, digest_column, digests_of, finished
-from winnow.filters.kernels import kernel, leaf
 from winnow.filters.operators import STATUS, Assets, Kernel, Operator
 from winnow.filters.url_lists.hashing import Bytes, lowered
 from winnow.filters.url_lists.scanning import CLASSES, hex_value, scan
 from winnow.filters.words.spans import texts_of
+from winnow.schemas.kernels import kernel, leaf
 from winnow.schemas.recipe.checks import Matching
 
 NAME = "url.canonical"

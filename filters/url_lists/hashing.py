@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from numba import uint64
 
-from winnow.filters.kernels import inlined
 from winnow.filters.models.hashing import mixed
+from winnow.schemas.kernels import inlined
 
 Bytes: TypeAlias = npt.NDArray[np.uint8]
 Hashes: TypeAlias = npt.NDArray[np.uint64]

@@ -11,7 +11,6 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from winnow.filters.kernels import kernel, leaf
 from winnow.filters.models.hashing import mixed
 from winnow.filters.url_lists.hashing import (
     PLACE_SEED,
@@ -26,6 +25,7 @@ from winnow.filters.url_lists.hashing import (
 from winnow.filters.url_lists.scanning import NOT_PLAIN, after_scheme, host_end, path_end
 from winnow.filters.url_lists.table import Starts, Table, finished, hash_names, holds, made_table
 from winnow.filters.urls import public_suffix_rules
+from winnow.schemas.kernels import kernel, leaf
 
 PLAIN_BYTES = 60_000  # longer lines are looked at one by one
 

@@ -9,7 +9,6 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from winnow.filters.kernels import kernel, leaf
 from winnow.filters.models.hashing import mixed
 from winnow.filters.url_lists.entries import Kind
 from winnow.filters.url_lists.hashing import (
@@ -26,6 +25,7 @@ from winnow.filters.url_lists.index import UrlIndex
 from winnow.filters.url_lists.scanning import CLASSES, scan
 from winnow.filters.url_lists.table import EMPTY, Starts, holds
 from winnow.filters.words.spans import Texts
+from winnow.schemas.kernels import kernel, leaf
 
 NO_MATCH, NOT_READ = -1, -2
 

@@ -5,9 +5,9 @@ These are most of all addresses, and kernels read them where they lie. Any other
 
 import numpy as np
 
-from winnow.filters.kernels import kernel, leaf
 from winnow.filters.url_lists.hashing import Bytes
 from winnow.filters.urls import MAX_HOST_CHARACTERS, MAX_LABEL_CHARACTERS, MAX_URL_CHARACTERS
+from winnow.schemas.kernels import kernel, leaf
 
 _HOST, _PATH, _QUERY, _UNRESERVED, _UPPER_HEX = 1, 2, 4, 8, 16
 

@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 from numba import uint64
 
-from winnow.filters.kernels import kernel, leaf
 from winnow.filters.models.hashing import mixed
 from winnow.filters.url_lists.hashing import Bytes, Hashes, hash_backwards
+from winnow.schemas.kernels import kernel, leaf
 
 ENTRIES_A_BUCKET = 4
 

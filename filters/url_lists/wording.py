@@ -13,7 +13,6 @@ from urllib.parse import unquote_to_bytes
 import numpy as np
 import numpy.typing as npt
 
-from winnow.filters.kernels import kernel, leaf
 from winnow.filters.models.hashing import mixed
 from winnow.filters.url_lists.entries import Kind, folded
 from winnow.filters.url_lists.hashing import (
@@ -29,6 +28,7 @@ from winnow.filters.url_lists.index import UrlIndex
 from winnow.filters.url_lists.scanning import CLASSES, hex_value, scan
 from winnow.filters.url_lists.table import Starts, holds
 from winnow.filters.words.spans import Texts
+from winnow.schemas.kernels import kernel, leaf
 
 NO_WORD, NOT_FOLDED = -1, -2
 

@@ -5,9 +5,9 @@ It is matched from every place where a host may begin: the start, after a scheme
 no `@`, so all of these together are linear.
 """
 
-from winnow.filters.kernels import leaf
 from winnow.filters.words.classes import decode
 from winnow.filters.words.rules import DIGIT, HOST, LOWER, WORD
+from winnow.schemas.kernels import leaf
 
 __all__ = ["is_address"]
 

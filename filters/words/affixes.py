@@ -6,7 +6,6 @@ far a run went after which it failed, since no later start inside that run can f
 holds places of all chunks: `base` is the chunk's own.
 """
 
-from winnow.filters.kernels import leaf
 from winnow.filters.words.rules import (
     FLOATING_AT,
     INFIX_AT,
@@ -22,6 +21,7 @@ from winnow.filters.words.rules import (
     PREFIX_AT,
     SUFFIX_AT,
 )
+from winnow.schemas.kernels import leaf
 
 __all__ = ["floating_prefix", "infix_end", "prefix_length", "suffix_length"]
 

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from winnow.filters.kernels import inlined, leaf
 from winnow.filters.words.tables import tables
+from winnow.schemas.kernels import inlined, leaf
 
 SPACE = 1  # str.isspace
 ALPHA = 2  # str.isalpha

@@ -3,8 +3,8 @@
 import numpy as np
 import numpy.typing as npt
 
-from winnow.filters.kernels import leaf
 from winnow.filters.words.classes import BREAK, DECIMAL, SPACE, Table, decode, flags_of, width
+from winnow.schemas.kernels import leaf
 
 __all__ = [
     "CURLY",

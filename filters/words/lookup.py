@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from winnow.filters.kernels import inlined, leaf
+from winnow.schemas.kernels import inlined, leaf
 
 __all__ = ["filter_of", "find", "may_be", "strings_block"]
 

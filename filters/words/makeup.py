@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from winnow.filters.kernels import kernel
 from winnow.filters.words.classes import ALPHA, Table, decode, flags_of, table_of, unicode_classes, width
 from winnow.filters.words.ranges import code_points, hash_range, room_for
 from winnow.filters.words.repetition import Vocabulary
 from winnow.filters.words.spans import Texts, Words
+from winnow.schemas.kernels import kernel
 
 Counts = npt.NDArray[np.int64]
 

@@ -5,10 +5,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from winnow.filters.kernels import kernel
 from winnow.filters.words.classes import SPACE, decode, flags_of, unicode_classes, width
 from winnow.filters.words.ranges import code_points, document_seed, first_equals
 from winnow.filters.words.spans import Texts, Words
+from winnow.schemas.kernels import kernel
 
 __all__ = ["LineShapes", "Repeats", "code_points", "line_shapes", "newline_runs", "repeats", "trimmed"]
 

@@ -7,9 +7,9 @@ overlap it.
 
 import numpy as np
 
-from winnow.filters.kernels import kernel, leaf
 from winnow.filters.words.lookup import filter_of, find, may_be
 from winnow.filters.words.rules import EDGE_AT, FINAL, PIECE_AT, ROOTS, SPECIALS, WORDS
+from winnow.schemas.kernels import kernel, leaf
 
 __all__ = ["put_together"]
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from winnow.filters.kernels import kernel, leaf
 from winnow.filters.words.classes import BREAK, SPACE, decode, unicode_classes, width
 from winnow.filters.words.spans import Texts, Words
+from winnow.schemas.kernels import kernel, leaf
 
 __all__ = ["roomy", "split_breaks", "split_lines", "split_whitespace"]
 

@@ -7,8 +7,8 @@ byte that they change moves every slot; and equal documents still give equal has
 
 import numpy as np
 
-from winnow.filters.kernels import inlined, kernel, leaf
 from winnow.filters.words.memory import eight_bytes
+from winnow.schemas.kernels import inlined, kernel, leaf
 
 _K1 = np.uint64(0x9E3779B97F4A7C15)
 _K2 = np.uint64(0xD6E8FEB86659FD93)

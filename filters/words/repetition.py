@@ -11,7 +11,6 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from winnow.filters.kernels import kernel, leaf
 from winnow.filters.words.memory import eight_bytes, put_eight_bytes
 from winnow.filters.words.passages import code_points
 from winnow.filters.words.ranges import (
@@ -23,6 +22,7 @@ from winnow.filters.words.ranges import (
     stirred,
 )
 from winnow.filters.words.spans import Words
+from winnow.schemas.kernels import kernel, leaf
 
 Counts = npt.NDArray[np.int64]
 

@@ -8,11 +8,11 @@ contiguous: whitespace between two belongs to the second, and together they are 
 import numpy as np
 import numpy.typing as npt
 
-from winnow.filters.kernels import kernel, leaf
 from winnow.filters.words.classes import PUNCT, decode, unicode_classes, width
 from winnow.filters.words.pieces import roomy
 from winnow.filters.words.rules import sentence_ends
 from winnow.filters.words.spans import Texts, Words
+from winnow.schemas.kernels import kernel, leaf
 
 __all__ = ["sentences_of_lines", "split_sentences"]
 

@@ -7,7 +7,6 @@ that case's pieces. Most chunks hold no character that any rule speaks of, and a
 
 import numpy as np
 
-from winnow.filters.kernels import kernel, leaf
 from winnow.filters.words.addresses import is_address
 from winnow.filters.words.affixes import floating_prefix, infix_end, prefix_length, suffix_length
 from winnow.filters.words.classes import decode, width
@@ -26,6 +25,7 @@ from winnow.filters.words.rules import (
     language_rules,
 )
 from winnow.filters.words.spans import Texts, Words
+from winnow.schemas.kernels import kernel, leaf
 
 __all__ = ["split_tokens"]
 

@@ -12,7 +12,6 @@ from functools import lru_cache
 
 import numpy as np
 
-from winnow.filters.kernels import kernel, leaf
 from winnow.filters.words.classes import (
     ALPHA,
     DECIMAL,
@@ -27,6 +26,7 @@ from winnow.filters.words.classes import (
 )
 from winnow.filters.words.pieces import roomy
 from winnow.filters.words.spans import Texts, Words
+from winnow.schemas.kernels import kernel, leaf
 
 __all__ = ["continues", "split_unicode", "word_roles"]
 

@@ -1,14 +1,11 @@
 """How many samples fit at once: by the bytes that one takes, and by halves where memory ends after all."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from winnow.schemas.errors import ScoreError
 from winnow.scoring.mimic.models import Batch
-
-if TYPE_CHECKING:
-    from torch import Tensor  # type: ignore[import-not-found, unused-ignore]
 
 _Part = TypeVar("_Part")
 
@@ -17,7 +14,7 @@ _ENDS = ("not enough memory", "can't allocate memory", "out of memory", "alloc_f
 
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether an error says that memory ended: a device's, or the machine's as PyTorch's allocator puts it."""
-    import torch
+    import torch  # type: ignore[import-not-found, unused-ignore]
 
     if isinstance(error, torch.OutOfMemoryError | MemoryError):
         return True
@@ -39,7 +36,9 @@ def sample_bytes(call: Callable[[], object]) -> int:
 
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             made = func(*args, **(kwargs or {}))
-            known = {one.untyped_storage()._cdata for one in tree_leaves((args, kwargs)) if isinstance(one, torch.Tensor)}
+            known = {
+                one.untyped_storage()._cdata for one in tree_leaves((args, kwargs)) if isinstance(one, torch.Tensor)
+            }
             for one in tree_leaves(made):
                 if isinstance(one, torch.Tensor) and (storage := one.untyped_storage())._cdata not in known:
                     self.held[storage._cdata] = (StorageWeakRef(storage), storage.nbytes())
@@ -65,9 +64,7 @@ class Portions:
         """How many samples of such a batch are computed at once."""
         shape = tuple((tuple(part.shape[1:]), part.dtype) for part in batch)
         if shape not in self._sizes:
-            # The second sample shows what a sample adds to what any batch takes, such as copies of weights.
-            one, two = (sample_bytes(lambda: measure(take(batch, 0, count))) for count in (1, 2))  # noqa: B023
-            self._sizes[shape] = max(1, (self.max_bytes - one) // max(1, two - one, one // 64) + 1)
+            self._sizes[shape] = self._measured(batch, measure)
         return int(min(self._sizes[shape], self._fit))
 
     def run(self, batch: Batch, call: "Callable[[Batch], _Part]", measure: Callable[[Batch], object]) -> list[_Part]:
@@ -95,6 +92,17 @@ class Portions:
             done.append(part)
             start = stop
         return done
+
+    def _measured(self, batch: Batch, measure: Callable[[Batch], object]) -> int:
+        few: list[Batch] = [take(batch, 0, count) for count in (1, 2)]
+        try:
+            # The second sample shows what a sample adds to what any batch takes, such as copies of weights.
+            one, two = (sample_bytes(lambda some=some: measure(some)) for some in few)  # type: ignore[misc]
+        except (RuntimeError, MemoryError) as error:
+            if not is_out_of_memory(error):
+                raise
+            return 1
+        return max(1, (self.max_bytes - one) // max(1, two - one, one // 64) + 1)
 
     @staticmethod
     def _tried(call: "Callable[[Batch], _Part]", batch: Batch) -> "_Part | None":

@@ -3,6 +3,8 @@
 A batch is a tuple of tensors whose first dimension counts samples. A model is one of two kinds: each loss is its own
 sample's alone, or losses depend on the whole batch through what is computed of each sample by itself (a contrastive
 loss through embeddings).
+
+A forward derivative goes through `torch.no_grad`: what a model takes for a constant must be detached.
 """
 
 from collections.abc import Callable, Mapping
@@ -62,7 +64,7 @@ class Placement:
         import numpy as np
         import torch
 
-        return {name: self.tensor(torch.from_numpy(np.ascontiguousarray(value))) for name, value in weights.items()}
+        return {name: self.tensor(torch.from_numpy(np.array(value, order="C"))) for name, value in weights.items()}
 
     def batch(self, batch: Batch) -> Batch:
         """A batch where the model is; labels and tokens stay whole numbers."""

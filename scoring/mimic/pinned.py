@@ -3,18 +3,15 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from winnow.schemas.errors import ScoreError
-
-if TYPE_CHECKING:
-    import torch  # type: ignore[import-not-found, unused-ignore]
 
 
 def need_torch() -> None:
     """Raise ScoreError with the command that installs it where PyTorch is missing."""
     try:
-        import torch  # noqa: F401
+        import torch  # type: ignore[import-not-found, unused-ignore]  # noqa: F401
     except ImportError as error:
         raise ScoreError("the Mimic score of a model needs the package torch; run: pip install 'winnow[torch]'") from (
             error
@@ -39,7 +36,8 @@ def pinned(threads: int = 1) -> Iterator[None]:
         (convolution, "benchmark", False),  # it chooses kernels by the clock
     ]
     before = [(owner, name, getattr(owner, name)) for owner, name, _ in switches]
-    was = torch.are_deterministic_algorithms_enabled(), torch.get_num_threads(), torch.backends.mha.get_fastpath_enabled()
+    deterministic, fast_path = torch.are_deterministic_algorithms_enabled(), torch.backends.mha.get_fastpath_enabled()
+    threads_before = torch.get_num_threads()
     for owner, name, value in switches:
         setattr(owner, name, value)
     torch.use_deterministic_algorithms(True)
@@ -51,6 +49,6 @@ def pinned(threads: int = 1) -> Iterator[None]:
     finally:
         for owner, name, value in before:
             setattr(owner, name, value)
-        torch.use_deterministic_algorithms(was[0])
-        torch.backends.mha.set_fastpath_enabled(was[2])
-        torch.set_num_threads(was[1])
+        torch.use_deterministic_algorithms(deterministic)
+        torch.backends.mha.set_fastpath_enabled(fast_path)
+        torch.set_num_threads(threads_before)

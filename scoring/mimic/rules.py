@@ -2,69 +2,196 @@
 
 PyTorch derives attention through each of the small operators that it consists of, on all of its quadratic tensors. Here
 attention is one operator with one rule, computed in place and a few heads at a time, so that what lies between stays in
-the cache; a linear layer adds its second product to the first where that lies. Values are those of the plain formulas
-up to rounding; whatever a rule does not know goes PyTorch's own way.
+the cache. Softmax and layer norm have symmetric Jacobians: their derivatives are PyTorch's own fused passes back. Where
+a weight moves as well as what it is applied to, the second product is added where the first lies. Values are those of
+the plain formulas up to rounding; whatever a rule does not know goes PyTorch's own way.
 """
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     from torch import Tensor  # type: ignore[import-not-found, unused-ignore]
     from torch.overrides import TorchFunctionMode  # type: ignore[import-not-found, unused-ignore]
+
+Unpack: TypeAlias = "Callable[[Tensor], tuple[Tensor, Tensor | None]]"
+"""From a tensor to its value and how it moves, if it does."""
+Moving: TypeAlias = "tuple[Tensor, Tensor]"
 
 _BLOCK_BYTES = 1 << 19  # of one quadratic tensor: four of them fit into a core's second cache, or nearly
 
 
 def forward_rules() -> "TorchFunctionMode":
     """A mode to enter inside `torch.func.jvp`, under which these operators have the rules of this file."""
+    found: TorchFunctionMode = _mode()()
+    return found
+
+
+@lru_cache(maxsize=1)
+def _mode() -> Any:
     import torch
     from torch.autograd.forward_ad import make_dual, unpack_dual  # type: ignore[import-not-found, unused-ignore]
     from torch.overrides import TorchFunctionMode
 
     functional = torch.nn.functional
-    rules: dict[Any, Callable[..., tuple[Tensor, Tensor] | None]] = {
+    rules: dict[Any, Callable[..., Moving | None]] = {
         functional.linear: _linear,
+        functional.conv1d: _convolution(functional.conv1d),
+        functional.conv2d: _convolution(functional.conv2d),
+        functional.conv3d: _convolution(functional.conv3d),
+        functional.gelu: _gelu,
+        functional.layer_norm: _layer_norm,
+        functional.batch_norm: _batch_norm,
         functional.scaled_dot_product_attention: _attention,
     }
+    opened = {functional.multi_head_attention_forward: _opened(functional.multi_head_attention_forward)}
+
+    def unpack(one: "Tensor") -> "tuple[Tensor, Tensor | None]":
+        value, step = unpack_dual(one)
+        return value, None if step is None or step._is_zerotensor() else step
 
     class Rules(TorchFunctionMode):  # type: ignore[misc, unused-ignore]
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             kwargs = kwargs or {}
+            if func in opened:
+                with self:
+                    return opened[func](*args, **kwargs)
             rule = rules.get(func)
             if rule is not None:
-                found = rule(lambda one: tuple(unpack_dual(one)), *args, **kwargs)
+                found = rule(unpack, *args, **kwargs)
                 if found is not None:
                     return make_dual(*found)
             return func(*args, **kwargs)
 
-    return Rules()
+    return Rules
 
 
-def _linear(
-    unpack: "Callable[[Tensor], tuple[Tensor, Tensor | None]]",
-    given: "Tensor",
-    weight: "Tensor",
-    bias: "Tensor | None" = None,
-) -> "tuple[Tensor, Tensor] | None":
+def _opened(func: Any) -> Any:
+    """A function of PyTorch's that would hide its operators from a mode, without the question that it asks first."""
+
+    def no(*_: object) -> bool:
+        return False
+
+    names = {**func.__globals__, "has_torch_function": no, "has_torch_function_variadic": no}
+    return FunctionType(func.__code__, names, func.__name__, func.__defaults__, func.__closure__)
+
+
+def _maybe(unpack: Unpack, one: "Tensor | None") -> "tuple[Tensor | None, Tensor | None]":
+    return (None, None) if one is None else unpack(one)
+
+
+def _linear(unpack: Unpack, given: "Tensor", weight: "Tensor", bias: "Tensor | None" = None) -> "Moving | None":
     from torch.nn.functional import linear  # type: ignore[import-not-found, unused-ignore]
 
     (given, given_step), (weight, weight_step) = unpack(given), unpack(weight)
-    bias, bias_step = unpack(bias) if bias is not None else (None, None)
-    if given_step is None and weight_step is None:
-        return None if bias_step is None else (linear(given, weight, bias), bias_step.expand(*given.shape[:-1], -1))
+    bias, bias_step = _maybe(unpack, bias)
     said = linear(given, weight, bias)
-    flat = given.reshape(-1, given.shape[-1])
     if given_step is None:
-        return said, linear(given, cast("Tensor", weight_step), bias_step)
+        # Where at most the bias moves, there is nothing to save.
+        return None if weight_step is None else (said, linear(given, weight_step, bias_step))
     step = linear(given_step, weight, bias_step)
     if weight_step is not None:
-        step.view(-1, step.shape[-1]).addmm_(flat, weight_step.t())
+        step.view(-1, step.shape[-1]).addmm_(given.reshape(-1, given.shape[-1]), weight_step.t())
     return said, step
 
 
+def _convolution(convolve: Any) -> "Callable[..., Moving | None]":
+    def rule(
+        unpack: Unpack,
+        input: "Tensor",  # as PyTorch names it
+        weight: "Tensor",
+        bias: "Tensor | None" = None,
+        *args: Any,
+        **kwargs: Any,
+    ) -> "Moving | None":
+        (given, given_step), (weight, weight_step), (bias, bias_step) = (
+            _maybe(unpack, one) for one in (input, weight, bias)
+        )
+        said = convolve(given, weight, bias, *args, **kwargs)
+        if given_step is None:
+            return None if weight_step is None else (said, convolve(given, weight_step, bias_step, *args, **kwargs))
+        step = convolve(given_step, weight, bias_step, *args, **kwargs)
+        return said, step if weight_step is None else step.add_(convolve(given, weight_step, None, *args, **kwargs))
+
+    return rule
+
+
+def _gelu(unpack: Unpack, input: "Tensor", *, approximate: str = "none") -> "Moving | None":
+    import torch
+
+    given, step = unpack(input)
+    if step is None:
+        return None
+    said = torch.nn.functional.gelu(given, approximate=approximate)
+    return said, torch.ops.aten.gelu_backward(step, given, approximate=approximate)
+
+
+def _layer_norm(
+    unpack: Unpack,
+    input: "Tensor",
+    normalized_shape: Sequence[int],
+    weight: "Tensor | None" = None,
+    bias: "Tensor | None" = None,
+    eps: float = 1e-5,
+) -> "Moving | None":
+    import torch
+
+    given, given_step = unpack(input)
+    (weight, weight_step), (bias, bias_step) = _maybe(unpack, weight), _maybe(unpack, bias)
+    if given_step is None:
+        return None
+    normed, mean, scale = torch.native_layer_norm(given, normalized_shape, None, None, eps)
+    step = torch.ops.aten.native_layer_norm_backward(
+        given_step.contiguous(), given.contiguous(), normalized_shape, mean, scale, None, None, [True, False, False]
+    )[0]
+    if weight is not None:
+        step.mul_(weight)
+    if weight_step is not None:
+        step.addcmul_(normed, weight_step)
+    if bias_step is not None:
+        step.add_(bias_step)
+    if weight is not None:
+        normed.mul_(weight)
+    return normed if bias is None else normed.add_(bias), step
+
+
+def _batch_norm(
+    unpack: Unpack,
+    input: "Tensor",
+    running_mean: "Tensor | None",
+    running_var: "Tensor | None",
+    weight: "Tensor | None" = None,
+    bias: "Tensor | None" = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> "Moving | None":
+    """With the statistics of a training that is over, it scales and shifts each channel."""
+    import torch
+
+    if training or running_mean is None or running_var is None:
+        return None
+    (mean, mean_step), (variance, variance_step) = unpack(running_mean), unpack(running_var)
+    if mean_step is not None or variance_step is not None:
+        return None
+    given, given_step = unpack(input)
+    (weight, weight_step), (bias, bias_step) = _maybe(unpack, weight), _maybe(unpack, bias)
+    if given_step is None or given.ndim < 2:
+        return None
+    norm = torch.nn.functional.batch_norm
+    said = norm(given, mean, variance, weight, bias, False, momentum, eps)
+    if weight_step is None:
+        return said, norm(given_step, torch.zeros_like(mean), variance, weight, bias_step, False, momentum, eps)
+    slope = weight_step * torch.rsqrt(variance + eps)
+    shift = torch.addcmul(torch.zeros_like(mean) if bias_step is None else bias_step, mean, slope, value=-1)
+    step = norm(given_step, torch.zeros_like(mean), variance, weight, shift, False, momentum, eps)
+    return said, step.addcmul_(given, slope.view(-1, *[1] * (given.ndim - 2)))
+
+
 def _attention(
-    unpack: "Callable[[Tensor], tuple[Tensor, Tensor | None]]",
+    unpack: Unpack,
     query: "Tensor",
     key: "Tensor",
     value: "Tensor",
@@ -77,15 +204,16 @@ def _attention(
     import torch
 
     pairs = [unpack(one) for one in (query, key, value)]
-    if attn_mask is not None or dropout_p or enable_gqa or any(step is None for _, step in pairs):
+    steps = [step for _, step in pairs if step is not None]
+    if attn_mask is not None or dropout_p or enable_gqa or len(steps) < len(pairs):
         return None
     if len({(*one.shape[:-2], one.dtype) for one in (query, key, value)}) > 1:
-        return None
+        return None  # heads that are shared, or widths that attention itself refuses
     heads = query.shape[:-2]
     places, seen = query.shape[-2], key.shape[-2]
     factor = query.shape[-1] ** -0.5 if scale is None else scale
-    flat = [[cast("Tensor", one).reshape(-1, *one.shape[-2:]) for one in pair] for pair in pairs]
-    (asked, asked_step), (keys, keys_step), (values, values_step) = flat
+    asked, keys, values = (one.reshape(-1, *one.shape[-2:]) for one, _ in pairs)
+    asked_step, keys_step, values_step = (one.reshape(-1, *one.shape[-2:]) for one in steps)
     hidden = torch.ones(places, seen, dtype=torch.bool, device=query.device).triu_(1) if is_causal else None
     said = torch.empty(len(asked), places, values.shape[-1], dtype=query.dtype, device=query.device)
     step = torch.empty_like(said)
@@ -99,8 +227,7 @@ def _attention(
         if hidden is not None:
             likeness.masked_fill_(hidden, -torch.inf)
         share = torch.softmax(likeness, -1)
-        likeness_step.mul_(share)
-        share_step = likeness_step.addcmul_(share, likeness_step.sum(-1, keepdim=True), value=-1)
+        share_step = torch._softmax_backward_data(likeness_step, share, -1, share.dtype)
         said[part] = torch.bmm(share, values[part])
         step[part] = torch.bmm(share_step, values[part]).baddbmm_(share, values_step[part])
     return said.view(*heads, places, -1), step.view(*heads, places, -1)

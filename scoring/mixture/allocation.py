@@ -6,17 +6,16 @@ proportions. All is whole numbers: the same on every machine, and a larger budge
 do not follow the budget (a law's do).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal
 from typing import Final
 
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.law import ScalingLaw
-from winnow.schemas.places import suggestion
 from winnow.schemas.recipe.mix import MAX_EPOCHS, FamilyLevel, StageConfig, Unit
-from winnow.scoring.mixture.by_law import ByLaw, fallback
-from winnow.scoring.mixture.cells import Cell, Node, grown, listed
+from winnow.scoring.mixture.by_law import ByLaw, fallback, misfit, others
+from winnow.scoring.mixture.cells import NOT_SAID, Absent, Cell, Node, grown, leaves, listed
 from winnow.scoring.mixture.filling import EXACT
 from winnow.scoring.mixture.levels import Level, by_method, ordered, settled, spread
 from winnow.scoring.mixture.narrowing import narrowed, of_stage, refused
@@ -43,11 +42,12 @@ def allocate(
     max_epochs: float,
     law: ScalingLaw | None,
     unit: Unit,
+    absent: Absent = NOT_SAID,
 ) -> Allocation:
     """What each cell is asked for, and what it gives.
 
     Without a budget and shares each cell is given once, bands of repeats as often as they say; without a budget the
-    shares are of as much as that would be.
+    shares are of as much as that would be, and what they give again for it is noted.
 
     Args:
         cells: Each stratum once.
@@ -56,13 +56,14 @@ def allocate(
         max_epochs: How often the samples of a cell may be given on average, over all stages.
         law: The law that the level of families names.
         unit: What units are.
+        absent: Why there is no cell of what a share may name.
 
     Raises:
         RecipeError: A share for what there is not, a budget that does not fit, a law that knows no family.
     """
     if len({cell.stratum for cell in cells}) != len(cells):
         raise ValueError("a stratum is there twice")
-    numbers, notes = narrowed(cells, stage, unit)
+    numbers, notes = narrowed(cells, stage, unit, absent)
     families = stage.families or FamilyLevel()
 
     def plant(epochs: float) -> tuple[Node, tuple[Level, ...]]:
@@ -71,6 +72,7 @@ def allocate(
         return settled(grown(cells, numbers, keys), levels, cells, stage.bands, epochs), levels
 
     root, levels = plant(max_epochs)
+    written = budget is not None
     if budget is None:
         if root.capacity == 0:
             raise refused(stage, "mix.max_epochs", f"{max_epochs:g} epochs over all stages leave nothing to give")
@@ -91,6 +93,8 @@ def allocate(
     if by_law is not None:
         notes += _of_law(by_law, cells, numbers, target, unit)
     notes += _moved(cells, asked, target, unit)
+    if not written:
+        notes += _again(root, levels if by_law is None else None, target, budget, max_epochs, unit)
     return Allocation(tuple(asked), tuple(target), tuple(notes))
 
 
@@ -109,13 +113,9 @@ def _shared(stage: StageConfig) -> bool:
 def _each(cells: Sequence[Cell], root: Node, notes: list[str], unit: Unit) -> Allocation:
     """Every cell as often as it is to be given, as far as it may."""
     asked, target = [0] * len(cells), [0] * len(cells)
-    nodes = [root]
-    while nodes:
-        node = nodes.pop()
-        nodes += node.children
-        if not node.children:
-            place = node.cells[0]
-            asked[place], target[place] = node.worth, min(node.worth, node.capacity)
+    for node in leaves(root):
+        place = node.cells[0]
+        asked[place], target[place] = node.worth, min(node.worth, node.capacity)
     if (short := sum(asked) - sum(target)) > 0:
         less = _shortest(cells, asked, target, unit)
         notes = [*notes, f"max_epochs leaves {short:,} {unit} less than the recipe asks for: {less}"]
@@ -135,8 +135,8 @@ def _by_law(
         raise ValueError(f"the law {families.law} is not given")
     names = _names(root, _FAMILIES)
     if not set(names) & set(law.names):
-        message = f"the law knows none of {listed(names)}{suggestion(names[0], law.names)}"
-        raise refused(stage, "mix.families.law", message)
+        codes = {cells[number].stratum.language for number in root.cells}
+        raise refused(stage, "mix.families.law", misfit(law, families, names, codes))
     return ByLaw(law, families, levels[_FAMILIES], cells, budget, f"{stage.place}: mix.families.law: {of_stage(stage)}")
 
 
@@ -195,7 +195,8 @@ def _of_law(
             unfitted[family] = unfitted.get(family, 0) + target[number]
     if unfitted:
         got = listed([f"{name} {units:,}" for name, units in sorted(unfitted.items())], 12)
-        notes.append(f"no fitted exponent, given what {by_law.config.unfitted} gives, in {unit}: {got}")
+        strangers = f"; {strange}" if (strange := others(by_law.law, by_law.config)) else ""
+        notes.append(f"no fitted exponent, given what {by_law.config.unfitted} gives, in {unit}: {got}{strangers}")
     if unit != "tokens":
         notes.append(f"the law counts D in tokens, this mixture in {unit}: its D is taken to be {by_law.budget:,}")
     return notes + [f"law: {line} (in {listed(nodes, _NOTED)})" for line, nodes in by_law.warnings.items()]
@@ -207,6 +208,47 @@ def _moved(cells: Sequence[Cell], asked: Sequence[int], target: Sequence[int], u
     if not moved:
         return []
     return [f"{moved:,} {unit} went to strata that have more left; {_shortest(cells, asked, target, unit)}"]
+
+
+def _again(
+    root: Node, levels: Sequence[Level] | None, target: Sequence[int], budget: int, max_epochs: float, unit: Unit
+) -> list[str]:
+    """What shares without a budget give beyond once, which nobody asked for in so many words.
+
+    Args:
+        root: The tree.
+        levels: How it is shared; None where the shares follow the budget, so that no smaller one can be named.
+        target: Of each cell.
+        budget: What was shared out.
+        max_epochs: The cap.
+        unit: What units are.
+    """
+    worths = {node.cells[0]: node.worth for node in leaves(root)}
+    again = sum(max(target[number] - worth, 0) for number, worth in worths.items())
+    if not again:
+        return []
+    most = 0 if levels is None else _once(root, levels, worths, budget)
+    ways = [f"a budget of {most:,} or less gives none again"] if most else []
+    ways.append("max_epochs: 1 gives all there is, whatever the shares")
+    return [
+        f"without a budget the shares are of all there is, once: {budget:,} {unit}; {again:,} of them are given again, "
+        f"within {max_epochs:g} epochs, as that is more than their strata have; {'; '.join(ways)}"
+    ]
+
+
+def _once(root: Node, levels: Sequence[Level], worths: Mapping[int, int], budget: int) -> int:
+    """The largest budget of which the shares ask no cell for more than it is worth."""
+    fits, too_large = 0, budget
+    asked = [0] * (max(worths) + 1)
+    while too_large - fits > 1:  # a larger budget asks no cell for less
+        tried = (fits + too_large) // 2
+        asked = [0] * len(asked)
+        spread(root, levels, tried, asked, within=False)
+        if all(asked[number] <= worth for number, worth in worths.items()):
+            fits = tried
+        else:
+            too_large = tried
+    return fits
 
 
 def _shortest(cells: Sequence[Cell], asked: Sequence[int], target: Sequence[int], unit: Unit) -> str:

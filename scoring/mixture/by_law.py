@@ -4,15 +4,17 @@ It is `sampling.by_law` in whole units and within what earlier stages left. The 
 one source gets of it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, get_args
 
 from winnow.schemas.errors import RecipeError, WinnowError
+from winnow.schemas.languages import grouping
 from winnow.schemas.law import ScalingLaw
-from winnow.schemas.recipe.mix import FamilyLevel
-from winnow.scoring.mixture.cells import Cell, Node
+from winnow.schemas.places import shown
+from winnow.schemas.recipe.mix import FamiliesBy, FamilyLevel
+from winnow.scoring.mixture.cells import Cell, Node, listed
 from winnow.scoring.mixture.filling import poured, quantised
 from winnow.scoring.mixture.levels import Level, Proportional, Tempered, UniMax
 from winnow.scoring.sampling import TEMPERATURE
@@ -110,3 +112,33 @@ def fallback(config: FamilyLevel, max_epochs: float) -> Level:
     if config.unfitted == "proportional":
         return Proportional()
     return Tempered(TEMPERATURE) if config.unfitted == "temperature" else UniMax(max_epochs)
+
+
+def misfit(law: ScalingLaw, config: FamilyLevel, names: Sequence[str], codes: Iterable[str]) -> str:
+    """What to say of a law that knows none of the families, and what to write.
+
+    Args:
+        law: The law.
+        config: The level that names it.
+        names: The families that there are.
+        codes: Their languages, such as `deu_Latn`.
+    """
+    plain = {code.partition("_")[0] for code in codes}
+    there = {way: {grouping(way).of(code) for code in plain} for way in get_args(FamiliesBy)}
+    fits = {way: len(groups & set(law.names)) for way, groups in there.items() if way != config.by}
+    ways = [f"by: {way}" for way, count in fits.items() if count and count == max(fits.values())]
+    what = f"write {' or '.join(ways)} under families" if ways else "fit a law of these families"
+    return (
+        f"{shown(config.law or '', 200)} is of {listed(law.names)}, and knows none of the mixture's families "
+        f"(by: {config.by}): {listed(names)}; {what}"
+    )
+
+
+def others(law: ScalingLaw, config: FamilyLevel) -> str:
+    """What to say of families of the law that another grouping has, and the recipe's has not; empty: there are none."""
+    known = set(grouping(config.by).groups())
+    for way in get_args(FamiliesBy):
+        strange = sorted((set(law.names) - known) & set(grouping(way).groups()))
+        if strange:
+            return f"the law's {listed(strange)} are families by: {way}, the recipe's by: {config.by}"
+    return ""

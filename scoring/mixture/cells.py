@@ -1,6 +1,6 @@
 """What is shared out: cells, each a stratum with what there is of it, in a tree of the recipe's levels."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TypeAlias
@@ -10,6 +10,11 @@ from winnow.schemas.recipe.mix import Unit
 from winnow.scoring.mixture.filling import exactly
 
 Key: TypeAlias = Callable[[Stratum], str]
+
+Absent: TypeAlias = Mapping[tuple[str, str], str]
+"""Why there is no cell of what a share may name: by what it is (`source`, `class`) and its name."""
+
+NOT_SAID: Absent = {}
 
 
 @dataclass(frozen=True)
@@ -62,6 +67,16 @@ def grown(cells: Sequence[Cell], numbers: Iterable[int], keys: Sequence[Key]) ->
         return Node(path, numbers, children=tuple(branch((*path, name), list(part)) for name, part in parts))
 
     return branch((), sorted((names(number), number) for number in numbers))
+
+
+def leaves(root: Node) -> Iterator[Node]:
+    """The nodes of one cell each."""
+    nodes = [root]
+    while nodes:
+        node = nodes.pop()
+        nodes += node.children
+        if not node.children:
+            yield node
 
 
 def counted(amount: Amount, unit: Unit) -> str:

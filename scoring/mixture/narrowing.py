@@ -14,7 +14,7 @@ from winnow.schemas.mixture import Amount
 from winnow.schemas.places import MAX_REPORTED, Problems, shown, suggestion
 from winnow.schemas.recipe.mix import Shares, StageConfig, Unit
 from winnow.scoring.mixture.bands import NULL, takes
-from winnow.scoring.mixture.cells import Cell, Key, counted, listed
+from winnow.scoring.mixture.cells import NOT_SAID, Absent, Cell, Key, counted, listed
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,9 @@ class _Written:
     within: Key | None = None  # names are left out only where this has one that is named
 
 
-def narrowed(cells: Sequence[Cell], stage: StageConfig, unit: Unit) -> tuple[list[int], list[str]]:
+def narrowed(
+    cells: Sequence[Cell], stage: StageConfig, unit: Unit, absent: Absent = NOT_SAID
+) -> tuple[list[int], list[str]]:
     """The numbers of the cells that may be given, and notes on what is left out.
 
     Raises:
@@ -39,7 +41,7 @@ def narrowed(cells: Sequence[Cell], stage: StageConfig, unit: Unit) -> tuple[lis
     left, notes, problems = list(range(len(cells))), [], Problems()
     named: list[tuple[_Written, list[int]]] = []
     for level in _written(stage):
-        _check_names(level, cells, stage, problems)
+        _check_names(level, cells, stage, absent, problems)
         left, unnamed = _split(level, cells, left)
         named.append((level, left))
         if unnamed:
@@ -79,14 +81,18 @@ def _written(stage: StageConfig) -> list[_Written]:
     return [_Written(name, what, shares, key, within) for name, what, shares, key, within in levels if shares]
 
 
-def _check_names(level: _Written, cells: Sequence[Cell], stage: StageConfig, problems: Problems) -> None:
+def _check_names(
+    level: _Written, cells: Sequence[Cell], stage: StageConfig, absent: Absent, problems: Problems
+) -> None:
     known = {level.key(cell.stratum) for cell in cells}
     shares = level.shares.by_name
     for entry in level.shares.shares.entries:
         if len(problems) > MAX_REPORTED:  # no more are shown, and to look for the nearest name takes long
             return
         if shares[entry.key] > 0 and entry.key not in known:
-            message = f"there is no sample of {level.what} {shown(entry.key)}{suggestion(entry.key, known)}"
+            message = absent.get((level.what, entry.key)) or (
+                f"there is no sample of {level.what} {shown(entry.key)}{suggestion(entry.key, known)}"
+            )
             problems.add(entry.place, level.setting, of_stage(stage) + message)
 
 

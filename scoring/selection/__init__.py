@@ -7,11 +7,12 @@ alone.
 
 from winnow.scoring.selection.binarise import BinariseRule, Votes, binarise
 from winnow.scoring.selection.describe import Extremes, Summary, extremes, histogram, summary
+from winnow.scoring.selection.in_batch import batches_of, softmax_weights
 from winnow.scoring.selection.label_model import Aggregation, Kept, LabelModel, aggregate
 from winnow.scoring.selection.ladder import Arm, Ladder, ladder
 from winnow.scoring.selection.overlap import Overlap, overlap
 from winnow.scoring.selection.quality import KEEP_AT, Quality, estimate_quality, mean_quality, pearson, retained
-from winnow.scoring.selection.ranks import Ids, batches_of, ranked
+from winnow.scoring.selection.ranks import Ids, ranked
 
 __all__ = [
     "KEEP_AT",
@@ -39,5 +40,6 @@ __all__ = [
     "pearson",
     "ranked",
     "retained",
+    "softmax_weights",
     "summary",
 ]

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 from winnow.schemas.errors import RecipeError
 from winnow.scoring.selection.clusters import Cluster, two_gaussians, two_means
-from winnow.scoring.selection.ranks import LEAST_BATCH, TIES, Floats, Ids, Integers, batches_of, count_of, hashed
+from winnow.scoring.selection.in_batch import LEAST_BATCH, above_uniform, batches_of, members
+from winnow.scoring.selection.ranks import TIES, Floats, Ids, Integers, count_of, hashed
 
 RuleName: TypeAlias = Literal["threshold", "kmeans", "gmm", "top"]
 Note: TypeAlias = Literal["", "unscored", "constant", "one_component", "not_converged"]
@@ -92,6 +93,7 @@ def binarise(scores: Floats, rule: BinariseRule, *, ids: Ids | None = None, batc
     kept = np.full(scores.shape, ABSTAINS)
     probability = np.full(scores.shape, np.nan) if rule.rule == "gmm" else None
     detail = []
+    of: list[Integers] = []
     # Not hot: one turn a checkpoint.
     for number in range(checkpoints):
         column = np.ascontiguousarray(scores[:, number], np.float64)
@@ -103,8 +105,9 @@ def binarise(scores: Floats, rule: BinariseRule, *, ids: Ids | None = None, batc
             note = "unscored"
         elif rule.rule == "threshold":
             assert batches is not None
-            of = batches if batches.ndim == 1 else batches[:, number]
-            _threshold(column, scored, of, rule.temperature, votes)
+            if not of or batches.ndim == 2:
+                of = members(batches if batches.ndim == 1 else batches[:, number])
+            votes[:] = above_uniform(column, of, rule.temperature)
         elif rule.rule == "top":
             assert order is not None
             _top(column, scored, order, rule.share, votes)
@@ -116,37 +119,6 @@ def binarise(scores: Floats, rule: BinariseRule, *, ids: Ids | None = None, batc
                     probability[scored, number] = likely
         detail.append(_step(column, votes, len(scored), clusters, note))
     return Votes(kept, tuple(detail), probability)
-
-
-def softmax_weights(scores: Floats, batches: Integers, temperature: float) -> Floats:
-    """The paper's in-batch weights softmax(m / τ) of one checkpoint; not a number where a row has none."""
-    found = np.full(len(scores), np.nan)
-    scored = np.flatnonzero(np.isfinite(scores))
-    rows, _, weight, total = _exponentials(scores, scored, batches, temperature)
-    found[rows] = weight / total
-    return found
-
-
-def _exponentials(
-    scores: Floats, scored: Integers, batches: Integers, temperature: float
-) -> tuple[Integers, Integers, Floats, Floats]:
-    """Rows that share a batch, with its size, exp((m - the batch's greatest) / τ), and the sum of these over it."""
-    rows = scored[batches[scored] >= 0]
-    rows = rows[np.lexsort((scores[rows], batches[rows]))]
-    number, values = batches[rows], scores[rows]
-    first = np.flatnonzero(np.append(True, number[1:] != number[:-1])[: len(rows)])
-    sizes = np.diff(np.append(first, len(rows)))
-    with np.errstate(over="ignore"):  # scores so far apart that the lower weighs nothing
-        weight = np.exp((values - np.repeat(values[first + sizes - 1], sizes)) / temperature)
-    total = np.add.reduceat(weight, first) if len(rows) else weight
-    return rows, np.repeat(sizes, sizes), weight, np.repeat(total, sizes)
-
-
-def _threshold(
-    scores: Floats, scored: Integers, batches: Integers, temperature: float, votes: NDArray[np.int8]
-) -> None:
-    rows, size, weight, total = _exponentials(scores, scored, batches, temperature)
-    votes[rows] = np.where(size >= LEAST_BATCH, (weight * size > total).astype(np.int8), ABSTAINS)
 
 
 def _top(scores: Floats, scored: Integers, order: Integers, share: float, votes: NDArray[np.int8]) -> None:

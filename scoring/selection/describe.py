@@ -1,6 +1,7 @@
 """The distribution of scores as reports show it: moments, quantiles, a histogram, the rows at both ends."""
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -14,6 +15,7 @@ QUANTILES: Final = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 BINS: Final = 60
 TAIL: Final = 0.001
 """Of the rows at each end a histogram counts so many, at most, beside its bins."""
+_MOST: Final = Fraction(sys.float_info.max)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,13 +127,13 @@ def _place(share: float, rows: int) -> int:
 
 def _round_edges(low: float, high: float, bins: int) -> Floats:
     """Multiples of a round step, from the last at or below the lowest to the first at or above the highest."""
-    spread = high - low
-    if not 0 < spread < math.inf:
+    half = high / 2 - low / 2  # the whole may be more than a float holds
+    if half <= 0:
         margin = abs(low) / 100 or 0.5
         return np.array([low - margin, low + margin])
-    power = math.floor(math.log10(spread / bins))
+    power = math.floor(math.log10(half) + math.log10(2 / bins))
     for step in (factor * Fraction(10) ** (power + more) for more in range(3) for factor in (1, 2, 5)):
         first, last = math.floor(Fraction(low) / step), math.ceil(Fraction(high) / step)
         if last - first <= bins:
-            return np.array([float(number * step) for number in range(first, last + 1)])
+            return np.array([float(max(-_MOST, min(number * step, _MOST))) for number in range(first, last + 1)])
     return np.array([low, high])

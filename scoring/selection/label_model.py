@@ -109,70 +109,75 @@ def patterns_of(votes: NDArray[np.int8]) -> Patterns:
 
 
 def fit_label_model(patterns: Patterns) -> LabelModel:
-    """Fit by EM, from the share of votes; patterns without any vote do not count."""
-    voted = (patterns.votes >= 0).any(axis=1)
-    votes = np.asfortranarray(patterns.votes[voted])
-    weight = patterns.counts[voted].astype(np.float64)
-    keeps = (votes == 1).sum(axis=1)
-    posterior: Floats = keeps / (votes >= 0).sum(axis=1)
-    rates = _maximised(votes, weight, posterior)
-    iteration, converged, likelihood = 0, False, -math.inf
+    """Fit by EM, from the share of votes; patterns without any vote do not count, nor checkpoints that never vote."""
+    there: NDArray[np.bool_] = patterns.votes >= 0
+    voted, heard = np.flatnonzero(there.any(axis=1)), np.flatnonzero(there.any(axis=0))
+    votes = patterns.votes[voted][:, heard].T
+    keeps, drops = ((votes == vote).astype(np.float64, order="C") for vote in (1, 0))
+    ballot = _Ballot(keeps, drops, patterns.counts[voted].astype(np.float64))
+    posterior: Floats = ballot.keeps.sum(axis=0) / (ballot.keeps + ballot.drops).sum(axis=0)
+    rates = _maximised(ballot, posterior)
+    iteration, converged = 0, False
     while iteration < _MAX_ITERATIONS and not converged:
-        posterior, likelihood = _expected(votes, weight, rates)
-        before, rates = rates, _maximised(votes, weight, posterior)
-        converged = bool(np.nanmax(np.abs(rates - before)) <= _TOLERANCE)
+        before, rates = rates, _maximised(ballot, _expected(ballot, rates)[0])
+        converged = bool(np.abs(rates - before).max() <= _TOLERANCE)
         iteration += 1
-    posterior, likelihood = _expected(votes, weight, rates)
+    posterior, likelihood = _expected(ballot, rates)
     everywhere = np.full(len(patterns.counts), np.nan)
     everywhere[voted] = posterior
-    sensitivity, specificity = rates[1:].reshape(2, -1)
-    return LabelModel(float(rates[0]), sensitivity, specificity, everywhere, likelihood, iteration, converged)
+    of_all = np.full((2, there.shape[1]), np.nan)
+    of_all[:, heard] = rates[1:].reshape(2, -1)
+    return LabelModel(float(rates[0]), of_all[0], of_all[1], everywhere, likelihood, iteration, converged)
 
 
-def _expected(votes: NDArray[np.int8], weight: Floats, rates: Floats) -> tuple[Floats, float]:
+@dataclass(frozen=True, slots=True)
+class _Ballot:
+    """Patterns as EM reads them."""
+
+    keeps: Floats  # checkpoints × patterns: 1 where one keeps the other
+    drops: Floats
+    weight: Floats  # rows of each pattern
+
+
+# Sums of products are einsum's own: a BLAS would cut them by its threads.
+
+
+def _expected(ballot: _Ballot, rates: Floats) -> tuple[Floats, float]:
     """The posterior of each pattern, and the log likelihood of all rows.
 
     Args:
-        votes: Patterns × checkpoints.
-        weight: Rows of each pattern.
+        ballot: The patterns.
         rates: The balance, the sensitivities, the specificities.
     """
-    good = np.full(len(weight), math.log(rates[0]))
-    bad = np.full(len(weight), math.log(1 - rates[0]))
     sensitivity, specificity = rates[1:].reshape(2, -1)
-    for votes_of, keeps_good, drops_bad in zip(votes.T, sensitivity.tolist(), specificity.tolist(), strict=True):
-        if not math.isnan(keeps_good):  # a checkpoint that never votes
-            # By vote: of 0, of 1, and last, where -1 points, of none.
-            good += np.array([math.log(1 - keeps_good), math.log(keeps_good), 0])[votes_of]
-            bad += np.array([math.log(drops_bad), math.log(1 - drops_bad), 0])[votes_of]
+    good, bad = (
+        math.log(balance)
+        + np.einsum("kp,k->p", ballot.keeps, np.log(keeps))
+        + np.einsum("kp,k->p", ballot.drops, np.log(drops))
+        for balance, keeps, drops in (
+            (rates[0], sensitivity, 1 - sensitivity),
+            (1 - rates[0], 1 - specificity, specificity),
+        )
+    )
     with np.errstate(over="ignore"):
         posterior: Floats = 1 / (1 + np.exp(bad - good))
-    return posterior, float((weight * np.logaddexp(good, bad)).sum())
+    return posterior, float((ballot.weight * np.logaddexp(good, bad)).sum())
 
 
-def _maximised(votes: NDArray[np.int8], weight: Floats, posterior: Floats) -> Floats:
+def _maximised(ballot: _Ballot, posterior: Floats) -> Floats:
     """The rates that fit best, where no checkpoint is worse than chance."""
-    good = weight * posterior
-    bad = weight - good
-    balance = float(good.sum()) / float(weight.sum())
-    sensitivity, specificity = [], []
-    for votes_of in votes.T:
-        keeps, drops = votes_of == 1, votes_of == 0
-        good_kept, good_dropped, bad_kept, bad_dropped = (
-            float(rows[which].sum()) for rows in (good, bad) for which in (keeps, drops)
-        )
-        voted = good_kept + good_dropped + bad_kept + bad_dropped
-        if not voted:
-            sensitivity.append(math.nan)
-            specificity.append(math.nan)
-            continue
-        kept = (good_kept + bad_kept) / voted
-        # A class without rows says nothing of this checkpoint: it is then as good as chance.
-        keeps_good = good_kept / (good_kept + good_dropped) if good_kept + good_dropped else kept
-        drops_bad = bad_dropped / (bad_kept + bad_dropped) if bad_kept + bad_dropped else 1 - kept
-        if keeps_good + drops_bad < 1:  # worse than chance: the best that is not is chance itself
-            keeps_good, drops_bad = kept, 1 - kept
-        sensitivity.append(keeps_good)
-        specificity.append(drops_bad)
-    rates: Floats = np.clip(np.array([balance, *sensitivity, *specificity]), EDGE, 1 - EDGE)
+    good = ballot.weight * posterior
+    bad = ballot.weight - good
+    good_kept, good_dropped, bad_kept, bad_dropped = (
+        np.einsum("kp,p->k", votes, rows) for rows in (good, bad) for votes in (ballot.keeps, ballot.drops)
+    )
+    chance = (good_kept + bad_kept) / (good_kept + good_dropped + bad_kept + bad_dropped)
+    # A class without rows says nothing of a checkpoint, which is then as good as chance.
+    sensitivity, specificity = chance.copy(), 1 - chance
+    np.divide(good_kept, good_kept + good_dropped, out=sensitivity, where=good_kept + good_dropped > 0)
+    np.divide(bad_dropped, bad_kept + bad_dropped, out=specificity, where=bad_kept + bad_dropped > 0)
+    worse = sensitivity + specificity < 1  # of what is not, chance itself fits best
+    sensitivity[worse], specificity[worse] = chance[worse], 1 - chance[worse]
+    balance = float(good.sum()) / float(ballot.weight.sum())
+    rates: Floats = np.clip(np.concatenate([[balance], sensitivity, specificity]), EDGE, 1 - EDGE)
     return rates

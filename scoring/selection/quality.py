@@ -130,7 +130,7 @@ def _log_odds_error(model: LabelModel, patterns: Patterns) -> float | None:
             scores += [] if _at_edge(keeps_good) else [good]
             scores += [] if _at_edge(drops_bad) else [bad]
     columns = np.stack(scores)
-    information = np.array([[float((weight * one * other).sum()) for other in columns] for one in columns])
+    information = np.einsum("ap,bp->ab", columns * weight, columns)
     scale = np.sqrt(np.diag(information))
     if not (scale > 0).all():
         return None

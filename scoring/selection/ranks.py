@@ -1,4 +1,4 @@
-"""Orders that do not depend on how rows came: by score, ties by a hash of the id; batches by that hash alone."""
+"""Orders that do not depend on how rows came: by score, ties by a hash of the id; or by such a hash alone."""
 
 from fractions import Fraction
 from typing import Final, TypeAlias
@@ -19,9 +19,6 @@ BATCHES: Final = "score.batches"
 RANDOM: Final = "score.random"
 """What orders are for; those of different purposes know nothing of each other."""
 
-LEAST_BATCH: Final = 2
-"""A softmax over one row says nothing of it."""
-
 
 def hashed(ids: Ids, seed: int, purpose: str) -> Integers:
     """Row numbers in the order of a purpose: by the hash of the id, and the id itself where two hashes are equal."""
@@ -41,27 +38,6 @@ def ranked(scores: Floats, ids: Ids, seed: int = 0) -> Integers:
     order = hashed(ids, seed, TIES)
     order = order[np.isfinite(scores[order])]
     return order[np.argsort(-scores[order], kind="stable")]
-
-
-def batches_of(ids: Ids, batch: int, seed: int = 0) -> Integers:
-    """The number of each row's batch: rows in the order of their ids' hashes, cut into batches of one size.
-
-    The last batch may be smaller; a single row that is left over joins the batch before it.
-
-    Args:
-        ids: Of the rows.
-        batch: How many rows a batch has; 2 at least.
-        seed: Of the order.
-    """
-    if batch < LEAST_BATCH:
-        raise ValueError(f"batches of {batch}: expected {LEAST_BATCH} or more")
-    rows = len(ids[0])
-    number = np.arange(rows, dtype=np.int64) // batch
-    if rows > batch and rows % batch == 1:
-        number[-1] -= 1
-    found = np.empty(rows, np.int64)
-    found[hashed(ids, seed, BATCHES)] = number
-    return found
 
 
 def count_of(share: float, rows: int) -> int:

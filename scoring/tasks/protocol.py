@@ -22,6 +22,9 @@ Method: TypeAlias = Literal["uniform", "mimic", "grand", "rho"]
 """What weighs the samples of a training batch: nothing, the score, the gradient's norm, the loss above the
 reference's."""
 
+TEXT, IMAGE = "text", "image"
+"""The columns that stand for what the recipe's `text` says, and for the bytes of a row's first image."""
+
 OK = "ok"
 NO_LABEL = "no_label"  # the label's column is null
 UNKNOWN_LABEL = "unknown_label"  # a label that the task does not list
@@ -77,6 +80,8 @@ class TrainingSettings:
 
 Scorer: TypeAlias = Callable[[Any], Scored]
 """From examples to what is said of them."""
+Scorers: TypeAlias = Callable[[Any], tuple[Scored, ...]]
+"""The same at several weights at once."""
 
 
 class Task(Protocol):
@@ -118,6 +123,11 @@ class Task(Protocol):
             ScoreError: The direction is zero, or a glob matches nothing.
         """
 
+    def scorers(
+        self, at: Sequence[Weights], reference: Weights, parameters: Sequence[str], *, cosine: bool = False
+    ) -> Scorers:
+        """What scores examples at several weights: as `scorer` does at each, what they share computed once."""
+
     def losses(self, weights: Weights, examples: Any) -> Floats:
         """The loss of each example."""
 
@@ -129,6 +139,26 @@ class Task(Protocol):
         The same examples in the same order give the same weights. A training that goes on from a checkpoint ends as
         the one that was not stopped.
         """
+
+
+class Measure(Protocol):
+    """What says a number of each row without weights and without a direction, such as how like two encodings are."""
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The columns that `encode` needs, as of a task."""
+
+    def encode(self, rows: pa.RecordBatch) -> Encoded:
+        """Rows with the columns of `reads` → examples."""
+
+    def joined(self, parts: Sequence[Any]) -> Any:
+        """Examples of several calls as one."""
+
+    def chosen(self, examples: Any, which: NDArray[np.int64]) -> Any:
+        """Some examples, in this order."""
+
+    def values(self, examples: Any) -> Floats:
+        """A number an example; not a number where it cannot say."""
 
 
 class Files(Protocol):
@@ -150,8 +180,13 @@ class TaskKind:
     version: int
     summary: str  # one line
     config: type[Any]  # a frozen dataclass; every field has a default
-    load: Callable[[Any, Files], Task]  # ScoreError names a missing package with the command that installs it
+    load: Callable[[Any, Files], Task | Measure]  # ScoreError names a missing package with the command that installs it
+    reads: Callable[[Any], tuple[str, ...]] = field(default=_nothing)
+    """The columns that the task's `encode` needs, as `Task.reads` says once it is loaded."""
     files: Callable[[Any], tuple[str, ...]] = field(default=_nothing)
     depends: Callable[[Any], tuple[str, ...]] = field(default=_nothing)
     """What values depend on beside the configuration and its files: versions of packages, code of the user's."""
     resource: Literal["cpu", "model"] = "cpu"
+    training: TrainingSettings = field(default_factory=TrainingSettings)
+    """How its weights are trained where a recipe does not say."""
+    measures: bool = False  # `load` gives a measure, not a task

@@ -1,40 +1,57 @@
 """A task whose model runs in PyTorch: all of the protocol but what rows hold and what the loss is."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
 from winnow.schemas.errors import ScoreError
+from winnow.scoring.linear.schedule import schedule_of
 from winnow.scoring.mimic.direction import chosen_parameters, direction
-from winnow.scoring.mimic.models import Batch, Model
-from winnow.scoring.tasks.protocol import Checkpoint, Encoded, Floats, Scored, Scorer, TrainingSettings, Weights
+from winnow.scoring.mimic.exact import MimicScorer, MimicSettings
+from winnow.scoring.mimic.memory import Portions
+from winnow.scoring.mimic.models import Alone, Batch, Model
+from winnow.scoring.tasks.protocol import (
+    Checkpoint,
+    Encoded,
+    Floats,
+    Scored,
+    Scorer,
+    Scorers,
+    TrainingSettings,
+    Weights,
+)
 from winnow.scoring.torch_models.examples import Examples, Indices, joined
-from winnow.scoring.torch_models.networks import Network
+from winnow.scoring.torch_models.networks import Network, Parameters
 from winnow.scoring.torch_models.running import Running, alone
-from winnow.scoring.torch_models.training import train
-from winnow.scoring.torch_models.weights import arrays_of, check_weights
+from winnow.scoring.torch_models.training import Training, train
+from winnow.scoring.torch_models.weights import arrays_of, check_weights, held
 
 if TYPE_CHECKING:
     from torch import Tensor  # type: ignore[import-not-found, unused-ignore]
+
+Say: TypeAlias = Callable[[Batch], tuple[Floats, ...]]
+"""From a batch to columns, a number a row."""
 
 
 class TorchTask(ABC):
     """Implements `winnow.scoring.tasks.protocol.Task` for a network and the loss of each example.
 
-    Attributes:
+    Args:
         network: What computes.
         running: Where, and how precisely.
         model: The loss of each example of a batch, as a function of weights.
-        together: See `Task`.
+        together: How many examples share a batch; 0 where each loss is its example's own.
     """
 
     name: ClassVar[str]
 
     def __init__(self, network: Network, running: Running, model: Model, together: int = 0) -> None:
-        self.network, self.running, self.model, self.together = network, running, model, together
+        self.network, self.running, self.model = network, running, model
+        self._together = together
+        self._portions = Portions(running.memory_bytes)
 
     @property
     @abstractmethod
@@ -52,3 +69,110 @@ class TorchTask(ABC):
     def groups(self, examples: Examples) -> list[Indices]:
         """Which examples may be, or have to be, in one batch; those of no group have no loss."""
         return [np.arange(examples.count)] if examples.count else []
+
+    @property
+    def together(self) -> int:
+        """How many examples share a batch."""
+        return self._together
+
+    def joined(self, parts: Sequence[Examples]) -> Examples:
+        """Examples of several calls as one."""
+        return joined(parts)
+
+    def chosen(self, examples: Examples, which: Indices) -> Examples:
+        """Some examples, in this order."""
+        return examples.chosen(which)
+
+    def initial(self, seed: int) -> Weights:
+        """Untrained weights."""
+        return held(arrays_of(self.network.initial(seed)), self.running)
+
+    def check(self, weights: Weights, where: str) -> None:
+        """Raise ScoreError where weights are not of this network, parameter by parameter, or not finite."""
+        check_weights(self.network, weights, self.running, where)
+
+    def scorers(
+        self, at: Sequence[Weights], reference: Weights, parameters: Sequence[str], *, cosine: bool = False
+    ) -> Scorers:
+        """What scores examples at several weights, one after another."""
+        each = [self.scorer(one, reference, parameters, cosine=cosine) for one in at]
+        return lambda examples: tuple(score(examples) for score in each)
+
+    def scorer(self, at: Weights, reference: Weights, parameters: Sequence[str], *, cosine: bool = False) -> Scorer:
+        """What scores examples at some weights in the direction of others; see `Task`."""
+        self.check(at, "the weights that are scored at")
+        self.check(reference, "the reference")
+        start, goal = (held({name: one[name] for name in self.network.shapes}, self.running) for one in (at, reference))
+        towards = direction(start, goal, chosen_parameters(self.network.trained, parameters))
+        settings = MimicSettings(self.running.placement, max_bytes=self.running.memory_bytes, cosine=cosine)
+        scores = MimicScorer(self.model, start, towards, settings)
+
+        def say(batch: Batch) -> tuple[Floats, ...]:
+            found = scores(batch)
+            return found.loss, found.score
+
+        def scored(examples: Examples) -> Scored:
+            loss, score = self._said(examples, scores.weights, say, 2)
+            return Scored(loss, score)
+
+        return scored
+
+    def losses(self, weights: Weights, examples: Examples) -> Floats:
+        """The loss of each example; not a number where it is none."""
+        self.check(weights, "the weights")
+        parameters = self.running.placement.weights({name: weights[name] for name in self.network.shapes})
+        return self._said(examples, parameters, lambda batch: (self._losses_of(parameters, batch),), 1)[0]
+
+    def train(
+        self,
+        examples: Examples,
+        count: int,
+        settings: TrainingSettings,
+        reference: Weights | None,
+        start: Checkpoint | None,
+    ) -> Iterator[Checkpoint]:
+        """Train on examples; see `Task`."""
+        if count != examples.count:
+            raise ScoreError(f"task {self.name}: {examples.count:,} examples, {count:,} were announced")
+        schedule = schedule_of(count, settings, reference)
+        return train(
+            lambda: Training(self.network, self.model, self.running, settings, reference, start),
+            lambda which: self.batch(examples.chosen(which)),
+            schedule,
+        )
+
+    def said_of(self, batch: Batch, _parameters: Parameters, say: Say) -> tuple[Floats, ...]:
+        """What is said of a batch; a task whose losses depend on each other says what a damaged one does to others."""
+        return say(batch)
+
+    def _said(self, examples: Examples, parameters: Parameters, say: Say, columns: int) -> tuple[Floats, ...]:
+        found = tuple(np.full(examples.count, np.nan) for _ in range(columns))
+        for which in self.groups(examples):
+            some = examples if np.array_equal(which, np.arange(examples.count)) else examples.chosen(which)
+            with alone():
+                said = self.said_of(self.batch(some), parameters, say)
+            for column, values in zip(found, said, strict=True):
+                column[which] = values
+        return found
+
+    def _losses_of(self, parameters: Parameters, batch: Batch) -> Floats:
+        import torch
+
+        model, batch = self.model, self.running.placement.batch(batch)
+        if isinstance(model, Alone):
+            each = model.losses
+
+            def losses(part: Batch) -> "Tensor":
+                return each(parameters, part)
+
+            found = torch.cat(self._portions.run(batch, losses, losses))
+        else:
+            embed = model.embed
+
+            def embedded(part: Batch) -> "tuple[Tensor, ...]":
+                return embed(parameters, part)
+
+            made = zip(*self._portions.run(batch, embedded, embedded), strict=True)
+            found = model.losses(parameters, tuple(torch.cat(column) for column in made))
+        said: Floats = found.double().cpu().numpy()
+        return np.where(np.isfinite(said), said, np.nan)

@@ -1,4 +1,4 @@
-"""Pre-norm transformer blocks that look both ways, in plain functions over arrays by name, as the probe's decoder is."""
+"""Pre-norm transformer blocks that look both ways, in plain functions over arrays by name, as in the probe."""
 
 import math
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Checkpoints of PyTorch as arrays, where the pipeline is given one: nothing in the file is run."""
+"""Files of weights as arrays, checkpoints of PyTorch and safetensors: nothing in a file is run."""
 
 import pickle
 from typing import Any
@@ -35,6 +35,23 @@ def read_checkpoint(path: str) -> Weights:
             found = found[wrapper]
     if not isinstance(found, dict) or not found or not all(isinstance(one, torch.Tensor) for one in found.values()):
         raise ScoreError(f"{path}: expected tensors by name, as model.state_dict() gives them; {_HINT}")
+    return {str(name): _array(torch, path, str(name), tensor) for name, tensor in found.items()}
+
+
+def read_safetensors(path: str) -> Weights:
+    """The tensors of a safetensors file; bfloat16 becomes float32.
+
+    Raises:
+        ScoreError: It is no such file, or a damaged one.
+    """
+    torch: Any = needed("a file of safetensors", "torch")
+    package: Any = needed("a file of safetensors", "safetensors.torch")
+    try:
+        found = package.load_file(path, device="cpu")
+    except OSError as error:
+        raise ScoreError(f"{path}: {error.strerror or one_line(error)}; expected a safetensors file") from None
+    except Exception as error:  # noqa: BLE001, the package's own error has no class in common with others
+        raise ScoreError(f"{path}: no safetensors file, or a damaged one: {one_line(error)}") from None
     return {str(name): _array(torch, path, str(name), tensor) for name, tensor in found.items()}
 
 

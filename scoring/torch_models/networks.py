@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from winnow.schemas.errors import ScoreError
 from winnow.scoring.torch_models.needed import one_line
+from winnow.scoring.torch_models.running import Running, alone
 
 if TYPE_CHECKING:
     from torch import Tensor  # type: ignore[import-not-found, unused-ignore]
@@ -35,15 +36,14 @@ class Network:
         return tuple(name for name in self.shapes if name not in self.fixed)
 
 
-def network_of(architecture: str, device: str, compute: "Any", methods: tuple[str, ...] = ()) -> Network:
+def network_of(architecture: str, running: Running, methods: tuple[str, ...] = ()) -> Network:
     """The network that a module of the user's is, in the mode of use: no dropout, statistics of batches as they stand.
 
     Where `methods` are named, the network's first input says which of them to call; else the module itself is called.
 
     Args:
         architecture: `module:function`.
-        device: Where it computes.
-        compute: A type of PyTorch's, for what the module keeps beside its parameters.
+        running: Where it computes, and how precisely: for what the module keeps beside its parameters.
         methods: What the module must have.
     """
     import torch
@@ -65,7 +65,7 @@ def network_of(architecture: str, device: str, compute: "Any", methods: tuple[st
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             found = _arrays(_built(architecture))
-        return {name: array.detach().clone() for name, array in found.items()}
+        return {name: array.detach().clone().to(running.kind) for name, array in found.items()}
 
     module = _built(architecture)
     for method in methods:
@@ -73,7 +73,7 @@ def network_of(architecture: str, device: str, compute: "Any", methods: tuple[st
             raise ScoreError(f"`architecture`: {architecture} made a {type(module).__name__} without `{method}`")
     arrays = _arrays(module)
     parameters = dict(module.named_parameters())
-    calls = Calls(module).to(device, compute).eval()
+    calls = Calls(module).to(running.device, running.placement.dtype).eval()
 
     def forward(given: Parameters, *inputs: Any) -> "Tensor":
         found = functional_call(calls, {f"module.{name}": array for name, array in given.items()}, inputs)
@@ -87,6 +87,35 @@ def network_of(architecture: str, device: str, compute: "Any", methods: tuple[st
         fixed=frozenset(name for name in arrays if name not in parameters or not parameters[name].requires_grad),
         spare=frozenset(module.state_dict(keep_vars=True).keys() - arrays.keys()),
     )
+
+
+def tried(
+    network: Network, running: Running, inputs: tuple[Any, ...], expected: tuple[int, ...] | None, what: str
+) -> tuple[int, ...]:
+    """The shape of what a network says, tried on one example before any row is read.
+
+    Args:
+        network: The network.
+        running: Where it computes.
+        inputs: What it is given.
+        expected: The shape of what it has to say; None: a row of numbers.
+        what: The network and its input, for messages.
+
+    Raises:
+        ScoreError: It fails, or says something else.
+    """
+    import torch
+
+    with alone(), torch.no_grad():
+        parameters = {name: running.placement.tensor(one) for name, one in network.initial(0).items()}
+        try:
+            shape = tuple(network.forward(parameters, *inputs).shape)
+        except Exception as error:  # noqa: BLE001, the user's code may raise anything
+            raise ScoreError(f"`architecture`: {what} it fails: {one_line(error)}") from None
+    if shape != (expected or (1, *shape[1:2])):
+        wanted = expected or "one row of numbers"
+        raise ScoreError(f"`architecture`: {what} it says numbers of shape {shape}; expected {wanted}")
+    return shape
 
 
 def function_identity(architecture: str) -> tuple[str, ...]:
@@ -118,8 +147,5 @@ def _built(architecture: str) -> Any:
 def _arrays(module: Any) -> "Parameters":
     """Parameters, and buffers of numbers that files keep; a tied one once."""
     kept = module.state_dict(keep_vars=True)
-    found = dict(module.named_parameters())
-    for name, buffer in module.named_buffers():
-        if name in kept and buffer.is_floating_point():
-            found[name] = buffer
-    return found
+    buffers = {name: one for name, one in module.named_buffers() if name in kept and one.is_floating_point()}
+    return {**dict(module.named_parameters()), **buffers}

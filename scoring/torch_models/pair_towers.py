@@ -10,8 +10,8 @@ from winnow.scoring.torch_models.vision import check_patch, initial_tower, shape
 if TYPE_CHECKING:
     from torch import Tensor  # type: ignore[import-not-found, unused-ignore]
 
-IMAGE: Final = "encode_image"
-TEXT: Final = "encode_text"
+IMAGE_TOWER: Final = "encode_image"
+TEXT_TOWER: Final = "encode_text"
 SCALE: Final = "logit_scale"
 """The logarithm of what similarities are multiplied by; the name that open implementations give it."""
 
@@ -45,7 +45,7 @@ def towers(size: Size, pixels: int, patch: int, vocabulary: int, context: int) -
         return functional.linear(mean, parameters["text.project"])
 
     def forward(parameters: Parameters, which: str, *inputs: "Tensor") -> "Tensor":
-        if which == TEXT:
+        if which == TEXT_TOWER:
             return of_text(parameters, *inputs)
         said = tower(parameters, "image.", size, patch, *inputs)
         return functional.linear(said, parameters["image.project"])

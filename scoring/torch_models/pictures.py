@@ -11,14 +11,17 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
+from winnow.scoring.tasks.protocol import NO_INPUT, OK, UNREADABLE
 from winnow.scoring.torch_models.needed import needed
 
 if TYPE_CHECKING:
     from PIL import Image
 
-FORMATS: Final = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")
+FORMATS: Final = ("BMP", "GIF", "JPEG", "PNG", "PPM", "WEBP")
+"""No TIFF: what its tiles take is not held to the size of the image."""
 
 _ORIENTATION: Final = 0x0112  # its tag in EXIF
 _WHITE: Final = (255, 255, 255, 255)
@@ -41,11 +44,12 @@ _DAMAGED: Final = (
 
 
 def square_pixels(raw: bytes, side: int, max_pixels: int) -> NDArray[np.uint8] | None:
-    """A file's image in side × side × RGB, its proportions given up; None where it cannot be decoded or is too large."""
+    """A file's image in side × side × RGB, its proportions given up; None where it is damaged or too large."""
     needed("an image", "PIL")
     from PIL import Image
 
     with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of damage that is survived
         warnings.simplefilter("error", Image.DecompressionBombWarning)
         try:
             with Image.open(BytesIO(raw), formats=FORMATS) as image:
@@ -56,6 +60,32 @@ def square_pixels(raw: bytes, side: int, max_pixels: int) -> NDArray[np.uint8] |
                 return np.asarray(upright.resize((side, side), Image.Resampling.BILINEAR), np.uint8)
         except (*_DAMAGED, Image.DecompressionBombError, Image.DecompressionBombWarning):
             return None
+
+
+def pixels_of(
+    files: pa.Array, wanted: NDArray[np.bool_], side: int, max_pixels: int
+) -> tuple[NDArray[np.object_], NDArray[np.uint8]]:
+    """A status a row, and the images of those that are wanted and `ok`, in order.
+
+    Args:
+        files: The bytes of a file a row.
+        wanted: Which rows' images to decode; the others are not looked at beyond being there.
+        side: Pixels of what is given.
+        max_pixels: Of what a file declares.
+    """
+    status = np.full(len(files), OK, object)
+    found = []
+    for place, file in enumerate(files):  # one at a time: a column's worth of decoded images would not fit
+        raw = file.as_py()
+        if not raw:
+            status[place] = NO_INPUT
+        elif wanted[place]:
+            one = square_pixels(raw, side, max_pixels)
+            if one is None:
+                status[place] = UNREADABLE
+            else:
+                found.append(one)
+    return status, np.stack(found) if found else np.empty((0, side, side, 3), np.uint8)
 
 
 def _upright(image: "Image.Image") -> "Image.Image":

@@ -1,10 +1,10 @@
 """Where models in PyTorch run, how precisely, and how much at once."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import numpy as np
 
@@ -14,6 +14,10 @@ from winnow.scoring.mimic.models import Placement
 from winnow.scoring.mimic.pinned import pinned
 from winnow.scoring.torch_models.needed import needed
 
+if TYPE_CHECKING:
+    from torch import Tensor, dtype  # type: ignore[import-not-found, unused-ignore]
+
+_WIDE: Final = 4  # bytes of a number
 _ONE: Final = threading.RLock()
 """PyTorch's modes are of the whole process, and a module of the user's holds the parameters that it is called with."""
 
@@ -24,14 +28,22 @@ class Running:
 
     device: Literal["cpu", "cuda"] = "cpu"  # winnow's: every machine has one
     compute: Literal["float32", "bfloat16", "float64"] = "float32"  # winnow's: what the tolerance is declared for
-    memory_bytes: Annotated[int, Between(1, 1 << 42)] = 1 << 30
-    """winnow's: what tensors take while samples are scored; as many are scored at once. Half of them wherever memory
-    ends after all."""
+    memory_bytes: Annotated[int, Between(1, 1 << 42)] = 256 << 20
+    """MimicSettings': what tensors take while samples are scored, as many at once as that allows. Half as many wherever
+    memory ends after all."""
 
     @property
     def held(self) -> "np.dtype[Any]":
         """What weights are held and trained in, whatever the network computes in."""
         return np.dtype(np.float64 if self.compute == "float64" else np.float32)
+
+    @property
+    def kind(self) -> "dtype":
+        """That, as PyTorch names it."""
+        import torch
+
+        found: dtype = getattr(torch, str(self.held))
+        return found
 
     @property
     def placement(self) -> Placement:
@@ -43,6 +55,16 @@ class Running:
         torch = needed(task, "torch")
         if self.device == "cuda" and not torch.cuda.is_available():
             raise ScoreError(f"{task}: `device: cuda`, and PyTorch finds none here; expected `device: cpu`")
+
+
+def kind_of(weights: "Mapping[str, Tensor]") -> "dtype":
+    """What a network computes in under these weights, for its other inputs."""
+    return next(one.dtype for one in weights.values() if one.is_floating_point())
+
+
+def precise(said: "Tensor") -> "Tensor":
+    """What a network says, as losses are taken from it: never in fewer than 32 bits."""
+    return said.float() if said.itemsize < _WIDE else said
 
 
 @contextmanager

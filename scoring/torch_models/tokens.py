@@ -25,8 +25,8 @@ class Tokenizer(Protocol):
     def size(self) -> int:
         """How many tokens there are."""
 
-    def of(self, texts: Sequence[str]) -> list[Tokens]:
-        """The tokens of each text, none added."""
+    def of(self, texts: Sequence[str]) -> Sequence[Tokens | None]:
+        """The tokens of each text, none added; None of a text that it refuses."""
 
     def number(self, token: str) -> int:
         """The number of a token by its name; ScoreError where there is none."""
@@ -71,9 +71,12 @@ class JsonTokenizer:
         self._tokenizer.encode_special_tokens = True  # `</s>` in a text is text
         self.size = max(self._tokenizer.get_vocab(with_added_tokens=True).values(), default=-1) + 1
 
-    def of(self, texts: Sequence[str]) -> list[Tokens]:
-        """The tokens of each text."""
-        found = self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
+    def of(self, texts: Sequence[str]) -> Sequence[Tokens | None]:
+        """The tokens of each text; None where the package refuses it, such as one of words that the file lacks."""
+        try:
+            found = self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
+        except Exception:  # noqa: BLE001, the package's own errors have no class in common with others
+            return [None] if len(texts) == 1 else [tokens for text in texts for tokens in self.of([text])]
         return [np.array(one.ids, np.int32) for one in found]
 
     def number(self, token: str) -> int:

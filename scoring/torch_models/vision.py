@@ -1,6 +1,7 @@
 """Small networks from pixels to numbers: three convolutions, and a vision transformer over patches."""
 
 import math
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from winnow.schemas.errors import ScoreError
@@ -8,7 +9,7 @@ from winnow.scoring.torch_models.blocks import Matrix, Parameters, Size, initial
 from winnow.scoring.torch_models.networks import Network
 
 if TYPE_CHECKING:
-    from torch import Tensor  # type: ignore[import-not-found, unused-ignore]
+    from torch import Tensor, dtype  # type: ignore[import-not-found, unused-ignore]
 
 _COLOURS = 3
 _KERNEL = 3
@@ -23,7 +24,7 @@ def convolutions(width: int, outputs: int) -> Network:
 
     def initial(seed: int) -> Parameters:
         matrix, made = matrices(seed), {}
-        for layer, (read, written) in enumerate(zip(features, features[1:], strict=False)):
+        for layer, (read, written) in enumerate(pairwise(features)):
             flat = matrix(written, read * _KERNEL**2, math.sqrt(2))  # half of what a ReLU reads is lost
             made[f"{layer}.weight"] = flat.view(written, read, _KERNEL, _KERNEL)
             made[f"{layer}.bias"] = torch.zeros(written)
@@ -90,3 +91,15 @@ def tower(parameters: Parameters, prefix: str, size: Size, patch: int, pixels: "
 def shapes_of(parameters: Parameters) -> dict[str, tuple[int, ...]]:
     """The shape of every array."""
     return {name: tuple(value.shape) for name, value in parameters.items()}
+
+
+def normalised(pixels: "Tensor", mean: float, deviation: float, kind: "dtype") -> "Tensor":
+    """Examples × height × width × colours of bytes → examples × colours × height × width of numbers."""
+    return ((pixels.permute(0, 3, 1, 2).float() / 255 - mean) / deviation).to(kind)
+
+
+def no_image(size: int, device: str) -> "Tensor":
+    """A black one, to try a network with."""
+    import torch
+
+    return torch.zeros(1, size, size, _COLOURS, dtype=torch.uint8, device=device)

@@ -55,13 +55,16 @@ def some(names: list[str], between: str = ", ") -> str:
     return between.join(names[:NAMED]) + more
 
 
+def held(weights: Weights, running: Running) -> Weights:
+    """Weights in the type that they are held in."""
+    return {name: np.asarray(value, running.held) for name, value in weights.items()}
+
+
 def tensors_of(network: Network, weights: Weights, running: Running) -> Parameters:
-    """Weights that were checked, where the network computes."""
+    """Weights that were checked, as tensors of their own where the network computes, to be trained."""
     import torch
 
-    return {
-        name: torch.from_numpy(np.array(weights[name], running.held)).to(running.device) for name in network.shapes
-    }
+    return {name: torch.from_numpy(np.array(weights[name], running.held)).to(running.device) for name in network.shapes}
 
 
 def arrays_of(parameters: Parameters) -> Weights:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.filters.personal.reading import spans
-from winnow.filters.kernels import kernel
+from winnow.schemas.kernels import kernel
 from winnow.filters.personal.keccak import CONSTANTS, STATE_LANES, keccak_256
 from winnow.filters.personal.wallets import wallets
 

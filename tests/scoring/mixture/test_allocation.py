@@ -1,5 +1,6 @@
 """Shares level by level within what there is, held against a pouring of one unit at a time through the same levels."""
 
+import re
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
@@ -47,6 +48,36 @@ def test_shares_without_a_budget_are_of_as_much_as_there_is() -> None:
     cells = sources({"crawl": 700, "books": 300})
     assert target(cells, "{sources: {crawl: 0.5, books: 0.5}}", None) == [500, 500]
     assert target(cells, "{sources: {crawl: 0.5, books: 0.5}}", None, 0.5) == [350, 150]
+
+
+def test_what_shares_without_a_budget_give_again_is_said_with_what_gives_none() -> None:
+    cells, shares = sources({"crawl": 700, "books": 300}), stage("{sources: {crawl: 0.5, books: 0.5}}")
+    assert allocate(cells, shares, None, 4.0, None, "tokens").notes == (
+        "without a budget the shares are of all there is, once: 1,000 tokens; 200 of them are given again, within 4 "
+        "epochs, as that is more than their strata have; a budget of 600 or less gives none again; max_epochs: 1 gives "
+        "all there is, whatever the shares",
+    )
+    assert allocate(cells, shares, 600, 4.0, None, "tokens").target == (300, 300)
+    assert allocate(cells, shares, None, 1.0, None, "tokens").target == (700, 300)
+    assert allocate(cells, shares, 1_000, 4.0, None, "tokens").notes == ()  # it was asked for
+
+
+@given(
+    st.lists(st.integers(1, 1000), min_size=2, max_size=5),
+    st.sampled_from(["temperature: 3.3", "unimax: 4", "temperature: 100"]),
+)
+def test_the_budget_that_gives_nothing_again_is_the_largest(units: list[int], method: str) -> None:
+    cells = languages({str(number): one for number, one in enumerate(units)})
+    config = stage(f"{{languages: {{{method}}}}}")
+    found = allocate(cells, config, None, 4.0, None, "tokens")
+    for note in found.notes:
+        if said := re.search(r"a budget of ([\d,]+) or less", note):
+            most = int(said[1].replace(",", ""))
+            asked_of = [
+                allocate(cells, config, budget, 4.0, None, "tokens").asked for budget in (most, most + 1) if budget
+            ]
+            again = [any(asked > one for asked, one in zip(each, units, strict=True)) for each in asked_of]
+            assert again == [False, True]
 
 
 def test_without_a_budget_what_caps_leave_is_shared_and_said() -> None:

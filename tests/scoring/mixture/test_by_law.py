@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from tests.scoring.laws import law
 from tests.scoring.mixture.stages import cell, families, stage
 from winnow.schemas.errors import RecipeError
+from winnow.schemas.law import ScalingLaw
 from winnow.schemas.recipe import StageConfig
 from winnow.scoring.mixture.allocation import allocate
 from winnow.scoring.sampling import Inventory, Mixture, by_law
@@ -102,6 +103,30 @@ def test_a_source_of_families_that_the_law_lacks_gets_the_fallback_alone() -> No
     assert allocate(cells, stage(text), 10_000, 4.0, LAW, "samples").target[3:] == (250, 750)
 
 
+def of_groups() -> ScalingLaw:
+    """The law, of groups as they are written."""
+    return replace(LAW, families=tuple(replace(one, family=one.family.capitalize()) for one in LAW.families))
+
+
+def test_a_law_of_another_grouping_is_refused_with_what_to_write() -> None:
+    cells = [cell("//Indo-European/deu_Latn", 10), cell("//Uralic/fin_Latn", 10)]
+    with pytest.raises(RecipeError) as refused:
+        allocate(cells, lawful(), 10, 4.0, of_groups(), "tokens")
+    assert str(refused.value) == (
+        "recipe.yaml:1: mix.families.law: 'law.json' is of Germanic, Indic, Slavic, and knows none of the mixture's "
+        "families (by: family): Indo-European, Uralic; write by: group or by: paper5 under families"
+    )
+
+
+def test_where_only_some_families_miss_the_note_says_of_what_grouping_the_others_are() -> None:
+    of = of_groups()
+    turkic = replace(of, families=(*of.families[1:], replace(of.families[0], family="Turkic")))
+    cells = [cell("//Indo-European/deu_Latn", 1000), cell("//Turkic/tur_Latn", 1000)]
+    note = allocate(cells, lawful(), 1000, 4.0, turkic, "tokens").notes[0]
+    assert note.startswith("no fitted exponent, given what unimax gives, in tokens: Indo-European ")
+    assert note.endswith("; the law's Indic, Slavic are families by: group, the recipe's by: family")
+
+
 def test_other_units_than_tokens_are_said_to_count_as_d() -> None:
     notes = allocate(families(KNOWN), lawful(), 1_000_000, 4.0, LAW, "bytes").notes
     assert "the law counts D in tokens, this mixture in bytes: its D is taken to be 1,000,000" in notes
@@ -110,7 +135,8 @@ def test_other_units_than_tokens_are_said_to_count_as_d() -> None:
 def test_a_law_that_cannot_answer_is_one_clear_line() -> None:
     with pytest.raises(
         RecipeError,
-        match=r"recipe\.yaml:1: mix\.families\.law: the law knows none of germanc \(did you mean 'germanic'",
+        match=r"recipe\.yaml:1: mix\.families\.law: 'law\.json' is of germanic, indic, slavic, and knows none of the "
+        r"mixture's families \(by: family\): germanc; fit a law of these families$",
     ):
         allocate(families({"germanc": 10}), lawful(), 10, 4.0, LAW, "tokens")
     with pytest.raises(RecipeError, match=r"recipe\.yaml:1: mix\.families\.law: N and D: needed"):

@@ -15,14 +15,16 @@ from numba import njit
 
 FOLDER_VARIABLE = "NUMBA_CACHE_DIR"
 _PRIVATE = 0o700
+_ROOMS = ("filters", "scoring/linear")
+"""Where all kernels are."""
 
 
 def _sources() -> str:
     """A hash of every source that a kernel may be made of, and of what compiles it."""
     found = hashlib.blake2b(numba.__version__.encode(), digest_size=8)
-    folder = Path(__file__).resolve().parent
-    for path in sorted(folder.rglob("*.py")):
-        found.update(str(path.relative_to(folder)).encode() + b"\0" + path.read_bytes())
+    house = Path(__file__).resolve().parent.parent
+    for path in sorted([Path(__file__).resolve(), *(one for room in _ROOMS for one in (house / room).rglob("*.py"))]):
+        found.update(str(path.relative_to(house)).encode() + b"\0" + path.read_bytes())
     return found.hexdigest()
 
 
@@ -49,6 +51,10 @@ if _kept is not None:
 # numba's published types know neither of the last two as decorators of untyped functions, nor `_nrt`.
 kernel: Any = njit(cache=_kept is not None, nogil=True)
 """Compile a function over arrays."""
+
+# Divisions give what IEEE 754 says: with an exception for each, no loop would become vectors.
+arithmetic: Any = njit(cache=_kept is not None, nogil=True, error_model="numpy")
+"""Compile a function over arrays of numbers that divides."""
 
 inlined: Any = njit(cache=_kept is not None, nogil=True, inline="always")
 """Compile a small function into each of its callers."""

@@ -1,0 +1,162 @@
+"""Train a model of the next byte with weighed batches of texts: uniform, Grad-Mimic (arXiv 2501.06708), GraNd, Rho.
+
+Adagrad (Duchi et al., 2011) on the rows that a batch hits: others have no gradient, so they stay, and a step costs what
+its texts cost, however large the table. It is PyTorch's, but that weight decay is AdamW's, of the rows hit. Rates of
+about 0.1 suit it: the first step of a weight is as long as the rate.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from winnow.schemas.errors import ScoreError
+from winnow.scoring.linear.byte_kernels import BYTES, measure, row_distances, update
+from winnow.scoring.linear.features import Integers
+from winnow.scoring.linear.next_bytes import (
+    BIAS,
+    NAMES,
+    NO_WEIGHTS,
+    WEIGHT,
+    byte_losses,
+    byte_shapes,
+    initial_bytes,
+    single,
+)
+from winnow.scoring.linear.parameters import require_weights
+from winnow.scoring.linear.schedule import in_batch, require_finite, schedule_of
+from winnow.scoring.linear.training import Watch
+from winnow.scoring.linear.windows import Windows, chosen_windows
+from winnow.scoring.mimic.direction import chosen_parameters
+from winnow.scoring.tasks.protocol import Checkpoint, Floats, TrainingSettings, Weights
+
+_EPSILON = np.float32(1e-10)  # PyTorch's
+_MAX_WINDOWS = 1 << 20  # of a batch: each takes 1 KiB
+
+
+def train_bytes(
+    windows: Windows,
+    buckets: int,
+    settings: TrainingSettings,
+    reference: Weights | None = None,
+    start: Checkpoint | None = None,
+    watch: Watch | None = None,
+) -> Iterator[Checkpoint]:
+    """Train a model of the next byte, giving the checkpoints that are to be kept, the last at the end.
+
+    The same texts in the same order give the same weights; a training that goes on from a checkpoint ends as one that
+    was not stopped.
+
+    Args:
+        windows: Of the texts, at least one each.
+        buckets: Rows of the table.
+        settings: How to train.
+        reference: Where scores point to, or whose losses are taken off; for `mimic` and `rho`.
+        start: Where to go on from.
+        watch: Told what each text weighed.
+
+    Raises:
+        ScoreError: There is nothing to train on, a checkpoint is of another model, or the training diverged.
+    """
+    schedule = schedule_of(len(windows), settings, reference)
+    texts, most = min(settings.batch, len(windows)), int(np.diff(windows.offsets).max())
+    if texts * most > _MAX_WINDOWS:
+        raise ScoreError(
+            f"a batch of {texts:,} texts of up to {most:,} places: expected at most {_MAX_WINDOWS:,} places together;"
+            " lower batch, or max_positions"
+        )
+    training = _Training(windows, buckets, settings, reference, start)
+    if start is not None and start.step > schedule.steps:
+        raise ScoreError(f"the checkpoint is of step {start.step:,}; this training ends at {schedule.steps:,}")
+    if start is not None and start.step == schedule.steps:
+        yield start
+    for step, which in schedule.batches(training.steps):
+        weighed = training.advance(which)
+        if watch is not None:
+            watch(step, which, weighed)
+        if step + 1 in schedule.kept:
+            found = training.checkpoint()
+            require_finite(found.weights, found.step)
+            yield found
+
+
+class _Training:
+    """Weights that steps change."""
+
+    def __init__(
+        self,
+        windows: Windows,
+        buckets: int,
+        settings: TrainingSettings,
+        reference: Weights | None,
+        start: Checkpoint | None,
+    ) -> None:
+        shapes = byte_shapes(buckets)
+        names = chosen_parameters(NAMES, settings.parameters)
+        self._windows, self._settings, self.steps = windows, settings, 0
+        self._counts = WEIGHT in names, BIAS in names
+        self._weights = single(initial_bytes(buckets))
+        self._squares = {name: np.zeros(shape, np.float32) for name, shape in shapes.items()}
+        if start is not None:
+            require_weights(start.weights, shapes, "the checkpoint")
+            state = {f"{name}.squares": shape for name, shape in shapes.items()}
+            require_weights(start.state, state, "the checkpoint's state")
+            self.steps = start.step
+            self._weights = {name: array.copy() for name, array in single(start.weights).items()}
+            self._squares = {name: np.array(start.state[f"{name}.squares"], np.float32) for name in NAMES}
+        self._towards, self._distances = NO_WEIGHTS, np.zeros(buckets)
+        if reference is not None:
+            require_weights(reference, shapes, "the reference")
+        if settings.method == "mimic" and reference is not None:
+            self._towards = single(reference)
+            self._distances = row_distances(self._towards[WEIGHT], self._weights[WEIGHT])
+        if settings.method == "rho" and reference is not None:
+            self._reference_losses = byte_losses(reference, windows)
+        self._gradient = np.zeros(shapes[WEIGHT], np.float32)  # rows that are not hit are never read
+        self._seen = np.full(buckets, -1, np.int64)
+
+    def advance(self, which: Integers) -> Floats:
+        """One step; what each text weighed."""
+        batch, settings = chosen_windows(self._windows, which), self._settings
+        hits = np.empty((len(batch.content), batch.content.shape[1] - 1), np.int64)
+        residuals = np.empty((len(batch.content), BYTES), np.float32)
+        losses, gains, squares = np.zeros((3, len(which)))
+        measure(
+            batch.content, batch.offsets, self._weights[WEIGHT], self._weights[BIAS],
+            self._towards[WEIGHT], self._towards[BIAS], *self._counts, settings.method == "grand", True,
+            hits, residuals, losses, gains, squares,
+        )  # fmt: skip
+        values = losses
+        if settings.method == "mimic":
+            length = self._length()
+            values = gains / length if length > 0 else gains
+        elif settings.method == "rho":
+            values = losses - self._reference_losses[which]
+        elif settings.method == "grand":
+            values = np.sqrt(squares)
+        weighed = in_batch(settings.method, values, settings.temperature)
+        per_window = 1 / np.diff(batch.offsets)
+        plain = np.full(len(which), 1 / len(which))
+        of_weight, of_bias = (
+            ((weighed if counts else plain) * per_window).astype(np.float32) for counts in self._counts
+        )
+        update(
+            hits, residuals, batch.offsets, of_weight, of_bias, self._gradient, self._seen, self.steps,
+            self._weights[WEIGHT], self._squares[WEIGHT], self._weights[BIAS], self._squares[BIAS],
+            self._towards[WEIGHT], self._distances, np.float32(settings.learning_rate),
+            np.float32(1 - settings.learning_rate * settings.weight_decay), _EPSILON,
+        )  # fmt: skip
+        self.steps += 1
+        return weighed
+
+    def _length(self) -> float:
+        """How far the reference is, over the parameters that count."""
+        weight, bias = self._counts
+        found = float(self._distances.sum()) if weight else 0.0
+        if bias:
+            found += float(np.square(self._towards[BIAS] - self._weights[BIAS], dtype=np.float64).sum())
+        return float(np.sqrt(found))
+
+    def checkpoint(self) -> Checkpoint:
+        """All that the next step depends on."""
+        weights = {name: array.copy() for name, array in self._weights.items()}
+        return Checkpoint(self.steps, weights, {f"{name}.squares": one.copy() for name, one in self._squares.items()})

@@ -1,0 +1,87 @@
+"""A log-linear model of the next byte: the sum of a row of weights for each context, and a softmax over 256 bytes.
+
+The contexts of a place are the 1, 2, … bytes before it, each hashed to a row, as in fastText's and Vowpal Wabbit's
+linear models. The loss of a text is the mean over its places, and as the model is linear up to the softmax, its score
+is a sum of the same kind: -Σ (p - y)·(sum of the direction's rows) / (places · |v|).
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.scoring.linear.byte_kernels import BYTES, measure
+from winnow.scoring.linear.parameters import Shapes
+from winnow.scoring.linear.windows import Windows
+from winnow.scoring.mimic.direction import chosen_parameters, direction
+from winnow.scoring.tasks.protocol import Floats, Scored, Weights
+
+WEIGHT, BIAS = "weight", "bias"
+NAMES = (WEIGHT, BIAS)
+
+
+def byte_shapes(buckets: int) -> Shapes:
+    """The parameters of a model."""
+    return {WEIGHT: (buckets, BYTES), BIAS: (BYTES,)}
+
+
+def initial_bytes(buckets: int) -> Weights:
+    """Untrained weights: every byte is as likely as any other."""
+    return {name: np.zeros(shape, np.float32) for name, shape in byte_shapes(buckets).items()}
+
+
+class ByteScorer:
+    """Scores texts at some weights in the direction of others."""
+
+    def __init__(
+        self, at: Weights, reference: Weights, parameters: Sequence[str] = ("*",), *, cosine: bool = False
+    ) -> None:
+        names = chosen_parameters(NAMES, parameters)
+        self._norm, self._cosine = direction(at, reference, names).norm, cosine
+        self._at, self._reference = single(at), single(reference)
+        self._counts = WEIGHT in names, BIAS in names
+
+    def __call__(self, windows: Windows) -> Scored:
+        """What is said of each text."""
+        losses, gains, squares = _measured(self._at, self._reference, windows, self._counts, self._cosine)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            scores = gains / (self._norm * np.sqrt(squares)) if self._cosine else gains / self._norm
+        good = np.isfinite(losses) & np.isfinite(scores)
+        return Scored(np.where(good, losses, np.nan), np.where(good, scores, np.nan))
+
+
+def byte_losses(weights: Weights, windows: Windows) -> Floats:
+    """The mean over a text's places of the loss of its bytes, in nats."""
+    losses = _measured(single(weights), NO_WEIGHTS, windows, (False, False), False)[0]
+    found: Floats = np.where(np.isfinite(losses), losses, np.nan)
+    return found
+
+
+def byte_gradient_norms(weights: Weights, windows: Windows, parameters: Sequence[str] = ("*",)) -> Floats:
+    """The norm of each text's gradient over the chosen parameters."""
+    names = chosen_parameters(NAMES, parameters)
+    squares = _measured(single(weights), NO_WEIGHTS, windows, (WEIGHT in names, BIAS in names), True)[2]
+    found: Floats = np.sqrt(squares)
+    return found
+
+
+def single(weights: Weights) -> dict[str, NDArray[np.float32]]:
+    """Weights in the precision that models of bytes compute in."""
+    return {name: np.ascontiguousarray(weights[name], np.float32) for name in NAMES}
+
+
+NO_WEIGHTS: Weights = {WEIGHT: np.zeros((0, BYTES), np.float32), BIAS: np.zeros(0, np.float32)}
+"""Where there is no direction."""
+
+
+def _measured(
+    at: Weights, towards: Weights, windows: Windows, counts: tuple[bool, bool], norms: bool
+) -> tuple[Floats, Floats, Floats]:
+    most = int(np.diff(windows.offsets).max(initial=1))  # a text's windows, which make room for the next one's
+    hits, residuals = np.empty((most, windows.content.shape[1] - 1), np.int64), np.empty((most, BYTES), np.float32)
+    losses, gains, squares = np.zeros((3, len(windows)))
+    measure(
+        windows.content, windows.offsets, at[WEIGHT], at[BIAS], towards[WEIGHT], towards[BIAS], *counts, norms, False,
+        hits, residuals, losses, gains, squares,
+    )  # fmt: skip
+    return losses, gains, squares

@@ -1,0 +1,218 @@
+"""Train a softmax head with weighed batches: uniform, Grad-Mimic (arXiv 2501.06708), GraNd, Rho.
+
+A step is a few calls of numpy: the reference's logits of all samples are computed once, and the direction towards it is
+the difference of two logits, so that a step of Grad-Mimic costs hardly more than a plain one. AdamW is PyTorch's,
+operation by operation, over every weight, also those of features that a batch does not have.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
+
+import numpy as np
+
+from winnow.schemas.errors import ScoreError
+from winnow.schemas.kernels import arithmetic
+from winnow.scoring.linear.features import (
+    Features,
+    Integers,
+    Real,
+    Sparse,
+    kind_of,
+    products,
+    rows_of,
+    sparse_products,
+    squared_norms,
+    width_of,
+)
+from winnow.scoring.linear.head import BIAS, WEIGHT, counted, head_losses, head_shapes, initial_head, require_labels
+from winnow.scoring.linear.parameters import require_weights
+from winnow.scoring.linear.schedule import in_batch, require_finite, schedule_of
+from winnow.scoring.linear.softmax import residuals
+from winnow.scoring.tasks.protocol import Checkpoint, Floats, TrainingSettings, Weights
+
+Watch: TypeAlias = Callable[[int, Integers, Floats], None]
+"""Told at each step its number, the samples of its batch, and what they weighed."""
+
+_BETAS = (0.9, 0.999)  # PyTorch's
+_EPSILON = 1e-8
+_FIRST, _SECOND = "first", "second"  # moments
+
+
+def train_head(
+    features: Features,
+    labels: Integers,
+    classes: int,
+    settings: TrainingSettings,
+    reference: Weights | None = None,
+    start: Checkpoint | None = None,
+    watch: Watch | None = None,
+) -> Iterator[Checkpoint]:
+    """Train a head, giving the checkpoints that are to be kept, the last at the end.
+
+    The same samples in the same order give the same weights; a training that goes on from a checkpoint ends as one that
+    was not stopped.
+
+    Args:
+        features: Of the samples.
+        labels: The class of each, from 0.
+        classes: How many there are.
+        settings: How to train.
+        reference: Where scores point to, or whose losses are taken off; for `mimic` and `rho`.
+        start: Where to go on from.
+        watch: Told what each sample weighed.
+
+    Raises:
+        ScoreError: There is nothing to train on, a checkpoint is of another model, or the training diverged.
+    """
+    schedule = schedule_of(len(labels), settings, reference)
+    require_labels(labels, classes)
+    training = _Training(features, labels, classes, settings, reference)
+    if start is not None:
+        training.restore(start)
+        if start.step > schedule.steps:
+            raise ScoreError(f"the checkpoint is of step {start.step:,}; this training ends at {schedule.steps:,}")
+        if start.step == schedule.steps:
+            yield start
+    for step, which in schedule.batches(training.steps):
+        weighed = training.advance(which)
+        if watch is not None:
+            watch(step, which, weighed)
+        if step + 1 in schedule.kept:
+            found = training.checkpoint()
+            require_finite(found.weights, found.step)
+            yield found
+
+
+class _Training:
+    """Weights that steps change. Those of sparse features lie with all classes of a feature side by side."""
+
+    def __init__(
+        self, features: Features, labels: Integers, classes: int, settings: TrainingSettings, reference: Weights | None
+    ) -> None:
+        self._features, self._labels, self._settings, self.steps = features, labels, settings, 0
+        self._sparse, self._kind = isinstance(features, Sparse), kind_of(features)
+        self._shapes = head_shapes(classes, width_of(features))
+        self._counted = counted(settings.parameters)
+        fresh = initial_head(classes, width_of(features), settings.seed)
+        self._weight, self._bias = self._laid(fresh[WEIGHT]), fresh[BIAS].astype(self._kind)
+        self._moments = {
+            (name, moment): np.zeros_like(value)
+            for name, value in ((WEIGHT, self._weight), (BIAS, self._bias))
+            for moment in (_FIRST, _SECOND)
+        }
+        self._towards = self._towards_bias = self._logits = np.zeros((0, 0), self._kind)
+        if reference is not None:
+            require_weights(reference, self._shapes, "the reference")
+        if settings.method == "mimic" and reference is not None:
+            self._towards, self._towards_bias = self._laid(reference[WEIGHT]), reference[BIAS].astype(self._kind)
+            self._logits = products(features, np.asarray(reference[WEIGHT], self._kind))
+        if settings.method == "rho" and reference is not None:
+            self._reference_losses = head_losses(reference, features, labels)
+        if settings.method == "grand":
+            self._squares = squared_norms(features) if self._counted.weight else np.zeros(len(labels))
+
+    @np.errstate(over="ignore", invalid="ignore")  # what diverges is refused before it is kept
+    def advance(self, which: Integers) -> Floats:
+        """One step; what each sample weighed."""
+        batch, labels = rows_of(self._features, which), self._labels[which]
+        made = self._products(batch)
+        errors = np.empty_like(made)
+        losses, squares = np.empty((2, len(which)))
+        residuals(made, self._bias, labels, errors, losses, squares)
+        weighed = in_batch(self._settings.method, self._values(which, made, errors, losses, squares),
+                           self._settings.temperature)  # fmt: skip
+        plain = np.full(len(which), 1 / len(which))
+        self.steps += 1
+        of_weight = errors * (weighed if self._counted.weight else plain)[:, None].astype(self._kind)
+        of_bias = errors * (weighed if self._counted.bias else plain)[:, None].astype(self._kind)
+        self._move(WEIGHT, self._weight, self._gradient(batch, of_weight))
+        self._move(BIAS, self._bias, of_bias.sum(0))
+        return weighed
+
+    def _values(self, which: Integers, made: Real, errors: Real, losses: Floats, squares: Floats) -> Floats:
+        method, counts = self._settings.method, self._counted
+        if method == "grand":
+            return np.sqrt(squares * (self._squares[which] + counts.bias))
+        if method == "rho":
+            return losses - self._reference_losses[which]
+        if method == "uniform":
+            return losses
+        gains, length = np.zeros(len(which)), 0.0
+        if counts.weight:
+            gains -= np.einsum("ij,ij->i", errors, self._logits[which] - made)
+            away = (self._towards - self._weight).reshape(-1)
+            length += float(np.dot(away, away))
+        if counts.bias:
+            away = self._towards_bias - self._bias
+            gains -= errors @ away
+            length += float(np.dot(away, away))
+        return gains / np.sqrt(length) if length > 0 else gains
+
+    def _products(self, batch: Features) -> Real:
+        if not isinstance(batch, Sparse):
+            found: Real = batch @ self._weight.T
+            return found
+        found = np.empty((len(batch), len(self._bias)), self._kind)
+        sparse_products(batch.indices, batch.values, batch.offsets, self._weight, found)
+        return found
+
+    def _gradient(self, batch: Features, errors: Real) -> Real:
+        if not isinstance(batch, Sparse):
+            found: Real = errors.T @ batch
+            return found
+        found = np.zeros_like(self._weight)
+        _spread(batch.indices, batch.values, batch.offsets, errors, found)
+        return found
+
+    def _move(self, name: str, value: Real, gradient: Real) -> None:
+        kind, settings = self._kind.type, self._settings
+        corrected = [1 - beta**self.steps for beta in _BETAS]
+        adamw(
+            value.reshape(-1), gradient.reshape(-1),
+            self._moments[name, _FIRST].reshape(-1), self._moments[name, _SECOND].reshape(-1),
+            kind(1 - settings.learning_rate * settings.weight_decay), kind(settings.learning_rate / corrected[0]),
+            kind(np.sqrt(corrected[1])), kind(1 - _BETAS[0]), kind(_BETAS[1]), kind(1 - _BETAS[1]), kind(_EPSILON),
+        )  # fmt: skip
+
+    def _laid(self, weight: Real) -> Real:
+        """A copy of a head's weight as it lies here, or back."""
+        return np.array(weight.T if self._sparse else weight, self._kind, order="C")
+
+    def checkpoint(self) -> Checkpoint:
+        """All that the next step depends on."""
+        state = {
+            f"{name}.{moment}": self._laid(value) if name == WEIGHT else value.copy()
+            for (name, moment), value in self._moments.items()
+        }
+        return Checkpoint(self.steps, {WEIGHT: self._laid(self._weight), BIAS: self._bias.copy()}, state)
+
+    def restore(self, start: Checkpoint) -> None:
+        """Go on from a checkpoint; ScoreError where it is of another model."""
+        require_weights(start.weights, self._shapes, "the checkpoint")
+        shapes = {f"{name}.{moment}": self._shapes[name] for name, moment in self._moments}
+        require_weights(start.state, shapes, "the checkpoint's state")
+        self.steps = start.step
+        self._weight, self._bias = self._laid(start.weights[WEIGHT]), np.array(start.weights[BIAS], self._kind)
+        for name, moment in self._moments:
+            kept = start.state[f"{name}.{moment}"]
+            self._moments[name, moment] = self._laid(kept) if name == WEIGHT else np.array(kept, self._kind)
+
+
+@arithmetic
+def adamw(value, gradient, first, second, kept, rate, root, one_less, beta, beta_less, epsilon):  # type: ignore[no-untyped-def]
+    """One step of AdamW, in the order of operations that PyTorch has."""
+    for at in range(len(value)):
+        slope = gradient[at]
+        first[at] += one_less * (slope - first[at])
+        second[at] = beta * second[at] + beta_less * slope * slope
+        value[at] = value[at] * kept - rate * (first[at] / (np.sqrt(second[at]) / root + epsilon))
+
+
+@arithmetic
+def _spread(indices, values, offsets, errors, found):  # type: ignore[no-untyped-def]
+    """Add what each row's features give to the gradient of a table."""
+    for row in range(len(offsets) - 1):
+        for place in range(offsets[row], offsets[row + 1]):
+            at, value = indices[place], values[place]
+            for one in range(errors.shape[1]):
+                found[at, one] += value * errors[row, one]

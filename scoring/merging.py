@@ -1,0 +1,121 @@
+"""A reference out of several checkpoints: their average, or the base with what each of them learnt added.
+
+Task arithmetic (arXiv 2212.04089): θ0 + λ Σ (θi - θ0). Sums are taken in float64, in the order in which the
+checkpoints are given, one parameter at a time; the result has the types of the first checkpoint. Whole numbers, such
+as counts of batches, are no parameters: they are the first checkpoint's.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.schemas.errors import ScoreError
+from winnow.scoring.tasks.protocol import Weights
+
+_NAMED: Final = 6  # parameters in one message, of each kind of mismatch
+
+_Merge = Callable[[Sequence[NDArray[np.float64]]], NDArray[np.float64]]
+
+
+def average(checkpoints: Mapping[str, Weights]) -> Weights:
+    """The mean of checkpoints, parameter by parameter (arXiv 2203.05482, the uniform soup).
+
+    Args:
+        checkpoints: Weights by what messages call them, such as their paths; at least one.
+
+    Raises:
+        ScoreError: They are not of one model, or something is not finite.
+    """
+    return _merged(checkpoints, lambda arrays: _sum(arrays) / len(arrays))
+
+
+def task_arithmetic(base: Weights, checkpoints: Mapping[str, Weights], scale: float) -> Weights:
+    """The base and, `scale` times, what each checkpoint learnt beyond it.
+
+    Args:
+        base: The weights that every checkpoint was trained from.
+        checkpoints: Weights by what messages call them, such as their paths; at least one.
+        scale: λ, to be chosen on held-out examples; 1 gives a single checkpoint itself, negative ones unlearn.
+
+    Raises:
+        ScoreError: They are not of one model, or something is not finite.
+    """
+    if not np.isfinite(scale):
+        raise ScoreError(f"merging: the scale is {scale}; expected a finite number, such as 0.4")
+    if not checkpoints:
+        raise ScoreError("merging: no checkpoint is given; expected at least one beside the base")
+
+    def merge(arrays: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+        first = arrays[0]
+        return first + scale * _sum([array - first for array in arrays[1:]])
+
+    named = "the base" if "the base" not in checkpoints else "the base weights"
+    return _merged({named: base, **checkpoints}, merge)
+
+
+def _sum(arrays: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+    total = arrays[0].copy()
+    for array in arrays[1:]:
+        total += array
+    return total
+
+
+def _merged(checkpoints: Mapping[str, Weights], merge: _Merge) -> Weights:
+    if not checkpoints:
+        raise ScoreError("merging: no checkpoint is given; expected at least one")
+    (first, expected), *others = checkpoints.items()
+    _check_numbers(first, expected)
+    for name, weights in others:
+        wrong = list(_mismatches(expected, weights))
+        if wrong:
+            raise ScoreError(f"merging: {name} is not of the model of {first}: {'; '.join(wrong)}")
+        _check_numbers(name, weights)
+    found = {}
+    for parameter, array in expected.items():
+        if array.dtype.kind != "f":
+            found[parameter] = array.copy()
+            continue
+        with np.errstate(over="ignore", invalid="ignore"):
+            wide = [np.asarray(one[parameter], np.float64) for one in checkpoints.values()]
+            found[parameter] = np.asarray(merge(wide)).astype(array.dtype)
+    if unfinished := [name for name, array in found.items() if not np.isfinite(array).all()]:
+        raise ScoreError(f"merging: the result is not finite: {_some(unfinished)}; expected a smaller scale")
+    return found
+
+
+def _check_numbers(name: str, weights: Weights) -> None:
+    if not weights:
+        raise ScoreError(f"merging: {name} holds no parameters")
+    if strange := [f"{one} is {array.dtype}" for one, array in weights.items() if array.dtype.kind not in "fiub"]:
+        raise ScoreError(f"merging: {name}: {_some(strange)}; expected floating-point numbers")
+    if unfinished := [one for one, array in weights.items() if not np.isfinite(array).all()]:
+        raise ScoreError(f"merging: {name}: not finite: {_some(unfinished)}; expected weights that converged")
+
+
+def _mismatches(expected: Weights, found: Weights) -> Iterator[str]:
+    """What is missing, too much, of another shape or type, by name."""
+    if missing := sorted(expected.keys() - found.keys()):
+        yield f"missing {_some(missing)}"
+    if unexpected := sorted(found.keys() - expected.keys()):
+        yield f"unexpected {_some(unexpected)}"
+    common = [name for name in expected if name in found]
+    shapes = [
+        f"{name} is of shape {found[name].shape}, expected {expected[name].shape}"
+        for name in common
+        if found[name].shape != expected[name].shape
+    ]
+    types = [
+        f"{name} is {found[name].dtype}, expected {expected[name].dtype}"
+        for name in common
+        if found[name].dtype != expected[name].dtype
+    ]
+    for wrong in (shapes, types):
+        if wrong:
+            yield _some(wrong)
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more

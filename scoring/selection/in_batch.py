@@ -1,0 +1,98 @@
+"""The paper's in-batch weights: batches assembled from ids alone, softmax(m / τ) over each, and who is above 1/b."""
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.scoring.selection.ranks import BATCHES, Floats, Ids, Integers, hashed
+
+LEAST_BATCH: Final = 2
+"""A softmax over one row says nothing of it."""
+
+
+def batches_of(ids: Ids, batch: int, seed: int = 0) -> Integers:
+    """The number of each row's batch: rows in the order of their ids' hashes, cut into batches of one size.
+
+    The last batch may be smaller; a single row that is left over joins the batch before it.
+
+    Args:
+        ids: Of the rows.
+        batch: How many rows a batch has; 2 at least.
+        seed: Of the order.
+    """
+    if batch < LEAST_BATCH:
+        raise ValueError(f"batches of {batch}: expected {LEAST_BATCH} or more")
+    rows = len(ids[0])
+    number = np.arange(rows, dtype=np.int64) // batch
+    if rows > batch and rows % batch == 1:
+        number[-1] -= 1
+    found = np.empty(rows, np.int64)
+    found[hashed(ids, seed, BATCHES)] = number
+    return found
+
+
+def members(batches: Integers) -> list[Integers]:
+    """Row numbers, batches × rows, of all batches of each size there is; a number below zero is no batch."""
+    rows = np.flatnonzero(batches >= 0)
+    rows = rows[np.argsort(batches[rows], kind="stable")]
+    if not len(rows):
+        return []
+    number = batches[rows]
+    first = np.flatnonzero(np.append(True, number[1:] != number[:-1]))
+    sizes = np.diff(np.append(first, len(rows)))
+    # Not hot: one turn a size, and n rows have fewer than sqrt(2n) sizes.
+    return [rows[first[sizes == size][:, np.newaxis] + np.arange(size)] for size in np.unique(sizes).tolist()]
+
+
+def softmax_weights(scores: Floats, batches: Integers, temperature: float) -> Floats:
+    """The weight of each row in its batch; not a number where it has no score or is in no batch.
+
+    Args:
+        scores: At one checkpoint.
+        batches: The number of each row's batch.
+        temperature: τ.
+    """
+    found = np.full(len(scores), np.nan)
+    for rows, values, ordered, _ in _scored(scores, members(batches)):
+        total = _exponentials(ordered, ordered, temperature).sum(axis=1, keepdims=True)
+        weight = _exponentials(values, ordered, temperature) / total
+        found[rows] = np.where(np.isneginf(values), np.nan, weight)
+    return found
+
+
+def above_uniform(scores: Floats, of: list[Integers], temperature: float) -> NDArray[np.int8]:
+    """1 where a row's weight is above 1/b, 0 where it is not, -1 where it has none; b counts rows with a score.
+
+    Args:
+        scores: At one checkpoint.
+        of: Rows of batches (`members`).
+        temperature: τ.
+    """
+    found = np.full(len(scores), -1, np.int8)
+    for rows, values, ordered, size in _scored(scores, of):
+        weight = _exponentials(ordered, ordered, temperature)
+        above = weight * size > weight.sum(axis=1, keepdims=True)
+        # Weights rise with scores, so the least score above says it all: rows compare, and compute nothing.
+        least = np.where(above, ordered, np.inf).min(axis=1, keepdims=True)
+        found[rows] = np.where(np.isneginf(values) | (size < LEAST_BATCH), -1, values >= least)
+    return found
+
+
+def _scored(scores: Floats, of: list[Integers]) -> Iterator[tuple[Integers, Floats, Floats, Integers]]:
+    """Rows of batches with a score, their scores with -inf for none, each batch's in order, and how many there are."""
+    for rows in of:
+        values = scores[rows]
+        values[~np.isfinite(values)] = -np.inf
+        ordered = np.sort(values, axis=1)  # what sums run over: whatever the order of rows
+        size = (~np.isneginf(ordered)).sum(axis=1, keepdims=True)
+        some = size[:, 0] > 0
+        yield rows[some], values[some], ordered[some], size[some]
+
+
+def _exponentials(values: Floats, ordered: Floats, temperature: float) -> Floats:
+    """exp((m - the batch's greatest) / τ)."""
+    with np.errstate(over="ignore"):  # scores so far apart that the lower weighs nothing
+        found: Floats = np.exp((values - ordered[:, -1:]) / temperature)
+    return found

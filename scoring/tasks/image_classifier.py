@@ -1,0 +1,155 @@
+"""Images into classes: the cross-entropy of each image's label under a network that reads pixels.
+
+Rows give the bytes of a file in `image` and a label in another column. The network is one of the small ones here, or a
+PyTorch module that a function of the user's makes, from images × 3 × height × width to images × classes.
+"""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from winnow.schemas.errors import ScoreError
+from winnow.schemas.recipe.checks import Between
+from winnow.scoring.mimic.models import Alone, Batch, Parameters
+from winnow.scoring.tasks.protocol import IMAGE, NO_LABEL, OK, UNKNOWN_LABEL, Encoded, Files, TaskKind
+from winnow.scoring.torch_models.base import TorchTask
+from winnow.scoring.torch_models.blocks import Size
+from winnow.scoring.torch_models.examples import Examples, Indices
+from winnow.scoring.torch_models.needed import needed, versions
+from winnow.scoring.torch_models.networks import Network, function_identity, network_of, tried
+from winnow.scoring.torch_models.pictures import pixels_of
+from winnow.scoring.torch_models.running import Running, kind_of, precise
+from winnow.scoring.torch_models.vision import convolutions, no_image, normalised, patches
+
+if TYPE_CHECKING:
+    from torch import Tensor  # type: ignore[import-not-found, unused-ignore]
+
+NAME: Final = "image_classifier"
+
+
+@dataclass(frozen=True, slots=True)
+class ImageClassifierConfig:
+    """What is read, and the network that reads it."""
+
+    label: str = ""  # a dotted column of strings, integers or booleans; must be given
+    labels: tuple[bool | int | str, ...] = ()  # the classes, in the order of the network's outputs; must be given
+    architecture: str = "convolutions"
+    """winnow's: `convolutions` and `patches` are small ones of its own; or `module:function` of the user's."""
+    network: Size = field(default_factory=Size)  # of a small one; `convolutions` take its width alone
+    size: Annotated[int, Between(8, 4_096)] = 224  # the paper's: pixels a side
+    patch: Annotated[int, Between(1, 512)] = 16  # the paper's ViT-B/16: pixels a side, of `patches`
+    mean: float = 0.5  # the paper's: taken from each colour of 0 to 1
+    deviation: Annotated[float, Between(1e-6, 1e6)] = 0.5  # the paper's: what is left is divided by it
+    max_pixels: Annotated[int, Between(1, 1 << 30)] = 32 << 20  # winnow's: 128 MiB decoded, most cameras' photographs
+    running: Running = field(default_factory=Running)  # where it computes
+
+
+class ImageClassifier(TorchTask):
+    """Images with labels."""
+
+    name = NAME
+
+    def __init__(self, config: ImageClassifierConfig, network: Network) -> None:
+        self._config = config
+        self._labels = _named(config)
+        super().__init__(network, config.running, Alone(self._losses))
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The image and its label."""
+        return _reads(self._config)
+
+    def encode(self, rows: pa.RecordBatch) -> Encoded:
+        """Rows with a label that is listed and an image that can be decoded."""
+        numbers, reasons = self._numbers(rows[self._config.label])
+        status, pixels = pixels_of(rows[IMAGE], reasons == OK, self._config.size, self._config.max_pixels)
+        status = np.where(status == OK, reasons, status)
+        numbers = numbers[status == OK]
+        examples = Examples(len(numbers), pixels=pixels, labels=numbers)
+        return Encoded(status, examples, examples.count)
+
+    def _numbers(self, column: pa.Array) -> tuple[Indices, NDArray[np.object_]]:
+        """The number of each row's label, and why there is none."""
+        kind = column.type
+        plain = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_integer(kind)
+        if not (plain or pa.types.is_boolean(kind) or pa.types.is_null(kind)):
+            raise ScoreError(
+                f"task {NAME}: label {self._config.label} is of type {kind}; expected strings, integers or booleans"
+            )
+        named = column.cast(pa.string())
+        found = pc.index_in(named, pa.array(self._labels, pa.string()))
+        reasons = np.full(len(column), OK, object)
+        reasons[np.asarray(pc.is_null(found))] = UNKNOWN_LABEL
+        reasons[np.asarray(pc.is_null(named))] = NO_LABEL
+        return np.asarray(found.fill_null(-1)).astype(np.int64), reasons
+
+    def batch(self, examples: Examples) -> Batch:
+        """Pixels as bytes, and labels."""
+        import torch
+
+        assert examples.pixels is not None
+        assert examples.labels is not None
+        return torch.from_numpy(examples.pixels), torch.from_numpy(examples.labels)
+
+    def _losses(self, weights: Parameters, batch: Batch) -> "Tensor":
+        import torch
+
+        pixels, labels = batch
+        given = normalised(pixels, self._config.mean, self._config.deviation, kind_of(weights))
+        said = self.network.forward(dict(weights), given)
+        return torch.nn.functional.cross_entropy(precise(said), labels, reduction="none")
+
+
+def _named(config: ImageClassifierConfig) -> tuple[str, ...]:
+    """Labels as Arrow casts them to strings."""
+    return tuple(str(label).lower() if isinstance(label, bool) else str(label) for label in config.labels)
+
+
+def _reads(config: ImageClassifierConfig) -> tuple[str, ...]:
+    return (IMAGE, config.label)
+
+
+def _load(config: ImageClassifierConfig, _files: Files) -> ImageClassifier:
+    config.running.ready(NAME)
+    needed(NAME, "PIL")
+    labels = _named(config)
+    if len(set(labels)) < max(2, len(labels)):
+        raise ScoreError(
+            f"task {NAME}: labels {', '.join(labels) or 'are missing'}: expected two or more different ones"
+        )
+    if not config.label:
+        raise ScoreError(f"task {NAME}: label: expected a dotted column of the store, such as `source.name`")
+    return ImageClassifier(config, _network(config))
+
+
+def _network(config: ImageClassifierConfig) -> Network:
+    classes = len(config.labels)
+    if config.architecture == "convolutions":
+        return convolutions(config.network.width, classes)
+    if config.architecture == "patches":
+        return patches(config.network, config.size, config.patch, classes)
+    running = config.running
+    made = network_of(config.architecture, running)
+    image = normalised(no_image(config.size, running.device), config.mean, config.deviation, running.placement.dtype)
+    tried(made, running, (image,), (1, classes), f"{config.architecture}: of one image of {config.size} pixels a side")
+    return made
+
+
+def _depends(config: ImageClassifierConfig) -> tuple[str, ...]:
+    return (*versions("torch", "pillow"), *function_identity(config.architecture))
+
+
+TASK = TaskKind(
+    name=NAME,
+    version=1,
+    summary="Images with labels: the cross-entropy under a network that reads pixels.",
+    config=ImageClassifierConfig,
+    load=_load,
+    reads=_reads,
+    depends=_depends,
+    resource="model",
+)

@@ -1,0 +1,167 @@
+"""Texts under a causal language model: the mean over a text's tokens of how little each was expected.
+
+Rows give `text`. Tokens are bytes of UTF-8, or those of a `tokenizer.json`; the model is a small decoder of winnow's
+own, or a PyTorch module that a function of the user's makes, from texts × tokens to texts × tokens × vocabulary (or an
+object whose `logits` are that). It must look backwards only: what fills up a short text stands behind it.
+"""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Final, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from winnow.schemas.recipe.checks import Between
+from winnow.scoring.mimic.models import Alone, Batch, Parameters
+from winnow.scoring.tasks.protocol import NO_INPUT, OK, TEXT, TOO_LONG, UNREADABLE, Encoded, Files, TaskKind
+from winnow.scoring.torch_models.base import TorchTask
+from winnow.scoring.torch_models.blocks import Size
+from winnow.scoring.torch_models.decoder import decoder
+from winnow.scoring.torch_models.examples import Examples, Indices, Ragged
+from winnow.scoring.torch_models.needed import versions
+from winnow.scoring.torch_models.networks import Network, function_identity, network_of, tried
+from winnow.scoring.torch_models.running import Running, precise
+from winnow.scoring.torch_models.tokens import BYTES, Tokenizer, cut_to, tokenizer_of
+
+if TYPE_CHECKING:
+    from torch import Tensor  # type: ignore[import-not-found, unused-ignore]
+
+NAME: Final = "language_model"
+_LEAST: Final = 32
+"""Tokens that a batch of short texts is made as wide as."""
+
+
+@dataclass(frozen=True, slots=True)
+class LanguageModelConfig:
+    """How texts become tokens, and the model that reads them."""
+
+    tokenizer: str = BYTES  # winnow's: no file is needed; or the path of a tokenizer.json
+    start: str = "end"
+    """winnow's: the token that stands before a text, `end` of bytes as in the probe's training. Empty: none, and a
+    text's first token is not predicted."""
+    architecture: str = "decoder"  # winnow's small one; or `module:function` of the user's
+    network: Size = field(default_factory=Size)  # of the small one
+    max_tokens: Annotated[int, Between(1, 1 << 20)] = 512  # winnow's: what a small model learns from
+    longer: Literal["cut", "refuse"] = "cut"  # winnow's: the beginning of a long text is scored
+    max_bytes: Annotated[int, Between(1, 1 << 26)] = 65_536  # as text.safety_model: what a tokenizer reads of a text
+    running: Running = field(default_factory=Running)  # where it computes
+
+
+class LanguageModel(TorchTask):
+    """Texts."""
+
+    name = NAME
+
+    def __init__(self, config: LanguageModelConfig, network: Network, tokenizer: Tokenizer) -> None:
+        self._config, self._tokenizer = config, tokenizer
+        self._start = [tokenizer.number(config.start)] if config.start else []
+        super().__init__(network, config.running, Alone(self._losses))
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The text."""
+        return (TEXT,)
+
+    def encode(self, rows: pa.RecordBatch) -> Encoded:
+        """Rows with a text of which something can be predicted."""
+        most = self._config.max_tokens
+        status = np.full(rows.num_rows, OK, object)
+        found, texts, whole = [], [], []
+        for text in rows[TEXT].to_pylist():
+            cut, all_of_it = cut_to(text or "", self._config.max_bytes)
+            texts.append(cut)
+            whole.append(all_of_it)
+        for place, tokens in enumerate(self._tokenizer.of(texts)):  # not hot: each of these rows goes through a model
+            if tokens is None:
+                status[place] = UNREADABLE
+            elif len(self._start) + len(tokens) < 2:
+                status[place] = NO_INPUT
+            elif self._config.longer == "refuse" and (len(tokens) > most or not whole[place]):
+                status[place] = TOO_LONG
+            else:
+                found.append(np.concatenate([np.array(self._start, np.int32), tokens[:most]]))
+        return Encoded(status, Examples(len(found), tokens=Ragged.of(found)), len(found))
+
+    def groups(self, examples: Examples) -> list[Indices]:
+        """Texts of about one length together, so that little is computed for what fills them up."""
+        widths = self._widths(_lengths(examples))
+        return [np.flatnonzero(widths == width) for width in np.unique(widths)]
+
+    def batch(self, examples: Examples) -> Batch:
+        """Tokens, filled up with zeros, and how many of each row are real."""
+        import torch
+
+        assert examples.tokens is not None
+        lengths = _lengths(examples)
+        width = int(self._widths(lengths).max(initial=0))
+        return torch.from_numpy(examples.tokens.padded(width)), torch.from_numpy(lengths)
+
+    def _widths(self, lengths: Indices) -> Indices:
+        """Up to the next of 32, 48, 64, 96, 128, … tokens to predict: few widths, and little is filled up."""
+        power = 2 ** np.ceil(np.log2(np.maximum(lengths - 1, _LEAST))).astype(np.int64)
+        between = power * 3 // 4
+        rounded = np.where((lengths - 1 <= between) & (power > _LEAST), between, power) + 1
+        most: Indices = np.minimum(rounded, self._config.max_tokens + len(self._start))
+        return most
+
+    def _losses(self, weights: Parameters, batch: Batch) -> "Tensor":
+        import torch
+
+        tokens, lengths = batch
+        said = precise(self.network.forward(dict(weights), tokens[:, :-1]))
+        targets = tokens[:, 1:]
+        each = torch.nn.functional.cross_entropy(said.flatten(0, 1), targets.flatten(), reduction="none")
+        real = torch.arange(targets.shape[1], device=tokens.device) < (lengths - 1)[:, None]
+        kept = torch.where(real, each.view(targets.shape), torch.zeros_like(targets, dtype=each.dtype))
+        return kept.sum(1) / (lengths - 1)
+
+
+def _lengths(examples: Examples) -> Indices:
+    assert examples.tokens is not None
+    return examples.tokens.lengths
+
+
+def _load(config: LanguageModelConfig, files: Files) -> LanguageModel:
+    config.running.ready(NAME)
+    path = config.tokenizer if config.tokenizer == BYTES else files.path(config.tokenizer)
+    tokenizer = tokenizer_of(NAME, path)
+    return LanguageModel(config, _network(config, tokenizer.size), tokenizer)
+
+
+def _network(config: LanguageModelConfig, vocabulary: int) -> Network:
+    if config.architecture == "decoder":
+        return decoder(config.network, vocabulary, config.max_tokens)
+    import torch
+
+    made = network_of(config.architecture, config.running)
+    length = config.max_tokens
+    text = torch.zeros(1, length, dtype=torch.int64, device=config.running.device)
+    expected = (1, length, vocabulary)
+    tried(made, config.running, (text,), expected, f"{config.architecture}: of one text of {length} tokens")
+    return made
+
+
+def _reads(_config: LanguageModelConfig) -> tuple[str, ...]:
+    return (TEXT,)
+
+
+def _files(config: LanguageModelConfig) -> tuple[str, ...]:
+    return () if config.tokenizer == BYTES else (config.tokenizer,)
+
+
+def _depends(config: LanguageModelConfig) -> tuple[str, ...]:
+    packages = ("torch",) if config.tokenizer == BYTES else ("torch", "tokenizers")
+    return (*versions(*packages), *function_identity(config.architecture))
+
+
+TASK = TaskKind(
+    name=NAME,
+    version=1,
+    summary="Texts: the mean loss of a text's tokens under a causal language model.",
+    config=LanguageModelConfig,
+    load=_load,
+    reads=_reads,
+    files=_files,
+    depends=_depends,
+    resource="model",
+)

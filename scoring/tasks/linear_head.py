@@ -1,0 +1,241 @@
+"""Task `linear_head`: a softmax head over features of a row, for a label that the store holds. No torch.
+
+Features are hashed from the row's text, or come from a column that an encoder has filled.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from winnow.schemas.errors import ScoreError
+from winnow.scoring.linear.features import Features, joined, rows_of
+from winnow.scoring.linear.hashed import Hashing, hashed_texts
+from winnow.scoring.linear.head import HeadScorer, head_losses, head_shapes, initial_head
+from winnow.scoring.linear.parameters import require_weights
+from winnow.scoring.linear.training import train_head
+from winnow.scoring.tasks.protocol import (
+    NO_INPUT,
+    NO_LABEL,
+    OK,
+    TEXT,
+    UNKNOWN_LABEL,
+    UNREADABLE,
+    Checkpoint,
+    Encoded,
+    Files,
+    Floats,
+    Scored,
+    Scorer,
+    Scorers,
+    TaskKind,
+    TrainingSettings,
+    Weights,
+)
+
+NAME = "linear_head"
+
+Source: TypeAlias = Literal["hashed", "columns"]
+"""Where features come from; an encoder would be one more, with a reader of its own."""
+
+Label: TypeAlias = bool | int | str
+
+_MAX_BUCKETS = 1 << 22
+_MAX_WORDS, _MAX_CHARACTERS = 8, 32
+_MAX_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class LinearHeadConfig:
+    """What a head reads and says."""
+
+    label: str = ""  # a dotted column of strings, integers or booleans
+    labels: tuple[Label, ...] = ()  # those that the head tells apart, in the order of its weights
+    features: Source = "hashed"
+    column: str = ""  # columns: a dotted column of lists of numbers
+    width: int = 0  # columns: numbers in each list
+    buckets: int = 1 << 16  # hashed: of a class 256 KiB of weights, so that those of ten classes stay in a cache
+    words: int = 2  # hashed: the longest sequence of words
+    characters: tuple[int, int] = (3, 4)  # hashed: the shortest and the longest sequence
+    max_bytes: int = 4096  # hashed: of a text's beginning
+
+
+@dataclass(frozen=True, slots=True)
+class Examples:
+    """Rows that have features and a label."""
+
+    features: Features
+    labels: NDArray[np.int64]  # a label's number in the configuration
+
+
+class LinearHead:
+    """The task as one configuration has it."""
+
+    together = 0
+
+    def __init__(self, config: LinearHeadConfig) -> None:
+        _require(config)
+        self._config = config
+        self._labels = tuple(_shown(label) for label in config.labels)
+        self._hashing = Hashing(config.buckets, config.words, config.characters, config.max_bytes)
+        self._width = config.buckets if config.features == "hashed" else config.width
+        self._shapes = head_shapes(len(self._labels), self._width)
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The text, or the column of features, and the label."""
+        return _reads(self._config)
+
+    def encode(self, rows: pa.RecordBatch) -> Encoded:
+        """Rows → features and labels of those that have both."""
+        status = np.full(rows.num_rows, OK, np.object_)
+        numbers = self._numbers(rows.column(self._config.label), status)
+        read = self._read_texts if self._config.features == "hashed" else self._read_columns
+        features = read(rows.column(self.reads[0]), status)
+        which = np.flatnonzero(status == OK)
+        return Encoded(status, Examples(rows_of(features, which), numbers[which]), len(which))
+
+    def _numbers(self, column: pa.Array, status: NDArray[np.object_]) -> NDArray[np.int64]:
+        """The number of each row's label; -1 where there is none."""
+        kind = column.type
+        if pa.types.is_dictionary(kind):
+            column = column.dictionary_decode()
+            kind = column.type
+        if not (pa.types.is_boolean(kind) or pa.types.is_integer(kind) or _is_string(kind) or pa.types.is_null(kind)):
+            raise ScoreError(
+                f"task {NAME}: label {self._config.label} is of type {kind}; expected strings, integers or booleans"
+            )
+        named = column.cast(pa.string())
+        numbers = pc.index_in(named, pa.array(self._labels, pa.string()))
+        status[np.asarray(pc.is_null(numbers))] = UNKNOWN_LABEL
+        status[np.asarray(pc.is_null(named))] = NO_LABEL
+        found: NDArray[np.int64] = np.asarray(numbers.fill_null(-1)).astype(np.int64)
+        return found
+
+    def _read_texts(self, column: pa.Array, status: NDArray[np.object_]) -> Features:
+        """Texts as sparse rows; those whose label does not count are not read."""
+        found = hashed_texts(pc.if_else(pa.array(status == OK), column, None), self._hashing)
+        status[(np.diff(found.offsets) == 0) & (status == OK)] = NO_INPUT
+        return found
+
+    def _read_columns(self, column: pa.Array, status: NDArray[np.object_]) -> Features:
+        """Lists as dense rows."""
+        name, kind = self._config.column, column.type
+        lists = pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+        if not lists or not (pa.types.is_floating(kind.value_type) or pa.types.is_integer(kind.value_type)):
+            raise ScoreError(f"task {NAME}: column {name} is of type {kind}; expected lists of numbers")
+        if pa.types.is_fixed_size_list(kind) and kind.list_size != self._width:
+            raise ScoreError(f"task {NAME}: column {name} has lists of {kind.list_size}; width says {self._width}")
+        lengths = np.asarray(pc.list_value_length(column).fill_null(0)).astype(np.int64)
+        empty = np.asarray(pc.is_null(column)) | (lengths == 0)
+        status[empty & (status == OK)] = NO_INPUT
+        status[~empty & (lengths != self._width) & (status == OK)] = UNREADABLE
+        good = ~empty & (lengths == self._width)
+        found = np.zeros((len(column), self._width), np.float32)
+        values = column.filter(pa.array(good)).flatten().cast(pa.float32(), safe=False)
+        found[good] = values.to_numpy(zero_copy_only=False).reshape(-1, self._width)  # a null becomes not a number
+        return found
+
+    def joined(self, parts: Sequence[Examples]) -> Examples:
+        """Examples of several calls as one."""
+        return Examples(joined([part.features for part in parts]), np.concatenate([part.labels for part in parts]))
+
+    def chosen(self, examples: Examples, which: NDArray[np.int64]) -> Examples:
+        """Some examples, in this order."""
+        return Examples(rows_of(examples.features, which), examples.labels[which])
+
+    def initial(self, seed: int) -> Weights:
+        """Untrained weights."""
+        return initial_head(len(self._labels), self._width, seed)
+
+    def check(self, weights: Weights, where: str) -> None:
+        """Raise ScoreError where weights are not of this head, or not finite."""
+        require_weights(weights, self._shapes, where)
+
+    def scorer(self, at: Weights, reference: Weights, parameters: Sequence[str], *, cosine: bool = False) -> Scorer:
+        """What scores examples at some weights in the direction of others."""
+        at_one = self.scorers([at], reference, parameters, cosine=cosine)
+        return lambda examples: at_one(examples)[0]
+
+    def scorers(
+        self, at: Sequence[Weights], reference: Weights, parameters: Sequence[str], *, cosine: bool = False
+    ) -> Scorers:
+        """What scores examples at several weights; the reference's part is computed once."""
+        scorer = HeadScorer(at, reference, parameters, cosine=cosine)
+
+        def score(examples: Examples) -> tuple[Scored, ...]:
+            return scorer(examples.features, examples.labels)
+
+        return score
+
+    def losses(self, weights: Weights, examples: Examples) -> Floats:
+        """The cross-entropy of each example."""
+        return head_losses(weights, examples.features, examples.labels)
+
+    def train(
+        self,
+        examples: Examples,
+        count: int,
+        settings: TrainingSettings,
+        reference: Weights | None,
+        start: Checkpoint | None,
+    ) -> Iterator[Checkpoint]:
+        """Train on examples, giving the checkpoints that are to be kept, the last at the end."""
+        if count != len(examples.labels):
+            raise ScoreError(f"task {NAME}: {len(examples.labels):,} examples, {count:,} were announced")
+        yield from train_head(examples.features, examples.labels, len(self._labels), settings, reference, start)
+
+
+def _require(config: LinearHeadConfig) -> None:
+    """Refuse what cannot be; ScoreError says what is expected instead."""
+    names = [_shown(label) for label in config.labels]
+    low, high = config.characters
+    wrong = {
+        "label: expected a dotted column of the store, such as `source.name`": not config.label,
+        f"labels {', '.join(names) or 'are missing'}: expected at least two different ones": len(set(names)) < 2,
+        f"labels {', '.join(names)}: one stands there twice": len(set(names)) != len(names),
+        "column: expected a dotted column of lists of numbers": config.features == "columns" and not config.column,
+        f"width {config.width}: expected how many numbers each list of {config.column} has": config.features
+        == "columns"
+        and not 1 <= config.width <= _MAX_BUCKETS,
+        f"buckets {config.buckets}: expected 2 to {_MAX_BUCKETS:,}": not 2 <= config.buckets <= _MAX_BUCKETS,
+        f"words {config.words}: expected 0 to {_MAX_WORDS}": not 0 <= config.words <= _MAX_WORDS,
+        f"characters {low}, {high}: expected a shortest length from 1 and a longest up to {_MAX_CHARACTERS}": low < 1
+        or high > _MAX_CHARACTERS,
+        "words and characters: there is no feature": config.words == 0 and high < low,
+        f"max_bytes {config.max_bytes}: expected 1 to {_MAX_BYTES:,}": not 1 <= config.max_bytes <= _MAX_BYTES,
+    }
+    if said := [problem for problem, is_so in wrong.items() if is_so]:
+        raise ScoreError("\n".join(f"task {NAME}: {problem}" for problem in said))
+
+
+def _shown(label: Label) -> str:
+    """A label as Arrow casts it to a string."""
+    return str(label).lower() if isinstance(label, bool) else str(label)
+
+
+def _is_string(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def _load(config: LinearHeadConfig, _files: Files) -> LinearHead:
+    return LinearHead(config)
+
+
+def _reads(config: LinearHeadConfig) -> tuple[str, ...]:
+    return (TEXT if config.features == "hashed" else config.column, config.label)
+
+
+TASK = TaskKind(
+    name=NAME,
+    version=1,
+    summary="a softmax head over hashed words and characters, or over a column of features",
+    config=LinearHeadConfig,
+    load=_load,
+    reads=_reads,
+    training=TrainingSettings(epochs=5, learning_rate=1e-2),  # of hashed features; the paper's 1e-4 is for embeddings
+)

@@ -1,0 +1,223 @@
+"""Images with captions under two encoders into one space: how much likelier other pairs of the batch look.
+
+Rows give the bytes of a file in `image` and a caption in another column. The loss of a pair is the mean of two
+cross-entropies over its batch, of its caption among all captions given its image and the other way round, as CLIP is
+trained (arXiv 2103.00020). So it depends on the batch, which is declared: rows in the order given, `batch` at a time,
+whoever scores them. The last ones are a batch of their own; a single one has no loss.
+
+An image or a caption whose embedding is no number has no loss, and its batch is scored as if it were not in it.
+"""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Final, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from winnow.schemas.recipe.checks import Between
+from winnow.scoring.mimic.models import Batch, Parameters, Together
+from winnow.scoring.tasks.protocol import (
+    IMAGE,
+    NO_INPUT,
+    OK,
+    TEXT,
+    TOO_LONG,
+    UNREADABLE,
+    Encoded,
+    Files,
+    Floats,
+    TaskKind,
+)
+from winnow.scoring.torch_models.base import Say, TorchTask
+from winnow.scoring.torch_models.blocks import Size
+from winnow.scoring.torch_models.examples import Examples, Indices, Ragged
+from winnow.scoring.torch_models.needed import needed, versions
+from winnow.scoring.torch_models.networks import Network, function_identity, network_of, tried
+from winnow.scoring.torch_models.pair_towers import IMAGE_TOWER, SCALE, TEXT_TOWER, towers
+from winnow.scoring.torch_models.pictures import pixels_of
+from winnow.scoring.torch_models.running import Running, kind_of, precise
+from winnow.scoring.torch_models.tokens import BYTES, Tokenizer, Tokens, cut_to, tokenizer_of
+from winnow.scoring.torch_models.vision import no_image, normalised
+
+if TYPE_CHECKING:
+    from torch import Tensor  # type: ignore[import-not-found, unused-ignore]
+
+NAME: Final = "pairs"
+_LEAST: Final = 2  # of a batch: with nothing to be told from, there is no loss
+
+
+@dataclass(frozen=True, slots=True)
+class PairsConfig:
+    """What is read, the encoders, and what a batch is."""
+
+    caption: str = TEXT  # winnow's: the column with each row's caption
+    tokenizer: str = BYTES  # winnow's: no file is needed; or the path of a tokenizer.json
+    start: str = ""  # winnow's: none; CLIP's is <|startoftext|>
+    end: str = ""  # winnow's: none; CLIP's is <|endoftext|>. It stays where a caption is cut
+    architecture: str = "towers"
+    """winnow's small ones; or `module:function` of the user's, a module with `encode_image` of images × 3 × height ×
+    width and `encode_text` of texts × max_tokens, filled up with zeros. Its parameter `logit_scale`, where it has one,
+    is the logarithm of what similarities are multiplied by."""
+    network: Size = field(default_factory=Size)  # of the small ones
+    size: Annotated[int, Between(8, 4_096)] = 224  # CLIP's: pixels a side
+    patch: Annotated[int, Between(1, 512)] = 32  # CLIP's ViT-B/32: pixels a side, of the small ones
+    mean: float = 0.5  # the paper's: taken from each colour of 0 to 1
+    deviation: Annotated[float, Between(1e-6, 1e6)] = 0.5  # the paper's: what is left is divided by it
+    max_pixels: Annotated[int, Between(1, 1 << 30)] = 32 << 20  # winnow's: 128 MiB decoded, most cameras' photographs
+    max_tokens: Annotated[int, Between(2, 65_536)] = 77  # CLIP's, with `start` and `end`
+    longer: Literal["cut", "refuse"] = "cut"  # as CLIP's implementations do on request
+    max_bytes: Annotated[int, Between(1, 1 << 26)] = 65_536  # as text.safety_model: what a tokenizer reads of a text
+    batch: Annotated[int, Between(_LEAST, 1 << 20)] = 256  # winnow's: the paper's 4096 asks for many devices
+    temperature: Annotated[float, Between(1e-4, 1e4)] = 0.07  # CLIP's at first; where there is no `logit_scale`
+    running: Running = field(default_factory=Running)  # where it computes
+
+
+class Pairs(TorchTask):
+    """Images with captions."""
+
+    name = NAME
+
+    def __init__(self, config: PairsConfig, network: Network, tokenizer: Tokenizer) -> None:
+        self._config, self._tokenizer = config, tokenizer
+        self._start, self._end = ([tokenizer.number(one)] if one else [] for one in (config.start, config.end))
+        super().__init__(network, config.running, Together(self._embedded, self._contrasted), config.batch)
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The image and its caption."""
+        return _reads(self._config)
+
+    def encode(self, rows: pa.RecordBatch) -> Encoded:
+        """Rows with an image that can be decoded and a caption."""
+        captions, reasons = self._tokens(rows[self._config.caption].to_pylist())
+        wanted = np.array([reason == OK for reason in reasons], bool)
+        status, pixels = pixels_of(rows[IMAGE], wanted, self._config.size, self._config.max_pixels)
+        status = np.where((status == OK) & ~wanted, np.array(reasons, object), status)
+        tokens = Ragged.of([captions[int(place)] for place in np.flatnonzero(status == OK)])
+        return Encoded(status, Examples(len(pixels), pixels, tokens), len(pixels))
+
+    def _tokens(self, texts: list[str | None]) -> tuple[list[Tokens], list[str]]:
+        """The tokens of each caption as the encoder reads them, and why there are none."""
+        config, room = self._config, self._config.max_tokens - len(self._start) - len(self._end)
+        cut = [cut_to(text or "", config.max_bytes) for text in texts]
+        found, reasons = [], []
+        for tokens, (_, whole) in zip(self._tokenizer.of([text for text, _ in cut]), cut, strict=True):
+            if tokens is None:
+                found.append(np.empty(0, np.int32))
+                reasons.append(UNREADABLE)
+                continue
+            long = config.longer == "refuse" and (len(tokens) > room or not whole)
+            reasons.append(NO_INPUT if not len(tokens) else TOO_LONG if long else OK)
+            found.append(np.concatenate([self._start, tokens[:room], self._end]).astype(np.int32))
+        return found, reasons
+
+    def groups(self, examples: Examples) -> list[Indices]:
+        """Batches as they are declared."""
+        places, size = np.arange(examples.count), self._config.batch
+        found = [places[start : start + size] for start in range(0, examples.count, size)]
+        return [group for group in found if len(group) >= _LEAST]
+
+    def batch(self, examples: Examples) -> Batch:
+        """Pixels as bytes; tokens, filled up with zeros, and how many of each row are real."""
+        import torch
+
+        assert examples.pixels is not None
+        assert examples.tokens is not None
+        tokens = torch.from_numpy(examples.tokens.padded(self._config.max_tokens))
+        return torch.from_numpy(examples.pixels), tokens, torch.from_numpy(examples.tokens.lengths)
+
+    def said_of(self, batch: Batch, parameters: Parameters, say: Say) -> tuple[Floats, ...]:
+        """Of all pairs; where something is no number, of those whose embeddings are numbers, among themselves."""
+        import torch
+
+        said = say(batch)
+        if all(np.isfinite(column).all() for column in said):
+            return said
+        placed = self.running.placement.batch(batch)
+        with torch.no_grad():
+            made = [
+                self._embedded(parameters, tuple(one[place : place + 1] for one in placed))
+                for place in range(len(placed[0]))
+            ]
+        sound = np.array([bool(torch.isfinite(torch.cat(pair)).all()) for pair in made])
+        if sound.all():
+            return said
+        found = tuple(np.full(len(sound), np.nan) for _ in said)
+        if sound.sum() >= _LEAST:
+            rest = say(tuple(one[torch.from_numpy(sound)] for one in batch))
+            for column, values in zip(found, rest, strict=True):
+                column[sound] = values
+        return found
+
+    def _embedded(self, weights: Parameters, batch: Batch) -> "tuple[Tensor, ...]":
+        import torch
+
+        pixels, tokens, lengths = batch
+        given = normalised(pixels, self._config.mean, self._config.deviation, kind_of(weights))
+        texts = (tokens, lengths) if self._config.architecture == "towers" else (tokens,)
+        said = (
+            self.network.forward(dict(weights), IMAGE_TOWER, given),
+            self.network.forward(dict(weights), TEXT_TOWER, *texts),
+        )
+        return tuple(torch.nn.functional.normalize(precise(one), dim=1) for one in said)
+
+    def _contrasted(self, weights: Parameters, embedded: "tuple[Tensor, ...]") -> "Tensor":
+        import torch
+
+        images, texts = embedded
+        scale = precise(weights[SCALE]).exp() if SCALE in weights else 1 / self._config.temperature
+        said = scale * images @ texts.T
+        right = torch.arange(len(said), device=said.device)
+        both = [torch.nn.functional.cross_entropy(way, right, reduction="none") for way in (said, said.T)]
+        return (both[0] + both[1]) / 2
+
+
+def _load(config: PairsConfig, files: Files) -> Pairs:
+    config.running.ready(NAME)
+    needed(NAME, "PIL")
+    path = config.tokenizer if config.tokenizer == BYTES else files.path(config.tokenizer)
+    tokenizer = tokenizer_of(NAME, path)
+    return Pairs(config, pair_network(config, tokenizer.size), tokenizer)
+
+
+def pair_network(config: PairsConfig, vocabulary: int) -> Network:
+    """The two encoders, tried on an image and a text; ScoreError where they are none."""
+    if config.architecture == "towers":
+        return towers(config.network, config.size, config.patch, vocabulary, config.max_tokens)
+    import torch
+
+    running = config.running
+    made = network_of(config.architecture, running, (IMAGE_TOWER, TEXT_TOWER))
+    image = normalised(no_image(config.size, running.device), config.mean, config.deviation, running.placement.dtype)
+    text = torch.zeros(1, config.max_tokens, dtype=torch.int64, device=running.device)
+    one = tried(
+        made, running, (IMAGE_TOWER, image), None, f"{config.architecture}: of one image of {config.size} pixels a side"
+    )
+    tried(made, running, (TEXT_TOWER, text), one, f"{config.architecture}: of one text of {config.max_tokens} tokens")
+    return made
+
+
+def _reads(config: PairsConfig) -> tuple[str, ...]:
+    return (IMAGE, config.caption)
+
+
+def _files(config: PairsConfig) -> tuple[str, ...]:
+    return () if config.tokenizer == BYTES else (config.tokenizer,)
+
+
+def _depends(config: PairsConfig) -> tuple[str, ...]:
+    packages = ("torch", "pillow") if config.tokenizer == BYTES else ("torch", "pillow", "tokenizers")
+    return (*versions(*packages), *function_identity(config.architecture))
+
+
+TASK = TaskKind(
+    name=NAME,
+    version=1,
+    summary="Images with captions: the contrastive loss of a declared batch under two encoders.",
+    config=PairsConfig,
+    load=_load,
+    reads=_reads,
+    files=_files,
+    depends=_depends,
+    resource="model",
+)

@@ -1,0 +1,112 @@
+"""ConSE (Norouzi et al., arXiv 1312.5650): images and texts in one space, of two networks that never met.
+
+An image is the mean of the vectors of its ten likeliest classes' names, weighed by how likely each is; a text is its
+own vector. Classes are those of EfficientNet-lite0, vectors those of MiniLM, both from winnow's list of assets.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from winnow.schemas.errors import ScoreError
+from winnow.scoring.tasks.protocol import Files, Weights
+from winnow.scoring.torch_models import efficientnet, minilm
+from winnow.scoring.torch_models.examples import Ragged
+from winnow.scoring.torch_models.files import read_checkpoint, read_safetensors
+from winnow.scoring.torch_models.networks import Network, Parameters
+from winnow.scoring.torch_models.pair_towers import TEXT_TOWER
+from winnow.scoring.torch_models.running import Running, alone, precise
+from winnow.scoring.torch_models.tokens import Tokenizer
+from winnow.scoring.torch_models.weights import check_weights
+
+if TYPE_CHECKING:
+    from torch import Tensor  # type: ignore[import-not-found, unused-ignore]
+
+CLASSIFIER, NAMES, SENTENCES, TOKENIZER = "efficientnet-lite0", "imagenet-names", "minilm-l6", "minilm-l6.tokenizer"
+FILES: Final = (CLASSIFIER, NAMES, SENTENCES, TOKENIZER)
+LIKELIEST: Final = 10  # the paper's T
+
+_IMAGE, _TEXT, _VECTORS = "image.", "text.", "classes"
+_BESIDE: Final = ("pooler.", "embeddings.position_ids")  # of MiniLM's file, unused
+_COUNTER: Final = "num_batches_tracked"
+_TEXTS: Final = 100  # class names that are encoded at once
+
+_NAME = re.compile(r"^\s*(\d+): ((?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|[\s+])+),?$", re.MULTILINE)
+_PART = re.compile(r"'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"")
+
+
+def conse() -> Network:
+    """The two networks as one, whose first input says which."""
+    shapes = {**efficientnet.shapes(_IMAGE), **minilm.shapes(_TEXT), _VECTORS: (efficientnet.CLASSES, minilm.WIDTH)}
+
+    def initial(seed: int) -> Parameters:
+        import torch
+
+        generator = torch.Generator().manual_seed(seed)
+        return {name: torch.empty(shape).uniform_(0, 0.1, generator=generator) for name, shape in shapes.items()}
+
+    def forward(parameters: Parameters, which: str, given: "Tensor") -> "Tensor":
+        if which == TEXT_TOWER:
+            return minilm.meant(parameters, given, _TEXT)
+        return _of_classes(efficientnet.classified(parameters, given, _IMAGE), parameters[_VECTORS])
+
+    return Network(initial, forward, shapes, frozenset(shapes))
+
+
+def _of_classes(said: "Tensor", vectors: "Tensor") -> "Tensor":
+    """Images × classes before the softmax → images × width."""
+    import torch
+
+    likely, which = precise(said).softmax(1).topk(LIKELIEST, dim=1)
+    return torch.einsum("nk,nkw->nw", likely / likely.sum(1, keepdim=True), precise(vectors[which]))
+
+
+def weights_of(network: Network, tokenizer: Tokenizer, files: Files, running: Running) -> Weights:
+    """The networks' arrays out of their files, and the vectors of the classes' names."""
+    found: dict[str, Any] = {
+        **_named(_IMAGE, read_checkpoint(files.path(CLASSIFIER))),
+        **_named(_TEXT, read_safetensors(files.path(SENTENCES))),
+    }
+    path = files.path(NAMES)
+    vectors = np.zeros((efficientnet.CLASSES, minilm.WIDTH), np.float32)
+    check_weights(network, {**found, _VECTORS: vectors}, running, f"{CLASSIFIER} and {SENTENCES}")
+    return {**found, _VECTORS: _encoded(network, found, tokenizer, class_names(Path(path).read_text("utf-8"), path))}
+
+
+def _named(prefix: str, arrays: Weights) -> dict[str, Any]:
+    return {
+        f"{prefix}{name}": array
+        for name, array in arrays.items()
+        if not name.startswith(_BESIDE) and not name.endswith(_COUNTER)
+    }
+
+
+def class_names(script: str, where: str) -> list[str]:
+    """The names of the classes, synonyms between commas, out of the script that lists them."""
+    found = {
+        int(one[1]): "".join(re.sub(r"\\(.)", r"\1", part[1] or part[2] or "") for part in _PART.finditer(one[2]))
+        for one in _NAME.finditer(script)
+    }
+    if sorted(found) != list(range(efficientnet.CLASSES)) or not all(found.values()):
+        raise ScoreError(f"{where}: {len(found):,} names of classes; expected {efficientnet.CLASSES:,}")
+    return [found[number] for number in range(efficientnet.CLASSES)]
+
+
+def _encoded(network: Network, arrays: Mapping[str, Any], tokenizer: Tokenizer, texts: Sequence[str]) -> Any:
+    import torch
+
+    parameters = {name: torch.from_numpy(array) for name, array in arrays.items() if name.startswith(_TEXT)}
+    first, last = tokenizer.number(minilm.FIRST), tokenizer.number(minilm.LAST)
+    tokens = [[first, *(one if one is not None else ()), last] for one in tokenizer.of(texts)]
+    order = sorted(range(len(tokens)), key=lambda place: len(tokens[place]))  # little is computed for what fills up
+    found = np.empty((len(texts), minilm.WIDTH), np.float32)
+    with alone():
+        for start in range(0, len(order), _TEXTS):
+            which = order[start : start + _TEXTS]
+            padded = Ragged.of([tokens[place] for place in which]).padded(len(tokens[which[-1]]))
+            said = network.forward(parameters, TEXT_TOWER, torch.from_numpy(padded))
+            found[which] = torch.nn.functional.normalize(said).numpy()
+    return found

@@ -1,0 +1,78 @@
+"""MiniLM-L6 for sentences (all-MiniLM-L6-v2; Wang et al., arXiv 2002.10957): tokens to one vector of 384 numbers.
+
+It has read English alone: other languages are letters to it. Arrays have the names that BERT's files give them.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from torch import Tensor  # type: ignore[import-not-found, unused-ignore]
+
+WIDTH: Final = 384
+TOKENS: Final = 256  # that it reads of a text, with the first and the last
+FIRST, LAST = "[CLS]", "[SEP]"
+
+_LAYERS, _HEADS, _INNER = 6, 12, 1_536
+_VOCABULARY, _PLACES, _KINDS = 30_522, 512, 2
+_EPSILON: Final = 1e-12  # of the norms
+
+
+def shapes(prefix: str = "") -> dict[str, tuple[int, ...]]:
+    """The shape of every array."""
+    found: dict[str, tuple[int, ...]] = {
+        "embeddings.word_embeddings.weight": (_VOCABULARY, WIDTH),
+        "embeddings.position_embeddings.weight": (_PLACES, WIDTH),
+        "embeddings.token_type_embeddings.weight": (_KINDS, WIDTH),
+        **_norm("embeddings.LayerNorm"),
+    }
+    for layer in range(_LAYERS):
+        at = f"encoder.layer.{layer}"
+        for name in ("query", "key", "value"):
+            found |= _linear(f"{at}.attention.self.{name}", WIDTH, WIDTH)
+        found |= {**_linear(f"{at}.attention.output.dense", WIDTH, WIDTH), **_norm(f"{at}.attention.output.LayerNorm")}
+        found |= _linear(f"{at}.intermediate.dense", _INNER, WIDTH)
+        found |= {**_linear(f"{at}.output.dense", WIDTH, _INNER), **_norm(f"{at}.output.LayerNorm")}
+    return {f"{prefix}{name}": shape for name, shape in found.items()}
+
+
+def _linear(name: str, written: int, read: int) -> dict[str, tuple[int, ...]]:
+    return {f"{name}.weight": (written, read), f"{name}.bias": (written,)}
+
+
+def _norm(name: str) -> dict[str, tuple[int, ...]]:
+    return {f"{name}.weight": (WIDTH,), f"{name}.bias": (WIDTH,)}
+
+
+def meant(parameters: "Mapping[str, Tensor]", tokens: "Tensor", prefix: str = "") -> "Tensor":
+    """Texts × places, filled up with zeros behind → texts × 384: the mean over the tokens that there are."""
+    from torch.nn import functional  # type: ignore[import-not-found, unused-ignore]
+
+    def linear(hidden: "Tensor", name: str) -> "Tensor":
+        weight, bias = (parameters[f"{prefix}{name}.{part}"] for part in ("weight", "bias"))
+        return functional.linear(hidden, weight, bias)
+
+    def normed(hidden: "Tensor", name: str) -> "Tensor":
+        weight, bias = (parameters[f"{prefix}{name}.{part}"] for part in ("weight", "bias"))
+        return functional.layer_norm(hidden, (WIDTH,), weight, bias, _EPSILON)
+
+    def embedded(name: str) -> "Tensor":
+        return parameters[f"{prefix}embeddings.{name}_embeddings.weight"]
+
+    texts, places = tokens.shape
+    real = tokens != 0
+    hidden = functional.embedding(tokens, embedded("word")) + embedded("position")[:places] + embedded("token_type")[0]
+    hidden = normed(hidden, "embeddings.LayerNorm")
+    for layer in range(_LAYERS):
+        at = f"encoder.layer.{layer}"
+        query, key, value = (
+            linear(hidden, f"{at}.attention.self.{name}").view(texts, places, _HEADS, -1).transpose(1, 2)
+            for name in ("query", "key", "value")
+        )
+        mixed = functional.scaled_dot_product_attention(query, key, value, attn_mask=real[:, None, None, :])
+        said = linear(mixed.transpose(1, 2).reshape(texts, places, WIDTH), f"{at}.attention.output.dense")
+        hidden = normed(hidden + said, f"{at}.attention.output.LayerNorm")
+        said = linear(functional.gelu(linear(hidden, f"{at}.intermediate.dense")), f"{at}.output.dense")
+        hidden = normed(hidden + said, f"{at}.output.LayerNorm")
+    kept = real[:, :, None].to(hidden.dtype)
+    return (hidden * kept).sum(1) / kept.sum(1)

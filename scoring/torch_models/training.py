@@ -1,0 +1,227 @@
+"""Training that weighs the samples of each batch: evenly, by the score, by gradients, or by loss above the reference's.
+
+Stage 1 of the Mimic score (arXiv 2501.06708). The gradient of the chosen parameters is the weighed sum over the
+batch's samples, that of others their plain mean, as in the paper's code; AdamW takes the step at a constant rate. The
+network is in its mode of use all the time: no dropout, statistics of batches as they stand, so that a sample's loss is
+its own. The same examples, settings and PyTorch give the same weights to the last bit, stopped in between or not.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.schemas.errors import ScoreError
+from winnow.scoring.linear.schedule import Schedule, in_batch, require_finite
+from winnow.scoring.mimic.direction import chosen_parameters, direction
+from winnow.scoring.mimic.exact import derivative, lacks_forward
+from winnow.scoring.mimic.gradients import Gradients, gradient_slopes, over_gradients
+from winnow.scoring.mimic.memory import Portions, is_out_of_memory
+from winnow.scoring.mimic.models import Alone, Batch, Model
+from winnow.scoring.tasks.protocol import Checkpoint, TrainingSettings, Weights
+from winnow.scoring.torch_models.networks import Network, Parameters
+from winnow.scoring.torch_models.running import Running, alone
+from winnow.scoring.torch_models.weights import array_of, arrays_of, check_weights, tensors_of
+
+if TYPE_CHECKING:
+    from torch import Tensor  # type: ignore[import-not-found, unused-ignore]
+
+BETAS: Final = (0.9, 0.999)  # AdamW's, as the paper's code leaves them
+EPSILON: Final = 1e-8
+
+_MOMENTS: Final = ("exp_avg", "exp_avg_sq")
+
+
+class Training:
+    """One training, from its first step or from a checkpoint."""
+
+    def __init__(
+        self,
+        network: Network,
+        model: Model,
+        running: Running,
+        settings: TrainingSettings,
+        reference: Weights | None,
+        start: Checkpoint | None,
+    ) -> None:
+        import torch
+
+        self._network, self._model, self._running, self._settings = network, model, running, settings
+        self._chosen = chosen_parameters(network.trained, settings.parameters)
+        self._reference: Parameters = {}
+        if settings.method in ("mimic", "rho") and reference is not None:
+            check_weights(network, reference, running, "the reference")
+            self._reference = tensors_of(network, reference, running)
+        if start is not None:
+            check_weights(network, start.weights, running, "the checkpoint that training goes on from")
+        self.step = 0 if start is None else start.step
+        first = arrays_of(network.initial(settings.seed)) if start is None else start.weights
+        self._parameters = tensors_of(network, first, running)
+        trained = [self._parameters[name].requires_grad_() for name in network.trained]
+        self._optimiser = torch.optim.AdamW(
+            trained, settings.learning_rate, BETAS, EPSILON, settings.weight_decay, foreach=False, fused=False
+        )
+        self._no_forward = False  # of some operator of the model, as its first step shows
+        self._portions = Portions(running.memory_bytes)
+        if self.step and start is not None:
+            self._restore(start.state)
+
+    def advance(self, batch: Batch) -> None:
+        """One step.
+
+        Raises:
+            ScoreError: A loss or a weight is no number, memory ended, or the reference is where training stands.
+        """
+        if not self._fits(self._running.placement.batch(batch)):
+            raise ScoreError(
+                f"training: memory ends on a batch of {len(batch[0])}; lower batch, or choose a smaller model"
+            )
+        self._optimiser.step()
+        self.step += 1
+
+    def _fits(self, batch: Batch) -> bool:
+        """Take the gradient; False where memory ends."""
+        try:
+            self._differentiate(batch)
+        except (RuntimeError, MemoryError) as error:
+            if not is_out_of_memory(error):
+                raise
+            return False
+        return True
+
+    def _differentiate(self, batch: Batch) -> None:
+        import torch
+
+        weights = self._weights(batch)
+        with torch.enable_grad():
+            losses = losses_of(self._model, self._narrow(self._parameters), batch)
+            if not bool(torch.isfinite(losses).all()):
+                raise ScoreError(
+                    f"training: a loss is no number at step {self.step + 1}; expected a lower learning_rate, or "
+                    "weights that the model computes with"
+                )
+            self._backward(losses, weights)
+
+    def checkpoint(self) -> Checkpoint:
+        """What stands, as arrays of its own."""
+        state: dict[str, NDArray[Any]] = {}
+        for name in self._network.trained:
+            kept = self._optimiser.state.get(self._parameters[name], {})
+            state |= {f"{moment}.{name}": array_of(kept[moment]) for moment in _MOMENTS if moment in kept}
+        return Checkpoint(self.step, arrays_of(self._parameters), state)
+
+    def _restore(self, state: Weights) -> None:
+        import torch
+
+        for name in self._network.trained:
+            parameter = self._parameters[name]
+            kept = {"step": torch.tensor(float(self.step))}
+            for moment in _MOMENTS:
+                found = state.get(f"{moment}.{name}")
+                if found is None or found.shape != tuple(parameter.shape):
+                    raise ScoreError(
+                        f"the checkpoint of step {self.step} has no `{moment}` of {name}, or one of another shape; "
+                        "expected one that this training wrote, or none to begin anew"
+                    )
+                kept[moment] = torch.from_numpy(np.array(found, self._running.held)).to(parameter.device)
+            self._optimiser.state[parameter] = kept
+
+    def _weights(self, batch: Batch) -> "Tensor | None":
+        """What each sample counts; None for all the same."""
+        import torch
+
+        method = self._settings.method
+        if method == "uniform":
+            return None
+        now = self._narrow({name: one.detach() for name, one in self._parameters.items()})
+        if method == "mimic":
+            said = self._scores(now, batch)
+        elif method == "grand":
+            said = over_gradients(self._model, now, self._chosen, batch, self._portions, _norms)
+        else:
+            said = losses_of(self._model, now, batch) - losses_of(self._model, self._narrow(self._reference), batch)
+        weights = in_batch(method, said.double().cpu().numpy(), self._settings.temperature)
+        return torch.from_numpy(weights).to(said.device, self._running.kind)
+
+    def _scores(self, now: Parameters, batch: Batch) -> "Tensor":
+        """Of each sample, in the direction that the reference lies in now."""
+        import torch
+
+        arrays, goal = (
+            {name: array_of(of[name]) for name in self._chosen} for of in (self._parameters, self._reference)
+        )
+        towards = direction(arrays, goal, self._chosen).unit
+        unit = self._narrow({name: torch.from_numpy(np.asarray(one)) for name, one in towards.items()})
+        if not self._no_forward:
+            try:
+                return -derivative(lambda weights: losses_of(self._model, weights, batch), now, unit)[1]
+            except (NotImplementedError, RuntimeError) as error:
+                if not lacks_forward(error):
+                    raise
+            self._no_forward = True
+        return -gradient_slopes(self._model, now, unit, batch, self._portions)
+
+    def _narrow(self, parameters: Parameters) -> Parameters:
+        """As the network computes with them."""
+        return {name: self._running.placement.tensor(one) for name, one in parameters.items()}
+
+    def _backward(self, losses: "Tensor", weights: "Tensor | None") -> None:
+        """The gradient of the weighed sum for the chosen parameters, that of the mean for the others."""
+        import torch
+
+        chosen = [self._parameters[name] for name in self._chosen]
+        others = [self._parameters[name] for name in self._network.trained if name not in self._chosen]
+        mean = losses.mean()
+        if weights is None:
+            chosen, others, weighed = [*chosen, *others], [], mean
+        else:
+            weighed = (weights * losses).sum()
+        for total, parameters in ((weighed, chosen), (mean, others)):
+            if parameters:
+                found = torch.autograd.grad(total, parameters, retain_graph=total is not mean, allow_unused=True)
+                for parameter, gradient in zip(parameters, found, strict=True):
+                    parameter.grad = torch.zeros_like(parameter) if gradient is None else gradient
+
+
+def losses_of(model: Model, parameters: Mapping[str, "Tensor"], batch: Batch) -> "Tensor":
+    """The loss of each sample of a batch, in one piece."""
+    return model.losses(parameters, batch) if isinstance(model, Alone) else model.whole(parameters, batch)
+
+
+def _norms(gradients: Gradients) -> "Tensor":
+    """Of samples' gradients; a parameter may be a single number, as CLIP's `logit_scale` is."""
+    import torch
+
+    squares = [one.reshape(len(one), -1).double().square().sum(1) for one in gradients.values()]
+    return torch.stack(squares).sum(0).sqrt()
+
+
+def train(
+    begin: Callable[[], Training],
+    batch: Callable[[NDArray[np.int64]], Batch],
+    schedule: Schedule,
+) -> Iterator[Checkpoint]:
+    """The checkpoints that are to be kept; one that training goes on from is given again where nothing is left to do.
+
+    Args:
+        begin: Makes the training.
+        batch: From examples by their places to what the model takes.
+        schedule: Which examples each step sees, and after which steps a checkpoint is kept.
+    """
+    with alone():
+        training = begin()
+    if training.step > schedule.steps:
+        raise ScoreError(f"the checkpoint is of step {training.step:,}; this training ends at {schedule.steps:,}")
+    if training.step == schedule.steps:
+        yield training.checkpoint()
+    batches = schedule.batches(training.step)
+    for stop in schedule.kept:
+        if stop <= training.step:
+            continue
+        with alone():  # let go of in between: what the caller does there is its own
+            while training.step < stop:
+                training.advance(batch(next(batches)[1]))
+            found = training.checkpoint()
+        require_finite(found.weights, found.step)
+        yield found

@@ -1,0 +1,148 @@
+"""The task `linear_head`: which rows are examples and why others are not, for texts and for columns of features."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from winnow.schemas.errors import ScoreError
+from winnow.scoring.linear.features import Sparse
+from winnow.scoring.tasks import find_task
+from winnow.scoring.tasks.linear_head import TASK, LinearHead, LinearHeadConfig
+from winnow.scoring.tasks.protocol import Task, TrainingSettings
+
+TEXTS = LinearHeadConfig(label="source.name", labels=("books", "crawl"), buckets=1024)
+COLUMNS = LinearHeadConfig(label="good", labels=(False, True), features="columns", column="embed.vector", width=2)
+
+
+def rows(**columns: pa.Array) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict({name.replace("__", "."): column for name, column in columns.items()})
+
+
+BATCH = rows(
+    text=pa.array(["a whale", "buy now", None, " \n", "call me", "spam", "sea"]),
+    source__name=pa.array(["books", "crawl", "books", "crawl", None, "mail", "books"]),
+)
+
+
+def task(config: LinearHeadConfig) -> Task:
+    found: Task = LinearHead(config)
+    return found
+
+
+def test_the_task_is_found_by_its_name() -> None:
+    assert find_task("linear_head") is TASK
+    assert task(TEXTS).reads == ("text", "source.name")
+    assert task(COLUMNS).reads == ("embed.vector", "good")
+
+
+def test_rows_without_label_or_text_say_so() -> None:
+    found = task(TEXTS).encode(BATCH)
+    assert found.status.tolist() == ["ok", "ok", "no_input", "no_input", "no_label", "unknown_label", "ok"]
+    assert found.count == 3
+    assert found.examples.labels.tolist() == [0, 1, 0]
+    assert len(found.examples.features) == 3
+
+
+@pytest.mark.parametrize(
+    ("values", "labels", "numbers"),
+    [
+        (pa.array([True, False, None]), (False, True), [1, 0]),
+        (pa.array([7, -1, None], pa.int16()), (-1, 7), [1, 0]),
+        (pa.array(["b", "a", None], pa.large_string()), ("a", "b"), [1, 0]),
+        (pa.array(["b", "a", None]).dictionary_encode(), ("a", "b"), [1, 0]),
+    ],
+)
+def test_labels_are_strings_integers_or_booleans(values: pa.Array, labels: Any, numbers: list[int]) -> None:
+    config = LinearHeadConfig(label="y", labels=labels, buckets=64)
+    found = task(config).encode(rows(text=pa.array(["x", "y", "z"]), y=values))
+    assert found.examples.labels.tolist() == numbers
+    assert found.status.tolist() == ["ok", "ok", "no_label"]
+
+
+def test_a_label_of_another_type_is_refused() -> None:
+    with pytest.raises(ScoreError, match="label y is of type double; expected strings, integers or booleans"):
+        task(replace(TEXTS, label="y")).encode(rows(text=pa.array(["x"]), y=pa.array([0.5])))
+
+
+@pytest.mark.parametrize("kind", [pa.list_(pa.float32()), pa.large_list(pa.float64()), pa.list_(pa.float16())])
+def test_columns_are_lists_of_the_width(kind: pa.DataType) -> None:
+    vectors = pa.array([[1, 2], None, [], [1], [3, None], [5, 6]], pa.list_(pa.float32())).cast(kind)
+    good = pa.array([True, True, True, True, False, None])
+    found = task(COLUMNS).encode(rows(embed__vector=vectors, good=good))
+    assert found.status.tolist() == ["ok", "no_input", "no_input", "unreadable", "ok", "no_label"]
+    np.testing.assert_array_equal(found.examples.features, np.array([[1, 2], [3, np.nan]], np.float32))
+
+
+def test_columns_of_a_fixed_size_keep_rows_in_place() -> None:
+    vectors = pa.array([None, [1, 2], [3, 4]], pa.list_(pa.float32(), 2))
+    found = task(COLUMNS).encode(rows(embed__vector=vectors, good=pa.array([True, True, False])))
+    assert found.status.tolist() == ["no_input", "ok", "ok"]
+    np.testing.assert_array_equal(found.examples.features, [[1, 2], [3, 4]])
+    wide = pa.array([[1, 2, 3]], pa.list_(pa.float32(), 3))
+    with pytest.raises(ScoreError, match="lists of 3; width says 2"):
+        task(COLUMNS).encode(rows(embed__vector=wide, good=pa.array([True])))
+
+
+def test_a_column_without_lists_is_refused() -> None:
+    with pytest.raises(ScoreError, match=r"column embed\.vector is of type int64; expected lists of numbers"):
+        task(COLUMNS).encode(rows(embed__vector=pa.array([1]), good=pa.array([True])))
+
+
+def test_a_feature_that_is_no_number_gives_no_score() -> None:
+    ready = task(COLUMNS)
+    vectors = pa.array([[1, None], [3, 4]], pa.list_(pa.float32()))
+    found = ready.encode(rows(embed__vector=vectors, good=pa.array([True, True])))
+    scored = ready.scorer(ready.initial(0), ready.initial(1), ("*",))(found.examples)
+    assert np.isnan(scored.score).tolist() == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        (LinearHeadConfig(), "label: expected a dotted column"),
+        (LinearHeadConfig(), "labels are missing: expected at least two"),
+        (replace(TEXTS, labels=("a", "a", "b")), "one stands there twice"),
+        (replace(TEXTS, labels=(True, "true", "b")), "one stands there twice"),
+        (replace(COLUMNS, column=""), "column: expected a dotted column of lists"),
+        (replace(COLUMNS, width=0), "width 0: expected how many numbers"),
+        (replace(TEXTS, buckets=0), "buckets 0"),
+        (replace(TEXTS, words=0, characters=(3, 2)), "there is no feature"),
+        (replace(TEXTS, characters=(0, 2)), "characters 0, 2"),
+        (replace(TEXTS, max_bytes=0), "max_bytes 0"),
+    ],
+)
+def test_a_configuration_that_cannot_be_says_what_is_expected(config: LinearHeadConfig, said: str) -> None:
+    with pytest.raises(ScoreError, match="task linear_head") as error:
+        task(config)
+    assert said in str(error.value)
+
+
+def test_weights_of_another_head_are_refused_parameter_by_parameter() -> None:
+    with pytest.raises(ScoreError) as error:
+        task(TEXTS).check({"weight": np.zeros((3, 1024)), "bais": np.zeros(2)}, "ref.safetensors")
+    assert str(error.value).splitlines() == [
+        "ref.safetensors: bias: missing; expected 2",
+        "ref.safetensors: weight: is 3 × 1024; expected 2 × 1024",
+        "ref.safetensors: bais: unknown (did you mean 'bias'?); expected weight, bias",
+    ]
+    with pytest.raises(ScoreError, match="bias: is of type int64; expected floating-point numbers"):
+        task(TEXTS).check({"weight": np.zeros((2, 1024)), "bias": np.zeros(2, np.int64)}, "x")
+
+
+def test_examples_of_several_batches_train_and_score_as_one() -> None:
+    ready = task(TEXTS)
+    parts = [ready.encode(BATCH.slice(0, 3)), ready.encode(BATCH.slice(3))]
+    whole, joined = ready.encode(BATCH).examples, ready.joined([part.examples for part in parts])
+    assert isinstance(joined.features, Sparse)
+    assert joined.features.indices.tobytes() == whole.features.indices.tobytes()
+    settings = TrainingSettings(learning_rate=0.1, epochs=20)
+    (reference,) = ready.train(joined, 3, settings, None, None)
+    assert (ready.losses(reference.weights, whole) < 0.3).all()
+    scores = ready.scorer(ready.initial(0), reference.weights, ("*",))(whole)
+    assert (scores.score > 0).all()
+    last = ready.chosen(joined, np.array([2, 0]))
+    (mimic,) = ready.train(last, 2, replace(settings, method="mimic"), reference.weights, None)
+    ready.check(mimic.weights, "mimic")

@@ -1,0 +1,170 @@
+"""Images with captions: batches as declared, and losses that depend on them."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tests.scoring.torch_models.samples import NoFiles, noise, plain
+from winnow.schemas.errors import ScoreError
+from winnow.scoring.mimic.models import Together
+from winnow.scoring.tasks import find_task
+from winnow.scoring.tasks.pairs import TASK, Pairs, PairsConfig
+from winnow.scoring.tasks.protocol import NO_INPUT, OK, TOO_LONG, UNREADABLE, TrainingSettings, Weights
+from winnow.scoring.torch_models.blocks import Size
+from winnow.scoring.torch_models.running import Running
+
+torch: Any = pytest.importorskip("torch", reason="needs the extra `torch`")
+
+SAMPLES = "tests.scoring.torch_models.samples"
+CONFIG = PairsConfig(network=Size(8, 1, 2), size=16, patch=8, max_tokens=12, batch=4)
+ARCHITECTURES = ("towers", f"{SAMPLES}:user_pair")
+
+
+def loaded(config: PairsConfig = CONFIG) -> Pairs:
+    found = TASK.load(config, NoFiles())
+    assert isinstance(found, Pairs)
+    return found
+
+
+def rows(images: Sequence[bytes | None], captions: Sequence[str | None]) -> pa.RecordBatch:
+    return pa.record_batch({"image": pa.array(images, pa.binary()), "text": pa.array(captions, pa.string())})
+
+
+def some(task: Pairs, count: int) -> Any:
+    found = task.encode(rows([noise(seed) for seed in range(count)], [f"caption {seed}" for seed in range(count)]))
+    assert found.count == count
+    return found.examples
+
+
+def moved(weights: Weights, by: float = 0.1) -> Weights:
+    generator = np.random.default_rng(1)
+    return {
+        name: (value + by * generator.standard_normal(value.shape)).astype(value.dtype)
+        for name, value in weights.items()
+    }
+
+
+def test_it_is_found_by_its_name() -> None:
+    assert find_task("pairs") is TASK
+
+
+def test_each_row_says_why_it_has_no_example() -> None:
+    images = [plain((9, 9, 9)), None, plain((9, 9, 9)), plain((9, 9, 9)), b"no image"]
+    found = loaded().encode(rows(images, ["a", "b", None, "", "e"]))
+    assert list(found.status) == [OK, NO_INPUT, NO_INPUT, NO_INPUT, UNREADABLE]
+    assert found.examples.tokens.one(0).tolist() == [97]
+
+
+def test_the_caption_may_be_another_column() -> None:
+    task = loaded(replace(CONFIG, caption="extract.fast.title"))
+    assert task.reads == ("image", "extract.fast.title")
+    assert task.encode(pa.record_batch({"image": [noise(0)], "extract.fast.title": ["a"]})).count == 1
+
+
+def test_a_long_caption_is_cut_before_its_end_or_refused() -> None:
+    texts = rows([noise(0), noise(1)], ["x" * 20, "x" * 10])
+    config = replace(CONFIG, start="end", end="end")
+    cut = loaded(config).encode(texts).examples.tokens
+    assert cut.lengths.tolist() == [12, 12]
+    assert [int(cut.one(place)[-1]) for place in range(2)] == [0, 0]
+    assert list(loaded(replace(config, longer="refuse")).encode(texts).status) == [TOO_LONG, OK]
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_the_loss_is_the_mean_of_both_ways_over_the_declared_batch(architecture: str) -> None:
+    task = loaded(replace(CONFIG, architecture=architecture))
+    at = task.initial(0)
+    examples = some(task, 3)
+    with torch.no_grad():
+        parameters = {name: torch.from_numpy(value) for name, value in at.items()}
+        assert isinstance(task.model, Together)
+        images, texts = task.model.embed(parameters, task.batch(examples))
+    logits = np.exp(at["logit_scale"]) * (images @ texts.T).numpy().astype(np.float64)
+    ways = [-np.log(np.exp(np.diag(logits)) / np.exp(logits).sum(axis)) for axis in (1, 0)]
+    np.testing.assert_allclose(task.losses(at, examples), (ways[0] + ways[1]) / 2, rtol=1e-5)
+
+
+def test_batches_are_rows_in_the_order_given_and_a_rest_of_one_has_no_loss() -> None:
+    task = loaded()
+    assert task.together == 4
+    at = task.initial(0)
+    nine = some(task, 9)
+    parts = [task.losses(at, task.chosen(nine, np.arange(start, min(9, start + 4)))) for start in (0, 4, 8)]
+    np.testing.assert_array_equal(task.losses(at, nine), np.concatenate(parts))
+    assert np.isnan(parts[2]).tolist() == [True]
+    six = task.scorer(at, moved(at), ("*",))(task.chosen(nine, np.arange(6)))
+    assert np.isfinite(six.score).all()
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("globs", [("*",), ("image.*",), ("logit_scale", "text*")])
+def test_the_score_is_the_slope_towards_the_reference(architecture: str, globs: tuple[str, ...]) -> None:
+    task = loaded(replace(CONFIG, architecture=architecture, running=Running(compute="float64")))
+    at = task.initial(0)
+    reference = moved(at)
+    names = [n for n in at if any(glob == "*" or n.startswith(glob.rstrip("*")) for glob in globs)]
+    norm = np.sqrt(sum(((reference[name] - at[name]) ** 2).sum() for name in names))
+    ahead, behind = (
+        task.losses(
+            {n: v + sign * 1e-5 / norm * (reference[n] - v) if n in names else v for n, v in at.items()}, some(task, 6)
+        )
+        for sign in (1, -1)
+    )
+    score = task.scorer(at, reference, globs)(some(task, 6)).score
+    np.testing.assert_allclose(score, -(ahead - behind) / 2e-5, rtol=1e-5, atol=1e-7)
+
+
+def test_how_much_is_embedded_at_once_does_not_matter() -> None:
+    at = loaded().initial(0)
+    whole, cut = (
+        (lambda task: task.scorer(at, moved(at), ("*",))(some(task, 4)).score)(loaded(replace(CONFIG, running=running)))
+        for running in (Running(), Running(memory_bytes=1))
+    )
+    np.testing.assert_allclose(whole, cut, rtol=1e-5, atol=1e-6)
+
+
+def test_a_pair_without_a_finite_embedding_leaves_its_batch() -> None:
+    task = loaded(replace(CONFIG, architecture=f"{SAMPLES}:user_pair"))
+    at = task.initial(0)
+    at = {**at, "text.weight": at["text.weight"].copy()}
+    at["text.weight"][ord("~")] = 3e38
+    captions = ["a", "~~", "c", "d"]
+    images = [noise(seed) for seed in range(4)]
+    found = task.scorer(at, moved(at), ("image.*",))(task.encode(rows(images, captions)).examples)
+    rest = task.encode(rows([images[0], *images[2:]], ["a", "c", "d"])).examples
+    expected = task.scorer(at, moved(at), ("image.*",))(rest)
+    assert np.isnan(found.score).tolist() == np.isnan(found.loss).tolist() == [False, True, False, False]
+    np.testing.assert_allclose(found.score[[0, 2, 3]], expected.score, rtol=1e-5)
+    np.testing.assert_allclose(found.loss[[0, 2, 3]], task.losses(at, rest), rtol=1e-5)
+
+
+def test_the_cosine_is_within_one() -> None:
+    task = loaded()
+    at = task.initial(0)
+    cosine = task.scorer(at, moved(at), ("*",), cosine=True)(some(task, 4)).score
+    assert (np.abs(cosine) <= 1).all()
+
+
+@pytest.mark.parametrize("method", ["uniform", "mimic", "grand", "rho"])
+def test_it_is_trained_by_every_method_whatever_is_left_for_the_last_batch(method: Any) -> None:
+    task = loaded()
+    settings = TrainingSettings(method=method, epochs=2, batch=4, learning_rate=0.01, keep=9)
+    found = list(task.train(some(task, 5), 5, settings, moved(task.initial(0)), None))
+    assert [one.step for one in found] == [1, 2, 3, 4]
+    assert all(np.isfinite(value).all() for one in found for value in one.weights.values())
+
+
+@pytest.mark.parametrize(
+    ("architecture", "message"),
+    [
+        (f"{SAMPLES}:user_classifier", "made a Sequential without `encode_image`"),
+        (f"{SAMPLES}:nothing", "cannot be called"),
+    ],
+)
+def test_what_is_no_pair_of_encoders_is_one_line(architecture: str, message: str) -> None:
+    with pytest.raises(ScoreError, match=message):
+        loaded(replace(CONFIG, architecture=architecture))
