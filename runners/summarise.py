@@ -16,12 +16,14 @@ from winnow.pipelines.forgetting.ranges import ForgottenRanges
 from winnow.pipelines.rules.borders import Border
 from winnow.pipelines.rules.coverage import SafetyCoverage
 from winnow.pipelines.rules.summary import RulesSummary
+from winnow.pipelines.score.overview import ScoreOverview
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import ManifestRow, Store
 from winnow.pipelines.store.hidden.hiding import NOTHING, HiddenRows
 from winnow.pipelines.store.neutral import neutral_stream
 from winnow.pipelines.store.tables import read_batches
 from winnow.runners.report import DuplicatesFound, ExampleRange, ExampleRow, Examples
+from winnow.schemas.recipe import Recipe
 from winnow.schemas.records import Generation, TaskCommit
 from winnow.schemas.statistics import ShardStatistics, layer_spec, merge_in_order
 from winnow.schemas.summary import LayerSummary, SourceSummary, StageSummary, StoreSummary, add_counts, summarise_layer
@@ -31,8 +33,8 @@ EXAMPLES = 12
 EXCERPT_CHARACTERS = 300
 
 
-def summarise(store: Store, generation: Generation) -> StoreSummary:
-    """The whole summary of one generation."""
+def summarise(store: Store, generation: Generation, recipe: Recipe | None = None) -> StoreSummary:
+    """The whole summary of one generation; a source without a row is of the class and licence that the recipe says."""
     tasks = store.tasks(generation)
     hidden = hidden_rows(store, generation)
     layers = tuple(_layer(store, generation, name, hidden) for name in sorted(generation.layers))
@@ -40,7 +42,11 @@ def summarise(store: Store, generation: Generation) -> StoreSummary:
     by_source: dict[str, list[TaskCommit]] = {}
     for task in tasks:
         by_source.setdefault(task.source, []).append(task)
-    sources = tuple(_source(store, name, found, modalities.get(name, {})) for name, found in sorted(by_source.items()))
+    said = {} if recipe is None else {one.name: (one.source_class, one.licence) for one in recipe.sources}
+    sources = tuple(
+        _source(name, found, _class_and_licence(store, found) or said.get(name, ("", "")), modalities.get(name, {}))
+        for name, found in sorted(by_source.items())
+    )
     ingest = StageSummary(
         name="ingest",
         shards=sum(len(task.shards) for task in tasks),
@@ -66,6 +72,7 @@ def examples_of(
     rules: RulesSummary | None = None,
     coverage: SafetyCoverage | None = None,
     duplicates: tuple[DuplicatesFound, ...] = (),
+    scores: tuple[ScoreOverview, ...] = (),
 ) -> Examples:
     """A few refused ranges of every reason and a few rows, the same for the same store."""
     ranges: list[ExampleRange] = []
@@ -94,6 +101,7 @@ def examples_of(
         rules=rules,
         coverage=coverage,
         duplicates=duplicates,
+        scores=scores,
     )
 
 
@@ -171,8 +179,10 @@ def _modalities(store: Store, generation: Generation, hidden: Hidden) -> dict[st
     return found
 
 
-def _source(store: Store, name: str, tasks: list[TaskCommit], modalities: dict[str, int]) -> SourceSummary:
-    source_class, licence = _class_and_licence(store, tasks)
+def _source(
+    name: str, tasks: list[TaskCommit], class_and_licence: tuple[str, str], modalities: dict[str, int]
+) -> SourceSummary:
+    source_class, licence = class_and_licence
     return SourceSummary(
         name=name,
         source_class=source_class,
@@ -187,9 +197,10 @@ def _source(store: Store, name: str, tasks: list[TaskCommit], modalities: dict[s
     )
 
 
-def _class_and_licence(store: Store, tasks: list[TaskCommit]) -> tuple[str, str]:
+def _class_and_licence(store: Store, tasks: list[TaskCommit]) -> tuple[str, str] | None:
+    """As a row has it; None where there is none."""
     shard = next((shard for task in tasks for shard in task.shards), None)
     if shard is None:
-        return "", ""
+        return None
     batch = next(read_batches(store.objects, shard.object.path, ["source_class", "licence"], batch_rows=1))
     return batch["source_class"][0].as_py(), batch["licence"][0].as_py()

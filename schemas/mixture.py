@@ -1,7 +1,8 @@
 """A mixture's plan: what was asked of each stratum, what there is, what is given, and where each draw is cut.
 
 The plan is a value: no clock, no path and no machine is in it, so the same store and recipe give the same plan, and its
-`name`, a hash of all it says, stands in everything that is made from it.
+`name`, a hash of all it says, stands in everything that is made from it. What was asked for is in that hash by its
+fingerprint, `request`; the settings themselves stand beside it for people.
 """
 
 from collections.abc import Mapping
@@ -104,6 +105,7 @@ class MixturePlan:
     outputs: tuple[PlannedOutput, ...]
     schema: int = SCHEMA
     notes: tuple[str, ...] = field(default=())
+    asked: Mapping[str, str] = field(default_factory=dict)  # the recipe's settings, such as `mix.budget`; not hashed
 
     @property
     def name(self) -> str:
@@ -118,5 +120,5 @@ class MixturePlan:
         raise KeyError(name)
 
     def to_json(self) -> dict[str, Json]:
-        """Plain values."""
-        return asdict(self)
+        """Plain values of all that its name is a hash of."""
+        return {key: value for key, value in asdict(self).items() if key != "asked"}

@@ -66,6 +66,7 @@ class Inventory:
     cells: tuple[Cell, ...]  # in order; candidates name theirs by number
     kept: Amount
     left_out: Mapping[str, Amount]
+    left_of: Mapping[str, Mapping[str, Amount]]  # the same of each source
     rules: RulesSummary
     bands: tuple[Column, ...]
 
@@ -118,9 +119,12 @@ def take_inventory(
     cells = tuple(sorted({cell for one in found for cell in one.cells}))
     number_of = {cell: number for number, cell in enumerate(cells)}
     left_out: dict[str, Amount] = {}
-    for one in found:
+    left_of: dict[str, dict[str, Amount]] = {}
+    for shard, one in zip(pinned.shards, found, strict=True):
+        of_source = left_of.setdefault(shard.source, {})
         for reason, amount in one.left_out.items():
-            left_out[reason] = left_out.get(reason, Amount()) + amount
+            for sums in (left_out, of_source):
+                sums[reason] = sums.get(reason, Amount()) + amount
     for number, one in enumerate(found):  # each shard has numbered its cells for itself
         theirs = np.array([number_of[cell] for cell in one.cells], np.uint32)
         scratch.save(number, "cell", theirs[scratch.load(number, "cell")])
@@ -133,6 +137,7 @@ def take_inventory(
         cells,
         sum((one.kept for one in found), Amount()),
         dict(sorted(left_out.items())),
+        left_of,
         summarise_rules(pinned, counts, generation, duplicates),
         bound.bands,
     )

@@ -25,7 +25,7 @@ from winnow.schemas.duplicates import layer_of_kind
 from winnow.schemas.identity import Json, fingerprint_of
 from winnow.schemas.law import ScalingLaw
 from winnow.schemas.mixture import SCHEMA, MixturePlan
-from winnow.schemas.recipe import FamilyLevel, Recipe, resolved_yaml
+from winnow.schemas.recipe import FamilyLevel, Recipe, resolved_yaml, settings_of
 from winnow.schemas.records import Generation, from_json, to_json
 from winnow.schemas.thresholds import ThresholdTable
 
@@ -130,6 +130,7 @@ def make_plan(
         kept=inventory.kept,
         left_out=dict(sorted(left_out.items())),
         outputs=outputs if validation is None else (*outputs, validation),
+        asked=settings_of(spelt_out(_placeless(recipe, laws.digests))),
     )
     return Planned(plan, inventory.rules, stages, inventory)
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.pipelines.mix.absence import absent, nothing_at_all
 from winnow.pipelines.mix.banding import Bands, bands_of, values_of
 from winnow.pipelines.mix.binding import BoundMix, BoundStage, family_of
 from winnow.pipelines.mix.inventory import Inventory
@@ -15,10 +16,12 @@ from winnow.pipelines.mix.splitting import HELD_OUT
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.law import ScalingLaw
 from winnow.schemas.mixture import Amount, PlannedOutput, PlannedStratum, Stratum
-from winnow.schemas.recipe import Unit
 from winnow.scoring.mixture.allocation import Allocation, allocate
 from winnow.scoring.mixture.cells import Cell
 from winnow.scoring.mixture.cuts import Part, find_cuts
+
+_NAMED = 3
+"""Strata that a note names, where they make half of what whole samples add."""
 
 NOWHERE = np.uint32((1 << 32) - 1)
 """The stratum of a candidate that a stage may not take."""
@@ -100,9 +103,9 @@ class _Planning:
         exposed = (by_exposure @ np.arange(by_exposure.shape[1])).tolist()
         allocation = self._allocated(strata, available, exposed, scores, bands, laws)
         full = self._reach(by_exposure, np.array(allocation.target, np.int64))
-        drawn = full
+        drawn, part = full, allocation.target
         if sample != 1:
-            part = [-(-target * sample.numerator // sample.denominator) for target in allocation.target]
+            part = tuple(-(-target * sample.numerator // sample.denominator) for target in allocation.target)
             drawn = self._reach(by_exposure, np.array(part, np.int64))
         given, unique = self._expose(len(strata), full, drawn)
         planned = tuple(
@@ -125,9 +128,49 @@ class _Planning:
         notes = (
             *of_bands,
             *allocation.notes,
-            *([] if sample != 1 else _overshoot(planned, budget, self._bound.config.unit)),
+            *self._overshoot(planned, part, budget if sample == 1 else sum(part)),
         )
         return PlannedStage(PlannedOutput(config.name, budget, planned, tuple(notes)), drawn, self._renumbered)
+
+    def _overshoot(self, planned: Sequence[PlannedStratum], asked: Sequence[int], budget: int) -> list[str]:
+        """What whole samples add to a budget, where that is more than a hundredth of it, and to which strata."""
+        unit, over = self._bound.config.unit, [one.given.units - part for one, part in zip(planned, asked, strict=True)]
+        whole = sum(over)
+        if whole * 100 <= budget:
+            return []
+        most = sorted(range(len(over)), key=lambda number: -over[number])[:_NAMED]
+        if 2 * sum(over[number] for number in most) <= whole:
+            return [
+                f"{whole:,} {unit} more than asked: every stratum is given whole samples until its target is met, at "
+                f"most one sample more than it; {len(planned):,} strata are many for {budget:,} {unit}"
+            ]
+        largest = self._largest(len(planned))
+        named = "; ".join(
+            f"{planned[number].stratum} gives {planned[number].given.units:,} where {asked[number]:,} are due, and "
+            f"its largest sample has {largest[number]:,}"
+            for number in most
+            if 10 * over[number] > whole
+        )
+        huge, note = int(largest[most[0]]), f"{whole:,} {unit} more than asked, as samples are given whole: {named}"
+        if 2 * over[most[0]] > whole and 10 * huge > budget:
+            note += f"; 'where: mix.tokens.{unit} < {huge}' leaves it out"
+        return [note]
+
+    def _largest(self, strata: int) -> Numbers:
+        """The units of the largest sample of each stratum."""
+        found = np.zeros(strata, np.int64)
+
+        def of_shard(shard: int) -> Numbers:
+            raw, units = self._inventory.scratch.columns(shard, (mark_column(self._number), "units"))
+            marks = self._renumbered[raw]
+            may = marks != NOWHERE
+            largest = np.zeros(strata, np.int64)
+            np.maximum.at(largest, marks[may], units[may])
+            return largest
+
+        for largest in self._inventory.each(of_shard):
+            np.maximum(found, largest, out=found)
+        return found
 
     def _candidates(self, shard: int, names: Sequence[str]) -> tuple[NDArray[np.bool_], list[NDArray[Any]]]:
         """Which candidates of a shard the stage may take, and columns of them."""
@@ -217,10 +260,8 @@ class _Planning:
     ) -> Allocation:
         config = self._stage.config
         if not strata:
-            raise RecipeError(
-                f"{config.place}: {self._stage.path}: no sample may be taken: none that the rules keep meets its "
-                "condition; see winnow plan"
-            )
+            why = nothing_at_all(self._inventory, self._stage, self._bound.config.unit)
+            raise RecipeError(f"{config.place}: {self._stage.path}: {why}")
         repeats = {} if bands is None or bands.repeats is None else dict(zip(bands.names, bands.repeats, strict=True))
         cells = [
             Cell(stratum, available[number], exposed[number], scores[number], repeats.get(stratum.band))
@@ -234,6 +275,7 @@ class _Planning:
             self._bound.config.max_epochs,
             None if law is None else laws[law],
             self._bound.config.unit,
+            absent(self._inventory, self._stage, strata, self._bound.config.unit),
         )
 
     def _reach(self, by_exposure: Numbers, targets: Numbers) -> Reach:
@@ -280,17 +322,6 @@ def _summed(groups: NDArray[Any], amounts: Numbers, count: int) -> Numbers:
     """The sum of the amounts of each group; of one shard, so that it is far below what a float holds exactly."""
     found: Numbers = np.bincount(groups, amounts, count).astype(np.int64)
     return found
-
-
-def _overshoot(planned: Sequence[PlannedStratum], budget: int, unit: Unit) -> list[str]:
-    """What whole samples add to a budget, where that is more than a hundredth of it."""
-    over = sum(one.given.units - one.target for one in planned)
-    if over * 100 <= budget:
-        return []
-    return [
-        f"{over:,} {unit} more than asked: every stratum is given whole samples until its target is met, at most one "
-        f"sample more than it; {len(planned):,} strata are many for {budget:,} {unit}"
-    ]
 
 
 def _levels(by_exposure: Numbers, targets: Numbers) -> tuple[Numbers, Numbers]:

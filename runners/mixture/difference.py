@@ -1,5 +1,6 @@
 """`winnow plan --diff`: what became of each stratum between two plans."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,8 +16,12 @@ from winnow.schemas.records import from_json
 
 MAX_PLAN_BYTES = 256 << 20
 SHOWN = 40
+ABSENT = "-"
 
-_SETTINGS = ("store", "seed", "tree_hash", "unit", "tokenizer", "max_epochs", "sample", "request")
+SHOWN_CHARACTERS = 60
+
+_ALWAYS = ("store", "seed", "tree_hash", "tokenizer", "sample")
+_IN_ASKED = ("unit", "max_epochs")  # said by the recipe's settings as well
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,17 +83,16 @@ def read_plan(name: str) -> MixturePlan:
     said = value.pop("plan", None)  # its name, which is made of the rest
     plan = from_json(MixturePlan, orjson.dumps(value), name)
     if said != plan.name:
-        raise WinnowError(f"{name}: was changed since it was written: its hash is not {str(said)!r:.40}; plan again")
+        raise WinnowError(
+            f"{name}: was changed since it was written: it calls itself {str(said)!r:.40}, and the hash of what it "
+            f"says is {plan.name}; plan again"
+        )
     return plan
 
 
 def difference(old: MixturePlan, new: MixturePlan) -> Difference:
     """How the second plan differs from the first."""
-    settings = [
-        (name, str(getattr(old, name)), str(getattr(new, name)))
-        for name in _SETTINGS
-        if getattr(old, name) != getattr(new, name)
-    ]
+    settings = _settings(old, new)
     before, after = _given(old), _given(new)
     changes = []
     for key in sorted(before.keys() | after.keys()):
@@ -104,12 +108,32 @@ def difference(old: MixturePlan, new: MixturePlan) -> Difference:
     return Difference(old.name, new.name, tuple(settings), tuple(changes))
 
 
+def _settings(old: MixturePlan, new: MixturePlan) -> list[tuple[str, str, str]]:
+    """What was asked otherwise; the request's hash where nothing else shows what, such as a file that is read."""
+
+    def differing(names: Sequence[str]) -> list[tuple[str, str, str]]:
+        values = [(name, str(getattr(old, name)), str(getattr(new, name))) for name in names]
+        return [row for row in values if row[1] != row[2]]
+
+    found = differing(_ALWAYS)
+    if old.asked and new.asked:
+        for name in [*new.asked, *(name for name in old.asked if name not in new.asked)]:
+            row = (name, old.asked.get(name, ABSENT), new.asked.get(name, ABSENT))
+            found += [row] if row[1] != row[2] else []
+        return found or differing(("request",))
+    budgets = [{f"budget of {output.name}": output.budget for output in plan.outputs} for plan in (old, new)]
+    for name in dict.fromkeys((*budgets[0], *budgets[1])):
+        row = (name, str(budgets[0].get(name, ABSENT)), str(budgets[1].get(name, ABSENT)))
+        found += [row] if row[1] != row[2] else []
+    return [*found, *differing((*_IN_ASKED, "request"))]
+
+
 def print_difference(found: Difference, console: Console) -> None:
     """The settings and strata that differ."""
     if found.old == found.new:
         console.print(f"the plans are the same: {found.old}", markup=False)
         return
-    rows = [(name, old, new) for name, old, new in found.settings]
+    rows = [(name, _short(old), _short(new)) for name, old, new in found.settings]
     print_grid(console, Grid("What was asked", ("", "old", "new"), rows, frozenset({0, 1, 2})))
     strata = [
         (
@@ -137,3 +161,7 @@ def _given(plan: MixturePlan) -> dict[tuple[str, str], tuple[int, int]]:
         for output in plan.outputs
         for one in output.strata
     }
+
+
+def _short(value: str) -> str:
+    return value if len(value) <= SHOWN_CHARACTERS else f"{value[: SHOWN_CHARACTERS - 1]}…"

@@ -7,10 +7,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from typing import get_args
 
 from rich.console import Console
 
-from winnow.pipelines.mix.binding import BoundStage, bind_mix
+from winnow.pipelines.mix.binding import UNCLASSIFIED, BoundStage, bind_mix
 from winnow.pipelines.mix.plans import (
     Laws,
     Planned,
@@ -25,6 +26,7 @@ from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.lease import Lease, require_lease
 from winnow.runners.engines import Engine
 from winnow.runners.law.files import read_law
+from winnow.runners.mixture.tables import print_notes
 from winnow.runners.rules import pinned_rules, require_accepted
 from winnow.runners.tokens import measure_tokens
 from winnow.schemas.errors import StageError, WinnowError
@@ -34,7 +36,9 @@ from winnow.schemas.law import ScalingLaw, law_to_json
 from winnow.schemas.mixture import MixturePlan
 from winnow.schemas.places import Problem, recipe_error, shown
 from winnow.schemas.recipe import Recipe
+from winnow.schemas.recipe.mix import FamiliesBy
 from winnow.schemas.records import Generation
+from winnow.scoring.mixture.cells import listed
 
 WHOLE = Fraction(1)
 # Not whatever a Fraction is made of: the exponent of `1e-999999999` alone takes all memory.
@@ -51,14 +55,26 @@ class Mixed:
     new: bool
 
 
-def mix(recipe: Recipe, engine: Engine, console: Console, sample: Fraction = WHOLE) -> Mixed:
+def mix(
+    recipe: Recipe, engine: Engine, console: Console, sample: Fraction = WHOLE, *, tell_notes: bool = True
+) -> Mixed:
     """Plan a recipe's mixture and draw it.
+
+    Args:
+        recipe: Whose mixture.
+        engine: Where it runs.
+        console: Where progress goes.
+        sample: The share of the plan that is drawn.
+        tell_notes: Print what a reader should know of the plan; False where it is shown as a whole.
 
     Raises:
         RecipeError: The mixture cannot be had as it is asked for, or duplicates raise an alarm.
     """
     with _told(recipe):
-        return _mix(recipe, engine, console, sample)
+        mixed = _mix(recipe, engine, console, sample)
+    if tell_notes:
+        print_notes(mixed.record.plan, console)
+    return mixed
 
 
 def _mix(recipe: Recipe, engine: Engine, console: Console, sample: Fraction) -> Mixed:
@@ -120,7 +136,7 @@ def read_laws(recipe: Recipe) -> Laws:
             if name not in laws:
                 laws[name] = read_law(recipe.located(name))
                 digests[name] = content_name(law_to_json(laws[name]))
-            problems += _misnamed(stage, laws[name])
+            problems += _misnamed(stage, laws[name]) or _of_others(stage, laws[name])
         except OSError as error:
             said = f"{shown(name, 200)} cannot be read: {error.strerror}; make it with winnow law fit"
             problems.append(Problem(stage.config.place, f"{stage.path}.families.law", said))
@@ -141,6 +157,20 @@ def _misnamed(stage: BoundStage, law: ScalingLaw) -> list[Problem]:
         return []
     right = ", ".join(f"{shown(name)} for {shown(called[name.casefold()])}" for name in wrong[:4])
     said = f"{shown(families.law or '', 200)} writes {right}; write them so in the table of runs, and fit again"
+    return [Problem(stage.config.place, f"{stage.path}.families.law", said)]
+
+
+def _of_others(stage: BoundStage, law: ScalingLaw) -> list[Problem]:
+    """A law none of whose families the stage's grouping has: every family would miss."""
+    families = stage.config.families
+    assert families is not None
+    named = set(law.names)
+    if named & {*grouping(families.by).groups(), UNCLASSIFIED}:
+        return []
+    shared = {way: len(named & set(grouping(way).groups())) for way in get_args(FamiliesBy)}
+    ways = " or ".join(f"by: {way}" for way, count in shared.items() if count and count == max(shared.values()))
+    right = f"write {ways} under families" if ways else "fit a law of such families"
+    said = f"{shown(families.law or '', 200)} is of {listed(law.names)}, none a family with by: {families.by}; {right}"
     return [Problem(stage.config.place, f"{stage.path}.families.law", said)]
 
 

@@ -18,13 +18,25 @@ def print_mixture(plan: MixturePlan, console: Console) -> None:
     """What a plan gives, table by table, and what a reader should know of it."""
     for output in plan.outputs:
         print_grid(console, _output(plan, output))
-        for note in output.notes:
-            console.print(f"note    {output.name}: {note}", markup=False, soft_wrap=True)
+        _print_notes(output, console)
     if plan.left_out:
         print_grid(console, _left_out(plan))
     for note in plan.notes:
         console.print(f"note    {note}", markup=False, soft_wrap=True)
     print_given(plan, console)
+
+
+def print_notes(plan: MixturePlan, console: Console) -> None:
+    """What a reader should know of a plan that is not shown in tables."""
+    for output in plan.outputs:
+        _print_notes(output, console)
+    for note in plan.notes:
+        console.print(f"note    {note}", markup=False, soft_wrap=True)
+
+
+def _print_notes(output: PlannedOutput, console: Console) -> None:
+    for note in output.notes:
+        console.print(f"note    {output.name}: {note}", markup=False, soft_wrap=True)
 
 
 def print_given(plan: MixturePlan, console: Console) -> None:

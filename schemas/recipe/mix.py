@@ -9,15 +9,28 @@ from dataclasses import dataclass, field
 from typing import Annotated, Literal, TypeAlias
 
 from winnow.schemas.places import Place, shown
-from winnow.schemas.recipe.checks import NOT_WRITTEN, Between, ByName, Matching, NotEmpty
+from winnow.schemas.recipe.checks import NOT_WRITTEN, Between, ByName, Counted, Matching, NotEmpty, SizeInBytes
 from winnow.schemas.recipe.nodes import MapNode, Scalar
 
 Unit: TypeAlias = Literal["tokens", "bytes", "samples"]
+FamiliesBy: TypeAlias = Literal["family", "group", "paper5"]
 
 MAX_EPOCHS = 1_000
 SUM_TOLERANCE = 1e-6
 
-_OUTPUT = Matching(r"(?!validation$)[a-z][a-z0-9_]{0,39}", "a stage's name of a-z, 0-9 and _, other than validation")
+
+@dataclass(frozen=True)
+class _StageName(Matching):
+    """What a stage may be called."""
+
+    def complaint(self, value: object) -> str | None:
+        """Tell the one name that is taken from those that are none."""
+        if value == "validation":
+            return "'validation' is what 'split' holds out; give the stage another name"
+        return super().complaint(value)
+
+
+_OUTPUT = _StageName(r"[a-z][a-z0-9_]{0,39}", "a stage's name: a letter a-z, then up to 39 of a-z, 0-9 and _")
 _FILE = Matching(r"[^\x00-\x1f\x7f]{1,4096}", "the path of a file")
 _NAMED = Matching(r"[A-Za-z_][\w.-]{0,200}", "a column, such as text.length.bytes")
 
@@ -69,7 +82,7 @@ class LanguageLevel:
 class FamilyLevel:
     """How a source is shared among families of languages; in proportion where nothing is written."""
 
-    by: Literal["family", "group", "paper5"] = "family"
+    by: FamiliesBy = "family"
     law: Annotated[str, _FILE] | None = None
     objective: Literal["uniform", "normalised"] = "normalised"
     n: Annotated[float, Between(1, 1e15)] | None = None
@@ -141,7 +154,7 @@ class StageConfig:
 
     name: str = field(metadata=NOT_WRITTEN)
     place: Place = field(compare=False)
-    budget: Annotated[int, Between(1, 1 << 60)] | None = None
+    budget: Annotated[int, Between(1, 1 << 60), Counted()] | None = None
     where: Annotated[str, NotEmpty()] | None = None
     classes: Shares | None = None
     sources: Shares | None = None
@@ -157,7 +170,7 @@ class MixConfig:
     place: Place = field(compare=False)
     unit: Unit = "samples"
     tokenizer: Annotated[str, _FILE] | None = None
-    budget: Annotated[int, Between(1, 1 << 60)] | None = None
+    budget: Annotated[int, Between(1, 1 << 60), Counted()] | None = None
     max_epochs: Annotated[float, Between(0.001, MAX_EPOCHS)] = 4.0
     where: Annotated[str, NotEmpty()] | None = None
     classes: Shares | None = None
@@ -173,6 +186,12 @@ class MixConfig:
             raise ValueError("the unit is tokens: 'tokenizer' must say whose, a file or bytes")
         if self.stages and (self.budget is not None or self.where is not None):
             raise ValueError("with stages, 'budget' and 'where' are the stages' own; write them there")
+        for of, budget in (("", self.budget), *((f" of stage {stage.name}", stage.budget) for stage in self.stages)):
+            if isinstance(budget, SizeInBytes) and self.unit != "bytes":
+                raise ValueError(
+                    f"the budget{of} is a size in bytes and the unit is {self.unit}: write a whole number, such as "
+                    "10_000_000 or 1e7, or unit: bytes"
+                )
 
     @property
     def outputs(self) -> tuple[StageConfig, ...]:
@@ -186,7 +205,7 @@ class MixConfig:
         return StageConfig(
             stage.name,
             stage.place,
-            stage.budget,
+            None if stage.budget is None else int(stage.budget),
             stage.where,
             stage.classes or self.classes,
             stage.sources or self.sources,

@@ -1,5 +1,6 @@
 """What a plan gives: the shares that were asked, to within a sample, each copy once, whatever the order."""
 
+import re
 from collections import Counter
 from fractions import Fraction
 
@@ -141,6 +142,104 @@ def test_what_no_stage_may_take_is_left_out_with_a_reason() -> None:
     plan, drawn = mixing(texts, f"{{unit: tokens, tokenizer: bytes, split: {{validation: 0.1}}, {stages}}}").draw()
     assert plan.left_out["where"].units == 10 * plan.left_out["where"].samples
     assert plan.kept.samples == 20 == plan.left_out["where"].samples + sum(map(Counter.total, drawn.values()))
+
+
+def test_one_huge_sample_is_named_where_it_is_what_a_plan_gives_too_much_of() -> None:
+    texts = [*many(40), Text("books", "fra_Latn", 90_000)]
+    mix = "{unit: tokens, tokenizer: bytes, budget: 2_000, sources: {web: 0.9, books: 0.1}}"
+    (note,) = mixing(texts, mix).draw()[0].outputs[0].notes
+    over, _, rest = note.partition(" tokens more than asked, as samples are given whole: ")
+    assert 89_800 <= int(over.replace(",", "")) < 90_800
+    assert rest == (
+        "books / books / Indo-European / fra_Latn gives 90,000 where 200 are due, and its largest sample has 90,000; "
+        "'where: mix.tokens.tokens < 90000' leaves it out"
+    )
+    without = f"{{where: mix.tokens.tokens < 90000, {mix[1:]}".replace("web: 0.9, books: 0.1", "web: 1")
+    assert "leaves it out" not in str(mixing(texts, without).draw()[0].outputs[0].notes)
+
+
+def test_a_sample_of_a_plan_names_it_as_well() -> None:
+    mixed = mixing([Text("web", "deu_Latn", 1_000) for _ in range(200)], "{unit: tokens, tokenizer: bytes}")
+    assert mixed.draw()[0].outputs[0].notes == ()
+    assert mixed.draw(Fraction(1, 10_000))[0].outputs[0].notes == (
+        "980 tokens more than asked, as samples are given whole: web / web / Indo-European / deu_Latn gives 1,000 "
+        "where 20 are due, and its largest sample has 1,000; 'where: mix.tokens.tokens < 1000' leaves it out",
+    )
+
+
+def test_many_strata_of_a_small_budget_are_told_as_such() -> None:
+    texts = [Text(f"s_{number}", "deu_Latn", 100) for number in range(10)]
+    assert mixing(texts, "{unit: tokens, tokenizer: bytes, budget: 20}").draw()[0].outputs[0].notes == (
+        "980 tokens more than asked: every stratum is given whole samples until its target is met, at most one sample "
+        "more than it; 10 strata are many for 20 tokens",
+    )
+
+
+NO_TEXT = [Text("img", None, 0, status="no_text") for _ in range(3)]
+ODD = [Text("img", None, 0, status="unencodable")]
+TOKENS = "unit: tokens, tokenizer: bytes"
+DROP_ALL = "keep: [{drop: text.length.characters >= 0, reason: all, when_null: drop}]"
+
+
+@pytest.mark.parametrize(
+    ("texts", "mix", "rules", "said"),
+    [
+        (
+            [*NO_TEXT, *ODD],
+            f"{{{TOKENS}}}",
+            "",
+            "recipe.yaml:6: mix: no sample may be taken: of 4 that the rules keep none can be counted in tokens: 3 "
+            "have no text, 1 have a text that the tokenizer cannot encode; media without a text can be given in unit: "
+            "samples alone",
+        ),
+        (
+            many(20),
+            "{}",
+            DROP_ALL,
+            "recipe.yaml:6: mix: no sample may be taken: the rules keep none of 20 samples; see winnow plan",
+        ),
+        (
+            many(20),
+            "{stages: {a: {}, b: {where: text.length.characters > 1_000}}}",
+            "",
+            "recipe.yaml:6: mix.stages.b: no sample may be taken: of 20 that the rules keep none meets "
+            "mix.stages.b.where, or all that do are held out",
+        ),
+        (
+            [*many(20), *NO_TEXT, *ODD],
+            f"{{{TOKENS}, sources: {{web: 0.5, img: 0.5}}}}",
+            "",
+            "recipe.yaml:6: mix.sources: there is nothing to give of source 'img': of 4 that the rules keep none can "
+            "be counted in tokens: 3 have no text, 1 have a text that the tokenizer cannot encode; media without a "
+            "text can be given in unit: samples alone",
+        ),
+        (
+            [*many(20), *NO_TEXT],
+            f"{{{TOKENS}, classes: {{web: 0.5, img: 0.5}}}}",
+            "",
+            "recipe.yaml:6: mix.classes: there is nothing to give of class 'img': of 3 that the rules keep none can be "
+            "counted in tokens: 3 have no text; media without a text can be given in unit: samples alone",
+        ),
+        (
+            [*many(20), Text("img", "deu_Latn", 10, score=-1)],
+            "{where: text.length.characters >= 0, sources: {web: 0.5, img: 0.5}}",
+            "",
+            "recipe.yaml:6: mix.sources: there is nothing to give of source 'img': of 1 that the rules keep none meets "
+            "mix.where, or all that do are held out",
+        ),
+        (
+            [*many(20), Text("img", "deu_Latn", 10, score=-1)],
+            "{sources: {web: 0.5, img: 0.5}}",
+            "keep: [{drop: text.length.characters < 0, reason: all, when_null: drop}]",
+            "recipe.yaml:6: mix.sources: there is nothing to give of source 'img': the rules keep none of 1 samples; "
+            "see winnow plan",
+        ),
+    ],
+)
+def test_where_nothing_can_be_given_it_is_said_why(texts: list[Text], mix: str, rules: str, said: str) -> None:
+    with pytest.raises(RecipeError) as refused:
+        mixing(texts, mix, extra=rules).draw()
+    assert re.sub(r":\d+:", ":6:", str(refused.value), count=1) == said
 
 
 def test_a_text_of_unknown_language_is_in_no_family() -> None:

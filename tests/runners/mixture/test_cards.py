@@ -1,6 +1,8 @@
 """What the card of an export says of its files and to hubs, where outputs are empty or joined, or names are odd."""
 
 import json
+import shutil
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +14,7 @@ from tests.runners.mixture.tiny import Tiny
 from winnow.pipelines.export.formats.mds import Mds
 from winnow.pipelines.export.formats.protocol import FileRecord, ShardName, WrittenShard
 from winnow.pipelines.export.stage import Written, bind_exports
-from winnow.pipelines.forgetting.outputs import EXPORT, Output, registered
+from winnow.pipelines.forgetting.outputs import EXPORT, Output, affected, registered
 from winnow.runners.cards.mixture import card_of, gather_facts
 from winnow.runners.cards.parts import pretty_name, size_category
 from winnow.runners.engines import Engine
@@ -51,6 +53,20 @@ def test_outputs_are_told_apart_where_nothing_is_left_of_one(tiny: Tiny) -> None
     ]
 
 
+def test_what_a_reader_should_know_is_on_both_cards(tiny: Tiny) -> None:
+    tiny.write("{budget: 9}", "{webdataset: {path: out, text: caption}}")
+    recipe = load_recipe(tiny.recipe)
+    mixed = mix(recipe, Engine("local", 1), Console(quiet=True))
+    (bound,) = bind_exports(recipe)
+    facts = gather_facts(recipe, mixed.store, mixed.generation)
+    without, noted = (
+        card_of(facts)(Written(bound, mixed.record.plan, (), (), (), notes)) for notes in ((), ("2 of 9 are empty",))
+    )
+    assert b"## Notes" not in without["README.md"]
+    assert "## Notes\n\n- 2 of 9 are empty\n" in noted["README.md"].decode()
+    assert json.loads(noted["card.json"])["notes"] == ["2 of 9 are empty"]
+
+
 def test_the_files_of_a_joined_export_are_those_that_it_was_joined_to(tiny: Tiny) -> None:
     tiny.write(
         "{unit: tokens, tokenizer: bytes}", "{megatron: {path: out, shard_bytes: 16 KiB, end_token: 256, merge: true}}"
@@ -85,8 +101,28 @@ def test_an_export_is_known_to_forgetting_though_the_next_one_fails(
     tiny.write("{budget: 5}", "{jsonl: {path: out/lines}}, {mds: {path: out/mds}}")
     assert "something is wrong" in tiny.complaint("export")
     assert (tiny.folder / "out/lines/winnow.json").exists()
+    number = tiny.store.require_latest().number
     found = [one for one in registered(tiny.store.objects) if one.kind == EXPORT]
-    assert found == [Output(EXPORT, str(tiny.folder / "out/lines"), tiny.store.require_latest().number)]
+    assert found == [Output(EXPORT, str(tiny.folder / "out" / name), number) for name in ("lines", "mds")]
+    # What is left of the other one has rows too.
+    rows = [row["id"] for row in tiny.layer("samples")]
+    named = [one.output.path for one in affected(tiny.store.objects, rows)]
+    assert named[1:] == [str(tiny.folder / "out/lines"), str(tiny.folder / "out/.mds.winnow-unfinished")]
+
+
+def test_outputs_that_were_deleted_are_named_until_their_records_are_dropped(tiny: Tiny) -> None:
+    tiny.write("{budget: 5}", "{jsonl: {path: out/a}}, {jsonl: {path: out/b}}")
+    tiny.run("export")
+    shutil.rmtree(tiny.folder / "out/a")
+    assert f"note    export {tiny.folder}/out/a: is no longer there" in tiny.run("audit")
+    said = f"the record of export {tiny.folder}/out/a"
+    assert said not in tiny.run("gc")
+    assert f"would drop {said}" in tiny.run("gc", "--gone", "--dry-run")
+    shown = tiny.run("gc", "--gone")
+    assert f"dropped {said}" in shown
+    assert "out/b" not in shown
+    assert "out/a" not in tiny.run("audit")
+    assert f"export {tiny.folder}/out/b" in tiny.run("audit")
 
 
 def test_a_list_of_ids_can_be_told_of_in_json(tiny: Tiny) -> None:
@@ -103,6 +139,30 @@ def test_the_card_says_that_texts_alone_are_edited(tiny: Tiny) -> None:
     tiny.run("export")
     said = (tiny.folder / "out/README.md").read_text()
     assert "Texts alone are edited: addresses, captions, metadata and media are as their source has them." in said
+
+
+def test_a_source_without_a_row_is_of_the_class_and_licence_that_the_recipe_says(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for source, text in (("web", "a text"), ("void", "")):
+        (tmp_path / source).mkdir()
+        (tmp_path / source / "rows.jsonl").write_text(json.dumps({"text": text}) + "\n")
+    tiny = Tiny(tmp_path, capsys)
+    listed = ", ".join(
+        f"{name}: {{root: {name}, files: ['*.jsonl'], class: crawled, licence: CC0-1.0}}" for name in ("web", "void")
+    )
+    tiny.write("{}", "{jsonl: {path: out}}", base=f"version: 1\nstore: {{path: store}}\nsources: {{{listed}}}\n")
+    tiny.run("run")
+    expected = [("void", "crawled", "CC0-1.0", 1, 0), ("web", "crawled", "CC0-1.0", 1, 1)]
+    card = json.loads((tmp_path / "out/card.json").read_bytes())["sources"]
+    stats = json.loads(tiny.run("stats", "--json"))["sources"]
+    assert [(one["name"], one["class"], one["licence"], one["records"]) for one in card] == [
+        one[:4] for one in expected
+    ]
+    assert [
+        (one["name"], one["source_class"], one["licence"], one["records"], one["kept"]) for one in stats
+    ] == expected
+    assert "| void | crawled | CC0-1.0 | 1 |" in (tmp_path / "out/README.md").read_text()
 
 
 @pytest.mark.parametrize("name", ["plain", 'a "b": c', "a\x85b\u2028c", "\ufffe", "# - [x]", "🦔"])

@@ -171,7 +171,10 @@ def test_a_second_export_finds_what_stands(whole: Tiny) -> None:
     before = tree(whole.folder)
     shown = whole.run("export")
     assert shown.count("stands already") == 6
-    assert whole.run("export", "--verify").count("stands already") == 6
+    verified = whole.run("export", "--verify")
+    assert verified.count("are as they were written") == 6
+    assert "verified  6 exports: " in verified
+    assert "note" not in verified
     assert tree(whole.folder) == before
     found = json.loads(whole.run("export", "--json"))
     assert [one["new"] for one in found["exports"]] == [False] * 6
@@ -182,8 +185,16 @@ def test_another_mixture_takes_a_folder_only_where_that_is_asked_for(tiny: Tiny)
     tiny.write("{tokenizer: bytes, budget: 50}", ONE)
     tiny.run("export")
     before = tree(tiny.folder / "out")
+    old = json.loads((tiny.folder / "out/jsonl/winnow.json").read_bytes())["plan"]
     tiny.write("{tokenizer: bytes, budget: 60}", ONE)
-    assert "holds an export of plan" in tiny.complaint("export")
+    shown = tiny.run("export", "--verify")
+    assert f"note      {tiny.folder}/out/jsonl: is of plan {old}; the recipe or its store has changed since" in shown
+    new, _ = tiny.mix()
+    told = f"holds an export of plan {old}, and the recipe's is plan {new.plan.name}"
+    assert f"{told}; write to another folder" in tiny.complaint("export")
+    shown = tiny.run("export", "--verify")
+    assert f"note      {tiny.folder}/out/jsonl: {told}" in shown
+    assert "verified  1 exports: " in shown
     assert tree(tiny.folder / "out") == before
     tiny.run("export", "--replace")
     assert len(flat(READERS["jsonl"](tiny.folder / "out/jsonl")["train"])) == 60
@@ -219,3 +230,33 @@ def test_a_list_of_ids_needs_no_export(tiny: Tiny) -> None:
     tiny.run("export", "--id-list", tiny.folder / "ids.npy")
     assert len(np.load(tiny.folder / "ids.npy")) == 5
     assert "names no export" in tiny.complaint("export")
+
+
+def test_all_exports_in_the_way_are_named_with_what_they_differ_in(tiny: Tiny) -> None:
+    mixture = "{tokenizer: bytes, budget: 5}"
+    tiny.write(mixture, "{jsonl: {path: out/a}}, {jsonl: {path: out/b}}, {jsonl: {path: out/c}}")
+    tiny.run("export")
+    plan = json.loads((tiny.folder / "out/a/winnow.json").read_bytes())["plan"]
+    before = tree(tiny.folder / "out")
+    tiny.write(
+        mixture,
+        "{jsonl: {path: out/a}}, {jsonl: {path: out/b, compression: gzip, shard_bytes: 1 MiB}}, "
+        "{parquet: {path: out/c}}",
+    )
+    said = tiny.run("export", status=1).splitlines()
+    there = f"holds an export of plan {plan}, as the recipe's, with other options"
+    assert said[0].startswith(
+        f"winnow: {tiny.folder}/out/b: {there}: shard_bytes (268435456 there, 1048576 in the recipe)"
+    )
+    assert "compression ('zstd' there, 'gzip' in the recipe)" in said[0]
+    assert said[1].startswith(f"winnow: {tiny.folder}/out/c: {there}: format ('jsonl' there, 'parquet' in the recipe)")
+    assert len(said) == 2
+    assert tree(tiny.folder / "out") == before
+
+
+def test_a_list_of_ids_is_no_text(tiny: Tiny) -> None:
+    tiny.write("{tokenizer: bytes, budget: 5}")
+    for name in ("ids.txt", "ids.CSV", "ids.json"):
+        said = tiny.complaint("export", "--id-list", tiny.folder / name)
+        assert "give a name that ends in .npy, and read it with numpy.load" in said
+        assert not (tiny.folder / name).exists()

@@ -55,7 +55,12 @@ def refused(tiny: Tiny, mix: str, *, base: str = RECIPE, command: str = "mix", e
         ("{unit: tokens}", "tokenizer"),
         ("{budget: 0}", "budget"),
         ("{tokenizer: bytes, stages: {a: {budget: 138}, b: {budget: 415}}}", "of which earlier stages gave 138"),
-        ("{stages: {a: {}, validation: {}}}", "other than validation"),
+        ("{stages: {a: {}, validation: {}}}", "'validation' is what 'split' holds out; give the stage another name"),
+        ("{stages: {Core: {}}}", "'Core' is not a stage's name: a letter a-z, then up to 39 of a-z, 0-9 and _"),
+        ("{budget: 10 GB}", "the budget is a size in bytes and the unit is samples: write a whole number, such as"),
+        ("{stages: {a: {budget: 1MB}}}", "the budget of stage a is a size in bytes and the unit is samples"),
+        ("{budget: 1.5}", "mix.budget: expected an integer"),
+        ("{budget: ten}", "mix.budget: expected an integer"),
         ("{split: {validation: 0.9}}", "validation"),
         ("{max_epochs: 0}", "max_epochs"),
     ],
@@ -192,6 +197,25 @@ def test_exports_that_cannot_be_had(tiny: Tiny, export: str, said: str) -> None:
 def test_a_plan_that_cannot_be_written_where_it_was_asked_for(tiny: Tiny, where: str) -> None:
     assert "--output" in tiny.complaint("mix", "--plan-only", "--output", tiny.folder / where)
     assert "--id-list" in tiny.complaint("export", "--id-list", tiny.folder / where)
+
+
+@pytest.mark.parametrize("explicit", [False, True])
+def test_a_file_that_is_no_plan_is_not_written_over(
+    tiny: Tiny, monkeypatch: pytest.MonkeyPatch, explicit: bool
+) -> None:
+    monkeypatch.chdir(tiny.folder)
+    tiny.write(MIX)
+    theirs, option = tiny.folder / "plan.json", ("--output", "plan.json") if explicit else ()
+    theirs.write_text('{"plan": "theirs"}')
+    said = "winnow: plan.json: is there already and is no plan of winnow; name another file with --output\n"
+    assert tiny.complaint("mix", "--plan-only", *option) == said
+    assert theirs.read_text() == '{"plan": "theirs"}'
+    theirs.write_bytes(b"")
+    tiny.run("mix", "--plan-only", *option)
+    ours = theirs.read_bytes()
+    assert ours != b""
+    tiny.run("mix", "--plan-only", *option)  # a plan makes room for another
+    assert theirs.read_bytes() == ours
 
 
 @pytest.fixture

@@ -220,6 +220,26 @@ def test_families_by_a_law_that_was_just_fitted(tiny: Tiny) -> None:
     check(tiny, record, drawn, lambda identity, one, _: of_language(tiny, identity, one))
 
 
+def test_a_law_of_groups_is_refused_where_families_are_no_groups(tiny: Tiny) -> None:
+    law_of(tiny, NAMES)
+    tiny.write(BY_LAW.replace("by: group, ", ""))
+    said = (
+        "mix.families.law: 'law.json' is of Germanic, Indic, Slavic, none a family with by: family; write by: group or "
+        "by: paper5 under families\n"
+    )
+    for command in ("mix", "run"):  # before anything is measured
+        assert tiny.complaint(command).endswith(said)
+
+
+def test_a_law_of_whole_families_is_refused_where_the_mixture_is_of_their_groups(tiny: Tiny) -> None:
+    law_of(tiny, {"Germanic": "Indo-European", "Indic": "Uralic", "Slavic": "Turkic"})
+    tiny.write(BY_LAW)
+    assert tiny.complaint("mix").endswith(
+        "knows none of the mixture's families (by: group): Germanic, Indic, Romance, Slavic; write by: family under "
+        "families\n"
+    )
+
+
 def test_families_that_the_law_does_not_know_are_named(tiny: Tiny) -> None:
     law_of(tiny, NAMES)
     tiny.write(BY_LAW)
@@ -232,7 +252,11 @@ def test_families_that_the_law_does_not_know_are_named(tiny: Tiny) -> None:
     [
         # Else the law would know nothing of them, and they would be given what others are.
         ({**NAMES, "Slavic": "slavic"}, "mix.families.law: 'law.json' writes 'slavic' for 'Slavic'; write them so"),
-        ({"Germanic": "Turkic", "Indic": "Bantu", "Slavic": "Semitic"}, "the law knows none of Germanic"),
+        (
+            {"Germanic": "Turkic", "Indic": "Bantu", "Slavic": "Semitic"},
+            "'law.json' is of Bantu, Semitic, Turkic, and knows none of the mixture's families (by: group): Germanic, "
+            "Indic, Romance, Slavic; fit a law of these families",
+        ),
     ],
 )
 def test_laws_that_call_families_otherwise(tiny: Tiny, names: Mapping[str, str], said: str) -> None:

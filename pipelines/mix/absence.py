@@ -1,0 +1,70 @@
+"""Why a stage may take nothing, of the whole store or of one source: in words, with what to do."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from winnow.pipelines.mix.binding import BoundStage
+from winnow.pipelines.mix.inventory import EMPTY, Inventory
+from winnow.pipelines.mix.tokens import EDIT_UNMEASURED, LEFT_OUT, NO_TEXT, STATUSES, UNENCODABLE
+from winnow.schemas.mixture import Amount, Stratum
+from winnow.schemas.places import shown
+from winnow.schemas.recipe import Unit
+from winnow.schemas.tombstones import FORGOTTEN
+from winnow.scoring.mixture.cells import Absent
+
+_WHY: Final = {
+    STATUSES[NO_TEXT]: "have no text",
+    STATUSES[LEFT_OUT]: "kill the worker that reads them",
+    FORGOTTEN: "are forgotten",
+    STATUSES[EDIT_UNMEASURED]: "have edits that were not measured",
+    STATUSES[UNENCODABLE]: "have a text that the tokenizer cannot encode",
+    EMPTY: "have an empty text",
+}
+
+
+def nothing_at_all(inventory: Inventory, stage: BoundStage, unit: Unit) -> str:
+    """Why no stratum of a stage holds anything."""
+    rows, kept = inventory.rules.rows.rows, inventory.kept.samples
+    return f"no sample may be taken: {_why('the store', rows, kept, inventory.left_out, stage, unit)}"
+
+
+def absent(inventory: Inventory, stage: BoundStage, strata: Sequence[Stratum], unit: Unit) -> Absent:
+    """Why a source, or a class of them, that the store knows has nothing that the stage may take."""
+    there = {one.source for one in strata}
+    rows: dict[str, int] = {}
+    kept: dict[str, int] = {}
+    for group in inventory.rules.groups:
+        rows[group.source] = rows.get(group.source, 0) + group.rows.rows
+        kept[group.source] = kept.get(group.source, 0) + group.kept.rows
+    found: dict[tuple[str, str], str] = {}
+    for source in rows.keys() - there:
+        why = _why("it", rows[source], kept[source], inventory.left_of.get(source, {}), stage, unit)
+        found["source", source] = f"there is nothing to give of source {shown(source)}: {why}"
+    sources: dict[str, set[str]] = {}
+    for cell in inventory.cells:
+        sources.setdefault(cell.source_class, set()).add(cell.source)
+    for name in sources.keys() - {one.source_class for one in strata}:
+        of_class: dict[str, Amount] = {}
+        for source in sources[name]:
+            for reason, amount in inventory.left_of.get(source, {}).items():
+                of_class[reason] = of_class.get(reason, Amount()) + amount
+        whole, those = (sum(counts.get(source, 0) for source in sources[name]) for counts in (rows, kept))
+        why = _why("it", whole, those, of_class, stage, unit)
+        found["class", name] = f"there is nothing to give of class {shown(name)}: {why}"
+    return found
+
+
+def _why(what: str, rows: int, kept: int, left_out: Mapping[str, Amount], stage: BoundStage, unit: Unit) -> str:
+    """The first of what keeps samples from being given, in the order in which they are lost."""
+    if not rows:
+        return f"{what} holds no sample; see winnow stats"
+    if not kept:
+        return f"the rules keep none of {rows:,} samples; see winnow plan"
+    if kept > sum(amount.samples for amount in left_out.values()):
+        if stage.config.where is None:
+            return f"all {kept:,} that the rules keep are held out; see mix.split"
+        return f"of {kept:,} that the rules keep none meets {stage.path}.where, or all that do are held out"
+    reasons = ", ".join(f"{amount.samples:,} {_WHY[reason]}" for reason, amount in sorted(left_out.items()))
+    media = unit != "samples" and STATUSES[NO_TEXT] in left_out
+    hint = "; media without a text can be given in unit: samples alone" if media else ""
+    return f"of {kept:,} that the rules keep none can be counted in {unit}: {reasons}{hint}"
