@@ -1,6 +1,6 @@
 # The README's two commands: `make demo` and `make test`. Both set up .venv first.
 .DELETE_ON_ERROR:
-.PHONY: setup demo test lint types trainers clean
+.PHONY: setup demo test test-torch lint types trainers clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -24,6 +24,14 @@ trainers: .cache/trainers/ready
 	$(PYTHON) -m venv .cache/trainers
 	.cache/trainers/bin/python -m pip install --quiet --upgrade pip
 	.cache/trainers/bin/python -m pip install --quiet --requirement examples/requirements.txt
+	touch $@
+
+# What needs PyTorch, where it is: beside the trainers' libraries. `make test` skips these.
+test-torch: .cache/trainers/winnow
+	.cache/trainers/bin/python -m pytest -q tests/scoring tests/filters/safety_models/test_torch_models.py tests/runners/scores/test_torch_tasks.py
+
+.cache/trainers/winnow: .cache/trainers/ready pyproject.toml constraints.txt
+	.cache/trainers/bin/python -m pip install --quiet --constraint constraints.txt --editable ".[torch]" hypothesis pytest scikit-learn scipy networkx
 	touch $@
 
 test: setup

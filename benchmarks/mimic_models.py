@@ -6,7 +6,7 @@ checkpoint on the trusted subset.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
@@ -29,12 +29,13 @@ _TESTED_SHARE = 0.02  # of a part's passages: where the loss of a finished model
 class Plan:
     """What is trained."""
 
-    shape: Shape = Shape(layers=4, width=128, heads=4, learning_rate=0.003)
-    schedule: Schedule = Schedule(context=256, batch=8)
+    shape: Shape = field(default_factory=lambda: Shape(layers=4, width=128, heads=4, learning_rate=0.003))
+    schedule: Schedule = field(default_factory=lambda: Schedule(context=256, batch=4))
     vocabulary: int = 4096
-    reference_tokens: int = 1_600_000
-    pool_tokens: int = 900_000
-    adapted_tokens: int = 400_000
+    reference_tokens: int = 1_100_000
+    pool_tokens: int = 600_000
+    adapted_tokens: int = 250_000
+    adapted_rate: float = 0.001  # lower than from nothing: it should stay near where it starts
     early: tuple[float, ...] = (0.1, 0.2, 0.3)  # of the reference's steps: checkpoints before it is one
     late: tuple[float, ...] = (0.5, 0.75, 1.0)  # of the pool's steps
 
@@ -45,7 +46,17 @@ class Models:
 
     tokenizer: Path
     references: dict[str, Weights]  # `reference`, `adapted`
-    checkpoints: dict[str, list[Weights]]  # `early`, `pool`
+    early: list[Weights]  # of the reference's own training
+    pool: list[Weights]
+
+    @property
+    def families(self) -> dict[str, tuple[list[Weights], str]]:
+        """Checkpoints that passages are scored at, each kind with its reference."""
+        return {
+            "pool": (self.pool, "reference"),
+            "early": (self.early, "reference"),
+            "adapted": (self.pool, "adapted"),
+        }
 
 
 def trained_models(texts: Texts, plan: Plan, cache: Path = CACHE) -> Models:
@@ -57,7 +68,7 @@ def trained_models(texts: Texts, plan: Plan, cache: Path = CACHE) -> Models:
     folder.mkdir(parents=True, exist_ok=True)
     tokenizer = folder / "tokenizer.json"
     if not tokenizer.exists():
-        _train_tokenizer((text for held in texts.trusted.values() for text in held), tokenizer, plan.vocabulary)
+        train_tokenizer((text for held in texts.trusted.values() for text in held), tokenizer, plan.vocabulary)
     trusted, pool = streams_of(texts.trusted, tokenizer), streams_of(texts.pool, tokenizer)
 
     def once(name: str, of: Mapping[str, Stream], tokens: int, at: tuple[float, ...], start: Weights | None) -> None:
@@ -76,10 +87,8 @@ def trained_models(texts: Texts, plan: Plan, cache: Path = CACHE) -> Models:
     return Models(
         tokenizer,
         {name: loaded(name, 1.0) for name in ("reference", "adapted")},
-        {
-            "early": [loaded("reference", share) for share in plan.early],
-            "pool": [loaded("pool", share) for share in plan.late],
-        },
+        [loaded("reference", share) for share in plan.early],
+        [loaded("pool", share) for share in plan.late],
     )
 
 
@@ -105,7 +114,7 @@ def streams_of(part: Mapping[str, list[str]], tokenizer: Path) -> dict[str, Stre
     return found
 
 
-def _train_tokenizer(texts: Iterable[str], target: Path, vocabulary: int) -> None:
+def train_tokenizer(texts: Iterable[str], target: Path, vocabulary: int) -> None:
     """A byte-level BPE of the trusted subset."""
     package: Any = import_module("tokenizers")
     tokenizer = package.Tokenizer(package.models.BPE())
@@ -132,7 +141,8 @@ def _trained(
     """Weights at some shares of a training's steps."""
     torch: Any = import_module("torch")
     shares = tuple((language, 1 / len(streams)) for language in streams)
-    run = Run(plan.shape, tokens, shares, SEED, plan.schedule, held_out_tokens=4096)
+    shape = plan.shape if start is None else replace(plan.shape, learning_rate=plan.adapted_rate)
+    run = Run(shape, tokens, shares, SEED, plan.schedule, held_out_tokens=4096)
     found: dict[float, Weights] = {}
     with deterministic("cpu", 1):
         training = Training(run, streams, vocabulary=plan.vocabulary)

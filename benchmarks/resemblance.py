@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from winnow.filters.kernels import kernel
+from winnow.schemas.kernels import kernel
 from winnow.filters.words import segment
 
 SHINGLE_WORDS = 5

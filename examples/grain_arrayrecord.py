@@ -94,6 +94,10 @@ def learn(logits: np.ndarray, tokens: np.ndarray) -> float:
 
 def train(arguments: argparse.Namespace) -> None:
     """Train, and write down where it stopped."""
+    # What the order depends on: none of it may differ when the run goes on.
+    order = {name: getattr(arguments, name) for name in ("output", "seed", "batch_size", "workers")} | {
+        "export": json.loads((arguments.export / "winnow.json").read_bytes())["identity"]
+    }
     logits = np.zeros((257, 257))
     batches = iter(open_samples(arguments))
     step, digest = 0, ""
@@ -101,6 +105,8 @@ def train(arguments: argparse.Namespace) -> None:
         with np.load(arguments.resume) as state:
             logits = state["logits"]
             position = json.loads(state["position"].tobytes())
+        if position["order"] != order:
+            raise SystemExit(f"{arguments.resume}: made with {position['order']}; this run has {order}")
         step, digest = position["step"], position["digest"]
         batches.set_state(position["batches"])
 
@@ -119,7 +125,7 @@ def train(arguments: argparse.Namespace) -> None:
         log.close()
     print(f"all samples up to step {step}: {digest[:16]}")
     if arguments.checkpoint:
-        position = {"step": step, "digest": digest, "batches": batches.get_state()}
+        position = {"step": step, "digest": digest, "order": order, "batches": batches.get_state()}
         written = arguments.checkpoint.with_name(f"{arguments.checkpoint.name}.new")
         with written.open("wb") as stream:
             np.savez(stream, logits=logits, position=np.frombuffer(json.dumps(position).encode(), np.uint8))

@@ -59,6 +59,13 @@ def open_loader(arguments: argparse.Namespace) -> StreamingDataLoader:
     return StreamingDataLoader(dataset, batch_size=arguments.batch_size, num_workers=arguments.workers)
 
 
+def order_of(arguments: argparse.Namespace) -> dict:
+    """What the order of samples depends on, once the loader is open: none of it may differ when the run goes on."""
+    index = Path(arguments.cache or arguments.export, arguments.output, "index.json")  # names shards by their hashes
+    order = {name: getattr(arguments, name) for name in ("output", "seed", "batch_size")}
+    return order | {"export": hashlib.sha256(index.read_bytes()).hexdigest()}
+
+
 def train(arguments: argparse.Namespace) -> None:
     """Train, and write down where it stopped."""
     clean_stale_shared_memory()  # of runs that were killed
@@ -66,9 +73,12 @@ def train(arguments: argparse.Namespace) -> None:
     model = Model()
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
     loader = open_loader(arguments)
+    order = order_of(arguments)
     step, position, seen = 0, None, ""
     if arguments.resume:
         state = torch.load(arguments.resume)
+        if state["order"] != order:
+            raise SystemExit(f"{arguments.resume}: made with {state['order']}; this run has {order}")
         model.load_state_dict(state["model"])
         optimizer.load_state_dict(state["optimizer"])
         loader.load_state_dict(state["loader"])
@@ -97,7 +107,7 @@ def train(arguments: argparse.Namespace) -> None:
     if log:
         log.close()
     if arguments.checkpoint:
-        state = {"step": step, "seen": seen, "loader": position, "model": model.state_dict()}
+        state = {"step": step, "seen": seen, "order": order, "loader": position, "model": model.state_dict()}
         state["optimizer"] = optimizer.state_dict()
         torch.save(state, f"{arguments.checkpoint}.new")
         os.replace(f"{arguments.checkpoint}.new", arguments.checkpoint)  # never half a checkpoint

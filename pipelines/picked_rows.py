@@ -1,4 +1,4 @@
-"""The rows of a store's shard that a draw names, of several layers at once; row groups without any are not read."""
+"""Rows of a shard that are named by their numbers, of several layers at once; row groups without any are not read."""
 
 import bisect
 import itertools
@@ -20,7 +20,7 @@ Rows = NDArray[np.int64]
 Takeable = TypeVar("Takeable", pa.Array, pa.RecordBatch)
 
 
-def read_drawn(
+def read_picked(
     objects: ObjectStore, paths: Mapping[str, str], columns: Iterable[Column], rows: Rows
 ) -> Iterator[tuple[Rows, dict[str, pa.Array]]]:
     """Some of the rows at a time, with their columns by dotted name: of each layer one row group is in memory.
@@ -89,6 +89,6 @@ class _Groups:
     def _group(self, row: int) -> int:
         if row >= self._starts[-1]:
             objects, path = self._where
-            raise StoreError(f"{objects.root}: {path} has no row {row}, which the draw names; run 'winnow audit'")
+            raise StoreError(f"{objects.root}: {path} has no row {row}, which is asked for; run 'winnow audit'")
         after: int = bisect.bisect_right(self._starts, row)
         return after - 1

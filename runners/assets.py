@@ -28,7 +28,7 @@ def add_assets(commands: "Commands") -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION")
     actions.add_parser("list", help="what there is, and what is here (the default)")
     fetching = actions.add_parser("fetch", help="download what is missing, and check it")
-    fetching.add_argument("names", nargs="*", metavar="NAME", help="an asset's name (default: all)")
+    fetching.add_argument("names", nargs="*", metavar="NAME", help="an asset's name (default: all but optional ones)")
 
 
 def assets(options: argparse.Namespace) -> int:
@@ -49,7 +49,7 @@ def list_assets(console: Console) -> None:
         packages = asset.package if isinstance(asset, Asset) else ", ".join(source.package for source in asset.of)
         console.print(
             f"{asset.name:<{width}}  {state_of(asset):<7}  {'-' if size is None else byte_size(size):>9}  "
-            f"{asset.licence}  {asset.summary} ({packages})",
+            f"{asset.licence}  {asset.summary} ({packages}){'  optional' if asset.optional else ''}",
             markup=False,
             soft_wrap=True,
         )
@@ -57,11 +57,13 @@ def list_assets(console: Console) -> None:
 
 
 def fetch_assets(names: tuple[str, ...], console: Console) -> None:
-    """Fetch the named assets, or all; an unknown name is refused before anything is downloaded.
+    """Fetch the named assets, or all but optional ones; an unknown name is refused before anything is downloaded.
 
     Of all, those that this machine lacks a program or a package for are left out, with a line that says so.
     """
-    chosen: tuple[AnyAsset, ...] = tuple(find_asset(name) for name in names) or ASSETS
+    chosen: tuple[AnyAsset, ...] = tuple(find_asset(name) for name in names) or tuple(
+        asset for asset in ASSETS if not asset.optional
+    )
     for asset in chosen:
         try:
             word = "fetched" if fetch(asset) else "already here"

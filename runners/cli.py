@@ -16,6 +16,7 @@ from winnow.runners.law.arguments import add_law
 from winnow.runners.mixture.arguments import add_export, add_mix
 from winnow.runners.nursery import NURSERY
 from winnow.runners.parity.arguments import add_parity
+from winnow.runners.reference_arguments import add_reference
 from winnow.runners.robots_arguments import add_robots
 from winnow.runners.safety.arguments import add_safety_parity
 from winnow.runners.show_arguments import add_show
@@ -50,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     logging.basicConfig(level=logging.WARNING if options.debug else logging.CRITICAL)  # libraries' talk is not ours
     try:
         command = _command(options.command.replace("-", "_"))
-        if beam and options.command not in {"run", "ingest", "annotate", "dedupe", "demo", "mix", "export"}:
+        if beam and options.command not in {"run", "ingest", "annotate", "dedupe", "score", "demo", "mix", "export"}:
             raise WinnowError(f"winnow {options.command} runs no pipeline; nothing may follow '--'")
         options.beam = beam
         return command(options)
@@ -124,6 +125,11 @@ def _parser() -> argparse.ArgumentParser:
     _recipe(dedupe)
     _engine(dedupe)
 
+    score = commands.add_parser("score", help="score what was measured towards reference weights, and say whom to keep")
+    _recipe(score)
+    _engine(score)
+    add_reference(commands)
+
     _engine(add_mix(commands))
     _engine(add_export(commands))
 
@@ -177,6 +183,12 @@ def _parser() -> argparse.ArgumentParser:
     gc.add_argument("--keep", type=int, default=2, metavar="K", help="generations to keep (default: %(default)s)")
     gc.add_argument(
         "--purge", action="store_true", help="take the content of forgotten rows out of every object and report"
+    )
+    gc.add_argument(
+        "--gone",
+        action="store_true",
+        help="also drop the records of exports and other outputs that were deleted, of which audit says that they are "
+        "no longer there",
     )
     gc.add_argument("--dry-run", action="store_true", help="say what would go; drop nothing")
     return parser

@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.console import Console
 
 from winnow.pipelines.forgetting.outputs import REPORT as REPORT_OUTPUT
-from winnow.pipelines.forgetting.outputs import register
+from winnow.pipelines.forgetting.outputs import drop_gone, register
 from winnow.pipelines.forgetting.purging import finish_purge
 from winnow.pipelines.rules.summary import RulesSummary
 from winnow.pipelines.store import layout
@@ -32,6 +32,7 @@ from winnow.runners.rules import (
     print_effects,
     require_writable,
 )
+from winnow.runners.scores import overviews, print_scores, scores_counted, scores_if_bound, with_scores
 from winnow.runners.stages import annotate as run_annotate
 from winnow.runners.stages import dedupe as run_dedupe
 from winnow.runners.stages import ingest as run_ingest
@@ -68,7 +69,7 @@ def ingest(options: argparse.Namespace) -> int:
     console = _console()
     recipe = load_recipe(options.recipe)
     outcome = run_ingest(recipe, _engine(options), console, replace=options.replace)
-    print_summary(summarise(outcome.store, outcome.generation), console)
+    print_summary(summarise(outcome.store, outcome.generation, recipe), console)
     return 0
 
 
@@ -92,6 +93,23 @@ def dedupe(options: argparse.Namespace) -> int:
     outcome = run_dedupe(recipe, _engine(options), console)
     print_layers(summarise(outcome.store, outcome.generation), console)
     return 0
+
+
+def score(options: argparse.Namespace) -> int:
+    """`winnow score`."""
+    from winnow.runners.scoring import score as run_score
+
+    console = _console()
+    outcome = run_score(load_recipe(options.recipe), _engine(options), console)
+    print_layers(summarise(outcome.store, outcome.generation), console)
+    return 0
+
+
+def reference(options: argparse.Namespace) -> int:
+    """`winnow reference train`, and `winnow reference merge`."""
+    from winnow.runners.references import run_reference
+
+    return run_reference(options, _console())
 
 
 def duplicates(options: argparse.Namespace) -> int:
@@ -185,11 +203,13 @@ def stats(options: argparse.Namespace) -> int:
         else:
             print_nearest(borders, console)
         return 0
-    summary = summarise(store, generation)
+    summary = summarise(store, generation, recipe)
+    scores = scores_counted(recipe, store, generation)
     if options.json:
-        sys.stdout.write(summary.to_json().decode() + "\n")
+        sys.stdout.write(with_scores(summary.to_json(), scores).decode() + "\n")
     else:
         print_stats(summary, console)
+        print_scores(scores, console)
         print_borders(borders_around(pinned_if_measured(recipe, store, generation), recipe, generation), console)
     return 0
 
@@ -264,9 +284,11 @@ def gc(options: argparse.Namespace) -> int:
                 word = "would finish the purge that was begun: what it still has to drop comes on top"
                 _console().print(word, soft_wrap=True)
             gone = collect_garbage(store, options.keep, dry_run=options.dry_run)
+    word = "would drop" if options.dry_run else "dropped"
+    for output in drop_gone(store.objects, dry_run=options.dry_run) if options.gone else ():
+        _console().print(f"{word} the record of {output.kind} {output.path}", markup=False, soft_wrap=True)
     if options.purge and options.dry_run:
         return 0
-    word = "would drop" if options.dry_run else "dropped"
     _console().print(
         f"{word} {gone.generations} generations, {gone.objects} objects, {gone.commits} commits "
         f"({gone.bytes:,} bytes) and {gone.unfinished} unfinished files",
@@ -280,11 +302,14 @@ def write_report(store: Store, target: Path, recipe: Recipe | None) -> tuple[Sto
     generation = store.require_latest()
     pinned = pinned_if_measured(recipe, store, generation)
     counter = coverage_counter(recipe, pinned, generation)
-    rules = decided_if_possible(pinned, generation.number, counter)
+    read = scores_if_bound(recipe, store, generation)
+    rules = decided_if_possible(pinned, generation.number, counter, read)
     coverage = counter.coverage() if counter is not None and rules is not None else None
-    summary = summarise(store, generation)
+    summary = summarise(store, generation, recipe)
     found = duplicates_found(store, generation, recipe)
-    examples = examples_of(store, generation, borders_around(pinned, recipe, generation), rules, coverage, found)
+    borders = borders_around(pinned, recipe, generation)
+    scores = overviews(read, recipe, None if rules is None else pinned)
+    examples = examples_of(store, generation, borders, rules, coverage, found, scores)
     target.write_text(render_report(summary, examples), encoding="utf-8")
     return summary, rules
 

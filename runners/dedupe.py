@@ -56,7 +56,7 @@ def find_duplicates(run: StageRun, recipe: Recipe, state: State) -> None:
         {},
     )
     for kind, key in lacking.items():
-        commits = standing_layer(run.store, kind, key, shards)
+        commits = standing_layer(run.store, layer_of_kind(kind), key, shards)
         if commits is None:
             raise StageError(f"dedupe: shards ended without a commit of {layer_of_kind(kind)}; run again")
         state.layers[layer_of_kind(kind)] = commits

@@ -3,7 +3,6 @@
 import os
 import re
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from winnow.pipelines.ledger.strikes import MARKS_VARIABLE
 from winnow.pipelines.worker import DRIVER_VARIABLE, THREAD_LIMITS, driver_mark
 from winnow.runners.beam_flags import beam_options
 from winnow.runners.forked import worker_environment
+from winnow.runners.worker_logs import kept_log, worker_log
 from winnow.schemas.errors import StageError, WinnowError
 
 RUNNERS = ("local", "portable")
@@ -69,20 +69,22 @@ class Engine:
         os.environ[DRIVER_VARIABLE] = driver_mark()
         if marks is not None:
             os.environ[MARKS_VARIABLE] = str(marks)
-        descriptor, name = tempfile.mkstemp(prefix="winnow-workers-", suffix=".log")
-        os.close(descriptor)
-        log = Path(name)
+        log = worker_log()
         keep = False
         try:
             pipeline = beam.Pipeline(runner=self._runner(log), options=self._options())
+            # For files of transforms in other languages, of which there are none: a killed run would leave it there.
+            os.rmdir(pipeline.local_tempdir)
             build(pipeline)
             try:
                 with led_away(log):
                     pipeline.run().wait_until_finish()
             except Exception as error:  # Beam raises bare RuntimeErrors that hold a worker's traceback as text
                 found = _known(error)
-                keep = found is None
-                raise (found or StageError(f"{_last_line(str(error))} (the workers' own words: {log})")) from error
+                if found is None:
+                    log, keep = log.replace(kept_log(log)), True
+                    found = StageError(f"{_last_line(str(error))} (the workers' own words: {log})")
+                raise found from error
         finally:
             os.environ.pop(MARKS_VARIABLE, None)
             if not keep:
@@ -158,9 +160,9 @@ def _kinds() -> list[type[WinnowError]]:
 
 
 def _without_step(message: str) -> str:
-    return (
-        re.sub(r" \[while running '[^']*'\](?: with exceptions:.*)?", "", message.splitlines()[0]).strip().strip("'\"")
-    )
+    line = re.sub(r" \[while running '[^']*'\](?: with exceptions:.*)?", "", message.splitlines()[0]).strip()
+    quoted = re.fullmatch(r"(['\"])((?:(?!\1).)*)\1", line)  # as a whole, as a KeyError says its key
+    return line if quoted is None else quoted[2]
 
 
 def _system_error(message: str) -> str:

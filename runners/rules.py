@@ -24,6 +24,8 @@ from winnow.pipelines.rules.pinning import PinnedProgram, ShardObjects, expected
 from winnow.pipelines.rules.program import rule_program
 from winnow.pipelines.rules.representatives import Duplicates
 from winnow.pipelines.rules.summary import GroupEffect, RulesSummary, summarise_rules
+from winnow.pipelines.score.overview import ReadScores
+from winnow.pipelines.score.stage import generation_scores
 from winnow.pipelines.store.generations import Store
 from winnow.runners.quantities import byte_size, grouped, share
 from winnow.runners.tables import Grid, print_grid
@@ -73,11 +75,16 @@ def pinned_rules(
     operators = bind_operators(recipe) if measurements(recipe) else ()
     keys = expected_keys(context or ingest_context(recipe, store), operators)
     keys |= generation_keys(store, recipe, generation)
+    keys |= generation_scores(store, recipe, generation)
     return pin(store, generation, program, keys, recipe.file, more)
 
 
 def decided(
-    pinned: PinnedProgram, generation: int, file: str | None = None, coverage: CoverageCounter | None = None
+    pinned: PinnedProgram,
+    generation: int,
+    file: str | None = None,
+    coverage: CoverageCounter | None = None,
+    scores: ReadScores | None = None,
 ) -> RulesSummary:
     """Decide every row.
 
@@ -86,6 +93,7 @@ def decided(
         generation: What is decided on.
         file: Where to write one row for each sample that is dropped.
         coverage: Counts who looked at the samples that are kept.
+        scores: Count what their drops have in common with those of each rule.
     """
 
     duplicates = represent(pinned)
@@ -94,6 +102,8 @@ def decided(
         for shard, decisions in zip(pinned.shards, decide(pinned, duplicates=duplicates), strict=True):
             if coverage is not None:
                 coverage.see(shard, decisions.kept)
+            if scores is not None:
+                scores.see(decisions)
             yield shard, decisions
 
     if file is None:
@@ -123,11 +133,14 @@ def pinned_if_measured(recipe: Recipe | None, store: Store, generation: Generati
 
 
 def decided_if_possible(
-    pinned: PinnedProgram | None, generation: int, coverage: CoverageCounter | None = None
+    pinned: PinnedProgram | None,
+    generation: int,
+    coverage: CoverageCounter | None = None,
+    scores: ReadScores | None = None,
 ) -> RulesSummary | None:
     """What the rules decide; None where there are none, or where one cannot be decided for some row."""
     try:
-        return None if pinned is None else decided(pinned, generation, coverage=coverage)
+        return None if pinned is None else decided(pinned, generation, coverage=coverage, scores=scores)
     except RecipeError:  # `winnow plan` says which
         return None
 

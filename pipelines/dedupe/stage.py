@@ -98,9 +98,9 @@ def generation_keys(store: Store, recipe: Recipe, generation: Generation) -> dic
     return keys
 
 
-def standing_layer(store: Store, kind: Kind, key: GlobalKey, shards: Iterable[str]) -> list[LayerCommit] | None:
-    """The commits of a layer of duplicates where every shard has one whose object is there; else None."""
-    layer, wanted = layer_of_kind(kind), list(shards)
+def standing_layer(store: Store, layer: str, key: GlobalKey, shards: Iterable[str]) -> list[LayerCommit] | None:
+    """The commits of a global layer where every shard has one whose object is there; else None."""
+    wanted = list(shards)
     commits = load_layer_commits(store.objects, layer, key.covered, wanted)
     held = {info.path for info in store.objects.list(layout.layer_objects(layer, key.settings))}
     whole = True
@@ -129,7 +129,7 @@ def take_standing(
     for kind, key in state_keys(recipe, state, tombstones).items():
         if layer_of_kind(kind) in state.layers:  # written or taken in this run
             continue
-        commits = standing_layer(store, kind, key, names)
+        commits = standing_layer(store, layer_of_kind(kind), key, names)
         if commits is None:
             lacking[kind] = key
         else:

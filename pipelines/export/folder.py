@@ -22,39 +22,50 @@ from pathlib import Path, PurePosixPath
 import orjson
 
 from winnow.pipelines.export.formats.protocol import ExportFormat, FileRecord, ShardName, WrittenShard
-from winnow.pipelines.export.manifest import MANIFEST, OWN, Manifest, ShardCommit, file_records, sha256_of
+from winnow.pipelines.export.manifest import MANIFEST, OWN, Manifest, Outline, ShardCommit, file_records, sha256_of
+from winnow.pipelines.export.nesting import MARKER
 from winnow.pipelines.export.scratch_disk import ScratchDisk
+from winnow.pipelines.export.standing import (
+    damages,
+    file_above,
+    read_manifest,
+    replaced_folder,
+    size_of,
+    some_of,
+    strangers,
+    unfinished_folder,
+)
 from winnow.pipelines.processes import boot_id
 from winnow.pipelines.store.local import UNFINISHED, LocalStore, sync
 from winnow.schemas.errors import ExportError
 from winnow.schemas.identity import Json, canonical_json
 
-_MARKER = "unfinished.json"
 _LOCK = "lock"
 _FILES = "files"
 _COMMITS = "commits"
 _SCRATCH = "scratch"
-_SHOWN = 3
-_COMPILED = "__pycache__"  # of who imports a Python file of an export
 
 
 class ExportFolder:
     """One export's place on a disk; `with` it, nobody else writes there."""
 
-    def __init__(self, path: str | Path, identity: str) -> None:
-        """`identity`: what will be written; unfinished work of another is no use."""
+    def __init__(self, path: str | Path, identity: str, wanted: Outline | None = None) -> None:
+        """`identity`: what will be written; unfinished work of another is no use. `wanted`: the same, for people."""
         absolute = Path(os.path.abspath(path))
         if absolute.name == "":
             raise ExportError(f"{path}: is the root of the disk; name a folder")
         self.path = Path(path)
         self.identity = identity
+        self._wanted = wanted
         self._target = absolute
-        self.unfinished = absolute.with_name(f".{absolute.name}.winnow-unfinished")
+        self.unfinished = unfinished_folder(absolute)
         self.work = self.unfinished / identity  # a worker that outlived its driver does no harm to other work
-        self._replaced = absolute.with_name(f".{absolute.name}.winnow-replaced")
+        self._replaced = replaced_folder(absolute)
         self._lock = -1
 
     def __enter__(self) -> "ExportFolder":
+        if (above := file_above(self._target)) is not None:
+            raise ExportError(f"{self.path}: {above} is a file, not a folder; name another folder")
         with told(self.path):
             self._target.parent.mkdir(parents=True, exist_ok=True)
             self._require_ours()
@@ -69,7 +80,7 @@ class ExportFolder:
 
     def __exit__(self, *_: object) -> None:
         with contextlib.suppress(OSError):  # what it leaves is ours, and the next export sees to it
-            if not (self.unfinished / _MARKER).exists():
+            if not (self.unfinished / MARKER).exists():
                 self._clear(keep_lock=False)
         self._release()
 
@@ -78,18 +89,19 @@ class ExportFolder:
         """For the exchange and for task lists."""
         return ScratchDisk(self.work / _SCRATCH)
 
-    def standing(self, *, verify: bool = False, replace: bool = False) -> Manifest | None:
+    def standing(self, *, replace: bool = False, notes: list[str] | None = None) -> Manifest | None:
         """The finished export that is there, if it is what would be written; None where there is work to do.
 
         Args:
-            verify: Read every file and compare its hash, not its size alone.
-            replace: Another export, or a damaged one, makes room once the new one is whole.
+            replace: Another export makes room once the new one is whole. One of the same plan is read whole: where its
+                files are not as they were written, or samples were left out of it, it makes room too.
+            notes: Gets why an export of the same plan makes room.
 
         Raises:
-            ExportError: It is another export, or its files are gone or not as they were written.
+            ExportError: It is another export, or its files are gone or of other sizes than they were written.
         """
         with told(self.path):
-            manifest = self._manifest()
+            manifest = read_manifest(self._target, self.path)
             if manifest is None:
                 return None
             if manifest.identity != self.identity:
@@ -97,22 +109,29 @@ class ExportFolder:
                     self._refuse_strangers(manifest)
                     return None
                 raise ExportError(
-                    f"{self.path}: holds an export of plan {manifest.plan} with other contents or options; "
-                    "write to another folder, or replace it with --replace"
+                    f"{self.path}: {manifest.unlike(self._wanted)}; write to another folder, or replace it with "
+                    "--replace"
                 )
-            damage = self._damage(manifest, hashes=verify)
-            if damage is None:
+            damage = next(damages(self._target, manifest, hashes=replace), None)
+            if damage is None and not (replace and manifest.left_out):
                 self._clear()  # of a process that died when all was done
                 return manifest
-            if replace:
-                self._refuse_strangers(manifest)
-                return None
-            raise ExportError(f"{self.path}: {damage}; write the export again with --replace")
+            if not replace:
+                raise ExportError(f"{self.path}: {damage}; write the export again with --replace")
+            self._refuse_strangers(manifest)
+            if notes is not None:
+                lacking = sum(line.samples for line in manifest.left_out)
+                why = damage or f"lacks {lacking:,} samples, as their media were gone"
+                notes.append(f"{self.path}: {why}; it is written again")
+            return None
 
-    def begin(self, notes: list[str]) -> None:
-        """Go on with unfinished work of the same identity; other work goes, and that is noted."""
+    def begin(self, notes: list[str], *, replace: bool = False) -> None:
+        """Go on with unfinished work of the same identity; other work goes, and that is noted.
+
+        With `replace` shards that samples were left out of are made again: their media may be back.
+        """
         with told(self.path):
-            marker = self.unfinished / _MARKER
+            marker = self.unfinished / MARKER
             found = orjson.loads(marker.read_bytes()) if marker.exists() else None
             if found is None:
                 self._clear()  # what a worker left that outlived its export
@@ -123,8 +142,10 @@ class ExportFolder:
             if found is not None and found["boot"] != boot_id():
                 self._drop_damaged()  # the machine went down: what was written may not have reached the disk
                 found = None
+            if replace:
+                self._drop_lacking()
             if found is None:
-                LocalStore(self.unfinished).put(_MARKER, canonical_json(self._mark()).encode())
+                LocalStore(self.unfinished).put(MARKER, canonical_json(self._mark()).encode())
             for name in (_FILES, _COMMITS, _SCRATCH):
                 (self.work / name).mkdir(parents=True, exist_ok=True)
             for path in (self.unfinished / UNFINISHED, self.work / UNFINISHED, self.work / _SCRATCH):
@@ -133,25 +154,34 @@ class ExportFolder:
 
     def _drop_damaged(self) -> None:
         """Take back the commits whose files are not as they were written."""
-        files, commits = self.work / _FILES, self.work / _COMMITS
-        for file in sorted(commits.iterdir()) if commits.is_dir() else ():
-            records = ShardCommit.from_json(file.read_bytes()).written.files
+        files = self.work / _FILES
+        for path, commit in self._commits():
             if any(
-                _size(files / one.path) != one.bytes or sha256_of(files / one.path) != one.sha256 for one in records
+                size_of(files / one.path) != one.bytes or sha256_of(files / one.path) != one.sha256
+                for one in commit.written.files
             ):
-                file.unlink()
+                path.unlink()
+
+    def _drop_lacking(self) -> None:
+        """Take back the commits of shards that samples were left out of."""
+        for path, commit in self._commits():
+            if commit.left_out:
+                path.unlink()
+
+    def _commits(self) -> Iterator[tuple[Path, ShardCommit]]:
+        folder = self.work / _COMMITS
+        for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+            yield path, ShardCommit.from_json(path.read_bytes())
 
     def committed(self) -> dict[tuple[str, int], ShardCommit]:
         """The shards that stand, by output and number; the commit of one whose files are gone is taken back."""
         with told(self.path):
             found: dict[tuple[str, int], ShardCommit] = {}
-            for name in sorted(os.listdir(self.work / _COMMITS)):
-                file = self.work / _COMMITS / name
-                commit = ShardCommit.from_json(file.read_bytes())
-                if all(_size(self.work / _FILES / one.path) == one.bytes for one in commit.written.files):
+            for path, commit in self._commits():
+                if all(size_of(self.work / _FILES / one.path) == one.bytes for one in commit.written.files):
                     found[commit.written.shard.output, commit.written.shard.number] = commit
                 else:
-                    file.unlink()
+                    path.unlink()
             return found
 
     def join(
@@ -187,7 +217,7 @@ class ExportFolder:
             _remove(files.folder / UNFINISHED)
             for path in [*sorted(expected), *sorted({str(PurePosixPath(path).parent) for path in expected})]:
                 sync(files.folder / path)  # by now most of it is on the disk
-            old = self._manifest()
+            old = read_manifest(self._target, self.path)
             if old is not None:
                 self._refuse_strangers(old)  # that came meanwhile
                 os.rename(self._target, self._replaced)
@@ -205,40 +235,22 @@ class ExportFolder:
                 raise ExportError(f"{path}: is a link; name the folder itself")
             if path.exists() and not path.is_dir():
                 raise ExportError(f"{path}: is a file; an export needs a folder of its own")
-        self._manifest()
+        read_manifest(self._target, self.path)
         held = set(os.listdir(self.unfinished)) if self.unfinished.is_dir() else set()
         held -= {_LOCK, UNFINISHED}
         # Without a mark there may be what a worker that outlived its export put there again.
-        if not self._marked(self.unfinished / _MARKER) and not all(_is_work(self.unfinished / name) for name in held):
+        if not self._marked(self.unfinished / MARKER) and not all(_is_work(self.unfinished / name) for name in held):
             raise _not_ours(self.unfinished)
         held = set(os.listdir(self._replaced)) if self._replaced.is_dir() else set()
         if held and MANIFEST not in held:
             raise _not_ours(self._replaced)
 
-    def _manifest(self) -> Manifest | None:
-        try:
-            held = os.listdir(self._target)
-        except FileNotFoundError:
-            return None
-        if not held:
-            return None
-        if MANIFEST not in held:
-            shown = ", ".join([*sorted(held)[:_SHOWN], *(["…"] if len(held) > _SHOWN else [])])
-            raise ExportError(
-                f"{self.path}: holds files that no export of winnow wrote ({shown}); "
-                "nothing is touched: name an empty folder or one that is not there"
-            )
-        return Manifest.from_json((self._target / MANIFEST).read_bytes(), str(self.path / MANIFEST))
-
     def _refuse_strangers(self, manifest: Manifest) -> None:
         """What somebody else put beside the files of an export would go with it."""
-        own = {MANIFEST, *(file.path for file in manifest.files)}
-        found = [info.path for info in LocalStore(self._target).list() if info.path not in own]
-        if strangers := sorted(path for path in found if _COMPILED not in path.split("/")):
-            shown = ", ".join([*strangers[:_SHOWN], *(["…"] if len(strangers) > _SHOWN else [])])
+        if found := strangers(self._target, manifest):
             raise ExportError(
-                f"{self.path}: holds files beside those of the export ({shown}), which --replace would remove; "
-                "move them away"
+                f"{self.path}: holds files beside those of the export ({some_of(found)}), which --replace would "
+                "remove; move them away"
             )
 
     def _marked(self, marker: Path) -> bool:
@@ -284,25 +296,13 @@ class ExportFolder:
         else:
             os.rename(self._replaced, self._target)
 
-    def _damage(self, manifest: Manifest, *, hashes: bool) -> str | None:
-        for file in manifest.files:
-            path = self._target / file.path
-            found = _size(path)
-            if found is None:
-                return f"{file.path} is gone"
-            if found != file.bytes:
-                return f"{file.path} has {found:,} bytes, not {file.bytes:,}"
-            if hashes and sha256_of(path) != file.sha256:
-                return f"{file.path} is not as it was written"
-        return None
-
     def _clear(self, *, keep_lock: bool = True) -> None:
         # The marker goes last: a folder with files and no marker is nobody's.
-        last = {_MARKER, _LOCK}
+        last = {MARKER, _LOCK}
         for name in sorted(os.listdir(self.unfinished)):
             if name not in last:
                 _remove(self.unfinished / name)
-        (self.unfinished / _MARKER).unlink(missing_ok=True)
+        (self.unfinished / MARKER).unlink(missing_ok=True)
         if not keep_lock:
             (self.unfinished / _LOCK).unlink(missing_ok=True)
             with contextlib.suppress(OSError):  # another export has just put its lock there
@@ -358,13 +358,6 @@ def _is_work(path: Path) -> bool:
     if path.is_symlink() or not path.is_dir():
         return False
     return set(os.listdir(path)) <= {_FILES, _COMMITS, _SCRATCH, UNFINISHED}
-
-
-def _size(path: Path) -> int | None:
-    try:
-        return path.stat().st_size
-    except (FileNotFoundError, NotADirectoryError):
-        return None
 
 
 def _same_file(descriptor: int, path: Path) -> bool:

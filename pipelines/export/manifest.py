@@ -1,7 +1,7 @@
 """What an export says of itself: each file with its hash, the shards that stand, and what had to be left out."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
 
@@ -9,7 +9,8 @@ import orjson
 
 from winnow.pipelines.export.formats.protocol import FileRecord, ShardName, WrittenShard
 from winnow.schemas.errors import ExportError
-from winnow.schemas.identity import Json, canonical_json
+from winnow.schemas.identity import Json, canonical_json, fingerprint_of
+from winnow.schemas.places import shown
 
 MANIFEST = "winnow.json"
 VERSION = 1
@@ -51,6 +52,30 @@ class ShardCommit:
 
 
 @dataclass(frozen=True)
+class Outline:
+    """What an export's bytes depend on: equal outlines are equal files."""
+
+    made: int  # the version of all that decides which rows a shard has, in which order and how edited, given the plan
+    plan: str
+    format: str
+    options: Json
+    shard_bytes: int
+
+    @property
+    def identity(self) -> str:
+        """A hash of it."""
+        return fingerprint_of(
+            {
+                "version": self.made,
+                "plan": self.plan,
+                "format": self.format,
+                "options": self.options,
+                "shard_bytes": self.shard_bytes,
+            }
+        )
+
+
+@dataclass(frozen=True)
 class Manifest:
     """`winnow.json`: what an export is, and each of its files."""
 
@@ -73,6 +98,32 @@ class Manifest:
         raw = {"winnow": OWN, **asdict(self)}
         return orjson.dumps(raw, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE)
 
+    def unlike(self, wanted: Outline | None) -> str:
+        """What tells this export from the one that is wanted in its place, for a message."""
+        if wanted is None:
+            return f"holds an export of plan {self.plan} with other contents or options"
+        other = ", ".join(self._other_options(wanted))
+        if self.plan != wanted.plan:
+            more = f", and other options: {other}" if other else ""
+            return f"holds an export of plan {self.plan}, and the recipe's is plan {wanted.plan}{more}"
+        if other:
+            return f"holds an export of plan {self.plan}, as the recipe's, with other options: {other}"
+        return f"holds an export of plan {self.plan} as winnow {self.winnow_version} made it, in another way"
+
+    def _other_options(self, wanted: Outline) -> Iterator[str]:
+        said: tuple[dict[str, Json], dict[str, Json]] = (
+            {"format": self.format, "shard_bytes": self.shard_bytes},
+            {"format": wanted.format, "shard_bytes": wanted.shard_bytes},
+        )
+        if self.format == wanted.format:
+            for all_, options in zip(said, (self.options, wanted.options), strict=True):
+                all_.update(options if isinstance(options, Mapping) else {"options": options})
+        here, there = said
+        for name in [*here, *(name for name in there if name not in here)]:
+            if name not in here or name not in there or here[name] != there[name]:
+                values = [_shown(one[name]) if name in one else "nothing" for one in said]
+                yield f"{name} ({values[0]} there, {values[1]} in the recipe)"
+
     @classmethod
     def from_json(cls, raw: bytes, where: str) -> "Manifest":
         """The inverse of `to_json`."""
@@ -85,6 +136,10 @@ class Manifest:
             return cls(files=files, left_out=left_out, notes=tuple(read.pop("notes")), **read)
         except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError):
             raise ExportError(f"{where}: is not of an export of winnow; write to another folder, or move it") from None
+
+
+def _shown(value: Json) -> str:
+    return shown(value) if isinstance(value, str) else canonical_json(value)[:60]
 
 
 def file_records(folder: Path, paths: Sequence[str]) -> tuple[FileRecord, ...]:

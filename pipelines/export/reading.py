@@ -20,12 +20,12 @@ from winnow.pipelines.columns import Column
 from winnow.pipelines.dedupe.scratch import beat_step
 from winnow.pipelines.edits import Edits, with_keys
 from winnow.pipelines.exchange import ALONE_BYTES, MAX_BLOCK_BYTES, BlockPacker
-from winnow.pipelines.export.drawn_rows import Rows, read_drawn, taken
-from winnow.pipelines.export.media import MEDIA_GONE, Fetched, fetch_media, sums_of_lists
 from winnow.pipelines.export.shipment import Details, Shipment
 from winnow.pipelines.export.sizing import Way, order_key
 from winnow.pipelines.forgetting.looking import TEXT_LAYERS
+from winnow.pipelines.media import MEDIA_GONE, Fetched, fetch_media, sums_of_lists
 from winnow.pipelines.mix.drawn import DrawnShard, copies_of
+from winnow.pipelines.picked_rows import Rows, read_picked, taken
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.hidden.hiding import load_hiding
 from winnow.pipelines.store.tables import read_table
@@ -107,7 +107,7 @@ def mixed_rows(
     columns = dict.fromkeys(
         [*shipment.text, *edits.columns, *(Column(layout.SAMPLES, leaf) for leaf in ("id", *_OF_SAMPLES))]
     )
-    for part, read in read_drawn(objects, shard.objects, columns, rows):
+    for part, read in read_picked(objects, shard.objects, columns, rows):
         texts = _edited(shipment, edits, read, part, shard)
         base = {**{name: read[f"samples.{name}"] for name in _OF_SAMPLES}, "text": texts}
         media = base.pop("media")

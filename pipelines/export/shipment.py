@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from winnow.pipelines.columns import Column, column_of
 from winnow.pipelines.edits import BoundEdit
 from winnow.pipelines.export.formats.protocol import ExportFormat, ShardName
-from winnow.pipelines.export.media import MediaSources
 from winnow.pipelines.export.sizing import Cutting, OutputSize, Way
+from winnow.pipelines.media import MediaSources
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.local import LocalStore
 from winnow.schemas.identity import canonical_json, content_name
@@ -103,7 +103,9 @@ class Details:
             Way(*one["way"]): Cutting(
                 Way(*one["way"]),
                 tuple(
-                    OutputSize(size["output"], tuple(size["counts"]), tuple(size["boundaries"]), size["over"])
+                    OutputSize(
+                        size["output"], tuple(size["counts"]), tuple(size["boundaries"]), size["over"], size["bytes"]
+                    )
                     for size in one["outputs"]
                 ),
             )

@@ -5,7 +5,7 @@ K is the smallest number for which no shard is larger than the cap. What is held
 are added up in a histogram of the order, and of single samples only the neighbours of a boundary are looked at.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -42,6 +42,7 @@ class OutputSize:
     counts: tuple[int, ...]  # the samples of each shard; none where the output gives nothing
     boundaries: tuple[int, ...]  # the order of the first sample of each shard but the first
     over: int = 0  # samples that are larger than the cap by themselves
+    bytes: int = 0  # of all samples, before compression
 
     @property
     def samples(self) -> int:
@@ -156,12 +157,14 @@ class _Histogram:
     counts: Counts = field(default_factory=lambda: np.zeros(BINS, np.int64))
     held: Counts = field(default_factory=lambda: np.zeros(BINS, np.int64))
     over: int = 0
+    bytes: int = 0
 
     def add(self, order: Words, held: Counts) -> None:
         """Some more samples."""
         bins = (order >> _SHIFT).astype(np.int64)
         large = held > self.cap
         self.over += int(large.sum())
+        self.bytes += int(held.sum())
         np.add.at(self.counts, bins, 1)
         np.add.at(self.held, bins, np.where(large, 0, held))
 
@@ -172,6 +175,7 @@ class _Cut:
     def __init__(self, histogram: _Histogram, output: str) -> None:
         self._output = output
         self._over = histogram.over
+        self._bytes = histogram.bytes
         self._before = np.concatenate([np.zeros(1, np.int64), np.cumsum(histogram.counts)])
         self._total = int(self._before[-1])
         self.places = _places(histogram, self._before, output)
@@ -194,7 +198,7 @@ class _Cut:
         boundaries = near[begins + self.places - self._before[self._bins]]
         begin = np.searchsorted(near, boundaries) - begins + self._before[self._bins]
         counts = np.diff([0, *begin.tolist(), self._total])
-        return OutputSize(self._output, tuple(counts.tolist()), tuple(boundaries.tolist()), self._over)
+        return OutputSize(self._output, tuple(counts.tolist()), tuple(boundaries.tolist()), self._over, self._bytes)
 
 
 def _places(histogram: _Histogram, before: Counts, output: str) -> Counts:
@@ -220,12 +224,11 @@ def _places(histogram: _Histogram, before: Counts, output: str) -> Counts:
         number = min(total, number + max(1, number >> 6))
 
 
-def notes_of(cuttings: Mapping[Way, Cutting]) -> list[str]:
+def notes_of(cutting: Cutting) -> list[str]:
     """What a person should know of shards that cannot keep their cap."""
     return [
         f"{one.output}: {one.over:,} samples are larger than shard_bytes ({cutting.way.cap:,}) by themselves; "
         "their shards are larger too"
-        for cutting in cuttings.values()
         for one in cutting.outputs
         if one.over
     ]

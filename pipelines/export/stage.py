@@ -6,8 +6,7 @@ caps, and each shard is written by every format that wants it.
 
 import itertools
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,22 +21,24 @@ from winnow.pipelines.exchange import Exchange, Files, clear_scratch
 from winnow.pipelines.export.folder import ExportFolder, told
 from winnow.pipelines.export.formats import find_format
 from winnow.pipelines.export.formats.protocol import About, ExportFormat, FileRecord, WrittenShard
-from winnow.pipelines.export.manifest import LeftOut, Manifest, ShardCommit, content_records
-from winnow.pipelines.export.media import MediaSources, wants_media
+from winnow.pipelines.export.manifest import LeftOut, Manifest, Outline, ShardCommit, content_records
+from winnow.pipelines.export.nesting import nesting_of
 from winnow.pipelines.export.overlaps import overlap_of
 from winnow.pipelines.export.reading import ReadDrawn
 from winnow.pipelines.export.shipment import Destination, Details, Places, Shipment, put_details, text_columns
 from winnow.pipelines.export.sizing import Cutting, Way
 from winnow.pipelines.export.writing import WriteShards
+from winnow.pipelines.media import MediaSources, wants_media
 from winnow.pipelines.mix.drawn import Draw
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.tasks import ReadTasks, put_task_list
 from winnow.schemas.errors import ExportError, StageError, WinnowError
-from winnow.schemas.identity import Json, fingerprint_of
+from winnow.schemas.identity import Json
 from winnow.schemas.mixture import MixturePlan
-from winnow.schemas.places import Place, Problem, recipe_error
-from winnow.schemas.recipe import ExportEntry, Recipe, build_config
+from winnow.schemas.places import Place, Problems
+from winnow.schemas.recipe import Recipe
+from winnow.schemas.recipe.build import build
 
 VERSION = 1
 """Of all that decides which rows a shard has, in which order and how they are edited, given the plan."""
@@ -54,23 +55,22 @@ class BoundExport:
     config: Any  # the format's own
     path: str  # of its folder, seen from the current directory
     shard_bytes: int
+    place: Place  # where the recipe has it
+    where: str  # as what, such as `export[0].parquet`
 
     @property
     def way(self) -> Way:
         """How its rows travel."""
         return Way(self.shard_bytes, wants_media(self.config))
 
+    def outline(self, plan: str) -> Outline:
+        """What its bytes depend on, given the name of a plan."""
+        options = self.format.identity(self.config)
+        return Outline(VERSION, plan, self.format.name, options, self.shard_bytes)
+
     def identity(self, plan: MixturePlan) -> str:
         """Equal identities are equal files."""
-        return fingerprint_of(
-            {
-                "version": VERSION,
-                "plan": plan.name,
-                "format": self.format.name,
-                "options": self.format.identity(self.config),
-                "shard_bytes": self.shard_bytes,
-            }
-        )
+        return self.outline(plan.name).identity
 
 
 @dataclass(frozen=True)
@@ -92,6 +92,7 @@ class Written:
     shards: tuple[WrittenShard, ...]  # outputs in the plan's order, by number
     files: tuple[FileRecord, ...]  # of the shards, or what their format joined them to
     left_out: tuple[LeftOut, ...]  # samples that the plan gives and the export lacks
+    notes: tuple[str, ...] = ()  # what its reader should know
 
 
 Closing = Callable[[Written], Mapping[str, bytes]]
@@ -107,31 +108,37 @@ def bind_exports(recipe: Recipe) -> tuple[BoundExport, ...]:
     """The recipe's exports, each with its format, which has looked at its options.
 
     Raises:
-        RecipeError: An unknown format or option, a folder where something else of the recipe lies, or a package or a
-            file that a format needs is not there.
+        RecipeError: Unknown formats and options, folders where something else lies, packages or files that a format
+            needs and are not there: all that is wrong, one line each.
     """
-    return tuple(_bound(recipe, number, entry) for number, entry in enumerate(recipe.export))
+    problems = Problems()
+    bound = [bind_export(recipe, number, problems) for number in range(len(recipe.export))]
+    problems.stop_if_any()
+    return tuple(one for one in bound if one is not None)
 
 
-def _bound(recipe: Recipe, number: int, entry: ExportEntry) -> BoundExport:
+def bind_export(recipe: Recipe, number: int, problems: Problems) -> BoundExport | None:
+    """One of the recipe's exports; None where its options cannot be had. What is wrong of it is put to the problems."""
+    entry = recipe.export[number]
     where = f"export[{number}].{entry.name}"
-    if (overlap := overlap_of(recipe, number)) is not None:
-        raise recipe_error([Problem(entry.place, f"{where}.path", overlap)])
-    with _placed(entry.place, where):
-        export_format = find_format(entry.name)
-    config = _with_tokenizer(recipe, build_config(export_format.config, entry.options, where))
-    with _placed(entry.place, where):
-        export_format.check(config)
-    return BoundExport(export_format, config, recipe.located(entry.path), entry.shard_bytes)
-
-
-@contextmanager
-def _placed(place: Place, where: str) -> Iterator[None]:
-    """Say of what a format refuses where the recipe has it."""
+    path = recipe.located(entry.path)
+    if (said := overlap_of(recipe, number) or nesting_of(path)) is not None:
+        problems.add(entry.place, f"{where}.path", said)
     try:
-        yield
+        export_format = find_format(entry.name)
+        config = build(export_format.config, entry.options, where, problems)
+        if config is None:
+            return None
+        config = _with_tokenizer(recipe, config)
+        most = getattr(export_format, "max_shard_bytes", entry.shard_bytes)
+        if entry.shard_bytes > most:
+            said = f"{entry.shard_bytes:,} is more than a shard of {entry.name} holds; expected at most {most:,}"
+            problems.add(entry.place, f"{where}.shard_bytes", said)
+        export_format.check(config)
     except WinnowError as error:
-        raise recipe_error([Problem(place, where, str(error))]) from None
+        problems.add(entry.place, where, str(error))
+        return None
+    return BoundExport(export_format, config, path, entry.shard_bytes, entry.place, where)
 
 
 def _with_tokenizer(recipe: Recipe, config: Any) -> Any:
@@ -261,7 +268,8 @@ def finish_export(one: Unfinished, draw: Draw, cutting: Cutting, closing: Closin
     about = About(plan.store, plan.name, plan.unit, tuple(output.name for output in plan.outputs), weights_of(plan))
     joined = one.folder.join(export_format, export.config, shards)
     of_shards: Sequence[FileRecord] = joined or [file for shard in shards for file in shard.files]
-    written = Written(export, plan, shards, tuple(of_shards), left_out)
+    notes = [*notes, *_format_notes(export, shards), *_left_out_notes(left_out)]
+    written = Written(export, plan, shards, tuple(of_shards), left_out, tuple(notes))
     files: dict[str, bytes] = {}
     for made in (export_format.finish(export.config, shards, about), closing(written)):
         for path, content in made.items():
@@ -270,13 +278,6 @@ def finish_export(one: Unfinished, draw: Draw, cutting: Cutting, closing: Closin
             files[path] = content
     records = tuple(sorted([*of_shards, *content_records(files)], key=lambda file: file.path))
     _refuse_repeated(export, records)
-    if left_out:
-        count = sum(line.samples for line in left_out)
-        notes = [
-            *notes,
-            f"{count:,} samples are left out, as their media are gone; shards hold equal numbers of samples within one "
-            "of what was planned",
-        ]
     manifest = Manifest(
         format=export_format.name,
         plan=plan.name,
@@ -333,6 +334,22 @@ def _complete(one: Unfinished, cutting: Cutting) -> tuple[tuple[WrittenShard, ..
 def _output(name: str, planned: int, shards: Sequence[WrittenShard]) -> dict[str, Json]:
     mine = [one for one in shards if one.shard.output == name]
     return {"planned": planned, "samples": sum(one.samples for one in mine), "shards": len(mine)}
+
+
+def _format_notes(export: BoundExport, shards: Sequence[WrittenShard]) -> Sequence[str]:
+    """What the format has to say of what it wrote."""
+    notes: Callable[[Any, Sequence[WrittenShard]], Sequence[str]] | None = getattr(export.format, "notes", None)
+    return () if notes is None else notes(export.config, shards)
+
+
+def _left_out_notes(left_out: Sequence[LeftOut]) -> Sequence[str]:
+    if not left_out:
+        return ()
+    count = sum(line.samples for line in left_out)
+    return [
+        f"{count:,} samples are left out, as their media are gone; shards hold equal numbers of samples within one "
+        "of what was planned"
+    ]
 
 
 def _refuse_repeated(export: BoundExport, records: Sequence[FileRecord]) -> None:

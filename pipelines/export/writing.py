@@ -19,8 +19,8 @@ from winnow.pipelines.export.folder import commit_path, commit_shard, writing_fo
 from winnow.pipelines.export.formats.protocol import WrittenShard
 from winnow.pipelines.export.formats.table import NO_BANDS
 from winnow.pipelines.export.manifest import LeftOut, ShardCommit, file_records
-from winnow.pipelines.export.media import MEDIA_GONE, sums_of_lists
 from winnow.pipelines.export.shipment import Destination, Place, Shipment
+from winnow.pipelines.media import MEDIA_GONE, sums_of_lists
 from winnow.pipelines.store.local import LocalStore
 from winnow.schemas.draws import MIXED
 from winnow.schemas.errors import ExportError, StageError

@@ -5,6 +5,7 @@ dataset card is none: it has counts, and the names of sources, languages and rul
 copies by hand, nobody can know.
 """
 
+import itertools
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from winnow.pipelines.export.standing import replaced_folder, unfinished_folder
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.local import LocalStore
@@ -69,13 +71,29 @@ def affected(objects: ObjectStore, ids: Iterable[bytes]) -> list[AffectedOutput]
     if objects.exists(layout.REPORT):
         own = Output(REPORT, f"{objects.root}/{layout.REPORT}", 0)
         found[REPORT, own.path] = AffectedOutput(own, True, None)
-    for output in registered(objects):
+    for output in itertools.chain.from_iterable((one, *_unfinished(one)) for one in registered(objects)):
         inside = inside_path(objects, output) is not None
         if inside or "://" in output.path or os.path.exists(output.path):
             rows = _rows(output, wanted) if output.kind == DECISIONS else None
             if rows != 0:
                 found[output.kind, output.path] = AffectedOutput(output, inside, rows)
     return list(found.values())
+
+
+def drop_gone(objects: ObjectStore, *, dry_run: bool = False) -> list[Output]:
+    """Drop the records of outputs that are on this machine no longer; nobody is told of them again.
+
+    For who has deleted them: where a disk is not mounted now, they only seem to be gone.
+    """
+    dropped = []
+    for info in list(objects.list(layout.OUTPUTS)):
+        output = from_json(Output, objects.read(info.path), f"{objects.root}/{info.path}")
+        there = "://" in output.path or os.path.exists(output.path) or _unfinished(output)
+        if not there and inside_path(objects, output) is None:
+            dropped.append(output)
+            if not dry_run:
+                objects.delete(info.path)
+    return sorted(dropped, key=lambda one: (one.kind, one.path, one.generation))
 
 
 def own_files(objects: ObjectStore) -> list[str]:
@@ -93,6 +111,14 @@ def inside_path(objects: ObjectStore, output: Output) -> str | None:
         return None
     path = os.path.relpath(output.path, root).replace(os.sep, "/")
     return path if objects.exists(path) else None
+
+
+def _unfinished(output: Output) -> list[Output]:
+    """What a run that was stopped left beside an export's folder: its rows are there, though nobody shows them."""
+    if output.kind != EXPORT or "://" in output.path:
+        return []
+    hidden = [str(folder(output.path)) for folder in (unfinished_folder, replaced_folder)]
+    return [Output(EXPORT, path, output.generation) for path in hidden if os.path.isdir(path)]
 
 
 def _rows(output: Output, wanted: frozenset[bytes]) -> int | None:

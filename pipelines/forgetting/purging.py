@@ -109,7 +109,8 @@ def finish_purge(store: Store) -> Collected | None:
     kept = {number for number in store.generation_numbers() if number in kept or number > unfinished.generation}
     for path in own_files(store.objects):
         store.objects.delete(path)
-    for prefix in (layout.SCRATCH, layout.VERDICTS):  # verdicts hold digests of forgotten texts
+    # Verdicts hold digests of forgotten texts, weights what was learnt of them.
+    for prefix in (layout.SCRATCH, layout.VERDICTS, layout.WEIGHTS):
         for info in list(store.objects.list(prefix)):
             store.objects.delete(info.path)
     collected = drop_unnamed(store, sorted(kept))

@@ -3,7 +3,7 @@
 Every shard's column is read once, and of the samples only those that are shown.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,16 +11,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from winnow.pipelines.columns import Column, column_of, leaf_of, read_aligned
+from winnow.pipelines.beginnings import Beginning, read_beginnings
+from winnow.pipelines.columns import read_aligned
 from winnow.pipelines.rules.expansion import SpeltRule
-from winnow.pipelines.rules.pinning import PinnedProgram, ShardObjects
-from winnow.pipelines.store import layout
-from winnow.pipelines.store.tables import ROW_GROUP_ROWS, read_rows
+from winnow.pipelines.rules.pinning import PinnedProgram
+from winnow.pipelines.store.tables import ROW_GROUP_ROWS
 from winnow.schemas.conditions import Cut, cuts_of
 from winnow.schemas.records import Generation
 
 NEAREST = 10
-EXCERPT_CHARACTERS = 300
 
 _WORDS = {"<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_equal"}
 
@@ -90,8 +89,12 @@ def find_borders(
             for place, (_, cut) in enumerate(cuts):
                 nulls[place] += _add(columns[cut.column], cut, number, start, sides[place], nearest)
             start += len(next(iter(columns.values())))
-    samples = _samples(pinned, generation, text, (side for pair in sides for side in pair))
-    return [_border(one, cut, *sides[place], nulls[place], samples) for place, (one, cut) in enumerate(cuts)]
+    shown: dict[str, set[int]] = {}
+    for _, number, row, _ in (near for pair in sides for side in pair for near in side.nearest):
+        shown.setdefault(pinned.shards[number].shard, set()).add(row)
+    names = [shard.shard for shard in pinned.shards]
+    samples = read_beginnings(pinned.store, generation, text, shown)
+    return [_border(one, cut, *sides[place], nulls[place], names, samples) for place, (one, cut) in enumerate(cuts)]
 
 
 def _add(array: pa.Array, cut: Cut, shard: int, start: int, sides: tuple[_Side, _Side], most: int) -> int:
@@ -114,47 +117,11 @@ def _border(
     met: _Side,
     unmet: _Side,
     nulls: int,
-    samples: Mapping[tuple[int, int], tuple[str, str, str | None, str]],
+    names: Sequence[str],
+    samples: Mapping[tuple[str, int], Beginning],
 ) -> Border:
     def shown(side: _Side) -> tuple[BorderSample, ...]:
-        return tuple(
-            BorderSample(*samples[shard, row][:3], value, samples[shard, row][3])
-            for _, shard, row, value in side.nearest
-        )
+        found = ((samples[names[shard], row], value) for _, shard, row, value in side.nearest)
+        return tuple(BorderSample(one.id, one.source, one.url, value, one.text) for one, value in found)
 
     return Border(one.phase, one.rule.reason, cut, met.rows, unmet.rows, nulls, shown(met), shown(unmet))
-
-
-def _samples(
-    pinned: PinnedProgram, generation: Generation, text: tuple[str, ...], sides: Iterable[_Side]
-) -> dict[tuple[int, int], tuple[str, str, str | None, str]]:
-    """Id, source, URL and the beginning of the text of every row that is shown."""
-    wanted: dict[int, set[int]] = {}
-    for side in sides:
-        for _, place, row, _ in side.nearest:
-            wanted.setdefault(place, set()).add(row)
-    columns = [column for name in text if (column := column_of(name, generation.layers)) is not None]
-    objects = {
-        layer: {row.shard: row.object for row in pinned.store.manifest(generation, layer)}
-        for layer in {column.layer for column in columns}
-    }
-    found: dict[tuple[int, int], tuple[str, str, str | None, str]] = {}
-    for number, rows in sorted(wanted.items()):
-        shard, ordered = pinned.shards[number], sorted(rows)
-        leaves = ["id", "source.name", "url"]
-        table = read_rows(pinned.store.objects, shard.objects[layout.SAMPLES], ordered, leaves)
-        texts = [_texts(pinned, shard, ordered, column, objects[column.layer]) for column in columns]
-        facts = zip(table["id"].to_pylist(), table["source"].to_pylist(), table["url"].to_pylist(), strict=True)
-        for place, (row, (identity, source, url)) in enumerate(zip(ordered, facts, strict=True)):
-            shown = next((value for values in texts if (value := values[place]) is not None), "")
-            found[number, row] = (identity.hex(), source["name"], url, shown)
-    return found
-
-
-def _texts(
-    pinned: PinnedProgram, shard: ShardObjects, rows: list[int], column: Column, objects: Mapping[str, str]
-) -> list[str | None]:
-    table = read_rows(pinned.store.objects, objects[shard.shard], rows, [column.leaf])
-    found = leaf_of(table.combine_chunks().to_batches()[0], column.leaf)
-    texts: list[str | None] = pc.utf8_slice_codeunits(found, 0, EXCERPT_CHARACTERS).to_pylist()
-    return texts

@@ -20,6 +20,7 @@ from winnow.schemas.errors import StoreError
 from winnow.schemas.mixture import MIXTURES
 from winnow.schemas.places import Place, Problem, recipe_error
 from winnow.schemas.records import Generation
+from winnow.schemas.scores import SCORES, TRACES
 from winnow.schemas.thresholds import PREFIX
 
 LayerKeys = Mapping[str, Mapping[str, str]]
@@ -126,6 +127,8 @@ def _stage(layer: str) -> str:
         return "ingest"
     if layer.startswith(MIXTURES):
         return "mix"
+    if layer.startswith((SCORES, TRACES)):
+        return "score"
     return "dedupe" if layer.startswith(DUPLICATES) else "annotate"
 
 
@@ -146,7 +149,8 @@ def _complaint(
         stale = sorted(source for source, key in entry.keys.items() if wanted.get(source, key) != key)
         if stale:
             made = f"for {', '.join(stale[:3])}" if len(stale) < len(entry.keys) else ""
-            what = "with other settings or over other rows" if layer.startswith(DUPLICATES) else "with other settings"
+            over = " or over other rows" if layer.startswith((DUPLICATES, SCORES)) else ""
+            what = f"with other settings{over}"
             return f"the layer {layer} of generation {generation.number} was made {what} {made}".rstrip()
     if layer not in rows:
         rows[layer] = {row.shard: row for row in store.manifest(generation, layer)}

@@ -14,6 +14,7 @@ import orjson
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectInfo
 from winnow.pipelines.store.generations import Store
+from winnow.schemas.scores import TRACES
 
 KEEP_GENERATIONS = 2
 
@@ -44,6 +45,7 @@ def drop_unnamed(store: Store, kept: Sequence[int], *, dry_run: bool = False) ->
     shards = {layout.shard_of(path) for path in named if path.startswith(layout.SAMPLES_OBJECTS)}
     objects += [info for info in store.objects.list(layout.VERDICTS) if layout.shard_of(info.path) not in shards]
     objects += _plans(store, kept)
+    objects += _weights(store, kept)
     advisory = [
         info
         for prefix in (layout.HEARTBEATS, layout.TASK_LISTS, layout.STRIKES, layout.SCRATCH)
@@ -78,6 +80,13 @@ def _named(store: Store, kept: Sequence[int]) -> set[str]:
                 if layer != layout.SAMPLES:
                     named.add(layout.commit(layer, row.key, row.shard))
     return named
+
+
+def _weights(store: Store, kept: Sequence[int]) -> list[ObjectInfo]:
+    """Weights of scores that none of these generations has."""
+    names = {layer for number in kept for layer in store.generation(number).layers}
+    scored = tuple(layout.weights_objects(layer.removeprefix(TRACES)) for layer in names if layer.startswith(TRACES))
+    return [info for info in store.objects.list(layout.WEIGHTS) if not info.path.startswith(scored)]
 
 
 def _plans(store: Store, kept: Sequence[int]) -> list[ObjectInfo]:

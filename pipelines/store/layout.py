@@ -17,6 +17,7 @@ OUTPUTS = "outputs/"
 SCRATCH = "scratch/"
 VERDICTS = "verdicts/"
 PLANS = "plans/"
+WEIGHTS = "weights/"
 PURGE = "purge.json"
 REPORT = "report.html"
 
@@ -129,3 +130,18 @@ def plan_record(request: str) -> str:
 def draw_object(request: str, shard: str, content: str) -> str:
     """The rows of a shard that a plan draws."""
     return f"{plan_objects(request)}{shard}.{content}.parquet"
+
+
+def weights_objects(score: str) -> str:
+    """The prefix of all weights that a score was made with."""
+    return f"{WEIGHTS}{score}/"
+
+
+def weights_record(score: str, key: str) -> str:
+    """Which objects hold the weights that a training left."""
+    return f"{weights_objects(score)}{key}.json"
+
+
+def weights_object(score: str, key: str, content: str) -> str:
+    """Weights, as a safetensors file."""
+    return f"{weights_objects(score)}{key}.{content}.safetensors"

@@ -87,11 +87,11 @@ class LocalStore:
         target = self._file(path)
         target.unlink(missing_ok=True)
         for folder in target.parents:
-            if folder == self.folder or any(os.scandir(folder)):
-                break
             try:
+                if folder == self.folder or any(os.scandir(folder)):
+                    break
                 folder.rmdir()
-            except OSError:  # another process has just put something there
+            except OSError:  # another process has just put something there, or removed it as well
                 break
 
     def scratch(self) -> Path:

@@ -69,7 +69,7 @@ def gather_facts(recipe: Recipe, store: Store, generation: Generation) -> Mixtur
         Model(bound.layer, Path(asset.name).name, asset.digest) for bound in operators for asset in bound.assets.assets
     )
     coverage = None if counter is None else counter.coverage()
-    return MixtureFacts(recipe, generation, summarise(store, generation), rules, coverage, models)
+    return MixtureFacts(recipe, generation, summarise(store, generation, recipe), rules, coverage, models)
 
 
 def card_of(facts: MixtureFacts) -> Callable[[Written], Mapping[str, bytes]]:
@@ -93,6 +93,7 @@ def _readme(facts: MixtureFacts, written: Written) -> str:
         _languages(plan),
         dropped(facts.rules, facts.recipe),
         _left_out(written),
+        _notes(written),
         safety(facts.coverage),
         _models(facts),
         _edits(facts.recipe),
@@ -245,6 +246,13 @@ def _left_out(written: Written) -> str:
     return "## Kept by the rules, and not here\n\n" + table(("reason", "since", "samples"), rows)
 
 
+def _notes(written: Written) -> str:
+    """What a reader of the files should know."""
+    if not written.notes:
+        return ""
+    return "## Notes\n\n" + "".join(f"- {text(note)}\n" for note in written.notes)
+
+
 def _models(facts: MixtureFacts) -> str:
     if not facts.models:
         return ""
@@ -294,6 +302,7 @@ def _json(facts: MixtureFacts, written: Written) -> dict[str, Json]:
             "mixture": {reason: amount.samples for reason, amount in plan.left_out.items()},
             "export": [asdict(one) for one in written.left_out],
         },
+        "notes": list(written.notes),
         "rules": _rules_json(facts.rules),
         "duplicates": None if near is None else asdict(near_settings(near)),
         "edits": [{"spans": one.name, "replace": one.replace, "kinds": one.kinds} for one in facts.recipe.edits],

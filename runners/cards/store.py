@@ -24,7 +24,7 @@ def card(recipe: Recipe, store: Store) -> str:
     counter = coverage_counter(recipe, pinned, generation)
     rules = decided(pinned, generation.number, coverage=counter)
     require_accepted(recipe, rules)
-    summary = summarise(store, generation)
+    summary = summarise(store, generation, recipe)
     parts = [
         front_matter(summary, rules),
         overview(summary, rules, recipe),

@@ -16,13 +16,21 @@ def add_export(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         help="export a share of the plan, such as 1%% (default: %(default)s)",
     )
     parser.add_argument(
-        "--replace", action="store_true", help="write over an export of another plan, once the new one is whole"
+        "--replace",
+        action="store_true",
+        help="write over exports of another plan, and over those that are damaged or lack samples, once the new ones "
+        "are whole",
     )
-    parser.add_argument("--verify", action="store_true", help="read exports that stand, and compare their hashes")
+    parser.add_argument(
+        "--verify",
+        action="store_true",
+        help="write nothing: read every export that the recipe names, and compare its files with their hashes",
+    )
     parser.add_argument(
         "--id-list",
         metavar="FILE",
-        help="write a sorted list of the ids that the stages give, as DataComp has it, alone",
+        help="write, alone, the ids that the stages give as a .npy: each once, sorted, as two numbers of 64 bits; "
+        "validation is not in it",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object in place of text")
     return parser

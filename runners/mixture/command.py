@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import shlex
 import sys
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from rich.console import Console
 
 from winnow.runners.engines import named_engine, parse_workers
 from winnow.runners.mixture.difference import difference, print_difference, read_plan
-from winnow.runners.mixture.planning import mix, parse_sample, plan_only
+from winnow.runners.mixture.planning import WHOLE, mix, parse_sample, plan_only
 from winnow.runners.mixture.tables import print_mixture
 from winnow.runners.rules import require_writable
 from winnow.schemas.errors import WinnowError
@@ -18,6 +19,7 @@ from winnow.schemas.mixture import MixturePlan
 from winnow.schemas.recipe import load_recipe
 
 PLAN_FILE = "plan.json"
+_HEAD = b'{\n  "plan": "'  # of `plan_json`
 
 
 def run_mix(options: argparse.Namespace, console: Console) -> int:
@@ -27,12 +29,12 @@ def run_mix(options: argparse.Namespace, console: Console) -> int:
     engine = named_engine(options.runner, parse_workers(options.workers), options.beam)
     file = Path(options.output or PLAN_FILE) if options.plan_only or options.output else None
     if file is not None:
-        require_writable("--output", file)
+        _require_ours(file)
     quiet = Console(stderr=True, quiet=True) if options.json else console
     plan = (
         plan_only(recipe, engine, quiet, sample)
         if options.plan_only
-        else mix(recipe, engine, quiet, sample).record.plan
+        else mix(recipe, engine, quiet, sample, tell_notes=False).record.plan
     )
     if file is not None:
         write_plan(plan, file)
@@ -43,7 +45,8 @@ def run_mix(options: argparse.Namespace, console: Console) -> int:
     if file is not None:
         console.print(f"written {file}", markup=False, soft_wrap=True)
     elif not options.plan_only:
-        console.print(f"next    winnow export {options.recipe}", markup=False, soft_wrap=True)
+        share = "" if sample == WHOLE else f" --sample {shlex.quote(options.sample)}"
+        console.print(f"next    winnow export {options.recipe}{share}", markup=False, soft_wrap=True)
     return 0
 
 
@@ -59,8 +62,22 @@ def run_diff(options: argparse.Namespace, console: Console) -> int:
 
 
 def plan_json(plan: MixturePlan) -> bytes:
-    """A plan as its file holds it: with its name, which is the hash of the rest."""
-    return orjson.dumps({"plan": plan.name} | plan.to_json(), option=orjson.OPT_INDENT_2)
+    """A plan as its file holds it: with its name, which is a hash of the rest, and what was asked for, in words."""
+    return orjson.dumps({"plan": plan.name} | plan.to_json() | {"asked": plan.asked}, option=orjson.OPT_INDENT_2)
+
+
+def _require_ours(file: Path) -> None:
+    """Refuse to write over a file that holds no plan of winnow, whether it was named or is only in the way."""
+    require_writable("--output", file)
+    try:
+        with file.open("rb") as stream:
+            head = stream.read(len(_HEAD))
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise WinnowError(f"--output {file}: cannot be read: {error.strerror or error}") from None
+    if head and head != _HEAD:  # an empty file was made to be written to
+        raise WinnowError(f"{file}: is there already and is no plan of winnow; name another file with --output")
 
 
 def write_plan(plan: MixturePlan, file: Path) -> None:

@@ -3,16 +3,18 @@
 import errno
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 
 from rich.text import Text
 
 from winnow.pipelines.dedupe.scratch import steps_done
 from winnow.pipelines.edits import BoundEdit, with_keys
+from winnow.pipelines.export.fitting import require_one_medium
 from winnow.pipelines.export.folder import ExportFolder, committed_count
-from winnow.pipelines.export.media import MediaSources
+from winnow.pipelines.export.manifest import Manifest
 from winnow.pipelines.export.reading import BEATS, READ
 from winnow.pipelines.export.sizing import Cutting, Way, cut_outputs, notes_of
 from winnow.pipelines.export.stage import (
@@ -25,13 +27,30 @@ from winnow.pipelines.export.stage import (
     no_closing,
     require_planned,
 )
+from winnow.pipelines.media import MediaSources
 from winnow.pipelines.mix.drawn import Draw
 from winnow.runners.driving import StageRun
 from winnow.runners.engines import WorkerLostError
+from winnow.runners.mixture.full_disk import full_disk
 from winnow.runners.watched_line import WatchedLine
 from winnow.schemas.errors import ExportError, StageError
 
 LOSSES = 3  # deaths of a worker in a row without a shard written between them
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What every export of one run shares."""
+
+    run: StageRun
+    draw: Draw
+    text: Sequence[str]
+    edits: Sequence[BoundEdit]
+    media: MediaSources | None
+
+
+def no_beginning(_: BoundExport) -> None:
+    """Nothing."""
 
 
 def export_draw(
@@ -42,9 +61,9 @@ def export_draw(
     exports: Sequence[BoundExport],
     *,
     media: MediaSources | None = None,
+    beginning: Callable[[BoundExport], None] = no_beginning,
     closing: Closing = no_closing,
     replace: bool = False,
-    verify: bool = False,
 ) -> list[Finished]:
     """Bring every export up to date with a draw.
 
@@ -55,12 +74,14 @@ def export_draw(
         edits: What is done to texts.
         exports: What to write.
         media: Where media are read, for exports that want their bytes.
+        beginning: Called with each export that is owed, before anything is written for it.
         closing: The files beside an export's own, asked for when its shards stand.
-        replace: An export of another plan or with other options, or one that is damaged, makes room for this one.
-        verify: Read a standing export whole, and compare its hashes.
+        replace: An export of another plan or with other options makes room for this one; one that stands is read whole,
+            and is written again where it is damaged or lacks samples.
 
     Raises:
         ExportError: A folder is not ours, a format cannot hold a sample, or the store is not what was planned.
+        RecipeError: A sample of the draw does not have the medium that a format wants of each.
     """
     if not any(output.given.samples for output in draw.plan.outputs):
         raise ExportError(
@@ -69,50 +90,76 @@ def export_draw(
     if media is None and any(export.way.media for export in exports):
         raise ValueError("exports that want the bytes of media need to know where those are read")
     with_keys(edits)  # a key that is missing is said before anything starts
+    work = _Work(run, draw, text, edits, media)
     finished: dict[int, Finished] = {}
-    unfinished: dict[int, Unfinished] = {}
     with ExitStack() as stack:
+        opened = [
+            stack.enter_context(ExportFolder(Path(one.path), one.identity(draw.plan), one.outline(draw.plan.name)))
+            for one in exports
+        ]
         notes: list[str] = []
-        for number, export in enumerate(exports):
-            folder = stack.enter_context(ExportFolder(Path(export.path), export.identity(draw.plan)))
-            manifest = folder.standing(verify=verify, replace=replace)
-            if manifest is not None:
-                finished[number] = Finished(export, manifest, False)
-                run.console.print(f"export  {export.path}: stands already", soft_wrap=True, markup=False)
+        owed: dict[int, tuple[BoundExport, ExportFolder]] = {}
+        for number, manifest in enumerate(_standing(opened, notes, replace=replace)):
+            if manifest is None:
+                owed[number] = exports[number], opened[number]
                 continue
-            folder.begin(notes)
-            unfinished[number] = Unfinished(export, folder, folder.committed())
-        if unfinished:
-            cuttings = cut_outputs(run.store.objects, draw, [one.export.way for one in unfinished.values()])
-            require_planned(draw.plan, cuttings)
-            notes += notes_of(cuttings)
+            finished[number] = Finished(exports[number], manifest, False)
+            read = ", as it was written" if replace else ""
+            run.console.print(f"export  {exports[number].path}: stands already{read}", soft_wrap=True, markup=False)
+        if owed:
+            cuttings = _cut(work, [export for export, _ in owed.values()])
+            unfinished = []
+            for export, folder in owed.values():
+                beginning(export)
+                folder.begin(notes, replace=replace)
+                unfinished.append(Unfinished(export, folder, folder.committed()))
+                notes += [_of(export, note) for note in notes_of(cuttings[export.way])]
             for note in notes:
                 run.console.print(f"note    {note}", soft_wrap=True, markup=False)
-            _write(run, draw, text, edits, cuttings, list(unfinished.values()), media)
-            for number, one in unfinished.items():
-                cutting = cuttings[one.export.way]
-                told = notes_of({cutting.way: cutting})
-                finished[number] = finish_export(one, draw, cutting, closing, told)
+            _write(work, cuttings, unfinished)
+            for number, one in zip(owed, unfinished, strict=True):
+                told = notes_of(cuttings[one.export.way])
+                finished[number] = finish_export(one, draw, cuttings[one.export.way], closing, told)
+                for note in finished[number].notes[len(told) :]:
+                    run.console.print(f"note    {_of(one.export, note)}", soft_wrap=True, markup=False)
     return [finished[number] for number in range(len(exports))]
 
 
-def _write(
-    run: StageRun,
-    draw: Draw,
-    text: Sequence[str],
-    edits: Sequence[BoundEdit],
-    cuttings: Mapping[Way, Cutting],
-    exports: Sequence[Unfinished],
-    media: MediaSources | None,
-) -> None:
+def _standing(folders: Sequence[ExportFolder], notes: list[str], *, replace: bool) -> list[Manifest | None]:
+    """What stands in each folder; of all that is in the way, a line each."""
+    found: list[Manifest | None] = []
+    wrong: list[str] = []
+    for folder in folders:
+        try:
+            found.append(folder.standing(replace=replace, notes=notes))
+        except ExportError as error:
+            wrong.append(str(error))
+    if wrong:
+        raise ExportError("\n".join(wrong))
+    return found
+
+
+def _cut(work: _Work, exports: Sequence[BoundExport]) -> dict[Way, Cutting]:
+    """How outputs are cut, once it is known that the draw is what was planned and that formats can hold it."""
+    require_one_medium(work.run.store.objects, work.draw, exports)
+    cuttings = cut_outputs(work.run.store.objects, work.draw, [export.way for export in exports])
+    require_planned(work.draw.plan, cuttings)
+    return cuttings
+
+
+def _of(export: BoundExport, note: str) -> str:
+    return f"{export.format.name} {export.path}: {note}"
+
+
+def _write(work: _Work, cuttings: Mapping[Way, Cutting], exports: Sequence[Unfinished]) -> None:
     """Until every shard of every export stands."""
-    losses = 0
-    progress = _Progress(draw, cuttings, exports)
+    run, losses = work.run, 0
+    progress = _Progress(work.draw, cuttings, exports)
     with WatchedLine(run.console, progress.line(), progress.line):
         while True:
             for one in exports:
                 one.refresh()
-            graph = make_graph(run.store, draw, text, edits, cuttings, exports, media)
+            graph = make_graph(run.store, work.draw, work.text, work.edits, cuttings, exports, work.media)
             if graph is None:
                 break
             before = progress.written()
@@ -126,11 +173,10 @@ def _write(
                 if losses > LOSSES:
                     raise WorkerLostError(f"export: {error}") from error
                 run.console.print("export: a worker process died; writing what is left again")
-            except StageError as error:
+            except (StageError, ExportError) as error:
                 if os.strerror(errno.ENOSPC) not in str(error):
                     raise
-                folders = ", ".join(one.export.path for one in exports)  # the error of a full disk names no file
-                raise ExportError(f"{folders}: {error}") from None
+                raise full_disk(cuttings, exports, str(error)) from None
     run.console.print(progress.line(), soft_wrap=True)
 
 

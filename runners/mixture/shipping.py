@@ -15,9 +15,9 @@ from rich.console import Console
 
 from winnow.pipelines.edits import bind_edits
 from winnow.pipelines.export.id_list import write_id_list
-from winnow.pipelines.export.media import media_sources
 from winnow.pipelines.export.stage import BoundExport, Closing, Finished, Written, bind_exports
 from winnow.pipelines.forgetting.outputs import EXPORT, register
+from winnow.pipelines.media import media_sources
 from winnow.pipelines.mix.plans import draw_of
 from winnow.pipelines.store.tables import read_batches
 from winnow.runners.cards.mixture import card_of, gather_facts
@@ -25,6 +25,7 @@ from winnow.runners.driving import StageRun
 from winnow.runners.engines import Engine, named_engine, parse_workers
 from winnow.runners.mixture.exporting import export_draw
 from winnow.runners.mixture.planning import WHOLE, Mixed, mix, parse_sample
+from winnow.runners.mixture.verifying import print_verified, verify_exports
 from winnow.runners.quantities import byte_size, grouped
 from winnow.runners.rules import require_writable
 from winnow.runners.visible import visible
@@ -32,6 +33,9 @@ from winnow.schemas.errors import RecipeError, WinnowError
 from winnow.schemas.identity import Json
 from winnow.schemas.mixture import VALIDATION
 from winnow.schemas.recipe import Recipe, load_recipe
+
+NOT_NUMPY = frozenset({".txt", ".csv", ".tsv", ".json", ".jsonl", ".parquet"})
+"""Ends of names that promise something else than what a list of ids is."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +53,6 @@ def export(
     sample: Fraction = WHOLE,
     *,
     replace: bool = False,
-    verify: bool = False,
 ) -> Exported:
     """Plan and draw a recipe's mixture where that is not done, and write every export that it names.
 
@@ -58,8 +61,7 @@ def export(
         engine: Where it runs.
         console: Where progress goes.
         sample: The share of the plan that is exported.
-        replace: Exports of other plans make room.
-        verify: Exports that stand are read and compared with their hashes.
+        replace: Exports of other plans make room, and those that are damaged or lack samples.
     """
     exports = require_exports(recipe)
     edits = bind_edits(recipe)
@@ -71,9 +73,11 @@ def export(
     def card() -> Closing:
         return card_of(gather_facts(recipe, mixed.store, mixed.generation))
 
+    def beginning(owed: BoundExport) -> None:
+        # Before a byte of it is written: whatever becomes of it, forgetting finds it, and what is left of it.
+        register(mixed.store.objects, EXPORT, owed.path, mixed.generation.number)
+
     def closing(written: Written) -> Mapping[str, bytes]:
-        # Before it is shown: whatever becomes of the others, forgetting finds this one.
-        register(mixed.store.objects, EXPORT, written.export.path, mixed.generation.number)
         return card()(written)
 
     finished = export_draw(
@@ -83,9 +87,9 @@ def export(
         edits,
         exports,
         media=media_sources(recipe),
+        beginning=beginning,
         closing=closing,
         replace=replace,
-        verify=verify,
     )
     for one in finished:
         register(mixed.store.objects, EXPORT, one.export.path, mixed.generation.number)
@@ -94,15 +98,21 @@ def export(
 
 def require_exports(recipe: Recipe) -> tuple[BoundExport, ...]:
     """The recipe's exports; a recipe without any is an error that says what to write."""
+    _require_some(recipe)
+    return bind_exports(recipe)
+
+
+def _require_some(recipe: Recipe) -> None:
     if not recipe.export:
         raise RecipeError(f"{recipe.file}: names no export; write one, such as export: [{{parquet: {{path: out/hf}}}}]")
-    return bind_exports(recipe)
 
 
 def run_export(options: argparse.Namespace, console: Console) -> int:
     """`winnow export`."""
     recipe = load_recipe(options.recipe)
     sample = parse_sample(options.sample)
+    if options.verify:
+        return _verify(recipe, sample, options, console)
     engine = named_engine(options.runner, parse_workers(options.workers), options.beam)
     quiet = Console(stderr=True, quiet=True) if options.json else console
     if options.id_list is not None:
@@ -110,12 +120,26 @@ def run_export(options: argparse.Namespace, console: Console) -> int:
         if options.json:
             sys.stdout.write(orjson.dumps(listed).decode() + "\n")
         return 0
-    done = export(recipe, engine, quiet, sample, replace=options.replace, verify=options.verify)
+    done = export(recipe, engine, quiet, sample, replace=options.replace)
     if options.json:
         sys.stdout.write(orjson.dumps(_json(done)).decode() + "\n")
     else:
         print_exports(done.finished, console)
     return 0
+
+
+def _verify(recipe: Recipe, sample: Fraction, options: argparse.Namespace, console: Console) -> int:
+    """Look at what stands, and write nothing."""
+    if options.replace:
+        raise WinnowError("--verify writes nothing; --replace reads what stands too: give one of the two")
+    if options.id_list is not None:
+        raise WinnowError("--verify writes nothing; give --id-list alone")
+    _require_some(recipe)
+    found = verify_exports(recipe, sample)
+    if not options.json:
+        return 0 if print_verified(found, console) else 1
+    sys.stdout.write(orjson.dumps({"exports": [one.to_json() for one in found]}).decode() + "\n")
+    return 0 if all(not one.wrong for one in found) else 1
 
 
 def print_exports(finished: Sequence[Finished], console: Console) -> None:
@@ -147,6 +171,11 @@ def _samples(output: Mapping[str, Json]) -> str:
 
 def _id_list(recipe: Recipe, engine: Engine, console: Console, sample: Fraction, file: Path) -> dict[str, Json]:
     require_writable("--id-list", file)
+    if file.suffix.lower() in NOT_NUMPY:
+        raise WinnowError(
+            f"--id-list {file}: the list is numpy's binary, not {file.suffix}; give a name that ends in .npy, "
+            "and read it with numpy.load"
+        )
     mixed = mix(recipe, engine, console, sample)
     stages = [number for number, output in enumerate(mixed.record.plan.outputs) if output.name != VALIDATION]
     try:

@@ -7,6 +7,7 @@ from winnow.pipelines.browsing.gathering import Overview
 from winnow.pipelines.rules.borders import Border
 from winnow.pipelines.rules.coverage import SafetyCoverage
 from winnow.pipelines.rules.summary import RulesSummary
+from winnow.pipelines.score.overview import ScoreOverview
 
 EXCERPT_CHARACTERS = 300
 
@@ -53,3 +54,4 @@ class Examples:
     rules: RulesSummary | None = None  # what the recipe's rules decide
     coverage: SafetyCoverage | None = None  # who looked for harm in what they keep
     duplicates: tuple[DuplicatesFound, ...] = ()  # a kind each
+    scores: tuple[ScoreOverview, ...] = ()

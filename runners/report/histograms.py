@@ -1,4 +1,4 @@
-"""Histograms of measures with the thresholds of rules drawn in, as inline SVG."""
+"""Histograms with thresholds drawn in, as inline SVG."""
 
 import math
 from collections.abc import Sequence
@@ -52,6 +52,18 @@ def histogram(title: str, measure: Measure, marks: Sequence[Mark]) -> Html:
     for part in measure.bins:
         place = axis.place((part.low + part.high) / 2)
         counts[min(COLUMNS - 1, int(place * COLUMNS))] += part.count
+    said = f"{grouped(measure.count)} values; thresholds {', '.join(mark.label for mark in marks)}"
+    return _drawn(title, said, axis, counts, marks)
+
+
+def counted_histogram(title: str, low: float, high: float, counts: Sequence[int], marks: Sequence[Mark] = ()) -> Html:
+    """Counts that were taken in equal columns from `low` to `high` already, with a line at each mark."""
+    said = f"{grouped(sum(counts))} values from {low:.4g} to {high:.4g}"
+    marked = f"; marks {', '.join(mark.label for mark in marks)}" if marks else ""
+    return _drawn(title, said + marked, _Axis(low, high, False), counts, marks)
+
+
+def _drawn(title: str, said: str, axis: _Axis, counts: Sequence[int], marks: Sequence[Mark]) -> Html:
     highest = max(counts) or 1
     base, room = TOP + HEIGHT, WIDTH - LEFT - RIGHT
     drawn: list[Html] = [words(grouped(highest), LEFT - 8, TOP + 8, "axis end"), words("0", LEFT - 8, base, "axis end")]
@@ -59,10 +71,10 @@ def histogram(title: str, measure: Measure, marks: Sequence[Mark]) -> Html:
         if not count:
             continue
         tall = max(HEIGHT * count / highest, LEAST_MARK)
-        low, high = (axis.value(edge / COLUMNS) for edge in (number, number + 1))
+        low, high = (axis.value(edge / len(counts)) for edge in (number, number + 1))
         tip = element("title", plain(f"{low:.4g} to {high:.4g}: {grouped(count)}"))
-        left = LEFT + room * number / COLUMNS
-        wide = max(room / COLUMNS - 1, 0.5)
+        left = LEFT + room * number / len(counts)
+        wide = max(room / len(counts) - 1, 0.5)
         bar = element("rect", tip, x=at(left), y=at(base - tall), width=at(wide), height=at(tall), class_="tone-1")
         drawn.append(bar)
     drawn.append(line(LEFT, base, WIDTH - RIGHT, base, "rule"))
@@ -78,7 +90,6 @@ def histogram(title: str, measure: Measure, marks: Sequence[Mark]) -> Html:
         drawn.append(line(x, TOP - 4, x, base, "median"))
         kind = "value end" if x > WIDTH / 2 else "value"
         drawn.append(words(mark.label, x + (-4 if x > WIDTH / 2 else 4), TOP - 20 + 12 * (number % 2), kind))
-    said = f"{grouped(measure.count)} values; thresholds {', '.join(mark.label for mark in marks)}"
     return svg(title, said, base + BELOW, drawn)
 
 

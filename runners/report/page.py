@@ -6,7 +6,7 @@ page depends on when or where it was made, so the same summary is the same file.
 
 from collections.abc import Sequence
 
-from winnow.runners.report import duplicates, measures, safety, sections
+from winnow.runners.report import duplicates, measures, safety, scores, sections
 from winnow.runners.report.block import Block, Section
 from winnow.runners.report.examples import Examples
 from winnow.runners.report.markup import Html, crawled, element, join, plain
@@ -29,6 +29,7 @@ SECTIONS: tuple[Section, ...] = (
     measures.decisions,
     safety.coverage,
     measures.thresholds,
+    scores.scores,
     sections.layers,
     sections.samples,
 )

@@ -41,8 +41,15 @@ from winnow.schemas.recipe.model import (
     Variable,
 )
 from winnow.schemas.recipe.nodes import MapNode
-from winnow.schemas.recipe.render import resolved_yaml
+from winnow.schemas.recipe.render import resolved_yaml, settings_of
 from winnow.schemas.recipe.resolve import load_recipe, recipe_from_text
+from winnow.schemas.recipe.score import (
+    FilterConfig,
+    ReferenceConfig,
+    ScoreEntry,
+    TrainingConfig,
+    TrajectoryConfig,
+)
 
 __all__ = [
     "AcceptedCluster",
@@ -57,6 +64,7 @@ __all__ = [
     "ExportEntry",
     "ExtractorEntry",
     "FamilyLevel",
+    "FilterConfig",
     "Format",
     "GuardConfig",
     "LanguageLevel",
@@ -70,8 +78,10 @@ __all__ = [
     "PlaceholderTexts",
     "PresetRules",
     "Recipe",
+    "ReferenceConfig",
     "Rule",
     "RuleOverride",
+    "ScoreEntry",
     "Shares",
     "SourceConfig",
     "SplitConfig",
@@ -80,10 +90,13 @@ __all__ = [
     "StoreConfig",
     "ThresholdCells",
     "ThresholdEntry",
+    "TrainingConfig",
+    "TrajectoryConfig",
     "Unit",
     "Variable",
     "build_config",
     "load_recipe",
     "recipe_from_text",
     "resolved_yaml",
+    "settings_of",
 ]

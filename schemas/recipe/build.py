@@ -21,7 +21,7 @@ from dataclasses import MISSING, dataclass
 from typing import Annotated, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from winnow.schemas.places import Place, Problems, nearest, shown, suggestion
-from winnow.schemas.recipe.checks import Between, ByName, Check, Listed, Parsed
+from winnow.schemas.recipe.checks import Between, ByName, Check, Counted, Listed, Parsed, SizeInBytes
 from winnow.schemas.recipe.nodes import Entry, ListNode, MapNode, Node, Scalar, kind_of
 
 T = TypeVar("T")
@@ -115,9 +115,9 @@ def _dataclass(kind: type, node: MapNode, where: str, problems: Problems, filled
         complete = complete and not rest
         written = {entry.key for entry in node.entries}
         for entry in rest:
-            meant = nearest(entry.key, known.keys() - written)
-            misspelt.add(meant)
-            hint = suggestion(entry.key, known) if meant is None else f" (did you mean {meant!r}?)"
+            meant = nearest(entry.key, known)
+            misspelt.add(meant if meant not in written else nearest(entry.key, known.keys() - written))
+            hint = suggestion(entry.key, known)
             problems.add(entry.place, where, f"unknown key {shown(entry.key)}{hint}")
     if (place_field := _of_type(kind, Place)) is not None:
         values[place_field] = node.place
@@ -145,6 +145,7 @@ def build_value(annotation: object, node: Node, where: str, problems: Problems) 
     by_name = next((mark for mark in marks if isinstance(mark, ByName)), None)
     listed = next((mark for mark in marks if isinstance(mark, Listed)), None)
     parsed = next((mark for mark in marks if isinstance(mark, Parsed)), None)
+    value: object
     if by_name is not None:
         value = _by_name(get_args(base)[0], by_name, node, where, problems)
     elif listed is not None:
@@ -153,6 +154,8 @@ def build_value(annotation: object, node: Node, where: str, problems: Problems) 
         value = None
     elif parsed is not None:
         value = _parsed(parsed, node, where, problems)
+    elif any(isinstance(mark, Counted) for mark in marks) and (count := _counted(node)) is not None:
+        value = count
     else:
         value = _unchecked(base, node, where, problems)
     if value is _FAILED or value is None:
@@ -191,7 +194,8 @@ def _unchecked(base: object, node: Node, where: str, problems: Problems) -> obje
     if dataclasses.is_dataclass(base) and isinstance(node, MapNode):
         return _dataclass(cast(type, base), node, where, problems, {})
     if isinstance(node, Scalar):
-        value = _scalar(base, node, where)
+        kinds = arguments if origin in (Union, types.UnionType) else (base,)
+        value = next((one for kind in kinds if (one := _scalar(kind, node, where)) is not _FAILED), _FAILED)
         if value is not _FAILED:
             return value
     problems.add(node.place, where, f"expected {_in_words(base, where)}, found {kind_of(node)}{_hint(base, node)}")
@@ -230,6 +234,15 @@ def _scalar(base: object, node: Scalar, where: str) -> object:
     if get_origin(base) in (tuple, Union, types.UnionType) or dataclasses.is_dataclass(base):
         return _FAILED
     raise TypeError(f"{where}: a config cannot hold {base}")
+
+
+def _counted(node: Node) -> int | None:
+    """A whole number that is not written as one: `1e6`, `10 GB`."""
+    value = node.value if isinstance(node, Scalar) else None
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1 << 63:
+        return int(value)
+    size = parse_size(value) if isinstance(value, str) and value[-1:].isalpha() else None
+    return None if size is None else SizeInBytes(size)
 
 
 def _by_name(kind: type, mark: ByName, node: Node, where: str, problems: Problems) -> object:

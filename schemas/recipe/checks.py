@@ -41,6 +41,15 @@ class Between:
         return f"{value:_} is out of range; expected {self.bounds}" if outside else None
 
 
+class SizeInBytes(int):
+    """A whole number that was written as a size (`10 GB`), which says that it counts bytes."""
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Marks a whole number of what another key says: `1e6` is one, and a size, where that may be bytes."""
+
+
 @dataclass(frozen=True)
 class Matching:
     """Text that a pattern matches as a whole."""

@@ -19,6 +19,7 @@ from winnow.schemas.recipe.edits import EDITED, EachOnce, EditEntry
 from winnow.schemas.recipe.export import FORMAT, ExportEntry, OwnFolders
 from winnow.schemas.recipe.mix import MixConfig
 from winnow.schemas.recipe.nodes import MapNode, Scalar
+from winnow.schemas.recipe.score import SCORE, ScoreEntry
 from winnow.schemas.samples import SAMPLES
 
 Format: TypeAlias = Literal["auto", "warc", "arc", "wet", "jsonl", "parquet", "html", "text"]
@@ -176,7 +177,7 @@ class OperatorEntry:
         return self.options.place
 
 
-_RESERVED = ("samples", "extract", "thresholds", "dedupe", "duplicate", "mix")
+_RESERVED = ("samples", "extract", "thresholds", "dedupe", "duplicate", "score", "trace", "mix")
 
 
 @dataclass(frozen=True)
@@ -324,6 +325,7 @@ class Recipe:
     thresholds: Annotated[tuple[ThresholdEntry, ...], ByName(SLUG)] = ()
     eligible: Annotated[tuple[Rule | PresetRules, ...], UniqueReasons()] = ()
     dedupe: DedupeConfig | None = None
+    score: Annotated[tuple[ScoreEntry, ...], ByName(SCORE)] = ()
     keep: Annotated[tuple[Rule | PresetRules, ...], UniqueReasons()] = ()
     edits: Annotated[tuple[EditEntry, ...], Listed(EDITED), EachOnce()] = ()
     mix: MixConfig | None = None

@@ -11,6 +11,7 @@ from winnow.schemas.recipe.export import ExportEntry
 from winnow.schemas.recipe.mix import Shares
 from winnow.schemas.recipe.model import ExtractorEntry, OperatorEntry, Recipe, ThresholdCells
 from winnow.schemas.recipe.nodes import ListNode, MapNode, Scalar, ScalarValue
+from winnow.schemas.recipe.score import ScoreEntry
 
 Tree: TypeAlias = "ScalarValue | list[Tree] | dict[str, Tree]"
 
@@ -32,6 +33,22 @@ def resolved_yaml(recipe: Recipe, configs: Mapping[str, object] | None = None) -
             defaults as well.
     """
     return "".join(_lines(_Shown(recipe, configs or {}).config(recipe, ""), ""))
+
+
+def settings_of(recipe: Recipe) -> dict[str, str]:
+    """Every setting of a recipe by its path, such as `mix.budget`, as `resolved_yaml` writes it."""
+    return dict(_settings(_Shown(recipe, {}).config(recipe, ""), ""))
+
+
+def _settings(tree: Tree, path: str) -> Iterator[tuple[str, str]]:
+    if isinstance(tree, dict) and tree:
+        for key, value in tree.items():
+            yield from _settings(value, f"{path}.{key}" if path else key)
+    elif isinstance(tree, list) and any(isinstance(item, dict | list) for item in tree):
+        for number, item in enumerate(tree):
+            yield f"{path}[{number}]", _flow(item)
+    else:
+        yield path, _flow(tree)
 
 
 class _Shown:
@@ -84,8 +101,8 @@ class _Shown:
             for setting in settings(kind)
             if not (kind is Recipe and setting.key == "extends")  # what it names is merged in already
         }
-        if isinstance(value, ExtractorEntry | OperatorEntry | ExportEntry):
-            name = value.layer if isinstance(value, OperatorEntry) else value.name
+        if isinstance(value, ExtractorEntry | OperatorEntry | ExportEntry | ScoreEntry):
+            name = value.layer if isinstance(value, OperatorEntry | ScoreEntry) else value.name
             options = self.tree(self._configs.get(name, value.options), "", path)
             assert isinstance(options, dict)
             shown |= options

@@ -60,7 +60,7 @@ class LinearHeadConfig:
     width: int = 0  # columns: numbers in each list
     buckets: int = 1 << 16  # hashed: of a class 256 KiB of weights, so that those of ten classes stay in a cache
     words: int = 2  # hashed: the longest sequence of words
-    characters: tuple[int, int] = (3, 4)  # hashed: the shortest and the longest sequence
+    characters: tuple[int, ...] = (3, 4)  # hashed: the shortest and the longest sequence
     max_bytes: int = 4096  # hashed: of a text's beginning
 
 
@@ -81,7 +81,8 @@ class LinearHead:
         _require(config)
         self._config = config
         self._labels = tuple(_shown(label) for label in config.labels)
-        self._hashing = Hashing(config.buckets, config.words, config.characters, config.max_bytes)
+        low, high = config.characters
+        self._hashing = Hashing(config.buckets, config.words, (low, high), config.max_bytes)
         self._width = config.buckets if config.features == "hashed" else config.width
         self._shapes = head_shapes(len(self._labels), self._width)
 
@@ -193,9 +194,11 @@ class LinearHead:
 def _require(config: LinearHeadConfig) -> None:
     """Refuse what cannot be; ScoreError says what is expected instead."""
     names = [_shown(label) for label in config.labels]
+    if len(config.characters) != 2:
+        raise ScoreError(f"task {NAME}: characters {config.characters}: expected the shortest and the longest length")
     low, high = config.characters
     wrong = {
-        "label: expected a dotted column of the store, such as `source.name`": not config.label,
+        "label: expected a dotted column of the store, such as `samples.source.name`": not config.label,
         f"labels {', '.join(names) or 'are missing'}: expected at least two different ones": len(set(names)) < 2,
         f"labels {', '.join(names)}: one stands there twice": len(set(names)) != len(names),
         "column: expected a dotted column of lists of numbers": config.features == "columns" and not config.column,

@@ -12,7 +12,7 @@ import pytest
 from numba import config
 from numba.core.caching import _CacheLocator
 
-import winnow.filters.kernels  # noqa: F401  says where compiled kernels are kept
+import winnow.schemas.kernels  # noqa: F401  says where compiled kernels are kept
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("schemas", "filters", "pipelines", "runners", "recipes")

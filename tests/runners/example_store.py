@@ -2,6 +2,7 @@
 
 from winnow.pipelines.browsing.gathering import Cluster, Overview
 from winnow.pipelines.rules.borders import Border, BorderSample
+from winnow.pipelines.score.overview import Distribution, FitOverview, Overlapping, ScoredSample, ScoreOverview
 from winnow.runners.report import DuplicatesFound, ExampleRange, ExampleRow, Examples
 from winnow.schemas.conditions import Cut
 from winnow.schemas.summary import (
@@ -15,6 +16,10 @@ from winnow.schemas.summary import (
     StoreSummary,
     ValueCount,
 )
+from winnow.scoring.selection import Quality, Summary, clusters
+from winnow.scoring.selection.binarise import Step
+from winnow.scoring.selection.describe import Bars
+from winnow.scoring.selection.overlap import Pair
 
 HOSTILE = "<script>alert(1)</script>\x1b[31m\u202egpj\"'&"
 
@@ -108,6 +113,46 @@ CLUSTER = Cluster(
     "00ff" * 8, 41, 3, 40, ((HOSTILE, 38), ("crawl", 2)), (("deu_Latn", 30), ("a", 3), ("b", 2), ("c", 1)), 0.7512
 )
 
+BARS = Bars((-1.0, 0.0, 1.0, 2.0), (249, 600, 149), 1, 1)
+LOWER, UPPER = clusters.Cluster(-0.5, 0.1, 0.25), clusters.Cluster(0.5, 0.2, 0.75)
+NO_NUMBERS = Summary(4, 0, None, None, None, None, None, None, ())
+SCORE_OVERVIEW = ScoreOverview(
+    name="mimic",
+    task="next_byte",
+    binarise="kmeans",
+    by=None,
+    rows=1234,
+    statuses={"ok": 1000, HOSTILE: 234},
+    fits=(
+        FitOverview(
+            "",
+            "majority",
+            Quality(0.75, 0.7225, 0.776, 1000, "wilson"),
+            (
+                Step(
+                    1000, 1000, 750, 0.25, -0.125, (clusters.Cluster(-0.5, 0.1, 0.25), clusters.Cluster(0.5, 0.2, 0.75))
+                ),
+                Step(0, 0, 0, None, None, None, "unscored"),
+            ),
+        ),
+    ),
+    checkpoints=(
+        Distribution("m1", Summary(1234, 1000, -1.0, 2.0, 0.25, 0.5, 0.0, 0.0, ((0.5, 0.3),)), BARS),
+        Distribution("m2", NO_NUMBERS, Bars((), (), 0, 0)),
+    ),
+    score=Distribution("score", Summary(1234, 1000, -1.0, 2.0, 0.25, 0.5, 0.0, 0.0, ((0.5, 0.3),)), BARS),
+    keep=Distribution(
+        "keep",
+        Summary(1234, 1000, 0.0, 1.0, 0.75, 0.4, 0.0, 0.0, ((0.5, 1.0),)),
+        Bars((0.0, 0.5, 1.0), (250, 750), 0, 0),
+    ),
+    dropped=250,
+    highest=(ScoredSample("0c", HOSTILE, None, 2.0, 1.0, HOSTILE),),
+    lowest=(ScoredSample("0d", "crawl", None, -1.0, None, ""),),
+    overlaps=(Overlapping("keep", HOSTILE, Pair("one", "other", 700, 50, 100, 150, 0, 0, 234)),),
+    undecided=True,
+)
+
 EXAMPLES = Examples(
     rows=(
         ExampleRow("00ff", "crawl", "javascript:" + HOSTILE, "text/html", HOSTILE + "\nsecond line " + "x" * 400),
@@ -132,4 +177,5 @@ EXAMPLES = Examples(
             {CLUSTER.id: (("00ff" * 8, HOSTILE), ("01ff" * 8, None))},
         ),
     ),
+    scores=(SCORE_OVERVIEW,),
 )

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from winnow.pipelines.assets import AssetError
+from winnow.pipelines.assets import ASSETS, AssetError
 from winnow.runners.assets import add_assets, assets
 
 
@@ -33,3 +33,15 @@ def test_an_unknown_name_is_refused_before_anything_is_fetched(tmp_path: Path) -
     with pytest.raises(AssetError, match=r"unknown asset 'lid.177' \(did you mean 'lid.176'\?\)"):
         run("fetch", "lid.176", "lid.177")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_optional_one_is_fetched_by_its_name_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    optional = tuple(asset for asset in ASSETS if asset.optional)
+    assert [asset.name for asset in optional[:1]] == ["efficientnet-lite0"]
+    monkeypatch.setattr("winnow.runners.assets.ASSETS", optional)
+    assert run("fetch") == 0
+    assert list(tmp_path.iterdir()) == []
+    assert run() == 0
+    assert capsys.readouterr().out.splitlines()[0].endswith("optional")

@@ -1,13 +1,14 @@
 """The grain loop of examples/: a run that was stopped and went on is the run that was not."""
 
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.pipelines.export.formats.mixed_rows import export, row
-from tests.trainers import ROOT, run_trainer
+from tests.trainers import ROOT, run_trainer, trainers_python
 from winnow.pipelines.export.formats.arrayrecord import FORMAT, ArrayRecordConfig
 
 pytest.importorskip("array_record", reason="winnow[arrayrecord] is not installed")
@@ -22,6 +23,7 @@ def steps(log: Path) -> list[dict[str, Any]]:
 
 def test_a_run_goes_on_in_the_middle_of_an_epoch(tmp_path: Path) -> None:
     export(FORMAT, ArrayRecordConfig(), tmp_path / "out", {"train": [ROWS[:20], ROWS[20:30], ROWS[30:]]})
+    (tmp_path / "out/winnow.json").write_text('{"identity": "the first"}')
     whole, first, rest = (tmp_path / f"{name}.jsonl" for name in ("whole", "first", "rest"))
     checkpoint = tmp_path / "run.npz"
     run: list[str | Path] = [tmp_path / "out", "--steps", "8"]
@@ -40,3 +42,11 @@ def test_a_run_goes_on_in_the_middle_of_an_epoch(tmp_path: Path) -> None:
     assert names[:48] != epoch
     losses = [one["loss"] for one in steps(whole)]
     assert losses[-1] < losses[0]
+
+    # With another mixture in the same folder a place in an epoch says nothing.
+    (tmp_path / "out/winnow.json").write_text('{"identity": "the second"}')
+    command = [trainers_python(), str(EXAMPLE), str(tmp_path / "out"), "--resume", str(checkpoint)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 1
+    made = "run.npz: made with {'output': 'train', 'seed': 0, 'batch_size': 8, 'workers': 2, 'export': 'the first'}"
+    assert made in done.stderr

@@ -91,3 +91,11 @@ def test_mds_goes_on_in_the_middle_of_an_epoch(tmp_path: Path) -> None:
     assert stopped == whole
     check_epochs(whole)
     assert {path: path.stat().st_mtime_ns for path in tmp_path.glob("p*/**/*")} == before
+
+    # With another mixture in the same folder a place in an epoch says nothing.
+    export(mds.FORMAT, mds.MdsConfig(), tmp_path / "other", {"train": SHARDS[::-1]})
+    command = [trainers_python(), str(EXAMPLES / "pytorch_mds.py"), str(tmp_path / "other")]
+    resume = ["--resume", str(tmp_path / "run.pt")]
+    done = subprocess.run([*command, *resume], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 1
+    assert "run.pt: made with {'output': 'train', 'seed': 0, 'batch_size': 8, 'export': " in done.stderr

@@ -293,6 +293,19 @@ def _empty() -> bytes:
         return path.read_bytes()
 
 
+def _weights(unit: str) -> list[str]:
+    """What weights mean to AXLearn."""
+    if unit == "tokens":
+        return [
+            "A weight is a share of tokens, as AXLearn takes it. AXLearn repeats every component, and wants a shard",
+            "for each host.",
+        ]
+    return [
+        f"A weight is a share of {unit}. AXLearn mixes packed sequences: to it a weight is a share of tokens. It",
+        "repeats every component, and wants a shard for each host.",
+    ]
+
+
 def _mixture(config: ArrayRecordConfig, datasets: Mapping[str, _Dataset], about: About) -> str:
     """A Python file of one list a training output."""
     lines = [
@@ -301,8 +314,7 @@ def _mixture(config: ArrayRecordConfig, datasets: Mapping[str, _Dataset], about:
         "    from axlearn.experiments.text.common import DataMixtureComponent",
         '    components = [DataMixtureComponent(**one) for one in COMPONENTS["train"]]',
         "",
-        f"A weight is a share of {about.unit}. AXLearn mixes packed sequences: to it a weight is a share of tokens. It",
-        "repeats every component, and wants a shard for each host.",
+        *_weights(about.unit),
         '"""',
         "",
         "COMPONENTS = {",

@@ -72,6 +72,7 @@ class Mds:
 
     name: str = "mds"
     config: type[MdsConfig] = MdsConfig
+    max_shard_bytes: int = MAX_BYTES
 
     def check(self, config: MdsConfig) -> None:
         """Nothing is needed that winnow does not bring."""
@@ -98,7 +99,7 @@ class Mds:
         if offsets[-1] > MAX_BYTES:
             raise ExportError(
                 f"{shard.output}: shard {shard.number} is of {int(offsets[-1]):_} bytes; MDS holds fewer than 4 GiB "
-                "in one: write a smaller 'shard_bytes'"
+                "in one: write a smaller shard_bytes"
             )
         head = (len(ends) - 1).to_bytes(4, "little") + offsets.astype("<u4").tobytes() + description
         pieces: list[Piece] = [head, *held]

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from winnow.filters.tokenizers import Tokenizer, load_tokenizer, tokenizer_digest
+from winnow.filters.tokenizers import BYTES, Tokenizer, load_tokenizer, tokenizer_digest
 from winnow.pipelines.export.formats.counting import Counted, indexed_samples, output_of
 from winnow.pipelines.export.formats.protocol import About, Made, ShardName, WrittenShard
 from winnow.pipelines.export.megatron_index import MAX_LENGTH, IdType, beside, join_indexed, write_index
@@ -79,12 +79,34 @@ def _coding(config: MegatronConfig) -> _Coding:
     end = config.end_token if config.end_token is not None else tokenizer.end
     if config.end and end is None:
         raise ExportError(
-            f"megatron: {config.tokenizer} names no end-of-document token; "
-            "give its id as `end_token`, or write end: false"
+            f"megatron: {config.tokenizer} names no end-of-document token; write {_advice(tokenizer)}, or end: false"
         )
+    if config.end and config.end_token is not None:
+        _require_apart(tokenizer, config.end_token)
     largest = max(tokenizer.vocabulary - 1, end if config.end and end is not None else 0)
     dtype = _dtype(config.dtype, largest)
     return _Coding(tokenizer, end if config.end else None, dtype)
+
+
+def _require_apart(tokenizer: Tokenizer, end: int) -> None:
+    """What ends documents is in none, and a model that has the tokenizer's ids, and one more, has it."""
+    if tokenizer.in_texts(end):
+        wrong = f"is the id of a token that texts have, of {tokenizer.name}: a document would seem to end within"
+    elif end > tokenizer.vocabulary:
+        wrong = f"is beyond the ids of {tokenizer.name}, which has {tokenizer.vocabulary:,}"
+    else:
+        return
+    raise ExportError(f"megatron: end_token: {end} {wrong}; write {_advice(tokenizer)}")
+
+
+def _advice(tokenizer: Tokenizer) -> str:
+    """What to write as the end of documents."""
+    after = tokenizer.vocabulary
+    if tokenizer.end is not None:
+        return f"end_token: {tokenizer.end}, which ends documents of this tokenizer, or leave it out"
+    if tokenizer.name == BYTES:
+        return f"end_token: {after} (bytes have the ids 0 to {after - 1})"
+    return f"as end_token the id of a special token, or {after}, the first that the tokenizer does not have"
 
 
 @lru_cache(maxsize=2)

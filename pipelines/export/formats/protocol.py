@@ -72,6 +72,10 @@ class ExportFormat(Protocol):
     A format may also have `count(folder, path) -> Sequence[Counted]` (`formats.counting`): of one file of a finished
     export, how many samples of which output it holds or lists, counted by other means than those that wrote it. The
     audit adds them up. A file that is damaged raises ExportError, a package that is missing RecipeError.
+
+    It may have `one_medium(config) -> OneMedium | None` (`formats.one_medium`): what it wants of every sample;
+    `notes(config, shards) -> Sequence[str]`: what a reader of the export should know of the shards that were written;
+    `join`, as `formats.megatron` has it; and `max_shard_bytes: int`, where larger shards cannot be.
     """
 
     @property

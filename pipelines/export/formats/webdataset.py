@@ -24,6 +24,7 @@ import pyarrow.compute as pc
 from winnow.pipelines.export.formats import energon
 from winnow.pipelines.export.formats.columns import as_binary, blocks, count_media, identity_of, sample_name
 from winnow.pipelines.export.formats.counting import SHARD, Counted, output_of, tar_samples
+from winnow.pipelines.export.formats.one_medium import OneMedium
 from winnow.pipelines.export.formats.protocol import About, Made, ShardName, WrittenShard
 from winnow.pipelines.export.formats.tar import MAX_MEMBER, buffer_of, end, joined, members, sizes_of
 from winnow.schemas.errors import ExportError
@@ -38,6 +39,10 @@ MediaKind: TypeAlias = Literal[
 class _Kind:
     suffix: str
     mimes: tuple[str, ...]  # one that ends in a slash stands for all that begin so
+
+    def wanted(self, kind: str) -> OneMedium:
+        """What it asks of each sample."""
+        return OneMedium(kind, self.mimes)
 
 
 _KINDS: Mapping[str, _Kind] = MappingProxyType(
@@ -66,7 +71,8 @@ class WebDatasetConfig:
     media: MediaKind = (
         "none"  # the type of the one medium that every sample must have; image: whatever picture, as .jpg
     )
-    text: Literal["text", "caption"] = "text"  # caption: the first caption, where a sample has no text
+    # caption: the first caption, where a sample has no text. A format of sources has to fill captions; none does today.
+    text: Literal["text", "caption"] = "text"
     key: Literal["id", "position"] = "id"
     energon: bool = False  # with what Megatron Energon needs: .nv-meta, and an index beside each shard
 
@@ -102,7 +108,8 @@ class WebDataset:
         if config.energon:
             files.append(f"{name}{energon.INDEX_SUFFIX}")
             (folder / files[1]).write_bytes(energon.index(tar.sample_sizes))
-        facts: dict[str, Json] = {"media_left_out": tar.media_left_out} if tar.media_left_out else {}
+        counted = {"media_left_out": tar.media_left_out, "without_text": tar.without_text}
+        facts: dict[str, Json] = {fact: count for fact, count in counted.items() if count}
         return Made(tuple(files), tar.samples, facts)
 
     def finish(self, config: WebDatasetConfig, shards: Sequence[WrittenShard], about: About) -> Mapping[str, bytes]:
@@ -111,6 +118,24 @@ class WebDataset:
             return {}
         kind = _KINDS.get(config.media)
         return energon.description(shards, kind.suffix if kind else None, about.outputs)
+
+    def one_medium(self, config: WebDatasetConfig) -> OneMedium | None:
+        """What every sample must have."""
+        return _KINDS[config.media].wanted(config.media) if config.media in _KINDS else None
+
+    def notes(self, config: WebDatasetConfig, shards: Sequence[WrittenShard]) -> Sequence[str]:
+        """Of each output the samples that a model would be given nothing to say of."""
+        found = []
+        for output in dict.fromkeys(one.shard.output for one in shards):
+            mine = [one for one in shards if one.shard.output == output]
+            without = sum(int(str(one.facts.get("without_text", 0))) for one in mine)
+            if without:
+                of = sum(one.samples for one in mine)
+                found.append(
+                    f"{output}: {without:,} of {of:,} samples have neither a text nor a caption, as text: "
+                    f"{config.text} wants; their .txt is empty"
+                )
+        return found
 
     def count(self, folder: Path, path: str) -> Sequence[Counted]:
         """For the audit: samples of each tar, and of Energon's indices."""
@@ -128,6 +153,7 @@ class _Tar:
         self._positions: dict[bytes, int] = {}  # of the samples written, by key
         self.length = 0  # bytes of members
         self.media_left_out = 0
+        self.without_text = 0  # where a caption would have been taken
         self.sample_sizes: list[npt.NDArray[np.int64]] = []
 
     @property
@@ -164,12 +190,15 @@ class _Tar:
                 again = sample_name(block, position - start)
                 raise ExportError(
                     f"{again}: samples {first} and {position} of {self._shard.stem()}.tar have the same key "
-                    f"{key.decode()}; a copy must come once: draw the mixture again, or write 'key: position'"
+                    f"{key.decode()}; a copy must come once: draw the mixture again, or write key: position"
                 )
         return keys
 
     def _members(self, block: pa.RecordBatch) -> dict[str, pa.Array]:
-        found = {"txt": _texts(block, self._config.text), "json": _descriptions(block)}
+        texts = _texts(block, self._config.text)
+        if self._config.text == "caption":
+            self.without_text += texts.null_count
+        found = {"txt": as_binary(texts), "json": _descriptions(block)}
         if self._config.media == "none":
             self.media_left_out += count_media(block)
         else:
@@ -179,33 +208,22 @@ class _Tar:
 
 
 def _texts(block: pa.RecordBatch, which: str) -> pa.Array:
+    """The text of each sample, null where it has none."""
     texts = block.column("text")
     if which == "caption" and texts.null_count:
         # Row by row: where captions are what is trained on, the bytes of the media outweigh them.
         first = [said[0]["text"] if said else None for said in block.column("captions").to_pylist()]
         texts = pc.coalesce(texts, pa.array(first, pa.large_string()))
-    return as_binary(texts)
+    return texts
 
 
 def _media(block: pa.RecordBatch, wanted: str, kind: _Kind) -> pa.Array:
     media = block.column("media")
-    expected = f"'media: {wanted}' expects exactly one"
-    counts = np.asarray(pc.list_value_length(media))
-    if (counts != 1).any():
-        row = int(np.argmax(counts != 1))
-        raise ExportError(
-            f"{sample_name(block, row)} has {counts[row]} media; {expected} of each sample: "
-            "choose such samples with the mixture's 'where', or write 'media: none'"
-        )
-    flat = media.flatten()
-    for row, mime in enumerate(pc.struct_field(flat, "mime").to_pylist()):  # one lookup a medium, beside its bytes
-        if not any(mime == one or (one.endswith("/") and mime.startswith(one)) for one in kind.mimes):
-            raise ExportError(
-                f"{sample_name(block, row)} has a medium of type {mime}; {expected} of "
-                f"{' or '.join(one + '*' if one.endswith('/') else one for one in kind.mimes)}: "
-                "choose such samples with the mixture's 'where'"
-            )
-    return pc.struct_field(flat, "bytes")
+    one = kind.wanted(wanted)
+    if len(wrong := one.misfits(media)):  # the store was asked before; here it is another
+        row = int(wrong[0])
+        raise ExportError(f"{sample_name(block, row)} has {one.has(media[row])}; {one.expected}: {one.remedy}")
+    return pc.struct_field(media.flatten(), "bytes")
 
 
 _PLAIN = ("family", "language", "licence", "modality", "source", "source_class")

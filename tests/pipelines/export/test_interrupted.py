@@ -13,7 +13,10 @@ from tests.small_disks import small_disk_at
 from winnow.pipelines.export.stage import BoundExport
 from winnow.pipelines.store.local import LocalStore
 from winnow.runners.engines import WorkerLostError
-from winnow.schemas.errors import WinnowError
+from winnow.schemas.errors import ExportError, WinnowError
+from winnow.schemas.places import Place
+
+PLACED = (Place("recipe.yaml", 9), "export[0]")
 
 
 @pytest.mark.slow
@@ -22,7 +25,7 @@ def test_what_a_killed_worker_had_not_written_is_written_by_the_next(
 ) -> None:
     store, draw = make_draw(LocalStore(tmp_path / "store"), {"a": every(words(60)), "b": every(words(60, 60))})
     export(store, draw, exports_of(tmp_path, "jsonl: {path: whole, shard_bytes: 8192}"))
-    lethal = BoundExport(Lethal(), LethalConfig(str(tmp_path), 1, (2,)), str(tmp_path / "out"), 8192)
+    lethal = BoundExport(Lethal(), LethalConfig(str(tmp_path), 1, (2,)), str(tmp_path / "out"), 8192, *PLACED)
     (done,) = export(store, draw, [lethal], 2, console=Console(width=200))
     assert "a worker process died; writing what is left again" in capsys.readouterr().out
     assert done.manifest.outputs["train"]["samples"] == 120
@@ -35,13 +38,13 @@ def test_a_shard_that_kills_every_worker_ends_the_export_and_what_stands_is_kept
 ) -> None:
     monkeypatch.setattr("winnow.runners.mixture.exporting.LOSSES", 0)
     store, draw = make_draw(LocalStore(tmp_path / "store"), {"a": every(words(60)), "b": every(words(60, 60))})
-    lethal = BoundExport(Lethal(), LethalConfig(str(tmp_path), 100, (2,)), str(tmp_path / "out"), 8192)
+    lethal = BoundExport(Lethal(), LethalConfig(str(tmp_path), 100, (2,)), str(tmp_path / "out"), 8192, *PLACED)
     with pytest.raises(WorkerLostError, match=r"^export: a worker process died"):
         export(store, draw, [lethal], 2)
     assert not (tmp_path / "out").exists()
     standing = _standing(tmp_path)
     assert standing
-    healed = BoundExport(Lethal(), LethalConfig(str(tmp_path), 0, ()), str(tmp_path / "out"), 8192)
+    healed = BoundExport(Lethal(), LethalConfig(str(tmp_path), 0, ()), str(tmp_path / "out"), 8192, *PLACED)
     (done,) = export(store, draw, [healed])
     assert done.manifest.outputs["train"]["samples"] == 120
     assert {name: (tmp_path / "out" / name).stat().st_ino for name in standing} == standing
@@ -67,6 +70,32 @@ def test_a_full_disk_is_one_clear_line_and_a_rerun_continues(small_disk: Path, t
     (done,) = export(store, draw, exports_of(tmp_path, entry))
     assert done.manifest.outputs["train"]["samples"] == 900
     assert [one.name for one in small_disk.iterdir()] == ["out"]
+
+
+def test_a_full_disk_is_told_from_the_others_and_what_it_lacks(small_disk: Path, tmp_path: Path) -> None:
+    store, draw = make_draw(LocalStore(tmp_path / "store"), {"a": every(words(900))})
+    (small_disk / "filler").write_bytes(bytes((4 << 20) - 80_000))
+    roomy, small = f"jsonl: {{path: {tmp_path}/roomy}}", f"mds: {{path: {small_disk}/out, shard_bytes: 65536}}"
+    with pytest.raises(ExportError) as failed:
+        export(store, draw, exports_of(tmp_path, roomy, small))
+    said = str(failed.value)
+    assert said.startswith(f"{small_disk}/out: No space left on device: ")
+    assert f"are free on the disk of {small_disk}/.out.winnow-unfinished, and up to " in said
+    assert said.endswith("more are to be written there; what stands is kept: make room and run the same command again")
+    assert "roomy" not in said
+    assert said.count("\n") == 0
+
+
+def test_notes_say_which_export_they_are_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    store, draw = make_draw(LocalStore(tmp_path / "store"), {"a": every([*words(3), "long " * 500])})
+    entries = ["jsonl: {path: a, shard_bytes: 1024}", "mds: {path: b, shard_bytes: 2048}", "jsonl: {path: c}"]
+    export(store, draw, exports_of(tmp_path, *entries), console=Console(width=200))
+    notes = [line for line in capsys.readouterr().out.splitlines() if line.startswith("note")]
+    said = "train: 1 samples are larger than shard_bytes ({}) by themselves; their shards are larger too"
+    assert notes == [
+        f"note    jsonl {tmp_path}/a: {said.format('1,024')}",
+        f"note    mds {tmp_path}/b: {said.format('2,048')}",
+    ]
 
 
 def _lines(folder: Path) -> dict[str, bytes]:

@@ -9,15 +9,17 @@ import pyarrow as pa
 import pytest
 from rich.console import Console
 
-from tests.pipelines.export.drawn_stores import WEB, export, put_table_of
+from tests.pipelines.export.drawn_stores import WEB, export, put_table_of, tree
 from winnow.pipelines.export.manifest import LeftOut
-from winnow.pipelines.export.media import FILE_CHANGED, FILE_GONE, media_sources
 from winnow.pipelines.export.stage import Finished, bind_exports
+from winnow.pipelines.media import FILE_CHANGED, FILE_GONE, media_sources
 from winnow.pipelines.mix.drawn import Draw, DrawnShard
 from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.location import open_store_at
 from winnow.runners.engines import Engine
 from winnow.runners.stages import ingest
 from winnow.schemas.draws import DRAW
+from winnow.schemas.errors import RecipeError
 from winnow.schemas.mixture import Amount, MixturePlan, PlannedOutput, PlannedStratum
 from winnow.schemas.recipe import Recipe, load_recipe
 
@@ -109,6 +111,42 @@ def test_samples_whose_media_are_gone_are_left_out_and_counted(tmp_path: Path, r
     )
     assert done.notes[0].startswith("4 samples are left out, as their media are gone")
     assert done.manifest.outputs["train"] == {"planned": 12, "samples": 8, "shards": 1}
+
+
+def test_media_that_are_back_are_exported_where_the_export_is_replaced(tmp_path: Path, recipe: Recipe) -> None:
+    exported(recipe, change="two of them")
+    store = open_store_at(tmp_path / "store")
+    for shade in (2, 4):
+        (tmp_path / "pictures" / f"{shade}.png").write_bytes(png(shade))
+    news = [
+        export(store, draw_all(store, 1), bind_exports(recipe), media=media_sources(recipe), replace=replace)[0]
+        for replace in (False, True, True)
+    ]
+    assert [one.new for one in news] == [False, True, False]  # only where that is asked for, and once
+    assert members(tmp_path / "out") == sorted(png(shade) for shade in range(6))
+    assert news[1].manifest.left_out == ()
+
+
+def test_samples_without_the_medium_that_is_wanted_are_said_before_anything_is_written(tmp_path: Path) -> None:
+    (tmp_path / "pictures").mkdir()
+    for shade in range(6):
+        (tmp_path / "pictures" / f"{shade}.png").write_bytes(png(shade))
+    (tmp_path / "recipe.yaml").write_text(RECIPE.replace("media: image", "media: mp4"))
+    recipe = load_recipe(tmp_path / "recipe.yaml")
+    store = ingest(recipe, Engine("local", 1), Console(quiet=True)).store
+    before = tree(tmp_path)
+    (entry,) = recipe.export
+    with pytest.raises(RecipeError) as error:
+        export(store, draw_all(store, 1), bind_exports(recipe), media=media_sources(recipe))
+    said = str(error.value)
+    assert said.startswith(
+        f"{entry.place}: export[0].webdataset: 6 samples of the plan cannot be in it, such as sample "
+    )
+    assert said.endswith(
+        " of crawl, which has a medium of type image/png; media: mp4 expects exactly one of video/mp4 or video/x-m4v "
+        "of each sample: choose such samples with the mixture's `where`, or write media: none"
+    )
+    assert {path for path in tree(tmp_path) if "plans" not in path} == {path for path in before if "plans" not in path}
 
 
 def test_shards_are_capped_by_the_bytes_of_media_where_those_are_written(tmp_path: Path) -> None:

@@ -10,12 +10,12 @@ from tests.pipelines.export.drawn_stores import Given, Rows, make_draw, words
 from winnow.pipelines.columns import Column
 from winnow.pipelines.edits import with_keys
 from winnow.pipelines.exchange import MAX_BLOCK_BYTES
-from winnow.pipelines.export.drawn_rows import read_drawn
 from winnow.pipelines.export.reading import mixed_rows
 from winnow.pipelines.export.scratch_disk import ScratchDisk
 from winnow.pipelines.export.shipment import Details, Shipment
 from winnow.pipelines.export.sizing import Way, cut_outputs
 from winnow.pipelines.mix.drawn import Draw
+from winnow.pipelines.picked_rows import read_picked
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.local import LocalStore
 from winnow.pipelines.store.memory import MemoryStore
@@ -67,7 +67,7 @@ def test_row_groups_without_a_drawn_row_are_not_read(tmp_path: Path) -> None:
     (tmp_path / path).write_bytes(raw)
 
     def read(rows: list[int]) -> list[str]:
-        found = read_drawn(store.objects, {"samples": path}, [TEXT], np.array(rows))
+        found = read_picked(store.objects, {"samples": path}, [TEXT], np.array(rows))
         return [text for _, columns in found for text in columns["samples.text"].to_pylist()]
 
     assert read([3, 9, 20, 39]) == [words(40)[row] for row in (3, 9, 20, 39)]
@@ -77,5 +77,5 @@ def test_row_groups_without_a_drawn_row_are_not_read(tmp_path: Path) -> None:
 
 def test_a_row_that_there_is_not_is_named(tmp_path: Path) -> None:
     store, draw = make_draw(LocalStore(tmp_path), {"a": Rows(words(4), [])})
-    with pytest.raises(StoreError, match="has no row 4, which the draw names"):
-        list(read_drawn(store.objects, draw.shards[0].objects, [TEXT], np.array([0, 4])))
+    with pytest.raises(StoreError, match="has no row 4, which is asked for"):
+        list(read_picked(store.objects, draw.shards[0].objects, [TEXT], np.array([0, 4])))

@@ -139,7 +139,7 @@ def test_an_export_that_holds_it_is_refused_and_written_again_without(crawl: Pat
     assert all(shown(folder) for folder in folders)
     assert main(["forget", "recipe.yaml", *WISHES]) == 0
     recipe = load_recipe("recipe.yaml")
-    with pytest.raises(ExportError, match=r"holds an export of plan \w+ .*replace it with --replace"):
+    with pytest.raises(ExportError, match=r"holds an export of plan \w+, and the recipe.*replace it with --replace"):
         export(recipe, ONE, SILENT)
     assert all(shown(folder) for folder in folders), "nothing is touched without a word"
     done = export(recipe, ONE, SILENT, replace=True)

@@ -119,6 +119,9 @@ def test_every_plot_says_what_it_shows(page: Page) -> None:
         "Status of extractions",
         "Clusters by size (near)",
         "text.language.score",
+        "Mean score of mimic",
+        "mimic at checkpoint 1",
+        "Keep probability by mimic",
     ]
     assert all(attributes["role"] == "img" for attributes in page.attributes("svg"))
     assert labels[0].startswith("What became of records. crawl: kept 81.0 %, dropped 19.0 %, quarantined < 0.1 %;")

@@ -114,7 +114,9 @@ def test_a_class_of_empty_texts_has_no_share_of_tokens(tmp_path: Path) -> None:
     shard = WrittenShard(ShardName("train", 0, 1), made.samples, (), made.facts)
     files = FORMAT.finish(config, [shard], About("demo", "plan", "tokens", ("train",), {"train": {"web": 1.0}}))
     (tmp_path / "mixture.py").write_bytes(files["axlearn_mixture.py"])
-    components = runpy.run_path(str(tmp_path / "mixture.py"))["COMPONENTS"]["train"]
+    held = runpy.run_path(str(tmp_path / "mixture.py"))
+    assert held["__doc__"].count("share of tokens") == 1
+    components = held["COMPONENTS"]["train"]
     assert [(one["name"], one["weight"]) for one in components] == [
         ("mixture_code:1.0.0", 0.0),
         ("mixture_web:1.0.0", 1.0),

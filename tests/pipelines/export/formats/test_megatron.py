@@ -84,23 +84,45 @@ def test_a_tokenizers_own_ids_and_end(tmp_path: Path, bpe: str) -> None:
     assert documents(tmp_path / "out" / "train_00000_of_00001_text_document") == ids
 
 
+def sparse(place: Path, last: int) -> str:
+    """A BPE of single bytes, and what ends a document under a number far beyond theirs."""
+    tokenizers = pytest.importorskip("tokenizers")
+    letters = sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())
+    known = {letter: number for number, letter in enumerate(letters)} | {"</s>": last}
+    made = tokenizers.Tokenizer(tokenizers.models.BPE(vocab=known, merges=[]))
+    made.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made.add_special_tokens(["</s>"])
+    made.save(str(place))
+    return str(place)
+
+
 @pytest.mark.parametrize(
-    ("end_token", "dtype", "code"),
-    [
-        (256, "auto", 8),
-        (65_498, "auto", 8),
-        (65_499, "auto", 4),
-        (65_535, "uint16", 8),
-        (70_000, "auto", 4),
-        (1, "int32", 4),
-    ],
+    ("last", "dtype", "code"),
+    [(256, "auto", 8), (65_498, "auto", 8), (65_499, "auto", 4), (65_535, "uint16", 8), (70_000, "auto", 4)],
 )
-def test_ids_are_as_wide_as_megatron_makes_them(tmp_path: Path, end_token: int, dtype: Any, code: int) -> None:
-    config = MegatronConfig(tokenizer="bytes", end_token=end_token, dtype=dtype)
+def test_ids_are_as_wide_as_megatron_makes_them(tmp_path: Path, last: int, dtype: Any, code: int) -> None:
+    config = MegatronConfig(tokenizer=sparse(tmp_path / "bpe.json", last), dtype=dtype)
     export(FORMAT, config, tmp_path / "out", {"train": [ROWS[:1]]})
     prefix = tmp_path / "out" / "train_00000_of_00001_text_document"
     assert prefix.with_name(prefix.name + ".idx").read_bytes()[17] == code
-    assert documents(prefix) == [[97, 98, end_token]]
+    assert documents(prefix)[0][-1] == last
+
+
+def test_an_end_that_texts_may_have_or_that_is_beyond_the_vocabulary_is_refused(tmp_path: Path, bpe: str) -> None:
+    asked = r"; write end_token: 256 \(bytes have the ids 0 to 255\)$"
+    for end in (0, 10, 255):
+        with pytest.raises(ExportError, match=rf"end_token: {end} is the id of a token that texts have.*{asked}"):
+            FORMAT.check(MegatronConfig(tokenizer="bytes", end_token=end))
+    with pytest.raises(ExportError, match=rf"end_token: 257 is beyond the ids of bytes, which has 256{asked}"):
+        FORMAT.check(MegatronConfig(tokenizer="bytes", end_token=257))
+    own = load_tokenizer(bpe)
+    assert own.end is not None
+    ordinary = next(token for token in range(own.vocabulary) if token != own.end)
+    with pytest.raises(ExportError, match=rf"that texts have, of bpe.json.*; write end_token: {own.end}, which ends"):
+        FORMAT.check(MegatronConfig(tokenizer=bpe, end_token=ordinary))
+    for end in (own.end, own.vocabulary):
+        FORMAT.check(MegatronConfig(tokenizer=bpe, end_token=end))
+    FORMAT.check(MegatronConfig(tokenizer="bytes", end=False, end_token=3))  # it is not written
 
 
 def test_the_lists_weigh_each_dataset_by_its_tokens(tmp_path: Path) -> None:
@@ -153,10 +175,10 @@ def test_what_it_cannot_hold_is_told_in_a_line(tmp_path: Path, bpe: str) -> None
         write(MegatronConfig(tokenizer="bytes", end=False), row(1, text=""))
     with pytest.raises(ExportError, match="`tokenizer` is not set; expected bytes or the path"):
         FORMAT.check(MegatronConfig())
-    with pytest.raises(ExportError, match="bytes names no end-of-document token; give its id as `end_token`"):
+    with pytest.raises(ExportError, match=r"bytes names no end-of-document token; write end_token: 256 \(bytes have"):
         FORMAT.check(MegatronConfig(tokenizer="bytes"))
     with pytest.raises(ExportError, match="uint16 cannot hold the id 65536"):
-        FORMAT.check(MegatronConfig(tokenizer="bytes", end_token=65_536, dtype="uint16"))
+        FORMAT.check(MegatronConfig(tokenizer=sparse(tmp_path / "wide.json", 65_536), dtype="uint16"))
     letters = tmp_path / "letters.json"
     import tokenizers
 

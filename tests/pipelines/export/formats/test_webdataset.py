@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.pipelines.export.formats.mixed_rows import HARD, batches, export, row
 from tests.trainers import run_trainer
 from winnow.pipelines.export.formats import find_format
-from winnow.pipelines.export.formats.protocol import About, ShardName
+from winnow.pipelines.export.formats.protocol import About, ShardName, WrittenShard
 from winnow.pipelines.export.formats.webdataset import FORMAT, WebDatasetConfig
 from winnow.schemas.errors import ExportError
 from winnow.schemas.places import Place
@@ -150,22 +150,38 @@ def test_pictures_of_several_types_share_a_name_that_readers_do_not_go_by(tmp_pa
 @pytest.mark.parametrize(
     ("media", "complaint"),
     [
-        ([], "has 0 media; 'media: jpg' expects exactly one of each sample"),
-        ([medium("image/jpeg", JPEG)] * 2, "has 2 media; 'media: jpg' expects exactly one of each sample"),
-        ([medium("image/png", PNG)], "has a medium of type image/png; 'media: jpg' expects exactly one of image/jpeg"),
+        ([], "has 0 media"),
+        ([medium("image/jpeg", JPEG)] * 2, "has 2 media"),
+        ([medium("image/png", PNG)], "has a medium of type image/png"),
     ],
 )
 def test_a_sample_with_other_media_is_refused_by_name(tmp_path: Path, media: list[object], complaint: str) -> None:
     rows = [row(0, media=[medium("image/jpeg", JPEG)]), row(1, media=media)]
     with pytest.raises(ExportError) as error:
         only_shard(tmp_path, rows, WebDatasetConfig(media="jpg"))
-    assert str(error.value).startswith(f"sample {1:032x} of crawl (https://example.org/1) {complaint}")
+    assert str(error.value) == (
+        f"sample {1:032x} of crawl (https://example.org/1) {complaint}; media: jpg expects exactly one of image/jpeg "
+        "of each sample: choose such samples with the mixture's `where`, or write media: none"
+    )
 
 
 def test_media_that_are_not_asked_for_are_counted(tmp_path: Path) -> None:
     rows = [row(0, media=[medium("image/jpeg", JPEG)] * 2), row(1)]
     made = FORMAT.write(WebDatasetConfig(), tmp_path, ShardName("train", 0, 1), batches(rows, 1))
     assert made.facts == {"media_left_out": 2}
+
+
+def test_samples_with_neither_text_nor_caption_are_counted_and_noted(tmp_path: Path) -> None:
+    config = WebDatasetConfig(text="caption")
+    said = [{"text": "A cat", "origin": "alt", "language": None}]
+    rows = [row(0, text=None), row(1, text=None, captions=said), row(2), row(3, text=None)]
+    made = FORMAT.write(config, tmp_path, ShardName("train", 0, 1), batches(rows, 1))
+    assert made.facts == {"without_text": 2}
+    shards = [WrittenShard(ShardName("train", 0, 1), made.samples, (), made.facts)]
+    assert FORMAT.notes(config, shards) == [
+        "train: 2 of 4 samples have neither a text nor a caption, as text: caption wants; their .txt is empty"
+    ]
+    assert FORMAT.notes(config, [WrittenShard(ShardName("train", 0, 1), 4, (), {})]) == []
 
 
 def test_a_caption_stands_in_for_a_text_where_that_is_asked(tmp_path: Path) -> None:

@@ -1,0 +1,138 @@
+"""Do cosines of the task `alignment` tell an image's own caption from another's? Stamps of a drawing program say.
+
+    python -m benchmarks.alignment [--quick] [--json]
+
+`tuxpaint-stamps-default` (Debian; GPL-2) holds pictures of animals, food, vehicles, … with captions in up to 78
+languages. The encoders are those of `encoders: conse`, which were never trained on pairs and know English alone.
+Measured by language: the area under the ROC curve of true captions against those of other stamps, in an order by
+hashes; and for English how often an image's own caption is the first, or among the first ten, of all. Needs the extra
+`torch`, and `winnow assets fetch efficientnet-lite0 imagenet-names minilm-l6 minilm-l6.tokenizer`.
+"""
+
+import hashlib
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import orjson
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from benchmarks.mimic_text import auc
+from benchmarks.pages import CACHE, packaged_pages
+from benchmarks.reporting import benchmark_arguments, machine
+from winnow.pipelines.assets import AssetFiles
+from winnow.scoring.tasks.alignment import TASK, Alignment
+from winnow.scoring.tasks.protocol import OK
+
+PACKAGE: Final = "tuxpaint-stamps-default"
+ENGLISH: Final = "en"
+LANGUAGES: Final = ("fr", "es", "de", "ru", "ja")
+TEN: Final = 10
+SOME, QUICK = 200, 60
+"""Stamps: of a language other than English, and of any where it has to be quick."""
+_LEFT_OUT: Final = "symbols"  # letters, coins and flags
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """A picture with its captions by language; English is what stands in the first line."""
+
+    image: bytes
+    captions: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """Pairs of a language, as the encoders see them."""
+
+    captions: NDArray[np.object_]
+    images: Floats
+    texts: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """How well true captions are told from others, in a language."""
+
+    language: str
+    pairs: int
+    true: float  # the mean cosine
+    others: float
+    auc: float
+
+
+def stamps(most: int | None = None, cache: Path = CACHE) -> list[Stamp]:
+    """Pictures of things, in an order by hashes."""
+    packaged_pages([PACKAGE], "stamps", "stamps-packages", cache)
+    folder = cache / "stamps" / "usr/share/tuxpaint/stamps"
+    found = [
+        (hashlib.blake2b(str(path.relative_to(folder)).encode()).digest(), path)
+        for path in folder.rglob("*.png")
+        if path.with_suffix(".txt").is_file() and path.relative_to(folder).parts[0] != _LEFT_OUT
+    ]
+    chosen = [path for _, path in sorted(found)][:most]
+    return [Stamp(path.read_bytes(), captions_of(path.with_suffix(".txt").read_bytes())) for path in chosen]
+
+
+def captions_of(content: bytes) -> dict[str, str]:
+    """The captions of a stamp: the first line, and lines such as `fr.utf8=Un chat.`."""
+    lines = content.decode("utf-8", "replace").splitlines()
+    named = (line.partition(".utf8=") for line in lines[1:])
+    found = {language: caption.strip() for language, _, caption in named if caption.strip()}
+    return {ENGLISH: lines[0].strip(), **found} if lines and lines[0].strip() else found
+
+
+def embedded(task: Alignment, language: str, held: list[Stamp]) -> Embedded:
+    """Stamps with a caption in a language that can be read, embedded."""
+    chosen = [one for one in held if language in one.captions]
+    captions = np.array([one.captions[language] for one in chosen], object)
+    images = pa.array([one.image for one in chosen], pa.binary())
+    encoded = task.encode(pa.record_batch({"image": images, "text": pa.array(captions, pa.string())}))
+    return Embedded(captions[encoded.status == OK], *task.embedded(encoded.examples))
+
+
+def told(language: str, of: Embedded) -> Told:
+    """True captions against those of the next stamps, where they differ."""
+    true, others = ((of.images * np.roll(of.texts, shift, 0)).sum(1) for shift in (0, 1))
+    others = others[of.captions != np.roll(of.captions, 1)]
+    return Told(language, len(true), float(true.mean()), float(others.mean()), auc(true, others))
+
+
+def recalls(of: Embedded) -> tuple[float, float, int]:
+    """How often an image's caption is its likeliest, and among its ten likeliest, of how many different ones."""
+    _, first, own = np.unique(of.captions.astype(str), return_index=True, return_inverse=True)
+    said = of.images @ of.texts[first].T
+    ranks = (said > said[np.arange(len(said)), own][:, None]).sum(1)
+    return float((ranks < 1).mean()), float((ranks < TEN).mean()), len(first)
+
+
+def main() -> int:
+    """The tables; with `--json` an object with every number."""
+    options = benchmark_arguments(__doc__ or "").parse_args()
+    task = TASK.load(TASK.config(), AssetFiles())
+    assert isinstance(task, Alignment)
+    held = stamps(QUICK if options.quick else None)
+    english = embedded(task, ENGLISH, held)
+    first, ten, captions = recalls(english)
+    print(f"{len(english.captions):,} stamps, {captions:,} different captions in English\n")
+    print(f"own caption first           {first:.3f}  (chance {1 / captions:.3f})")
+    print(f"own caption among {TEN}        {ten:.3f}  (chance {TEN / captions:.3f})\n")
+    found = [told(ENGLISH, english)]
+    found += [told(language, embedded(task, language, held[:SOME])) for language in LANGUAGES]
+    print("language  pairs  cosine of true  of another's    AUC")
+    for one in found:
+        print(f"{one.language:<8}  {one.pairs:>5}  {one.true:>14.3f}  {one.others:>12.3f}  {one.auc:.3f}")
+    if options.json:
+        rows = [{name: getattr(one, name) for name in Told.__slots__} for one in found]
+        said = {"name": "alignment", "first": first, "ten": ten, "captions": captions, "languages": rows}
+        print(orjson.dumps({**said, "machine": machine()}).decode())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,261 @@
+"""From a recipe's `score` to scores that are ready to be made: tasks configured, files found, columns known."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from winnow.filters.operators import TEXT
+from winnow.pipelines.annotate.bound import BoundAsset, BoundAssets, settled_config, store_columns
+from winnow.pipelines.assets import asset_digest, is_asset, lookup, require_file
+from winnow.pipelines.columns import Column, column_of
+from winnow.pipelines.store import layout
+from winnow.schemas.errors import ScoreError, WinnowError
+from winnow.schemas.identity import Json
+from winnow.schemas.places import Place, Problem, recipe_error, suggestion
+from winnow.schemas.recipe import Recipe, ScoreEntry, build_config
+from winnow.schemas.rules import ColumnInfo, check_where
+from winnow.schemas.scores import SCORES, TRACES
+from winnow.scoring.tasks import find_task
+from winnow.scoring.tasks.protocol import IMAGE, Measure, Task, TaskKind
+
+VERSION = 1
+"""Of all that decides what a trace says of a row, given the task, its weights and the rows."""
+
+MEDIA = Column(layout.SAMPLES, "media")
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A rule over the store that says which rows are meant; None for all."""
+
+    text: str | None
+    columns: tuple[Column, ...]
+
+
+@dataclass(frozen=True)
+class WeightsFile:
+    """Weights that the recipe gives, and their content."""
+
+    file: str
+    digest: str
+
+
+@dataclass(frozen=True)
+class BoundScore:
+    """A score with everything that its values depend on. Picklable."""
+
+    entry: ScoreEntry
+    kind: TaskKind
+    config: Any  # the task's own
+    assets: BoundAssets
+    text: tuple[Column, ...]  # in order of preference
+    inputs: tuple[Column, ...]  # what the task reads of the store
+    where: Condition
+    trusted: Condition | None  # what the reference is trained on; None where it is given
+    looked: Condition | None  # what the trajectory is trained on; None where it is given
+    reference: tuple[WeightsFile, ...]
+    base: WeightsFile | None
+    trajectory: tuple[WeightsFile, ...]
+    seed: int
+    max_text_bytes: int
+
+    @property
+    def layer(self) -> str:
+        """The trace: what is made row by row."""
+        return self.entry.trace
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """Everything that a trace is made of."""
+        return tuple(dict.fromkeys((*self.inputs, *self.where.columns)))
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The layers that a trace is made of, each once."""
+        return layers_of(self.columns)
+
+    def task(self) -> Task:
+        """The task, in this process."""
+        return cast(Task, self.kind.load(self.config, self.assets))
+
+    def measure(self) -> Measure:
+        """What measures without weights, in this process."""
+        return cast(Measure, self.kind.load(self.config, self.assets))
+
+    @property
+    def settings(self) -> dict[str, Json]:
+        """What both the weights and the trace depend on."""
+        reads = self.kind.reads(self.config)
+        return {
+            "version": VERSION,
+            "task": self.kind.name,
+            "task_version": self.kind.version,
+            "config": settled_config(self.config, {asset.name: asset.digest for asset in self.assets.assets}),
+            "depends": list(self.kind.depends(self.config)),
+            "text": [column.name for column in self.text] if TEXT in reads else [],
+            "max_text_bytes": self.max_text_bytes,
+        }
+
+    def of_layers(self, columns: tuple[Column, ...], keys: Mapping[str, str]) -> dict[str, Json]:
+        """The keys of the layers of these columns."""
+        return {layer: keys[layer] for layer in sorted(layers_of(columns))}
+
+
+def layers_of(columns: tuple[Column, ...]) -> tuple[str, ...]:
+    """The layers of columns, each once."""
+    return tuple(dict.fromkeys(column.layer for column in columns))
+
+
+def bind_scores(recipe: Recipe) -> tuple[BoundScore, ...]:
+    """The recipe's scores.
+
+    Raises:
+        RecipeError: What is wrong with one, or a file that it needs is not there.
+    """
+    known = {column.name: info for column, info in store_columns(recipe)}
+    return tuple(_bound(recipe, entry, known) for entry in recipe.score)
+
+
+def _bound(recipe: Recipe, entry: ScoreEntry, known: Mapping[str, ColumnInfo]) -> BoundScore:
+    where = f"score.{entry.name}"
+    measured = {name: info for name, info in known.items() if not name.startswith((SCORES, TRACES))}
+    problems: list[Problem] = []
+    try:
+        kind = find_task(entry.task)
+    except WinnowError as error:
+        raise recipe_error([Problem(entry.place, f"{where}.task", str(error))]) from None
+    if kind.measures and entry.reference is not None:
+        said = f"{entry.task} measures without weights; 'reference' is for tasks with a loss"
+        raise recipe_error([Problem(entry.place, where, said)])
+    if not kind.measures and entry.reference is None:
+        said = f"the key 'reference' is missing: {entry.task} scores towards weights; write train_on, weights or merge"
+        raise recipe_error([Problem(entry.place, where, said)])
+    config = build_config(kind.config, entry.options, where)
+    layers = sorted({".".join(name.split(".")[:2]) for name in measured if not name.startswith("samples.")})
+    layers.insert(0, layout.SAMPLES)
+
+    def condition(text: str | None, at: str) -> Condition:
+        if text is None:
+            return Condition(None, ())
+        read, complaints = check_where(text, measured, entry.place, f"{where}.{at}")
+        problems.extend(complaints)
+        return Condition(text, _columns([name for name in read if name in measured], layers))
+
+    names: list[str] = []
+    for name in kind.reads(config):
+        if not name:
+            continue  # a setting that is missing: the task says so when it is loaded
+        if name == TEXT:
+            names += recipe.text
+        elif name == IMAGE:
+            names.append(MEDIA.name)
+        elif name in measured:
+            names.append(name)
+        else:
+            said = f"{entry.task} reads {name}, which no layer of this recipe has{suggestion(name, measured)}"
+            problems.append(Problem(entry.place, where, said))
+    if entry.filter.by is not None and entry.filter.by not in measured:
+        said = f"no layer of this recipe has {entry.filter.by}{suggestion(entry.filter.by, measured)}"
+        problems.append(Problem(entry.place, f"{where}.filter.by", said))
+    chosen = condition(entry.where, "where")
+    plan = entry.reference
+    trusted = None if plan is None else plan.train_on
+    looked = entry.trajectory.train_on
+    bound = BoundScore(
+        entry=entry,
+        kind=kind,
+        config=config,
+        assets=_files(recipe, kind, config, entry.place, where),
+        text=_columns(recipe.text, layers),
+        inputs=_columns(names, layers),
+        where=chosen,
+        trusted=condition(trusted, "reference.train_on") if trusted is not None else None,
+        looked=None
+        if plan is None or entry.trajectory.weights is not None
+        else condition(looked, "trajectory.train_on")
+        if looked is not None
+        else chosen,
+        reference=tuple(_given(recipe, entry, path, f"{where}.reference") for path in _reference_files(entry)),
+        base=_given(recipe, entry, plan.base, f"{where}.reference.base")
+        if plan is not None and plan.base is not None
+        else None,
+        trajectory=tuple(
+            _given(recipe, entry, path, f"{where}.trajectory.weights") for path in entry.trajectory.weights or ()
+        ),
+        seed=recipe.store.seed,
+        max_text_bytes=recipe.limits.max_text_bytes,
+    )
+    if problems:
+        raise recipe_error(problems)
+    return bound
+
+
+def try_scores(scores: tuple[BoundScore, ...]) -> None:
+    """Load every task once, so that a missing package or a bad file is told of before hours of work.
+
+    Raises:
+        RecipeError: What they refuse, one line each.
+    """
+    problems = []
+    for bound in scores:
+        try:
+            bound.measure() if bound.kind.measures else bound.task()
+        except WinnowError as error:
+            problems.append(Problem(bound.entry.place, f"score.{bound.entry.name}", str(error)))
+    if problems:
+        raise recipe_error(problems)
+
+
+def by_column(bound: BoundScore) -> Column | None:
+    """The column whose values are fitted each by itself."""
+    name = bound.entry.filter.by
+    if name is None:
+        return None
+    layer = layout.SAMPLES if name.startswith("samples.") else ".".join(name.split(".")[:2])
+    return Column(layer, name.removeprefix(f"{layer}."))
+
+
+def _reference_files(entry: ScoreEntry) -> tuple[str, ...]:
+    if entry.reference is None:
+        return ()
+    return entry.reference.merge or ((entry.reference.weights,) if entry.reference.weights is not None else ())
+
+
+def _columns(names: "list[str] | tuple[str, ...]", layers: list[str]) -> tuple[Column, ...]:
+    found = (column_of(name, layers) for name in dict.fromkeys(names))
+    return tuple(column for column in found if column is not None)
+
+
+def _given(recipe: Recipe, entry: ScoreEntry, path: str, where: str) -> WeightsFile:
+    file = os.path.abspath(recipe.located(path))
+    try:
+        require_file(file)
+        return WeightsFile(file, asset_digest(file))
+    except WinnowError as error:
+        raise recipe_error([Problem(entry.place, where, str(error))]) from None
+
+
+def _files(recipe: Recipe, kind: TaskKind, config: Any, place: Place, where: str) -> BoundAssets:
+    found = []
+    try:
+        for name in kind.files(config):
+            file = None if is_asset(name) else os.path.abspath(recipe.located(name))
+            if file is None:
+                lookup(name)
+            else:
+                require_file(file)
+            found.append(BoundAsset(name, file, asset_digest(file or name)))
+    except WinnowError as error:
+        raise recipe_error([Problem(place, where, str(error))]) from None
+    return BoundAssets(tuple(found))
+
+
+def require_scores(recipe: Recipe) -> tuple[BoundScore, ...]:
+    """The recipe's scores; ScoreError where it has none."""
+    scores = bind_scores(recipe)
+    if not scores:
+        raise ScoreError(
+            f"{recipe.file}: nothing to score; write score: {{mimic: {{task: next_byte, reference: {{train_on: …}}}}}}"
+        )
+    return scores

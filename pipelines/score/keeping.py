@@ -1,0 +1,193 @@
+"""The layer `score.<name>`: what all checkpoints make of each row, over the whole store. Reads traces alone.
+
+Votes are drawn from the scores of all rows, so this runs in the driver, in seconds for millions of rows: a number a row
+and checkpoint is all that it holds.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from winnow.pipelines.annotate.stage import State
+from winnow.pipelines.columns import Column, read_aligned
+from winnow.pipelines.dedupe.task import GlobalKey
+from winnow.pipelines.score.binding import BoundScore, by_column
+from winnow.pipelines.score.examples import ScoredShard
+from winnow.pipelines.score.weights import scored_shards
+from winnow.pipelines.store import layout
+from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.hidden.hiding import load_hiding
+from winnow.pipelines.store.layers import LayerWriter
+from winnow.schemas.recipe import FilterConfig
+from winnow.schemas.scores import SCORE
+from winnow.schemas.statistics import layer_spec
+from winnow.schemas.tombstones import FORGOTTEN
+from winnow.schemas.words import words_of
+from winnow.scoring.selection import BinariseRule, Kept, Quality, aggregate, binarise, estimate_quality
+from winnow.scoring.selection.binarise import Step
+from winnow.scoring.selection.ranks import RANDOM, hashed, ranked
+
+_ROWS = 65_536
+_ID = Column(layout.SAMPLES, "id")
+
+
+@dataclass(frozen=True)
+class Traces:
+    """The scores of all rows of a store, shard by shard."""
+
+    shards: tuple[ScoredShard, ...]
+    ends: tuple[int, ...]  # of each shard's rows
+    status: NDArray[np.object_]
+    scores: NDArray[np.float64]  # rows × checkpoints; not a number where there is none
+    ids: tuple[NDArray[np.uint64], NDArray[np.uint64]]
+    groups: NDArray[np.object_] | None  # the value of the column that is fitted by
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What a filter makes of rows that are fitted together."""
+
+    name: str  # the value of `by`; empty where all are together
+    kept: Kept
+    quality: Quality
+    steps: tuple[Step, ...]
+
+
+@dataclass
+class Decided:
+    """What a filter says of every row."""
+
+    score: NDArray[np.float64]
+    keep: NDArray[np.float64]
+    votes: NDArray[np.int16]
+    checkpoints: NDArray[np.int16]
+    rank: NDArray[np.float64]
+    random: NDArray[np.float64]
+    fitted: list[Fitted] = field(default_factory=list)
+
+
+def read_traces(store: Store, bound: BoundScore, state: State) -> Traces:
+    """The traces of every shard; forgotten rows have none."""
+    checkpoints = max(bound.entry.checkpoints, 1)
+    trace = bound.entry.trace
+    names = [Column(trace, f"m{number}") for number in range(1, checkpoints + 1)]
+    by = by_column(bound)
+    columns = tuple(dict.fromkeys((_ID, Column(trace, "status"), *names, *([by] if by is not None else []))))
+    shards = scored_shards(state, columns)
+    hiding = load_hiding(store.objects)
+    scores, status, ends, groups = [], [], [], []
+    high, low = [], []
+    total = 0
+    for shard in shards:
+        hidden = hiding.of(store.objects, shard.objects[layout.SAMPLES]).rows
+        for read in read_aligned(store.objects, shard.objects, columns, _ROWS, hidden):
+            status.append(np.asarray(read[f"{trace}.status"].to_numpy(zero_copy_only=False), object))
+            scores.append(np.stack([_floats(read[column.name]) for column in names], axis=1))
+            words = words_of(read[_ID.name])
+            high.append(words[0])
+            low.append(words[1])
+            if by is not None:
+                groups.append(np.array([str(value) for value in read[by.name].to_pylist()], object))
+            total += len(status[-1])
+        ends.append(total)
+    none = np.zeros(0, np.uint64)
+    return Traces(
+        shards=tuple(shards),
+        ends=tuple(ends),
+        status=np.concatenate([np.zeros(0, object), *status]),
+        scores=np.concatenate([np.zeros((0, checkpoints)), *scores]),
+        ids=(np.concatenate([none, *high]), np.concatenate([none, *low])),
+        groups=np.concatenate([np.zeros(0, object), *groups]) if by is not None else None,
+    )
+
+
+def decide(traces: Traces, config: FilterConfig, seed: int) -> Decided:
+    """Votes and what they come to, of rows together or of each value of a column by itself."""
+    rows = len(traces.status)
+    scored = np.isfinite(traces.scores)
+    counts = scored.sum(axis=1)
+    mean = np.full(rows, np.nan)
+    np.divide(np.where(scored, traces.scores, 0.0).sum(axis=1), counts, out=mean, where=counts > 0)
+    decided = Decided(
+        score=mean,
+        keep=np.full(rows, np.nan),
+        votes=np.zeros(rows, np.int16),
+        checkpoints=np.zeros(rows, np.int16),
+        rank=np.full(rows, np.nan),
+        random=np.full(rows, np.nan),
+    )
+    rule = BinariseRule(config.binarise, config.temperature, config.batch, config.top, seed=seed)
+    for name, which in _groups(traces.groups, rows).items():
+        ids = (traces.ids[0][which], traces.ids[1][which])
+        votes = binarise(traces.scores[which], rule, ids=ids)
+        kept = aggregate(votes.kept, config.aggregate)
+        decided.keep[which] = kept.probability
+        decided.votes[which] = (votes.kept == 1).sum(axis=1)
+        decided.checkpoints[which] = (votes.kept >= 0).sum(axis=1)
+        decided.rank[which], decided.random[which] = _places(mean[which], ids, seed)
+        decided.fitted.append(Fitted(name, kept, estimate_quality(kept), votes.detail))
+    return decided
+
+
+def _places(
+    scores: NDArray[np.float64], ids: tuple[NDArray[np.uint64], NDArray[np.uint64]], seed: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Of each row with a score its place from the highest on, and its place by chance, as shares of these rows."""
+    found = []
+    by_chance = hashed(ids, seed, RANDOM)
+    for order in (ranked(scores, ids, seed), by_chance[np.isfinite(scores[by_chance])]):
+        places = np.full(len(scores), np.nan)
+        places[order] = (np.arange(len(order)) + 0.5) / max(len(order), 1)  # below f as many as above 1 - f
+        found.append(places)
+    return found[0], found[1]
+
+
+def _groups(groups: NDArray[np.object_] | None, rows: int) -> Mapping[str, NDArray[np.int64]]:
+    if groups is None:
+        return {"": np.arange(rows)}
+    names, of = np.unique(groups.astype(str), return_inverse=True)
+    return {str(name): np.flatnonzero(of == number) for number, name in enumerate(names)}
+
+
+def write_scores(store: Store, bound: BoundScore, state: State, key: GlobalKey, traces: Traces, said: Decided) -> None:
+    """Commit the layer for every shard."""
+    layer = bound.entry.layer
+    samples = {record.shard: record.object.path for _, record in state.shards}
+    first = 0
+    for shard, end in zip(traces.shards, traces.ends, strict=True):
+        writer = LayerWriter(store, SCORE, layer_spec(layer, SCORE))
+        try:
+            for start in range(first, end, _ROWS):
+                writer.write(_rows(traces, said, slice(start, min(start + _ROWS, end))))
+            writer.commit(layer, key.covered, shard.shard, shard.source, samples[shard.shard], under=key.settings)
+        except BaseException:
+            writer.discard()
+            raise
+        first = end
+
+
+def _rows(traces: Traces, said: Decided, rows: slice) -> pa.RecordBatch:
+    status = traces.status[rows]
+    absent = ~np.isfinite(said.score[rows])
+    silent = ~np.isfinite(said.keep[rows])
+    none = status == FORGOTTEN
+    return pa.RecordBatch.from_arrays(
+        [
+            pa.array(status, pa.string()),
+            pa.array(said.score[rows], mask=absent),
+            pa.array(said.keep[rows], mask=silent),
+            pa.array(said.votes[rows], mask=silent | none),
+            pa.array(said.checkpoints[rows], mask=absent | none),
+            pa.array(said.rank[rows], mask=absent),
+            pa.array(said.random[rows], mask=absent),
+        ],
+        schema=SCORE,
+    )
+
+
+def _floats(column: pa.Array) -> NDArray[np.float64]:
+    found: NDArray[np.float64] = column.to_numpy(zero_copy_only=False).astype(np.float64)
+    return found

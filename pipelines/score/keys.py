@@ -1,0 +1,72 @@
+"""Under which keys the layers of scores stand: of a trace by source, of what it makes of rows over the whole store."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+
+from winnow.pipelines.annotate.stage import State
+from winnow.pipelines.dedupe.task import GlobalKey
+from winnow.pipelines.score.binding import BoundScore, by_column
+from winnow.pipelines.score.weights import WeightKeys
+from winnow.schemas.identity import fingerprint_of
+
+VERSION = 1
+"""Of all that decides what a score's layer says of a row, given the traces."""
+
+
+@dataclass(frozen=True)
+class TraceLayer:
+    """A trace as its driver knows it: with the weights that it is made with."""
+
+    bound: BoundScore
+    weights: WeightKeys
+
+    @property
+    def layer(self) -> str:
+        """Its name."""
+        return self.bound.entry.trace
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The layers that it reads, each once."""
+        return self.bound.reads
+
+    def key(self, keys: Mapping[str, str]) -> str:
+        """Its key for one source, from the keys of the layers that it reads there."""
+        bound = self.bound
+        return fingerprint_of(
+            {
+                "layer": self.layer,
+                "settings": bound.settings,
+                "where": bound.where.text,
+                "parameters": list(bound.entry.parameters),
+                "variant": bound.entry.variant,
+                "reference": self.weights.reference,
+                "trajectory": self.weights.trajectory,
+                "reads": {layer: keys[layer] for layer in sorted(self.reads)},
+            }
+        )
+
+
+def score_key(bound: BoundScore, state: State) -> GlobalKey:
+    """The key of what a score makes of rows: of every trace, and of the column that is fitted by."""
+    settings = fingerprint_of(
+        {
+            "layer": bound.entry.layer,
+            "version": VERSION,
+            "filter": asdict(bound.entry.filter),
+            "checkpoints": bound.entry.checkpoints,
+            "seed": bound.seed,
+        }
+    )
+    column = by_column(bound)
+    layers = [bound.entry.trace, *([column.layer] if column is not None else [])]
+    read = {
+        layer: {commit.shard: commit.object.path for commit in state.layers[layer]}
+        for layer in dict.fromkeys(layers)
+        if layer in state.layers
+    }
+    shards = [
+        [record.shard, record.object.path, *(found[record.shard] for found in read.values())]
+        for _, record in sorted(state.shards, key=lambda one: one[1].shard)
+    ]
+    return GlobalKey(settings, fingerprint_of({"settings": settings, "shards": shards}))

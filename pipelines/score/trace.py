@@ -1,0 +1,231 @@
+"""The layer `trace.<name>`: what each row's loss is at each checkpoint, and how far its gradient goes to the reference.
+
+A row's values depend on the row and the weights alone, but for tasks whose losses need a batch: theirs are assembled of
+the rows of a shard in their order, so that they are the same however a shard is read.
+"""
+
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import apache_beam as beam
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from winnow.pipelines.annotate.reading import Part, read_parts, text_of
+from winnow.pipelines.annotate.task import AnnotationTask
+from winnow.pipelines.conditions import selected_rows
+from winnow.pipelines.score.binding import BoundScore
+from winnow.pipelines.score.examples import batch_of, too_large
+from winnow.pipelines.score.inputs import Inputs
+from winnow.pipelines.score.weights import load_weights
+from winnow.pipelines.store import layout
+from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.layers import LayerWriter
+from winnow.pipelines.worker import Heart, settle
+from winnow.schemas.scores import trace_schema
+from winnow.schemas.statistics import layer_spec
+from winnow.schemas.tombstones import FORGOTTEN
+from winnow.scoring.tasks.protocol import NOT_FINITE, OK, TEXT, Floats, Measure, Scorers, Task, Weights
+
+_BATCHES = 8  # that are scored together at least
+NOT_SELECTED, LEFT_OUT, TOO_LARGE = "not_selected", "left_out", "too_large"
+
+
+@dataclass(frozen=True)
+class TraceContext:
+    """What every task of the stage knows. Picklable."""
+
+    store: Store
+    bound: BoundScore
+    reference: str | None  # the object of its weights; none where nothing points
+    trajectory: tuple[str, ...]
+    inputs: Inputs
+
+    @property
+    def stage(self) -> str:
+        """What strikes and poison are kept under."""
+        return f"{self.bound.entry.trace}/"
+
+
+class TraceRows(beam.DoFn):
+    """A committed shard without a trace → the shard's name. Safe to repeat."""
+
+    def __init__(self, context: TraceContext) -> None:
+        self._context = context
+        self._tracer: Tracer | None = None
+
+    def setup(self) -> None:
+        """Once a process."""
+        settle()
+
+    def process(self, element: bytes) -> Iterator[str]:
+        """Scores and commits."""
+        if self._tracer is None:
+            self._tracer = ready(self._context)
+        task = AnnotationTask.from_json(element)
+        layer = self._context.bound.entry.trace
+        heart = Heart(self._context.store.objects, layer, task.shard)
+        try:
+            trace_shard(self._context, self._tracer, task, heart)
+        finally:
+            heart.stop()
+        yield task.shard
+
+
+class Tracer(Protocol):
+    """What says the values of a trace, ready in one process."""
+
+    @property
+    def task(self) -> Task | Measure:
+        """What makes examples of rows."""
+
+    @property
+    def together(self) -> int:
+        """How many examples share a batch; 0 where each is by itself."""
+
+    def values(self, examples: Any) -> Floats:
+        """Of each example its columns of the trace."""
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """A task with its weights: of each example its scores, its losses and the reference's loss."""
+
+    task: Task
+    scorers: Scorers
+    reference: Weights
+
+    @property
+    def together(self) -> int:
+        """As the task says."""
+        return self.task.together
+
+    def values(self, examples: Any) -> Floats:
+        """A column each."""
+        scored = self.scorers(examples)
+        losses = self.task.losses(self.reference, examples)
+        return np.stack([*(one.score for one in scored), *(one.loss for one in scored), losses], axis=1)
+
+
+@dataclass(frozen=True)
+class Measuring:
+    """What needs no weights: one column."""
+
+    task: Measure
+    together: int = 0
+
+    def values(self, examples: Any) -> Floats:
+        """The measure."""
+        return self.task.values(examples)[:, None]
+
+
+def ready(context: TraceContext) -> Tracer:
+    """What scores, in this process; models are loaded here and nowhere else."""
+    bound = context.bound
+    if bound.kind.measures:
+        return Measuring(bound.measure())
+    task = bound.task()
+    assert context.reference is not None
+    reference = load_weights(context.store, context.reference)
+    task.check(reference, context.reference)
+    at = {path: load_weights(context.store, path) for path in context.trajectory}
+    for path, weights in at.items():
+        task.check(weights, path)
+    cosine = bound.entry.variant == "cosine"
+    scorers = task.scorers(list(at.values()), reference, bound.entry.parameters, cosine=cosine)
+    return Scoring(task, scorers, reference)
+
+
+@dataclass
+class _Waiting:
+    """Rows that are encoded and not scored yet, as their batch is not whole."""
+
+    statuses: list[NDArray[np.object_]] = field(default_factory=list)
+    examples: list[Any] = field(default_factory=list)
+    count: int = 0
+
+
+def trace_shard(context: TraceContext, tracer: Tracer, task: AnnotationTask, beat: Heart) -> None:
+    """Write one shard of the layer, and commit it."""
+    entry = context.bound.entry
+    schema = trace_schema(entry.checkpoints)
+    writer = LayerWriter(context.store, schema, layer_spec(entry.trace, schema))
+    texts = [column.name for column in context.bound.text if column in context.bound.inputs]
+    done = 0
+    waiting = _Waiting()
+    try:
+        with closing(read_parts(context.store, context.stage, task.read, context.bound.columns, texts)) as parts:
+            for part in parts:
+                status, encoded, count = encode_part(context, tracer.task, part, task.source)
+                waiting.statuses.append(status)
+                waiting.count += count
+                if count:
+                    waiting.examples.append(encoded)
+                if waiting.count >= _BATCHES * max(tracer.together, 1):
+                    _flush(writer, schema, tracer, waiting, tracer.together)
+                done += part.count
+                beat(done, done, 0)
+        _flush(writer, schema, tracer, waiting)
+        writer.commit(entry.trace, task.owed[entry.trace], task.shard, task.source, task.objects[layout.SAMPLES])
+    except BaseException:
+        writer.discard()
+        raise
+
+
+def encode_part(
+    context: TraceContext, task: Task | Measure, part: Part, source: str
+) -> tuple[NDArray[np.object_], Any, int]:
+    """Of each row its status, and the examples of those that are `ok`."""
+    bound = context.bound
+    status = np.full(part.count, OK, object)
+    if bound.where.text is not None:
+        named = {column.name: part.columns[column.name] for column in bound.where.columns}
+        status[~selected_rows(bound.where.text, named, part.count)] = NOT_SELECTED
+    if TEXT in task.reads:
+        long = too_large(text_of([one.name for one in bound.text], part.columns), bound.max_text_bytes)
+        status[np.asarray(long)] = TOO_LARGE
+    for which, said in ((part.left_out, LEFT_OUT), (part.forgotten, FORGOTTEN)):
+        if which is not None:
+            status[which] = said
+    chosen = np.flatnonzero(status == OK)
+    rows = pa.array(chosen)
+    read = {name: column.take(rows) for name, column in part.columns.items()}
+    encoded = task.encode(batch_of(task, bound, read, context.inputs, source))
+    status[chosen] = encoded.status
+    return status, encoded.examples, encoded.count
+
+
+def _flush(writer: LayerWriter, schema: pa.Schema, tracer: Tracer, waiting: _Waiting, together: int = 0) -> None:
+    """Score what waits, and write it.
+
+    Args:
+        writer: Takes the rows.
+        schema: Of the layer.
+        tracer: Scores examples.
+        waiting: What waits; what stays waiting, afterwards.
+        together: How many examples a whole batch has: the examples behind the last whole one stay; 0 for none.
+    """
+    if not waiting.statuses:
+        return
+    status = np.concatenate(waiting.statuses)
+    good = np.flatnonzero(status == OK)
+    examples = tracer.task.joined(waiting.examples) if len(waiting.examples) > 1 else next(iter(waiting.examples), None)
+    rest = _Waiting()
+    if together and (left := len(good) % together):
+        ends = int(good[-left])  # the first row whose batch is not whole
+        count = len(good) - left
+        rest = _Waiting([status[ends:]], [tracer.task.chosen(examples, np.arange(count, len(good)))], left)
+        status, good, examples = status[:ends], good[:count], tracer.task.chosen(examples, np.arange(count))
+    columns = np.full((len(status), len(schema) - 1), np.nan)
+    if len(good):
+        values = tracer.values(examples)
+        columns[good] = values
+        status[good[~np.isfinite(values).all(axis=1)]] = NOT_FINITE
+    absent = ~np.isfinite(columns)
+    arrays = [pa.array(status, pa.string())]
+    arrays += [pa.array(columns[:, place], mask=absent[:, place]) for place in range(columns.shape[1])]
+    writer.write(pa.RecordBatch.from_arrays(arrays, schema=schema))
+    waiting.statuses, waiting.examples, waiting.count = rest.statuses, rest.examples, rest.count

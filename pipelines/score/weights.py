@@ -1,0 +1,280 @@
+"""The weights that a score points to and looks from: given, merged or trained once, and kept in the store by their key.
+
+A key says everything that weights depend on, so what stands is found again and workers read all weights from one place.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+import orjson
+
+from winnow.filters.models.tensors import read_tensors, tensors_bytes, tensors_of
+from winnow.pipelines.annotate.stage import State
+from winnow.pipelines.columns import Column
+from winnow.pipelines.score.binding import BoundScore, Condition, WeightsFile, layers_of
+from winnow.pipelines.score.examples import ScoredShard, collect_examples
+from winnow.pipelines.score.inputs import Inputs
+from winnow.pipelines.store import layout
+from winnow.pipelines.store.generations import Store
+from winnow.schemas.errors import ScoreError
+from winnow.schemas.identity import Json, canonical_json, content_name, fingerprint_of
+from winnow.schemas.recipe import TrainingConfig
+from winnow.scoring.merging import average, task_arithmetic
+from winnow.scoring.tasks.protocol import Checkpoint, Task, TrainingSettings, Weights
+
+RESUMED = 8  # checkpoints of a training from which it can go on
+
+Tell = Callable[[str], None]
+"""Says a line to whoever waits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """Weights that stand in the store, in the order of their steps."""
+
+    key: str
+    objects: tuple[str, ...]
+    samples: int  # that they were trained on; 0 where they were given
+
+    def to_json(self) -> bytes:
+        """As it is kept."""
+        return canonical_json(asdict(self)).encode()
+
+
+@dataclass(frozen=True, slots=True)
+class WeightKeys:
+    """What the weights of a score depend on."""
+
+    reference: str
+    trajectory: str
+
+
+def weight_keys(bound: BoundScore, state: State) -> WeightKeys:
+    """The keys of a score's weights over what the state holds; the layers that trainings read must stand."""
+    entry, pointed = bound.entry, bound.entry.reference
+    if pointed is None:
+        return WeightKeys("", "")
+    said: dict[str, Json] = {"settings": bound.settings}
+    if bound.trusted is not None:
+        said |= {"train": _said(bound, pointed.training), "rows": _covered(bound, bound.trusted, state)}
+    else:
+        said |= {
+            "given": [one.digest for one in bound.reference],
+            "how": pointed.how,
+            "base": None if bound.base is None else bound.base.digest,
+            "scale": pointed.scale,
+        }
+    reference = fingerprint_of({"weights": "reference", **said})
+    said = {"settings": bound.settings}
+    if bound.looked is not None:
+        plan = entry.trajectory
+        said |= {
+            "train": _said(bound, plan.training),
+            "method": plan.method,
+            "temperature": plan.temperature,
+            "checkpoints": plan.checkpoints,
+            "parameters": list(entry.parameters),
+            "rows": _covered(bound, bound.looked, state),
+            "reference": reference,
+        }
+    else:
+        said |= {"given": [one.digest for one in bound.trajectory]}
+    return WeightKeys(reference, fingerprint_of({"weights": "trajectory", **said}))
+
+
+def _covered(bound: BoundScore, condition: Condition, state: State) -> Json:
+    columns = tuple(dict.fromkeys((*bound.inputs, *condition.columns)))
+    return {
+        "condition": condition.text,
+        "shards": [[one.shard, dict(one.objects)] for one in scored_shards(state, columns)],
+    }
+
+
+def scored_shards(state: State, columns: tuple[Column, ...]) -> list[ScoredShard]:
+    """Every shard in the order of names, with the objects of samples and of the layers of these columns."""
+    layers = {
+        layer: {commit.shard: commit.object.path for commit in state.layers[layer]}
+        for layer in layers_of(columns)
+        if layer != layout.SAMPLES
+    }
+    shards = sorted(state.shards, key=lambda one: one[1].shard)
+    return [
+        ScoredShard(
+            record.shard,
+            source,
+            {layout.SAMPLES: record.object.path, **{layer: found[record.shard] for layer, found in layers.items()}},
+        )
+        for source, record in shards
+    ]
+
+
+def find_weights(store: Store, score: str, key: str) -> Made | None:
+    """Weights that stand under a key; None where there are none."""
+    try:
+        raw = store.objects.read(layout.weights_record(score, key))
+    except FileNotFoundError:
+        return None
+    made = Made(**{**(said := orjson.loads(raw)), "objects": tuple(said["objects"])})
+    return made if all(store.objects.exists(path) for path in made.objects) else None
+
+
+def load_weights(store: Store, path: str) -> Weights:
+    """The weights of one object."""
+    return tensors_of(store.objects.read(path), f"{store.objects.root}/{path}").arrays
+
+
+@dataclass(frozen=True)
+class Makers:
+    """What making weights needs."""
+
+    store: Store
+    state: State
+    inputs: Inputs
+    tell: Tell
+
+
+def make_reference(makers: Makers, task: Task, bound: BoundScore, key: str) -> Made:
+    """The reference, found or made."""
+    score = bound.entry.name
+    assert bound.entry.reference is not None
+    if (found := find_weights(makers.store, score, key)) is not None:
+        return found
+    if bound.trusted is None:
+        return _put(makers.store, score, key, [_given_reference(task, bound)], 0)
+    settings = _settings(bound, bound.entry.reference.training)
+    return _trained(makers, task, bound, key, bound.trusted, "reference", settings, None, 1)
+
+
+def make_trajectory(makers: Makers, task: Task, bound: BoundScore, key: str, reference: Weights) -> Made:
+    """The checkpoints that look, found or made."""
+    score = bound.entry.name
+    if (found := find_weights(makers.store, score, key)) is not None:
+        return found
+    if bound.looked is None:
+        return _put(makers.store, score, key, [_checked(task, one, bound) for one in bound.trajectory], 0)
+    plan = bound.entry.trajectory
+    settings = replace(
+        _settings(bound, plan.training),
+        method=plan.method,
+        temperature=plan.temperature,
+        parameters=bound.entry.parameters,
+    )
+    return _trained(makers, task, bound, key, bound.looked, "trajectory", settings, reference, plan.checkpoints)
+
+
+def _settings(bound: BoundScore, training: TrainingConfig) -> TrainingSettings:
+    """What the recipe says of a training, over what the task does by itself."""
+    said = {name: getattr(training, name) for name in ("epochs", "batch", "learning_rate", "weight_decay")}
+    return replace(bound.kind.training, seed=bound.seed, **{name: one for name, one in said.items() if one is not None})
+
+
+def _said(bound: BoundScore, training: TrainingConfig) -> dict[str, Json]:
+    """All of a training that weights depend on."""
+    return {**asdict(_settings(bound, training)), "parameters": [], "max_samples": training.max_samples}
+
+
+def _given_reference(task: Task, bound: BoundScore) -> Weights:
+    plan = bound.entry.reference
+    assert plan is not None
+    found = {one.file: _checked(task, one, bound) for one in bound.reference}
+    if plan.merge is None:
+        return next(iter(found.values()))
+    if bound.base is None:
+        return average(found)
+    return task_arithmetic(_checked(task, bound.base, bound), found, plan.scale)
+
+
+def _checked(task: Task, one: WeightsFile, bound: BoundScore) -> Weights:
+    del bound
+    weights = read_tensors(one.file).arrays
+    task.check(weights, one.file)
+    return weights
+
+
+def _trained(
+    makers: Makers,
+    task: Task,
+    bound: BoundScore,
+    key: str,
+    condition: Condition,
+    what: str,
+    settings: TrainingSettings,
+    reference: Weights | None,
+    wanted: int,
+) -> Made:
+    """Train, keeping what is needed to go on after a stop in the store's scratch."""
+    entry = bound.entry
+    training = entry.trajectory.training
+    if what == "reference" and entry.reference is not None:
+        training = entry.reference.training
+    shards = scored_shards(makers.state, tuple(dict.fromkeys((*bound.inputs, *condition.columns))))
+    collected = collect_examples(
+        makers.store, task, bound, shards, condition, what, training.max_samples, makers.inputs
+    )
+    makers.tell(
+        f"score.{entry.name}  training the {what} on {collected.count:,} of {collected.meant:,} samples"
+        + "".join(f"; {count:,} {reason}" for reason, count in collected.left.items())
+    )
+    # The checkpoints that are wanted are among those that are kept to go on from.
+    kept = replace(settings, keep=wanted * -(-RESUMED // wanted))
+    scratch = f"{layout.SCRATCH}score/{entry.name}/{key}/"
+    made = list(_standing(makers.store, scratch, kept.keep))
+    start = made[-1] if made else None
+    if start is not None:
+        makers.tell(f"score.{entry.name}  going on after step {start.step:,}")
+    for checkpoint in task.train(collected.examples, collected.count, kept, reference, start):
+        if made and checkpoint.step <= made[-1].step:
+            continue
+        _finite(entry.name, what, checkpoint)
+        made.append(checkpoint)
+        makers.store.objects.put(f"{scratch}{len(made):04d}.safetensors", _checkpoint_bytes(checkpoint))
+    chosen = made[len(made) // wanted - 1 :: len(made) // wanted] if len(made) > wanted else made
+    done = _put(makers.store, entry.name, key, [one.weights for one in chosen], collected.count)
+    for info in list(makers.store.objects.list(scratch)):
+        makers.store.objects.delete(info.path)
+    return done
+
+
+def _finite(score: str, what: str, checkpoint: Checkpoint) -> None:
+    for name, array in checkpoint.weights.items():
+        if not np.isfinite(array).all():
+            raise ScoreError(
+                f"score.{score}: training the {what} diverged before step {checkpoint.step:,}: {name} is not finite; "
+                "lower its learning_rate"
+            )
+
+
+def _put(store: Store, score: str, key: str, weights: Sequence[Weights], samples: int) -> Made:
+    paths = []
+    for one in weights:
+        raw = tensors_bytes(one, {})
+        path = layout.weights_object(score, key, content_name(raw))
+        if not store.objects.exists(path):
+            store.objects.put(path, raw)
+        paths.append(path)
+    made = Made(key, tuple(paths), samples)
+    store.objects.put(layout.weights_record(score, key), made.to_json())
+    return made
+
+
+def _checkpoint_bytes(checkpoint: Checkpoint) -> bytes:
+    arrays: dict[str, Any] = {f"weight.{name}": array for name, array in checkpoint.weights.items()}
+    arrays |= {f"state.{name}": array for name, array in checkpoint.state.items()}
+    return tensors_bytes(arrays, {"step": str(checkpoint.step)})
+
+
+def _standing(store: Store, scratch: str, most: int) -> Iterator[Checkpoint]:
+    """The checkpoints that a stopped training left, from the first on without a gap."""
+    for number in range(1, most + 1):
+        path = f"{scratch}{number:04d}.safetensors"
+        if not store.objects.exists(path):
+            return
+        found = tensors_of(store.objects.read(path), path)
+
+        def part(prefix: str, arrays: Mapping[str, Any] = found.arrays) -> Weights:
+            named = ((name.removeprefix(prefix), array) for name, array in arrays.items() if name.startswith(prefix))
+            return {name: np.array(array) for name, array in named}
+
+        yield Checkpoint(int(found.metadata["step"]), part("weight."), part("state."))

@@ -1,0 +1,225 @@
+"""The section on scores: how good each says the data are, where it cuts, whom it puts first and last, and whom else
+drops what it drops."""
+
+from collections.abc import Sequence
+
+from winnow.pipelines.score.overview import Distribution, FitOverview, Overlapping, ScoredSample, ScoreOverview
+from winnow.runners.quantities import grouped, share
+from winnow.runners.report.block import Block
+from winnow.runners.report.examples import Examples
+from winnow.runners.report.histograms import Mark, counted_histogram
+from winnow.runners.report.markup import Header, Html, crawled, element, join, marked, plain, table
+from winnow.schemas.summary import StoreSummary
+from winnow.scoring.selection import KEEP_AT, Quality
+from winnow.scoring.selection.binarise import Step
+from winnow.scoring.selection.clusters import Cluster
+from winnow.scoring.selection.describe import QUANTILES
+
+SHOWN_FITS = 30
+"""Values of the column that is fitted by, those of the most samples first."""
+
+NOTES = {
+    "": "",
+    "unscored": "nothing was scored",
+    "constant": "all scores are equal",
+    "one_component": "one Gaussian took all: no votes",
+    "not_converged": "stopped before it settled",
+}
+_EXPLAINED = (
+    "The quality is the share of samples that the filter keeps, with its interval of 95 %. It counts chance alone, not "
+    "whether the score prefers what it should."
+)
+
+
+def scores(_: StoreSummary, examples: Examples) -> Block | None:
+    """Every score that stands."""
+    if not examples.scores:
+        return None
+    parts = [_table(examples.scores), element("p", plain(_EXPLAINED), class_="note")]
+    for one in examples.scores:
+        parts += _score(one)
+    return Block("scores", "Scores", join(parts))
+
+
+def _table(found: Sequence[ScoreOverview]) -> Html:
+    headers = [Header("score"), Header("task"), Header("filter")]
+    headers += [Header(name, True) for name in ("samples", "scored", "share", "median", "would be dropped")]
+    rows = [
+        [
+            crawled(one.name),
+            plain(one.task),
+            plain(one.binarise if one.by is None else f"{one.binarise} by {one.by}"),
+            plain(grouped(one.rows)),
+            plain(grouped(one.scored)),
+            plain(share(one.scored, one.rows)),
+            plain(_number(median(one.score))),
+            plain(grouped(one.dropped)),
+        ]
+        for one in found
+    ]
+    return table("Scores of samples", headers, rows)
+
+
+def _score(one: ScoreOverview) -> list[Html]:
+    name = f"score.{one.name}"
+    parts = [element("h3", crawled(name))]
+    statuses = [[crawled(status), plain(grouped(n)), plain(share(n, one.rows))] for status, n in one.statuses.items()]
+    headers = [Header("status"), Header("samples", True), Header("share", True)]
+    parts.append(table("Samples by status", headers, statuses))
+    fits = sorted(one.fits, key=lambda fit: (-fit.quality.rows, fit.name))
+    parts.append(_quality(one, fits[:SHOWN_FITS]))
+    if (more := len(fits) - SHOWN_FITS) > 0:
+        parts.append(element("p", plain(f"And {grouped(more)} more values of {one.by}."), class_="note"))
+    parts.append(_steps(one, fits[:SHOWN_FITS]))
+    parts += _distributions(one)
+    parts.append(_samples("The highest", one.highest))
+    parts.append(_samples("The lowest", one.lowest))
+    parts += _overlaps(one)
+    return parts
+
+
+def _quality(one: ScoreOverview, fits: Sequence[FitOverview]) -> Html:
+    headers = [Header(one.by or "samples"), Header("votes by"), Header("decided", True), Header("quality", True)]
+    headers += [Header("from", True), Header("to", True), Header("interval")]
+    rows = [
+        [
+            crawled(fit.name or "all"),
+            plain("label model" if fit.how == "label_model" else "majority"),
+            plain(grouped(fit.quality.rows)),
+            *(plain(text) for text in quality(fit.quality)),
+            plain(fit.quality.method if fit.quality.rows else "no votes"),
+        ]
+        for fit in fits
+    ]
+    return table("Quality of the data", headers, rows)
+
+
+def _steps(one: ScoreOverview, fits: Sequence[FitOverview]) -> Html:
+    headers = [Header(one.by or "samples"), Header("checkpoint", True), Header("scored", True), Header("voted", True)]
+    headers += [Header("kept", True), Header("lowest kept", True), Header("highest dropped", True)]
+    headers += [Header("lower cluster"), Header("upper cluster"), Header("note")]
+    rows = [
+        [crawled(fit.name or "all"), plain(str(number)), *_step(step)]
+        for fit in fits
+        for number, step in enumerate(fit.steps, start=1)
+    ]
+    return table("What the filter finds at each checkpoint", headers, rows)
+
+
+def _step(step: Step) -> list[Html]:
+    lower, upper = step.clusters or (None, None)
+    return [
+        plain(grouped(step.scored)),
+        plain(grouped(step.voted)),
+        plain(f"{grouped(step.kept)} · {share(step.kept, step.voted)}" if step.voted else ""),
+        plain(_number(step.lowest_kept)),
+        plain(_number(step.highest_dropped)),
+        plain(_cluster(lower)),
+        plain(_cluster(upper)),
+        plain(NOTES[step.note]),
+    ]
+
+
+def _cluster(one: Cluster | None) -> str:
+    return "" if one is None else f"{one.mean:.4g} ± {one.deviation:.3g} ({one.share:.0%})"
+
+
+def _distributions(one: ScoreOverview) -> list[Html]:
+    alone = one.fits[0] if len(one.fits) == 1 else None
+    middle = median(one.score)
+    parts = [_histogram(f"Mean score of {one.name}", one.score, [Mark(middle, "median")] if middle is not None else [])]
+    for number, found in enumerate(one.checkpoints, start=1):
+        cut = alone.steps[number - 1].lowest_kept if alone is not None else None
+        marks = [Mark(cut, "lowest kept")] if cut is not None else []
+        parts.append(_histogram(f"{one.name} at checkpoint {number}", found, marks))
+    parts.append(_histogram(f"Keep probability by {one.name}", one.keep, [Mark(KEEP_AT, f"kept from {KEEP_AT:g}")]))
+    headers = [Header("of"), Header("scored", True), Header("least", True)]
+    headers += [Header(f"{fraction * 100:.0f} %", True) for fraction in QUANTILES]
+    headers += [Header("greatest", True), Header("mean", True), Header("deviation", True)]
+    rows = [
+        [
+            plain(found.name),
+            plain(grouped(found.summary.scored)),
+            plain(_number(found.summary.least)),
+            *(plain(_number(_quantile(found, fraction))) for fraction in QUANTILES),
+            *(plain(_number(value)) for value in (found.summary.greatest, found.summary.mean, found.summary.deviation)),
+        ]
+        for found in (one.score, *one.checkpoints, one.keep)
+    ]
+    numbers = element("summary", plain("Exact numbers"))
+    parts.append(element("details", numbers, table(f"Distributions of {one.name}", headers, rows)))
+    return parts
+
+
+def _histogram(title: str, found: Distribution, marks: Sequence[Mark]) -> Html:
+    bars = found.bars
+    if not bars.counts:
+        return element("p", plain(f"{title}: nothing was scored."), class_="note")
+    drawn = counted_histogram(title, bars.edges[0], bars.edges[-1], bars.counts, marks)
+    outside = [f"{grouped(n)} {where}" for n, where in ((bars.below, "lower"), (bars.above, "higher")) if n]
+    note = [element("p", plain(f"Not drawn: {', '.join(outside)}."), class_="note")] if outside else []
+    return join([element("p", plain(title)), drawn, *note])
+
+
+def _samples(title: str, samples: Sequence[ScoredSample]) -> Html:
+    headers = [Header("score", True), Header("keep", True), Header("source"), Header("id"), Header("text")]
+    rows = [
+        [
+            plain(_number(sample.score)),
+            plain("" if sample.keep is None else f"{sample.keep:.3f}"),
+            crawled(sample.source),
+            element("code", crawled(sample.id)),
+            element("span", marked(" ".join(sample.text.split())), dir="auto"),
+        ]
+        for sample in samples
+    ]
+    return element("details", element("summary", plain(title)), table(title, headers, rows))
+
+
+def _overlaps(one: ScoreOverview) -> list[Html]:
+    parts = []
+    if one.overlaps:
+        headers = [Header("list"), Header("reason or score")]
+        headers += [Header(name, True) for name in ("both drop", "this score alone", "the other alone", "neither")]
+        headers += [Header("of its drops", True), Header("agreement", True), Header("kappa", True)]
+        rows = [_overlap(other) for other in one.overlaps]
+        parts.append(table(f"What else drops what {one.name} would drop", headers, rows))
+    if one.undecided:
+        said = "Rules cannot be decided on this generation, so they are not compared; winnow plan says why."
+        parts.append(element("p", plain(said), class_="note"))
+    return parts
+
+
+def _overlap(one: Overlapping) -> list[Html]:
+    pair = one.pair  # counts whom both keep; here it is whom both drop
+    return [
+        plain(one.kind),
+        crawled(one.name),
+        plain(grouped(pair.neither)),
+        plain(grouped(pair.only_other)),
+        plain(grouped(pair.only_one)),
+        plain(grouped(pair.both)),
+        plain(share(pair.neither, pair.neither + pair.only_other)),
+        plain("" if pair.agreement is None else f"{pair.agreement:.1%}"),
+        plain("" if pair.kappa is None else f"{pair.kappa:.3f}"),
+    ]
+
+
+def median(found: Distribution) -> float | None:
+    """The middle of what is scored."""
+    return _quantile(found, 0.5)
+
+
+def quality(found: Quality) -> tuple[str, str, str]:
+    """The share and both ends of its interval; nothing where no sample has a vote."""
+    if not found.rows:
+        return "", "", ""
+    return f"{found.share:.1%}", f"{found.low:.1%}", f"{found.high:.1%}"
+
+
+def _quantile(found: Distribution, fraction: float) -> float | None:
+    return dict(found.summary.quantiles).get(fraction)
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.4g}"

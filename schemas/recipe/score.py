@@ -1,0 +1,118 @@
+"""What a recipe says of scores: by which task, towards which reference, from which weights, and whom they keep."""
+
+from dataclasses import dataclass, field
+from typing import Annotated, Literal, TypeAlias
+
+from winnow.schemas.places import Place
+from winnow.schemas.recipe.checks import NOT_WRITTEN, Between, Matching, NotEmpty
+from winnow.schemas.recipe.nodes import MapNode
+
+SCORE = Matching(r"[a-z][a-z0-9_]{0,39}", "a name of a-z, 0-9 and _, such as mimic")
+TASK = Matching(r"[a-z][a-z0-9_]{0,39}", "a task's name, such as linear_head")
+_FILE = Matching(r"[^\x00-\x1f\x7f]{1,4096}", "the path of a safetensors file")
+_GLOB = Matching(r"[^\x00-\x20\x7f]{1,200}", "a glob over names of parameters, such as head.*")
+
+Weighing: TypeAlias = Literal["uniform", "mimic", "grand", "rho"]
+Binarise: TypeAlias = Literal["threshold", "kmeans", "gmm", "top"]
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """How weights are trained; what is not written is the task's own."""
+
+    epochs: Annotated[int, Between(1, 10_000)] | None = None
+    batch: Annotated[int, Between(1, 1 << 20)] | None = None
+    learning_rate: Annotated[float, Between(1e-9, 1e3)] | None = None
+    weight_decay: Annotated[float, Between(0, 10)] | None = None
+    max_samples: Annotated[int, Between(1, 1 << 40)] = 100_000  # those with the smallest hashes are taken
+
+
+@dataclass(frozen=True)
+class ReferenceConfig:
+    """Where scores point: weights trained on a trusted part of the store, given as a file, or merged from several."""
+
+    train_on: Annotated[str, NotEmpty()] | None = None
+    weights: Annotated[str, _FILE] | None = None
+    merge: Annotated[tuple[Annotated[str, _FILE], ...], NotEmpty()] | None = None
+    how: Literal["average", "task_arithmetic"] = "average"
+    base: Annotated[str, _FILE] | None = None  # of task arithmetic: what the merged ones were tuned from
+    scale: Annotated[float, Between(-100, 100)] = 1.0
+    training: TrainingConfig = TrainingConfig()
+
+    def __post_init__(self) -> None:
+        given = [name for name in ("train_on", "weights", "merge") if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise ValueError(
+                f"{' and '.join(given) or 'nothing'} says where the reference is from; write one of train_on, weights "
+                "and merge"
+            )
+        if (self.how == "task_arithmetic") != (self.base is not None):
+            raise ValueError("'how: task_arithmetic' and 'base' go together: the weights that the merged began from")
+        if self.merge is None and self.how != "average":
+            raise ValueError("'how' says how 'merge' is done, and there is none")
+
+
+@dataclass(frozen=True)
+class TrajectoryConfig:
+    """From where scores look: checkpoints that are given, or that a training on the scored samples leaves."""
+
+    weights: Annotated[tuple[Annotated[str, _FILE], ...], NotEmpty()] | None = None
+    checkpoints: Annotated[int, Between(1, 64)] = 3
+    method: Weighing = "mimic"
+    temperature: Annotated[float, Between(1e-6, 1e6)] = 1.0  # the paper's, on images
+    train_on: Annotated[str, NotEmpty()] | None = None  # what is scored, where nothing is written
+    training: TrainingConfig = TrainingConfig()
+
+    def __post_init__(self) -> None:
+        if self.weights is not None and self.train_on is not None:
+            raise ValueError("'weights' are given and 'train_on' would train others; write one of them")
+
+
+@dataclass(frozen=True)
+class FilterConfig:
+    """What scores make of a sample: a vote at each checkpoint, and of the votes how likely it is worth keeping."""
+
+    binarise: Binarise = "gmm"
+    batch: Annotated[int, Between(2, 1 << 20)] = 32  # of the threshold 1/batch; the paper's
+    temperature: Annotated[float, Between(1e-6, 1e6)] = 1.0
+    top: Annotated[float, Between(0.000001, 0.999999)] = 0.4  # the paper's largest share on DataComp
+    aggregate: Literal["majority", "label_model"] = "majority"
+    by: Annotated[str, NotEmpty()] | None = None  # a column, such as text.language.code: each value is fitted alone
+
+
+@dataclass(frozen=True)
+class ScoreEntry:
+    """One score: a task with its own options, which only it understands, and where the score points."""
+
+    name: str = field(metadata=NOT_WRITTEN)
+    options: MapNode
+    task: Annotated[str, TASK]
+    reference: ReferenceConfig | None = None  # none for a task that measures without weights
+    where: Annotated[str, NotEmpty()] | None = None
+    parameters: Annotated[tuple[Annotated[str, _GLOB], ...], NotEmpty()] = ("*",)
+    variant: Literal["projection", "cosine"] = "projection"
+    trajectory: TrajectoryConfig = TrajectoryConfig()
+    filter: FilterConfig = FilterConfig()
+
+    @property
+    def place(self) -> Place:
+        """Where the recipe configures it."""
+        return self.options.place
+
+    @property
+    def checkpoints(self) -> int:
+        """How many weights of the trajectory look at each row; none where nothing points anywhere."""
+        if self.reference is None:
+            return 0
+        given = self.trajectory.weights
+        return self.trajectory.checkpoints if given is None else len(given)
+
+    @property
+    def layer(self) -> str:
+        """The layer that rules read: the score, and whether to keep."""
+        return f"score.{self.name}"
+
+    @property
+    def trace(self) -> str:
+        """The layer of scores and losses at each checkpoint."""
+        return f"trace.{self.name}"

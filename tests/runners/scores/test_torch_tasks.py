@@ -1,0 +1,94 @@
+"""Scores by networks, through the whole stage: trained, traced by several workers, kept by votes."""
+
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from tests.runners.scores.stores import BROKEN, CLEAN, ONE, make_store, scored, table
+from winnow.runners.engines import Engine
+from winnow.runners.scoring import score
+from winnow.schemas.recipe import Recipe, load_recipe
+
+pytest.importorskip("torch", reason="needs the extra `torch`")
+
+RECIPE = """
+version: 1
+store: {path: store, seed: 7, shard_rows: 32}
+sources:
+  web: {root: web, files: ["*.jsonl"], class: web, key: id}
+  books: {root: books, files: ["*.jsonl"], class: public, key: id}
+annotate: [text.length]
+score:
+  lm:
+    task: language_model
+    network: {width: 16, layers: 1, heads: 2}
+    max_tokens: 64
+    reference: {train_on: "samples.source.name = 'books'", training: {epochs: 6, learning_rate: 0.01, batch: 8}}
+    trajectory: {checkpoints: 2, training: {epochs: 1, learning_rate: 0.003, batch: 16}}
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("torch")
+    make_store(made)
+    return made
+
+
+def recipe_of(folder: Path, text: str = RECIPE) -> Recipe:
+    (folder / "lm.yaml").write_text(text)
+    return load_recipe(folder / "lm.yaml")
+
+
+def test_a_language_model_scores_the_same_by_one_worker_or_two_and_clean_texts_highest(folder: Path) -> None:
+    recipe = recipe_of(folder)
+    outcome = scored(recipe)
+    trace = table(outcome, "trace.lm")
+    assert trace.column_names == ["status", "m1", "m2", "loss1", "loss2", "reference_loss"]
+    assert set(trace["status"].to_pylist()) == {"ok"}
+    scores, texts = table(outcome, "score.lm")["score"].to_numpy(), table(outcome, "samples")["text"].to_pylist()
+    broken = np.array([" the " not in text and " and " not in text for text in texts])
+    assert broken.sum() >= BROKEN - 2
+    assert (scores[~broken][:, None] > scores[broken][None, :]).mean() > 0.8
+    for layer in ("trace.lm", "score.lm"):
+        for file in (folder / "store/commits" / layer).rglob("*.json"):
+            file.unlink()
+    again = scored(recipe, Engine("local", 2))
+    assert table(again, "trace.lm").equals(trace)
+
+
+def test_a_part_of_the_parameters_is_another_score_with_the_same_weights(folder: Path) -> None:
+    whole = scored(recipe_of(folder))
+    weights = sorted((folder / "store/weights/lm").iterdir())
+    part = scored(recipe_of(folder, RECIPE.replace("    max_tokens", "    parameters: [norm]\n    max_tokens")))
+    assert not table(part, "trace.lm")["m1"].equals(table(whole, "trace.lm")["m1"])
+    assert table(part, "trace.lm")["reference_loss"].equals(table(whole, "trace.lm")["reference_loss"])
+    assert set(weights) <= set((folder / "store/weights/lm").iterdir())
+
+
+def test_pairs_without_images_have_no_score_and_say_so(folder: Path) -> None:
+    encoders = folder / "towers.safetensors"
+    said = io.StringIO()
+    text = RECIPE[: RECIPE.index("score:")] + (
+        "score:\n  aligned: {task: alignment, encoders: 'tests.scoring.torch_models.samples:user_pair', size: 16, "
+        f"max_tokens: 12, weights: {encoders.name}, filter: {{binarise: top, top: 0.3}}}}\n"
+    )
+    weights_of_encoders(encoders)
+    score(recipe_of(folder, text), ONE, Console(file=said, width=200))
+    assert "score.aligned  no votes" in said.getvalue()
+    outcome = scored(recipe_of(folder, text))
+    assert table(outcome, "trace.aligned").column_names == ["status", "m1"]
+    assert table(outcome, "trace.aligned")["status"].to_pylist() == ["no_input"] * (CLEAN + BROKEN + 40)
+    assert table(outcome, "score.aligned")["keep"].null_count == CLEAN + BROKEN + 40
+    assert table(outcome, "score.aligned")["rank"].null_count == CLEAN + BROKEN + 40
+
+
+def weights_of_encoders(path: Path) -> None:
+    from tests.scoring.torch_models.samples import user_pair
+    from winnow.filters.models.tensors import tensors_bytes
+
+    arrays = {name: value.detach().numpy() for name, value in user_pair().state_dict().items()}
+    path.write_bytes(tensors_bytes(arrays, {}))
