@@ -12,8 +12,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from winnow.schemas.kernels import kernel
 from winnow.filters.words import segment
+from winnow.schemas.kernels import kernel
 
 SHINGLE_WORDS = 5
 _FNV_START = np.uint64(0xCBF29CE484222325)

@@ -17,7 +17,7 @@ from winnow.pipelines.score.keeping import Decided, Fitted, decide, read_traces,
 from winnow.pipelines.score.keys import TraceLayer, score_key
 from winnow.pipelines.score.stage import lacking_layers, owed_traces, take_score, take_trace, trace_layer
 from winnow.pipelines.score.trace import TraceContext, TraceRows
-from winnow.pipelines.score.weights import Made, Makers, load_weights, make_reference, make_trajectory
+from winnow.pipelines.score.weights import Made, Makers, load_weights, make_reference, make_weights
 from winnow.pipelines.store.generations import Store, open_store
 from winnow.pipelines.store.lease import Lease
 from winnow.pipelines.store.location import open_location
@@ -82,7 +82,9 @@ def train_reference(recipe: Recipe, name: str | None, console: Console) -> tuple
         state = _state(prepared)
         layer = _ready_layer(prepared.store, recipe, state, bound)
         makers = _makers(prepared.store, recipe, state, bound, console)
-        return bound, make_reference(makers, bound.task(), bound, layer.weights.reference), prepared.store
+        if bound.adapted:
+            return bound, make_weights(makers, bound.task(), bound, layer.weights)[0], prepared.store
+        return bound, make_reference(makers, bound.task(), bound, layer.weights.reference, None), prepared.store
 
 
 def _named(scores: tuple[BoundScore, ...], name: str | None) -> BoundScore:
@@ -149,9 +151,8 @@ def _context(run: StageRun, recipe: Recipe, state: State, bound: BoundScore, lay
         return TraceContext(run.store, bound, None, (), inputs)
     makers = _makers(run.store, recipe, state, bound, run.console)
     task = bound.task()
-    reference = make_reference(makers, task, bound, layer.weights.reference)
+    reference, trajectory = make_weights(makers, task, bound, layer.weights)
     weights = load_weights(run.store, reference.objects[0])
-    trajectory = make_trajectory(makers, task, bound, layer.weights.trajectory, weights)
     for path in trajectory.objects:  # a zero direction is told of here, not by a worker
         task.scorer(load_weights(run.store, path), weights, bound.entry.parameters)
     return TraceContext(run.store, bound, reference.objects[0], trajectory.objects, inputs)

@@ -17,7 +17,7 @@ from winnow.schemas.recipe import Recipe, ScoreEntry, build_config
 from winnow.schemas.rules import ColumnInfo, check_where
 from winnow.schemas.scores import SCORES, TRACES
 from winnow.scoring.tasks import find_task
-from winnow.scoring.tasks.protocol import IMAGE, Measure, Task, TaskKind
+from winnow.scoring.tasks.protocol import IMAGE, Measure, Method, Task, TaskKind
 
 VERSION = 1
 """Of all that decides what a trace says of a row, given the task, its weights and the rows."""
@@ -64,6 +64,17 @@ class BoundScore:
     def layer(self) -> str:
         """The trace: what is made row by row."""
         return self.entry.trace
+
+    @property
+    def adapted(self) -> bool:
+        """Whether the reference is trained on from the trajectory's end."""
+        begin = None if self.entry.reference is None else self.entry.reference.begin
+        return self.trusted is not None and (self.kind.adapts if begin is None else begin == "trajectory")
+
+    @property
+    def method(self) -> Method:
+        """What weighs samples where the trajectory is trained."""
+        return self.entry.trajectory.method or ("uniform" if self.adapted else "mimic")
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -186,6 +197,12 @@ def _bound(recipe: Recipe, entry: ScoreEntry, known: Mapping[str, ColumnInfo]) -
         seed=recipe.store.seed,
         max_text_bytes=recipe.limits.max_text_bytes,
     )
+    if bound.adapted and bound.looked is not None and bound.method in ("mimic", "rho"):
+        said = (
+            f"{bound.method} weighs by the reference, which begins where the trajectory ends; write uniform or grand, "
+            "or 'begin: untrained' for the reference"
+        )
+        problems.append(Problem(entry.place, f"{where}.trajectory.method", said))
     if problems:
         raise recipe_error(problems)
     return bound

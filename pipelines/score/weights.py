@@ -53,35 +53,43 @@ class WeightKeys:
 
 def weight_keys(bound: BoundScore, state: State) -> WeightKeys:
     """The keys of a score's weights over what the state holds; the layers that trainings read must stand."""
-    entry, pointed = bound.entry, bound.entry.reference
-    if pointed is None:
+    if bound.entry.reference is None:
         return WeightKeys("", "")
-    said: dict[str, Json] = {"settings": bound.settings}
+    if bound.adapted:
+        trajectory = fingerprint_of(_trajectory_says(bound, state))
+        return WeightKeys(fingerprint_of({**_reference_says(bound, state), "begins": trajectory}), trajectory)
+    reference = fingerprint_of(_reference_says(bound, state))
+    towards: dict[str, Json] = {"reference": reference} if bound.looked is not None else {}
+    return WeightKeys(reference, fingerprint_of({**_trajectory_says(bound, state), **towards}))
+
+
+def _reference_says(bound: BoundScore, state: State) -> dict[str, Json]:
+    plan = bound.entry.reference
+    assert plan is not None
+    said: dict[str, Json] = {"weights": "reference", "settings": bound.settings}
     if bound.trusted is not None:
-        said |= {"train": _said(bound, pointed.training), "rows": _covered(bound, bound.trusted, state)}
-    else:
-        said |= {
-            "given": [one.digest for one in bound.reference],
-            "how": pointed.how,
-            "base": None if bound.base is None else bound.base.digest,
-            "scale": pointed.scale,
-        }
-    reference = fingerprint_of({"weights": "reference", **said})
-    said = {"settings": bound.settings}
-    if bound.looked is not None:
-        plan = entry.trajectory
-        said |= {
-            "train": _said(bound, plan.training),
-            "method": plan.method,
-            "temperature": plan.temperature,
-            "checkpoints": plan.checkpoints,
-            "parameters": list(entry.parameters),
-            "rows": _covered(bound, bound.looked, state),
-            "reference": reference,
-        }
-    else:
-        said |= {"given": [one.digest for one in bound.trajectory]}
-    return WeightKeys(reference, fingerprint_of({"weights": "trajectory", **said}))
+        return said | {"train": _said(bound, plan.training), "rows": _covered(bound, bound.trusted, state)}
+    return said | {
+        "given": [one.digest for one in bound.reference],
+        "how": plan.how,
+        "base": None if bound.base is None else bound.base.digest,
+        "scale": plan.scale,
+    }
+
+
+def _trajectory_says(bound: BoundScore, state: State) -> dict[str, Json]:
+    plan = bound.entry.trajectory
+    said: dict[str, Json] = {"weights": "trajectory", "settings": bound.settings}
+    if bound.looked is None:
+        return said | {"given": [one.digest for one in bound.trajectory]}
+    return said | {
+        "train": _said(bound, plan.training),
+        "method": bound.method,
+        "temperature": plan.temperature,
+        "checkpoints": plan.checkpoints,
+        "parameters": list(bound.entry.parameters),
+        "rows": _covered(bound, bound.looked, state),
+    }
 
 
 def _covered(bound: BoundScore, condition: Condition, state: State) -> Json:
@@ -135,8 +143,19 @@ class Makers:
     tell: Tell
 
 
-def make_reference(makers: Makers, task: Task, bound: BoundScore, key: str) -> Made:
-    """The reference, found or made."""
+def make_weights(makers: Makers, task: Task, bound: BoundScore, keys: WeightKeys) -> tuple[Made, Made]:
+    """The reference and the trajectory, found or made; which of them is first depends on where the reference begins."""
+    if bound.adapted:
+        trajectory = make_trajectory(makers, task, bound, keys.trajectory, None)
+        end = load_weights(makers.store, trajectory.objects[-1])
+        return make_reference(makers, task, bound, keys.reference, end), trajectory
+    reference = make_reference(makers, task, bound, keys.reference, None)
+    towards = load_weights(makers.store, reference.objects[0])
+    return reference, make_trajectory(makers, task, bound, keys.trajectory, towards)
+
+
+def make_reference(makers: Makers, task: Task, bound: BoundScore, key: str, begin: Weights | None) -> Made:
+    """The reference, found or made; it is trained on from `begin` where there is one."""
     score = bound.entry.name
     assert bound.entry.reference is not None
     if (found := find_weights(makers.store, score, key)) is not None:
@@ -144,20 +163,21 @@ def make_reference(makers: Makers, task: Task, bound: BoundScore, key: str) -> M
     if bound.trusted is None:
         return _put(makers.store, score, key, [_given_reference(task, bound)], 0)
     settings = _settings(bound, bound.entry.reference.training)
-    return _trained(makers, task, bound, key, bound.trusted, "reference", settings, None, 1)
+    start = None if begin is None else Checkpoint(0, begin, {})
+    return _trained(makers, task, bound, key, bound.trusted, "reference", settings, None, 1, start)
 
 
-def make_trajectory(makers: Makers, task: Task, bound: BoundScore, key: str, reference: Weights) -> Made:
+def make_trajectory(makers: Makers, task: Task, bound: BoundScore, key: str, reference: Weights | None) -> Made:
     """The checkpoints that look, found or made."""
     score = bound.entry.name
     if (found := find_weights(makers.store, score, key)) is not None:
         return found
     if bound.looked is None:
-        return _put(makers.store, score, key, [_checked(task, one, bound) for one in bound.trajectory], 0)
+        return _put(makers.store, score, key, [_checked(task, one) for one in bound.trajectory], 0)
     plan = bound.entry.trajectory
     settings = replace(
         _settings(bound, plan.training),
-        method=plan.method,
+        method=bound.method,
         temperature=plan.temperature,
         parameters=bound.entry.parameters,
     )
@@ -178,16 +198,15 @@ def _said(bound: BoundScore, training: TrainingConfig) -> dict[str, Json]:
 def _given_reference(task: Task, bound: BoundScore) -> Weights:
     plan = bound.entry.reference
     assert plan is not None
-    found = {one.file: _checked(task, one, bound) for one in bound.reference}
+    found = {one.file: _checked(task, one) for one in bound.reference}
     if plan.merge is None:
         return next(iter(found.values()))
     if bound.base is None:
         return average(found)
-    return task_arithmetic(_checked(task, bound.base, bound), found, plan.scale)
+    return task_arithmetic(_checked(task, bound.base), found, plan.scale)
 
 
-def _checked(task: Task, one: WeightsFile, bound: BoundScore) -> Weights:
-    del bound
+def _checked(task: Task, one: WeightsFile) -> Weights:
     weights = read_tensors(one.file).arrays
     task.check(weights, one.file)
     return weights
@@ -203,6 +222,7 @@ def _trained(
     settings: TrainingSettings,
     reference: Weights | None,
     wanted: int,
+    begin: Checkpoint | None = None,
 ) -> Made:
     """Train, keeping what is needed to go on after a stop in the store's scratch."""
     entry = bound.entry
@@ -221,8 +241,8 @@ def _trained(
     kept = replace(settings, keep=wanted * -(-RESUMED // wanted))
     scratch = f"{layout.SCRATCH}score/{entry.name}/{key}/"
     made = list(_standing(makers.store, scratch, kept.keep))
-    start = made[-1] if made else None
-    if start is not None:
+    start = made[-1] if made else begin
+    if made and start is not None:
         makers.tell(f"score.{entry.name}  going on after step {start.step:,}")
     for checkpoint in task.train(collected.examples, collected.count, kept, reference, start):
         if made and checkpoint.step <= made[-1].step:

@@ -37,6 +37,7 @@ class ReferenceConfig:
     how: Literal["average", "task_arithmetic"] = "average"
     base: Annotated[str, _FILE] | None = None  # of task arithmetic: what the merged ones were tuned from
     scale: Annotated[float, Between(-100, 100)] = 1.0
+    begin: Literal["untrained", "trajectory"] | None = None  # the task's own
     training: TrainingConfig = TrainingConfig()
 
     def __post_init__(self) -> None:
@@ -48,6 +49,8 @@ class ReferenceConfig:
             )
         if (self.how == "task_arithmetic") != (self.base is not None):
             raise ValueError("'how: task_arithmetic' and 'base' go together: the weights that the merged began from")
+        if self.begin is not None and self.train_on is None:
+            raise ValueError("'begin' says from where 'train_on' trains, and there is none")
         if self.merge is None and self.how != "average":
             raise ValueError("'how' says how 'merge' is done, and there is none")
 
@@ -58,7 +61,7 @@ class TrajectoryConfig:
 
     weights: Annotated[tuple[Annotated[str, _FILE], ...], NotEmpty()] | None = None
     checkpoints: Annotated[int, Between(1, 64)] = 3
-    method: Weighing = "mimic"
+    method: Weighing | None = None  # mimic, or uniform where the reference begins at the trajectory's end
     temperature: Annotated[float, Between(1e-6, 1e6)] = 1.0  # the paper's, on images
     train_on: Annotated[str, NotEmpty()] | None = None  # what is scored, where nothing is written
     training: TrainingConfig = TrainingConfig()

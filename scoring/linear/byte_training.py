@@ -98,10 +98,11 @@ class _Training:
         self._squares = {name: np.zeros(shape, np.float32) for name, shape in shapes.items()}
         if start is not None:
             require_weights(start.weights, shapes, "the checkpoint")
-            state = {f"{name}.squares": shape for name, shape in shapes.items()}
-            require_weights(start.state, state, "the checkpoint's state")
             self.steps = start.step
             self._weights = {name: array.copy() for name, array in single(start.weights).items()}
+        if start is not None and (start.state or start.step):  # else it is a beginning
+            state = {f"{name}.squares": shape for name, shape in shapes.items()}
+            require_weights(start.state, state, "the checkpoint's state")
             self._squares = {name: np.array(start.state[f"{name}.squares"], np.float32) for name in NAMES}
         self._towards, self._distances = NO_WEIGHTS, np.zeros(buckets)
         if reference is not None:

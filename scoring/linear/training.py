@@ -189,10 +189,12 @@ class _Training:
     def restore(self, start: Checkpoint) -> None:
         """Go on from a checkpoint; ScoreError where it is of another model."""
         require_weights(start.weights, self._shapes, "the checkpoint")
-        shapes = {f"{name}.{moment}": self._shapes[name] for name, moment in self._moments}
-        require_weights(start.state, shapes, "the checkpoint's state")
         self.steps = start.step
         self._weight, self._bias = self._laid(start.weights[WEIGHT]), np.array(start.weights[BIAS], self._kind)
+        if not (start.state or start.step):
+            return  # a beginning
+        shapes = {f"{name}.{moment}": self._shapes[name] for name, moment in self._moments}
+        require_weights(start.state, shapes, "the checkpoint's state")
         for name, moment in self._moments:
             kept = start.state[f"{name}.{moment}"]
             self._moments[name, moment] = self._laid(kept) if name == WEIGHT else np.array(kept, self._kind)

@@ -152,4 +152,5 @@ TASK = TaskKind(
     reads=_reads,
     depends=_depends,
     resource="model",
+    adapts=True,
 )

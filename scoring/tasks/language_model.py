@@ -164,4 +164,5 @@ TASK = TaskKind(
     files=_files,
     depends=_depends,
     resource="model",
+    adapts=True,
 )

@@ -220,4 +220,5 @@ TASK = TaskKind(
     files=_files,
     depends=_depends,
     resource="model",
+    adapts=True,
 )

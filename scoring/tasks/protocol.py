@@ -137,7 +137,7 @@ class Task(Protocol):
         """Train on examples, giving the checkpoints that are to be kept, the last at the end.
 
         The same examples in the same order give the same weights. A training that goes on from a checkpoint ends as
-        the one that was not stopped.
+        the one that was not stopped; a checkpoint of step 0, without a state, is where a training begins.
         """
 
 
@@ -189,4 +189,7 @@ class TaskKind:
     resource: Literal["cpu", "model"] = "cpu"
     training: TrainingSettings = field(default_factory=TrainingSettings)
     """How its weights are trained where a recipe does not say."""
+    adapts: bool = False
+    """Whether its reference is trained on from the trajectory's end where a recipe does not say: two trainings of a
+    deep network end in places whose difference says nothing of samples."""
     measures: bool = False  # `load` gives a measure, not a task

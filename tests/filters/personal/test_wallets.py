@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.filters.personal.reading import spans
-from winnow.schemas.kernels import kernel
 from winnow.filters.personal.keccak import CONSTANTS, STATE_LANES, keccak_256
 from winnow.filters.personal.wallets import wallets
+from winnow.schemas.kernels import kernel
 
 PUBLISHED = (
     "1BvBMSEYstWetqTFn5Au4m4GFg7xJaNVN2",  # Bitcoin's wiki

@@ -180,6 +180,18 @@ def test_what_cannot_be_trained_is_one_line(folder: Path) -> None:
         bind_scores(write(folder, TRAINED.replace("samples.source.name =", "samples.sauce =")))
 
 
+def test_a_reference_may_begin_where_the_trajectory_ends(folder: Path) -> None:
+    on = TRAINED.replace("reference: {", "reference: {begin: trajectory, ")
+    apart, adapted = scored(write(folder)), scored(write(folder, on))
+    assert table(apart, "trace.mimic")["loss2"] != table(adapted, "trace.mimic")["loss2"]  # weighed, and not weighed
+    scores, texts = table(adapted, "score.mimic")["score"].to_numpy(), table(adapted, "samples")["text"].to_pylist()
+    clean = np.array([text in CLEAN_TEXTS for text in texts])
+    broken = np.array([" the " not in text and " and " not in text for text in texts])
+    assert (scores[clean][:, None] > scores[broken][None, :]).mean() > 0.9
+    with pytest.raises(RecipeError, match="rho weighs by the reference, which begins where the trajectory ends"):
+        bind_scores(write(folder, on.replace("checkpoints: 2", "checkpoints: 2, method: rho")))
+
+
 def test_layers_that_a_score_is_made_of_must_stand(folder: Path) -> None:
     recipe = write(folder, TRAINED + "    where: text.length.characters > 5\n")
     shutil.rmtree(folder / "store")
@@ -223,7 +235,7 @@ def test_a_reference_is_trained_alone_and_merged(folder: Path, capsys: pytest.Ca
     assert main(["reference", "merge", "one.safetensors", "zero.safetensors", "--output", "half.safetensors"]) == 0
     half = read_tensors("half.safetensors").arrays
     for name, array in one.items():
-        np.testing.assert_allclose(half[name], array / 2)
+        np.testing.assert_allclose(half[name].astype(float), array.astype(float) / 2)
     capsys.readouterr()
     assert main(["reference", "merge", "one.safetensors", "gone.safetensors", "--output", "x"]) == 1
     assert "gone.safetensors" in capsys.readouterr().err
