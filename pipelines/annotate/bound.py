@@ -1,8 +1,9 @@
 """From a recipe's `annotate` to operators that are ready to run: configured, checked, keyed and in order."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any, cast
 
 import pyarrow as pa
@@ -224,7 +225,7 @@ def _bind(
         layer=entry.layer,
         where=entry.where,
         text=recipe.text,
-        assets=_assets(recipe, operator, config, entry.place, where),
+        assets=bound_assets(recipe, partial(operator.assets, config), entry.place, where),
         max_text_bytes=recipe.limits.max_text_bytes,
         columns=tuple(column for column in columns if column is not None),
         given=pa.schema([(name, _type(name, known)) for name in operator.reads(config)]),
@@ -237,10 +238,11 @@ def _type(name: str, known: Mapping[str, ColumnInfo]) -> pa.DataType:
     return pa.large_string() if name == TEXT else known[name].type
 
 
-def _assets(recipe: Recipe, operator: Operator, config: Any, place: Place, where: str) -> BoundAssets:
+def bound_assets(recipe: Recipe, names: Callable[[], Sequence[str]], place: Place, where: str) -> BoundAssets:
+    """Files by their names: winnow's own, or paths that the recipe gives; RecipeError where one is not there."""
     found = []
     try:
-        for name in operator.assets(config):
+        for name in names():
             file = None if is_asset(name) else os.path.abspath(recipe.located(name))
             if file is None:
                 lookup(name)

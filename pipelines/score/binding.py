@@ -3,16 +3,17 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, cast
 
 from winnow.filters.operators import TEXT
-from winnow.pipelines.annotate.bound import BoundAsset, BoundAssets, settled_config, store_columns
-from winnow.pipelines.assets import asset_digest, is_asset, lookup, require_file
+from winnow.pipelines.annotate.bound import BoundAssets, bound_assets, settled_config, store_columns
+from winnow.pipelines.assets import asset_digest, require_file
 from winnow.pipelines.columns import Column, column_of
 from winnow.pipelines.store import layout
 from winnow.schemas.errors import ScoreError, WinnowError
 from winnow.schemas.identity import Json
-from winnow.schemas.places import Place, Problem, recipe_error, suggestion
+from winnow.schemas.places import Problem, recipe_error, suggestion
 from winnow.schemas.recipe import Recipe, ScoreEntry, build_config
 from winnow.schemas.rules import ColumnInfo, check_where
 from winnow.schemas.scores import SCORES, TRACES
@@ -177,7 +178,7 @@ def _bound(recipe: Recipe, entry: ScoreEntry, known: Mapping[str, ColumnInfo]) -
         entry=entry,
         kind=kind,
         config=config,
-        assets=_files(recipe, kind, config, entry.place, where),
+        assets=bound_assets(recipe, partial(kind.files, config), entry.place, where),
         text=_columns(recipe.text, layers),
         inputs=_columns(names, layers),
         where=chosen,
@@ -251,21 +252,6 @@ def _given(recipe: Recipe, entry: ScoreEntry, path: str, where: str) -> WeightsF
         return WeightsFile(file, asset_digest(file))
     except WinnowError as error:
         raise recipe_error([Problem(entry.place, where, str(error))]) from None
-
-
-def _files(recipe: Recipe, kind: TaskKind, config: Any, place: Place, where: str) -> BoundAssets:
-    found = []
-    try:
-        for name in kind.files(config):
-            file = None if is_asset(name) else os.path.abspath(recipe.located(name))
-            if file is None:
-                lookup(name)
-            else:
-                require_file(file)
-            found.append(BoundAsset(name, file, asset_digest(file or name)))
-    except WinnowError as error:
-        raise recipe_error([Problem(place, where, str(error))]) from None
-    return BoundAssets(tuple(found))
 
 
 def require_scores(recipe: Recipe) -> tuple[BoundScore, ...]:

@@ -23,8 +23,7 @@ from winnow.scoring.linear.next_bytes import (
     single,
 )
 from winnow.scoring.linear.parameters import require_weights
-from winnow.scoring.linear.schedule import in_batch, require_finite, schedule_of
-from winnow.scoring.linear.training import Watch
+from winnow.scoring.linear.schedule import Watch, in_batch, schedule_of, stepped
 from winnow.scoring.linear.windows import Windows, chosen_windows
 from winnow.scoring.mimic.direction import chosen_parameters
 from winnow.scoring.tasks.protocol import Checkpoint, Floats, TrainingSettings, Weights
@@ -65,18 +64,7 @@ def train_bytes(
             " lower batch, or max_positions"
         )
     training = _Training(windows, buckets, settings, reference, start)
-    if start is not None and start.step > schedule.steps:
-        raise ScoreError(f"the checkpoint is of step {start.step:,}; this training ends at {schedule.steps:,}")
-    if start is not None and start.step == schedule.steps:
-        yield start
-    for step, which in schedule.batches(training.steps):
-        weighed = training.advance(which)
-        if watch is not None:
-            watch(step, which, weighed)
-        if step + 1 in schedule.kept:
-            found = training.checkpoint()
-            require_finite(found.weights, found.step)
-            yield found
+    yield from stepped(training, schedule, start, watch)
 
 
 class _Training:

@@ -4,17 +4,21 @@ Nothing is drawn from a generator that carries state: a step follows from the se
 goes on from any step as if it had never stopped.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from winnow.schemas.errors import ScoreError
 from winnow.schemas.identity import digest
-from winnow.scoring.tasks.protocol import Floats, Method, TrainingSettings, Weights
+from winnow.scoring.tasks.protocol import Checkpoint, Floats, Method, TrainingSettings, Weights
 
 Integers = NDArray[np.int64]
+
+Watch: TypeAlias = Callable[[int, Integers, Floats], None]
+"""Told at each step its number, the samples of its batch, and what they weighed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,3 +112,33 @@ def require_finite(weights: Weights, step: int) -> None:
     """
     if not all(np.isfinite(array).all() for array in weights.values()):
         raise ScoreError(f"the training diverged before step {step:,}; lower learning_rate, or check the features")
+
+
+class Stepping(Protocol):
+    """A training that goes a step at a time."""
+
+    steps: int  # that are done
+
+    def advance(self, which: Integers) -> Floats:
+        """One step on these examples; what each weighed."""
+
+    def checkpoint(self) -> Checkpoint:
+        """What stands."""
+
+
+def stepped(
+    training: Stepping, schedule: Schedule, start: Checkpoint | None, watch: Watch | None
+) -> Iterator[Checkpoint]:
+    """The checkpoints that are to be kept; one that training goes on from is given again where nothing is left."""
+    if training.steps > schedule.steps:
+        raise ScoreError(f"the checkpoint is of step {training.steps:,}; this training ends at {schedule.steps:,}")
+    if start is not None and start.step == schedule.steps:
+        yield start
+    for step, which in schedule.batches(training.steps):
+        weighed = training.advance(which)
+        if watch is not None:
+            watch(step, which, weighed)
+        if step + 1 in schedule.kept:
+            found = training.checkpoint()
+            require_finite(found.weights, found.step)
+            yield found

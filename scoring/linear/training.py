@@ -5,12 +5,10 @@ the difference of two logits, so that a step of Grad-Mimic costs hardly more tha
 operation by operation, over every weight, also those of features that a batch does not have.
 """
 
-from collections.abc import Callable, Iterator
-from typing import TypeAlias
+from collections.abc import Iterator
 
 import numpy as np
 
-from winnow.schemas.errors import ScoreError
 from winnow.schemas.kernels import arithmetic
 from winnow.scoring.linear.features import (
     Features,
@@ -26,12 +24,9 @@ from winnow.scoring.linear.features import (
 )
 from winnow.scoring.linear.head import BIAS, WEIGHT, counted, head_losses, head_shapes, initial_head, require_labels
 from winnow.scoring.linear.parameters import require_weights
-from winnow.scoring.linear.schedule import in_batch, require_finite, schedule_of
+from winnow.scoring.linear.schedule import Watch, in_batch, schedule_of, stepped
 from winnow.scoring.linear.softmax import residuals
 from winnow.scoring.tasks.protocol import Checkpoint, Floats, TrainingSettings, Weights
-
-Watch: TypeAlias = Callable[[int, Integers, Floats], None]
-"""Told at each step its number, the samples of its batch, and what they weighed."""
 
 _BETAS = (0.9, 0.999)  # PyTorch's
 _EPSILON = 1e-8
@@ -69,18 +64,7 @@ def train_head(
     training = _Training(features, labels, classes, settings, reference)
     if start is not None:
         training.restore(start)
-        if start.step > schedule.steps:
-            raise ScoreError(f"the checkpoint is of step {start.step:,}; this training ends at {schedule.steps:,}")
-        if start.step == schedule.steps:
-            yield start
-    for step, which in schedule.batches(training.steps):
-        weighed = training.advance(which)
-        if watch is not None:
-            watch(step, which, weighed)
-        if step + 1 in schedule.kept:
-            found = training.checkpoint()
-            require_finite(found.weights, found.step)
-            yield found
+    yield from stepped(training, schedule, start, watch)
 
 
 class _Training:
