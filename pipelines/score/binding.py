@@ -143,6 +143,8 @@ def _bound(recipe: Recipe, entry: ScoreEntry, known: Mapping[str, ColumnInfo]) -
     if not kind.measures and entry.reference is None:
         said = f"the key 'reference' is missing: {entry.task} scores towards weights; write train_on, weights or merge"
         raise recipe_error([Problem(entry.place, where, said)])
+    if kind.measures and entry.filter.of == "rho":
+        raise recipe_error([Problem(entry.place, f"{where}.filter.of", f"{entry.task} has no loss; write mimic")])
     config = build_config(kind.config, entry.options, where)
     layers = sorted({".".join(name.split(".")[:2]) for name in measured if not name.startswith("samples.")})
     layers.insert(0, layout.SAMPLES)

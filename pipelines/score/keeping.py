@@ -73,9 +73,12 @@ def read_traces(store: Store, bound: BoundScore, state: State) -> Traces:
     """The traces of every shard; forgotten rows have none."""
     checkpoints = max(bound.entry.checkpoints, 1)
     trace = bound.entry.trace
-    names = [Column(trace, f"m{number}") for number in range(1, checkpoints + 1)]
+    rho = bound.entry.filter.of == "rho"
+    names = [Column(trace, f"{'loss' if rho else 'm'}{number}") for number in range(1, checkpoints + 1)]
+    taken_off = [Column(trace, "reference_loss")] if rho else []
     by = by_column(bound)
-    columns = tuple(dict.fromkeys((_ID, Column(trace, "status"), *names, *([by] if by is not None else []))))
+    grouped = [by] if by is not None else []
+    columns = tuple(dict.fromkeys((_ID, Column(trace, "status"), *names, *taken_off, *grouped)))
     shards = scored_shards(state, columns)
     hiding = load_hiding(store.objects)
     scores, status, ends, groups = [], [], [], []
@@ -85,7 +88,10 @@ def read_traces(store: Store, bound: BoundScore, state: State) -> Traces:
         hidden = hiding.of(store.objects, shard.objects[layout.SAMPLES]).rows
         for read in read_aligned(store.objects, shard.objects, columns, _ROWS, hidden):
             status.append(np.asarray(read[f"{trace}.status"].to_numpy(zero_copy_only=False), object))
-            scores.append(np.stack([_floats(read[column.name]) for column in names], axis=1))
+            found = np.stack([_floats(read[column.name]) for column in names], axis=1)
+            for column in taken_off:
+                found -= _floats(read[column.name])[:, np.newaxis]
+            scores.append(found)
             words = words_of(read[_ID.name])
             high.append(words[0])
             low.append(words[1])

@@ -28,7 +28,7 @@ from winnow.pipelines.worker import Heart, settle
 from winnow.schemas.scores import trace_schema
 from winnow.schemas.statistics import layer_spec
 from winnow.schemas.tombstones import FORGOTTEN
-from winnow.scoring.tasks.protocol import NOT_FINITE, OK, TEXT, Floats, Measure, Scorers, Task, Weights
+from winnow.scoring.tasks.protocol import ALONE, NOT_FINITE, OK, TEXT, Floats, Measure, Scorers, Task, Weights
 
 _BATCHES = 8  # that are scored together at least
 NOT_SELECTED, LEFT_OUT, TOO_LARGE = "not_selected", "left_out", "too_large"
@@ -140,7 +140,7 @@ def ready(context: TraceContext) -> Tracer:
 
 
 @dataclass
-class _Waiting:
+class Waiting:
     """Rows that are encoded and not scored yet, as their batch is not whole."""
 
     statuses: list[NDArray[np.object_]] = field(default_factory=list)
@@ -155,7 +155,7 @@ def trace_shard(context: TraceContext, tracer: Tracer, task: AnnotationTask, bea
     writer = LayerWriter(context.store, schema, layer_spec(entry.trace, schema))
     texts = [column.name for column in context.bound.text if column in context.bound.inputs]
     done = 0
-    waiting = _Waiting()
+    waiting = Waiting()
     try:
         with closing(read_parts(context.store, context.stage, task.read, context.bound.columns, texts)) as parts:
             for part in parts:
@@ -165,10 +165,10 @@ def trace_shard(context: TraceContext, tracer: Tracer, task: AnnotationTask, bea
                 if count:
                     waiting.examples.append(encoded)
                 if waiting.count >= _BATCHES * max(tracer.together, 1):
-                    _flush(writer, schema, tracer, waiting, tracer.together)
+                    flush(writer, schema, tracer, waiting, tracer.together)
                 done += part.count
                 beat(done, done, 0)
-        _flush(writer, schema, tracer, waiting)
+        flush(writer, schema, tracer, waiting)
         writer.commit(entry.trace, task.owed[entry.trace], task.shard, task.source, task.objects[layout.SAMPLES])
     except BaseException:
         writer.discard()
@@ -198,7 +198,7 @@ def encode_part(
     return status, encoded.examples, encoded.count
 
 
-def _flush(writer: LayerWriter, schema: pa.Schema, tracer: Tracer, waiting: _Waiting, together: int = 0) -> None:
+def flush(writer: LayerWriter, schema: pa.Schema, tracer: Tracer, waiting: Waiting, together: int = 0) -> None:
     """Score what waits, and write it.
 
     Args:
@@ -213,17 +213,20 @@ def _flush(writer: LayerWriter, schema: pa.Schema, tracer: Tracer, waiting: _Wai
     status = np.concatenate(waiting.statuses)
     good = np.flatnonzero(status == OK)
     examples = tracer.task.joined(waiting.examples) if len(waiting.examples) > 1 else next(iter(waiting.examples), None)
-    rest = _Waiting()
+    rest = Waiting()
     if together and (left := len(good) % together):
         ends = int(good[-left])  # the first row whose batch is not whole
         count = len(good) - left
-        rest = _Waiting([status[ends:]], [tracer.task.chosen(examples, np.arange(count, len(good)))], left)
+        rest = Waiting([status[ends:]], [tracer.task.chosen(examples, np.arange(count, len(good)))], left)
         status, good, examples = status[:ends], good[:count], tracer.task.chosen(examples, np.arange(count))
     columns = np.full((len(status), len(schema) - 1), np.nan)
     if len(good):
         values = tracer.values(examples)
         columns[good] = values
-        status[good[~np.isfinite(values).all(axis=1)]] = NOT_FINITE
+        silent = np.flatnonzero(~np.isfinite(values).all(axis=1))
+        status[good[silent]] = NOT_FINITE
+        if tracer.together and len(good) % tracer.together == 1 and len(good) - 1 in silent:
+            status[good[-1]] = ALONE
     absent = ~np.isfinite(columns)
     arrays = [pa.array(status, pa.string())]
     arrays += [pa.array(columns[:, place], mask=absent[:, place]) for place in range(columns.shape[1])]

@@ -75,6 +75,7 @@ class TrajectoryConfig:
 class FilterConfig:
     """What scores make of a sample: a vote at each checkpoint, and of the votes how likely it is worth keeping."""
 
+    of: Literal["mimic", "rho"] = "mimic"
     binarise: Binarise = "gmm"
     batch: Annotated[int, Between(2, 1 << 20)] = 32  # of the threshold 1/batch; the paper's
     temperature: Annotated[float, Between(1e-6, 1e6)] = 1.0

@@ -116,6 +116,14 @@ def test_a_second_run_changes_nothing_and_another_filter_reads_traces_alone(fold
     assert sum(one is not None and one >= 0.5 for one in keep) == pytest.approx(0.25 * (CLEAN + BROKEN + 40), abs=8)
 
 
+def test_a_filter_may_judge_by_losses_and_reads_the_same_traces(folder: Path) -> None:
+    mimic, rho = scored(write(folder)), scored(write(folder, TRAINED + "    filter: {of: rho}\n"))
+    assert objects(rho, "trace.mimic") == objects(mimic, "trace.mimic")
+    trace = table(rho, "trace.mimic")
+    above = [trace[name].to_numpy() - trace["reference_loss"].to_numpy() for name in ("loss1", "loss2")]
+    np.testing.assert_allclose(table(rho, "score.mimic")["score"].to_numpy(), np.mean(above, axis=0))
+
+
 def test_a_value_of_by_is_fitted_by_itself(folder: Path) -> None:
     outcome = scored(write(folder, TRAINED + "    filter: {binarise: top, top: 0.5, by: samples.source.name}\n"))
     said = table(outcome, "score.mimic")

@@ -1,0 +1,78 @@
+"""A trace is the same however its shard is read, also where losses need a batch."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from numpy.typing import NDArray
+
+from winnow.pipelines.score.trace import Tracer, Waiting, flush
+from winnow.pipelines.store.layers import LayerWriter
+from winnow.schemas.scores import trace_schema
+from winnow.scoring.tasks.protocol import Encoded, Floats
+
+
+@dataclass
+class Written:
+    """Takes the place of a file: a layer's rows, as they come."""
+
+    batches: list[pa.RecordBatch] = field(default_factory=list)
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        self.batches.append(batch)
+
+
+class InThrees:
+    """A value is the example's share of its batch of three; the only one of a batch has none."""
+
+    reads = ("text",)
+    together = 3
+
+    @property
+    def task(self) -> "InThrees":
+        return self
+
+    def encode(self, rows: pa.RecordBatch) -> Encoded:
+        raise NotImplementedError(rows)
+
+    def joined(self, parts: Sequence[Any]) -> Any:
+        return np.concatenate(parts)
+
+    def chosen(self, examples: Any, which: NDArray[np.int64]) -> Any:
+        return examples[which]
+
+    def values(self, examples: Any) -> Floats:
+        shares = []
+        for start in range(0, len(examples), 3):
+            batch = examples[start : start + 3]
+            shares += [np.nan] if len(batch) == 1 else list(batch / batch.sum())
+        return np.array(shares)[:, None]
+
+
+STATUSES = ["ok", "no_input", "ok", "ok", "ok", "left_out", "ok", "ok", "ok", "no_input"]
+
+
+@pytest.mark.parametrize("step", [1, 2, 3, 5, 10])
+def test_a_batch_is_of_a_shards_rows_in_their_order_however_they_come(step: int) -> None:
+    said = pa.Table.from_batches(written(step)).combine_chunks().to_pydict()
+    assert said["status"] == ["ok", "no_input", "ok", "ok", "ok", "left_out", "ok", "ok", "alone", "no_input"]
+    assert said["m1"] == pytest.approx([1 / 6, None, 2 / 6, 3 / 6, 4 / 15, None, 5 / 15, 6 / 15, None, None])
+
+
+def written(step: int) -> list[pa.RecordBatch]:
+    writer, waiting, tracer = Written(), Waiting(), cast(Tracer, InThrees())
+    number = 0
+    for start in range(0, len(STATUSES), step):
+        part = np.array(STATUSES[start : start + step], object)
+        count = int((part == "ok").sum())
+        waiting.statuses.append(part)
+        waiting.count += count
+        if count:
+            waiting.examples.append(np.arange(number + 1, number + count + 1, dtype=float))
+            number += count
+        flush(cast(LayerWriter, writer), trace_schema(0), tracer, waiting, 3)
+    flush(cast(LayerWriter, writer), trace_schema(0), tracer, waiting)
+    return writer.batches
