@@ -30,8 +30,8 @@ trainers: .cache/trainers/ready
 test-torch: .cache/trainers/winnow
 	.cache/trainers/bin/python -m pytest -q tests/scoring tests/filters/safety_models/test_torch_models.py tests/runners/scores/test_torch_tasks.py
 
-.cache/trainers/winnow: .cache/trainers/ready pyproject.toml constraints.txt
-	.cache/trainers/bin/python -m pip install --quiet --constraint constraints.txt --editable ".[torch]" hypothesis pytest scikit-learn scipy networkx
+.cache/trainers/winnow: .cache/trainers/ready pyproject.toml
+	.cache/trainers/bin/python -m pip install --quiet --requirement examples/requirements.txt --editable ".[torch]" hypothesis networkx pytest scikit-learn scipy
 	touch $@
 
 test: setup

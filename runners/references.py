@@ -2,13 +2,13 @@
 
 import argparse
 import os
-import tempfile
 from pathlib import Path
 
 from rich.console import Console
 
 from winnow.filters.models.tensors import read_tensors, tensors_bytes
 from winnow.pipelines.score.weights import load_weights
+from winnow.runners.law.files import write_whole
 from winnow.runners.rules import require_writable
 from winnow.runners.scoring import train_reference
 from winnow.schemas.errors import ScoreError
@@ -36,7 +36,7 @@ def _train(options: argparse.Namespace, console: Console) -> int:
 def _merge(options: argparse.Namespace, console: Console) -> int:
     target = Path(options.output)
     require_writable("--output", target)
-    if len(set(options.files)) < len(options.files):
+    if len({os.path.realpath(file) for file in options.files}) < len(options.files):
         raise ScoreError("winnow reference merge: a file is named twice; name each once")
     found = {path: read_tensors(path).arrays for path in options.files}
     if options.base is None:
@@ -50,13 +50,5 @@ def _merge(options: argparse.Namespace, console: Console) -> int:
 
 
 def _write(target: Path, weights: Weights, console: Console) -> None:
-    """The whole file or nothing."""
-    descriptor, unfinished = tempfile.mkstemp(dir=target.parent)
-    try:
-        with open(descriptor, "wb") as stream:
-            stream.write(tensors_bytes(weights, {}))
-        os.replace(unfinished, target)
-    except BaseException:
-        Path(unfinished).unlink(missing_ok=True)
-        raise
+    write_whole(target, tensors_bytes(weights, {}))
     console.print(f"weights  {target}", markup=False, soft_wrap=True)

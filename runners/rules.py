@@ -75,7 +75,7 @@ def pinned_rules(
     operators = bind_operators(recipe) if measurements(recipe) else ()
     keys = expected_keys(context or ingest_context(recipe, store), operators)
     keys |= generation_keys(store, recipe, generation)
-    keys |= generation_scores(store, recipe, generation)
+    keys |= generation_scores(store, recipe, generation, keys)
     return pin(store, generation, program, keys, recipe.file, more)
 
 

@@ -17,7 +17,15 @@ from winnow.pipelines.score.keeping import Decided, Fitted, decide, read_traces,
 from winnow.pipelines.score.keys import TraceLayer, score_key
 from winnow.pipelines.score.stage import lacking_layers, owed_traces, take_score, take_trace, trace_layer
 from winnow.pipelines.score.trace import TraceContext, TraceRows
-from winnow.pipelines.score.weights import Made, Makers, load_weights, make_reference, make_weights
+from winnow.pipelines.score.weights import (
+    Made,
+    Makers,
+    forgotten_by,
+    load_weights,
+    make_reference,
+    make_weights,
+    note_use,
+)
 from winnow.pipelines.store.generations import Store, open_store
 from winnow.pipelines.store.lease import Lease
 from winnow.pipelines.store.location import open_location
@@ -114,7 +122,7 @@ def _ready_layer(store: Store, recipe: Recipe, state: State, bound: BoundScore) 
             if any(layer.startswith("dedupe.") == (stage == "dedupe") for layer in lacking)
         )
         raise StoreError(f"{store.root}: {', '.join(lacking)} must stand before samples are scored; run: {stages}")
-    return trace_layer(bound, state)
+    return trace_layer(store, bound, state)
 
 
 def _makers(store: Store, recipe: Recipe, state: State, bound: BoundScore, console: Console) -> Makers:
@@ -133,6 +141,8 @@ def _trace(run: StageRun, recipe: Recipe, state: State, bound: BoundScore) -> No
     owed = owed_traces(run.store, state, layer)
     if owed:
         context = _context(run, recipe, state, bound, layer)
+        if not bound.kind.measures:
+            note_use(run.store, bound, layer.weights, {one.owed[layer.layer] for one in owed})
         run.tasks(
             layer.layer,
             {one.shard: one.to_json() for one in owed},
@@ -164,7 +174,7 @@ def _keep(run: StageRun, state: State, bound: BoundScore) -> None:
     began = time.monotonic()
     traces = read_traces(run.store, bound, state)
     said = decide(traces, bound.entry.filter, bound.seed)
-    write_scores(run.store, bound, state, score_key(bound, state), traces, said)
+    write_scores(run.store, bound, state, score_key(bound, state, forgotten_by(run.store)), traces, said)
     if not take_score(run.store, state, bound):
         raise StageError(f"{bound.entry.layer}: shards ended without a commit; run again")
     _tell(run.console, bound, said, time.monotonic() - began)

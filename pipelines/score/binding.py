@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
 
+import pyarrow as pa
+
 from winnow.filters.operators import TEXT
 from winnow.pipelines.annotate.bound import BoundAssets, bound_assets, settled_config, store_columns
 from winnow.pipelines.assets import asset_digest, require_file
@@ -17,6 +19,7 @@ from winnow.schemas.places import Problem, recipe_error, suggestion
 from winnow.schemas.recipe import Recipe, ScoreEntry, build_config
 from winnow.schemas.rules import ColumnInfo, check_where
 from winnow.schemas.scores import SCORES, TRACES
+from winnow.scoring.mimic.direction import chosen_parameters
 from winnow.scoring.tasks import find_task
 from winnow.scoring.tasks.protocol import IMAGE, Measure, Method, Task, TaskKind
 
@@ -200,6 +203,12 @@ def _bound(recipe: Recipe, entry: ScoreEntry, known: Mapping[str, ColumnInfo]) -
         seed=recipe.store.seed,
         max_text_bytes=recipe.limits.max_text_bytes,
     )
+    digests = [one.digest for one in bound.reference]
+    if len(set(digests)) < len(digests):
+        problems.append(Problem(entry.place, f"{where}.reference.merge", "two files are the same; name each once"))
+    if (column := entry.filter.by) in measured and not _told_apart(measured[column].type):
+        said = f"{column} holds something else; expected a column of strings, integers or booleans"
+        problems.append(Problem(entry.place, f"{where}.filter.by", said))
     if bound.adapted and bound.looked is not None and bound.method in ("mimic", "rho"):
         said = (
             f"{bound.method} weighs by the reference, which begins where the trajectory ends; write uniform or grand, "
@@ -211,6 +220,12 @@ def _bound(recipe: Recipe, entry: ScoreEntry, known: Mapping[str, ColumnInfo]) -
     return bound
 
 
+def _told_apart(kind: pa.DataType) -> bool:
+    """Whether values of a column can be groups."""
+    text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    return bool(text or pa.types.is_integer(kind) or pa.types.is_boolean(kind))
+
+
 def try_scores(scores: tuple[BoundScore, ...]) -> None:
     """Load every task once, so that a missing package or a bad file is told of before hours of work.
 
@@ -220,7 +235,10 @@ def try_scores(scores: tuple[BoundScore, ...]) -> None:
     problems = []
     for bound in scores:
         try:
-            bound.measure() if bound.kind.measures else bound.task()
+            if bound.kind.measures:
+                bound.measure()
+            else:
+                chosen_parameters(tuple(bound.task().initial(bound.seed)), bound.entry.parameters)
         except WinnowError as error:
             problems.append(Problem(bound.entry.place, f"score.{bound.entry.name}", str(error)))
     if problems:

@@ -4,7 +4,6 @@ Votes are drawn from the scores of all rows, so this runs in the driver, in seco
 and checkpoint is all that it holds.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -31,6 +30,7 @@ from winnow.scoring.selection.binarise import Step
 from winnow.scoring.selection.ranks import RANDOM, hashed, ranked
 
 _ROWS = 65_536
+NO_VALUE = "(null)"
 _ID = Column(layout.SAMPLES, "id")
 
 
@@ -43,7 +43,7 @@ class Traces:
     status: NDArray[np.object_]
     scores: NDArray[np.float64]  # rows × checkpoints; not a number where there is none
     ids: tuple[NDArray[np.uint64], NDArray[np.uint64]]
-    groups: NDArray[np.object_] | None  # the value of the column that is fitted by
+    groups: pa.DictionaryArray | None  # the value of the column that is fitted by
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def read_traces(store: Store, bound: BoundScore, state: State) -> Traces:
             high.append(words[0])
             low.append(words[1])
             if by is not None:
-                groups.append(np.array([str(value) for value in read[by.name].to_pylist()], object))
+                groups.append(read[by.name].cast(pa.string()))
             total += len(status[-1])
         ends.append(total)
     none = np.zeros(0, np.uint64)
@@ -106,7 +106,7 @@ def read_traces(store: Store, bound: BoundScore, state: State) -> Traces:
         status=np.concatenate([np.zeros(0, object), *status]),
         scores=np.concatenate([np.zeros((0, checkpoints)), *scores]),
         ids=(np.concatenate([none, *high]), np.concatenate([none, *low])),
-        groups=np.concatenate([np.zeros(0, object), *groups]) if by is not None else None,
+        groups=pa.concat_arrays([pa.array([], pa.string()), *groups]).dictionary_encode() if by is not None else None,
     )
 
 
@@ -151,11 +151,16 @@ def _places(
     return found[0], found[1]
 
 
-def _groups(groups: NDArray[np.object_] | None, rows: int) -> Mapping[str, NDArray[np.int64]]:
+def _groups(groups: pa.DictionaryArray | None, rows: int) -> dict[str, NDArray[np.int64]]:
+    """The rows of each value, by its name; those without one are a group as well."""
     if groups is None:
         return {"": np.arange(rows)}
-    names, of = np.unique(groups.astype(str), return_inverse=True)
-    return {str(name): np.flatnonzero(of == number) for number, name in enumerate(names)}
+    codes = groups.indices.fill_null(-1).to_numpy()
+    names = groups.dictionary.to_pylist()
+    order = np.argsort(codes, kind="stable")
+    parts = np.split(order, np.flatnonzero(np.diff(codes[order])) + 1) if rows else []
+    found = {NO_VALUE if codes[part[0]] < 0 else names[codes[part[0]]]: part for part in parts}
+    return {name: found[name] for name in sorted(found)}
 
 
 def write_scores(store: Store, bound: BoundScore, state: State, key: GlobalKey, traces: Traces, said: Decided) -> None:

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from winnow.pipelines.annotate.stage import State
 from winnow.pipelines.dedupe.task import GlobalKey
 from winnow.pipelines.score.binding import BoundScore, by_column
-from winnow.pipelines.score.weights import WeightKeys
+from winnow.pipelines.score.weights import WeightKeys, with_forgotten, without_forgotten
 from winnow.schemas.identity import fingerprint_of
 
 VERSION = 1
@@ -19,6 +19,7 @@ class TraceLayer:
 
     bound: BoundScore
     weights: WeightKeys
+    forgotten: str  # as `forgotten_by` says
 
     @property
     def layer(self) -> str:
@@ -33,21 +34,23 @@ class TraceLayer:
     def key(self, keys: Mapping[str, str]) -> str:
         """Its key for one source, from the keys of the layers that it reads there."""
         bound = self.bound
-        return fingerprint_of(
+        key = fingerprint_of(
             {
                 "layer": self.layer,
                 "settings": bound.settings,
                 "where": bound.where.text,
                 "parameters": list(bound.entry.parameters),
                 "variant": bound.entry.variant,
-                "reference": self.weights.reference,
-                "trajectory": self.weights.trajectory,
+                "reference": without_forgotten(self.weights.reference),
+                "trajectory": without_forgotten(self.weights.trajectory),
                 "reads": {layer: keys[layer] for layer in sorted(self.reads)},
             }
         )
+        trained = bound.trusted is not None or bound.looked is not None
+        return with_forgotten(key, self.forgotten if trained or bound.kind.batched else "")
 
 
-def score_key(bound: BoundScore, state: State) -> GlobalKey:
+def score_key(bound: BoundScore, state: State, forgotten: str) -> GlobalKey:
     """The key of what a score makes of rows: of every trace, and of the column that is fitted by."""
     settings = fingerprint_of(
         {
@@ -69,4 +72,5 @@ def score_key(bound: BoundScore, state: State) -> GlobalKey:
         [record.shard, record.object.path, *(found[record.shard] for found in read.values())]
         for _, record in sorted(state.shards, key=lambda one: one[1].shard)
     ]
-    return GlobalKey(settings, fingerprint_of({"settings": settings, "shards": shards}))
+    covered = fingerprint_of({"settings": settings, "shards": shards})
+    return GlobalKey(settings, with_forgotten(covered, forgotten))

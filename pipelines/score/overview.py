@@ -13,10 +13,14 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.pipelines.annotate.bound import bind_operators
 from winnow.pipelines.annotate.stage import State
 from winnow.pipelines.beginnings import Beginning, read_beginnings
+from winnow.pipelines.dedupe.stage import generation_keys
+from winnow.pipelines.ingest.binding import ingest_context
 from winnow.pipelines.rules.decisions import WORD, ShardDecisions
 from winnow.pipelines.rules.expansion import SpeltRule
+from winnow.pipelines.rules.pinning import expected_keys
 from winnow.pipelines.score.binding import BoundScore, bind_scores
 from winnow.pipelines.score.examples import ScoredShard
 from winnow.pipelines.score.keeping import Decided, Fitted, Traces, decide, read_traces
@@ -184,7 +188,9 @@ def _standing(recipe: Recipe, store: Store, generation: Generation) -> Iterator[
     """The scores whose layers are there, made with the settings that the recipe has now."""
     if not any(entry.layer in generation.layers for entry in recipe.score):
         return
-    keys = generation_scores(store, recipe, generation)
+    expected = expected_keys(ingest_context(recipe, store), bind_operators(recipe))
+    expected |= generation_keys(store, recipe, generation)
+    keys = generation_scores(store, recipe, generation, expected)
     for bound in bind_scores(recipe):
         layers = (bound.entry.trace, bound.entry.layer)
         if all(layer in generation.layers and layer in keys for layer in layers) and all(

@@ -1,11 +1,13 @@
 """Scores as their driver sees them: what stands, what is owed, and under which keys."""
 
+from collections.abc import Mapping
+
 from winnow.pipelines.annotate.stage import State, load_layers, owed_shards
 from winnow.pipelines.annotate.task import AnnotationTask
 from winnow.pipelines.dedupe.stage import standing_layer
 from winnow.pipelines.score.binding import BoundScore, bind_scores, by_column, layers_of
 from winnow.pipelines.score.keys import TraceLayer, score_key
-from winnow.pipelines.score.weights import weight_keys
+from winnow.pipelines.score.weights import forgotten_by, weight_keys, without_forgotten
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.schemas.errors import WinnowError
@@ -15,20 +17,26 @@ from winnow.schemas.records import Generation, LayerCommit, ObjectRecord
 
 def lacking_layers(state: State, bound: BoundScore) -> list[str]:
     """The layers that a score is made of and that do not stand."""
+    return [one for one in _made_of(bound) if one != layout.SAMPLES and one not in state.layers]
+
+
+def _made_of(bound: BoundScore) -> tuple[str, ...]:
+    """The layers that a score is made of, its trace aside."""
     columns = [*bound.columns]
     for condition in (bound.trusted, bound.looked):
         if condition is not None:
             columns += condition.columns
     if (by := by_column(bound)) is not None:
         columns.append(by)
-    return [one for one in layers_of(tuple(columns)) if one != layout.SAMPLES and one not in state.layers]
+    return layers_of(tuple(columns))
 
 
-def trace_layer(bound: BoundScore, state: State) -> TraceLayer:
+def trace_layer(store: Store, bound: BoundScore, state: State) -> TraceLayer:
     """The trace of a score over what the state holds; the layers that it is made of must stand."""
     for name in state.layers:
         state.keys[name] = {commit.source: commit.key for commit in state.layers[name]}
-    return TraceLayer(bound, weight_keys(bound, state))
+    forgotten = forgotten_by(store)
+    return TraceLayer(bound, weight_keys(bound, state, forgotten), forgotten)
 
 
 def owed_traces(store: Store, state: State, layer: TraceLayer) -> list[AnnotationTask]:
@@ -43,7 +51,7 @@ def take_trace(store: Store, state: State, layer: TraceLayer) -> bool:
 
 def take_score(store: Store, state: State, bound: BoundScore) -> bool:
     """Take what a score makes of rows into the state if it stands over the traces that the state has."""
-    key = score_key(bound, state)
+    key = score_key(bound, state, forgotten_by(store))
     names = [record.shard for _, record in state.shards]
     commits = standing_layer(store, bound.entry.layer, key, names)
     if commits is None:
@@ -63,26 +71,66 @@ def take_scores(store: Store, recipe: Recipe, state: State) -> None:
     for bound in scores:
         if bound.entry.layer in state.layers or lacking_layers(state, bound):
             continue
-        if take_trace(store, state, trace_layer(bound, state)):
+        if take_trace(store, state, trace_layer(store, bound, state)):
             take_score(store, state, bound)
 
 
-def generation_scores(store: Store, recipe: Recipe, generation: Generation) -> dict[str, dict[str, str]]:
-    """The keys that a generation's layers of scores have when they may be read, by layer and source."""
+def generation_scores(
+    store: Store, recipe: Recipe, generation: Generation, expected: Mapping[str, Mapping[str, str]]
+) -> dict[str, dict[str, str]]:
+    """The keys that a generation's layers of scores have when they may be read, by layer and source.
+
+    Those that were made before rows were forgotten are true of all other rows. Those that are made of a layer that is
+    not what the recipe asks for now have no key that could be right.
+
+    Args:
+        store: Where they are.
+        recipe: What is asked for.
+        generation: What there is.
+        expected: The keys of other stages' layers, by layer and source.
+    """
     named = {entry.layer for entry in recipe.score} | {entry.trace for entry in recipe.score}
     if not named & generation.layers.keys():
         return {}
     state = state_of(store, generation)
+    sources = sorted({source for source, _ in state.shards})
     keys: dict[str, dict[str, str]] = {}
     for bound in bind_scores(recipe):
-        if lacking_layers(state, bound):
+        keys[bound.entry.trace] = dict.fromkeys(sources, _NONE)
+        keys[bound.entry.layer] = dict.fromkeys(sources, _NONE)
+        if lacking_layers(state, bound) or _stale(bound, generation, expected):
             continue
-        layer = trace_layer(bound, state)
-        sources = sorted({source for source, _ in state.shards})
-        keys[layer.layer] = {source: state.key(layer, source) for source in sources}
+        layer = trace_layer(store, bound, state)
+        found = generation.layers.get(layer.layer)
+        keys[layer.layer] = {
+            source: _leniently(state.key(layer, source), None if found is None else found.keys.get(source))
+            for source in sources
+        }
         if bound.entry.trace in state.layers:
-            keys[bound.entry.layer] = dict.fromkeys(sources, score_key(bound, state).covered)
+            found = generation.layers.get(bound.entry.layer)
+            covered = score_key(bound, state, forgotten_by(store)).covered
+            keys[bound.entry.layer] = {
+                source: _leniently(covered, None if found is None else found.keys.get(source)) for source in sources
+            }
     return keys
+
+
+_NONE = "none"  # no key is that
+
+
+def _leniently(key: str, found: str | None) -> str:
+    """The key that is there where it differs in nothing but what was forgotten."""
+    return found if found is not None and without_forgotten(found) == without_forgotten(key) else key
+
+
+def _stale(bound: BoundScore, generation: Generation, expected: Mapping[str, Mapping[str, str]]) -> bool:
+    """Whether a layer that a score is made of was made with other settings."""
+    for layer in _made_of(bound):
+        found = generation.layers.get(layer)
+        wanted = expected.get(layer, {})
+        if found is not None and any(wanted.get(source, key) != key for source, key in found.keys.items()):
+            return True
+    return False
 
 
 def state_of(store: Store, generation: Generation) -> State:

@@ -18,7 +18,7 @@ from winnow.pipelines.annotate.reading import Part, read_parts, text_of
 from winnow.pipelines.annotate.task import AnnotationTask
 from winnow.pipelines.conditions import selected_rows
 from winnow.pipelines.score.binding import BoundScore
-from winnow.pipelines.score.examples import batch_of, too_large
+from winnow.pipelines.score.examples import LEFT_OUT, encoded_rows, too_large
 from winnow.pipelines.score.inputs import Inputs
 from winnow.pipelines.score.weights import load_weights
 from winnow.pipelines.store import layout
@@ -31,7 +31,7 @@ from winnow.schemas.tombstones import FORGOTTEN
 from winnow.scoring.tasks.protocol import ALONE, NOT_FINITE, OK, TEXT, Floats, Measure, Scorers, Task, Weights
 
 _BATCHES = 8  # that are scored together at least
-NOT_SELECTED, LEFT_OUT, TOO_LARGE = "not_selected", "left_out", "too_large"
+NOT_SELECTED, TOO_LARGE = "not_selected", "too_large"
 
 
 @dataclass(frozen=True)
@@ -159,15 +159,15 @@ def trace_shard(context: TraceContext, tracer: Tracer, task: AnnotationTask, bea
     try:
         with closing(read_parts(context.store, context.stage, task.read, context.bound.columns, texts)) as parts:
             for part in parts:
-                status, encoded, count = encode_part(context, tracer.task, part, task.source)
-                waiting.statuses.append(status)
-                waiting.count += count
-                if count:
-                    waiting.examples.append(encoded)
-                if waiting.count >= _BATCHES * max(tracer.together, 1):
-                    flush(writer, schema, tracer, waiting, tracer.together)
-                done += part.count
-                beat(done, done, 0)
+                for status, encoded, count in encode_part(context, tracer.task, part, task.source):
+                    waiting.statuses.append(status)
+                    waiting.count += count
+                    if count:
+                        waiting.examples.append(encoded)
+                    if waiting.count >= _BATCHES * max(tracer.together, 1):
+                        flush(writer, schema, tracer, waiting, tracer.together)
+                    done += len(status)
+                    beat(done, done, 0)
         flush(writer, schema, tracer, waiting)
         writer.commit(entry.trace, task.owed[entry.trace], task.shard, task.source, task.objects[layout.SAMPLES])
     except BaseException:
@@ -177,8 +177,8 @@ def trace_shard(context: TraceContext, tracer: Tracer, task: AnnotationTask, bea
 
 def encode_part(
     context: TraceContext, task: Task | Measure, part: Part, source: str
-) -> tuple[NDArray[np.object_], Any, int]:
-    """Of each row its status, and the examples of those that are `ok`."""
+) -> Iterator[tuple[NDArray[np.object_], Any, int]]:
+    """Of each row its status, the examples of those that are `ok`, and their count: some rows at a time, in order."""
     bound = context.bound
     status = np.full(part.count, OK, object)
     if bound.where.text is not None:
@@ -193,9 +193,14 @@ def encode_part(
     chosen = np.flatnonzero(status == OK)
     rows = pa.array(chosen)
     read = {name: column.take(rows) for name, column in part.columns.items()}
-    encoded = task.encode(batch_of(task, bound, read, context.inputs, source))
-    status[chosen] = encoded.status
-    return status, encoded.examples, encoded.count
+    first = 0
+    for these, encoded in encoded_rows(task, bound, read, context.inputs, source):
+        status[chosen[these]] = encoded.status
+        end = int(chosen[these.stop]) if these.stop < len(chosen) else part.count
+        yield status[first:end], encoded.examples, encoded.count
+        first = end
+    if first < part.count:
+        yield status[first:], None, 0
 
 
 def flush(writer: LayerWriter, schema: pa.Schema, tracer: Tracer, waiting: Waiting, together: int = 0) -> None:
@@ -225,6 +230,7 @@ def flush(writer: LayerWriter, schema: pa.Schema, tracer: Tracer, waiting: Waiti
         columns[good] = values
         silent = np.flatnonzero(~np.isfinite(values).all(axis=1))
         status[good[silent]] = NOT_FINITE
+        columns[good[silent]] = np.nan
         if tracer.together and len(good) % tracer.together == 1 and len(good) - 1 in silent:
             status[good[-1]] = ALONE
     absent = ~np.isfinite(columns)

@@ -3,7 +3,7 @@
 A key says everything that weights depend on, so what stands is found again and workers read all weights from one place.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -18,6 +18,7 @@ from winnow.pipelines.score.examples import ScoredShard, collect_examples
 from winnow.pipelines.score.inputs import Inputs
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.hidden.hiding import load_hiding
 from winnow.schemas.errors import ScoreError
 from winnow.schemas.identity import Json, canonical_json, content_name, fingerprint_of
 from winnow.schemas.recipe import TrainingConfig
@@ -51,16 +52,45 @@ class WeightKeys:
     trajectory: str
 
 
-def weight_keys(bound: BoundScore, state: State) -> WeightKeys:
-    """The keys of a score's weights over what the state holds; the layers that trainings read must stand."""
+def forgotten_by(store: Store) -> str:
+    """What has been forgotten so far, for keys; empty for nothing."""
+    tombstones = load_hiding(store.objects).tombstones
+    return fingerprint_of(sorted(tombstones)) if tombstones else ""
+
+
+def with_forgotten(key: str, forgotten: str) -> str:
+    """A key of what is made of all rows but those that are forgotten."""
+    return f"{key}-{forgotten}" if forgotten else key
+
+
+def without_forgotten(key: str) -> str:
+    """The key, whatever was forgotten when it was made."""
+    return key.partition("-")[0]
+
+
+def weight_keys(bound: BoundScore, state: State, forgotten: str) -> WeightKeys:
+    """The keys of a score's weights over what the state holds; the layers that trainings read must stand.
+
+    Args:
+        bound: The score.
+        state: What is trained on.
+        forgotten: What no training sees (`forgotten_by`).
+    """
     if bound.entry.reference is None:
         return WeightKeys("", "")
+    says = _reference_says(bound, state)
     if bound.adapted:
         trajectory = fingerprint_of(_trajectory_says(bound, state))
-        return WeightKeys(fingerprint_of({**_reference_says(bound, state), "begins": trajectory}), trajectory)
-    reference = fingerprint_of(_reference_says(bound, state))
-    towards: dict[str, Json] = {"reference": reference} if bound.looked is not None else {}
-    return WeightKeys(reference, fingerprint_of({**_trajectory_says(bound, state), **towards}))
+        reference = fingerprint_of({**says, "begins": trajectory})
+    else:
+        reference = fingerprint_of(says)
+        towards: dict[str, Json] = {"reference": reference} if bound.looked is not None else {}
+        trajectory = fingerprint_of({**_trajectory_says(bound, state), **towards})
+    if bound.trusted is not None:
+        reference = with_forgotten(reference, forgotten)
+    if bound.looked is not None:
+        trajectory = with_forgotten(trajectory, forgotten)
+    return WeightKeys(reference, trajectory)
 
 
 def _reference_says(bound: BoundScore, state: State) -> dict[str, Json]:
@@ -118,19 +148,27 @@ def scored_shards(state: State, columns: tuple[Column, ...]) -> list[ScoredShard
     ]
 
 
-def find_weights(store: Store, score: str, key: str) -> Made | None:
-    """Weights that stand under a key; None where there are none."""
+def find_weights(store: Store, score: str, key: str, count: int) -> Made | None:
+    """Weights that stand under a key, so many; None where there are none."""
     try:
         raw = store.objects.read(layout.weights_record(score, key))
     except FileNotFoundError:
         return None
     made = Made(**{**(said := orjson.loads(raw)), "objects": tuple(said["objects"])})
-    return made if all(store.objects.exists(path) for path in made.objects) else None
+    whole = len(made.objects) == count and all(store.objects.exists(path) for path in made.objects)
+    return made if whole else None
 
 
 def load_weights(store: Store, path: str) -> Weights:
     """The weights of one object."""
     return tensors_of(store.objects.read(path), f"{store.objects.root}/{path}").arrays
+
+
+def note_use(store: Store, bound: BoundScore, keys: WeightKeys, traces: Iterable[str]) -> None:
+    """Say which weights traces are made with, so that garbage can be told from them."""
+    raw = canonical_json([keys.reference, keys.trajectory]).encode()
+    for trace in sorted(traces):
+        store.objects.put_if_absent(layout.weights_use(bound.entry.name, trace), raw)
 
 
 @dataclass(frozen=True)
@@ -158,7 +196,7 @@ def make_reference(makers: Makers, task: Task, bound: BoundScore, key: str, begi
     """The reference, found or made; it is trained on from `begin` where there is one."""
     score = bound.entry.name
     assert bound.entry.reference is not None
-    if (found := find_weights(makers.store, score, key)) is not None:
+    if (found := find_weights(makers.store, score, key, 1)) is not None:
         return found
     if bound.trusted is None:
         return _put(makers.store, score, key, [_given_reference(task, bound)], 0)
@@ -170,7 +208,7 @@ def make_reference(makers: Makers, task: Task, bound: BoundScore, key: str, begi
 def make_trajectory(makers: Makers, task: Task, bound: BoundScore, key: str, reference: Weights | None) -> Made:
     """The checkpoints that look, found or made."""
     score = bound.entry.name
-    if (found := find_weights(makers.store, score, key)) is not None:
+    if (found := find_weights(makers.store, score, key, bound.entry.checkpoints)) is not None:
         return found
     if bound.looked is None:
         return _put(makers.store, score, key, [_checked(task, one) for one in bound.trajectory], 0)
@@ -250,11 +288,28 @@ def _trained(
         _finite(entry.name, what, checkpoint)
         made.append(checkpoint)
         makers.store.objects.put(f"{scratch}{len(made):04d}.safetensors", _checkpoint_bytes(checkpoint))
-    chosen = made[len(made) // wanted - 1 :: len(made) // wanted] if len(made) > wanted else made
+    chosen = _chosen(made, wanted, f"score.{entry.name}: training the {what} on {collected.count:,} samples")
     done = _put(makers.store, entry.name, key, [one.weights for one in chosen], collected.count)
     for info in list(makers.store.objects.list(scratch)):
         makers.store.objects.delete(info.path)
     return done
+
+
+def _chosen(made: Sequence[Checkpoint], wanted: int, what: str) -> list[Checkpoint]:
+    """So many of the checkpoints, evenly over the steps; the last is always one.
+
+    Raises:
+        ScoreError: There are fewer steps than that.
+    """
+    total = made[-1].step
+    steps = sorted({max(1, total * number // wanted) for number in range(1, wanted + 1)})
+    found = {one.step: one for one in made}
+    if len(steps) < wanted:
+        raise ScoreError(
+            f"{what} has {total:,} steps, and {wanted} checkpoints are asked for; lower 'checkpoints' or 'batch', or "
+            "raise 'epochs'"
+        )
+    return [found[step] for step in steps]
 
 
 def _finite(score: str, what: str, checkpoint: Checkpoint) -> None:

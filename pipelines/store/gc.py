@@ -83,10 +83,29 @@ def _named(store: Store, kept: Sequence[int]) -> set[str]:
 
 
 def _weights(store: Store, kept: Sequence[int]) -> list[ObjectInfo]:
-    """Weights of scores that none of these generations has."""
-    names = {layer for number in kept for layer in store.generation(number).layers}
-    scored = tuple(layout.weights_objects(layer.removeprefix(TRACES)) for layer in names if layer.startswith(TRACES))
-    return [info for info in store.objects.list(layout.WEIGHTS) if not info.path.startswith(scored)]
+    """Weights that no trace of these generations was made with."""
+    used: set[str] = set()
+    for number in kept:
+        for layer, entry in store.generation(number).layers.items():
+            if layer.startswith(TRACES):
+                score = layer.removeprefix(TRACES)
+                for key in set(entry.keys.values()):
+                    record = layout.weights_use(score, key)
+                    if store.objects.exists(record):
+                        made = [one for one in orjson.loads(store.objects.read(record)) if one]
+                        used |= {record, *_objects(store, score, made)}
+    return [info for info in store.objects.list(layout.WEIGHTS) if info.path not in used]
+
+
+def _objects(store: Store, score: str, keys: Sequence[str]) -> set[str]:
+    """Records of weights, and the objects that they name."""
+    found: set[str] = set()
+    for key in keys:
+        record = layout.weights_record(score, key)
+        if store.objects.exists(record):
+            found.add(record)
+            found |= set(orjson.loads(store.objects.read(record))["objects"])
+    return found
 
 
 def _plans(store: Store, kept: Sequence[int]) -> list[ObjectInfo]:

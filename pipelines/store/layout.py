@@ -142,6 +142,11 @@ def weights_record(score: str, key: str) -> str:
     return f"{weights_objects(score)}{key}.json"
 
 
+def weights_use(score: str, trace: str) -> str:
+    """Which weights a trace of this key was made with."""
+    return f"{weights_objects(score)}of.{trace}.json"
+
+
 def weights_object(score: str, key: str, content: str) -> str:
     """Weights, as a safetensors file."""
     return f"{weights_objects(score)}{key}.{content}.safetensors"

@@ -51,6 +51,8 @@ class ReferenceConfig:
             raise ValueError("'how: task_arithmetic' and 'base' go together: the weights that the merged began from")
         if self.begin is not None and self.train_on is None:
             raise ValueError("'begin' says from where 'train_on' trains, and there is none")
+        if self.scale != 1.0 and self.base is None:
+            raise ValueError("'scale' says how much is added to 'base', and there is none")
         if self.merge is None and self.how != "average":
             raise ValueError("'how' says how 'merge' is done, and there is none")
 
@@ -69,6 +71,8 @@ class TrajectoryConfig:
     def __post_init__(self) -> None:
         if self.weights is not None and self.train_on is not None:
             raise ValueError("'weights' are given and 'train_on' would train others; write one of them")
+        if self.weights is not None and (self.method is not None or self.training != TrainingConfig()):
+            raise ValueError("'method' and 'training' say how a trajectory is trained; 'weights' gives one")
 
 
 @dataclass(frozen=True)

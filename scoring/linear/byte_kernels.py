@@ -1,6 +1,6 @@
 """Kernels of the log-linear model of the next byte, in one file, as one calls the other.
 
-Single precision, in an order of operations that is fixed here: no library, and so no machine, has a say in it.
+Single precision, in an order of operations that is fixed here; a library has a say in logarithms alone.
 """
 
 import numpy as np

@@ -1,8 +1,7 @@
-"""What a head reads: rows of numbers, dense or sparse, and products with them that know nothing of other rows.
+"""What a head reads: rows of numbers, dense or sparse, and products with them.
 
-A matrix product of BLAS gives a row other last bits when other rows stand around it, on some processors even in blocks
-of one size (OpenBLAS with AVX2). Here numbers are added in one order, and no two operations are fused: a row's values
-are its own, and those of any machine.
+Of sparse rows numbers are added in one order, and no two operations are fused: a row's values are its own. Products of
+dense ones are BLAS's, which gives a row other last bits when other rows stand around it, or on another machine.
 """
 
 from collections.abc import Sequence

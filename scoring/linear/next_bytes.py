@@ -46,8 +46,8 @@ class ByteScorer:
         losses, gains, squares = _measured(self._at, self._reference, windows, self._counts, self._cosine)
         with np.errstate(divide="ignore", invalid="ignore"):
             scores = gains / (self._norm * np.sqrt(squares)) if self._cosine else gains / self._norm
-        good = np.isfinite(losses) & np.isfinite(scores)
-        return Scored(np.where(good, losses, np.nan), np.where(good, scores, np.nan))
+        said = np.isfinite(losses)
+        return Scored(np.where(said, losses, np.nan), np.where(said & np.isfinite(scores), scores, np.nan))
 
 
 def byte_losses(weights: Weights, windows: Windows) -> Floats:

@@ -1,6 +1,6 @@
 """Kernels over the logits of a softmax head: losses, scores, and p - y, in double precision.
 
-An order of operations that is fixed here: beside the products that logits come from, no library has a say in values.
+An order of operations that is fixed here; libraries have a say in the products that make logits, and in logarithms.
 """
 
 import numpy as np
@@ -113,9 +113,8 @@ def score(made, labels, biases, steps, norms, squares, weight, bias, cosine, los
             found = gain / norms[head]
             if cosine:
                 found /= np.sqrt(square * (squares[row] + (1.0 if bias else 0.0)))
-            good = np.isfinite(loss) and np.isfinite(found)
-            losses[head, row] = loss if good else np.nan
-            scores[head, row] = found if good else np.nan
+            losses[head, row] = loss if np.isfinite(loss) else np.nan
+            scores[head, row] = found if np.isfinite(loss) and np.isfinite(found) else np.nan
 
 
 @arithmetic

@@ -21,6 +21,7 @@ from winnow.scoring.linear.training import train_head
 from winnow.scoring.tasks.protocol import (
     NO_INPUT,
     NO_LABEL,
+    NOT_FINITE,
     OK,
     TEXT,
     UNKNOWN_LABEL,
@@ -45,6 +46,7 @@ Source: TypeAlias = Literal["hashed", "columns"]
 Label: TypeAlias = bool | int | str
 
 _MAX_BUCKETS = 1 << 22
+_MAX_WEIGHTS = 1 << 28  # 1 GiB
 _MAX_WORDS, _MAX_CHARACTERS = 8, 32
 _MAX_BYTES = 1 << 20
 
@@ -139,6 +141,7 @@ class LinearHead:
         found = np.zeros((len(column), self._width), np.float32)
         values = column.filter(pa.array(good)).flatten().cast(pa.float32(), safe=False)
         found[good] = values.to_numpy(zero_copy_only=False).reshape(-1, self._width)  # a null becomes not a number
+        status[~np.isfinite(found).all(axis=1) & (status == OK)] = NOT_FINITE
         return found
 
     def joined(self, parts: Sequence[Examples]) -> Examples:
@@ -197,6 +200,7 @@ def _require(config: LinearHeadConfig) -> None:
     if len(config.characters) != 2:
         raise ScoreError(f"task {NAME}: characters {config.characters}: expected the shortest and the longest length")
     low, high = config.characters
+    width = config.width if config.features == "columns" else config.buckets
     wrong = {
         "label: expected a dotted column of the store, such as `samples.source.name`": not config.label,
         f"labels {', '.join(names) or 'are missing'}: expected at least two different ones": len(set(names)) < 2,
@@ -205,6 +209,8 @@ def _require(config: LinearHeadConfig) -> None:
         f"width {config.width}: expected how many numbers each list of {config.column} has": config.features
         == "columns"
         and not 1 <= config.width <= _MAX_BUCKETS,
+        f"{len(names)} labels of {width:,} features: expected {_MAX_WEIGHTS:,} weights at most": len(names) * width
+        > _MAX_WEIGHTS,
         f"buckets {config.buckets}: expected 2 to {_MAX_BUCKETS:,}": not 2 <= config.buckets <= _MAX_BUCKETS,
         f"words {config.words}: expected 0 to {_MAX_WORDS}": not 0 <= config.words <= _MAX_WORDS,
         f"characters {low}, {high}: expected a shortest length from 1 and a longest up to {_MAX_CHARACTERS}": low < 1
@@ -229,6 +235,11 @@ def _load(config: LinearHeadConfig, _files: Files) -> LinearHead:
     return LinearHead(config)
 
 
+def _depends(config: LinearHeadConfig) -> tuple[str, ...]:
+    """Of dense features products are BLAS's, which numpy brings."""
+    return (f"numpy {np.__version__}",) if config.features == "columns" else ()
+
+
 def _reads(config: LinearHeadConfig) -> tuple[str, ...]:
     return (TEXT if config.features == "hashed" else config.column, config.label)
 
@@ -240,5 +251,6 @@ TASK = TaskKind(
     config=LinearHeadConfig,
     load=_load,
     reads=_reads,
+    depends=_depends,
     training=TrainingSettings(epochs=5, learning_rate=1e-2),  # of hashed features; the paper's 1e-4 is for embeddings
 )

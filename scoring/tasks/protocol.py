@@ -192,4 +192,5 @@ class TaskKind:
     adapts: bool = False
     """Whether its reference is trained on from the trajectory's end where a recipe does not say: two trainings of a
     deep network end in places whose difference says nothing of samples."""
+    batched: bool = False  # a row's loss depends on the others of its batch
     measures: bool = False  # `load` gives a measure, not a task

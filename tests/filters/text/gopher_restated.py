@@ -34,7 +34,7 @@ def measures(text: str, words: Sequence[str], style: str) -> dict[str, float]:
     }
     for name, pieces in (("line", cut), ("paragraph", paragraphs)):
         repeated = _in_any_repeat(pieces) if dolma else _later(pieces)
-        whole = {"datatrove": len(text), "paper": sum(map(len, pieces))}.get(style, of_words)
+        whole = {"datatrove": len(text), "paper": sum(map(len, pieces))}.get(style, max(of_words, 1))
         found[f"dup_{name}_ratio"] = _share(len(repeated), len(pieces))
         found[f"dup_{name}_char_ratio"] = _share(sum(map(len, repeated)), whole)
     for n in range(2, 11):

@@ -25,8 +25,9 @@ from tests.runners.scores.stores import (
 from winnow.filters.models.tensors import read_tensors, tensors_bytes
 from winnow.pipelines.score.binding import bind_scores
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.generations import Store, open_store
 from winnow.pipelines.store.local import LocalStore
+from winnow.pipelines.store.location import open_location
 from winnow.runners import stages
 from winnow.runners.cli import main
 from winnow.runners.engines import Engine
@@ -60,7 +61,7 @@ def test_every_row_has_its_scores_or_says_why_not(folder: Path) -> None:
     assert (status == "not_selected").sum() == 40
     for column in said.column_names[1:]:
         assert (np.asarray(said[column].is_null()) == (status == "not_selected")).all(), column
-    mean = np.nanmean(np.stack([trace[name].to_numpy() for name in ("m1", "m2")]), axis=0)
+    mean = np.mean(np.stack([trace[name].to_numpy() for name in ("m1", "m2")]), axis=0)
     np.testing.assert_allclose(said["score"].to_numpy(), mean)
 
 
@@ -198,6 +199,72 @@ def test_a_reference_may_begin_where_the_trajectory_ends(folder: Path) -> None:
     assert (scores[clean][:, None] > scores[broken][None, :]).mean() > 0.9
     with pytest.raises(RecipeError, match="rho weighs by the reference, which begins where the trajectory ends"):
         bind_scores(write(folder, on.replace("checkpoints: 2", "checkpoints: 2, method: rho")))
+
+
+@pytest.mark.parametrize("epochs", [1, 2, 5])
+def test_checkpoints_are_even_over_the_steps_of_a_small_store(folder: Path, epochs: int) -> None:
+    few = f"""
+    where: samples.source.name = 'books'
+    reference: {{train_on: "samples.source.name = 'books'", training: {{epochs: 2, batch: 8}}}}
+    trajectory: {{checkpoints: 3, training: {{epochs: {epochs}, batch: 16}}}}
+"""
+    outcome = scored(write(folder, few))  # 3 steps an epoch
+    assert table(outcome, "trace.mimic").column_names[1:4] == ["m1", "m2", "m3"]
+    (folder / "store/commits/trace.mimic").rename(folder / "gone")
+    assert table(scored(write(folder, few)), "trace.mimic").equals(table(outcome, "trace.mimic"))
+    with pytest.raises(ScoreError, match=r"has 1 steps, and 3 checkpoints are asked for; lower 'checkpoints'"):
+        scored(write(folder, few.replace("batch: 16", "batch: 64").replace(f"epochs: {epochs}", "epochs: 1")))
+
+
+def test_what_was_forgotten_is_in_no_training_and_scores_are_made_anew(folder: Path) -> None:
+    before = scored(write(folder))
+    first = table(before, "samples")["id"][0].as_py().hex()
+    assert main(["forget", "recipe.yaml", "--id", first]) == 0
+    after = scored(write(folder))
+    said = table(after, "score.mimic")
+    assert said["status"].to_pylist().count("forgotten") == 1
+    ranks = sorted(one for one in said["rank"].to_pylist() if one is not None)
+    rows = CLEAN + BROKEN + 40 - 1
+    assert ranks == pytest.approx([(place + 0.5) / rows for place in range(rows)])
+    assert not scored(write(folder)).new
+
+
+def test_rules_refuse_a_score_of_a_layer_that_has_changed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rule = "keep:\n  - {drop: score.mimic.keep < 0.5, reason: mimic, when_null: keep}\n"
+    recipe = write(folder, TRAINED + "    where: text.length.characters > 5\n", more=rule)
+    scored(recipe)
+    assert main(["plan", "recipe.yaml"]) == 0
+    file = folder / "recipe.yaml"
+    file.write_text(file.read_text().replace("[text.length]", "[{text.length: {where: samples.text is not null}}]"))
+    assert main(["plan", "recipe.yaml"]) == 1
+    assert "score.mimic" in capsys.readouterr().err
+
+
+def test_a_glob_that_matches_nothing_is_told_of_before_training(folder: Path) -> None:
+    with pytest.raises(RecipeError, match=r"recipe\.yaml:\d+: score\.mimic: .*'nothing\.\*' matches no parameter"):
+        scored(write(folder, TRAINED + "    parameters: ['nothing.*']\n"))
+    assert not (folder / "store/weights").exists()
+
+
+def test_columns_that_tell_no_groups_apart_and_files_named_twice_are_refused(folder: Path) -> None:
+    with pytest.raises(RecipeError, match=r"filter\.by: samples\.media holds something else"):
+        bind_scores(write(folder, TRAINED + "    filter: {by: samples.media}\n"))
+    write(folder)
+    weights(folder / "a.safetensors", 0)
+    shutil.copy(folder / "a.safetensors", folder / "b.safetensors")
+    with pytest.raises(RecipeError, match="two files are the same"):
+        bind_scores(write(folder, "    reference: {merge: [a.safetensors, b.safetensors]}\n"))
+
+
+def test_weights_of_traces_that_no_generation_has_are_garbage(folder: Path) -> None:
+    scored(write(folder))
+    old = weights_of(open_store(open_location("store")))
+    outcome = scored(write(folder, TRAINED.replace("epochs: 3", "epochs: 4")))
+    assert main(["gc", "recipe.yaml", "--keep", "1"]) == 0
+    left = weights_of(outcome.store)
+    assert not any(path.endswith(".safetensors") and path in left for path in old)
+    assert sum(path.endswith(".safetensors") for path in left) == 3
+    assert not scored(write(folder, TRAINED.replace("epochs: 3", "epochs: 4"))).new
 
 
 def test_layers_that_a_score_is_made_of_must_stand(folder: Path) -> None:

@@ -72,8 +72,8 @@ def test_columns_are_lists_of_the_width(kind: pa.DataType) -> None:
     vectors = pa.array([[1, 2], None, [], [1], [3, None], [5, 6]], pa.list_(pa.float32())).cast(kind)
     good = pa.array([True, True, True, True, False, None])
     found = task(COLUMNS).encode(rows(embed__vector=vectors, good=good))
-    assert found.status.tolist() == ["ok", "no_input", "no_input", "unreadable", "ok", "no_label"]
-    np.testing.assert_array_equal(found.examples.features, np.array([[1, 2], [3, np.nan]], np.float32))
+    assert found.status.tolist() == ["ok", "no_input", "no_input", "unreadable", "not_finite", "no_label"]
+    np.testing.assert_array_equal(found.examples.features, np.array([[1, 2]], np.float32))
 
 
 def test_columns_of_a_fixed_size_keep_rows_in_place() -> None:
@@ -91,12 +91,11 @@ def test_a_column_without_lists_is_refused() -> None:
         task(COLUMNS).encode(rows(embed__vector=pa.array([1]), good=pa.array([True])))
 
 
-def test_a_feature_that_is_no_number_gives_no_score() -> None:
-    ready = task(COLUMNS)
-    vectors = pa.array([[1, None], [3, 4]], pa.list_(pa.float32()))
-    found = ready.encode(rows(embed__vector=vectors, good=pa.array([True, True])))
-    scored = ready.scorer(ready.initial(0), ready.initial(1), ("*",))(found.examples)
-    assert np.isnan(scored.score).tolist() == [True, False]
+def test_a_feature_that_is_no_number_gives_no_example_and_spoils_no_training() -> None:
+    vectors = pa.array([[1, None], [3, 4], [float("nan"), 1], [1e300, 1]], pa.list_(pa.float64()))
+    found = task(COLUMNS).encode(rows(embed__vector=vectors, good=pa.array([True] * 4)))
+    assert found.status.tolist() == ["not_finite", "ok", "not_finite", "not_finite"]
+    assert found.count == 1
 
 
 @pytest.mark.parametrize(
@@ -112,6 +111,10 @@ def test_a_feature_that_is_no_number_gives_no_score() -> None:
         (replace(TEXTS, words=0, characters=(3, 2)), "there is no feature"),
         (replace(TEXTS, characters=(0, 2)), "characters 0, 2"),
         (replace(TEXTS, max_bytes=0), "max_bytes 0"),
+        (
+            replace(TEXTS, labels=tuple(range(100)), buckets=1 << 22),
+            "100 labels of 4,194,304 features: expected 268,435,456",
+        ),
     ],
 )
 def test_a_configuration_that_cannot_be_says_what_is_expected(config: LinearHeadConfig, said: str) -> None:
