@@ -8,7 +8,7 @@ they agree, or what rounding alone leaves open, is its error. Losses are compute
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from winnow.scoring.mimic.memory import Portions
+from winnow.scoring.mimic.memory import Portions, whole_batch
 from winnow.scoring.mimic.models import Alone, Batch, Model, Parameters, Placement
 
 if TYPE_CHECKING:
@@ -92,4 +92,5 @@ def _losses(model: Model, weights: Parameters, batch: Batch, portions: Portions)
         return torch.cat(parts).double()
     embed = model.embed
     made = portions.run(batch, lambda part: embed(weights, part), lambda part: embed(weights, part))
-    return model.losses(weights, tuple(torch.cat(column) for column in zip(*made, strict=True))).double()
+    with whole_batch(len(batch[0])):
+        return model.losses(weights, tuple(torch.cat(column) for column in zip(*made, strict=True))).double()

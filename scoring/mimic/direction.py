@@ -40,10 +40,11 @@ def direction(at: Weights, reference: Weights, names: Sequence[str]) -> Directio
     """The unit direction over the named parameters. Differences and the norm are taken in float64.
 
     Raises:
-        ScoreError: The two are not of one model, a weight is not finite, or they are equal.
+        ScoreError: The two are not of one model, a weight is not finite, they are equal, or too far apart for a number.
     """
     _check_alike(at, reference, names)
-    steps = {name: reference[name].astype(np.float64) - at[name].astype(np.float64) for name in names}
+    with np.errstate(over="ignore"):  # what is then no number is refused
+        steps = {name: reference[name].astype(np.float64) - at[name].astype(np.float64) for name in names}
     largest = max((float(np.abs(step).max()) for step in steps.values() if step.size), default=0.0)
     if largest == 0.0:
         raise ScoreError(
@@ -51,7 +52,14 @@ def direction(at: Weights, reference: Weights, names: Sequence[str]) -> Directio
             "give another reference or an earlier checkpoint, or choose other parameters"
         )
     # Squares of what is scaled to 1 neither overflow nor vanish.
-    norm = largest * math.sqrt(math.fsum(float(np.square(step / largest).sum()) for step in steps.values()))
+    norm = math.inf
+    if math.isfinite(largest):
+        norm = largest * math.sqrt(math.fsum(float(np.square(step / largest).sum()) for step in steps.values()))
+    if not math.isfinite(norm):
+        raise ScoreError(
+            f"the reference is farther from the weights that are scored than a number can say, over {_listed(names)}; "
+            "expected the weights of trainings that converged"
+        )
     return Direction({name: (step / norm).astype(at[name].dtype) for name, step in steps.items()}, norm)
 
 

@@ -17,7 +17,7 @@ from winnow.schemas.errors import ScoreError
 from winnow.scoring.mimic.differences import difference
 from winnow.scoring.mimic.direction import Direction
 from winnow.scoring.mimic.gradients import gradient_norms
-from winnow.scoring.mimic.memory import Portions
+from winnow.scoring.mimic.memory import Portions, whole_batch
 from winnow.scoring.mimic.models import Alone, Batch, Model, Parameters, Placement, Precision, Together
 from winnow.scoring.mimic.pinned import need_torch, pinned
 from winnow.scoring.mimic.rules import forward_rules
@@ -148,7 +148,8 @@ class MimicScorer:
         def losses(changed: Parameters, embedded: "tuple[Tensor, ...]") -> "Tensor":
             return model.losses({**self.weights, **changed}, embedded)
 
-        found: tuple[Tensor, Tensor] = jvp(losses, (chosen, made), (self.unit, moved))
+        with whole_batch(len(batch[0])):
+            found: tuple[Tensor, Tensor] = jvp(losses, (chosen, made), (self.unit, moved))
         return found
 
     def _differences(self, batch: Batch) -> BatchScores:

@@ -7,7 +7,7 @@ made for as many samples at a time as the budget of bytes holds.
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from winnow.scoring.mimic.memory import Portions, is_out_of_memory
+from winnow.scoring.mimic.memory import Portions, is_out_of_memory, whole_batch
 from winnow.scoring.mimic.models import Alone, Batch, Model, Parameters, Together
 
 if TYPE_CHECKING:
@@ -115,7 +115,8 @@ def _together(model: Together, weights: Parameters, chosen: Parameters, batch: B
     from torch.func import vjp, vmap
 
     back: Callable[[Tensor], tuple[Gradients]]
-    _, back = vjp(lambda changed: model.whole({**weights, **changed}, batch), chosen)
+    with whole_batch(len(batch[0])):
+        _, back = vjp(lambda changed: model.whole({**weights, **changed}, batch), chosen)
 
     def gradients(rows: Batch) -> Gradients:
         found: tuple[Gradients] = vmap(back)(rows[0])

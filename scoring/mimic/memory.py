@@ -1,7 +1,8 @@
 """How many samples fit at once: by the bytes that one takes, and by halves where memory ends after all."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from winnow.schemas.errors import ScoreError
@@ -19,6 +20,21 @@ def is_out_of_memory(error: BaseException) -> bool:
     if isinstance(error, torch.OutOfMemoryError | MemoryError):
         return True
     return isinstance(error, RuntimeError) and any(said in str(error).lower() for said in _ENDS)
+
+
+@contextmanager
+def whole_batch(count: int) -> Iterator[None]:
+    """What has to be computed of a batch in one piece: where memory ends on it, no smaller portion helps.
+
+    Raises:
+        ScoreError: Memory ended.
+    """
+    try:
+        yield
+    except (RuntimeError, MemoryError) as error:
+        if not is_out_of_memory(error):
+            raise
+        raise ScoreError(f"memory ends on the losses of a batch of {count:,} pairs; lower `batch`") from None
 
 
 def sample_bytes(call: Callable[[], object]) -> int:

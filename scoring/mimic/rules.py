@@ -82,10 +82,17 @@ def _maybe(unpack: Unpack, one: "Tensor | None") -> "tuple[Tensor | None, Tensor
     return (None, None) if one is None else unpack(one)
 
 
-def _linear(unpack: Unpack, given: "Tensor", weight: "Tensor", bias: "Tensor | None" = None) -> "Moving | None":
+def _linear(
+    unpack: Unpack,
+    input: "Tensor",  # as PyTorch names it
+    weight: "Tensor",
+    bias: "Tensor | None" = None,
+) -> "Moving | None":
     from torch.nn.functional import linear  # type: ignore[import-not-found, unused-ignore]
 
-    (given, given_step), (weight, weight_step) = unpack(given), unpack(weight)
+    if weight.ndim != 2:
+        return None
+    (given, given_step), (weight, weight_step) = unpack(input), unpack(weight)
     bias, bias_step = _maybe(unpack, bias)
     said = linear(given, weight, bias)
     if given_step is None:

@@ -24,8 +24,10 @@ from winnow.scoring.tasks.protocol import IMAGE, TEXT, Encoded, Files, Floats, T
 from winnow.scoring.torch_models import conse, efficientnet, minilm
 from winnow.scoring.torch_models.examples import Examples, Indices
 from winnow.scoring.torch_models.files import read_safetensors
+from winnow.scoring.torch_models.identity import function_identity
 from winnow.scoring.torch_models.needed import needed, versions
-from winnow.scoring.torch_models.networks import Network, function_identity
+from winnow.scoring.torch_models.networks import Network
+from winnow.scoring.torch_models.pictures import LARGEST
 from winnow.scoring.torch_models.running import Running, alone
 from winnow.scoring.torch_models.tokens import BYTES, Tokenizer, tokenizer_of
 from winnow.scoring.torch_models.weights import check_weights
@@ -52,11 +54,11 @@ class AlignmentConfig:
     start: str = ""  # winnow's: none; CLIP's is <|startoftext|>
     end: str = ""  # winnow's: none; CLIP's is <|endoftext|>. It stays where a caption is cut
     size: Annotated[int, Between(8, 4_096)] = 224  # CLIP's: pixels a side
-    mean: float = 0.5  # as task pairs: taken from each colour of 0 to 1
+    mean: Annotated[float, Between(-1e6, 1e6)] = 0.5  # as task pairs: taken from each colour of 0 to 1
     deviation: Annotated[float, Between(1e-6, 1e6)] = 0.5  # as task pairs: what is left is divided by it
     max_tokens: Annotated[int, Between(2, 65_536)] = 77  # CLIP's, with `start` and `end`
     longer: Literal["cut", "refuse"] = "cut"  # as CLIP's implementations do on request
-    max_pixels: Annotated[int, Between(1, 1 << 30)] = 32 << 20  # winnow's: 128 MiB decoded, most cameras' photographs
+    max_pixels: Annotated[int, Between(1, LARGEST)] = 32 << 20  # winnow's: 128 MiB decoded, most cameras' photographs
     max_bytes: Annotated[int, Between(1, 1 << 26)] = 65_536  # as text.safety_model: what a tokenizer reads of a text
     running: Running = field(default_factory=Running)  # where it computes
 
@@ -105,7 +107,7 @@ class Alignment:
         return found
 
     def embedded(self, examples: Examples) -> tuple[Floats, Floats]:
-        """What the encoders make of images and of captions, of length 1: examples × width each."""
+        """What the encoders make of images and of captions, of length 1 or not numbers: examples × width each."""
         widths = self._widths(examples)
         order, parts = [np.empty(0, np.int64)], []
         for width in np.unique(widths):

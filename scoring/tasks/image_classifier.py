@@ -19,9 +19,10 @@ from winnow.scoring.tasks.protocol import IMAGE, NO_LABEL, OK, UNKNOWN_LABEL, En
 from winnow.scoring.torch_models.base import TorchTask
 from winnow.scoring.torch_models.blocks import Size
 from winnow.scoring.torch_models.examples import Examples, Indices
+from winnow.scoring.torch_models.identity import function_identity
 from winnow.scoring.torch_models.needed import needed, versions
-from winnow.scoring.torch_models.networks import Network, function_identity, network_of, tried
-from winnow.scoring.torch_models.pictures import pixels_of
+from winnow.scoring.torch_models.networks import Network, network_of, tried
+from winnow.scoring.torch_models.pictures import LARGEST, pixels_of
 from winnow.scoring.torch_models.running import Running, kind_of, precise
 from winnow.scoring.torch_models.vision import convolutions, no_image, normalised, patches
 
@@ -42,9 +43,9 @@ class ImageClassifierConfig:
     network: Size = field(default_factory=Size)  # of a small one; `convolutions` take its width alone
     size: Annotated[int, Between(8, 4_096)] = 224  # the paper's: pixels a side
     patch: Annotated[int, Between(1, 512)] = 16  # the paper's ViT-B/16: pixels a side, of `patches`
-    mean: float = 0.5  # the paper's: taken from each colour of 0 to 1
+    mean: Annotated[float, Between(-1e6, 1e6)] = 0.5  # the paper's: taken from each colour of 0 to 1
     deviation: Annotated[float, Between(1e-6, 1e6)] = 0.5  # the paper's: what is left is divided by it
-    max_pixels: Annotated[int, Between(1, 1 << 30)] = 32 << 20  # winnow's: 128 MiB decoded, most cameras' photographs
+    max_pixels: Annotated[int, Between(1, LARGEST)] = 32 << 20  # winnow's: 128 MiB decoded, most cameras' photographs
     running: Running = field(default_factory=Running)  # where it computes
 
 
@@ -74,9 +75,11 @@ class ImageClassifier(TorchTask):
 
     def _numbers(self, column: pa.Array) -> tuple[Indices, NDArray[np.object_]]:
         """The number of each row's label, and why there is none."""
-        kind = column.type
-        plain = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_integer(kind)
-        if not (plain or pa.types.is_boolean(kind) or pa.types.is_null(kind)):
+        if pa.types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        kind, types = column.type, pa.types
+        text = types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
+        if not (text or types.is_integer(kind) or types.is_boolean(kind) or types.is_null(kind)):
             raise ScoreError(
                 f"task {NAME}: label {self._config.label} is of type {kind}; expected strings, integers or booleans"
             )

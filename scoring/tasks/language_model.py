@@ -2,7 +2,8 @@
 
 Rows give `text`. Tokens are bytes of UTF-8, or those of a `tokenizer.json`; the model is a small decoder of winnow's
 own, or a PyTorch module that a function of the user's makes, from texts × tokens to texts × tokens × vocabulary (or an
-object whose `logits` are that). It must look backwards only: what fills up a short text stands behind it.
+object whose `logits` are that); the vocabulary may be larger than the tokenizer's. It must look backwards only, which
+is tried before any text is read: what fills up a short text stands behind it.
 """
 
 from dataclasses import dataclass, field
@@ -18,8 +19,9 @@ from winnow.scoring.torch_models.base import TorchTask
 from winnow.scoring.torch_models.blocks import Size
 from winnow.scoring.torch_models.decoder import decoder
 from winnow.scoring.torch_models.examples import Examples, Indices, Ragged
+from winnow.scoring.torch_models.identity import function_identity
 from winnow.scoring.torch_models.needed import versions
-from winnow.scoring.torch_models.networks import Network, function_identity, network_of, tried
+from winnow.scoring.torch_models.networks import Network, looks_back, network_of, tried
 from winnow.scoring.torch_models.running import Running, precise
 from winnow.scoring.torch_models.tokens import BYTES, Tokenizer, cut_to, tokenizer_of
 
@@ -137,7 +139,9 @@ def _network(config: LanguageModelConfig, vocabulary: int) -> Network:
     length = config.max_tokens
     text = torch.zeros(1, length, dtype=torch.int64, device=config.running.device)
     expected = (1, length, vocabulary)
-    tried(made, config.running, (text,), expected, f"{config.architecture}: of one text of {length} tokens")
+    what = f"{config.architecture}: of one text of {length} tokens"
+    tried(made, config.running, (text,), expected, what, or_more=True)  # vocabularies are filled up to round numbers
+    looks_back(made, config.running, vocabulary, length)
     return made
 
 

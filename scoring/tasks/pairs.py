@@ -5,7 +5,8 @@ cross-entropies over its batch, of its caption among all captions given its imag
 trained (arXiv 2103.00020). So it depends on the batch, which is declared: rows in the order given, `batch` at a time,
 whoever scores them. The last ones are a batch of their own; a single one has no loss.
 
-An image or a caption whose embedding is no number has no loss, and its batch is scored as if it were not in it.
+An image or a caption whose embedding is no number, or so near zero that it points nowhere, has no loss, and its batch
+is scored as if it were not in it.
 """
 
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 import numpy as np
 import pyarrow as pa
 
+from winnow.schemas.errors import ScoreError
 from winnow.schemas.recipe.checks import Between
 from winnow.scoring.mimic.models import Batch, Parameters, Together
 from winnow.scoring.tasks.protocol import (
@@ -31,10 +33,11 @@ from winnow.scoring.tasks.protocol import (
 from winnow.scoring.torch_models.base import Say, TorchTask
 from winnow.scoring.torch_models.blocks import Size
 from winnow.scoring.torch_models.examples import Examples, Indices, Ragged
+from winnow.scoring.torch_models.identity import function_identity
 from winnow.scoring.torch_models.needed import needed, versions
-from winnow.scoring.torch_models.networks import Network, function_identity, network_of, tried
+from winnow.scoring.torch_models.networks import Network, network_of, tried
 from winnow.scoring.torch_models.pair_towers import IMAGE_TOWER, SCALE, TEXT_TOWER, towers
-from winnow.scoring.torch_models.pictures import pixels_of
+from winnow.scoring.torch_models.pictures import LARGEST, pixels_of
 from winnow.scoring.torch_models.running import Running, kind_of, precise
 from winnow.scoring.torch_models.tokens import BYTES, Tokenizer, Tokens, cut_to, tokenizer_of
 from winnow.scoring.torch_models.vision import no_image, normalised
@@ -44,6 +47,7 @@ if TYPE_CHECKING:
 
 NAME: Final = "pairs"
 _LEAST: Final = 2  # of a batch: with nothing to be told from, there is no loss
+_POINTS: Final = 1e-6  # the root mean square of an embedding's numbers below which it points nowhere
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +65,9 @@ class PairsConfig:
     network: Size = field(default_factory=Size)  # of the small ones
     size: Annotated[int, Between(8, 4_096)] = 224  # CLIP's: pixels a side
     patch: Annotated[int, Between(1, 512)] = 32  # CLIP's ViT-B/32: pixels a side, of the small ones
-    mean: float = 0.5  # the paper's: taken from each colour of 0 to 1
+    mean: Annotated[float, Between(-1e6, 1e6)] = 0.5  # the paper's: taken from each colour of 0 to 1
     deviation: Annotated[float, Between(1e-6, 1e6)] = 0.5  # the paper's: what is left is divided by it
-    max_pixels: Annotated[int, Between(1, 1 << 30)] = 32 << 20  # winnow's: 128 MiB decoded, most cameras' photographs
+    max_pixels: Annotated[int, Between(1, LARGEST)] = 32 << 20  # winnow's: 128 MiB decoded, most cameras' photographs
     max_tokens: Annotated[int, Between(2, 65_536)] = 77  # CLIP's, with `start` and `end`
     longer: Literal["cut", "refuse"] = "cut"  # as CLIP's implementations do on request
     max_bytes: Annotated[int, Between(1, 1 << 26)] = 65_536  # as text.safety_model: what a tokenizer reads of a text
@@ -79,7 +83,13 @@ class Pairs(TorchTask):
 
     def __init__(self, config: PairsConfig, network: Network, tokenizer: Tokenizer) -> None:
         self._config, self._tokenizer = config, tokenizer
-        self._start, self._end = ([tokenizer.number(one)] if one else [] for one in (config.start, config.end))
+        given = (("start", config.start), ("end", config.end))
+        self._start, self._end = ([tokenizer.number(one, key)] if one else [] for key, one in given)
+        if config.max_tokens <= len(self._start) + len(self._end):
+            raise ScoreError(
+                f"`max_tokens`: {config.max_tokens} leaves no room beside `start` and `end`; expected "
+                f"{len(self._start) + len(self._end) + 1} or more"
+            )
         super().__init__(network, config.running, Together(self._embedded, self._contrasted), config.batch)
 
     @property
@@ -127,7 +137,7 @@ class Pairs(TorchTask):
         return torch.from_numpy(examples.pixels), tokens, torch.from_numpy(examples.tokens.lengths)
 
     def said_of(self, batch: Batch, parameters: Parameters, say: Say) -> tuple[Floats, ...]:
-        """Of all pairs; where something is no number, of those whose embeddings are numbers, among themselves."""
+        """Of all pairs; where something is no number, of those whose embeddings are sound, among themselves."""
         import torch
 
         said = say(batch)
@@ -150,7 +160,6 @@ class Pairs(TorchTask):
         return found
 
     def _embedded(self, weights: Parameters, batch: Batch) -> "tuple[Tensor, ...]":
-        import torch
 
         pixels, tokens, lengths = batch
         given = normalised(pixels, self._config.mean, self._config.deviation, kind_of(weights))
@@ -159,7 +168,7 @@ class Pairs(TorchTask):
             self.network.forward(dict(weights), IMAGE_TOWER, given),
             self.network.forward(dict(weights), TEXT_TOWER, *texts),
         )
-        return tuple(torch.nn.functional.normalize(precise(one), dim=1) for one in said)
+        return tuple(_pointing(precise(one)) for one in said)
 
     def _contrasted(self, weights: Parameters, embedded: "tuple[Tensor, ...]") -> "Tensor":
         import torch
@@ -172,12 +181,32 @@ class Pairs(TorchTask):
         return (both[0] + both[1]) / 2
 
 
+def _pointing(said: "Tensor") -> "Tensor":
+    """Of length 1; not a number where it points nowhere: what rounding made would move without bounds."""
+    import torch
+
+    size = said.detach().square().mean(1, keepdim=True).sqrt()
+    sound = (size >= _POINTS) & (size < torch.inf)
+    return torch.where(sound, torch.nn.functional.normalize(said, dim=1), torch.nan)
+
+
 def _load(config: PairsConfig, files: Files) -> Pairs:
+    _check_batch(config)
     config.running.ready(NAME)
     needed(NAME, "PIL")
     path = config.tokenizer if config.tokenizer == BYTES else files.path(config.tokenizer)
     tokenizer = tokenizer_of(NAME, path)
     return Pairs(config, pair_network(config, tokenizer.size), tokenizer)
+
+
+def _check_batch(config: PairsConfig) -> None:
+    """Raise ScoreError where the similarities of a batch alone are more than its budget of bytes."""
+    wide, budget = config.running.held.itemsize, config.running.memory_bytes
+    if config.batch**2 * wide > budget:
+        raise ScoreError(
+            f"{NAME}: `batch`: the similarities of {config.batch:,} pairs take {config.batch**2 * wide:,} bytes, more "
+            f"than `memory_bytes`: {budget:,}; lower `batch`, or give more `memory_bytes`"
+        )
 
 
 def pair_network(config: PairsConfig, vocabulary: int) -> Network:
@@ -221,4 +250,5 @@ TASK = TaskKind(
     depends=_depends,
     resource="model",
     adapts=True,
+    batched=True,
 )

@@ -1,8 +1,9 @@
 """A task whose model runs in PyTorch: all of the protocol but what rows hold and what the loss is."""
 
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -10,8 +11,8 @@ import pyarrow as pa
 from winnow.schemas.errors import ScoreError
 from winnow.scoring.linear.schedule import schedule_of
 from winnow.scoring.mimic.direction import chosen_parameters, direction
-from winnow.scoring.mimic.exact import MimicScorer, MimicSettings
-from winnow.scoring.mimic.memory import Portions
+from winnow.scoring.mimic.exact import BatchScores, MimicScorer, MimicSettings
+from winnow.scoring.mimic.memory import Portions, whole_batch
 from winnow.scoring.mimic.models import Alone, Batch, Model
 from winnow.scoring.tasks.protocol import (
     Checkpoint,
@@ -34,6 +35,12 @@ if TYPE_CHECKING:
 
 Say: TypeAlias = Callable[[Batch], tuple[Floats, ...]]
 """From a batch to columns, a number a row."""
+
+_CERTAIN: Final = 1e-2
+"""Of the largest score of a batch: a score by differences whose error may be larger is none."""
+
+_FELL_BACK: set[str] = set()
+"""What this process has said it of: a warning a module, not a warning a batch."""
 
 
 class TorchTask(ABC):
@@ -109,13 +116,29 @@ class TorchTask(ABC):
 
         def say(batch: Batch) -> tuple[Floats, ...]:
             found = scores(batch)
-            return found.loss, found.score
+            return found.loss, self._certain(found)
 
         def scored(examples: Examples) -> Scored:
             loss, score = self._said(examples, scores.weights, say, 2)
             return Scored(loss, score)
 
         return scored
+
+    def _certain(self, found: BatchScores) -> Floats:
+        """The scores; not a number where differences of losses leave too much open."""
+        if found.means == "forward":
+            return found.score
+        what = self.network.name or f"task {self.name}"
+        if what not in _FELL_BACK:
+            _FELL_BACK.add(what)
+            logging.getLogger("winnow").warning(
+                "%s has no forward derivative: scores are taken by differences of losses, which takes longer; a score "
+                "whose error may exceed %g of the largest of its batch is left out",
+                what,
+                _CERTAIN,
+            )
+        largest = np.abs(found.score[np.isfinite(found.score)]).max(initial=0.0)
+        return np.where(found.error <= _CERTAIN * largest, found.score, np.nan)
 
     def losses(self, weights: Weights, examples: Examples) -> Floats:
         """The loss of each example; not a number where it is none."""
@@ -173,6 +196,7 @@ class TorchTask(ABC):
                 return embed(parameters, part)
 
             made = zip(*self._portions.run(batch, embedded, embedded), strict=True)
-            found = model.losses(parameters, tuple(torch.cat(column) for column in made))
+            with whole_batch(len(batch[0])):
+                found = model.losses(parameters, tuple(torch.cat(column) for column in made))
         said: Floats = found.double().cpu().numpy()
         return np.where(np.isfinite(said), said, np.nan)

@@ -63,6 +63,8 @@ class Examples:
 
 def joined(parts: Sequence[Examples]) -> Examples:
     """Examples of several parts, of which there is at least one, as one."""
+    if len(parts) == 1:
+        return parts[0]
     pixels = [part.pixels for part in parts if part.pixels is not None]
     tokens = [part.tokens for part in parts if part.tokens is not None]
     labels = [part.labels for part in parts if part.labels is not None]

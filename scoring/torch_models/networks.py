@@ -1,14 +1,17 @@
 """A network: arrays by name in, numbers out, without state of its own. The user's own modules become one here."""
 
-import hashlib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import random
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from importlib import import_module
-from importlib.util import find_spec
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from winnow.schemas.errors import ScoreError
+from winnow.scoring.mimic.exact import TOLERANCE
 from winnow.scoring.torch_models.needed import one_line
 from winnow.scoring.torch_models.running import Running, alone
 
@@ -17,7 +20,10 @@ if TYPE_CHECKING:
 
 Parameters: TypeAlias = "dict[str, Tensor]"
 
-_EXPECTED = "expected `module:function`, a function without arguments that makes a torch.nn.Module"
+_EXPECTED: Final = "expected `module:function`, a function without arguments that makes a torch.nn.Module"
+_COUNTER: Final = "num_batches_tracked"  # of batch statistics: nothing is computed from it in the mode of use
+_PLACES: Final = 64  # that a text is tried with
+_STIR: Final = 0.02  # what an untrained network is moved by: layers that begin as zeros would say nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +35,9 @@ class Network:
     shapes: Mapping[str, tuple[int, ...]]  # of every array
     fixed: frozenset[str] = frozenset()  # arrays that are not trained: buffers, and what does not require a gradient
     spare: frozenset[str] = frozenset()  # names that files may hold beside these: counters, other names of tied arrays
+    constant: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    """Whole numbers that the network is built with: a file may hold them, and then these very ones."""
+    name: str = ""  # `module:function` of the user's
 
     @property
     def trained(self) -> tuple[str, ...]:
@@ -62,16 +71,14 @@ def network_of(architecture: str, running: Running, methods: tuple[str, ...] = (
             return getattr(self.module, inputs[0])(*inputs[1:])
 
     def initial(seed: int) -> Parameters:
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            found = _arrays(_built(architecture))
+        found = _arrays(_built(architecture, seed))
         return {name: array.detach().clone().to(running.kind) for name, array in found.items()}
 
-    module = _built(architecture)
+    module = _built(architecture, 0)  # what is no array of its own is of this seed, in every process
     for method in methods:
         if not callable(getattr(module, method, None)):
             raise ScoreError(f"`architecture`: {architecture} made a {type(module).__name__} without `{method}`")
-    arrays = _arrays(module)
+    arrays, constant = _arrays(module), _constants(module)
     parameters = dict(module.named_parameters())
     calls = Calls(module).to(running.device, running.placement.dtype).eval()
 
@@ -86,11 +93,19 @@ def network_of(architecture: str, running: Running, methods: tuple[str, ...] = (
         shapes={name: tuple(array.shape) for name, array in arrays.items()},
         fixed=frozenset(name for name in arrays if name not in parameters or not parameters[name].requires_grad),
         spare=frozenset(module.state_dict(keep_vars=True).keys() - arrays.keys()),
+        constant=constant,
+        name=architecture,
     )
 
 
 def tried(
-    network: Network, running: Running, inputs: tuple[Any, ...], expected: tuple[int, ...] | None, what: str
+    network: Network,
+    running: Running,
+    inputs: tuple[Any, ...],
+    expected: tuple[int, ...] | None,
+    what: str,
+    *,
+    or_more: bool = False,
 ) -> tuple[int, ...]:
     """The shape of what a network says, tried on one example before any row is read.
 
@@ -100,6 +115,7 @@ def tried(
         inputs: What it is given.
         expected: The shape of what it has to say; None: a row of numbers.
         what: The network and its input, for messages.
+        or_more: The last dimension may be larger than expected.
 
     Raises:
         ScoreError: It fails, or says something else.
@@ -112,31 +128,47 @@ def tried(
             shape = tuple(network.forward(parameters, *inputs).shape)
         except Exception as error:  # noqa: BLE001, the user's code may raise anything
             raise ScoreError(f"`architecture`: {what} it fails: {one_line(error)}") from None
-    if shape != (expected or (1, *shape[1:2])):
-        wanted = expected or "one row of numbers"
+    more = or_more and expected is not None and shape[:-1] == expected[:-1] and shape[-1:] > expected[-1:]
+    if not more and shape != (expected or (1, *shape[1:2])):
+        wanted = f"{expected or 'one row of numbers'}{', or more of the last' if or_more else ''}"
         raise ScoreError(f"`architecture`: {what} it says numbers of shape {shape}; expected {wanted}")
     return shape
 
 
-def function_identity(architecture: str) -> tuple[str, ...]:
-    """The hash of the file that a user's function is in; nothing where it does not exist, which its call says."""
-    module = architecture.partition(":")[0]
-    try:
-        spec = find_spec(module) if module else None
-    except (ImportError, ValueError):
-        return ()
-    origin = Path(spec.origin) if spec is not None and spec.origin else None
-    if origin is None or not origin.is_file():
-        return ()
-    return (f"{module} {hashlib.sha256(origin.read_bytes()).hexdigest()}",)
+def looks_back(network: Network, running: Running, vocabulary: int, places: int) -> None:
+    """Raise ScoreError where what a network says of a place in a text hangs on the token behind it."""
+    import torch
+
+    length = min(places, _PLACES)
+    if length < 2 or vocabulary < 2:
+        return
+    generator = torch.Generator().manual_seed(0)
+    parameters = {}
+    for name, one in network.initial(0).items():
+        noise = _STIR * torch.randn(one.shape, generator=generator).to(one.dtype)
+        parameters[name] = running.placement.tensor(one if name in network.fixed else one + noise)
+    text = torch.randint(vocabulary, (1, length), generator=generator).to(running.device)
+    other = text.clone()
+    other[0, -1] = (other[0, -1] + 1) % vocabulary
+    with alone():
+        try:
+            said, changed = (network.forward(parameters, one)[:, :-1].double() for one in (text, other))
+        except Exception as error:  # noqa: BLE001, the user's code may raise anything
+            raise ScoreError(f"`architecture`: {network.name} fails on a text: {one_line(error)}") from None
+    if float((said - changed).abs().max()) > TOLERANCE[running.compute] * float(said.abs().max()):
+        raise ScoreError(
+            f"`architecture`: {network.name}: what it says of a token changes with the one behind it; expected a model "
+            "that looks backwards only: give it a causal mask"
+        )
 
 
-def _built(architecture: str) -> Any:
+def _built(architecture: str, seed: int) -> Any:
     import torch
 
     module, _, name = architecture.partition(":")
     try:
-        made = getattr(import_module(module), name)()
+        with _seeded(seed):
+            made = getattr(import_module(module), name)()
     except Exception as error:  # noqa: BLE001, the user's code may raise anything
         raise ScoreError(f"`architecture`: {architecture} cannot be called: {one_line(error)}; {_EXPECTED}") from None
     if not isinstance(made, torch.nn.Module):
@@ -144,8 +176,35 @@ def _built(architecture: str) -> Any:
     return made
 
 
+@contextmanager
+def _seeded(seed: int) -> Iterator[None]:
+    """Numbers at random from a seed, whosever generator a module takes them from; as they were, afterwards."""
+    import torch
+
+    plain, arrays = random.getstate(), np.random.get_state()
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        random.seed(seed)
+        np.random.seed(seed % (1 << 32))
+        try:
+            yield
+        finally:
+            random.setstate(plain)
+            np.random.set_state(arrays)
+
+
 def _arrays(module: Any) -> "Parameters":
     """Parameters, and buffers of numbers that files keep; a tied one once."""
     kept = module.state_dict(keep_vars=True)
     buffers = {name: one for name, one in module.named_buffers() if name in kept and one.is_floating_point()}
     return {**dict(module.named_parameters()), **buffers}
+
+
+def _constants(module: Any) -> dict[str, NDArray[Any]]:
+    """Buffers of whole numbers that files keep, such as places; not what counts batches."""
+    kept = module.state_dict(keep_vars=True)
+    return {
+        name: one.detach().cpu().numpy().copy()
+        for name, one in module.named_buffers()
+        if name in kept and not one.is_floating_point() and name.rpartition(".")[2] != _COUNTER
+    }

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 FORMATS: Final = ("BMP", "GIF", "JPEG", "PNG", "PPM", "WEBP")
 """No TIFF: what its tiles take is not held to the size of the image."""
 
+LARGEST: Final = 1 << 27
+"""That a budget may allow: Pillow's own limit, beyond which it opens no file, lies above it."""
+
 _ORIENTATION: Final = 0x0112  # its tag in EXIF
 _WHITE: Final = (255, 255, 255, 255)
 _SHIFT: Final = 8  # from 16 bits to 8
@@ -49,8 +52,7 @@ def square_pixels(raw: bytes, side: int, max_pixels: int) -> NDArray[np.uint8] |
     from PIL import Image
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of damage that is survived
-        warnings.simplefilter("error", Image.DecompressionBombWarning)
+        warnings.simplefilter("ignore")  # of damage that is survived, and of sizes, which the budget judges
         try:
             with Image.open(BytesIO(raw), formats=FORMATS) as image:
                 if not 0 < image.width * image.height <= max_pixels:
@@ -58,7 +60,7 @@ def square_pixels(raw: bytes, side: int, max_pixels: int) -> NDArray[np.uint8] |
                 image.load()
                 upright = _opaque(_upright(image))
                 return np.asarray(upright.resize((side, side), Image.Resampling.BILINEAR), np.uint8)
-        except (*_DAMAGED, Image.DecompressionBombError, Image.DecompressionBombWarning):
+        except (*_DAMAGED, Image.DecompressionBombError):
             return None
 
 
@@ -67,6 +69,9 @@ def pixels_of(
 ) -> tuple[NDArray[np.object_], NDArray[np.uint8]]:
     """A status a row, and the images of those that are wanted and `ok`, in order.
 
+    A part takes side² × 3 bytes for each of its rows that are wanted, once, and beside them one decoded file at a time:
+    up to twelve bytes for each of `max_pixels`.
+
     Args:
         files: The bytes of a file a row.
         wanted: Which rows' images to decode; the others are not looked at beyond being there.
@@ -74,7 +79,8 @@ def pixels_of(
         max_pixels: Of what a file declares.
     """
     status = np.full(len(files), OK, object)
-    found = []
+    pixels = np.empty((int(np.count_nonzero(wanted)), side, side, 3), np.uint8)
+    count = 0
     for place, file in enumerate(files):  # one at a time: a column's worth of decoded images would not fit
         raw = file.as_py()
         if not raw:
@@ -84,8 +90,9 @@ def pixels_of(
             if one is None:
                 status[place] = UNREADABLE
             else:
-                found.append(one)
-    return status, np.stack(found) if found else np.empty((0, side, side, 3), np.uint8)
+                pixels[count] = one
+                count += 1
+    return status, pixels[:count]
 
 
 def _upright(image: "Image.Image") -> "Image.Image":

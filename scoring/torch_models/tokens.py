@@ -28,8 +28,8 @@ class Tokenizer(Protocol):
     def of(self, texts: Sequence[str]) -> Sequence[Tokens | None]:
         """The tokens of each text, none added; None of a text that it refuses."""
 
-    def number(self, token: str) -> int:
-        """The number of a token by its name; ScoreError where there is none."""
+    def number(self, token: str, key: str = "start") -> int:
+        """The number of a token by its name; ScoreError where there is none, with the key that asked for it."""
 
 
 class Bytes:
@@ -42,11 +42,11 @@ class Bytes:
         raw = [text.replace("\0", " ").encode("utf-8", "replace") for text in texts]
         return [np.frombuffer(one, np.uint8).astype(np.int32) for one in raw]
 
-    def number(self, token: str) -> int:
+    def number(self, token: str, key: str = "start") -> int:
         """Zero is all that has a name."""
         if token == "end":
             return 0
-        raise ScoreError(f"`start`: bytes have no token {token[:60]!r}; expected 'end', or a tokenizer.json")
+        raise ScoreError(f"`{key}`: bytes have no token {token[:60]!r}; expected 'end', or a tokenizer.json")
 
 
 class JsonTokenizer:
@@ -79,11 +79,11 @@ class JsonTokenizer:
             return [None] if len(texts) == 1 else [tokens for text in texts for tokens in self.of([text])]
         return [np.array(one.ids, np.int32) for one in found]
 
-    def number(self, token: str) -> int:
+    def number(self, token: str, key: str = "start") -> int:
         """The number of a token of the file."""
         found: int | None = self._tokenizer.token_to_id(token)
         if found is None:
-            raise ScoreError(f"{self._path}: no token {token[:60]!r}; expected one that the file lists")
+            raise ScoreError(f"`{key}`: {self._path}: no token {token[:60]!r}; expected one that the file lists")
         return found
 
 

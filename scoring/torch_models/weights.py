@@ -47,6 +47,11 @@ def _mismatches(network: Network, weights: Weights, running: Running) -> Iterato
     ]
     if types:
         yield some(types, "; ")
+    others = [
+        name for name, one in network.constant.items() if name in weights and not np.array_equal(weights[name], one)
+    ]
+    if others:
+        yield f"whole numbers that are not those the model is built with: {some(others)}"
 
 
 def some(names: list[str], between: str = ", ") -> str:

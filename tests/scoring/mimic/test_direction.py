@@ -96,3 +96,11 @@ def test_all_problems_are_told_at_once_up_to_a_few() -> None:
     at = {f"layer{i}": np.zeros(1, np.float32) for i in range(9)}
     with pytest.raises(ScoreError, match=r"'layer0'.*'layer4'.*; … and 4 more$"):
         direction(at, {}, list(at))
+
+
+def test_weights_that_no_number_parts_have_no_direction() -> None:
+    for far in (1.7e308, 8.9e307):  # a difference, and a norm, that no number says
+        with pytest.raises(
+            ScoreError, match="farther from the weights that are scored than a number can say, over 'a'"
+        ):
+            direction({"a": np.full(4, -far)}, {"a": np.full(4, far)}, ["a"])

@@ -41,6 +41,14 @@ attention, batch_norm = functional.scaled_dot_product_attention, functional.batc
         (lambda x, w: functional.linear(x, w.detach()), (noise(2, 4), noise(5, 4))),
         (lambda x, w, b: functional.linear(x.detach(), w.detach(), b), (noise(2, 4), noise(5, 4), noise(5))),
         (lambda x, w, b: functional.linear(x, weight=w, bias=b), (noise(2, 4), noise(5, 4), noise(5))),
+        (lambda x, w: functional.linear(input=x, weight=w), (noise(2, 4), noise(5, 4))),
+        (lambda x, w, b: functional.linear(bias=b, weight=w, input=x), (noise(2, 4), noise(5, 4), noise(5))),
+        (lambda x, w: functional.linear(x, w), (noise(2, 3, 4), noise(4))),
+        (lambda x: functional.gelu(input=x), (noise(3, 4),)),
+        (lambda x, w: functional.conv1d(input=x, weight=w, stride=2), (noise(2, 3, 8), noise(4, 3, 3))),
+        (lambda q, k, v: attention(query=q, key=k, value=v), SHORT),
+        (lambda x, w: functional.layer_norm(input=x, normalized_shape=(4,), weight=w), (noise(3, 4), noise(4))),
+        (lambda x, w: batch_norm(input=x, running_mean=MEAN, running_var=SPREAD, weight=w), (noise(2, 3), noise(3))),
         (lambda x, w: functional.linear(x.transpose(0, 1), w), (noise(2, 3, 4), noise(5, 4))),
         (functional.gelu, (noise(3, 4),)),
         (lambda x: functional.gelu(x, approximate="tanh"), (noise(3, 4),)),
@@ -95,3 +103,9 @@ def test_attention_inside_pytorchs_own_layer_is_found(need_weights: bool) -> Non
 def test_what_does_not_move_is_left_alone() -> None:
     with forward_rules():
         assert torch.equal(functional.linear(noise(2, 4), noise(5, 4)), noise(2, 4) @ noise(5, 4).T)
+
+
+def test_what_linear_makes_of_a_vector_of_weights_is_pytorchs_own() -> None:
+    with pinned(), forward_rules():
+        _, step = torch.func.jvp(lambda w: functional.linear(noise(2, 4), w), (noise(4),), (noise(4),))
+    torch.testing.assert_close(step, noise(2, 4) @ noise(4))

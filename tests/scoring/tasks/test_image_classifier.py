@@ -242,4 +242,27 @@ def test_a_device_that_is_not_there_is_one_line() -> None:
 def test_what_values_depend_on_names_packages_and_the_users_file() -> None:
     ours, theirs = (TASK.depends(replace(CONFIG, architecture=ARCHITECTURES[at])) for at in (0, 2))
     assert [one.partition(" ")[0] for one in ours] == ["torch", "pillow"]
-    assert [one.partition(" ")[0] for one in theirs] == ["torch", "pillow", SAMPLES]
+    assert [one.partition(" ")[0] for one in theirs] == ["torch", "pillow", "tests"]
+
+
+@pytest.mark.parametrize("kind", [pa.dictionary(pa.int8(), pa.string()), pa.string_view(), pa.large_string()], ids=str)
+def test_labels_may_be_strings_of_any_kind(kind: pa.DataType) -> None:
+    labels = pa.array(["dog", None, "cow", "cat"]).cast(kind)
+    found = loaded().encode(pa.record_batch({"image": [noise(0)] * 4, "label": labels}))
+    assert list(found.status) == [OK, NO_LABEL, UNKNOWN_LABEL, OK]
+    assert found.examples.labels.tolist() == [1, 0]
+
+
+def test_a_score_by_differences_that_leave_too_much_open_is_none_and_the_fallback_is_said_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    task = loaded(replace(CONFIG, architecture=f"{SAMPLES}:uncertain"))
+    at = task.initial(0)
+    given = task.encode(rows([plain((0, 0, 0)), noise(1), plain((40, 9, 9))], ["cat", "dog", "dog"])).examples
+    for _ in range(2):
+        found = task.scorer(at, moved(at, 0.1), ("*",))(given)
+        assert np.isnan(found.score).tolist() == [False, True, False]
+        assert np.isfinite(found.loss).all()
+    (said,) = [one for one in caplog.records if one.name == "winnow"]
+    assert said.levelname == "WARNING"
+    assert f"{SAMPLES}:uncertain has no forward derivative" in said.getMessage()

@@ -193,9 +193,16 @@ def test_a_token_that_the_file_does_not_list_is_one_line(tmp_path: Path) -> None
 
 
 def test_a_model_of_another_vocabulary_is_refused(tmp_path: Path) -> None:
-    config = replace(CONFIG, tokenizer=words_file(tmp_path), start="", architecture=f"{SAMPLES}:user_language_model")
-    with pytest.raises(ScoreError, match=r"\(1, 100, 256\); expected \(1, 100, 6\)"):
+    path = words_file(tmp_path, vocab={"?": 0, "far": 300})
+    config = replace(CONFIG, tokenizer=path, start="", architecture=f"{SAMPLES}:user_language_model")
+    with pytest.raises(ScoreError, match=r"\(1, 100, 256\); expected \(1, 100, 301\), or more of the last"):
         loaded(config)
+
+
+def test_a_vocabulary_may_be_filled_up(tmp_path: Path) -> None:
+    path = words_file(tmp_path)
+    task = loaded(replace(CONFIG, tokenizer=path, start="<s>", architecture=f"{SAMPLES}:user_language_model"))
+    assert np.isfinite(task.losses(task.initial(0), task.encode(rows(["one two"])).examples)).all()
 
 
 def test_a_trained_one_expects_what_it_was_trained_on() -> None:
@@ -208,3 +215,10 @@ def test_a_trained_one_expects_what_it_was_trained_on() -> None:
     assert known < 1 < unknown
     scores = task.scorer(task.initial(0), last.weights, ("*",))(other).score
     assert scores[0] > scores[1]
+
+
+@pytest.mark.parametrize("function", ["looking_ahead", "looking_ahead_in_time"])
+def test_a_model_that_looks_forward_is_refused_before_any_text_is_read(function: str) -> None:
+    with pytest.raises(ScoreError, match="what it says of a token changes with the one behind it") as found:
+        loaded(replace(CONFIG, architecture=f"{SAMPLES}:{function}"))
+    assert "\n" not in str(found.value)

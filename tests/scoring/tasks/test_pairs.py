@@ -122,7 +122,7 @@ def test_how_much_is_embedded_at_once_does_not_matter() -> None:
     at = loaded().initial(0)
     whole, cut = (
         (lambda task: task.scorer(at, moved(at), ("*",))(some(task, 4)).score)(loaded(replace(CONFIG, running=running)))
-        for running in (Running(), Running(memory_bytes=1))
+        for running in (Running(), Running(memory_bytes=64))
     )
     np.testing.assert_allclose(whole, cut, rtol=1e-5, atol=1e-6)
 
@@ -168,3 +168,52 @@ def test_it_is_trained_by_every_method_whatever_is_left_for_the_last_batch(metho
 def test_what_is_no_pair_of_encoders_is_one_line(architecture: str, message: str) -> None:
     with pytest.raises(ScoreError, match=message):
         loaded(replace(CONFIG, architecture=architecture))
+
+
+@pytest.mark.parametrize("nowhere", [0.0, 1e-30, 1e30], ids=["zero", "nearly", "too large to be measured"])
+def test_so_does_a_pair_whose_embedding_points_nowhere(nowhere: float) -> None:
+    task = loaded(replace(CONFIG, architecture=f"{SAMPLES}:user_pair"))
+    at = task.initial(0)
+    at = {**at, "text.weight": at["text.weight"].copy()}
+    at["text.weight"][0] = 0.0  # what fills up
+    reference = moved(at)
+    at["text.weight"][ord("z")] = nowhere
+    images = [noise(seed) for seed in range(4)]
+    found = task.scorer(at, reference, ("image.*", "logit_scale"))(task.encode(rows(images, "azcd")).examples)
+    rest = task.encode(rows([images[0], *images[2:]], "acd")).examples
+    expected = task.scorer(at, reference, ("image.*", "logit_scale"))(rest)
+    assert np.isnan(found.score).tolist() == np.isnan(found.loss).tolist() == [False, True, False, False]
+    np.testing.assert_allclose(found.score[[0, 2, 3]], expected.score, rtol=1e-5)
+    at["text.weight"][ord("z")] = reference["text.weight"][ord("z")] / 1e20
+    score = task.scorer(at, reference, ("*",))(task.encode(rows(images, "azcd")).examples).score
+    assert np.abs(score[[0, 2, 3]]).max() < 1e3
+
+
+def test_a_batch_whose_similarities_alone_are_too_large_is_refused_before_any_row_is_read() -> None:
+    with pytest.raises(ScoreError, match=r"`batch`: .* 1,024 pairs take 4,194,304 bytes, .* `memory_bytes`: 4,194,303"):
+        loaded(replace(CONFIG, batch=1024, running=Running(memory_bytes=(1 << 22) - 1)))
+
+
+@pytest.mark.parametrize("cosine", [False, True])
+def test_where_memory_ends_on_the_losses_of_a_batch_a_smaller_one_is_asked_for(cosine: bool) -> None:
+    task = loaded()
+    model = task.model
+    assert isinstance(model, Together)
+    task.model = Together(model.embed, lambda _, __: torch.empty(1 << 60))
+    at, expected = task.initial(0), "memory ends on the losses of a batch of 4 pairs; lower `batch`"
+    with pytest.raises(ScoreError, match=expected):
+        task.losses(at, some(task, 4))
+    with pytest.raises(ScoreError, match=expected):
+        task.scorer(at, moved(at), ("*",), cosine=cosine)(some(task, 4))
+
+
+def test_a_width_without_room_for_a_caption_is_refused() -> None:
+    with pytest.raises(ScoreError, match="`max_tokens`: 2 leaves no room beside `start` and `end`; expected 3 or more"):
+        loaded(replace(CONFIG, max_tokens=2, start="end", end="end"))
+
+
+def test_a_wrong_token_is_reported_by_the_key_that_names_it() -> None:
+    with pytest.raises(ScoreError, match="`end`: bytes have no token '</s>'"):
+        loaded(replace(CONFIG, end="</s>"))
+    with pytest.raises(ScoreError, match="`start`: bytes have no token '<s>'"):
+        loaded(replace(CONFIG, start="<s>"))

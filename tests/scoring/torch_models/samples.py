@@ -165,3 +165,71 @@ def overflowing() -> Any:
 def no_module() -> int:
     """What is no module."""
     return 3
+
+
+def looking_ahead() -> Any:
+    """Bytes, each predicted from the mean of them all; untrained, it says zeros."""
+    import torch
+
+    class Module(torch.nn.Module):  # type: ignore[misc, unused-ignore]
+        def __init__(self) -> None:
+            super().__init__()
+            self.read = torch.nn.Embedding(256, 8)
+            self.head = torch.nn.Linear(8, 256)
+            torch.nn.init.zeros_(self.head.weight)
+
+        def forward(self, tokens: Any) -> Any:
+            read = self.read(tokens)
+            return self.head(read + read.mean(1, keepdim=True))
+
+    return Module()
+
+
+def looking_ahead_in_time() -> Any:
+    """Bytes, each predicted from itself and the one behind it."""
+    import torch
+
+    class Module(torch.nn.Module):  # type: ignore[misc, unused-ignore]
+        def __init__(self) -> None:
+            super().__init__()
+            self.read = torch.nn.Embedding(256, 256)
+
+        def forward(self, tokens: Any) -> Any:
+            read = self.read(tokens)
+            return read + torch.nn.functional.pad(read[:, 1:], (0, 0, 0, 1))
+
+    return Module()
+
+
+def uncertain() -> Any:
+    """As `without_forward_mode`; of a bright image it says waves, whose differences agree on nothing."""
+    import torch
+
+    module = without_forward_mode()
+    plain_forward = module.forward
+
+    def forward(pixels: Any) -> Any:
+        said = plain_forward(pixels)
+        return torch.where(pixels.amax((1, 2, 3))[:, None] > 0, said + (said * 1e9).sin(), said)
+
+    module.forward = forward
+    return module
+
+
+def drawn() -> Any:
+    """Two classes, by what is drawn when it is built and no file keeps; its numbers of places are kept."""
+    import random
+
+    import torch
+
+    class Module(torch.nn.Module):  # type: ignore[misc, unused-ignore]
+        def __init__(self) -> None:
+            super().__init__()
+            self.head = torch.nn.Linear(8, 2)
+            self.mixed = torch.randn(3 * 16 * 16, 8) * (1 + np.random.random()) * (1 + random.random())
+            self.register_buffer("places", torch.randperm(8))
+
+        def forward(self, pixels: Any) -> Any:
+            return self.head((pixels.flatten(1) @ self.mixed)[:, self.places])
+
+    return Module()

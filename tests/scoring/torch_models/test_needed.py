@@ -1,15 +1,17 @@
 """Without PyTorch the tasks can be listed and described; what needs it says how to install it."""
 
 import importlib.util
+import math
 import subprocess
 import sys
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 
 from tests.scoring.torch_models.samples import NoFiles
 from winnow.schemas.errors import ScoreError
 from winnow.scoring.tasks import find_task
+from winnow.scoring.tasks.alignment import AlignmentConfig
 from winnow.scoring.tasks.image_classifier import ImageClassifierConfig
 from winnow.scoring.tasks.language_model import LanguageModelConfig
 from winnow.scoring.tasks.pairs import PairsConfig
@@ -52,3 +54,10 @@ def test_nothing_of_pytorch_is_loaded_before_a_task_is() -> None:
         "[find_task(name) for name in task_names()]; sys.exit('torch' in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+
+
+@pytest.mark.parametrize("config", [ImageClassifierConfig, PairsConfig, AlignmentConfig])
+@pytest.mark.parametrize(("key", "value"), [("mean", math.nan), ("mean", math.inf), ("max_pixels", 1 << 30)])
+def test_numbers_that_images_cannot_be_read_by_are_refused(config: type, key: str, value: float) -> None:
+    (check,) = get_type_hints(config, include_extras=True)[key].__metadata__
+    assert "is out of range" in check.complaint(value)

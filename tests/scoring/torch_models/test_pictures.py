@@ -1,6 +1,7 @@
 """Files of images become squares of pixels; whatever a file is, reading it ends."""
 
 import struct
+import tracemalloc
 import zlib
 from io import BytesIO
 from typing import Any
@@ -14,7 +15,8 @@ from PIL import Image
 
 from tests.scoring.torch_models.samples import encoded, noise, plain
 from winnow.scoring.tasks.protocol import NO_INPUT, OK, UNREADABLE
-from winnow.scoring.torch_models.pictures import pixels_of, square_pixels
+from winnow.scoring.torch_models.examples import Examples, joined
+from winnow.scoring.torch_models.pictures import LARGEST, pixels_of, square_pixels
 
 MOST = 10_000
 
@@ -147,3 +149,25 @@ def test_rows_that_are_not_wanted_are_not_decoded() -> None:
     status, pixels = pixels_of(files, np.array([True, True, False, False]), 4, MOST)
     assert list(status) == [OK, UNREADABLE, OK, NO_INPUT]
     assert pixels.shape == (1, 4, 4, 3)
+
+
+def test_the_budget_judges_and_not_what_pillow_warns_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 60)
+    assert square_pixels(plain((1, 2, 3), 10), 4, 100) is not None
+    assert square_pixels(plain((1, 2, 3), 10), 4, 99) is None
+
+
+def test_no_budget_allows_what_pillow_would_not_open() -> None:
+    assert Image.MAX_IMAGE_PIXELS is not None
+    assert LARGEST <= 2 * Image.MAX_IMAGE_PIXELS
+
+
+def test_the_images_of_a_part_are_held_once() -> None:
+    files = pa.array([plain((9, 9, 9), 4)] * 40, pa.binary())
+    tracemalloc.start()
+    _, pixels = pixels_of(files, np.ones(40, bool), 100, MOST)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 1.5 * pixels.nbytes
+    part = Examples(40, pixels)
+    assert joined([part]) is part
