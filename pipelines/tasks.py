@@ -3,7 +3,7 @@
 Elements are task descriptions, never rows.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any, Self, cast
 
@@ -53,11 +53,14 @@ class ReadTasks(beam.DoFn):
 class RunTasks(beam.PTransform[PBegin, PCollection[str]]):
     """The tasks of a list, spread over the workers: `list path → names of what was committed`."""
 
-    def __init__(self, objects: ObjectStore, path: str, runner: beam.DoFn) -> None:
+    def __init__(
+        self, objects: ObjectStore, path: str, runner: beam.DoFn, hints: Mapping[str, str] | None = None
+    ) -> None:
         super().__init__()
         self._objects = objects
         self._path = path
         self._runner = runner
+        self._hints = dict(hints or {})
 
     def expand(self, pbegin: PBegin) -> PCollection[str]:
         """One fused read, one reshuffle so that tasks spread, one fused run."""
@@ -66,7 +69,7 @@ class RunTasks(beam.PTransform[PBegin, PCollection[str]]):
             | "TaskList" >> beam.Create([self._path], reshuffle=False)
             | "ReadTasks" >> beam.ParDo(ReadTasks(self._objects)).with_output_types(bytes)
             | "Spread" >> beam.Reshuffle().with_output_types(bytes)
-            | "RunTask" >> beam.ParDo(self._runner).with_output_types(str)
+            | "RunTask" >> beam.ParDo(self._runner).with_output_types(str).with_resource_hints(**self._hints)
             # What was committed comes back through Beam: FnApiRunner notices a dead worker only by the output it owes.
             | "Return" >> beam.Reshuffle().with_output_types(str)
         )

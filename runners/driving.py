@@ -34,6 +34,7 @@ class StageRun:
         worker: beam.DoFn,
         awaited: Mapping[str, tuple[str, str]],
         sizes: Mapping[str, int],
+        hints: Mapping[str, str] | None = None,
     ) -> None:
         """Run a list of tasks to the last commit; tasks whose worker died are run again.
 
@@ -43,6 +44,7 @@ class StageRun:
             worker: Runs one task.
             awaited: The layer and key of the commit that each task ends with.
             sizes: Bytes of input of each task, as far as they are known.
+            hints: What workers ask a runner for, as Beam's resource hints.
         """
         objects = self.store.objects
         with TemporaryDirectory(prefix="winnow-marks-") as folder:
@@ -53,7 +55,7 @@ class StageRun:
                 path = put_task_list(objects, stage, [task for name, task in elements.items() if name not in done])
                 try:
                     with StageProgress(self.console, objects, stage, awaited, sizes):
-                        self.engine.run(partial(_build, stage, RunTasks(objects, path, worker)), marks)
+                        self.engine.run(partial(_build, stage, RunTasks(objects, path, worker, hints)), marks)
                     objects.delete(path)
                     break
                 except WorkerLostError as error:

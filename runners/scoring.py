@@ -149,6 +149,7 @@ def _trace(run: StageRun, recipe: Recipe, state: State, bound: BoundScore) -> No
             TraceRows(context),
             {one.shard: (layer.layer, one.owed[layer.layer]) for one in owed},
             {},
+            bound.entry.hints,
         )
     if not take_trace(run.store, state, layer):
         raise StageError(f"{layer.layer}: shards ended without a commit; run again")

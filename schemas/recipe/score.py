@@ -10,6 +10,10 @@ from winnow.schemas.recipe.nodes import MapNode
 SCORE = Matching(r"[a-z][a-z0-9_]{0,39}", "a name of a-z, 0-9 and _, such as mimic")
 TASK = Matching(r"[a-z][a-z0-9_]{0,39}", "a task's name, such as linear_head")
 _FILE = Matching(r"[^\x00-\x1f\x7f]{1,4096}", "the path of a safetensors file")
+_ACCELERATOR = Matching(
+    r"type:[A-Za-z0-9._-]{1,100};count:[0-9]{1,3}(;[A-Za-z0-9_.:=-]{1,100})*",
+    "Beam's accelerator hint, such as type:nvidia-tesla-t4;count:1;install-nvidia-driver",
+)
 _GLOB = Matching(r"[^\x00-\x20\x7f]{1,200}", "a glob over names of parameters, such as head.*")
 
 Weighing: TypeAlias = Literal["uniform", "mimic", "grand", "rho"]
@@ -99,6 +103,8 @@ class ScoreEntry:
     where: Annotated[str, NotEmpty()] | None = None
     parameters: Annotated[tuple[Annotated[str, _GLOB], ...], NotEmpty()] = ("*",)
     variant: Literal["projection", "cosine"] = "projection"
+    accelerator: Annotated[str, _ACCELERATOR] | None = None
+    min_ram_bytes: Annotated[int, Between(1 << 20, 1 << 50)] | None = None
     trajectory: TrajectoryConfig = TrajectoryConfig()
     filter: FilterConfig = FilterConfig()
 
@@ -106,6 +112,12 @@ class ScoreEntry:
     def place(self) -> Place:
         """Where the recipe configures it."""
         return self.options.place
+
+    @property
+    def hints(self) -> dict[str, str]:
+        """What its workers ask a runner for."""
+        said = {"accelerator": self.accelerator, "min_ram": self.min_ram_bytes}
+        return {name: f"{one}B" if name == "min_ram" else str(one) for name, one in said.items() if one is not None}
 
     @property
     def checkpoints(self) -> int:

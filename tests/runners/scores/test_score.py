@@ -5,6 +5,7 @@ import os
 import shutil
 from pathlib import Path
 
+import apache_beam as beam
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -28,6 +29,7 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store, open_store
 from winnow.pipelines.store.local import LocalStore
 from winnow.pipelines.store.location import open_location
+from winnow.pipelines.tasks import RunTasks
 from winnow.runners import stages
 from winnow.runners.cli import main
 from winnow.runners.engines import Engine
@@ -265,6 +267,21 @@ def test_weights_of_traces_that_no_generation_has_are_garbage(folder: Path) -> N
     assert not any(path.endswith(".safetensors") and path in left for path in old)
     assert sum(path.endswith(".safetensors") for path in left) == 3
     assert not scored(write(folder, TRAINED.replace("epochs: 3", "epochs: 4"))).new
+
+
+def test_workers_ask_for_what_the_recipe_says_and_one_machine_takes_no_notice(folder: Path) -> None:
+    gpu = "type:nvidia-tesla-t4;count:1;install-nvidia-driver"
+    recipe = write(folder, TRAINED + f"    accelerator: {gpu}\n    min_ram_bytes: 2 GiB\n")
+    (entry,) = recipe.score
+    pipeline = beam.Pipeline()
+    _ = pipeline | RunTasks(LocalStore(folder / "store"), "tasks", beam.DoFn(), entry.hints)
+    hints = {
+        name.split(":")[2]: value
+        for environment in pipeline.to_runner_api().components.environments.values()
+        for name, value in environment.resource_hints.items()
+    }
+    assert hints == {"accelerator": gpu.encode(), "min_ram_bytes": b"2147483648"}
+    assert scored(recipe, Engine("local", 2)).generation.tree_hash == scored(write(folder)).generation.tree_hash
 
 
 def test_layers_that_a_score_is_made_of_must_stand(folder: Path) -> None:
