@@ -225,7 +225,8 @@ def make_trajectory(makers: Makers, task: Task, bound: BoundScore, key: str, ref
 def _settings(bound: BoundScore, training: TrainingConfig) -> TrainingSettings:
     """What the recipe says of a training, over what the task does by itself."""
     said = {name: getattr(training, name) for name in ("epochs", "batch", "learning_rate", "weight_decay")}
-    return replace(bound.kind.training, seed=bound.seed, **{name: one for name, one in said.items() if one is not None})
+    by_itself = bound.kind.training(bound.config)
+    return replace(by_itself, seed=bound.seed, **{name: one for name, one in said.items() if one is not None})
 
 
 def _said(bound: BoundScore, training: TrainingConfig) -> dict[str, Json]:

@@ -1,11 +1,12 @@
-"""Task `linear_head`: a softmax head over features of a row, for a label that the store holds. No torch.
+"""Task `linear_head`: a softmax head over features of a row, for a label that the store holds.
 
-Features are hashed from the row's text, or come from a column that an encoder has filled.
+Features are hashed from the row's text, or come from a column that an encoder has filled: no torch. Or they are what
+a frozen network makes of the row's text or image.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from dataclasses import dataclass, field
+from typing import Annotated, Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +14,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from winnow.schemas.errors import ScoreError
+from winnow.schemas.recipe.checks import Between
 from winnow.scoring.linear.features import Features, joined, rows_of
 from winnow.scoring.linear.hashed import Hashing, hashed_texts
 from winnow.scoring.linear.head import HeadScorer, head_losses, head_shapes, initial_head
@@ -37,11 +39,15 @@ from winnow.scoring.tasks.protocol import (
     TrainingSettings,
     Weights,
 )
+from winnow.scoring.torch_models.frozen import KINDS, Encoder, Limits, encoder
+from winnow.scoring.torch_models.needed import versions
+from winnow.scoring.torch_models.pictures import LARGEST
+from winnow.scoring.torch_models.running import Running
 
 NAME = "linear_head"
 
-Source: TypeAlias = Literal["hashed", "columns"]
-"""Where features come from; an encoder would be one more, with a reader of its own."""
+Source: TypeAlias = Literal["hashed", "columns", "minilm", "efficientnet"]
+"""Where features come from; the last two are encoders, of the row's text and of its image."""
 
 Label: TypeAlias = bool | int | str
 
@@ -63,7 +69,10 @@ class LinearHeadConfig:
     buckets: int = 1 << 16  # hashed: of a class 256 KiB of weights, so that those of ten classes stay in a cache
     words: int = 2  # hashed: the longest sequence of words
     characters: tuple[int, ...] = (3, 4)  # hashed: the shortest and the longest sequence
-    max_bytes: int = 4096  # hashed: of a text's beginning
+    max_bytes: int = 4096  # hashed, minilm: of a text's beginning
+    longer: Literal["cut", "refuse"] = "cut"  # minilm: a text of more than 256 tokens, or more than max_bytes
+    max_pixels: Annotated[int, Between(1, LARGEST)] = 32 << 20  # efficientnet: as the other tasks on images
+    running: Running = field(default_factory=Running)  # minilm, efficientnet: where they compute
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,29 +84,29 @@ class Examples:
 
 
 class LinearHead:
-    """The task as one configuration has it."""
+    """The task as one configuration has it; the encoder is of those features that are an encoder's."""
 
     together = 0
 
-    def __init__(self, config: LinearHeadConfig) -> None:
+    def __init__(self, config: LinearHeadConfig, encode: Encoder | None = None) -> None:
         _require(config)
-        self._config = config
+        self._config, self._encode = config, encode
         self._labels = tuple(_shown(label) for label in config.labels)
         low, high = config.characters
         self._hashing = Hashing(config.buckets, config.words, (low, high), config.max_bytes)
-        self._width = config.buckets if config.features == "hashed" else config.width
+        self._width = _width(config)
         self._shapes = head_shapes(len(self._labels), self._width)
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """The text, or the column of features, and the label."""
+        """The text, the image, or the column of features, and the label."""
         return _reads(self._config)
 
     def encode(self, rows: pa.RecordBatch) -> Encoded:
         """Rows → features and labels of those that have both."""
         status = np.full(rows.num_rows, OK, np.object_)
         numbers = self._numbers(rows.column(self._config.label), status)
-        read = self._read_texts if self._config.features == "hashed" else self._read_columns
+        read = self._read_texts if self._config.features == "hashed" else self._encode or self._read_columns
         features = read(rows.column(self.reads[0]), status)
         which = np.flatnonzero(status == OK)
         return Encoded(status, Examples(rows_of(features, which), numbers[which]), len(which))
@@ -200,7 +209,7 @@ def _require(config: LinearHeadConfig) -> None:
     if len(config.characters) != 2:
         raise ScoreError(f"task {NAME}: characters {config.characters}: expected the shortest and the longest length")
     low, high = config.characters
-    width = config.width if config.features == "columns" else config.buckets
+    width = _width(config)
     wrong = {
         "label: expected a dotted column of the store, such as `samples.source.name`": not config.label,
         f"labels {', '.join(names) or 'are missing'}: expected at least two different ones": len(set(names)) < 2,
@@ -231,26 +240,50 @@ def _is_string(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
-def _load(config: LinearHeadConfig, _files: Files) -> LinearHead:
-    return LinearHead(config)
+def _width(config: LinearHeadConfig) -> int:
+    """How many features a row has."""
+    if config.features in KINDS:
+        return KINDS[config.features].width
+    return config.buckets if config.features == "hashed" else config.width
+
+
+def _load(config: LinearHeadConfig, files: Files) -> LinearHead:
+    if config.features == "hashed" or config.features == "columns":
+        return LinearHead(config)
+    _require(config)  # before a file is read
+    limits = Limits(config.max_bytes, config.max_pixels, config.longer == "cut")
+    return LinearHead(config, encoder(NAME, config.features, files, limits, config.running))
+
+
+def _files(config: LinearHeadConfig) -> tuple[str, ...]:
+    return KINDS[config.features].files if config.features in KINDS else ()
 
 
 def _depends(config: LinearHeadConfig) -> tuple[str, ...]:
     """Of dense features products are BLAS's, which numpy brings."""
-    return (f"numpy {np.__version__}",) if config.features == "columns" else ()
+    packages = versions(*KINDS[config.features].packages) if config.features in KINDS else ()
+    return () if config.features == "hashed" else (*packages, f"numpy {np.__version__}")
 
 
 def _reads(config: LinearHeadConfig) -> tuple[str, ...]:
+    if config.features in KINDS:
+        return (KINDS[config.features].reads, config.label)
     return (TEXT if config.features == "hashed" else config.column, config.label)
+
+
+def _training(config: LinearHeadConfig) -> TrainingSettings:
+    """The paper's of what its encoders make; hashed features need larger steps, and so columns were tried."""
+    return TrainingSettings() if config.features in KINDS else TrainingSettings(epochs=5, learning_rate=1e-2)
 
 
 TASK = TaskKind(
     name=NAME,
     version=1,
-    summary="a softmax head over hashed words and characters, or over a column of features",
+    summary="a softmax head over hashed words and characters, a column of features, or a frozen encoder's",
     config=LinearHeadConfig,
     load=_load,
     reads=_reads,
+    files=_files,
     depends=_depends,
-    training=TrainingSettings(epochs=5, learning_rate=1e-2),  # of hashed features; the paper's 1e-4 is for embeddings
+    training=_training,
 )

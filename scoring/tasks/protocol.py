@@ -172,6 +172,10 @@ def _nothing(_config: Any) -> tuple[str, ...]:
     return ()
 
 
+def _of_the_paper(_config: Any) -> TrainingSettings:
+    return TrainingSettings()
+
+
 @dataclass(frozen=True, slots=True)
 class TaskKind:
     """A task by its name in recipes. The version goes up whenever a value that it gives for a row changes."""
@@ -187,7 +191,7 @@ class TaskKind:
     depends: Callable[[Any], tuple[str, ...]] = field(default=_nothing)
     """What values depend on beside the configuration and its files: versions of packages, code of the user's."""
     resource: Literal["cpu", "model"] = "cpu"
-    training: TrainingSettings = field(default_factory=TrainingSettings)
+    training: Callable[[Any], TrainingSettings] = field(default=_of_the_paper)
     """How its weights are trained where a recipe does not say."""
     adapts: bool = False
     """Whether its reference is trained on from the trajectory's end where a recipe does not say: two trainings of a

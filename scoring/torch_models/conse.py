@@ -5,7 +5,7 @@ own vector. Classes are those of EfficientNet-lite0, vectors those of MiniLM, bo
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -42,16 +42,22 @@ def conse() -> Network:
     """The two networks as one, whose first input says which."""
     shapes = {**efficientnet.shapes(_IMAGE), **minilm.shapes(_TEXT), _VECTORS: (efficientnet.CLASSES, minilm.WIDTH)}
 
+    def forward(parameters: Parameters, which: str, given: "Tensor") -> "Tensor":
+        if which == TEXT_TOWER:
+            return minilm.meant(parameters, given, _TEXT)
+        return _of_classes(efficientnet.classified(parameters, given, _IMAGE), parameters[_VECTORS])
+
+    return frozen_network(forward, shapes)
+
+
+def frozen_network(forward: "Callable[..., Tensor]", shapes: Mapping[str, tuple[int, ...]]) -> Network:
+    """A network of which nothing is trained: its numbers come out of files."""
+
     def initial(seed: int) -> Parameters:
         import torch
 
         generator = torch.Generator().manual_seed(seed)
         return {name: torch.empty(shape).uniform_(0, 0.1, generator=generator) for name, shape in shapes.items()}
-
-    def forward(parameters: Parameters, which: str, given: "Tensor") -> "Tensor":
-        if which == TEXT_TOWER:
-            return minilm.meant(parameters, given, _TEXT)
-        return _of_classes(efficientnet.classified(parameters, given, _IMAGE), parameters[_VECTORS])
 
     return Network(initial, forward, shapes, frozenset(shapes))
 
@@ -67,8 +73,8 @@ def _of_classes(said: "Tensor", vectors: "Tensor") -> "Tensor":
 def weights_of(network: Network, tokenizer: Tokenizer, files: Files, running: Running) -> Weights:
     """The networks' arrays out of their files, and the vectors of the classes' names."""
     found: dict[str, Any] = {
-        **_named(_IMAGE, read_checkpoint(files.path(CLASSIFIER))),
-        **_named(_TEXT, read_safetensors(files.path(SENTENCES))),
+        **named(_IMAGE, read_checkpoint(files.path(CLASSIFIER))),
+        **named(_TEXT, read_safetensors(files.path(SENTENCES))),
     }
     path = files.path(NAMES)
     vectors = np.zeros((efficientnet.CLASSES, minilm.WIDTH), np.float32)
@@ -76,7 +82,8 @@ def weights_of(network: Network, tokenizer: Tokenizer, files: Files, running: Ru
     return {**found, _VECTORS: _encoded(network, found, tokenizer, class_names(Path(path).read_text("utf-8"), path))}
 
 
-def _named(prefix: str, arrays: Weights) -> dict[str, Any]:
+def named(prefix: str, arrays: Weights) -> dict[str, Any]:
+    """A file's arrays under a prefix, without those that nothing is computed with."""
     return {
         f"{prefix}{name}": array
         for name, array in arrays.items()

@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 SIDE: Final = 224
 MEAN, DEVIATION = 127 / 255, 128 / 255  # of colours from 0 to 1, as it was trained
 CLASSES: Final = 1_000
+POOLED: Final = 1_280
 
-_STEM, _HEAD = 32, 1_280
+_STEM: Final = 32
 _EPSILON: Final = 1e-3  # of the norms
 _STAGES: Final = (
     # blocks, kernel, stride of the first, expansion, channels read, channels written
@@ -60,8 +61,8 @@ def shapes(prefix: str = "") -> dict[str, tuple[int, ...]]:
             found |= {f"{at}_expand_conv.weight": (inner, block.read, 1, 1), **_norm(f"{at}_bn0", inner)}
         found |= {f"{at}_depthwise_conv.weight": (inner, 1, block.kernel, block.kernel), **_norm(f"{at}_bn1", inner)}
         found |= {f"{at}_project_conv.weight": (block.written, inner, 1, 1), **_norm(f"{at}_bn2", block.written)}
-    found |= {"_conv_head.weight": (_HEAD, block.written, 1, 1), **_norm("_bn1", _HEAD)}
-    found |= {"_fc.weight": (CLASSES, _HEAD), "_fc.bias": (CLASSES,)}
+    found |= {"_conv_head.weight": (POOLED, block.written, 1, 1), **_norm("_bn1", POOLED)}
+    found |= {"_fc.weight": (CLASSES, POOLED), "_fc.bias": (CLASSES,)}
     return {f"{prefix}{name}": shape for name, shape in found.items()}
 
 
@@ -72,6 +73,14 @@ def _norm(name: str, channels: int) -> dict[str, tuple[int, ...]]:
 def classified(parameters: "Mapping[str, Tensor]", pixels: "Tensor", prefix: str = "") -> "Tensor":
     """Images × 3 × height × width → images × classes, before the softmax."""
     from torch.nn import functional  # type: ignore[import-not-found, unused-ignore]
+
+    hidden = pooled(parameters, pixels, prefix)
+    return functional.linear(hidden, parameters[f"{prefix}_fc.weight"], parameters[f"{prefix}_fc.bias"])
+
+
+def pooled(parameters: "Mapping[str, Tensor]", pixels: "Tensor", prefix: str = "") -> "Tensor":
+    """Images × 3 × height × width → images × 1,280, what classes are told by: the mean over places."""
+    from torch.nn import functional
 
     def normed(hidden: "Tensor", name: str) -> "Tensor":
         weight, bias, mean, variance = (parameters[f"{prefix}{name}.{part}"] for part in _NORMED)
@@ -91,8 +100,7 @@ def classified(parameters: "Mapping[str, Tensor]", pixels: "Tensor", prefix: str
         hidden = normed(convolved(hidden, f"{at}_project_conv"), f"{at}_bn2")
         if block.stride == 1 and block.read == block.written:
             hidden = hidden + before
-    hidden = functional.relu6(normed(convolved(hidden, "_conv_head"), "_bn1")).mean((2, 3))
-    return functional.linear(hidden, parameters[f"{prefix}_fc.weight"], parameters[f"{prefix}_fc.bias"])
+    return functional.relu6(normed(convolved(hidden, "_conv_head"), "_bn1")).mean((2, 3))
 
 
 def _padded(hidden: "Tensor", kernel: int, stride: int) -> "Tensor":

@@ -14,6 +14,7 @@ from winnow.scoring.tasks import find_task
 from winnow.scoring.tasks.alignment import AlignmentConfig
 from winnow.scoring.tasks.image_classifier import ImageClassifierConfig
 from winnow.scoring.tasks.language_model import LanguageModelConfig
+from winnow.scoring.tasks.linear_head import LinearHeadConfig
 from winnow.scoring.tasks.pairs import PairsConfig
 from winnow.scoring.torch_models.files import read_checkpoint
 
@@ -40,6 +41,14 @@ def test_a_task_says_what_it_reads_and_depends_on_without_being_loaded(name: str
 def test_what_is_missing_is_named_with_the_command_that_installs_it(name: str) -> None:
     with pytest.raises(ScoreError, match=rf"^{name} needs the package torch; run: pip install 'winnow\[torch\]'$"):
         find_task(name).load(CONFIGS[name], NoFiles())
+
+
+@without_torch
+@pytest.mark.parametrize("features", ["minilm", "efficientnet"])
+def test_so_it_is_where_a_head_reads_a_frozen_network(features: Any) -> None:
+    config = LinearHeadConfig(label="label", labels=("a", "b"), features=features)
+    with pytest.raises(ScoreError, match=r"^linear_head needs the package torch; run: pip install 'winnow\[torch\]'$"):
+        find_task("linear_head").load(config, NoFiles())
 
 
 @without_torch

@@ -1,0 +1,171 @@
+"""Two networks out of winnow's list of assets that stay as they are: what they make of a row is what a head reads.
+
+A row's numbers are its own: what else is encoded with it changes no more than the last digits (10⁻⁵ is declared).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from winnow.scoring.mimic.memory import Portions
+from winnow.scoring.mimic.models import Batch
+from winnow.scoring.tasks.protocol import IMAGE, NO_INPUT, NOT_FINITE, OK, TEXT, TOO_LONG, UNREADABLE, Files, Weights
+from winnow.scoring.torch_models import conse, efficientnet, minilm
+from winnow.scoring.torch_models.examples import Ragged
+from winnow.scoring.torch_models.files import read_checkpoint, read_safetensors
+from winnow.scoring.torch_models.needed import needed
+from winnow.scoring.torch_models.networks import Network, Parameters
+from winnow.scoring.torch_models.pictures import pixels_of
+from winnow.scoring.torch_models.running import Running, alone, kind_of
+from winnow.scoring.torch_models.tokens import cut_to, tokenizer_of
+from winnow.scoring.torch_models.vision import normalised
+from winnow.scoring.torch_models.weights import check_weights
+
+if TYPE_CHECKING:
+    from torch import Tensor  # type: ignore[import-not-found, unused-ignore]
+
+Name: TypeAlias = Literal["minilm", "efficientnet"]
+Status: TypeAlias = NDArray[np.object_]
+Numbers: TypeAlias = NDArray[np.float32]
+
+_LEAST: Final = 16  # tokens that a batch of short texts is made as wide as
+_TOKENS: Final = 512  # at once: a core takes longer over more, as layers leave its cache
+_IMAGES: Final = 8  # at once, for the same reason
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What is known of an encoder before it is loaded."""
+
+    reads: str
+    width: int
+    files: tuple[str, ...]
+    packages: tuple[str, ...]
+
+
+KINDS: Final[Mapping[str, Kind]] = {
+    "minilm": Kind(TEXT, minilm.WIDTH, (conse.SENTENCES, conse.TOKENIZER), ("torch", "tokenizers")),
+    "efficientnet": Kind(IMAGE, efficientnet.POOLED, (conse.CLASSIFIER,), ("torch", "pillow")),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much of a row is read."""
+
+    max_bytes: int  # of a text
+    max_pixels: int  # of an image, as its header declares them
+    cuts: bool  # a text that is too long, where it is not refused
+
+
+class Encoder(Protocol):
+    """From a column to numbers."""
+
+    def __call__(self, column: pa.Array, status: Status) -> Numbers:
+        """Rows × width, of those that are `ok` so far; where one has none, its status says why and it is zeros."""
+
+
+def encoder(task: str, name: Name, files: Files, limits: Limits, running: Running) -> Encoder:
+    """An encoder that is ready; ScoreError where a package or a file is missing, or a file is not its own."""
+    running.ready(task)
+    return _Texts(task, files, limits, running) if name == "minilm" else _Images(task, files, limits, running)
+
+
+class _Frozen:
+    """A network under the weights of a file."""
+
+    def __init__(self, network: Network, weights: Weights, running: Running, where: str) -> None:
+        check_weights(network, weights, running, where)
+        self._network, self._running, self._portions = network, running, Portions(running.memory_bytes)
+        self._parameters = running.placement.weights({name: weights[name] for name in network.shapes})
+
+    def __call__(self, given: NDArray[Any]) -> Numbers:
+        """What it makes of examples, as many at a time as fit."""
+        import torch
+
+        def call(batch: Batch) -> "Tensor":
+            return self._network.forward(self._parameters, batch[0])
+
+        with alone():
+            parts = self._portions.run(self._running.placement.batch((torch.from_numpy(given),)), call, call)
+            found: Numbers = torch.cat([part.float() for part in parts]).cpu().numpy()
+        return found
+
+
+class _Texts:
+    """MiniLM's mean over a text's tokens, of the length that it comes in."""
+
+    def __init__(self, task: str, files: Files, limits: Limits, running: Running) -> None:
+        self._limits = limits
+        self._tokenizer = tokenizer_of(task, files.path(conse.TOKENIZER))
+        self._first, self._last = (self._tokenizer.number(one) for one in (minilm.FIRST, minilm.LAST))
+        path = files.path(conse.SENTENCES)
+        network = conse.frozen_network(minilm.meant, minilm.shapes())
+        self._network = _Frozen(network, conse.named("", read_safetensors(path)), running, path)
+
+    def __call__(self, column: pa.Array, status: Status) -> Numbers:
+        wanted = np.flatnonzero(status == OK)
+        tokens = Ragged.of(self._tokens(column.take(pa.array(wanted)).to_pylist(), wanted, status))
+        found = np.zeros((len(status), minilm.WIDTH), np.float32)
+        wanted = np.flatnonzero(status == OK)
+        widths = 2 ** np.ceil(np.log2(np.maximum(tokens.lengths, _LEAST))).astype(np.int64)
+        for width in np.unique(widths):  # by the text alone, so that its numbers are its own
+            alike, count = np.flatnonzero(widths == width), max(1, _TOKENS // int(width))
+            for start in range(0, len(alike), count):
+                which = alike[start : start + count]
+                some = Ragged.of([tokens.one(int(place)) for place in which])
+                found[wanted[which]] = self._network(some.padded(int(width)))
+        return _finite(found, status)
+
+    def _tokens(self, texts: list[str | None], rows: NDArray[np.int64], status: Status) -> list[NDArray[np.int32]]:
+        """The tokens of each text that has some, between the first and the last."""
+        room, limits = minilm.TOKENS - 2, self._limits
+        cut = [cut_to(text or "", limits.max_bytes) for text in texts]
+        found = []
+        for row, tokens, (_, whole) in zip(rows, self._tokenizer.of([text for text, _ in cut]), cut, strict=True):
+            if tokens is None:
+                status[row] = UNREADABLE
+            elif not len(tokens):
+                status[row] = NO_INPUT
+            elif not limits.cuts and (len(tokens) > room or not whole):
+                status[row] = TOO_LONG
+            else:
+                found.append(np.concatenate([[self._first], tokens[:room], [self._last]]).astype(np.int32))
+        return found
+
+
+class _Images:
+    """EfficientNet-lite0's last features, the mean over places."""
+
+    def __init__(self, task: str, files: Files, limits: Limits, running: Running) -> None:
+        needed(task, "PIL")
+        self._limits = limits
+        path = files.path(conse.CLASSIFIER)
+        network = conse.frozen_network(_pooled, efficientnet.shapes())
+        self._network = _Frozen(network, conse.named("", read_checkpoint(path)), running, path)
+
+    def __call__(self, column: pa.Array, status: Status) -> Numbers:
+        found = np.zeros((len(status), efficientnet.POOLED), np.float32)
+        for start in range(0, len(status), _IMAGES):
+            here = slice(start, start + _IMAGES)
+            wanted = status[here] == OK
+            said, pixels = pixels_of(column[here], wanted, efficientnet.SIDE, self._limits.max_pixels)
+            status[here] = np.where(wanted, said, status[here])
+            if len(pixels):
+                found[start + np.flatnonzero(status[here] == OK)] = self._network(pixels)
+        return _finite(found, status)
+
+
+def _pooled(parameters: Parameters, pixels: "Tensor") -> "Tensor":
+    given = normalised(pixels, efficientnet.MEAN, efficientnet.DEVIATION, kind_of(parameters))
+    return efficientnet.pooled(parameters, given)
+
+
+def _finite(found: Numbers, status: Status) -> Numbers:
+    """Rows as they are; those with what is no number say so."""
+    status[~np.isfinite(found).all(axis=1) & (status == OK)] = NOT_FINITE
+    return found
