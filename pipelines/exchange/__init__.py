@@ -7,12 +7,11 @@ blocks of each partition together and hands them to a consumer, in the same orde
 from winnow.pipelines.exchange.engine import Engine
 from winnow.pipelines.exchange.exchange import Consumer, Exchange, Transport
 from winnow.pipelines.exchange.files import Files, clear_scratch
-from winnow.pipelines.exchange.packing import ALONE_BYTES, MAX_BLOCK_BYTES, BlockPacker, addressed_blocks
+from winnow.pipelines.exchange.packing import MAX_BLOCK_BYTES, BlockPacker, addressed_blocks
 from winnow.pipelines.exchange.partition import GROUP_BYTES, partition_of_key, partitions_for, split_by_partition
 from winnow.pipelines.exchange.totals import ExchangeError
 
 __all__ = [
-    "ALONE_BYTES",
     "GROUP_BYTES",
     "MAX_BLOCK_BYTES",
     "BlockPacker",

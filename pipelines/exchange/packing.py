@@ -9,7 +9,6 @@ from winnow.pipelines.exchange.partition import Partitions, split_by_partition
 
 MAX_BLOCK_BYTES = 8 << 20  # law 7
 MAX_PACKED_BYTES = 64 << 20  # a task emits no more than this anyway
-ALONE_BYTES = 256 << 10  # a batch of this size is a block by itself: joining it with others would copy it once more
 
 
 class BlockPacker:
@@ -36,9 +35,6 @@ class BlockPacker:
         if not batch.num_rows:
             return
         size = batch.nbytes
-        if ALONE_BYTES <= size <= self._max_block_bytes and partition not in self._pieces:
-            yield self._numbered(partition, batch)
-            return
         if self._bytes.get(partition, 0) + size > self._max_block_bytes:
             yield from self._flush(partition)
         self._pieces.setdefault(partition, []).append(batch)
@@ -58,12 +54,9 @@ class BlockPacker:
         if not pieces:
             return
         for batch in _cut(pa.concat_batches(pieces), self._max_block_bytes):
-            yield self._numbered(partition, batch)
-
-    def _numbered(self, partition: int, batch: pa.RecordBatch) -> AddressedBlock:
-        number = self._next_number.get(partition, 0)
-        self._next_number[partition] = number + 1
-        return AddressedBlock(partition, self._origin, number, batch)
+            number = self._next_number.get(partition, 0)
+            self._next_number[partition] = number + 1
+            yield AddressedBlock(partition, self._origin, number, batch)
 
 
 def addressed_blocks(

@@ -19,7 +19,7 @@ from winnow.pipelines.blocks import AddressedBlock
 from winnow.pipelines.columns import Column
 from winnow.pipelines.dedupe.scratch import beat_step
 from winnow.pipelines.edits import Edits, with_keys
-from winnow.pipelines.exchange import ALONE_BYTES, MAX_BLOCK_BYTES, BlockPacker
+from winnow.pipelines.exchange import MAX_BLOCK_BYTES, BlockPacker
 from winnow.pipelines.export.shipment import Details, Shipment
 from winnow.pipelines.export.sizing import Way, order_key
 from winnow.pipelines.forgetting.looking import TEXT_LAYERS
@@ -144,8 +144,7 @@ def _copies(
             for first, last in _cuts(held):
                 part = owed[first:last]
                 for some, fetched in _fetched(shipment, way, read, index[rows[part]]):
-                    size = int(held[first:last][some].sum())
-                    yield from _by_partition(given, part[some], partitions[part[some]], fetched, size)
+                    yield from _by_partition(given, part[some], partitions[part[some]], fetched)
 
 
 @dataclass(frozen=True)
@@ -178,22 +177,13 @@ class _Copies:
 
 
 def _by_partition(
-    given: _Copies, some: Rows, partitions: NDArray[np.int64], fetched: Fetched | None, size: int
+    given: _Copies, some: Rows, partitions: NDArray[np.int64], fetched: Fetched | None
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Some copies under their partitions, each copied once.
-
-    Where parts are large they are built as the blocks that travel, else all together and cut.
-    """
+    """Some copies under their partitions: put together by partition before they are built, so each is copied once."""
     turned = np.argsort(partitions, kind="stable")
-    there, starts = np.unique(partitions[turned], return_index=True)
-    parts = list(zip(there.tolist(), starts.tolist(), [*starts[1:].tolist(), len(some)], strict=True))
-    if size >= ALONE_BYTES * len(parts):
-        for partition, start, end in parts:
-            which = turned[start:end]
-            yield partition, given.built(some[which], which, fetched)
-        return
     batch = given.built(some[turned], turned, fetched)
-    for partition, start, end in parts:
+    there, starts = np.unique(partitions[turned], return_index=True)
+    for partition, start, end in zip(there.tolist(), starts, [*starts[1:], len(some)], strict=True):
         yield partition, batch.slice(start, end - start)
 
 
