@@ -66,6 +66,7 @@ def _live(birth: Birth) -> NoReturn:
     for opened, standard in ((nothing, 0), (log, 1), (log, 2)):
         os.dup2(opened, standard)
     os.chdir(birth.folder)
+    sys.path.insert(0, birth.folder)  # where a worker that starts from nothing would find modules first
     os.environ.clear()
     os.environ.update(birth.environment)
     worker.main()
