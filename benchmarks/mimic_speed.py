@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from benchmarks.reporting import Limit, Report, benchmark_arguments, measure, show
-from winnow.scoring.linear.head import BIAS, WEIGHT, HeadScorer
+from winnow.scoring.linear.head import BIAS, WEIGHT, HeadScorer, head_losses
 from winnow.scoring.mimic.direction import Direction, direction
 from winnow.scoring.mimic.exact import TOLERANCE, MimicScorer
 from winnow.scoring.mimic.gradients import gradient_slopes
@@ -34,8 +34,10 @@ FLOOR = 0.25  # of the forward pass's rate: at most four times its time
 HEAD_FLOOR = 20.0
 SHARE = 0.5  # of a sample's gradient: what a further sample may add to memory
 
-HEADS = ((32, 768, 10, None), (256, 768, 10, None), (256, 768, 100, HEAD_FLOOR), (512, 768, 100, HEAD_FLOOR))
-"""Samples, features and classes; what is promised there. With ten classes a sample's gradient is small as well."""
+HEAD_FORWARD_FLOOR = 1 / 1.1
+CHECKPOINTS = 5
+HEADS = ((32, 768, 10), (256, 768, 10), (256, 768, 100), (512, 768, 100), (2048, 1280, 10), (2048, 1280, 100))
+"""Samples, features and classes."""
 
 Call: TypeAlias = Callable[[], Any]
 
@@ -175,7 +177,8 @@ def compared(case: Case, turns: int) -> Report:
 
 
 def _print_head(count: int, width: int, classes: int, turns: int) -> None:
-    """Samples a second of a softmax head's closed form, and of gradients of its weight by `vmap`."""
+    """Samples a second of a softmax head: its closed form at one checkpoint, at each of several, its forward pass,
+    and gradients of its weight by `vmap`."""
     torch: Any = import_module("torch")
     torch.set_num_threads(1)
     func = import_module("torch.func")
@@ -187,6 +190,11 @@ def _print_head(count: int, width: int, classes: int, turns: int) -> None:
     features = noise.normal(0, 1, (count, width)).astype(np.float32)
     labels = noise.integers(0, classes, count)
     scorer = HeadScorer([at], reference, [WEIGHT])
+    heads = [
+        {WEIGHT: at[WEIGHT] + noise.normal(0, 0.01, (classes, width)).astype(np.float32), BIAS: at[BIAS]}
+        for _ in range(CHECKPOINTS)
+    ]
+    several = HeadScorer(heads, reference, [WEIGHT])
     module = torch.nn.Linear(width, classes)
     given, right = torch.from_numpy(features), torch.from_numpy(labels)
     weights = {"weight": torch.from_numpy(at[WEIGHT]), "bias": torch.from_numpy(at[BIAS])}
@@ -206,18 +214,28 @@ def _print_head(count: int, width: int, classes: int, turns: int) -> None:
             return (-(gradients(weights["weight"], given, right).flatten(1) @ step) / step.norm()).numpy()
 
     _require_equal(ours(), official(), f"linear head of {classes} classes")
-    took = [(_timed(ours), _timed(official)) for _ in range(turns)]
-    print(*(count / statistics.median(column) for column in zip(*took, strict=True)))
+    ways: list[tuple[Call, int]] = [
+        (ours, count),
+        (lambda: several(features, labels), CHECKPOINTS * count),
+        (lambda: head_losses(at, features, labels), count),
+        (official, count),
+    ]
+    took = [[_timed(call) for call, _ in ways] for _ in range(turns)]
+    medians = map(statistics.median, zip(*took, strict=True))
+    print(*(done / seconds for (_, done), seconds in zip(ways, medians, strict=True)))
 
 
-def compared_head(count: int, width: int, classes: int, turns: int, floor: float | None) -> Report:
-    """In a process where numpy has one thread too."""
+def compared_head(count: int, width: int, classes: int, turns: int) -> list[Report]:
+    """In a process where numpy has one thread too: of one checkpoint, and of each of several."""
     arguments = map(str, (count, width, classes, turns))
     found = measure([*_MYSELF, "--head", *arguments], {"OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"})
-    ours, theirs = map(float, found.last_line.split())
-    floors = {} if floor is None else {OFFICIAL: floor}
-    name = f"Mimic score, linear head {width} -> {classes}, {count}"
-    return Report(name, "samples/s", ours, peers={OFFICIAL: theirs}, floors=floors)
+    one, each, forward, theirs = map(float, found.last_line.split())
+    peers, name = {FORWARD: forward, OFFICIAL: theirs}, f"Mimic score, linear head {width} -> {classes}, {count}"
+    floors = {FORWARD: HEAD_FORWARD_FLOOR, OFFICIAL: HEAD_FLOOR}
+    return [
+        Report(name, "samples/s", one, peers=peers, floors=floors),
+        Report(f"{name}, each of {CHECKPOINTS} checkpoints", "samples/s", each, peers=peers, floors=floors),
+    ]
 
 
 def remembered(shape: Shape, counts: tuple[int, int]) -> Limit:
@@ -285,7 +303,8 @@ def main() -> int:
     torch.set_num_threads(1)
     turns = 5 if options.quick else 9
     reports = [compared(make(), turns) for make in cases(options.quick)]
-    reports += [compared_head(count, width, classes, 10 * turns, floor) for count, width, classes, floor in HEADS]
+    for count, width, classes in HEADS:
+        reports += compared_head(count, width, classes, 10 * turns)
     status = 0
     for report in reports:
         print(f"{report.name}: {report.ours:,.0f} {report.unit}")

@@ -7,7 +7,7 @@ ends an export.
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from winnow.pipelines.ingest.binding import bind_source
 from winnow.pipelines.ingest.context import IngestSource
 from winnow.pipelines.ingest.etag import content_etag
+from winnow.pipelines.ingest.files import FILE, FilesReader
 from winnow.pipelines.ingest.formats import container_reader
 from winnow.pipelines.ingest.records import FilePart, Reader, ReadLimits, Record
 from winnow.schemas.draws import MIXED
@@ -47,6 +48,7 @@ class MediaSources:
 
     sources: Mapping[str, IngestSource | None]
     limits: ReadLimits
+    roots: Mapping[str, str] = field(default_factory=dict)  # of each source, also where it is not there
 
 
 def media_sources(recipe: Recipe) -> MediaSources:
@@ -64,7 +66,8 @@ def media_sources(recipe: Recipe) -> MediaSources:
         recipe.limits.max_member_bytes,
         batch_bytes=recipe.limits.batch_bytes,
     )
-    return MediaSources({source.name: bound(source.name) for source in recipe.sources}, limits)
+    roots = {source.name: recipe.located(source.root) for source in recipe.sources}
+    return MediaSources({name: bound(name) for name in roots}, limits, roots)
 
 
 def sums_of_lists(media: pa.ListArray, field: Sequence[str]) -> NDArray[np.int64]:
@@ -146,12 +149,13 @@ class MediaFinder:
         self._size = 0
         self._etag = ""
         self._gone: Gone | None = None
+        self._failure: OSError | None = None  # why the file is gone, where opening it said so
 
     def find(self, medium: Mapping[str, Any]) -> dict[str, Any] | Gone:
         """What a reference (`winnow.schemas.samples.MEDIA`) refers to, as `winnow.schemas.draws.MEDIUM`."""
         reference = medium["ref"]
         path = reference["path"]
-        self._open(path)
+        self._open(path, reference["container"])
         if self._gone is not None:
             return self._gone
         if reference["etag"] is not None and reference["etag"] != self._etag:
@@ -184,11 +188,11 @@ class MediaFinder:
                 return event.body or b""
         return None
 
-    def _open(self, path: str) -> None:
+    def _open(self, path: str, container: str) -> None:
         if path == self._path:
             return
         self.close()
-        self._path, self._gone = path, None
+        self._path, self._gone, self._failure = path, None, None
         if self._source is None:
             self._gone = Gone(path, FILE_GONE)
             return
@@ -196,8 +200,9 @@ class MediaFinder:
             self._stream = self._source.objects.open(path)
             self._size = self._stream.seek(0, 2)
             self._etag = content_etag(self._stream, self._size)
-        except FileNotFoundError:
-            self._gone = Gone(path, FILE_GONE)
-        except OSError:
-            self._gone = Gone(path, UNREADABLE)
-        self._reader = container_reader(self._source.format, path, self._source.columns)
+        except OSError as error:
+            self._gone = Gone(path, FILE_GONE if isinstance(error, FileNotFoundError) else UNREADABLE)
+            self._failure = error
+        # A file that a row names is read as such, whatever the source's tables are.
+        whole = container == FILE
+        self._reader = FilesReader() if whole else container_reader(self._source.format, path, self._source.columns)

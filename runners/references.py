@@ -38,6 +38,9 @@ def _merge(options: argparse.Namespace, console: Console) -> int:
     require_writable("--output", target)
     if len({os.path.realpath(file) for file in options.files}) < len(options.files):
         raise ScoreError("winnow reference merge: a file is named twice; name each once")
+    read = [*options.files, *([options.base] if options.base is not None else [])]
+    if os.path.realpath(target) in {os.path.realpath(file) for file in read}:
+        raise ScoreError(f"--output {target} is one of the files that are read; write another")
     found = {path: read_tensors(path).arrays for path in options.files}
     if options.base is None:
         if options.scale != 1.0:

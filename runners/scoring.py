@@ -1,6 +1,7 @@
 """Driving scores: the weights they are made with, what each checkpoint says of each row, and whom that keeps."""
 
 import time
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 from rich.console import Console
@@ -20,6 +21,8 @@ from winnow.pipelines.score.trace import TraceContext, TraceRows
 from winnow.pipelines.score.weights import (
     Made,
     Makers,
+    WeightKeys,
+    find_weights,
     forgotten_by,
     load_weights,
     make_reference,
@@ -27,10 +30,13 @@ from winnow.pipelines.score.weights import (
     note_use,
 )
 from winnow.pipelines.store.generations import Store, open_store
-from winnow.pipelines.store.lease import Lease
+from winnow.pipelines.store.lease import Lease, Share
 from winnow.pipelines.store.location import open_location
-from winnow.runners.driving import StageRun
+from winnow.runners.driving import Ran, StageRun
 from winnow.runners.engines import Engine
+from winnow.runners.estimating.noting import note_rows
+from winnow.runners.report.scores import NOTES
+from winnow.runners.slices import Slice, SliceDone, require_no_purge, sliced
 from winnow.runners.stages import Outcome, publish, standing_state
 from winnow.schemas.errors import ScoreError, StageError, StoreError
 from winnow.schemas.recipe import Recipe
@@ -76,6 +82,23 @@ def score(recipe: Recipe, engine: Engine, console: Console) -> Outcome:
         return publish(recipe, prepared.store, state)
 
 
+def score_slice(recipe: Recipe, part: Slice, engine: Engine, console: Console) -> SliceDone:
+    """Trace a slice of the shards of the latest generation; nobody is kept or dropped before every slice is done.
+
+    Raises:
+        StoreError: A layer that a score is made of is not measured yet, or another slice is making its weights.
+    """
+    prepared = prepare(recipe)
+    with part.share(prepared.store, "score"):
+        require_no_purge(prepared.store)
+        state = _standing(prepared)
+        mine = sliced(state, part)
+        run = StageRun(console, engine, prepared.store, part.name)
+        for bound in prepared.scores:
+            _trace(run, recipe, state, bound, mine)
+    return SliceDone("score", part, len(mine.shards), len(state.shards), "shards")
+
+
 def train_reference(recipe: Recipe, name: str | None, console: Console) -> tuple[BoundScore, Made, Store]:
     """Train the reference of one of a recipe's scores, or find it; nothing is scored.
 
@@ -106,8 +129,12 @@ def _named(scores: tuple[BoundScore, ...], name: str | None) -> BoundScore:
 
 
 def _state(prepared: Prepared) -> State:
+    finish_purge(prepared.store)
+    return _standing(prepared)
+
+
+def _standing(prepared: Prepared) -> State:
     recipe, store = prepared.recipe, prepared.store
-    finish_purge(store)
     state = standing_state(recipe, store)
     load_layers(store, state, bind_operators(recipe))
     take_standing(store, recipe, state)
@@ -136,14 +163,17 @@ def _inputs(recipe: Recipe, bound: BoundScore) -> Inputs:
     return Inputs(media_sources(recipe) if MEDIA in bound.inputs else None)
 
 
-def _trace(run: StageRun, recipe: Recipe, state: State, bound: BoundScore) -> None:
+def _trace(run: StageRun, recipe: Recipe, state: State, bound: BoundScore, mine: State | None = None) -> None:
+    """Bring the trace of a score up to date with what the state holds, or of a slice of that with `mine`."""
     layer = _ready_layer(run.store, recipe, state, bound)
-    owed = owed_traces(run.store, state, layer)
+    shards = state if mine is None else mine
+    owed = owed_traces(run.store, shards, layer)
+    ran = Ran()
     if owed:
         context = _context(run, recipe, state, bound, layer)
         if not bound.kind.measures:
             note_use(run.store, bound, layer.weights, {one.owed[layer.layer] for one in owed})
-        run.tasks(
+        ran = run.tasks(
             layer.layer,
             {one.shard: one.to_json() for one in owed},
             TraceRows(context),
@@ -151,8 +181,9 @@ def _trace(run: StageRun, recipe: Recipe, state: State, bound: BoundScore) -> No
             {},
             bound.entry.hints,
         )
-    if not take_trace(run.store, state, layer):
+    if not take_trace(run.store, shards, layer):
         raise StageError(f"{layer.layer}: shards ended without a commit; run again")
+    note_rows(run, shards, "score", layer.layer, f"score.{bound.entry.task}", owed, ran)
 
 
 def _context(run: StageRun, recipe: Recipe, state: State, bound: BoundScore, layer: TraceLayer) -> TraceContext:
@@ -162,21 +193,35 @@ def _context(run: StageRun, recipe: Recipe, state: State, bound: BoundScore, lay
         return TraceContext(run.store, bound, None, (), inputs)
     makers = _makers(run.store, recipe, state, bound, run.console)
     task = bound.task()
-    reference, trajectory = make_weights(makers, task, bound, layer.weights)
+    with _alone(run, bound, layer.weights):
+        reference, trajectory = make_weights(makers, task, bound, layer.weights)
     weights = load_weights(run.store, reference.objects[0])
-    for path in trajectory.objects:  # a zero direction is told of here, not by a worker
-        task.scorer(load_weights(run.store, path), weights, bound.entry.parameters)
+    for number, path in enumerate(trajectory.objects, 1):  # a zero direction is told of here, not by a worker
+        try:
+            task.scorer(load_weights(run.store, path), weights, bound.entry.parameters)
+        except ScoreError as error:
+            given = f", {bound.trajectory[number - 1].file}" if bound.trajectory else ""
+            raise ScoreError(f"{bound.entry.layer}: checkpoint {number}{given}: {error}") from error
     return TraceContext(run.store, bound, reference.objects[0], trajectory.objects, inputs)
 
 
+def _alone(run: StageRun, bound: BoundScore, keys: WeightKeys) -> AbstractContextManager[object]:
+    """Of slices that find no weights one makes them; the others are told so and end."""
+    name = bound.entry.name
+    counts = {keys.reference: 1, keys.trajectory: bound.entry.checkpoints}
+    lacking = any(find_weights(run.store, name, key, count) is None for key, count in counts.items())
+    return Share(run.store.objects, f"weights.{name}") if run.part and lacking else nullcontext()
+
+
 def _keep(run: StageRun, state: State, bound: BoundScore) -> None:
-    if take_score(run.store, state, bound):
+    forgotten = forgotten_by(run.store)
+    if take_score(run.store, state, bound, forgotten):
         return
     began = time.monotonic()
     traces = read_traces(run.store, bound, state)
     said = decide(traces, bound.entry.filter, bound.seed)
-    write_scores(run.store, bound, state, score_key(bound, state, forgotten_by(run.store)), traces, said)
-    if not take_score(run.store, state, bound):
+    write_scores(run.store, bound, state, score_key(bound, state, forgotten), traces, said)
+    if not take_score(run.store, state, bound, forgotten):
         raise StageError(f"{bound.entry.layer}: shards ended without a commit; run again")
     _tell(run.console, bound, said, time.monotonic() - began)
 
@@ -201,5 +246,5 @@ def _tell(console: Console, bound: BoundScore, said: Decided, seconds: float) ->
 
 
 def _why(fitted: Fitted) -> str:
-    notes = sorted({step.note for step in fitted.steps if step.note})
-    return ", ".join(notes) or "nothing was scored"
+    notes = sorted({NOTES[step.note] for step in fitted.steps if step.note})
+    return ", ".join(notes) or NOTES["unscored"]

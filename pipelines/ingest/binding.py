@@ -61,7 +61,7 @@ def bind_source(recipe: Recipe, source: SourceConfig) -> IngestSource:
         rows=SourceRows(source.name, source.source_class, source.licence, tuple(sorted(set(source.accept_status)))),
         objects=open_location(address),
         format=source.format,
-        columns=ColumnMapping(text=names.text, key=source.key, url=names.url, fetched_at=names.fetched_at),
+        columns=ColumnMapping(names.text, source.key, names.url, names.fetched_at, names.media, names.captions),
     )
 
 

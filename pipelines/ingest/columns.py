@@ -7,6 +7,7 @@ the record's metadata: nothing that the source says is lost.
 
 import difflib
 import math
+import posixpath
 from collections.abc import Iterable, Mapping, MutableMapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,7 +19,7 @@ from winnow.pipelines.ingest.values import Binary
 from winnow.schemas.errors import SourceError
 from winnow.schemas.identity import Json
 
-Role: TypeAlias = Literal["text", "key", "url", "fetched_at"]
+Role: TypeAlias = Literal["text", "key", "url", "fetched_at", "media", "captions"]
 
 REPLACED_SURROGATES: Final = "replaced_surrogates"  # metadata: lone surrogates that became U+FFFD in this row
 NON_FINITE_NUMBERS: Final = "non_finite_numbers"  # metadata: NaN, Infinity and overflows that became null
@@ -26,12 +27,14 @@ NON_FINITE_NUMBERS: Final = "non_finite_numbers"  # metadata: NaN, Infinity and 
 
 @dataclass(frozen=True, slots=True)
 class ColumnMapping:
-    """Names of the source's columns. Only the default `url` may be absent from a table's schema."""
+    """Names of the source's columns. A table may lack the default `url` alone, and beside media `text`."""
 
     text: str = "text"
     key: str | None = None  # None: the ordinal in the file
     url: str | None = "url"
     fetched_at: str | None = None  # ISO 8601, a timestamp, or seconds or milliseconds since 1970
+    media: str | None = None  # the path of a file, from the folder of the file that names it
+    captions: str | None = None  # of that file: a string, or a list of them
 
     def roles(self) -> list[tuple[Role, str]]:
         """The roles that have a column, with its name."""
@@ -40,11 +43,15 @@ class ColumnMapping:
             ("key", self.key),
             ("url", self.url),
             ("fetched_at", self.fetched_at),
+            ("media", self.media),
+            ("captions", self.captions),
         ]
         return [(role, column) for role, column in named if column is not None]
 
     def may_be_absent(self, role: Role) -> bool:
         """Whether a table without this role's column is still of the declared shape."""
+        if role == "text":
+            return self.media is not None
         return role == "url" and self.url == ColumnMapping().url
 
 
@@ -83,8 +90,19 @@ def remove(row: MutableMapping[str, Json], column: str) -> None:
             del row[name]
 
 
-def row_event(row: dict[str, Json], span: Span, container: str, mapping: ColumnMapping, limits: ReadLimits) -> Event:
-    """The event of one row. The row is consumed: what is not mapped becomes the record's metadata."""
+def row_event(
+    row: dict[str, Json], span: Span, container: str, mapping: ColumnMapping, limits: ReadLimits, path: str = ""
+) -> Event:
+    """The event of one row. The row is consumed: what is not mapped becomes the record's metadata.
+
+    Args:
+        row: Its values by the names of columns.
+        span: Where it stands.
+        container: What it stands in.
+        mapping: Which column is what.
+        limits: Caps on what is held.
+        path: The file that it stands in, from the source's root: what it names lies beside that.
+    """
     key: str | None = None
     if mapping.key is not None:
         found = find(row, mapping.key)
@@ -94,6 +112,9 @@ def row_event(row: dict[str, Json], span: Span, container: str, mapping: ColumnM
         if key is None:
             detail = f"column {mapping.key!r} holds {_kind(found)}, expected a string or an integer of 64 bits"
             return Unreadable(span, "wrong_type", detail[:200])
+    named = None if mapping.media is None else find(row, mapping.media)
+    if named is not None and named is not ABSENT:
+        return _medium_event(row, named, Record(span, key, container), mapping, limits, path)
     text = find(row, mapping.text)
     if isinstance(text, Binary):
         try:
@@ -115,7 +136,11 @@ def row_event(row: dict[str, Json], span: Span, container: str, mapping: ColumnM
     if not text:
         return Dropped(span, "empty")
     record = Record(span=span, key=key, container=container, text=text)
-    taken = [mapping.text] if mapping.key is None else [mapping.text, mapping.key]
+    return _completed(row, record, mapping, [mapping.text] if mapping.key is None else [mapping.text, mapping.key])
+
+
+def _completed(row: dict[str, Json], record: Record, mapping: ColumnMapping, taken: list[str]) -> Record:
+    """The record with what else the row says of it."""
     if mapping.url is not None:
         url = find(row, mapping.url)
         if isinstance(url, str) and url:
@@ -129,6 +154,46 @@ def row_event(row: dict[str, Json], span: Span, container: str, mapping: ColumnM
         remove(row, column)
     record.metadata = row
     return record
+
+
+def _medium_event(
+    row: dict[str, Json], named: Json, record: Record, mapping: ColumnMapping, limits: ReadLimits, path: str
+) -> Event:
+    """The event of a row that names a file: its text is what the row has beside that and its captions."""
+    span, key = record.span, record.key
+    if not isinstance(named, str):
+        detail = f"column {mapping.media!r} holds {_kind(named)}, expected the path of a file"
+        return Unreadable(span, "wrong_type", detail[:200], key)
+    record.names = beside(path, named)
+    if record.names is None:
+        detail = f"column {mapping.media!r}: {named!r}: expected a path below the source's root"
+        return Unreadable(span, "missing_media", detail[:200], key)
+    taken = [column for role, column in mapping.roles() if role in ("key", "media")]
+    text = find(row, mapping.text)
+    if mapping.text != mapping.captions and isinstance(text, str) and text:
+        record.text = text
+        taken.append(mapping.text)
+    if mapping.captions is not None:
+        found = find(row, mapping.captions)
+        captions = [found] if isinstance(found, str) else found
+        if isinstance(captions, list) and all(isinstance(one, str) for one in captions):
+            record.captions = tuple(one for one in captions if isinstance(one, str) and one)
+            taken.append(mapping.captions)
+        elif found is not None and found is not ABSENT:
+            detail = f"column {mapping.captions!r} holds {_kind(found)}, expected a string or a list of strings"
+            return Unreadable(span, "wrong_type", detail[:200], key)
+    held = sum(len(one.encode("utf-8", "surrogatepass")) for one in (record.text or "", *record.captions))
+    if held > limits.max_body_bytes:
+        detail = f"a text and captions of {held} bytes, the limit is {limits.max_body_bytes} bytes"
+        return Unreadable(span, "too_large", detail, key)
+    return _completed(row, record, mapping, taken)
+
+
+def beside(path: str, named: str) -> str | None:
+    """The file that a file names from the folder it lies in, by its path from the source's root; None outside of it."""
+    found = posixpath.normpath(posixpath.join(posixpath.dirname(path), named))
+    outside = found in (".", "..") or found.startswith(("/", "../"))
+    return None if outside or not named or "\0" in named or "://" in named else found
 
 
 def moment(value: Found) -> datetime | None:

@@ -13,7 +13,7 @@ from winnow.pipelines.ingest.records import ReadLimits
 from winnow.pipelines.ingest.rows import SourceRows
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store
-from winnow.schemas.identity import fingerprint_of
+from winnow.schemas.identity import Json, fingerprint_of
 
 INGEST_VERSION = 2
 """Goes up when the rows made of the same bytes change."""
@@ -62,11 +62,16 @@ class IngestSource:
                 "version": INGEST_VERSION,
                 "source": asdict(self.rows),
                 "format": self.format,
-                "columns": asdict(self.columns),
+                "columns": self._columns(),
                 "limits": asdict(limits),
                 "public_suffixes": psl_version(),
             }
         )
+
+    def _columns(self) -> dict[str, Json]:
+        """The columns that have a name: a source without media has the key that it had before there were any."""
+        said: dict[str, Json] = asdict(self.columns)
+        return {name: one for name, one in said.items() if one is not None or name not in ("media", "captions")}
 
 
 @dataclass(frozen=True)

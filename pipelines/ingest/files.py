@@ -8,6 +8,7 @@ from typing import BinaryIO, Final
 from winnow.pipelines.ingest.records import Dropped, Event, FilePart, ReadLimits, Record, Span
 from winnow.schemas.errors import SourceError
 
+FILE: Final = "file"  # the container that is no container: a file is one record
 HEAD_BYTES: Final = 4096  # of a body that is not held, for sniffing
 
 # A closed table, not the machine's own: what a name says may not depend on where it is read.
@@ -40,7 +41,7 @@ class FilesReader:
         yield Record(
             span=span,
             key="file",
-            container="file",
+            container=FILE,
             declared_mime=_MIME_BY_SUFFIX.get(PurePosixPath(part.path).suffix.lower()),
             body=raw if held else None,
             body_bytes=part.size,

@@ -74,7 +74,7 @@ class JsonlReader:
         for line in split_lines(_blocks(stream, start, part.size), start, limits.max_body_bytes):
             if line.offset >= part.end:
                 return
-            yield self._event(line, "bytes", "jsonl", limits)
+            yield self._event(line, "bytes", "jsonl", limits, part.path)
 
     def _compressed(self, stream: BinaryIO, part: FilePart, codec: Codec, limits: ReadLimits) -> Iterator[Event]:
         damages: list[Damage] = []
@@ -84,11 +84,11 @@ class JsonlReader:
                 span = Span(line.offset, line.length, "stream")
                 yield Unreadable(span, "truncated", "the stream ends inside the line")
             else:
-                yield self._event(line, "stream", f"jsonl.{codec}", limits)
+                yield self._event(line, "stream", f"jsonl.{codec}", limits, part.path)
         for damage in damages:
             yield Unreadable(Span(damage.offset, damage.length), damage.reason, damage.detail)
 
-    def _event(self, line: Line, unit: Unit, container: str, limits: ReadLimits) -> Event:
+    def _event(self, line: Line, unit: Unit, container: str, limits: ReadLimits, path: str) -> Event:
         span = Span(line.offset, line.length, unit)
         content = line.content
         if content is None:
@@ -101,7 +101,7 @@ class JsonlReader:
         parsed = parse_row(content)
         if isinstance(parsed, Fault):
             return Unreadable(span, parsed.reason, parsed.detail)
-        return row_event(parsed, span, container, self.mapping, limits)
+        return row_event(parsed, span, container, self.mapping, limits, path)
 
 
 def split_lines(blocks: Iterable[bytes], offset: int, max_bytes: int) -> Iterator[Line]:

@@ -54,10 +54,11 @@ class ParquetReader:
         for index, group in enumerate(table.footer.groups):
             anchor = min(max(0, group.start), part.size - 1)  # inside the file, whatever the footer says
             if part.start <= anchor < part.end:
-                yield from self._row_group(table, index, first, group.rows, limits)
+                yield from self._row_group(table, index, first, limits)
             first += group.rows
 
-    def _row_group(self, table: "_Table", index: int, first: int, rows: int, limits: ReadLimits) -> Iterator[Event]:
+    def _row_group(self, table: "_Table", index: int, first: int, limits: ReadLimits) -> Iterator[Event]:
+        rows = table.footer.groups[index].rows
         plan = plan_row_group(table.raw, table.footer, index, limits)
         done = 0
         fault = plan if isinstance(plan, str) else ""
@@ -67,7 +68,8 @@ class ParquetReader:
                     fault = batch
                     break
                 for row, nulled in islice(batch, plan.rows - done):
-                    yield self._event(row, nulled, Span(first + done, 1, "rows"), plan, limits)
+                    span = Span(first + done, 1, "rows")
+                    yield self._event(row, nulled, span, table.path, plan, limits)
                     done += 1
                 if done == plan.rows:
                     break
@@ -75,10 +77,12 @@ class ParquetReader:
             detail = fault or f"row group {index} holds {done} readable rows of {rows}"
             yield Unreadable(Span(first + done, rows - done, "rows"), "corrupt_table", detail)
 
-    def _event(self, row: dict[str, Json], nulled: int, span: Span, plan: "RowGroupPlan", limits: ReadLimits) -> Event:
+    def _event(
+        self, row: dict[str, Json], nulled: int, span: Span, path: str, plan: "RowGroupPlan", limits: ReadLimits
+    ) -> Event:
         if nulled:
             row[NON_FINITE_NUMBERS] = nulled
-        event = row_event(row, span, "parquet", self.mapping, limits)
+        event = row_event(row, span, "parquet", self.mapping, limits, path)
         if plan.shared and isinstance(event, Record) and not _fits(event.metadata, limits.max_body_bytes):
             detail = f"the row's other columns are more than {limits.max_body_bytes} bytes"
             return Unreadable(span, "too_large", detail, event.key)
@@ -161,6 +165,7 @@ def plan_row_group(stream: BinaryIO, footer: Footer, index: int, limits: ReadLim
 class _Table:
     """An open file whose footer makes sense."""
 
+    path: str
     raw: BinaryIO
     stream: "_Watched"
     footer: Footer
@@ -276,7 +281,7 @@ def _open(stream: BinaryIO, part: FilePart, limits: ReadLimits) -> "_Table | str
     except _FAULTS as error:
         watched.raise_failure()
         return _line("the footer", error)
-    return _Table(stream, watched, footer, metadata, schema)
+    return _Table(part.path, stream, watched, footer, metadata, schema)
 
 
 def _column_type(schema: pa.Schema, column: str) -> pa.DataType | None:
@@ -299,6 +304,9 @@ def _expected(role: Role, kind: pa.DataType) -> str:
     if role == "fetched_at":
         fits = pt.is_timestamp(kind) or pt.is_date(kind) or pt.is_integer(kind) or pt.is_floating(kind)
         return "" if fits else "a timestamp, a string or a number"
+    if role == "captions":
+        listed = pt.is_list(kind) or pt.is_large_list(kind)
+        return "" if listed and is_textual(kind.value_type) else "a string or a list of strings"
     return "a string or an integer" if role == "key" else "a string"
 
 

@@ -65,6 +65,8 @@ class Record:
     body_bytes: int = 0  # the payload's length, also when the body is not held
     head: bytes = b""  # the first bytes of a body that is not held, for sniffing
     text: str | None = None  # where the source itself gives text
+    names: str | None = None  # the file that is the record's medium, by its path from the source's root
+    captions: tuple[str, ...] = ()  # of that medium, as the source gives them
     metadata: dict[str, Json] = field(default_factory=dict)
 
 
@@ -109,6 +111,7 @@ QUARANTINE_REASONS = {
     "wrong_type": "a value that is not of the declared type",
     "missing_text": "the text column is absent or null",
     "missing_key": "the key column is absent or null",
+    "missing_media": "the file that a row names as its medium is not there, or is none",
     "corrupt_table": "a Parquet footer, row group or page that cannot be read",
     "duplicate_id": "a second sample with the same source, file and key",
     "killed_worker": "its worker died on it three times",

@@ -97,7 +97,6 @@ def extract_shard(context: IngestContext, task: ExtractionTask, beat: Heart) -> 
     """Make and commit one layer of one committed shard."""
     source = context.sources[task.source]
     bound = next(bound for bound in context.extractors if bound.layer == task.layer)
-    writer = LayerWriter(context.store, EXTRACTION, EXTRACTION_STATISTICS)
     objects = context.store.objects
     step = 1 if is_struck(objects, task.source, task.shard) else BATCH_ROWS
     marker = Marker(task.source, task.shard)
@@ -105,18 +104,16 @@ def extract_shard(context: IngestContext, task: ExtractionTask, beat: Heart) -> 
     hidden = load_hiding(objects).of(objects, task.samples).rows
     batches = neutral_stream(layout.SAMPLES, read_batches(objects, task.samples, batch_rows=BATCH_ROWS), hidden)
     try:
-        with closing(RecordFinder(context, source, marker)) as finder:
-            for samples in _small_batches(batches, step):
-                for first, last, pages in _pages(samples, finder):
-                    some = samples.slice(first, last - first)
-                    writer.write(neutral(bound.layer, extract(bound, some, pages), is_neutral(some)))
-                    rows += last - first
-                    beat(rows, rows, 0)
-        key = bound.key(source.key(context.limits))
-        writer.commit(bound.layer, key, task.shard, task.source, task.samples)
-    except BaseException:
-        writer.discard()
-        raise
+        with LayerWriter(context.store, EXTRACTION, EXTRACTION_STATISTICS) as writer:
+            with closing(RecordFinder(context, source, marker)) as finder:
+                for samples in _small_batches(batches, step):
+                    for first, last, pages in _pages(samples, finder):
+                        some = samples.slice(first, last - first)
+                        writer.write(neutral(bound.layer, extract(bound, some, pages), is_neutral(some)))
+                        rows += last - first
+                        beat(rows, rows, 0)
+            key = bound.key(source.key(context.limits))
+            writer.commit(bound.layer, key, task.shard, task.source, task.samples)
     finally:
         marker.clear()
 

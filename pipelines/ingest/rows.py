@@ -12,6 +12,8 @@ import pyarrow as pa
 from winnow.filters.extraction.charset import decode_page
 from winnow.filters.sniff import sniff
 from winnow.filters.urls import registered_domain
+from winnow.pipelines.ingest.files import FILE
+from winnow.pipelines.ingest.named import NamedFile
 from winnow.pipelines.ingest.opt_out import with_metas
 from winnow.pipelines.ingest.records import Dropped, Record, Span, Unreadable
 from winnow.schemas.extraction import PAGES
@@ -20,6 +22,7 @@ from winnow.schemas.opt_out import KEY
 from winnow.schemas.samples import SAMPLES, SOURCE, Modality
 
 SNIFFED_BYTES = 2048
+FROM_SOURCE = "source"  # the origin of captions that a row of the source has
 HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 
 
@@ -52,16 +55,27 @@ class Row:
     media: list[dict[str, object]]
     metadata: str
     html: str | None
+    captions: tuple[str, ...] = ()  # of the medium
     forgotten: bool = False  # a tombstone means it: it is written as the neutral row that a purge leaves
 
     @property
     def weight(self) -> int:
         """The text that counts towards a shard's byte limit; the same whatever extractors run."""
-        return len(self.text or "") + len(self.html or "")
+        return len(self.text or "") + len(self.html or "") + sum(map(len, self.captions))
 
 
-def row_of(record: Record, path: str, etag: str, source: SourceRows) -> Row | Dropped | Unreadable:
-    """The row that a record becomes, or why it becomes none."""
+def row_of(
+    record: Record, path: str, etag: str, source: SourceRows, named: NamedFile | None = None
+) -> Row | Dropped | Unreadable:
+    """The row that a record becomes, or why it becomes none.
+
+    Args:
+        record: What a reader found.
+        path: The file that it is in.
+        etag: Of that file.
+        source: What all rows of the source have in common.
+        named: The file that the record names as its medium.
+    """
     status = record.metadata.get("http_status")
     if isinstance(status, int) and source.accept_status and status not in source.accept_status:
         return Dropped(record.span, "http_status")
@@ -70,7 +84,13 @@ def row_of(record: Record, path: str, etag: str, source: SourceRows) -> Row | Dr
     metadata = dict(record.metadata)
     text, html, mime, media = record.text, None, record.declared_mime, list[dict[str, object]]()
     modality: Modality = "text"
-    if text is not None:
+    if named is not None:
+        sniffed = sniff(named.head, None, None)
+        mime, modality = sniffed.mime, sniffed.modality
+        if modality == "text":
+            return Unreadable(record.span, "missing_media", f"{named.path} is {mime}"[:200], record.key)
+        media.append(_named(named, mime))
+    elif text is not None:
         mime = mime or "text/plain"
     else:
         head = record.head if record.body is None else record.body[:SNIFFED_BYTES]
@@ -113,6 +133,7 @@ def row_of(record: Record, path: str, etag: str, source: SourceRows) -> Row | Dr
         media=media,
         metadata=canonical_json(metadata) if metadata else "{}",
         html=html,
+        captions=record.captions,
     )
 
 
@@ -144,7 +165,7 @@ def sample_batch(rows: list[Row], source: SourceRows) -> pa.RecordBatch:
         pa.array([row.mime for row in rows], pa.string()),
         pa.array([row.text for row in rows], pa.large_string()),
         pa.array([row.media for row in rows], SAMPLES.field("media").type),
-        pa.array([[]] * count, SAMPLES.field("captions").type),
+        pa.array([_captions(row) for row in rows], SAMPLES.field("captions").type),
         pa.array([row.metadata for row in rows], pa.string()),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=SAMPLES)
@@ -160,19 +181,39 @@ def _position(span: Span) -> str:
     return f"{span.offset}" if span.member == 0 else f"{span.offset}.{span.member}"
 
 
+def _captions(row: Row) -> list[dict[str, object]]:
+    return [{"text": text, "origin": FROM_SOURCE, "language": None} for text in row.captions]
+
+
 def _reference(record: Record, path: str, etag: str, mime: str) -> dict[str, object]:
-    return {
-        "sha256": None,
-        "mime": mime,
-        "ref": {
+    span = record.span
+    member = str(span.member) if span.member else None
+    return _medium(
+        mime,
+        {
             "path": path,
-            "offset": record.span.offset,
-            "length": record.span.length,
+            "offset": span.offset,
+            "length": span.length,
             "container": record.container,
-            "member": str(record.span.member) if record.span.member else None,
+            "member": member,
             "etag": etag,
         },
-        "width": None,
-        "height": None,
-        "seconds": None,
-    }
+    )
+
+
+def _named(named: NamedFile, mime: str) -> dict[str, object]:
+    return _medium(
+        mime,
+        {
+            "path": named.path,
+            "offset": 0,
+            "length": named.size,
+            "container": FILE,
+            "member": None,
+            "etag": named.etag,
+        },
+    )
+
+
+def _medium(mime: str, reference: dict[str, object]) -> dict[str, object]:
+    return {"sha256": None, "mime": mime, "ref": reference, "width": None, "height": None, "seconds": None}

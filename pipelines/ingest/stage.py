@@ -27,6 +27,7 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.commits import aligned_shards, committed_names, load_task_commits
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.tables import read_batches
+from winnow.schemas.errors import StoreError
 from winnow.schemas.records import InputRecord, TaskCommit
 
 Patterns = Mapping[str, Sequence[str]]
@@ -87,9 +88,23 @@ def _same_bytes(objects: ObjectStore, path: str, size: int, recorded: Mapping[tu
 
 
 def freeze_plans(context: IngestContext, plans: Iterable[SourcePlan]) -> None:
-    """Write down the tasks that this look added. The caller holds the lease."""
+    """Write down the tasks that this look added. The caller holds the lease, so no other look competes."""
     for plan in plans:
-        freeze(context.store.objects, plan.name, plan.look)
+        if not freeze(context.store.objects, plan.name, plan.look):
+            root = context.store.root
+            raise StoreError(f"{root}: another writer has just looked at source {plan.name!r}; run again")
+
+
+def frozen_plans(context: IngestContext, patterns: Patterns, *, replace_files: bool) -> list[SourcePlan]:
+    """Look at every source and write down what was added, beside others that do the same at the same time.
+
+    Whoever is first writes; the others look again and find it.
+    """
+    while True:
+        looks = look_at_sources(context, patterns)
+        plans = [settle_changes(context, plan, replace_files=replace_files) for plan in looks]
+        if all(freeze(context.store.objects, plan.name, plan.look) for plan in plans):
+            return plans
 
 
 def pending_tasks(context: IngestContext, plan: SourcePlan) -> list[IngestTask]:

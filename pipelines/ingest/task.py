@@ -16,6 +16,7 @@ from winnow.pipelines.ingest.context import IngestContext
 from winnow.pipelines.ingest.etag import content_etag
 from winnow.pipelines.ingest.formats import container_reader
 from winnow.pipelines.ingest.identities import SeenIds
+from winnow.pipelines.ingest.named import find_named
 from winnow.pipelines.ingest.records import Dropped, Event, Record, Unreadable
 from winnow.pipelines.ingest.rows import Row, row_of, sample_batch
 from winnow.pipelines.ingest.shards import BATCH_BYTES, BATCH_ROWS, ShardWriter
@@ -180,7 +181,7 @@ class TaskRun:
         self._marker.at(path, span.offset, span.member)
         if self._poisoned and Position(path, span.offset, span.member) in self._poisoned:
             event = Unreadable(span, "killed_worker", "left out after its worker died on it three times")
-        outcome = row_of(event, path, etag, self._source.rows) if isinstance(event, Record) else event
+        outcome = self._row(event, path, etag) if isinstance(event, Record) else event
         if isinstance(outcome, Row):
             self._waiting.append(outcome)
             self._waiting_bytes += outcome.weight
@@ -191,6 +192,13 @@ class TaskRun:
         if self._records % BATCH_ROWS == 0:
             position = span.offset if span.unit == "bytes" else 0
             self._beat(self._records, self._kept, self._done_bytes + max(0, position - self._task.files[0].part.start))
+
+    def _row(self, record: Record, path: str, etag: str) -> Row | Dropped | Unreadable:
+        """The row that a record becomes, with the file that it names."""
+        if record.names is None:
+            return row_of(record, path, etag, self._source.rows)
+        named = find_named(self._source.objects, record)
+        return named if isinstance(named, Unreadable) else row_of(record, path, etag, self._source.rows, named)
 
     def _settle(self) -> None:
         """Admit the rows that wait, but for those whose id was there before."""

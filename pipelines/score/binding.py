@@ -14,7 +14,7 @@ from winnow.pipelines.assets import asset_digest, require_file
 from winnow.pipelines.columns import Column, column_of
 from winnow.pipelines.store import layout
 from winnow.schemas.errors import ScoreError, WinnowError
-from winnow.schemas.identity import Json
+from winnow.schemas.identity import Json, fingerprint_of
 from winnow.schemas.places import Problem, recipe_error, suggestion
 from winnow.schemas.recipe import Recipe, ScoreEntry, build_config
 from winnow.schemas.rules import ColumnInfo, check_where
@@ -55,6 +55,7 @@ class BoundScore:
     assets: BoundAssets
     text: tuple[Column, ...]  # in order of preference
     inputs: tuple[Column, ...]  # what the task reads of the store
+    given: pa.Schema  # the same as the task gets it
     where: Condition
     trusted: Condition | None  # what the reference is trained on; None where it is given
     looked: Condition | None  # what the trajectory is trained on; None where it is given
@@ -160,7 +161,8 @@ def _bound(recipe: Recipe, entry: ScoreEntry, known: Mapping[str, ColumnInfo]) -
         return Condition(text, _columns([name for name in read if name in measured], layers))
 
     names: list[str] = []
-    for name in kind.reads(config):
+    reads = tuple(dict.fromkeys(kind.reads(config)))  # one column may hold both what is read and its label
+    for name in reads:
         if not name:
             continue  # a setting that is missing: the task says so when it is loaded
         if name == TEXT:
@@ -186,6 +188,7 @@ def _bound(recipe: Recipe, entry: ScoreEntry, known: Mapping[str, ColumnInfo]) -
         assets=bound_assets(recipe, partial(kind.files, config), entry.place, where),
         text=_columns(recipe.text, layers),
         inputs=_columns(names, layers),
+        given=pa.schema([(name, _type(name, measured)) for name in reads if name in _MADE or name in measured]),
         where=chosen,
         trusted=condition(trusted, "reference.train_on") if trusted is not None else None,
         looked=None
@@ -203,9 +206,9 @@ def _bound(recipe: Recipe, entry: ScoreEntry, known: Mapping[str, ColumnInfo]) -
         seed=recipe.store.seed,
         max_text_bytes=recipe.limits.max_text_bytes,
     )
-    digests = [one.digest for one in bound.reference]
-    if len(set(digests)) < len(digests):
-        problems.append(Problem(entry.place, f"{where}.reference.merge", "two files are the same; name each once"))
+    for files, at in ((bound.reference, "reference.merge"), (bound.trajectory, "trajectory.weights")):
+        if (twice := _twice(files)) is not None:
+            problems.append(Problem(entry.place, f"{where}.{at}", f"two files are the same: {twice}; name each once"))
     if (column := entry.filter.by) in measured and not _told_apart(measured[column].type):
         said = f"{column} holds something else; expected a column of strings, integers or booleans"
         problems.append(Problem(entry.place, f"{where}.filter.by", said))
@@ -220,25 +223,53 @@ def _bound(recipe: Recipe, entry: ScoreEntry, known: Mapping[str, ColumnInfo]) -
     return bound
 
 
+_MADE = {TEXT: pa.large_string(), IMAGE: pa.large_binary()}
+"""Of which type is what tasks read that no column holds."""
+
+
+def _type(name: str, known: Mapping[str, ColumnInfo]) -> pa.DataType:
+    return _MADE[name] if name in _MADE else known[name].type
+
+
+def _twice(files: tuple[WeightsFile, ...]) -> str | None:
+    """Two files of one content."""
+    first: dict[str, str] = {}
+    for one in files:
+        if one.digest in first:
+            return f"{first[one.digest]} and {one.file}"
+        first[one.digest] = one.file
+    return None
+
+
 def _told_apart(kind: pa.DataType) -> bool:
     """Whether values of a column can be groups."""
     text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
     return bool(text or pa.types.is_integer(kind) or pa.types.is_boolean(kind))
 
 
+_TRIED: set[str] = set()  # what loaded in this process before: a run asks at its beginning, and again when it scores
+
+
 def try_scores(scores: tuple[BoundScore, ...]) -> None:
-    """Load every task once, so that a missing package or a bad file is told of before hours of work.
+    """Load every task once, so that a missing package, a bad file or a column is told of before hours of work.
 
     Raises:
         RecipeError: What they refuse, one line each.
     """
     problems = []
     for bound in scores:
+        asked: dict[str, Json] = {"parameters": list(bound.entry.parameters), "given": str(bound.given)}
+        tried = fingerprint_of({**bound.settings, **asked, "seed": bound.seed})
+        if tried in _TRIED:
+            continue
         try:
             if bound.kind.measures:
-                bound.measure()
+                ready: Task | Measure = bound.measure()
             else:
-                chosen_parameters(tuple(bound.task().initial(bound.seed)), bound.entry.parameters)
+                ready = task = bound.task()
+                chosen_parameters(tuple(task.initial(bound.seed)), bound.entry.parameters)
+            ready.encode(pa.RecordBatch.from_pylist([], schema=bound.given))  # columns of other types are refused
+            _TRIED.add(tried)
         except WinnowError as error:
             problems.append(Problem(bound.entry.place, f"score.{bound.entry.name}", str(error)))
     if problems:

@@ -4,7 +4,7 @@ So what is trained on depends on the store's seed and the rows' ids alone, and a
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,18 +18,21 @@ from winnow.pipelines.conditions import selected_rows
 from winnow.pipelines.ledger.strikes import Position, poisoned
 from winnow.pipelines.picked_rows import read_picked
 from winnow.pipelines.score.binding import MEDIA, BoundScore, Condition
-from winnow.pipelines.score.inputs import Inputs
+from winnow.pipelines.score.gathering import Gathered
+from winnow.pipelines.score.inputs import BYTES, ROWS, Inputs
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hidden.hiding import load_hiding
 from winnow.schemas.errors import ScoreError
 from winnow.schemas.words import words_of
 from winnow.scoring.mixture.orders import draw_order, key_of
-from winnow.scoring.tasks.protocol import IMAGE, NO_INPUT, OK, TEXT, UNREADABLE, Encoded, Measure, Task
+from winnow.scoring.tasks.protocol import IMAGE, NO_INPUT, OK, TEXT, Encoded, Measure, Task
 
 LEFT_OUT = "left_out"  # a row that has killed workers
 
 _ROWS = 8192
+_TEXT_BYTES = 16 << 20  # of texts that are examples at once; a larger one is one alone
+DECODED = 64 << 20  # bytes of images' pixels at once
 _ID = Column(layout.SAMPLES, "id")
 _PLACE = tuple(Column(layout.SAMPLES, leaf) for leaf in ("source.path", "source.offset", "source.member"))
 
@@ -75,7 +78,7 @@ def collect_examples(
         purpose: What the hashes are keyed with.
         max_samples: Rows with the smallest hashes, this many, are taken.
         inputs: Reads images, where the task does.
-        max_bytes: Of all examples together; while they are put in order, they are held twice.
+        max_bytes: Of all examples together, as they are gathered and put in order.
 
     Raises:
         ScoreError: The condition means no row that gives an example, or examples are larger than may be held.
@@ -89,10 +92,8 @@ def collect_examples(
     if len(orders) > max_samples:
         chosen = np.argpartition(orders, max_samples - 1)[:max_samples]
         orders, of_shards, rows = orders[chosen], of_shards[chosen], rows[chosen]
-    parts: list[Any] = []
-    places: list[NDArray[np.uint64]] = []
+    gathered = Gathered(task, len(orders), max_bytes)
     left: dict[str, int] = {LEFT_OUT: killing} if killing else {}
-    count = held = 0
     for number, shard in enumerate(shards):
         here = np.flatnonzero(of_shards == number)
         here = here[np.argsort(rows[here])]
@@ -102,25 +103,21 @@ def collect_examples(
                 left[reason] = left.get(reason, 0) + 1
             if not encoded.count:
                 continue
-            count, held = count + encoded.count, held + bytes_of(encoded.examples)
-            if held > max_bytes:
+            gathered.add(encoded.examples, orders[here[part]][good])
+            if (held := gathered.held) > max_bytes:
                 raise ScoreError(
-                    f"score.{bound.entry.name}: examples to train the {purpose} on are held in memory, and {count:,} "
-                    f"of {len(orders):,} samples came to {held:,} bytes, over the {max_bytes:,} that may be; lower "
-                    f"max_samples, to {max(1, count * max_bytes // held):,} or less"
+                    f"score.{bound.entry.name}: examples to train the {purpose} on are held in memory, and "
+                    f"{gathered.count:,} of {len(orders):,} samples came to {held:,} bytes, over the {max_bytes:,} "
+                    f"that may be; lower max_samples, to {max(1, gathered.count * max_bytes // held):,} or less"
                 )
-            parts.append(encoded.examples)
-            places.append(orders[here[part]][good])
-    if not parts:
-        said = f" of which {meant:,} are meant and none gives an example: {_reasons(left)}" if meant else ""
-        where = f"'{condition.text}'" if condition.text is not None else "all rows"
-        raise ScoreError(f"score.{bound.entry.name}: nothing to train the {purpose} on: {where} of {store.root}{said}")
-    whole = task.joined(parts) if len(parts) > 1 else parts[0]
-    del parts  # before there is one more copy
-    order = np.argsort(np.concatenate(places), kind="stable")
-    if (order[1:] < order[:-1]).any():
-        whole = task.chosen(whole, order)
-    return Collected(whole, len(order), meant, dict(sorted(left.items())))
+    if not gathered.count:
+        where = f"the condition {condition.text}" if condition.text is not None else "the score's rows"
+        if meant:
+            said = f"{meant:,} rows of {store.root} meet {where}, and none gives an example: {_reasons(left)}"
+        else:
+            said = f"no row of {store.root} meets {where}; winnow stats shows which values its columns have"
+        raise ScoreError(f"score.{bound.entry.name}: nothing to train the {purpose} on: {said}")
+    return Collected(gathered.whole(), gathered.count, meant, dict(sorted(left.items())))
 
 
 def _reasons(left: Mapping[str, int]) -> str:
@@ -185,37 +182,41 @@ def _encoded(
 def encoded_rows(
     task: Task | Measure, bound: BoundScore, read: Mapping[str, pa.Array], inputs: Inputs, source: str
 ) -> Iterator[tuple[slice, Encoded]]:
-    """Rows as examples, in their order: all at once, or as many as may have their images held at once.
+    """Rows as examples, in their order: as many at once as may have their texts, or their images, held at once.
 
     Raises:
         StageError: A file with an image cannot be reached.
     """
     if IMAGE not in task.reads:
-        count = len(next(iter(read.values())))
-        if count:
-            yield slice(0, count), task.encode(_batch_of(task, bound, read, None))
+        batch = _batch_of(task, bound, read, None)
+        for rows in _cuts(batch):
+            yield rows, task.encode(batch.slice(rows.start, rows.stop - rows.start))
         return
-    for images in inputs.images(read[MEDIA.name], source):
+    most = max(1, min(ROWS, DECODED // max(1, task.example_bytes)))
+    for images in inputs.images(read[MEDIA.name], source, most, BYTES):
         rows = images.rows
         some = {name: column.slice(rows.start, rows.stop - rows.start) for name, column in read.items()}
         encoded = task.encode(_batch_of(task, bound, some, images.bytes))
         # To the task both are nulls.
-        status = np.where(images.gone & (encoded.status == NO_INPUT), UNREADABLE, encoded.status)
+        gone = np.array([why is not None for why in images.gone], np.bool_)
+        status = np.where(gone & (encoded.status == NO_INPUT), images.gone, encoded.status)
         yield rows, replace(encoded, status=status)
 
 
-def bytes_of(held: object) -> int:
-    """About how many bytes the arrays of an object take: arrays, and dataclasses and collections of them."""
-    size = getattr(held, "nbytes", None)
-    if isinstance(size, int):
-        return size
-    if is_dataclass(held):
-        return sum(bytes_of(getattr(held, one.name)) for one in fields(held))
-    if isinstance(held, Mapping):
-        return sum(bytes_of(one) for one in held.values())
-    if isinstance(held, list | tuple):
-        return sum(bytes_of(one) for one in held)
-    return len(held) if isinstance(held, str | bytes) else 8
+def _cuts(batch: pa.RecordBatch) -> Iterator[slice]:
+    """Rows that follow each other, whose texts together are as long as may be."""
+    if TEXT not in batch.schema.names:
+        if batch.num_rows:
+            yield slice(0, batch.num_rows)
+        return
+    lengths = pc.fill_null(pc.binary_length(batch[TEXT]), 0)
+    ends = np.cumsum(lengths.to_numpy(zero_copy_only=False), dtype=np.int64)
+    first = 0
+    while first < batch.num_rows:
+        before = int(ends[first - 1]) if first else 0
+        stop = max(first + 1, int(np.searchsorted(ends, before + _TEXT_BYTES, side="right")))
+        yield slice(first, stop)
+        first = stop
 
 
 def too_large(texts: pa.Array, max_text_bytes: int) -> pa.Array:

@@ -1,24 +1,31 @@
 """What tasks read that no column holds: the bytes of images, read again where they were found.
 
-An image that has changed, or whose record is not there or too large, says so in its row for good. One that is only out
-of reach, such as on a disk that is not mounted, ends the task, which is then run again: its row may not say that it has
-no image.
+An image that has changed, or whose record is not there or too large, says so in its row for good, and so does one whose
+file alone is not there or may not be read. A root that is not there as a whole, or is empty as that of a disk that is
+not mounted, ends the task, as does whatever else may pass; it is then run again: its rows may not say that they have no
+image.
 """
 
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from winnow.pipelines.media import Gone, MediaFinder, MediaSources
+from winnow.pipelines.store.local import LocalStore
 from winnow.schemas.errors import StageError
+from winnow.scoring.tasks.protocol import IMAGE_MISSING, UNREADABLE
 
 ROWS = 256  # whose images are held at once
 BYTES = 16 << 20  # of them; a larger one is held alone
+
+_NOT_THERE: Final = (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError)
+"""What is so for good; anything else may pass."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +34,7 @@ class Images:
 
     rows: slice
     bytes: pa.Array  # null where the row refers to none, or it is gone
-    gone: NDArray[np.bool_]  # rows that refer to one that cannot be had any more
+    gone: NDArray[np.object_]  # of a row that refers to one that cannot be had any more the reason; else None
 
 
 @dataclass(frozen=True)
@@ -50,23 +57,24 @@ class Inputs:
         """
         assert self.media is not None
         found: list[bytes | None] = []
-        gone: list[bool] = []
+        gone: list[str | None] = []
         held = first = 0
 
         def images() -> Images:
-            there = np.array(gone, np.bool_)
-            return Images(slice(first, first + len(found)), pa.array(found, pa.large_binary()), there)
+            why = np.array(gone, np.object_)
+            return Images(slice(first, first + len(found)), pa.array(found, pa.large_binary()), why)
 
         with closing(_ImageFinder(self.media, source)) as finder:
             for referred in media:  # each is a read of a file
                 medium = next((one for one in referred.as_py() or () if (one["mime"] or "").startswith("image/")), None)
-                raw = None if medium is None else finder.bytes_of(medium)
+                said = None if medium is None else finder.bytes_of(medium)
+                raw, why = (None, said) if isinstance(said, str) else (said, None)
                 size = len(raw or b"")
                 if found and (len(found) == max_rows or held + size > max_bytes):
                     yield images()
                     held, first, found, gone = 0, first + len(found), [], []
                 found.append(raw)
-                gone.append(medium is not None and raw is None)
+                gone.append(why)
                 held += size
         if found:
             yield images()
@@ -79,30 +87,52 @@ class _ImageFinder(MediaFinder):
         super().__init__(media, source)
         self._name = source
         bound = media.sources.get(source)
-        self._root = None if bound is None else bound.objects.root
+        self._objects = None if bound is None else bound.objects
+        self._root = media.roots.get(source, "") if bound is None else bound.objects.root
+        self._reachable = False
 
-    def bytes_of(self, medium: Mapping[str, Any]) -> bytes | None:
-        """An image; None where it is gone for good."""
+    def bytes_of(self, medium: Mapping[str, Any]) -> bytes | str:
+        """An image, or why it is gone for good."""
         found = self.find(medium)
         if not isinstance(found, Gone):
             raw: bytes = found["bytes"]
             return raw
-        if self._gone is not None:  # the whole file, which another run may reach
-            raise self._out_of_reach(found.file, found.reason)
-        return None
+        if self._gone is None:  # the record alone: its file is there
+            return UNREADABLE
+        if self._failure is None or isinstance(self._failure, _NOT_THERE):
+            return self._missing()
+        raise self._out_of_reach(found.file, self._failure)
 
     def _body(self, path: str, offset: int, member: int) -> bytes | None:
         try:
             return super()._body(path, offset, member)
         except OSError as error:
-            raise self._out_of_reach(path, error.strerror or str(error)) from error
+            raise self._out_of_reach(path, error) from error
 
-    def _out_of_reach(self, path: str, reason: str) -> StageError:
-        if self._root is None:
-            return StageError(
-                f"source {self._name}: its images are read again and its root is not there; mount it, then run again"
-            )
+    def _out_of_reach(self, path: str, error: OSError) -> StageError:
         return StageError(
-            f"source {self._name}: an image is to be read again from {path} under {self._root}: {reason}; bring it "
-            "back and run again, or leave its samples out with 'where', or forget them"
+            f"source {self._name}: an image is to be read again from {path} under {self._root}: "
+            f"{error.strerror or error}; bring it back and run again, or leave its samples out with 'where', or forget "
+            "them"
         )
+
+    def _missing(self) -> str:
+        """That a file is missing, where others of its root are not."""
+        if self._objects is None or not self._anything():
+            raise StageError(
+                f"source {self._name}: its images are read again and its root {self._root} is not there, or empty; "
+                "mount it, then run again"
+            )
+        return IMAGE_MISSING
+
+    def _anything(self) -> bool:
+        """Whether the root holds anything: where a disk is not mounted stands an empty folder, or none."""
+        if isinstance(self._objects, LocalStore):  # asked each time: a disk may be lost between two images
+            try:
+                with os.scandir(self._objects.folder) as entries:
+                    return any(True for _ in entries)
+            except OSError:
+                return False
+        if not self._reachable and self._objects is not None:
+            self._reachable = next(iter(self._objects.list()), None) is not None
+        return self._reachable

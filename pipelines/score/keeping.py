@@ -20,6 +20,7 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hidden.hiding import load_hiding
 from winnow.pipelines.store.layers import LayerWriter
+from winnow.schemas.errors import ScoreError
 from winnow.schemas.recipe import FilterConfig
 from winnow.schemas.scores import SCORE
 from winnow.schemas.statistics import layer_spec
@@ -30,6 +31,7 @@ from winnow.scoring.selection.binarise import Step
 from winnow.scoring.selection.ranks import RANDOM, hashed, ranked
 
 _ROWS = 65_536
+MOST_VALUES = 10_000  # of a column that is fitted by; a millisecond or three each
 NO_VALUE = "(null)"
 _ID = Column(layout.SAMPLES, "id")
 
@@ -100,13 +102,19 @@ def read_traces(store: Store, bound: BoundScore, state: State) -> Traces:
             total += len(status[-1])
         ends.append(total)
     none = np.zeros(0, np.uint64)
+    values = pa.concat_arrays([pa.array([], pa.string()), *groups]).dictionary_encode() if by is not None else None
+    if values is not None and len(values.dictionary) > MOST_VALUES:
+        raise ScoreError(
+            f"{bound.entry.layer}: filter.by: {bound.entry.filter.by} has {len(values.dictionary):,} values, and a "
+            f"filter is fitted for each; expected {MOST_VALUES:,} at most, as of languages or sources"
+        )
     return Traces(
         shards=tuple(shards),
         ends=tuple(ends),
         status=np.concatenate([np.zeros(0, object), *status]),
         scores=np.concatenate([np.zeros((0, checkpoints)), *scores]),
         ids=(np.concatenate([none, *high]), np.concatenate([none, *low])),
-        groups=pa.concat_arrays([pa.array([], pa.string()), *groups]).dictionary_encode() if by is not None else None,
+        groups=values,
     )
 
 
@@ -159,8 +167,10 @@ def _groups(groups: pa.DictionaryArray | None, rows: int) -> dict[str, NDArray[n
     names = groups.dictionary.to_pylist()
     order = np.argsort(codes, kind="stable")
     parts = np.split(order, np.flatnonzero(np.diff(codes[order])) + 1) if rows else []
-    found = {NO_VALUE if codes[part[0]] < 0 else names[codes[part[0]]]: part for part in parts}
-    return {name: found[name] for name in sorted(found)}
+    found: dict[str, list[NDArray[np.int64]]] = {}
+    for part in parts:  # a value may be written like none
+        found.setdefault(NO_VALUE if codes[part[0]] < 0 else names[codes[part[0]]], []).append(part)
+    return {name: np.sort(np.concatenate(found[name])) for name in sorted(found)}
 
 
 def write_scores(store: Store, bound: BoundScore, state: State, key: GlobalKey, traces: Traces, said: Decided) -> None:
@@ -169,14 +179,10 @@ def write_scores(store: Store, bound: BoundScore, state: State, key: GlobalKey, 
     samples = {record.shard: record.object.path for _, record in state.shards}
     first = 0
     for shard, end in zip(traces.shards, traces.ends, strict=True):
-        writer = LayerWriter(store, SCORE, layer_spec(layer, SCORE))
-        try:
+        with LayerWriter(store, SCORE, layer_spec(layer, SCORE)) as writer:
             for start in range(first, end, _ROWS):
                 writer.write(_rows(traces, said, slice(start, min(start + _ROWS, end))))
             writer.commit(layer, key.covered, shard.shard, shard.source, samples[shard.shard], under=key.settings)
-        except BaseException:
-            writer.discard()
-            raise
         first = end
 
 

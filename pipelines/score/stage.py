@@ -31,11 +31,18 @@ def _made_of(bound: BoundScore) -> tuple[str, ...]:
     return layers_of(tuple(columns))
 
 
-def trace_layer(store: Store, bound: BoundScore, state: State) -> TraceLayer:
-    """The trace of a score over what the state holds; the layers that it is made of must stand."""
+def trace_layer(store: Store, bound: BoundScore, state: State, forgotten: str | None = None) -> TraceLayer:
+    """The trace of a score over what the state holds; the layers that it is made of must stand.
+
+    Args:
+        store: Where they are.
+        bound: The score.
+        state: What it is made of.
+        forgotten: What has been forgotten, where that was read already (`forgotten_by`).
+    """
     for name in state.layers:
         state.keys[name] = {commit.source: commit.key for commit in state.layers[name]}
-    forgotten = forgotten_by(store)
+    forgotten = forgotten_by(store) if forgotten is None else forgotten
     return TraceLayer(bound, weight_keys(bound, state, forgotten), forgotten)
 
 
@@ -49,9 +56,9 @@ def take_trace(store: Store, state: State, layer: TraceLayer) -> bool:
     return not owed_shards(store, state, [layer]) and not load_layers(store, state, [layer])
 
 
-def take_score(store: Store, state: State, bound: BoundScore) -> bool:
+def take_score(store: Store, state: State, bound: BoundScore, forgotten: str | None = None) -> bool:
     """Take what a score makes of rows into the state if it stands over the traces that the state has."""
-    key = score_key(bound, state, forgotten_by(store))
+    key = score_key(bound, state, forgotten_by(store) if forgotten is None else forgotten)
     names = [record.shard for _, record in state.shards]
     commits = standing_layer(store, bound.entry.layer, key, names)
     if commits is None:
@@ -68,11 +75,12 @@ def take_scores(store: Store, recipe: Recipe, state: State) -> None:
         scores = bind_scores(recipe)
     except WinnowError:
         return  # what is wrong with it is said by the stage that makes it
+    forgotten = forgotten_by(store)
     for bound in scores:
         if bound.entry.layer in state.layers or lacking_layers(state, bound):
             continue
-        if take_trace(store, state, trace_layer(store, bound, state)):
-            take_score(store, state, bound)
+        if take_trace(store, state, trace_layer(store, bound, state, forgotten)):
+            take_score(store, state, bound, forgotten)
 
 
 def generation_scores(
@@ -95,12 +103,13 @@ def generation_scores(
     state = state_of(store, generation)
     sources = sorted({source for source, _ in state.shards})
     keys: dict[str, dict[str, str]] = {}
+    forgotten = forgotten_by(store)
     for bound in bind_scores(recipe):
         keys[bound.entry.trace] = dict.fromkeys(sources, _NONE)
         keys[bound.entry.layer] = dict.fromkeys(sources, _NONE)
         if lacking_layers(state, bound) or _stale(bound, generation, expected):
             continue
-        layer = trace_layer(store, bound, state)
+        layer = trace_layer(store, bound, state, forgotten)
         found = generation.layers.get(layer.layer)
         keys[layer.layer] = {
             source: _leniently(state.key(layer, source), None if found is None else found.keys.get(source))
@@ -108,7 +117,7 @@ def generation_scores(
         }
         if bound.entry.trace in state.layers:
             found = generation.layers.get(bound.entry.layer)
-            covered = score_key(bound, state, forgotten_by(store)).covered
+            covered = score_key(bound, state, forgotten).covered
             keys[bound.entry.layer] = {
                 source: _leniently(covered, None if found is None else found.keys.get(source)) for source in sources
             }

@@ -18,7 +18,8 @@ from winnow.pipelines.annotate.reading import Part, read_parts, text_of
 from winnow.pipelines.annotate.task import AnnotationTask
 from winnow.pipelines.conditions import selected_rows
 from winnow.pipelines.score.binding import BoundScore
-from winnow.pipelines.score.examples import LEFT_OUT, encoded_rows, too_large
+from winnow.pipelines.score.examples import DECODED, LEFT_OUT, encoded_rows, too_large
+from winnow.pipelines.score.gathering import bytes_of
 from winnow.pipelines.score.inputs import Inputs
 from winnow.pipelines.score.weights import load_weights
 from winnow.pipelines.store import layout
@@ -131,11 +132,11 @@ def ready(context: TraceContext) -> Tracer:
     assert context.reference is not None
     reference = load_weights(context.store, context.reference)
     task.check(reference, context.reference)
-    at = {path: load_weights(context.store, path) for path in context.trajectory}
-    for path, weights in at.items():
+    at = [load_weights(context.store, path) for path in context.trajectory]
+    for path, weights in zip(context.trajectory, at, strict=True):
         task.check(weights, path)
     cosine = bound.entry.variant == "cosine"
-    scorers = task.scorers(list(at.values()), reference, bound.entry.parameters, cosine=cosine)
+    scorers = task.scorers(at, reference, bound.entry.parameters, cosine=cosine)
     return Scoring(task, scorers, reference)
 
 
@@ -146,33 +147,35 @@ class Waiting:
     statuses: list[NDArray[np.object_]] = field(default_factory=list)
     examples: list[Any] = field(default_factory=list)
     count: int = 0
+    held: int = 0  # bytes of the examples
+
+    def enough(self, together: int) -> bool:
+        """Whether they are scored now: some whole batches, or fewer of large examples."""
+        return self.count >= _BATCHES * together or (self.count >= together and self.held >= DECODED)
 
 
 def trace_shard(context: TraceContext, tracer: Tracer, task: AnnotationTask, beat: Heart) -> None:
     """Write one shard of the layer, and commit it."""
     entry = context.bound.entry
     schema = trace_schema(entry.checkpoints)
-    writer = LayerWriter(context.store, schema, layer_spec(entry.trace, schema))
     texts = [column.name for column in context.bound.text if column in context.bound.inputs]
     done = 0
     waiting = Waiting()
-    try:
+    with LayerWriter(context.store, schema, layer_spec(entry.trace, schema)) as writer:
         with closing(read_parts(context.store, context.stage, task.read, context.bound.columns, texts)) as parts:
             for part in parts:
                 for status, encoded, count in encode_part(context, tracer.task, part, task.source):
                     waiting.statuses.append(status)
                     waiting.count += count
+                    waiting.held += bytes_of(encoded)
                     if count:
                         waiting.examples.append(encoded)
-                    if waiting.count >= _BATCHES * max(tracer.together, 1):
+                    if waiting.enough(max(tracer.together, 1)):
                         flush(writer, schema, tracer, waiting, tracer.together)
                     done += len(status)
                     beat(done, done, 0)
         flush(writer, schema, tracer, waiting)
         writer.commit(entry.trace, task.owed[entry.trace], task.shard, task.source, task.objects[layout.SAMPLES])
-    except BaseException:
-        writer.discard()
-        raise
 
 
 def encode_part(
@@ -222,7 +225,8 @@ def flush(writer: LayerWriter, schema: pa.Schema, tracer: Tracer, waiting: Waiti
     if together and (left := len(good) % together):
         ends = int(good[-left])  # the first row whose batch is not whole
         count = len(good) - left
-        rest = Waiting([status[ends:]], [tracer.task.chosen(examples, np.arange(count, len(good)))], left)
+        behind = tracer.task.chosen(examples, np.arange(count, len(good)))
+        rest = Waiting([status[ends:]], [behind], left, bytes_of(behind))
         status, good, examples = status[:ends], good[:count], tracer.task.chosen(examples, np.arange(count))
     columns = np.full((len(status), len(schema) - 1), np.nan)
     if len(good):
@@ -237,4 +241,5 @@ def flush(writer: LayerWriter, schema: pa.Schema, tracer: Tracer, waiting: Waiti
     arrays = [pa.array(status, pa.string())]
     arrays += [pa.array(columns[:, place], mask=absent[:, place]) for place in range(columns.shape[1])]
     writer.write(pa.RecordBatch.from_arrays(arrays, schema=schema))
-    waiting.statuses, waiting.examples, waiting.count = rest.statuses, rest.examples, rest.count
+    waiting.statuses, waiting.examples = rest.statuses, rest.examples
+    waiting.count, waiting.held = rest.count, rest.held

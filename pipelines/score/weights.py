@@ -20,6 +20,7 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hidden.hiding import load_hiding
 from winnow.schemas.errors import ScoreError
+from winnow.schemas.fingerprint import current_fingerprint
 from winnow.schemas.identity import Json, canonical_json, content_name, fingerprint_of
 from winnow.schemas.recipe import TrainingConfig
 from winnow.scoring.merging import average, task_arithmetic
@@ -38,6 +39,7 @@ class Made:
     key: str
     objects: tuple[str, ...]
     samples: int  # that they were trained on; 0 where they were given
+    fingerprint: str = ""  # of the environment that made them, whose kind they are pinned to
 
     def to_json(self) -> bytes:
         """As it is kept."""
@@ -330,7 +332,7 @@ def _put(store: Store, score: str, key: str, weights: Sequence[Weights], samples
         if not store.objects.exists(path):
             store.objects.put(path, raw)
         paths.append(path)
-    made = Made(key, tuple(paths), samples)
+    made = Made(key, tuple(paths), samples, current_fingerprint().name)
     store.objects.put(layout.weights_record(score, key), made.to_json())
     return made
 

@@ -13,7 +13,7 @@ from winnow.scoring.tasks.protocol import TaskKind
 
 __all__ = ["find_task", "task_names"]
 
-_NO_TASKS = ("protocol",)
+_NO_TASKS = ("labels", "protocol")
 
 
 @lru_cache(maxsize=1)

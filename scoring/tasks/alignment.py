@@ -45,7 +45,7 @@ _LEAST: Final = 16
 class AlignmentConfig:
     """What is read, and the encoders."""
 
-    caption: str = TEXT  # winnow's: the column with each row's caption
+    caption: str = TEXT  # winnow's: the column with each row's caption; of a list, such as samples.captions, the first
     encoders: str = CONSE
     """winnow's: two networks for English, out of its list of assets; or `module:function` of the user's, a module with
     `encode_image` of images × 3 × height × width and `encode_text` of texts × max_tokens, filled up with zeros."""
@@ -85,6 +85,11 @@ class Alignment:
     def reads(self) -> tuple[str, ...]:
         """The image and its caption."""
         return self._pairs.reads
+
+    @property
+    def example_bytes(self) -> int:
+        """What the pixels of one example take."""
+        return self._pairs.example_bytes
 
     def encode(self, rows: pa.RecordBatch) -> Encoded:
         """Rows with an image that can be decoded and a caption."""

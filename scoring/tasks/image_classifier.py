@@ -9,20 +9,19 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from winnow.schemas.errors import ScoreError
 from winnow.schemas.recipe.checks import Between
 from winnow.scoring.mimic.models import Alone, Batch, Parameters
-from winnow.scoring.tasks.protocol import IMAGE, NO_LABEL, OK, UNKNOWN_LABEL, Encoded, Files, TaskKind
+from winnow.scoring.tasks.labels import label_problems, numbered_labels
+from winnow.scoring.tasks.protocol import IMAGE, OK, Encoded, Files, TaskKind
 from winnow.scoring.torch_models.base import TorchTask
 from winnow.scoring.torch_models.blocks import Size
-from winnow.scoring.torch_models.examples import Examples, Indices
+from winnow.scoring.torch_models.examples import Examples
 from winnow.scoring.torch_models.identity import function_identity
 from winnow.scoring.torch_models.needed import needed, versions
 from winnow.scoring.torch_models.networks import Network, network_of, tried
-from winnow.scoring.torch_models.pictures import LARGEST, pixels_of
+from winnow.scoring.torch_models.pictures import LARGEST, pixels_bytes, pixels_of
 from winnow.scoring.torch_models.running import Running, kind_of, precise
 from winnow.scoring.torch_models.vision import convolutions, no_image, normalised, patches
 
@@ -37,6 +36,8 @@ class ImageClassifierConfig:
     """What is read, and the network that reads it."""
 
     label: str = ""  # a dotted column of strings, integers or booleans; must be given
+    label_folder: bool = False  # the column is of paths, such as samples.source.path; the label is the file's folder
+    label_key: str = ""  # the column is of JSON objects, such as samples.metadata; the label is this of their keys
     labels: tuple[bool | int | str, ...] = ()  # the classes, in the order of the network's outputs; must be given
     architecture: str = "convolutions"
     """winnow's: `convolutions` and `patches` are small ones of its own; or `module:function` of the user's."""
@@ -56,7 +57,6 @@ class ImageClassifier(TorchTask):
 
     def __init__(self, config: ImageClassifierConfig, network: Network) -> None:
         self._config = config
-        self._labels = _named(config)
         super().__init__(network, config.running, Alone(self._losses))
 
     @property
@@ -64,31 +64,19 @@ class ImageClassifier(TorchTask):
         """The image and its label."""
         return _reads(self._config)
 
+    @property
+    def example_bytes(self) -> int:
+        """What the pixels of one example take."""
+        return pixels_bytes(self._config.size)
+
     def encode(self, rows: pa.RecordBatch) -> Encoded:
         """Rows with a label that is listed and an image that can be decoded."""
-        numbers, reasons = self._numbers(rows[self._config.label])
+        numbers, reasons = numbered_labels(rows[self._config.label], self._config, NAME)
         status, pixels = pixels_of(rows[IMAGE], reasons == OK, self._config.size, self._config.max_pixels)
         status = np.where(status == OK, reasons, status)
         numbers = numbers[status == OK]
         examples = Examples(len(numbers), pixels=pixels, labels=numbers)
         return Encoded(status, examples, examples.count)
-
-    def _numbers(self, column: pa.Array) -> tuple[Indices, NDArray[np.object_]]:
-        """The number of each row's label, and why there is none."""
-        if pa.types.is_dictionary(column.type):
-            column = column.dictionary_decode()
-        kind, types = column.type, pa.types
-        text = types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
-        if not (text or types.is_integer(kind) or types.is_boolean(kind) or types.is_null(kind)):
-            raise ScoreError(
-                f"task {NAME}: label {self._config.label} is of type {kind}; expected strings, integers or booleans"
-            )
-        named = column.cast(pa.string())
-        found = pc.index_in(named, pa.array(self._labels, pa.string()))
-        reasons = np.full(len(column), OK, object)
-        reasons[np.asarray(pc.is_null(found))] = UNKNOWN_LABEL
-        reasons[np.asarray(pc.is_null(named))] = NO_LABEL
-        return np.asarray(found.fill_null(-1)).astype(np.int64), reasons
 
     def batch(self, examples: Examples) -> Batch:
         """Pixels as bytes, and labels."""
@@ -107,11 +95,6 @@ class ImageClassifier(TorchTask):
         return torch.nn.functional.cross_entropy(precise(said), labels, reduction="none")
 
 
-def _named(config: ImageClassifierConfig) -> tuple[str, ...]:
-    """Labels as Arrow casts them to strings."""
-    return tuple(str(label).lower() if isinstance(label, bool) else str(label) for label in config.labels)
-
-
 def _reads(config: ImageClassifierConfig) -> tuple[str, ...]:
     return (IMAGE, config.label)
 
@@ -119,13 +102,8 @@ def _reads(config: ImageClassifierConfig) -> tuple[str, ...]:
 def _load(config: ImageClassifierConfig, _files: Files) -> ImageClassifier:
     config.running.ready(NAME)
     needed(NAME, "PIL")
-    labels = _named(config)
-    if len(set(labels)) < max(2, len(labels)):
-        raise ScoreError(
-            f"task {NAME}: labels {', '.join(labels) or 'are missing'}: expected two or more different ones"
-        )
-    if not config.label:
-        raise ScoreError(f"task {NAME}: label: expected a dotted column of the store, such as `source.name`")
+    if problems := label_problems(config):
+        raise ScoreError(f"task {NAME}: {problems[0]}")
     return ImageClassifier(config, _network(config))
 
 

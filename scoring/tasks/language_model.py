@@ -23,7 +23,14 @@ from winnow.scoring.torch_models.identity import function_identity
 from winnow.scoring.torch_models.needed import versions
 from winnow.scoring.torch_models.networks import Network, looks_back, network_of, tried
 from winnow.scoring.torch_models.running import Running, precise
-from winnow.scoring.torch_models.tokens import BYTES, Tokenizer, cut_to, tokenizer_of
+from winnow.scoring.torch_models.tokens import (
+    BYTES,
+    Tokenizer,
+    cut_to,
+    tokenizer_files,
+    tokenizer_of,
+    tokenizer_packages,
+)
 
 if TYPE_CHECKING:
     from torch import Tensor  # type: ignore[import-not-found, unused-ignore]
@@ -150,11 +157,11 @@ def _reads(_config: LanguageModelConfig) -> tuple[str, ...]:
 
 
 def _files(config: LanguageModelConfig) -> tuple[str, ...]:
-    return () if config.tokenizer == BYTES else (config.tokenizer,)
+    return tokenizer_files(config.tokenizer)
 
 
 def _depends(config: LanguageModelConfig) -> tuple[str, ...]:
-    packages = ("torch",) if config.tokenizer == BYTES else ("torch", "tokenizers")
+    packages = ("torch", *tokenizer_packages(config.tokenizer))
     return (*versions(*packages), *function_identity(config.architecture))
 
 

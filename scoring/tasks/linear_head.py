@@ -4,9 +4,10 @@ Features are hashed from the row's text, or come from a column that an encoder h
 a frozen network makes of the row's text or image.
 """
 
+import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Annotated, Literal, TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -20,13 +21,12 @@ from winnow.scoring.linear.hashed import Hashing, hashed_texts
 from winnow.scoring.linear.head import HeadScorer, head_losses, head_shapes, initial_head
 from winnow.scoring.linear.parameters import require_weights
 from winnow.scoring.linear.training import train_head
+from winnow.scoring.tasks.labels import is_text, label_problems, member_of, numbered_labels, shown_label
 from winnow.scoring.tasks.protocol import (
     NO_INPUT,
-    NO_LABEL,
     NOT_FINITE,
     OK,
     TEXT,
-    UNKNOWN_LABEL,
     UNREADABLE,
     Checkpoint,
     Encoded,
@@ -62,9 +62,12 @@ class LinearHeadConfig:
     """What a head reads and says."""
 
     label: str = ""  # a dotted column of strings, integers or booleans
+    label_folder: bool = False  # the column is of paths, such as samples.source.path; the label is the file's folder
+    label_key: str = ""  # the column is of JSON objects, such as samples.metadata; the label is this of their keys
     labels: tuple[Label, ...] = ()  # those that the head tells apart, in the order of its weights
     features: Source = "hashed"
     column: str = ""  # columns: a dotted column of lists of numbers
+    column_key: str = ""  # columns: the column is of JSON objects; the list is this of their keys
     width: int = 0  # columns: numbers in each list
     buckets: int = 1 << 16  # hashed: of a class 256 KiB of weights, so that those of ten classes stay in a cache
     words: int = 2  # hashed: the longest sequence of words
@@ -82,16 +85,26 @@ class Examples:
     features: Features
     labels: NDArray[np.int64]  # a label's number in the configuration
 
+    @property
+    def table(self) -> NDArray[Any] | None:
+        """Features, where they are dense."""
+        return self.features if isinstance(self.features, np.ndarray) else None
+
+    def with_table(self, table: NDArray[Any]) -> "Examples":
+        """The same with other features."""
+        return replace(self, features=table)
+
 
 class LinearHead:
     """The task as one configuration has it; the encoder is of those features that are an encoder's."""
 
     together = 0
+    example_bytes = 0
 
     def __init__(self, config: LinearHeadConfig, encode: Encoder | None = None) -> None:
         _require(config)
         self._config, self._encode = config, encode
-        self._labels = tuple(_shown(label) for label in config.labels)
+        self._labels = tuple(shown_label(label) for label in config.labels)
         low, high = config.characters
         self._hashing = Hashing(config.buckets, config.words, (low, high), config.max_bytes)
         self._width = _width(config)
@@ -104,29 +117,11 @@ class LinearHead:
 
     def encode(self, rows: pa.RecordBatch) -> Encoded:
         """Rows → features and labels of those that have both."""
-        status = np.full(rows.num_rows, OK, np.object_)
-        numbers = self._numbers(rows.column(self._config.label), status)
+        numbers, status = numbered_labels(rows.column(self._config.label), self._config, NAME)
         read = self._read_texts if self._config.features == "hashed" else self._encode or self._read_columns
         features = read(rows.column(self.reads[0]), status)
         which = np.flatnonzero(status == OK)
         return Encoded(status, Examples(rows_of(features, which), numbers[which]), len(which))
-
-    def _numbers(self, column: pa.Array, status: NDArray[np.object_]) -> NDArray[np.int64]:
-        """The number of each row's label; -1 where there is none."""
-        kind = column.type
-        if pa.types.is_dictionary(kind):
-            column = column.dictionary_decode()
-            kind = column.type
-        if not (pa.types.is_boolean(kind) or pa.types.is_integer(kind) or _is_string(kind) or pa.types.is_null(kind)):
-            raise ScoreError(
-                f"task {NAME}: label {self._config.label} is of type {kind}; expected strings, integers or booleans"
-            )
-        named = column.cast(pa.string())
-        numbers = pc.index_in(named, pa.array(self._labels, pa.string()))
-        status[np.asarray(pc.is_null(numbers))] = UNKNOWN_LABEL
-        status[np.asarray(pc.is_null(named))] = NO_LABEL
-        found: NDArray[np.int64] = np.asarray(numbers.fill_null(-1)).astype(np.int64)
-        return found
 
     def _read_texts(self, column: pa.Array, status: NDArray[np.object_]) -> Features:
         """Texts as sparse rows; those whose label does not count are not read."""
@@ -136,7 +131,10 @@ class LinearHead:
 
     def _read_columns(self, column: pa.Array, status: NDArray[np.object_]) -> Features:
         """Lists as dense rows."""
-        name, kind = self._config.column, column.type
+        name = self._config.column
+        if self._config.column_key:
+            column = self._lists(column)
+        kind = column.type
         lists = pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
         if not lists or not (pa.types.is_floating(kind.value_type) or pa.types.is_integer(kind.value_type)):
             raise ScoreError(f"task {NAME}: column {name} is of type {kind}; expected lists of numbers")
@@ -152,6 +150,16 @@ class LinearHead:
         found[good] = values.to_numpy(zero_copy_only=False).reshape(-1, self._width)  # a null becomes not a number
         status[~np.isfinite(found).all(axis=1) & (status == OK)] = NOT_FINITE
         return found
+
+    def _lists(self, column: pa.Array) -> pa.Array:
+        """The lists of numbers under a key of JSON objects; empty where something else stands there."""
+        name, key, kind = self._config.column, self._config.column_key, column.type
+        if not (is_text(kind) or pa.types.is_null(kind)):
+            raise ScoreError(
+                f"task {NAME}: column {name} is of type {kind}; expected strings, for column_key reads JSON"
+            )
+        found = (None if raw is None else member_of(raw, key) for raw in column.to_pylist())
+        return pa.array([_numbers(one) for one in found], pa.list_(pa.float32()))
 
     def joined(self, parts: Sequence[Examples]) -> Examples:
         """Examples of several calls as one."""
@@ -205,15 +213,12 @@ class LinearHead:
 
 def _require(config: LinearHeadConfig) -> None:
     """Refuse what cannot be; ScoreError says what is expected instead."""
-    names = [_shown(label) for label in config.labels]
+    names = [shown_label(label) for label in config.labels]
     if len(config.characters) != 2:
         raise ScoreError(f"task {NAME}: characters {config.characters}: expected the shortest and the longest length")
     low, high = config.characters
     width = _width(config)
     wrong = {
-        "label: expected a dotted column of the store, such as `samples.source.name`": not config.label,
-        f"labels {', '.join(names) or 'are missing'}: expected at least two different ones": len(set(names)) < 2,
-        f"labels {', '.join(names)}: one stands there twice": len(set(names)) != len(names),
         "column: expected a dotted column of lists of numbers": config.features == "columns" and not config.column,
         f"width {config.width}: expected how many numbers each list of {config.column} has": config.features
         == "columns"
@@ -227,17 +232,17 @@ def _require(config: LinearHeadConfig) -> None:
         "words and characters: there is no feature": config.words == 0 and high < low,
         f"max_bytes {config.max_bytes}: expected 1 to {_MAX_BYTES:,}": not 1 <= config.max_bytes <= _MAX_BYTES,
     }
-    if said := [problem for problem, is_so in wrong.items() if is_so]:
+    if said := [*label_problems(config), *(problem for problem, is_so in wrong.items() if is_so)]:
         raise ScoreError("\n".join(f"task {NAME}: {problem}" for problem in said))
 
 
-def _shown(label: Label) -> str:
-    """A label as Arrow casts it to a string."""
-    return str(label).lower() if isinstance(label, bool) else str(label)
-
-
-def _is_string(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+def _numbers(value: object) -> list[float] | None:
+    """A list of numbers; None where there is nothing, and one that is no number where something else stands there."""
+    if value is None:
+        return None
+    if not isinstance(value, list) or not all(isinstance(one, int | float) for one in value):
+        return [math.nan]
+    return [float(one) for one in value]
 
 
 def _width(config: LinearHeadConfig) -> int:

@@ -51,6 +51,7 @@ class NextByte:
     """The task as one configuration has it."""
 
     together = 0
+    example_bytes = 0
     reads = (TEXT,)
 
     def __init__(self, config: NextByteConfig) -> None:

@@ -37,9 +37,17 @@ from winnow.scoring.torch_models.identity import function_identity
 from winnow.scoring.torch_models.needed import needed, versions
 from winnow.scoring.torch_models.networks import Network, network_of, tried
 from winnow.scoring.torch_models.pair_towers import IMAGE_TOWER, SCALE, TEXT_TOWER, towers
-from winnow.scoring.torch_models.pictures import LARGEST, pixels_of
+from winnow.scoring.torch_models.pictures import LARGEST, pixels_bytes, pixels_of, require_room
 from winnow.scoring.torch_models.running import Running, kind_of, precise
-from winnow.scoring.torch_models.tokens import BYTES, Tokenizer, Tokens, cut_to, tokenizer_of
+from winnow.scoring.torch_models.tokens import (
+    BYTES,
+    Tokenizer,
+    Tokens,
+    cut_to,
+    tokenizer_files,
+    tokenizer_of,
+    tokenizer_packages,
+)
 from winnow.scoring.torch_models.vision import no_image, normalised
 
 if TYPE_CHECKING:
@@ -54,7 +62,7 @@ _POINTS: Final = 1e-6  # the root mean square of an embedding's numbers below wh
 class PairsConfig:
     """What is read, the encoders, and what a batch is."""
 
-    caption: str = TEXT  # winnow's: the column with each row's caption
+    caption: str = TEXT  # winnow's: the column with each row's caption; of a list, such as samples.captions, the first
     tokenizer: str = BYTES  # winnow's: no file is needed; or the path of a tokenizer.json
     start: str = ""  # winnow's: none; CLIP's is <|startoftext|>
     end: str = ""  # winnow's: none; CLIP's is <|endoftext|>. It stays where a caption is cut
@@ -97,9 +105,14 @@ class Pairs(TorchTask):
         """The image and its caption."""
         return _reads(self._config)
 
+    @property
+    def example_bytes(self) -> int:
+        """What the pixels of one example take."""
+        return pixels_bytes(self._config.size)
+
     def encode(self, rows: pa.RecordBatch) -> Encoded:
         """Rows with an image that can be decoded and a caption."""
-        captions, reasons = self._tokens(rows[self._config.caption].to_pylist())
+        captions, reasons = self._tokens(captions_of(rows[self._config.caption], self._config.caption))
         wanted = np.array([reason == OK for reason in reasons], bool)
         status, pixels = pixels_of(rows[IMAGE], wanted, self._config.size, self._config.max_pixels)
         status = np.where((status == OK) & ~wanted, np.array(reasons, object), status)
@@ -181,6 +194,26 @@ class Pairs(TorchTask):
         return (both[0] + both[1]) / 2
 
 
+def captions_of(column: pa.Array, name: str) -> list[str | None]:
+    """The caption of each row: a string, or the first of a list of strings or of `winnow.schemas.samples.CAPTION`."""
+    kind = column.type
+    listed = pa.types.is_list(kind) or pa.types.is_large_list(kind)
+    one = kind.value_type if listed else kind
+    told = listed and pa.types.is_struct(one) and one.get_field_index("text") >= 0
+    one = one.field("text").type if told else one
+    if not (_is_string(one) or pa.types.is_null(one)):
+        raise ScoreError(f"task {NAME}: caption {name} is of type {kind}; expected strings, or lists of captions")
+    found: list[str | None] = column.to_pylist()
+    if not listed:
+        return found
+    first = (next(iter(said or ()), None) for said in column.to_pylist())
+    return [said["text"] if told and said is not None else said for said in first]
+
+
+def _is_string(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
 def _pointing(said: "Tensor") -> "Tensor":
     """Of length 1; not a number where it points nowhere: what rounding made would move without bounds."""
     import torch
@@ -201,6 +234,7 @@ def _load(config: PairsConfig, files: Files) -> Pairs:
 
 def _check_batch(config: PairsConfig) -> None:
     """Raise ScoreError where the similarities of a batch alone are more than its budget of bytes."""
+    require_room(NAME, config.size, config.batch, config.running.memory_bytes)
     wide, budget = config.running.held.itemsize, config.running.memory_bytes
     if config.batch**2 * wide > budget:
         raise ScoreError(
@@ -231,11 +265,11 @@ def _reads(config: PairsConfig) -> tuple[str, ...]:
 
 
 def _files(config: PairsConfig) -> tuple[str, ...]:
-    return () if config.tokenizer == BYTES else (config.tokenizer,)
+    return tokenizer_files(config.tokenizer)
 
 
 def _depends(config: PairsConfig) -> tuple[str, ...]:
-    packages = ("torch", "pillow") if config.tokenizer == BYTES else ("torch", "pillow", "tokenizers")
+    packages = ("torch", "pillow", *tokenizer_packages(config.tokenizer))
     return (*versions(*packages), *function_identity(config.architecture))
 
 

@@ -7,7 +7,7 @@ safetensors files and nothing that is read can run.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
@@ -30,10 +30,11 @@ NO_LABEL = "no_label"  # the label's column is null
 UNKNOWN_LABEL = "unknown_label"  # a label that the task does not list
 NO_INPUT = "no_input"  # nothing to read: no text, no image
 UNREADABLE = "unreadable"  # an image that cannot be decoded, or is too large
+IMAGE_MISSING = "image_missing"  # an image whose file is not there any more, or may not be read
 TOO_LONG = "too_long"  # more tokens than the model reads, where the task does not cut
 NOT_FINITE = "not_finite"  # the loss or the score is no number
 ALONE = "alone"  # of a batch whose losses need others, and there are none
-REASONS = (NO_LABEL, UNKNOWN_LABEL, NO_INPUT, UNREADABLE, TOO_LONG, NOT_FINITE, ALONE)
+REASONS = (NO_LABEL, UNKNOWN_LABEL, NO_INPUT, UNREADABLE, IMAGE_MISSING, TOO_LONG, NOT_FINITE, ALONE)
 """Why a row has no score, beside what the stage itself says."""
 
 
@@ -78,6 +79,18 @@ class TrainingSettings:
     keep: int = 1  # how many checkpoints, evenly over the steps; the last is always one
 
 
+@runtime_checkable
+class Tabular(Protocol):
+    """Examples of which most is a table with a row for each: who gathers many of them holds that once."""
+
+    @property
+    def table(self) -> NDArray[Any] | None:
+        """The table; None where these have none."""
+
+    def with_table(self, table: NDArray[Any]) -> "Tabular":
+        """The same examples with another table in its place."""
+
+
 Scorer: TypeAlias = Callable[[Any], Scored]
 """From examples to what is said of them."""
 Scorers: TypeAlias = Callable[[Any], tuple[Scored, ...]]
@@ -90,6 +103,10 @@ class Task(Protocol):
     @property
     def reads(self) -> tuple[str, ...]:
         """The columns that `encode` needs: `text`, `image` (bytes of a file), or dotted columns of the store."""
+
+    @property
+    def example_bytes(self) -> int:
+        """What the pixels of one example take, where the task reads images; 0 for little."""
 
     @property
     def together(self) -> int:
@@ -147,6 +164,10 @@ class Measure(Protocol):
     @property
     def reads(self) -> tuple[str, ...]:
         """The columns that `encode` needs, as of a task."""
+
+    @property
+    def example_bytes(self) -> int:
+        """What the pixels of one example take, where the task reads images; 0 for little."""
 
     def encode(self, rows: pa.RecordBatch) -> Encoded:
         """Rows with the columns of `reads` → examples."""

@@ -82,6 +82,11 @@ class TorchTask(ABC):
         """How many examples share a batch."""
         return self._together
 
+    @property
+    def example_bytes(self) -> int:
+        """What the pixels of one example take."""
+        return 0
+
     def joined(self, parts: Sequence[Examples]) -> Examples:
         """Examples of several calls as one."""
         return joined(parts)

@@ -1,7 +1,7 @@
 """What tasks in PyTorch read out of rows: pixels, tokens, labels, example by example."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -50,6 +50,15 @@ class Examples:
     pixels: NDArray[np.uint8] | None = None  # examples × height × width × 3
     tokens: Ragged | None = None
     labels: Indices | None = None
+
+    @property
+    def table(self) -> NDArray[np.uint8] | None:
+        """The pixels."""
+        return self.pixels
+
+    def with_table(self, table: NDArray[np.uint8]) -> "Examples":
+        """The same with other pixels."""
+        return replace(self, pixels=table)
 
     def chosen(self, which: Indices) -> "Examples":
         """Some of them, in this order."""

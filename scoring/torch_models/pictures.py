@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from winnow.schemas.errors import ScoreError
 from winnow.scoring.tasks.protocol import NO_INPUT, OK, UNREADABLE
 from winnow.scoring.torch_models.needed import needed
 
@@ -28,6 +29,8 @@ LARGEST: Final = 1 << 27
 
 _ORIENTATION: Final = 0x0112  # its tag in EXIF
 _WHITE: Final = (255, 255, 255, 255)
+_COLOURS: Final = 3  # red, green and blue, a byte each
+_ROOM: Final = 256 << 20  # bytes of a batch's pixels, of which the largest image takes a fifth
 _SHIFT: Final = 8  # from 16 bits to 8
 
 _DAMAGED: Final = (
@@ -44,6 +47,25 @@ _DAMAGED: Final = (
     zlib.error,
 )
 """What Pillow's decoders raise on damaged files: each has its own. A lack of memory is none of them."""
+
+
+def pixels_bytes(side: int) -> int:
+    """What an image of so many pixels a side takes, decoded."""
+    return side * side * _COLOURS
+
+
+def require_room(task: str, side: int, images: int, max_bytes: int) -> None:
+    """Refuse batches whose images alone are more than may be held, which is `_ROOM` where less is said.
+
+    Raises:
+        ScoreError: They are more.
+    """
+    need, room = images * pixels_bytes(side), max(max_bytes, _ROOM)
+    if need > room:
+        raise ScoreError(
+            f"{task}: `batch`: {images:,} images of {side:,} pixels a side take {need:,} bytes, more than "
+            f"`memory_bytes`: {room:,}; lower `size` or `batch`, or give more `memory_bytes`"
+        )
 
 
 def square_pixels(raw: bytes, side: int, max_pixels: int) -> NDArray[np.uint8] | None:

@@ -98,3 +98,13 @@ def cut_to(text: str, max_bytes: int) -> tuple[str, bool]:
         return text, True
     raw = text.encode("utf-8", "replace")
     return (text, True) if len(raw) <= max_bytes else (raw[:max_bytes].decode("utf-8", "ignore"), False)
+
+
+def tokenizer_files(tokenizer: str) -> tuple[str, ...]:
+    """The files that a task needs to cut texts as its recipe says."""
+    return () if tokenizer == BYTES else (tokenizer,)
+
+
+def tokenizer_packages(tokenizer: str) -> tuple[str, ...]:
+    """The packages that its tokens depend on."""
+    return () if tokenizer == BYTES else ("tokenizers",)

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -69,3 +70,61 @@ def test_the_error_for_a_missing_column_names_the_nearest() -> None:
     assert str(no_such_column("a.parquet", "txt", ["id", "text"])) == (
         "a.parquet: no column 'txt' (did you mean 'text'?); the columns are: id, text"
     )
+
+
+STRINGS = "expected a string or a list of strings"
+PICTURES = ColumnMapping(key="id", media="image", captions="says")
+
+
+def test_a_row_that_names_a_file_is_that_file_with_its_captions() -> None:
+    row: dict[str, Json] = {"id": 1, "image": "a/b.png", "says": ["A cat", "", "on a mat"], "url": "u", "label": 3}
+    found = row_event(dict(row), SPAN, "jsonl", PICTURES, ReadLimits(), "sets/one.jsonl")
+    assert isinstance(found, Record)
+    assert (found.key, found.names, found.text, found.url) == ("1", "sets/a/b.png", None, "u")
+    assert found.captions == ("A cat", "on a mat")
+    assert found.metadata == {"label": 3}
+
+
+def test_a_row_that_names_a_file_may_have_a_text_beside_its_caption() -> None:
+    found = event({"id": 1, "image": "b.png", "says": "A cat", "text": "A page on cats"}, PICTURES)
+    assert isinstance(found, Record)
+    assert (found.names, found.text, found.captions, found.metadata) == ("b.png", "A page on cats", ("A cat",), {})
+    both = event({"id": 1, "image": "b.png", "text": "A cat"}, replace(PICTURES, captions="text"))
+    assert isinstance(both, Record)
+    assert (both.text, both.captions) == (None, ("A cat",))
+
+
+def test_a_row_that_names_none_is_a_text() -> None:
+    found = event({"id": 1, "image": None, "text": "t", "says": "kept"}, PICTURES)
+    assert isinstance(found, Record)
+    assert (found.names, found.text, found.captions, found.metadata) == (None, "t", (), {"image": None, "says": "kept"})
+    missing = event({"id": 1, "says": "A cat"}, PICTURES)
+    assert isinstance(missing, Unreadable)
+    assert missing.reason == "missing_text"
+
+
+@pytest.mark.parametrize(
+    ("row", "reason", "detail"),
+    [
+        ({"image": 3}, "wrong_type", "column 'image' holds a number, expected the path of a file"),
+        ({"image": "../b.png"}, "missing_media", "column 'image': '../b.png': expected a path below the source's root"),
+        ({"image": "/b.png"}, "missing_media", "column 'image': '/b.png': expected a path below the source's root"),
+        ({"image": "s3://b/c"}, "missing_media", "column 'image': 's3://b/c': expected a path below the source's root"),
+        ({"image": ""}, "missing_media", "column 'image': '': expected a path below the source's root"),
+        (
+            {"image": "a", "says": 3},
+            "wrong_type",
+            f"column 'says' holds a number, {STRINGS}",
+        ),
+        (
+            {"image": "a", "says": [3]},
+            "wrong_type",
+            f"column 'says' holds a list, {STRINGS}",
+        ),
+        ({"image": "a", "says": "x" * 1001}, "too_large", "a text and captions of 1001 bytes, the limit is 1000 bytes"),
+    ],
+)
+def test_a_row_that_names_no_file_says_why(row: dict[str, Json], reason: str, detail: str) -> None:
+    found = event({"id": 1, **row}, PICTURES)
+    assert isinstance(found, Unreadable)
+    assert (found.reason, found.detail, found.key) == (reason, detail, "1")

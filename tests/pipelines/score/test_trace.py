@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
 
+from winnow.pipelines.score.examples import DECODED
 from winnow.pipelines.score.trace import Tracer, Waiting, flush
 from winnow.pipelines.store.layers import LayerWriter
 from winnow.schemas.scores import trace_schema
@@ -60,6 +61,12 @@ def test_a_batch_is_of_a_shards_rows_in_their_order_however_they_come(step: int)
     said = pa.Table.from_batches(written(step)).combine_chunks().to_pydict()
     assert said["status"] == ["ok", "no_input", "ok", "ok", "ok", "left_out", "ok", "ok", "alone", "no_input"]
     assert said["m1"] == pytest.approx([1 / 6, None, 2 / 6, 3 / 6, 4 / 15, None, 5 / 15, 6 / 15, None, None])
+
+
+def test_whole_batches_are_scored_eight_at_once_or_fewer_of_large_examples() -> None:
+    assert [Waiting(count=count).enough(3) for count in (23, 24)] == [False, True]
+    assert [Waiting(count=count, held=DECODED).enough(3) for count in (2, 3)] == [False, True]
+    assert not Waiting(count=23, held=DECODED - 1).enough(3)
 
 
 def written(step: int) -> list[pa.RecordBatch]:

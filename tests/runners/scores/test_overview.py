@@ -1,7 +1,6 @@
 """What reports and `winnow stats` show of scores, counted again by hand."""
 
 import json
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -44,14 +43,6 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     make_store(folder)
     scored(write(folder, SCORES, RULES))
     return folder
-
-
-@pytest.fixture
-def folder(whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    copy = tmp_path / "copy"
-    shutil.copytree(whole, copy)
-    monkeypatch.chdir(copy)
-    return copy
 
 
 def opened(recipe: Recipe) -> Store:

@@ -45,14 +45,6 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture
-def folder(whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    copy = tmp_path / "copy"
-    shutil.copytree(whole, copy)
-    monkeypatch.chdir(copy)
-    return copy
-
-
 def test_every_row_has_its_scores_or_says_why_not(folder: Path) -> None:
     outcome = scored(write(folder, TRAINED + "    where: samples.source.name = 'web'\n"))
     trace, said = table(outcome, "trace.mimic"), table(outcome, "score.mimic")
@@ -164,7 +156,7 @@ def test_weights_are_given_and_a_direction_of_zero_is_refused(folder: Path) -> N
     given = "    reference: {weights: %s}\n    trajectory: {weights: [b.safetensors]}\n"
     outcome = scored(write(folder, given % "a.safetensors"))
     assert table(outcome, "trace.mimic").column_names == ["status", "m1", "loss1", "reference_loss"]
-    with pytest.raises(ScoreError, match="direction"):
+    with pytest.raises(ScoreError, match=r"score\.mimic: checkpoint 1, .*b\.safetensors: .*no direction"):
         scored(write(folder, given % "b.safetensors"))
 
 
@@ -253,9 +245,72 @@ def test_columns_that_tell_no_groups_apart_and_files_named_twice_are_refused(fol
         bind_scores(write(folder, TRAINED + "    filter: {by: samples.media}\n"))
     write(folder)
     weights(folder / "a.safetensors", 0)
+    weights(folder / "c.safetensors", 1)
     shutil.copy(folder / "a.safetensors", folder / "b.safetensors")
     with pytest.raises(RecipeError, match="two files are the same"):
         bind_scores(write(folder, "    reference: {merge: [a.safetensors, b.safetensors]}\n"))
+    given = "    reference: {weights: c.safetensors}\n    trajectory: {weights: [a.safetensors, b.safetensors]}\n"
+    with pytest.raises(RecipeError, match=r"trajectory\.weights: two files are the same: .*a\.safetensors and .*b\."):
+        bind_scores(write(folder, given))
+
+
+def test_columns_of_types_that_a_task_does_not_read_are_told_of_before_training(folder: Path) -> None:
+    write(folder)
+    head = "linear_head\n    label: text.length.characters\n    labels: [a, b]\n    label_key: kind"
+    with pytest.raises(
+        RecipeError, match=r"recipe\.yaml:\d+: score\.mimic: .*text\.length\.characters is of type int64"
+    ):
+        scored(load_changed(folder, "next_byte\n    buckets: 1024", head))
+    assert not (folder / "store/weights").exists()
+
+
+OWN_COLUMNS = """
+version: 1
+store: {path: store}
+sources:
+  web: {root: web, files: ["*.jsonl"], class: web}
+  books: {root: books, files: ["*.jsonl"], class: public}
+score:
+  own:
+    task: linear_head
+    features: columns
+    column: samples.metadata
+    column_key: at
+    width: 2
+    label: samples.metadata
+    label_key: kind
+    labels: [a, b]
+    reference: {train_on: "samples.source.name = 'books'", training: {learning_rate: 0.1}}
+    where: samples.source.name = 'web'
+"""
+
+
+def test_labels_and_embeddings_of_columns_of_ones_own_are_scored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    right = [{"text": "x", "at": [n % 2, 1 - n % 2], "kind": "ab"[n % 2]} for n in range(40)]
+    wrong = [{"text": "x", "at": [1, 0], "kind": "a"}] * 4
+    short = [{"text": "x", "at": [1], "kind": "a"}]
+    for source, rows in (("web", right + wrong + short), ("books", right)):
+        (tmp_path / source).mkdir()
+        (tmp_path / source / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "recipe.yaml").write_text(OWN_COLUMNS)
+    with open(os.devnull, "w") as silent:
+        stages.run_all(load_recipe("recipe.yaml"), ONE, Console(file=silent))
+    said = table(scored(load_recipe("recipe.yaml")), "score.own").slice(40)
+    assert said["status"].to_pylist() == ["ok"] * 44 + ["unreadable"]
+    assert min(said["score"].to_pylist()[:40]) > max(said["score"].to_pylist()[40:44])
+
+
+def test_checkpoints_that_are_the_same_look_as_often(folder: Path) -> None:
+    weights(folder / "a.safetensors", 0)
+    weights(folder / "b.safetensors", 1)
+    (folder / "c.safetensors").write_bytes(tensors_bytes(read_tensors("b.safetensors").arrays, {"step": "2"}))
+    given = "    reference: {weights: a.safetensors}\n    trajectory: {weights: [b.safetensors, c.safetensors]}\n"
+    trace = table(scored(write(folder, given)), "trace.mimic")
+    assert trace["m1"].null_count == 0
+    assert trace["m1"] == trace["m2"]
 
 
 def test_weights_of_traces_that_no_generation_has_are_garbage(folder: Path) -> None:
@@ -331,6 +386,10 @@ def test_a_reference_is_trained_alone_and_merged(folder: Path, capsys: pytest.Ca
     capsys.readouterr()
     assert main(["reference", "merge", "one.safetensors", "gone.safetensors", "--output", "x"]) == 1
     assert "gone.safetensors" in capsys.readouterr().err
+    before = Path("one.safetensors").read_bytes()
+    assert main(["reference", "merge", "one.safetensors", "zero.safetensors", "--output", "./one.safetensors"]) == 1
+    assert "one of the files that are read" in capsys.readouterr().err
+    assert Path("one.safetensors").read_bytes() == before
 
 
 def test_weights_go_with_the_last_generation_that_has_their_score(folder: Path) -> None:

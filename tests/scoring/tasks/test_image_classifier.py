@@ -80,6 +80,28 @@ def test_labels_may_be_whole_numbers() -> None:
     assert found.examples.labels.tolist() == [1]
 
 
+def test_a_label_may_be_the_folder_of_a_path() -> None:
+    task = loaded(replace(CONFIG, label="path", label_folder=True))
+    paths = ["a/cat/1.png", "dog/2.png", "b/cow/3.png", "4.png", None]
+    found = task.encode(pa.record_batch({"image": [noise(seed) for seed in range(5)], "path": paths}))
+    assert list(found.status) == [OK, OK, UNKNOWN_LABEL, NO_LABEL, NO_LABEL]
+    assert found.examples.labels.tolist() == [0, 1]
+
+
+def test_a_label_may_be_the_value_of_a_key_of_an_object() -> None:
+    objects = ['{"is":3}', '{"is":"3"}', '{"is":true}', '{"is":3.5}', '{"is":null}', "{}", "[3]", "{", None]
+    task = loaded(replace(CONFIG, label="metadata", label_key="is", labels=(True, 3)))
+    found = task.encode(pa.record_batch({"image": [noise(seed) for seed in range(9)], "metadata": objects}))
+    assert list(found.status) == [OK, OK, OK, UNKNOWN_LABEL] + [NO_LABEL] * 5
+    assert found.examples.labels.tolist() == [1, 1, 0]
+    with pytest.raises(ScoreError, match="`label_folder` and `label_key` are two ways to read a label; write one"):
+        loaded(replace(CONFIG, label_folder=True, label_key="is"))
+
+
+def test_what_the_pixels_of_an_image_take_is_said_beforehand() -> None:
+    assert loaded().example_bytes == six(loaded()).pixels[0].nbytes == 768
+
+
 def test_a_label_of_another_type_is_one_line() -> None:
     with pytest.raises(ScoreError, match="label label is of type double; expected strings, integers or booleans"):
         loaded().encode(rows([noise(0)], [0.5]))
@@ -216,8 +238,8 @@ def test_a_glob_that_matches_nothing_names_a_near_one() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"labels": ()}, "expected two or more different ones"),
-        ({"labels": ("cat", "cat")}, "expected two or more different ones"),
+        ({"labels": ()}, "labels are missing: expected at least two different ones"),
+        ({"labels": ("cat", "cat")}, "labels cat, cat: expected at least two different ones"),
         ({"label": ""}, "expected a dotted column"),
         ({"architecture": "patches", "patch": 5}, "16 is no multiple of patch 5"),
         ({"architecture": "paches"}, "expected `module:function`"),

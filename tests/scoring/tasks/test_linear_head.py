@@ -62,6 +62,57 @@ def test_labels_are_strings_integers_or_booleans(values: pa.Array, labels: Any, 
     assert found.status.tolist() == ["ok", "ok", "no_label"]
 
 
+def test_labels_and_lists_are_read_out_of_what_a_record_says() -> None:
+    said = [
+        '{"at":[1,2],"topic":"sea"}', '{"at":[1],"topic":"land"}', '{"at":["1",2],"topic":"sea"}', '{"topic":"sea"}',
+        '{"at":[1,2],"topic":"sky"}', '{"at":[1,2],"topic":null}', '{"at":[1,2],"topic":["sea"]}', "[]", "{", None,
+    ]  # fmt: skip
+    config = LinearHeadConfig(
+        label="meta",
+        label_key="topic",
+        labels=("land", "sea"),
+        features="columns",
+        column="meta",
+        column_key="at",
+        width=2,
+    )
+    found = task(config).encode(rows(meta=pa.array(said)))
+    assert found.status.tolist() == [
+        "ok", "unreadable", "unreadable", "no_input", "unknown_label",
+        "no_label", "no_label", "no_label", "no_label", "no_label",
+    ]  # fmt: skip
+    assert found.examples.labels.tolist() == [1]
+    assert found.examples.features.tolist() == [[1, 2]]
+
+
+@pytest.mark.parametrize(
+    ("key", "labels", "numbers"),
+    [("n", (3, 4), [1, 0, 0]), ("b", (False, True), [1, 0, 0]), ("s", ("4", "3"), [0, 1, 1])],
+)
+def test_values_of_a_record_are_labels_as_the_recipe_writes_them(key: str, labels: Any, numbers: list[int]) -> None:
+    said = ['{"n":4,"b":true,"s":"4"}', '{"n":3,"b":false,"s":"3"}', '{"n":3,"b":false,"s":"3"}']
+    config = replace(TEXTS, label="meta", label_key=key, labels=labels)
+    found = task(config).encode(rows(text=pa.array(["a", "b", "c"]), meta=pa.array(said)))
+    assert found.examples.labels.tolist() == numbers
+
+
+def test_a_folder_is_the_label_of_its_files() -> None:
+    config = replace(TEXTS, label="path", label_folder=True, labels=("cats", "dogs"))
+    paths = pa.array(["a/dogs/1.txt", "cats/2.txt", "birds/3.txt", "4.txt", None])
+    found = task(config).encode(rows(text=pa.array(list("abcde")), path=paths))
+    assert found.status.tolist() == ["ok", "ok", "unknown_label", "no_label", "no_label"]
+    assert found.examples.labels.tolist() == [1, 0]
+
+
+def test_what_is_read_out_of_a_column_must_be_strings() -> None:
+    numbers = rows(text=pa.array(["x"]), source__name=pa.array([1]))
+    with pytest.raises(ScoreError, match=r"label source\.name is of type int64; expected strings"):
+        task(replace(TEXTS, label_key="topic")).encode(numbers)
+    numbers = rows(embed__vector=pa.array([1]), good=pa.array([True]))
+    with pytest.raises(ScoreError, match=r"column embed\.vector is of type int64; expected strings"):
+        task(replace(COLUMNS, column_key="at")).encode(numbers)
+
+
 def test_a_label_of_another_type_is_refused() -> None:
     with pytest.raises(ScoreError, match="label y is of type double; expected strings, integers or booleans"):
         task(replace(TEXTS, label="y")).encode(rows(text=pa.array(["x"]), y=pa.array([0.5])))
@@ -105,6 +156,7 @@ def test_a_feature_that_is_no_number_gives_no_example_and_spoils_no_training() -
         (LinearHeadConfig(), "labels are missing: expected at least two"),
         (replace(TEXTS, labels=("a", "a", "b")), "one stands there twice"),
         (replace(TEXTS, labels=(True, "true", "b")), "one stands there twice"),
+        (replace(TEXTS, label_key="a", label_folder=True), "two ways to read a label"),
         (replace(COLUMNS, column=""), "column: expected a dotted column of lists"),
         (replace(COLUMNS, width=0), "width 0: expected how many numbers"),
         (replace(TEXTS, buckets=0), "buckets 0"),

@@ -52,6 +52,26 @@ def test_it_is_found_by_its_name() -> None:
     assert find_task("pairs") is TASK
 
 
+def test_the_caption_of_a_list_is_its_first() -> None:
+    structs = [[{"text": "a", "origin": "source"}, {"text": "b", "origin": "alt"}], [], None]
+    for captions in (structs, [["a", "b"], [], None]):
+        column = pa.array(captions)
+        found = loaded().encode(pa.record_batch({"image": [noise(seed) for seed in range(3)], "text": column}))
+        assert list(found.status) == [OK, NO_INPUT, NO_INPUT]
+        assert found.examples.tokens.one(0).tolist() == [97]
+    with pytest.raises(ScoreError, match="caption text is of type list<item: int64>; expected strings, or lists"):
+        loaded().encode(pa.record_batch({"image": [noise(0)], "text": [[1]]}))
+
+
+def test_a_batch_of_more_images_than_may_be_held_is_one_line() -> None:
+    with pytest.raises(ScoreError) as error:
+        loaded(replace(CONFIG, size=4096, batch=8))
+    assert str(error.value) == (
+        "pairs: `batch`: 8 images of 4,096 pixels a side take 402,653,184 bytes, more than `memory_bytes`: "
+        "268,435,456; lower `size` or `batch`, or give more `memory_bytes`"
+    )
+
+
 def test_each_row_says_why_it_has_no_example() -> None:
     images = [plain((9, 9, 9)), None, plain((9, 9, 9)), plain((9, 9, 9)), b"no image"]
     found = loaded().encode(rows(images, ["a", "b", None, "", "e"]))
