@@ -17,6 +17,7 @@ from winnow.pipelines.store.generations import Store
 from winnow.schemas.scores import TRACES
 
 KEEP_GENERATIONS = 2
+KEEP_RUNS = 16  # records of runs of each stage
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ def drop_unnamed(store: Store, kept: Sequence[int], *, dry_run: bool = False) ->
         info
         for prefix in (layout.HEARTBEATS, layout.TASK_LISTS, layout.STRIKES, layout.SCRATCH)
         for info in store.objects.list(prefix)
-    ]
+    ] + _runs(store)
     unfinished = 0
     if not dry_run:
         for path in (*old, *(info.path for info in (*loose, *objects, *advisory))):
@@ -63,6 +64,14 @@ def drop_unnamed(store: Store, kept: Sequence[int], *, dry_run: bool = False) ->
         bytes=sum(info.size for info in (*loose, *objects, *advisory)),
         unfinished=unfinished,
     )
+
+
+def _runs(store: Store) -> list[ObjectInfo]:
+    """Records of runs but the last of each stage."""
+    by_stage: dict[str, list[ObjectInfo]] = {}
+    for info in store.objects.list(layout.RUNS):
+        by_stage.setdefault(info.path.rpartition("/")[0], []).append(info)
+    return [info for found in by_stage.values() for info in found[:-KEEP_RUNS]]
 
 
 def _named(store: Store, kept: Sequence[int]) -> set[str]:

@@ -1,5 +1,7 @@
 """Writing one table of a shard: its rows, their statistics, and for a layer its commit."""
 
+from typing import Self
+
 import pyarrow as pa
 
 from winnow.pipelines.store import layout
@@ -63,5 +65,11 @@ class LayerWriter:
         self._store.objects.put_if_absent(layout.commit(layer, key, shard), to_json(commit))
 
     def discard(self) -> None:
-        """Forget what was written."""
+        """Forget what was written and is not published."""
         self._table.discard()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.discard()

@@ -1,15 +1,21 @@
-"""One writer a store at a time.
+"""Who may write to a store: one writer to the whole of it, or any number that each do a slice of a stage's tasks.
 
 A lease is a numbered record put only if absent, so of two writers that ask for the same number one gets it.
 A writer that died is recognised without comparing clocks: on the same machine by its process, elsewhere by
 a beat counter that has stopped. A writer that lost its lease does no harm: all it can still put are objects
 and commits that no generation names (law 5), and before it drops anything it asks whose the lease is.
+
+A share is the same for one slice of a stage: it keeps a second process from the same slice, and the writer of the
+whole store away. Who takes either puts its own record first and then looks for the other kind, so of a writer and a
+slice that begin at once at least one sees the other and leaves. A holder of a share drops no objects and publishes
+nothing.
 """
 
 import os
 import platform
 import threading
 import time
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
@@ -39,89 +45,150 @@ def this_process() -> Holder:
     return Holder(platform.node(), boot_id(), os.getpid(), started(os.getpid()) or "")
 
 
-class Lease:
-    """Held from `with` to the end of the block; `lost` tells a long stage to stop."""
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One numbered holding: of the whole store, or of a slice."""
 
-    def __init__(self, objects: ObjectStore, holder: Holder | None = None) -> None:
+    prefix: str
+    number: int
+
+    @property
+    def record(self) -> str:
+        """Who holds it."""
+        return f"{self.prefix}{self.number:08d}.json"
+
+    @property
+    def released(self) -> str:
+        """There when its holder has let go."""
+        return f"{self.prefix}{self.number:08d}.released"
+
+    @property
+    def beat(self) -> str:
+        """A counter that grows while its holder lives."""
+        return f"{self.prefix}{self.number:08d}.beat"
+
+    def clear(self, objects: ObjectStore) -> None:
+        """Drop what it left; the record first, as one without it is free."""
+        for path in (self.record, self.released, self.beat):
+            objects.delete(path)
+
+
+class _Held:
+    """Held from `with` to the end of the block."""
+
+    def __init__(self, objects: ObjectStore, prefix: str, holder: Holder | None) -> None:
         self._objects = objects
+        self._prefix = prefix
         self._holder = holder or this_process()
         self._stop = threading.Event()
         self._beats = threading.Thread(target=self._beat, name="lease", daemon=True)
         self.number = 0
 
-    def __enter__(self) -> Self:
-        while True:
-            current = self._current()
-            if current:
-                self._ensure_free(current)
-            self.number = current + 1
-            if self._objects.put_if_absent(_record(self.number), to_json(self._holder)):
-                break
-        self._beats.start()
-        return self
-
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._release()
+
+    def _take(self, refused: str) -> None:
+        """Take the next number once nobody living has the last; `refused` ends the message that somebody has."""
+        while True:
+            current = _current(self._objects, self._prefix)
+            if current is not None:
+                for _, holder in _living(self._objects, [current]):
+                    raise _refusal(self._objects, holder, refused)
+            self.number = 1 if current is None else current.number + 1
+            if self._objects.put_if_absent(self._term.record, to_json(self._holder)):
+                break
+        self._beats.start()
+
+    def _release(self) -> None:
         self._stop.set()
         self._beats.join()
-        self._objects.put(_released(self.number), b"{}")
+        self._objects.put(self._term.released, b"{}")
         for number in range(max(1, self.number - 8), self.number):
-            for path in (_record(number), _released(number), _beat_record(number)):
-                self._objects.delete(path)
-        self._objects.delete(_beat_record(self.number))
+            Term(self._prefix, number).clear(self._objects)
+        self._objects.delete(self._term.beat)
 
     @property
-    def lost(self) -> bool:
-        """Whether another writer has taken over."""
-        return self._current() > self.number
-
-    def _current(self) -> int:
-        names = [info.path for info in self._objects.list(layout.LEASES) if info.path.endswith(".json")]
-        return max((int(name.removeprefix(layout.LEASES).removesuffix(".json")) for name in names), default=0)
-
-    def _ensure_free(self, number: int) -> None:
-        if self._objects.exists(_released(number)):
-            return
-        try:
-            raw = self._objects.read(_record(number))
-        except FileNotFoundError:  # released and cleared since it was listed
-            return
-        holder = from_json(Holder, raw, f"{self._objects.root}/{_record(number)}")
-        if holder.host == platform.node():
-            if not _alive(holder):
-                return
-        elif self._silent(number):
-            return
-        raise StoreError(
-            f"{self._objects.root}: process {holder.process} on {holder.host} is writing to this store; "
-            "wait for it to end, or stop it and run again"
-        )
-
-    def _silent(self, number: int) -> bool:
-        first = self._last_beat(number)
-        for _ in range(BEATS_TO_WAIT):
-            time.sleep(BEAT_SECONDS)
-            if self._objects.exists(_released(number)):
-                return True
-            if self._last_beat(number) != first:
-                return False
-        return True
-
-    def _last_beat(self, number: int) -> bytes:
-        try:
-            return self._objects.read(_beat_record(number))
-        except FileNotFoundError:
-            return b""
+    def _term(self) -> Term:
+        return Term(self._prefix, self.number)
 
     def _beat(self) -> None:
         count = 0
         while not self._stop.wait(BEAT_SECONDS):
             count += 1
             try:
-                self._objects.put(_beat_record(self.number), str(count).encode())
-            except OSError:  # a full disk must not end the run from here: the stage reports it
+                self._objects.put(self._term.beat, str(count).encode())
+            except (OSError, StoreError):  # a full disk must not end the run from here: the stage reports it
                 continue
+
+
+class Lease(_Held):
+    """Of the whole store; `lost` tells a long stage to stop."""
+
+    def __init__(self, objects: ObjectStore, holder: Holder | None = None) -> None:
+        super().__init__(objects, layout.LEASES, holder)
+
+    def __enter__(self) -> Self:
+        gone = self._refuse_slices(frozenset())
+        self._take("is writing to this store; wait for it to end, or stop it and run again")
+        try:
+            gone |= self._refuse_slices(gone)
+        except BaseException:
+            self._release()
+            raise
+        for term in sorted(gone, key=lambda term: (term.prefix, term.number)):
+            term.clear(self._objects)
+        return self
+
+    @property
+    def lost(self) -> bool:
+        """Whether another writer has taken over."""
+        current = _current(self._objects, self._prefix)
+        return current is not None and current.number > self.number
+
+    def _refuse_slices(self, gone: Set[Term]) -> frozenset[Term]:
+        """The shares that nobody holds any more; an error where somebody holds one."""
+        terms = _terms(self._objects, layout.SHARES)
+        living = _living(self._objects, [term for term in terms if term not in gone])
+        if living:
+            term, holder = living[0]
+            more = f" and {len(living) - 1} more like it" if len(living) > 1 else ""
+            what = f"is doing a part of a stage ({share_name(term.prefix)}){more}; wait for its end, or stop it"
+            raise _refusal(self._objects, holder, f"{what} and run again")
+        return frozenset(terms)
+
+
+class Share(_Held):
+    """Of one slice of a stage, named as `annotate.3-of-16`; others hold theirs at the same time."""
+
+    def __init__(self, objects: ObjectStore, name: str, holder: Holder | None = None) -> None:
+        super().__init__(objects, f"{layout.SHARES}{name}/", holder)
+
+    def __enter__(self) -> Self:
+        gone = self._refuse_writer(None)
+        what = f"is doing the same ({share_name(self._prefix)}); wait for it to end, or stop it and run again"
+        self._take(what)
+        try:
+            self._refuse_writer(gone)
+        except BaseException:
+            self._release()
+            raise
+        return self
+
+    def _refuse_writer(self, gone: Term | None) -> Term | None:
+        """The lease that nobody holds any more; an error where somebody holds it."""
+        current = _current(self._objects, layout.LEASES)
+        if current is not None and current != gone:
+            for _, holder in _living(self._objects, [current]):
+                end = "is writing to the whole of this store; wait for it to end, or stop it and run again"
+                raise _refusal(self._objects, holder, end)
+        return current
+
+
+def share_name(prefix: str) -> str:
+    """The name of a share, of the prefix of its records."""
+    return prefix.removeprefix(layout.SHARES).removesuffix("/")
 
 
 def require_lease(objects: ObjectStore) -> None:
@@ -130,10 +197,10 @@ def require_lease(objects: ObjectStore) -> None:
     Raises:
         StageError: The last process that took the store's lease is not this one.
     """
-    last = max((info.path for info in objects.list(layout.LEASES) if info.path.endswith(".json")), default=None)
+    last = _current(objects, layout.LEASES)
     if last is None:  # nobody ever wrote to it but what made it
         return
-    holder = from_json(Holder, objects.read(last), f"{objects.root}/{last}")
+    holder = from_json(Holder, objects.read(last.record), f"{objects.root}/{last.record}")
     if holder != this_process():
         raise StageError(
             f"{objects.root}: process {holder.process} on {holder.host} took this store over while the search stood "
@@ -141,16 +208,67 @@ def require_lease(objects: ObjectStore) -> None:
         )
 
 
-def _record(number: int) -> str:
-    return f"{layout.LEASES}{number:08d}.json"
+def _refusal(objects: ObjectStore, holder: Holder, end: str) -> StoreError:
+    return StoreError(f"{objects.root}: process {holder.process} on {holder.host} {end}")
 
 
-def _released(number: int) -> str:
-    return f"{layout.LEASES}{number:08d}.released"
+def _current(objects: ObjectStore, prefix: str) -> Term | None:
+    """The last term under a prefix."""
+    return max(_terms(objects, prefix), key=lambda term: term.number, default=None)
 
 
-def _beat_record(number: int) -> str:
-    return f"{layout.LEASES}{number:08d}.beat"
+def _terms(objects: ObjectStore, prefix: str) -> list[Term]:
+    paths = [info.path for info in objects.list(prefix) if info.path.endswith(".json")]
+    parts = [path.removesuffix(".json").rpartition("/") for path in paths]
+    return [Term(f"{folder}/", int(number)) for folder, _, number in parts]
+
+
+def _living(objects: ObjectStore, terms: Sequence[Term]) -> list[tuple[Term, Holder]]:
+    """Those of these terms whose holder lives; holders elsewhere are watched together, for as long as it takes."""
+    living: list[tuple[Term, Holder]] = []
+    elsewhere: list[tuple[Term, Holder]] = []
+    for term in terms:
+        holder = _holder(objects, term)
+        if holder is None:
+            continue
+        if holder.host != platform.node():
+            elsewhere.append((term, holder))
+        elif _alive(holder):
+            living.append((term, holder))
+    if living or not elsewhere:
+        return living
+    return _beating(objects, elsewhere)
+
+
+def _beating(objects: ObjectStore, held: Iterable[tuple[Term, Holder]]) -> list[tuple[Term, Holder]]:
+    """The first of these that are seen to beat; none when all of them are silent for long enough."""
+    first = {term: (_last_beat(objects, term), holder) for term, holder in held}
+    for _ in range(BEATS_TO_WAIT):
+        time.sleep(BEAT_SECONDS)
+        first = {term: seen for term, seen in first.items() if not objects.exists(term.released)}
+        if moved := [(term, holder) for term, (beat, holder) in first.items() if _last_beat(objects, term) != beat]:
+            return moved
+        if not first:
+            break
+    return []
+
+
+def _holder(objects: ObjectStore, term: Term) -> Holder | None:
+    """Who took a term and has not let it go."""
+    if objects.exists(term.released):
+        return None
+    try:
+        raw = objects.read(term.record)
+    except FileNotFoundError:  # released and cleared since it was listed
+        return None
+    return from_json(Holder, raw, f"{objects.root}/{term.record}")
+
+
+def _last_beat(objects: ObjectStore, term: Term) -> bytes:
+    try:
+        return objects.read(term.beat)
+    except FileNotFoundError:
+        return b""
 
 
 def _alive(holder: Holder) -> bool:

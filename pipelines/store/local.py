@@ -5,6 +5,7 @@ An object is written under `.tmp` on the same filesystem, synced, and then takes
 dies leaves at most a file in `.tmp`, which `clear_unfinished` removes.
 """
 
+import errno
 import itertools
 import os
 import shutil
@@ -53,8 +54,11 @@ class LocalStore:
         return self._file(path).is_file()
 
     def size(self, path: str) -> int:
-        """The object's size in bytes."""
-        return self._file(path).stat().st_size
+        """The object's size in bytes; a folder or a pipe is no object."""
+        status = self._file(path).stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(self._file(path)))
+        return status.st_size
 
     def put(self, path: str, content: bytes | Path) -> None:
         """Publish the whole object or nothing; a file on the same disk is linked, not copied."""

@@ -3,14 +3,19 @@
 from pathlib import Path
 
 from winnow.pipelines.store.facade import ObjectStore
+from winnow.pipelines.store.gcs import GcsStore
 from winnow.pipelines.store.generations import Store, open_store
 from winnow.pipelines.store.local import LocalStore
 from winnow.pipelines.store.memory import MemoryStore
+from winnow.pipelines.store.s3 import S3Store
 from winnow.schemas.errors import StoreError
 
 
 def open_location(address: str, base: Path | None = None) -> ObjectStore:
-    """The objects under an address: a folder (relative to `base`), or `memory://NAME` within one process."""
+    """The objects under an address.
+
+    A folder (relative to `base`), `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX`, or `memory://NAME` within one process.
+    """
     scheme, separator, rest = address.partition("://")
     if not separator:
         return LocalStore((base or Path()) / address)
@@ -18,7 +23,13 @@ def open_location(address: str, base: Path | None = None) -> ObjectStore:
         return LocalStore(Path("/" + rest.lstrip("/")))
     if scheme == "memory":
         return MemoryStore(rest)
-    raise StoreError(f"{address}: no support for {scheme}:// yet; use a folder")
+    if scheme == "s3":
+        return S3Store.of(address)
+    if scheme == "gs":
+        return GcsStore.of(address)
+    raise StoreError(
+        f"{address}: no support for {scheme}://; expected a folder, s3://BUCKET/PREFIX or gs://BUCKET/PREFIX"
+    )
 
 
 def open_store_at(address: str | Path) -> Store:

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
-from winnow.pipelines.store.lease import Lease, this_process
+from winnow.pipelines.store.lease import BEAT_SECONDS, BEATS_TO_WAIT, Lease, Share, this_process
 from winnow.pipelines.store.local import LocalStore
 from winnow.schemas.errors import StoreError
+from winnow.schemas.records import to_json
 
 
 def test_a_second_writer_is_refused_with_the_first_ones_process(objects: ObjectStore) -> None:
@@ -56,3 +58,70 @@ def test_a_writer_that_lost_its_lease_is_told(objects: ObjectStore) -> None:
     with Lease(objects):
         assert lost.lost
     lost._stop.set()
+
+
+def test_slices_share_a_store_and_none_is_done_twice_at_once(objects: ObjectStore) -> None:
+    with (
+        Share(objects, "annotate.1-of-2"),
+        Share(objects, "annotate.2-of-2"),
+        Share(objects, "ingest.1-of-2"),
+        pytest.raises(StoreError, match=r"is doing the same \(annotate\.2-of-2\)"),
+        Share(objects, "annotate.2-of-2"),
+    ):
+        pass
+    with Share(objects, "annotate.2-of-2") as again:
+        assert again.number == 2
+
+
+def test_a_writer_and_slices_keep_each_other_out(objects: ObjectStore) -> None:
+    with Share(objects, "annotate.1-of-2"):
+        with pytest.raises(StoreError, match=r"is doing a part of a stage \(annotate\.1-of-2\); wait"), Lease(objects):
+            pass
+        with Share(objects, "annotate.2-of-2"), pytest.raises(StoreError, match="and 1 more like it"), Lease(objects):
+            pass
+    with Lease(objects) as lease:
+        assert not list(objects.list(layout.SHARES))
+        with (
+            pytest.raises(StoreError, match="is writing to the whole of this store"),
+            Share(objects, "annotate.1-of-2"),
+        ):
+            pass
+    assert lease.number == 1
+    with Share(objects, "annotate.1-of-2") as share:
+        assert share.number == 1
+
+
+def test_a_writer_that_finds_a_slice_after_it_took_the_lease_lets_go(tmp_path: Path) -> None:
+    class Late(LocalStore):
+        """A slice begins between a writer's look at slices and its record."""
+
+        def put_if_absent(self, path: str, content: bytes) -> bool:
+            if path.startswith(layout.LEASES):
+                LocalStore(tmp_path).put(f"{layout.SHARES}annotate.1-of-2/00000001.json", to_json(this_process()))
+            return super().put_if_absent(path, content)
+
+    with pytest.raises(StoreError, match=r"annotate\.1-of-2"), Lease(Late(tmp_path)):
+        pass
+    assert LocalStore(tmp_path).exists(f"{layout.LEASES}00000001.released")
+
+
+def test_the_share_of_a_dead_process_is_nobodys(objects: ObjectStore) -> None:
+    stranger = replace(this_process(), started="1")
+    Share(objects, "annotate.1-of-2", stranger).__enter__()._stop.set()
+    with Share(objects, "annotate.1-of-2") as share:
+        assert share.number == 2
+    Share(objects, "annotate.2-of-2", stranger).__enter__()._stop.set()
+    with Lease(objects):
+        assert not list(objects.list(layout.SHARES))
+
+
+def test_silent_slices_elsewhere_are_waited_for_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: list[float] = []
+    monkeypatch.setattr("winnow.pipelines.store.lease.time.sleep", waited.append)
+    objects = LocalStore(tmp_path)
+    for number in range(1, 17):
+        holder = replace(this_process(), host=f"node{number}")
+        objects.put(f"{layout.SHARES}annotate.{number}-of-16/00000001.json", to_json(holder))
+    with Lease(objects):
+        assert sum(waited) == BEAT_SECONDS * BEATS_TO_WAIT
+        assert not list(objects.list(layout.SHARES))

@@ -1,0 +1,253 @@
+"""The facade over a bucket of an object store, whichever service it is: S3 and GCS differ in `Bucket` alone.
+
+A store is an address. Its client is made from the environment of the process that uses it, once per process, so no
+credential is ever in a pickle; a forked process makes its own.
+"""
+
+import os
+import secrets
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import BinaryIO, Protocol, TypeVar
+
+from winnow.pipelines.store.facade import ObjectInfo
+from winnow.pipelines.store.ranged import RangedReader, buffered
+from winnow.pipelines.store.scratch import process_scratch
+from winnow.pipelines.store.trying import Trying
+from winnow.schemas.errors import StoreError
+
+HEAD_BYTES = 64 << 10  # of an object that is opened: a small one is there with its first request
+CONNECTIONS = 32  # of a process: the threads that fetch ahead, and those that callers have
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Bytes of an object, with the size and the version of the whole."""
+
+    content: bytes
+    size: int
+    version: str
+
+
+class Bucket(Protocol):
+    """One bucket through a service's client. Each call may be repeated after a `PassingError`.
+
+    Keys are whole names within the bucket. A missing object raises FileNotFoundError without words, and what no
+    repetition would mend a StoreError.
+    """
+
+    trying: Trying
+
+    def get(self, key: str, start: int, stop: int | None, version: str | None) -> Piece:
+        """The bytes from `start` to `stop`, or to the end; of that version and no other, if one is given."""
+        ...
+
+    def describe(self, key: str) -> tuple[ObjectInfo, str | None]:
+        """The object without its bytes, and the mark that `put_new` left on it."""
+        ...
+
+    def page(self, prefix: str, after: str | None) -> tuple[list[ObjectInfo], str | None]:
+        """The next objects below a prefix in order of their keys, and what to ask for the following ones with."""
+        ...
+
+    def put(self, key: str, content: bytes | Path) -> None:
+        """Publish the object, whatever had its name."""
+        ...
+
+    def put_new(self, key: str, content: bytes, mark: str) -> bool:
+        """Publish the object with a mark unless another has its name."""
+        ...
+
+    def delete(self, key: str) -> None:
+        """Remove the object, if there is one."""
+        ...
+
+    def clear_uploads(self, prefix: str) -> int:
+        """Drop the uploads below a prefix that nobody finished."""
+        ...
+
+
+@dataclass(frozen=True)
+class BucketStore:
+    """Objects of a bucket whose keys begin with a prefix; `of` makes it from an address. Holds no client."""
+
+    name: str
+    prefix: str  # "", or ends with a slash
+
+    @property
+    def root(self) -> str:
+        """The address as a user writes it."""
+        raise NotImplementedError
+
+    @property
+    def _bucket(self) -> Bucket:
+        raise NotImplementedError
+
+    def open(self, path: str) -> BinaryIO:
+        """A seekable reader that fetches ahead; an object that is replaced meanwhile is an error, not a mixture."""
+        key, bucket = self._key(path), self._bucket
+        head = self._ask(path, lambda _: bucket.get(key, 0, HEAD_BYTES, None))
+
+        def fetch(start: int, stop: int) -> bytes:
+            piece = self._ask(path, lambda _: bucket.get(key, start, stop, head.version))
+            if piece.version != head.version:  # not every service minds the condition
+                raise StoreError(f"{self.root}: {path} was replaced while it was read; run again")
+            return piece.content
+
+        return buffered(RangedReader(fetch, head.size, head.content, fetching()))
+
+    def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
+        """A range of the object in one request."""
+        key, bucket = self._key(path), self._bucket
+        if length == 0:
+            self.size(path)
+            return b""
+        stop = None if length is None else offset + length
+        return self._ask(path, lambda _: bucket.get(key, offset, stop, None)).content
+
+    def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
+        """Every object whose path starts with the prefix, sorted by path; a page at a time is in memory."""
+        bucket, place = self._bucket, self.prefix + prefix
+        after: str | None = None
+        while True:
+            request = partial(bucket.page, place, after)
+            found, after = self._ask(prefix, lambda _: request())  # noqa: B023  # called before the next one is made
+            for info in found:
+                if not info.path.endswith("/"):  # what browsers of buckets put in place of a folder
+                    yield replace(info, path=info.path[len(self.prefix) :])
+            if after is None:
+                return
+
+    def exists(self, path: str) -> bool:
+        """Whether an object has this name."""
+        try:
+            self._describe(path)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def size(self, path: str) -> int:
+        """The object's size in bytes."""
+        return self._describe(path)[0].size
+
+    def put(self, path: str, content: bytes | Path) -> None:
+        """Publish the whole object or nothing; large ones go in parts, which are dropped if one fails."""
+        key = self._key(path)
+        self._bucket.put(key, content)
+
+    def put_if_absent(self, path: str, content: bytes) -> bool:
+        """Publish only if no object has the name; the service decides between racing callers.
+
+        A connection may be cut after the service has published and before it could say so. The repeated request is
+        then refused because of the caller's own object, which is told from others' by a mark that only this call
+        knows.
+        """
+        key, bucket, mark = self._key(path), self._bucket, secrets.token_hex(8)
+
+        def put(attempt: int) -> bool:
+            published = bucket.put_new(key, content, mark)
+            return published or (attempt > 1 and self._is_own(bucket, key, mark, content))
+
+        return self._ask(path, put)
+
+    def delete(self, path: str) -> None:
+        """Remove the object; one that is gone already is fine."""
+        key, bucket = self._key(path), self._bucket
+        self._ask(path, lambda _: bucket.delete(key))
+
+    def scratch(self) -> Path:
+        """A folder of this process on the local disk (TMPDIR); what killed processes left there is removed."""
+        return process_scratch()
+
+    def clear_unfinished(self) -> int:
+        """Drop the uploads in parts that dead writers left; only the holder of the lease may call this."""
+        return self._bucket.clear_uploads(self.prefix)
+
+    def _describe(self, path: str) -> tuple[ObjectInfo, str | None]:
+        key, bucket = self._key(path), self._bucket
+        return self._ask(path, lambda _: bucket.describe(key))
+
+    def _is_own(self, bucket: Bucket, key: str, mark: str, content: bytes) -> bool:
+        try:
+            _, found = bucket.describe(key)
+            # A service that keeps no marks leaves the bytes to compare.
+            return found == mark if found is not None else bucket.get(key, 0, None, None).content == content
+        except FileNotFoundError:
+            return False
+
+    def _ask(self, path: str, request: Callable[[int], T]) -> T:
+        try:
+            return self._bucket.trying(request)
+        except FileNotFoundError:
+            raise FileNotFoundError(f"{self.root}: no object {path!r}") from None
+
+    def _key(self, path: str) -> str:
+        if not path or path.startswith("/") or ".." in path.split("/") or "\0" in path:
+            raise StoreError(f"{self.root}: not an object name: {path!r}")
+        return self.prefix + path
+
+
+def place_of(address: str) -> tuple[str, str]:
+    """The bucket and the prefix of an address."""
+    bucket, _, path = address.partition("://")[2].partition("/")
+    prefix = "/".join(part for part in path.split("/") if part)
+    return bucket, f"{prefix}/" if prefix else ""
+
+
+class Clients:
+    """One client per process and settings: making one reads files and may ask a metadata service."""
+
+    def __init__(self, prefixes: tuple[str, ...]) -> None:
+        """The prefixes are of the environment variables that clients are made from."""
+        self._prefixes = prefixes
+        self._forget()
+        os.register_at_fork(after_in_child=self._forget)
+
+    def get(self, name: str, make: Callable[[], Bucket]) -> Bucket:
+        """The process's client for a bucket under the settings of now."""
+        settings = (name, *sorted(item for item in os.environ.items() if item[0].startswith(self._prefixes)))
+        with self._lock:
+            if settings not in self._made:
+                self._made[settings] = make()
+            return self._made[settings]
+
+    def _forget(self) -> None:
+        """Connections and locks are not shared with a forked process."""
+        self._lock = threading.Lock()
+        self._made: dict[tuple[object, ...], Bucket] = {}
+
+
+_executors: dict[str, ThreadPoolExecutor] = {}
+_executors_lock = threading.Lock()
+
+
+def fetching() -> ThreadPoolExecutor:
+    """The threads that fetch ahead for all readers of this process."""
+    return _executor("fetch", 16)
+
+
+def sending() -> ThreadPoolExecutor:
+    """The threads that send the parts of large objects."""
+    return _executor("send", 8)
+
+
+def _executor(name: str, threads: int) -> ThreadPoolExecutor:
+    with _executors_lock:
+        if name not in _executors:
+            _executors[name] = ThreadPoolExecutor(threads, thread_name_prefix=name)
+        return _executors[name]
+
+
+def _forget_executors() -> None:
+    global _executors_lock
+    _executors_lock = threading.Lock()
+    _executors.clear()
+
+
+os.register_at_fork(after_in_child=_forget_executors)

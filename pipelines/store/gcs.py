@@ -1,0 +1,314 @@
+"""Objects on Google Cloud Storage, through its JSON interface and google-auth.
+
+Credentials come from where every tool of Google's takes them: GOOGLE_APPLICATION_CREDENTIALS, what `gcloud auth
+application-default login` left, or the machine's own service account. STORAGE_EMULATOR_HOST names another server, which
+is asked without credentials; GS_NO_SIGN_REQUEST=YES reads a public bucket without any.
+"""
+
+import json
+import logging
+import os
+import re
+import secrets
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+from urllib.parse import quote
+
+from winnow.pipelines.store.buckets import CONNECTIONS, Bucket, BucketStore, Clients, Piece, place_of
+from winnow.pipelines.store.facade import ObjectInfo
+from winnow.pipelines.store.gcs_errors import refused, said
+from winnow.pipelines.store.trying import PassingError, Trying
+from winnow.schemas.errors import StoreError
+
+if TYPE_CHECKING:
+    from requests import Response, Session
+
+INSTALL = "pip install 'winnow[gcs]'"
+ENDPOINT = "https://storage.googleapis.com"
+SCOPE = "https://www.googleapis.com/auth/devstorage.read_write"
+MARK = "winnow-writer"  # the metadata that tells an object of ours from another's
+WHOLE_BYTES = 8 << 20  # larger files are sent in parts, of which one that fails is repeated alone
+PART_BYTES = 32 << 20  # a multiple of 256 KiB, as the interface wants it
+UPLOADS = 3  # of a file, before it is given up
+PAGE = 1_000
+CONNECT_SECONDS = 5
+ANSWER_SECONDS = 30  # without a byte
+METADATA_SECONDS = "1"  # not every machine has a service account of its own
+
+_clients = Clients(("GOOGLE_", "STORAGE_", "GS_", "GCE_", "CLOUDSDK_", "HOME"))
+
+
+@dataclass(frozen=True)
+class GcsStore(BucketStore):
+    """Objects below a prefix of a bucket of Google Cloud Storage."""
+
+    @classmethod
+    def of(cls, address: str) -> "GcsStore":
+        """The store of an address, gs://BUCKET/PREFIX; nothing is asked of the service yet."""
+        name, prefix = place_of(address)
+        if not re.fullmatch(r"[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]", name):
+            raise StoreError(
+                f"{address}: {name!r} is no bucket name; expected 3 to 63 of a-z, 0-9, '-', '_' and '.': "
+                "gs://BUCKET/PREFIX"
+            )
+        return cls(name, prefix)
+
+    @property
+    def root(self) -> str:
+        """The address."""
+        return f"gs://{self.name}/{self.prefix}".rstrip("/")
+
+    @property
+    def _bucket(self) -> Bucket:
+        return _clients.get(self.name, lambda: GcsBucket(self.name))
+
+
+class GcsBucket:
+    """One bucket over HTTP. A version is an object's generation."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._place = f"gs://{name}"
+        self.trying = Trying(self._place)
+        self._endpoint = _endpoint()
+        self._session = _session(self._place)
+        self._there = False
+
+    def get(self, key: str, start: int, stop: int | None, version: str | None) -> Piece:
+        """One GET; the body is read whole, so that a connection that is cut is noticed here."""
+        headers = {"Accept-Encoding": "identity"}  # an object that is stored compressed is read as it is stored
+        if stop is not None or start:
+            headers["Range"] = f"bytes={start}-{'' if stop is None else stop - 1}"
+        condition = {} if version is None else {"ifGenerationMatch": version}
+        answer = self._send("GET", self._object(key, "download/"), {"alt": "media", **condition}, headers)
+        if answer.status_code == 416:
+            info = self.describe(key)[0]
+            return Piece(b"", info.size, info.version)
+        if answer.status_code == 412:
+            raise StoreError(f"{self._place}: an object was replaced while it was read; run again")
+        self._check(answer, of_object=True)
+        content = answer.content
+        whole = answer.headers.get("Content-Range", "").rpartition("/")[2]
+        promised = int(answer.headers.get("Content-Length", len(content)))
+        if len(content) != promised:
+            raise PassingError(f"{len(content)} of {promised} bytes came", answered=True)
+        return Piece(content, int(whole or len(content)), answer.headers["X-Goog-Generation"])
+
+    def describe(self, key: str) -> tuple[ObjectInfo, str | None]:
+        """One GET of the object's metadata."""
+        answer = self._send("GET", self._object(key), {"fields": "name,size,generation,metadata"})
+        found = self._json(self._check(answer, of_object=True))
+        return _info(found), found.get("metadata", {}).get(MARK)
+
+    def page(self, prefix: str, after: str | None) -> tuple[list[ObjectInfo], str | None]:
+        """One page of a listing, in UTF-8 order, which is that of Python's strings."""
+        token = {} if after is None else {"pageToken": after}
+        fields = {"maxResults": str(PAGE), "fields": "items(name,size,generation),nextPageToken"}
+        found = self._json(self._check(self._send("GET", self._objects(), {"prefix": prefix, **fields, **token})))
+        return [_info(one) for one in found.get("items", ())], found.get("nextPageToken") or None
+
+    def put(self, key: str, content: bytes | Path) -> None:
+        """One POST, or an upload in parts; an upload that is not finished is never seen, and ends within a week."""
+        if isinstance(content, Path):
+            if content.stat().st_size > WHOLE_BYTES:
+                self._put_parts(key, content)
+                return
+            content = content.read_bytes()
+        self.trying(lambda _: self._check(self._post(key, content, {}, {})))
+
+    def put_new(self, key: str, content: bytes, mark: str) -> bool:
+        """One POST with ifGenerationMatch=0."""
+        answer = self._post(key, content, {"ifGenerationMatch": "0"}, {MARK: mark})
+        if answer.status_code == 412:
+            return False
+        self._check(answer)
+        return True
+
+    def delete(self, key: str) -> None:
+        """One DELETE; an object that is not there is fine, a bucket that is not there is not."""
+        with suppress(FileNotFoundError):
+            self._check(self._send("DELETE", self._object(key)), of_object=True)
+
+    def clear_uploads(self, prefix: str) -> int:  # noqa: ARG002
+        """The service drops unfinished uploads by itself and lists none."""
+        return 0
+
+    def _post(self, key: str, content: bytes, condition: Mapping[str, str], metadata: Mapping[str, str]) -> "Response":
+        """Name, metadata and bytes in one request."""
+        boundary = secrets.token_hex(16)
+        named = json.dumps({"name": key, "contentType": "application/octet-stream", "metadata": metadata})
+        body = b"".join(
+            (
+                f"--{boundary}\r\nContent-Type: application/json; charset=UTF-8\r\n\r\n{named}\r\n".encode(),
+                f"--{boundary}\r\nContent-Type: application/octet-stream\r\n\r\n".encode(),
+                content,
+                f"\r\n--{boundary}--\r\n".encode(),
+            )
+        )
+        headers = {"Content-Type": f"multipart/related; boundary={boundary}"}
+        return self._send("POST", self._objects("upload/"), {"uploadType": "multipart", **condition}, headers, body)
+
+    def _put_parts(self, key: str, file: Path) -> None:
+        size = file.stat().st_size
+        for _ in range(UPLOADS):
+            with open(file, "rb") as stream, suppress(_UploadLostError):
+                address = self.trying(lambda _: self._begin(key))
+                sent = 0
+                while sent < size:
+                    step = partial(self._continue, address, stream, sent, size)
+                    sent = self.trying(step)
+                return
+        raise StoreError(f"{self._place}: the service dropped the upload of {key} {UPLOADS} times; run again")
+
+    def _begin(self, key: str) -> str:
+        body = json.dumps({"name": key, "contentType": "application/octet-stream"}).encode()
+        headers = {"Content-Type": "application/json; charset=UTF-8"}
+        answer = self._send("POST", self._objects("upload/"), {"uploadType": "resumable"}, headers, body)
+        return str(self._check(answer).headers["Location"])
+
+    def _continue(self, address: str, stream: BinaryIO, sent: int, size: int, attempt: int) -> int:
+        """Send the next part and return how much of the file the service has then."""
+        if attempt > 1:  # some of the last attempt may have arrived, or all
+            answer = self._send("PUT", address, headers={"Content-Range": f"bytes */{size}"})
+            if answer.status_code != 308:
+                self._check_upload(answer)
+                return size
+            sent = _arrived(answer)
+        stream.seek(sent)
+        part = stream.read(PART_BYTES)
+        headers = {"Content-Range": f"bytes {sent}-{sent + len(part) - 1}/{size}"}
+        answer = self._send("PUT", address, headers=headers, body=part)
+        if answer.status_code == 308:
+            return _arrived(answer)
+        self._check_upload(answer)
+        return size
+
+    def _check_upload(self, answer: "Response") -> None:
+        if answer.status_code in {404, 410}:
+            raise _UploadLostError
+        self._check(answer)
+
+    def _objects(self, service: str = "") -> str:
+        return f"{self._endpoint}/{service}storage/v1/b/{self._name}/o"
+
+    def _object(self, key: str, service: str = "") -> str:
+        return f"{self._objects(service)}/{quote(key, safe='')}"
+
+    def _send(
+        self,
+        method: str,
+        address: str,
+        parameters: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+    ) -> "Response":
+        """One request, with what keeps it from being answered in our terms."""
+        try:
+            return self._session.request(
+                method,
+                address,
+                params=parameters,
+                headers=headers,
+                data=body,
+                timeout=(CONNECT_SECONDS, ANSWER_SECONDS),
+                allow_redirects=False,
+            )
+        except Exception as error:
+            if (known := said(error, self._place, self._endpoint)) is None:
+                raise
+            raise known from None
+
+    def _missing(self, whole: bool) -> Exception:
+        """What a 404 means: the object is missing, or the whole bucket, which not every service tells apart."""
+        if not whole and not self._there:
+            try:
+                whole = self._send("GET", self._objects(), {"maxResults": "1"}).status_code == 404
+            except StoreError:
+                whole = False
+            self._there = not whole
+        if whole:
+            return StoreError(
+                f"{self._place}: there is no such bucket at {self._endpoint}; create it, or check its name and address"
+            )
+        return FileNotFoundError(self._place)
+
+    def _json(self, answer: "Response") -> dict[str, Any]:
+        try:
+            found: dict[str, Any] = answer.json()
+        except ValueError:
+            raise StoreError(
+                f"{self._place}: {self._endpoint} does not speak the JSON interface; check STORAGE_EMULATOR_HOST"
+            ) from None
+        return found
+
+    def _check(self, answer: "Response", *, of_object: bool = False) -> "Response":
+        """The answer, if it is a success; `of_object` where an object of that name need not exist."""
+        if answer.status_code == 404:
+            raise self._missing(not of_object)
+        if answer.status_code >= 300:
+            raise refused(answer, self._place, self._endpoint)
+        self._there = True
+        return answer
+
+
+class _UploadLostError(Exception):
+    """The service has forgotten an upload, which begins anew."""
+
+
+def _info(found: Mapping[str, Any]) -> ObjectInfo:
+    return ObjectInfo(str(found["name"]), int(str(found.get("size", 0))), str(found["generation"]))
+
+
+def _arrived(answer: "Response") -> int:
+    last = str(answer.headers.get("Range", "")).rpartition("-")[2]
+    return int(last) + 1 if last else 0
+
+
+def _endpoint() -> str:
+    address = os.environ.get("STORAGE_EMULATOR_HOST", "").rstrip("/")
+    return (address if "://" in address else f"http://{address}") if address else ENDPOINT
+
+
+def _session(place: str) -> "Session":
+    try:
+        import requests
+        from requests.adapters import HTTPAdapter
+    except ImportError:
+        raise StoreError(f"{place}: reading and writing GCS needs the package requests; {INSTALL}") from None
+    unsigned = os.environ.get("GS_NO_SIGN_REQUEST", "").upper() in {"YES", "TRUE", "1"}
+    anybody = unsigned or os.environ.get("STORAGE_EMULATOR_HOST")
+    session = requests.Session() if anybody else _authorized(place)
+    for scheme in ("https://", "http://"):
+        session.mount(scheme, HTTPAdapter(pool_connections=1, pool_maxsize=CONNECTIONS, max_retries=0))
+    return session
+
+
+def _authorized(place: str) -> "Session":
+    """A session with the credentials of the environment; a machine without any is told so within seconds."""
+    given = {name: os.environ.get(name) for name in ("GCE_METADATA_TIMEOUT", "GCE_METADATA_DETECT_RETRIES")}
+    os.environ.setdefault("GCE_METADATA_TIMEOUT", METADATA_SECONDS)  # read when google.auth is imported
+    os.environ.setdefault("GCE_METADATA_DETECT_RETRIES", "1")
+    try:
+        import google.auth
+        from google.auth.exceptions import GoogleAuthError
+        from google.auth.transport.requests import AuthorizedSession
+    except ImportError:
+        raise StoreError(f"{place}: reading and writing GCS needs the package google-auth; {INSTALL}") from None
+    finally:
+        for name, value in given.items():
+            if value is None:
+                os.environ.pop(name, None)
+    logging.getLogger("google.auth").setLevel(logging.ERROR)  # it warns of what is raised as well
+    try:
+        credentials, _ = google.auth.default(scopes=[SCOPE])
+    except (GoogleAuthError, OSError, ValueError) as error:
+        words = (str(error).splitlines() or [""])[0].rstrip(".")
+        raise StoreError(
+            f"{place}: no credentials ({words}); run: gcloud auth application-default login, or set "
+            "GOOGLE_APPLICATION_CREDENTIALS to a key file; GS_NO_SIGN_REQUEST=YES reads a public bucket"
+        ) from None
+    return AuthorizedSession(credentials, max_refresh_attempts=1, refresh_timeout=30)

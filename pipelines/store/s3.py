@@ -1,0 +1,227 @@
+"""Objects on S3, or on a server that speaks its protocol, through boto3.
+
+Endpoint, region, profile and credentials come from where every tool of AWS takes them: AWS_ENDPOINT_URL_S3,
+AWS_ENDPOINT_URL, AWS_REGION, AWS_PROFILE, AWS_ACCESS_KEY_ID and ~/.aws. AWS_NO_SIGN_REQUEST=YES reads a public bucket
+without credentials.
+"""
+
+import os
+import re
+from concurrent.futures import FIRST_EXCEPTION, wait
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from winnow.pipelines.store.buckets import CONNECTIONS, Bucket, BucketStore, Clients, Piece, place_of, sending
+from winnow.pipelines.store.facade import ObjectInfo
+from winnow.pipelines.store.s3_errors import said
+from winnow.pipelines.store.trying import Trying
+from winnow.schemas.errors import StoreError
+
+if TYPE_CHECKING:
+    from botocore.client import BaseClient
+
+INSTALL = "pip install 'winnow[s3]'"
+MARK = "winnow-writer"  # the metadata that tells an object of ours from another's
+WHOLE_BYTES = 16 << 20  # larger files are sent in parts
+PART_BYTES = 16 << 20
+MOST_PARTS = 9_000  # S3: 10 000
+PAGE = 1_000  # S3's most
+CONNECT_SECONDS = 5
+ANSWER_SECONDS = 30  # without a byte
+METADATA_SECONDS = 1  # of a machine's own credentials: not every machine has such a service
+
+_clients = Clients(("AWS_", "BOTO_", "HOME"))
+
+
+@dataclass(frozen=True)
+class S3Store(BucketStore):
+    """Objects below a prefix of an S3 bucket."""
+
+    @classmethod
+    def of(cls, address: str) -> "S3Store":
+        """The store of an address, s3://BUCKET/PREFIX; nothing is asked of the service yet."""
+        name, prefix = place_of(address)
+        if not re.fullmatch(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]", name):
+            raise StoreError(
+                f"{address}: {name!r} is no bucket name; expected 3 to 63 of a-z, 0-9, '-' and '.': s3://BUCKET/PREFIX"
+            )
+        return cls(name, prefix)
+
+    @property
+    def root(self) -> str:
+        """The address."""
+        return f"s3://{self.name}/{self.prefix}".rstrip("/")
+
+    @property
+    def _bucket(self) -> Bucket:
+        return _clients.get(self.name, lambda: S3Bucket(self.name))
+
+
+class S3Bucket:
+    """One bucket through boto3, which repeats nothing itself."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self.trying = Trying(f"s3://{name}")
+        self._s3 = _client(name)
+
+    def get(self, key: str, start: int, stop: int | None, version: str | None) -> Piece:
+        """One GET; the body is read whole, so that a connection that is cut is noticed here."""
+        condition = {} if version is None else {"IfMatch": version}
+        if stop is not None or start:
+            condition["Range"] = f"bytes={start}-{'' if stop is None else stop - 1}"
+        try:
+            answer = self._ask("get_object", Key=key, **condition)
+        except _OutOfRangeError:
+            info = self.describe(key)[0]
+            return Piece(b"", info.size, info.version)
+        whole = answer.get("ContentRange", "").rpartition("/")[2] or answer["ContentLength"]
+        return Piece(answer["Body"], int(whole), answer["ETag"])
+
+    def describe(self, key: str) -> tuple[ObjectInfo, str | None]:
+        """One HEAD."""
+        answer = self._ask("head_object", Key=key)
+        return ObjectInfo(key, answer["ContentLength"], answer["ETag"].strip('"')), answer["Metadata"].get(MARK)
+
+    def page(self, prefix: str, after: str | None) -> tuple[list[ObjectInfo], str | None]:
+        """One page of a listing, in UTF-8 order, which is that of Python's strings."""
+        token = {} if after is None else {"ContinuationToken": after}
+        answer = self._ask("list_objects_v2", Prefix=prefix, MaxKeys=PAGE, **token)
+        found = [ObjectInfo(one["Key"], one["Size"], one["ETag"].strip('"')) for one in answer.get("Contents", ())]
+        return found, answer["NextContinuationToken"] if answer["IsTruncated"] else None
+
+    def put(self, key: str, content: bytes | Path) -> None:
+        """One PUT, or an upload in parts; each of them is repeated alone."""
+        if isinstance(content, Path):
+            if content.stat().st_size > WHOLE_BYTES:
+                self._put_parts(key, content)
+                return
+            content = content.read_bytes()
+        self.trying(lambda _: self._ask("put_object", Key=key, Body=content))
+
+    def put_new(self, key: str, content: bytes, mark: str) -> bool:
+        """One PUT with If-None-Match."""
+        try:
+            self._ask("put_object", Key=key, Body=content, IfNoneMatch="*", Metadata={MARK: mark})
+        except _RefusedError:
+            return False
+        return True
+
+    def delete(self, key: str) -> None:
+        """One DELETE, which succeeds without an object as well."""
+        with suppress(FileNotFoundError):  # S3 itself does not mind, others may
+            self._ask("delete_object", Key=key)
+
+    def clear_uploads(self, prefix: str) -> int:
+        """Abort every upload in parts below the prefix."""
+        dropped = 0
+        after: dict[str, str] = {}
+        while True:
+            answer = self.trying(partial(self._uploads, prefix, after))
+            for upload in answer.get("Uploads", ()):
+                self._abort(upload["Key"], upload["UploadId"])
+                dropped += 1
+            if not answer.get("IsTruncated"):
+                return dropped
+            after = {"KeyMarker": answer["NextKeyMarker"], "UploadIdMarker": answer["NextUploadIdMarker"]}
+
+    def _uploads(self, prefix: str, after: dict[str, str], _: int) -> dict[str, Any]:
+        return self._ask("list_multipart_uploads", Prefix=prefix, **after)
+
+    def _put_parts(self, key: str, file: Path) -> None:
+        size = file.stat().st_size
+        step = max(PART_BYTES, -(-size // MOST_PARTS))
+        upload = self.trying(lambda _: self._ask("create_multipart_upload", Key=key))["UploadId"]
+        try:
+            parts = [
+                sending().submit(self._put_part, key, upload, file, number, start, step)
+                for number, start in enumerate(range(0, size, step), 1)
+            ]
+            failed = next((part for part in wait(parts, return_when=FIRST_EXCEPTION).done if part.exception()), None)
+            if failed is not None:
+                for part in parts:
+                    part.cancel()
+                wait(parts)  # a part that is still on its way would outlive its upload
+                failed.result()
+            tags = [{"ETag": part.result(), "PartNumber": number} for number, part in enumerate(parts, 1)]
+            self.trying(lambda attempt: self._complete(key, upload, tags, size, attempt))
+        except BaseException:
+            self._abort(key, upload)
+            raise
+
+    def _put_part(self, key: str, upload: str, file: Path, number: int, start: int, step: int) -> str:
+        with open(file, "rb") as stream:
+            stream.seek(start)
+            content = stream.read(step)
+        part = partial(self._ask, "upload_part", Key=key, UploadId=upload, PartNumber=number, Body=content)
+        return str(self.trying(lambda _: part())["ETag"])
+
+    def _complete(self, key: str, upload: str, tags: list[dict[str, object]], size: int, attempt: int) -> None:
+        try:
+            self._ask("complete_multipart_upload", Key=key, UploadId=upload, MultipartUpload={"Parts": tags})
+        except FileNotFoundError:  # the upload is gone: an earlier attempt completed it and its answer was lost
+            if attempt == 1 or self.describe(key)[0].size != size:
+                raise StoreError(
+                    f"s3://{self._name}: the upload of {key} was dropped while it was made; run again"
+                ) from None
+
+    def _abort(self, key: str, upload: str) -> None:
+        with suppress(StoreError, FileNotFoundError):  # else clear_unfinished, or the bucket's own rule, drops it
+            self.trying(lambda _: self._ask("abort_multipart_upload", Key=key, UploadId=upload))
+
+    def _ask(self, operation: str, **arguments: object) -> dict[str, Any]:
+        """One request, its body read whole, with its failure in our terms."""
+        from botocore.exceptions import BotoCoreError, ClientError
+        from urllib3.exceptions import HTTPError
+
+        try:
+            answer: dict[str, Any] = getattr(self._s3, operation)(Bucket=self._name, **arguments)
+            if "Body" in answer:
+                answer["Body"] = answer["Body"].read()
+        except ClientError as error:
+            code = error.response.get("Error", {}).get("Code", "")
+            if code in {"InvalidRange", "416"}:
+                raise _OutOfRangeError from None
+            if code in {"PreconditionFailed", "412"}:
+                raise _RefusedError(f"s3://{self._name}: an object was replaced while it was read; run again") from None
+            raise said(error, self._name, self._s3.meta.endpoint_url) from None
+        except (BotoCoreError, HTTPError, OSError) as error:
+            raise said(error, self._name, self._s3.meta.endpoint_url) from None
+        return answer
+
+
+class _OutOfRangeError(Exception):
+    """The object ends before the range begins."""
+
+
+class _RefusedError(StoreError):
+    """A condition of the request does not hold."""
+
+
+def _client(name: str) -> "BaseClient":
+    try:
+        import boto3
+        from botocore import UNSIGNED
+        from botocore.config import Config
+        from botocore.exceptions import BotoCoreError
+    except ImportError:
+        raise StoreError(f"s3://{name}: reading and writing S3 needs the package boto3; {INSTALL}") from None
+    unsigned = os.environ.get("AWS_NO_SIGN_REQUEST", "").upper() in {"YES", "TRUE", "1"}
+    try:
+        session = boto3.session.Session()
+        session._session.set_config_variable("metadata_service_timeout", METADATA_SECONDS)
+        session._session.set_config_variable("metadata_service_num_attempts", 1)
+        config = Config(
+            connect_timeout=CONNECT_SECONDS,
+            read_timeout=ANSWER_SECONDS,
+            retries={"total_max_attempts": 1, "mode": "standard"},
+            max_pool_connections=CONNECTIONS,
+            user_agent_extra="winnow",
+            signature_version=UNSIGNED if unsigned else None,
+        )
+        return session.client("s3", config=config)
+    except (BotoCoreError, ValueError) as error:
+        raise said(error, name, "the service") from None

@@ -1,0 +1,132 @@
+"""Real object stores on loopback: servers that tests start, ask through the usual environment, and end."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+import requests
+
+BUCKET = "crawl"
+S3_KEYS = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGION": "us-east-1"}
+START_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class Server:
+    """A server that runs, and the environment in which winnow finds it."""
+
+    name: str
+    port: int
+    process: int
+    content: Path  # its folder of buckets, where it keeps objects as files
+
+    @property
+    def endpoint(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def scheme(self) -> str:
+        return "gs" if self.name == "fake-gcs-server" else "s3"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return self.behind(self.endpoint)
+
+    def behind(self, endpoint: str) -> dict[str, str]:
+        """The environment for a proxy in front of it."""
+        if self.scheme == "gs":
+            return {"STORAGE_EMULATOR_HOST": endpoint}
+        return {**S3_KEYS, "AWS_ENDPOINT_URL_S3": endpoint}
+
+    def make_bucket(self, name: str) -> None:
+        if self.scheme == "gs":
+            made = requests.post(
+                f"{self.endpoint}/storage/v1/b", params={"project": "p"}, json={"name": name}, timeout=9
+            )
+            assert made.status_code == 200, made.text
+        else:
+            s3_client(self).create_bucket(Bucket=name)
+
+
+def s3_client(server: Server) -> Any:
+    """boto3 itself, to see what the store left there."""
+    return boto3.client(
+        "s3",
+        endpoint_url=server.endpoint,
+        aws_access_key_id="key",
+        aws_secret_access_key="secret",
+        region_name="us-east-1",
+    )
+
+
+def binary(name: str, source: str) -> str:
+    """The program of a server: named by WINNOW_<NAME>, on PATH or in GOBIN; its test is skipped where there is none."""
+    variable = f"WINNOW_{name.upper().replace('-', '_')}"
+    folders = os.pathsep.join((os.environ.get("PATH", ""), os.environ.get("GOBIN", ""), str(Path.home() / "go/bin")))
+    found = os.environ.get(variable) or shutil.which(name, path=folders)
+    if not found:
+        pytest.skip(f"no {name} on PATH or in GOBIN; get it by 'go install {source}', or name it in {variable}")
+    return found
+
+
+def free_port() -> int:
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        return int(listening.getsockname()[1])
+
+
+@contextmanager
+def started(name: str, folder: Path) -> Iterator[Server]:
+    """One of moto, versitygw and fake-gcs-server, with an empty bucket."""
+    port = free_port()
+    content = folder / "content"
+    content.mkdir(parents=True)
+    environment: Mapping[str, str] = {}
+    if name == "moto":
+        pytest.importorskip("moto.server", reason="no moto; get it by: pip install 'moto[server]'")
+        command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+    elif name == "versitygw":
+        program = binary("versitygw", "github.com/versity/versitygw/cmd/versitygw@latest")
+        environment = {"ROOT_ACCESS_KEY": "key", "ROOT_SECRET_KEY": "secret"}
+        command = [program, "--port", f"127.0.0.1:{port}", "posix", str(content)]
+    else:
+        program = binary("fake-gcs-server", "github.com/fsouza/fake-gcs-server@latest")
+        address = f"127.0.0.1:{port}"
+        command = [
+            *(program, "-backend", "filesystem", "-filesystem-root", str(content), "-scheme", "http"),
+            *("-host", "127.0.0.1", "-port", str(port), "-public-host", address, "-external-url", f"http://{address}"),
+        ]
+    with open(folder / "log", "wb") as log:
+        process = subprocess.Popen(
+            command, env={**os.environ, **environment}, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=folder
+        )
+        try:
+            _wait(port, process, folder / "log")
+            server = Server(name, port, process.pid, content)
+            server.make_bucket(BUCKET)
+            yield server
+        finally:
+            process.kill()
+            process.wait()
+
+
+def _wait(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
+    until = time.monotonic() + START_SECONDS
+    while time.monotonic() < until and process.poll() is None:
+        try:
+            requests.get(f"http://127.0.0.1:{port}/", timeout=5)
+        except requests.exceptions.ConnectionError:
+            time.sleep(0.05)
+        else:
+            return
+    raise AssertionError(f"the server did not start: {log.read_text()[-2000:]}")
