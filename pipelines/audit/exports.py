@@ -5,24 +5,29 @@ it: footers, newlines, headers. They are held against the export's own record an
 the store.
 """
 
-import hashlib
-import os
+import itertools
+import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from winnow.pipelines.audit.findings import Findings
 from winnow.pipelines.audit.plans import plan_records
+from winnow.pipelines.export.bucket import fetch
 from winnow.pipelines.export.formats import formats
 from winnow.pipelines.export.formats.counting import FILES, Counted
 from winnow.pipelines.export.formats.protocol import FileRecord
 from winnow.pipelines.export.manifest import MANIFEST, Manifest
-from winnow.pipelines.export.standing import unfinished_folder
+from winnow.pipelines.export.opening import being_made
+from winnow.pipelines.export.standing import sha256_in
 from winnow.pipelines.forgetting.outputs import EXPORT, registered
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hidden.hiding import load_hiding
-from winnow.schemas.errors import ExportError, RecipeError
+from winnow.pipelines.store.local import LocalStore
+from winnow.pipelines.store.location import open_location
+from winnow.schemas.errors import ExportError, RecipeError, StoreError
 from winnow.schemas.mixture import MixturePlan
 
 SHOWN = 3  # of files that winnow did not write
@@ -56,23 +61,19 @@ class _Export:
         self._store = store
         self._plans = plans
         self._path = path
-        self._folder = Path(path)
+        self._objects = open_location(path)
         self._findings = findings
         self._complete = True  # whether all samples could be counted
 
     def check(self) -> str:
         """Say what is proved of it, or what is wrong; returns the name of its plan, if it is an export of the store."""
-        if "://" in self._path:
-            self._note("is not on this machine: it is not looked at")
-            return ""
         before = len(self._findings.problems)
         try:
-            if not _held(self._folder):
-                stopped = unfinished_folder(self._path).exists()
-                self._note("is not finished; run: winnow export" if stopped else "is no longer there")
+            if self._is_gone():
+                self._note("is not finished; run: winnow export" if being_made(self._path) else "is no longer there")
                 return ""
             manifest, amounts = self._manifest()
-        except (ExportError, OSError) as error:
+        except (ExportError, StoreError, OSError) as error:
             self._wrong(str(error).splitlines()[0])
             return ""
         if manifest.store != self._store.record.name:
@@ -90,9 +91,16 @@ class _Export:
             )
         return manifest.plan
 
+    def _is_gone(self) -> bool:
+        """Whether there is nothing; an empty folder is as good as none, and so are files that no record names yet."""
+        if isinstance(self._objects, LocalStore):
+            folder = self._objects.folder
+            return not folder.is_dir() or not any(folder.iterdir())
+        return not self._objects.exists(MANIFEST) and (being_made(self._path) or not any(self._objects.list()))
+
     def _manifest(self) -> tuple[Manifest, dict[str, Amounts]]:
         try:
-            raw = (self._folder / MANIFEST).read_bytes()
+            raw = self._objects.read(MANIFEST)
         except FileNotFoundError:
             raise ExportError(f"{MANIFEST} is gone") from None
         manifest = Manifest.from_json(raw, MANIFEST)
@@ -135,14 +143,16 @@ class _Export:
         """Each file is as it was written, and together they hold what the record says."""
         found: Counter[tuple[str, str]] = Counter({(FILES, name): 0 for name in amounts})
         uncounted: set[str] = set()
-        for file in manifest.files:
-            try:
-                for counted in self._counted(manifest, file.path) if self._unchanged(file) else ():
-                    found[counted.by, counted.output] += counted.samples
-            except RecipeError as error:
-                uncounted.add(f"not counted: {error}")
-            except (ExportError, OSError, ValueError) as error:
-                self._wrong(f"{file.path} {str(error).splitlines()[0]}")
+        for files in _groups(manifest.files):
+            with self._brought(files) as folder:
+                for file in files:
+                    try:
+                        for counted in self._counted(manifest, folder, file.path) if self._unchanged(file) else ():
+                            found[counted.by, counted.output] += counted.samples
+                    except RecipeError as error:
+                        uncounted.add(f"not counted: {error}")
+                    except (ExportError, StoreError, OSError, ValueError) as error:
+                        self._wrong(f"{file.path} {str(error).splitlines()[0]}")
         if not hasattr(formats().get(manifest.format), "count"):
             uncounted.add(f"not counted: nothing here knows how to count {manifest.format}")
         for line in sorted(uncounted):
@@ -154,34 +164,40 @@ class _Export:
                 holds = "its files hold" if by == FILES else f"{by} lists"
                 self._wrong(f"{name}: {holds} {samples:,} samples, {MANIFEST} says {said:,}")
 
-    def _counted(self, manifest: Manifest, path: str) -> Iterator[Counted]:
+    @contextmanager
+    def _brought(self, files: Sequence[FileRecord]) -> Iterator[Path]:
+        """A folder that has these files: the export's own, or one for copies of what lies elsewhere."""
+        if isinstance(self._objects, LocalStore):
+            yield self._objects.folder
+            return
+        with tempfile.TemporaryDirectory(prefix="winnow-audit-") as name:
+            for file in files:
+                with suppress(FileNotFoundError):  # said when it is looked at
+                    fetch(self._objects, file.path, Path(name))
+            yield Path(name)
+
+    def _counted(self, manifest: Manifest, folder: Path, path: str) -> Iterator[Counted]:
         count = getattr(formats().get(manifest.format), "count", None)
         if count is not None:
-            yield from count(self._folder, path)
+            yield from count(folder, path)
 
     def _unchanged(self, file: FileRecord) -> bool:
-        path = self._folder / file.path
-        if not path.is_file():
+        try:
+            size = self._objects.size(file.path)
+        except (FileNotFoundError, NotADirectoryError):
             self._wrong(f"{file.path} is gone")
             return False
-        size = path.stat().st_size
         if size != file.bytes:
             self._wrong(f"{file.path} has {size:,} bytes, not {file.bytes:,}")
             return True  # what it holds now is of interest
-        with path.open("rb") as stream:
-            found = hashlib.file_digest(stream, "sha256").hexdigest()
-        if found != file.sha256:
+        if (found := sha256_in(self._objects, file.path)) != file.sha256:
             self._wrong(f"{file.path} is not as it was written: its SHA-256 is {found}")
         return True
 
     def _others(self, manifest: Manifest) -> None:
         """Files that were put there by others: for readers that take all they find, they are part of it."""
         known = {MANIFEST, *(file.path for file in manifest.files)}
-        there = {
-            (Path(folder) / name).relative_to(self._folder).as_posix()
-            for folder, _, names in os.walk(self._folder)
-            for name in names
-        }
+        there = {info.path for info in self._objects.list()}
         if others := sorted(there - known):
             names = (name.encode(errors="backslashreplace").decode() for name in others[:SHOWN])
             shown = ", ".join([*names, *(["…"] if len(others) > SHOWN else [])])
@@ -194,12 +210,15 @@ class _Export:
         self._findings.problems.append(f"export {self._path}: {line}")
 
 
-def _held(folder: Path) -> bool:
-    """Whether there is anything: an empty folder is as good as none."""
-    try:
-        return bool(os.listdir(folder))
-    except (FileNotFoundError, NotADirectoryError):
-        return False
+def _groups(files: Sequence[FileRecord]) -> Iterator[list[FileRecord]]:
+    """The files, those together whose names differ in their ends alone: an index is looked at with what it is of."""
+    for _, group in itertools.groupby(sorted(files, key=_stem), _stem):
+        yield list(group)
+
+
+def _stem(file: FileRecord) -> str:
+    folder, _, name = file.path.rpartition("/")
+    return f"{folder}/{name.partition('.')[0]}"
 
 
 def _whole(value: object) -> int:

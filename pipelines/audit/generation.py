@@ -12,6 +12,7 @@ from winnow.pipelines.audit.objects import (
     check_objects,
 )
 from winnow.pipelines.audit.sources import check_sources
+from winnow.pipelines.audit.weights import check_weights
 from winnow.pipelines.ingest.context import IngestContext
 from winnow.pipelines.store.generations import Store
 from winnow.schemas.records import Generation
@@ -37,6 +38,7 @@ def audit_generation(
     check_forgotten(store, generation, findings)
     stale = check_draws(store, generation, findings)
     check_environments(generation, findings)
+    check_weights(store, generation, findings)
     if exports:
         check_exports(store, stale, findings)
     if context is None:

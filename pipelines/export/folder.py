@@ -21,12 +21,13 @@ from pathlib import Path, PurePosixPath
 
 import orjson
 
-from winnow.pipelines.export.formats.protocol import ExportFormat, FileRecord, ShardName, WrittenShard
+from winnow.pipelines.export.disk_work import COMMITS, FILES, SCRATCH, DiskWork
+from winnow.pipelines.export.formats.protocol import ExportFormat, FileRecord, WrittenShard, joining
 from winnow.pipelines.export.manifest import MANIFEST, OWN, Manifest, Outline, ShardCommit, file_records, sha256_of
 from winnow.pipelines.export.nesting import MARKER
 from winnow.pipelines.export.scratch_disk import ScratchDisk
 from winnow.pipelines.export.standing import (
-    damages,
+    Wish,
     file_above,
     read_manifest,
     replaced_folder,
@@ -35,15 +36,13 @@ from winnow.pipelines.export.standing import (
     strangers,
     unfinished_folder,
 )
+from winnow.pipelines.export.telling import told
 from winnow.pipelines.processes import boot_id
 from winnow.pipelines.store.local import UNFINISHED, LocalStore, sync
 from winnow.schemas.errors import ExportError
 from winnow.schemas.identity import Json, canonical_json
 
 _LOCK = "lock"
-_FILES = "files"
-_COMMITS = "commits"
-_SCRATCH = "scratch"
 
 
 class ExportFolder:
@@ -59,7 +58,7 @@ class ExportFolder:
         self._wanted = wanted
         self._target = absolute
         self.unfinished = unfinished_folder(absolute)
-        self.work = self.unfinished / identity  # a worker that outlived its driver does no harm to other work
+        self._work = self.unfinished / identity  # a worker that outlived its driver does no harm to other work
         self._replaced = replaced_folder(absolute)
         self._lock = -1
 
@@ -87,7 +86,17 @@ class ExportFolder:
     @property
     def scratch(self) -> ScratchDisk:
         """For the exchange and for task lists."""
-        return ScratchDisk(self.work / _SCRATCH)
+        return ScratchDisk(self._work / SCRATCH)
+
+    @property
+    def work(self) -> DiskWork:
+        """For those that write shards."""
+        return DiskWork(self._work)
+
+    @property
+    def disk(self) -> Path:
+        """Where it is being made."""
+        return self.unfinished
 
     def standing(self, *, replace: bool = False, notes: list[str] | None = None) -> Manifest | None:
         """The finished export that is there, if it is what would be written; None where there is work to do.
@@ -104,26 +113,12 @@ class ExportFolder:
             manifest = read_manifest(self._target, self.path)
             if manifest is None:
                 return None
-            if manifest.identity != self.identity:
-                if replace:
-                    self._refuse_strangers(manifest)
-                    return None
-                raise ExportError(
-                    f"{self.path}: {manifest.unlike(self._wanted)}; write to another folder, or replace it with "
-                    "--replace"
-                )
-            damage = next(damages(self._target, manifest, hashes=replace), None)
-            if damage is None and not (replace and manifest.left_out):
-                self._clear()  # of a process that died when all was done
-                return manifest
-            if not replace:
-                raise ExportError(f"{self.path}: {damage}; write the export again with --replace")
-            self._refuse_strangers(manifest)
-            if notes is not None:
-                lacking = sum(line.samples for line in manifest.left_out)
-                why = damage or f"lacks {lacking:,} samples, as their media were gone"
-                notes.append(f"{self.path}: {why}; it is written again")
-            return None
+            wish = Wish(str(self.path), self.identity, self._wanted)
+            if not wish.granted_by(manifest, LocalStore(self._target), replace=replace, notes=notes):
+                self._refuse_strangers(manifest)
+                return None
+            self._clear()  # of a process that died when all was done
+            return manifest
 
     def begin(self, notes: list[str], *, replace: bool = False) -> None:
         """Go on with unfinished work of the same identity; other work goes, and that is noted.
@@ -146,15 +141,15 @@ class ExportFolder:
                 self._drop_lacking()
             if found is None:
                 LocalStore(self.unfinished).put(MARKER, canonical_json(self._mark()).encode())
-            for name in (_FILES, _COMMITS, _SCRATCH):
-                (self.work / name).mkdir(parents=True, exist_ok=True)
-            for path in (self.unfinished / UNFINISHED, self.work / UNFINISHED, self.work / _SCRATCH):
+            for name in (FILES, COMMITS, SCRATCH):
+                (self._work / name).mkdir(parents=True, exist_ok=True)
+            for path in (self.unfinished / UNFINISHED, self._work / UNFINISHED, self._work / SCRATCH):
                 _remove(path)  # of a run that was stopped
-            (self.work / _SCRATCH).mkdir()
+            (self._work / SCRATCH).mkdir()
 
     def _drop_damaged(self) -> None:
         """Take back the commits whose files are not as they were written."""
-        files = self.work / _FILES
+        files = self._work / FILES
         for path, commit in self._commits():
             if any(
                 size_of(files / one.path) != one.bytes or sha256_of(files / one.path) != one.sha256
@@ -169,7 +164,7 @@ class ExportFolder:
                 path.unlink()
 
     def _commits(self) -> Iterator[tuple[Path, ShardCommit]]:
-        folder = self.work / _COMMITS
+        folder = self._work / COMMITS
         for path in sorted(folder.iterdir()) if folder.is_dir() else ():
             yield path, ShardCommit.from_json(path.read_bytes())
 
@@ -178,7 +173,7 @@ class ExportFolder:
         with told(self.path):
             found: dict[tuple[str, int], ShardCommit] = {}
             for path, commit in self._commits():
-                if all(size_of(self.work / _FILES / one.path) == one.bytes for one in commit.written.files):
+                if all(size_of(self._work / FILES / one.path) == one.bytes for one in commit.written.files):
                     found[commit.written.shard.output, commit.written.shard.number] = commit
                 else:
                     path.unlink()
@@ -188,17 +183,17 @@ class ExportFolder:
         self, export_format: ExportFormat, config: object, shards: Sequence[WrittenShard]
     ) -> tuple[FileRecord, ...]:
         """What takes the place of the shards' files, where a format joins them; nothing where it does not."""
-        join = getattr(export_format, "join", None)
+        join = joining(export_format, config)
         if join is None:
             return ()
         with told(self.path):
-            into = self.work / _SCRATCH / "joined"
+            into = self._work / SCRATCH / "joined"
             _remove(into)
             into.mkdir()
-            paths = [path for made in join(config, self.work / _FILES, shards, into) for path in made.files]
+            paths = [path for made in join(self._work / FILES, shards, into) for path in made.files]
             records = file_records(into, paths)
             for one in records:
-                target = self.work / _FILES / one.path
+                target = self._work / FILES / one.path
                 target.parent.mkdir(parents=True, exist_ok=True)
                 os.replace(into / one.path, target)
             return records
@@ -206,7 +201,7 @@ class ExportFolder:
     def finish(self, manifest: Manifest, closing: Mapping[str, bytes]) -> None:
         """Write the closing files and the manifest, and show the whole: by one rename."""
         with told(self.path):
-            files = LocalStore(self.work / _FILES)
+            files = LocalStore(self._work / FILES)
             for path, content in sorted(closing.items()):
                 files.put(path, content)
             files.put(MANIFEST, manifest.to_json())
@@ -247,7 +242,7 @@ class ExportFolder:
 
     def _refuse_strangers(self, manifest: Manifest) -> None:
         """What somebody else put beside the files of an export would go with it."""
-        if found := strangers(self._target, manifest):
+        if found := strangers(LocalStore(self._target), manifest):
             raise ExportError(
                 f"{self.path}: holds files beside those of the export ({some_of(found)}), which --replace would "
                 "remove; move them away"
@@ -309,46 +304,6 @@ class ExportFolder:
                 self.unfinished.rmdir()
 
 
-def commit_shard(work: Path, made: Path, commit: ShardCommit) -> None:
-    """Move a shard's files to where the export is being made, and say that they stand.
-
-    A shard that is written twice has the same bytes twice, so it does no harm to come second.
-    """
-    for file in commit.written.files:
-        target = work / _FILES / file.path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        os.replace(made / file.path, target)
-    LocalStore(work).put_if_absent(commit_path(commit.written.shard), commit.to_json())
-
-
-def commit_path(shard: ShardName) -> str:
-    """Where a shard's commit lies, below the folder of the work."""
-    return f"{_COMMITS}/{shard.output}-{shard.number:05d}.json"
-
-
-def committed_count(work: Path) -> int:
-    """How many shards stand; for people."""
-    try:
-        return len(os.listdir(work / _COMMITS))
-    except OSError:
-        return 0
-
-
-def writing_folder(work: Path) -> Path:
-    """Where files are written that do not stand yet: on the same disk."""
-    return work / _SCRATCH
-
-
-@contextlib.contextmanager
-def told(path: str | Path) -> Iterator[None]:
-    """What the disk refuses, in one line."""
-    try:
-        yield
-    except OSError as error:
-        where = "" if error.filename is None or str(error.filename) == str(path) else f" ({error.filename})"
-        raise ExportError(f"{path}: cannot be written: {error.strerror or error}{where}") from None
-
-
 def _not_ours(folder: Path) -> ExportError:
     return ExportError(f"{folder}: holds files that no export of winnow left there; move them away")
 
@@ -357,7 +312,7 @@ def _is_work(path: Path) -> bool:
     """Whether a folder is as the work of an identity is laid out."""
     if path.is_symlink() or not path.is_dir():
         return False
-    return set(os.listdir(path)) <= {_FILES, _COMMITS, _SCRATCH, UNFINISHED}
+    return set(os.listdir(path)) <= {FILES, COMMITS, SCRATCH, UNFINISHED}
 
 
 def _same_file(descriptor: int, path: Path) -> bool:

@@ -51,6 +51,11 @@ class ShardCommit:
         )
 
 
+def commit_name(shard: ShardName) -> str:
+    """What a shard's commit is called."""
+    return f"{shard.output}-{shard.number:05d}.json"
+
+
 @dataclass(frozen=True)
 class Outline:
     """What an export's bytes depend on: equal outlines are equal files."""

@@ -1,6 +1,6 @@
 """Exports that would write where something else of the recipe lies: said before anything is read.
 
-An export takes its folder whole, by a rename. One inside the store would be swept up with it; one where a source looks
+An export takes its folder whole. One inside the store would be swept up with it; one where a source looks
 for files would be ingested at the next run, and its samples would come back as if somebody had crawled them.
 """
 
@@ -13,6 +13,7 @@ from types import MappingProxyType
 from winnow.schemas.places import shown
 from winnow.schemas.recipe import ExportEntry, Recipe
 
+_SCHEMES = ("s3", "gs", "memory")
 _BESIDE = ("README.md", "card.json", "winnow.json")
 _WRITTEN = MappingProxyType(
     {
@@ -31,8 +32,9 @@ def overlap_of(recipe: Recipe, number: int) -> str | None:
     """What is wrong with the place of one of the recipe's exports, if anything is."""
     entry = recipe.export[number]
     path = recipe.located(entry.path)
-    if "://" in path:
-        return f"{shown(path)} is an address; exports are written to folders of this machine, copy it from there"
+    scheme, separator, _ = path.partition("://")
+    if separator and scheme not in _SCHEMES:
+        return f"{shown(path)} is no place for an export; name a folder, or an address that begins with s3:// or gs://"
     folder = _real(path)
     for before in recipe.export[:number]:
         other = _real(recipe.located(before.path))
@@ -44,7 +46,7 @@ def overlap_of(recipe: Recipe, number: int) -> str | None:
                 "the other; give each a folder of its own"
             )
     store = recipe.located(recipe.store.path)
-    if "://" not in store and (folder.is_relative_to(_real(store)) or _real(store).is_relative_to(folder)):
+    if folder.is_relative_to(_real(store)) or _real(store).is_relative_to(folder):
         return f"{entry.path} and the store, {recipe.store.path}, lie in one another; write the export elsewhere"
     return _read_again(recipe, entry, folder)
 
@@ -52,7 +54,7 @@ def overlap_of(recipe: Recipe, number: int) -> str | None:
 def _read_again(recipe: Recipe, entry: ExportEntry, folder: PurePath) -> str | None:
     for source in recipe.sources:
         root = recipe.located(source.root)
-        if "://" in root or not folder.is_relative_to(_real(root)):
+        if not folder.is_relative_to(_real(root)):
             continue
         below = folder.relative_to(_real(root)).parts
         for pattern in source.files:
@@ -79,4 +81,6 @@ def _reaches(pattern: Sequence[str], folder: Sequence[str], export_format: str) 
 
 
 def _real(path: str) -> PurePath:
-    return PurePath(os.path.realpath(path))
+    """A place that can be compared with others: an address is never in a folder."""
+    scheme, separator, rest = path.partition("://")
+    return PurePath(f"{scheme}:", *rest.strip("/").split("/")) if separator else PurePath(os.path.realpath(path))

@@ -6,7 +6,6 @@ The lists that grow with the store or the export are objects that workers read, 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,10 +15,11 @@ from numpy.typing import NDArray
 from winnow.pipelines.columns import Column, column_of
 from winnow.pipelines.edits import BoundEdit
 from winnow.pipelines.export.formats.protocol import ExportFormat, ShardName
+from winnow.pipelines.export.places import Work
 from winnow.pipelines.export.sizing import Cutting, OutputSize, Way
 from winnow.pipelines.media import MediaSources
+from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store
-from winnow.pipelines.store.local import LocalStore
 from winnow.schemas.identity import canonical_json, content_name
 from winnow.schemas.mixture import Stratum
 
@@ -30,7 +30,7 @@ class Destination:
 
     format: ExportFormat
     config: Any  # the format's own
-    folder: Path  # of the unfinished work
+    work: Work
     way: Way
 
 
@@ -122,7 +122,7 @@ class Shipment:
     """One run of the pipeline. Picklable, and small."""
 
     store: Store
-    scratch: LocalStore  # goes with the export that it is below
+    scratch: ObjectStore  # goes with the export that it is below
     text: tuple[Column, ...]  # the first that is not null is a sample's text
     edits: tuple[BoundEdit, ...]
     destinations: tuple[Destination, ...]
@@ -137,7 +137,7 @@ class Shipment:
         return _details(self.scratch, self.details_path)
 
 
-def put_details(scratch: LocalStore, details: Details) -> str:
+def put_details(scratch: ObjectStore, details: Details) -> str:
     """Write them down; returns the object's path."""
     raw = details.to_json()
     path = f"details/{content_name(raw)}.json"
@@ -148,7 +148,7 @@ def put_details(scratch: LocalStore, details: Details) -> str:
 _read: dict[tuple[str, str], Details] = {}  # the one that this process is at
 
 
-def _details(scratch: LocalStore, path: str) -> Details:
+def _details(scratch: ObjectStore, path: str) -> Details:
     known = _read.get((scratch.root, path))
     if known is None:
         known = Details.from_json(scratch.read(path))

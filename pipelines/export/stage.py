@@ -18,15 +18,16 @@ from winnow import __version__
 from winnow.pipelines.blocks import AddressedBlock
 from winnow.pipelines.edits import BoundEdit
 from winnow.pipelines.exchange import Exchange, Files, clear_scratch
-from winnow.pipelines.export.folder import ExportFolder, told
 from winnow.pipelines.export.formats import find_format
 from winnow.pipelines.export.formats.protocol import About, ExportFormat, FileRecord, WrittenShard
 from winnow.pipelines.export.manifest import LeftOut, Manifest, Outline, ShardCommit, content_records
 from winnow.pipelines.export.nesting import nesting_of
 from winnow.pipelines.export.overlaps import overlap_of
+from winnow.pipelines.export.places import ExportPlace
 from winnow.pipelines.export.reading import ReadDrawn
 from winnow.pipelines.export.shipment import Destination, Details, Places, Shipment, put_details, text_columns
 from winnow.pipelines.export.sizing import Cutting, Way
+from winnow.pipelines.export.telling import told
 from winnow.pipelines.export.writing import WriteShards
 from winnow.pipelines.media import MediaSources, wants_media
 from winnow.pipelines.mix.drawn import Draw
@@ -151,15 +152,15 @@ def _with_tokenizer(recipe: Recipe, config: Any) -> Any:
 
 @dataclass
 class Unfinished:
-    """An export that is being made: its folder is locked."""
+    """An export that is being made: its place is locked."""
 
     export: BoundExport
-    folder: ExportFolder
+    place: ExportPlace
     commits: dict[tuple[str, int], ShardCommit]
 
     def refresh(self) -> None:
         """Look at what stands."""
-        self.commits = self.folder.committed()
+        self.commits = self.place.committed()
 
 
 def require_planned(plan: MixturePlan, cuttings: Mapping[Way, Cutting]) -> None:
@@ -236,7 +237,7 @@ def make_graph(
     owed = owed_partitions(places, exports)
     if not owed.any():
         return None
-    scratch = exports[0].folder.scratch
+    scratch = exports[0].place.scratch
     with told(exports[0].export.path):
         clear_scratch(scratch, EXCHANGE)  # of a run whose worker died
         details = put_details(scratch, Details(cuttings, strata, owed))
@@ -247,7 +248,7 @@ def make_graph(
         scratch,
         text_columns(text, layers),
         tuple(edits),
-        tuple(Destination(one.export.format, one.export.config, one.folder.work, one.export.way) for one in exports),
+        tuple(Destination(one.export.format, one.export.config, one.place.work, one.export.way) for one in exports),
         draw.plan.seed,
         draw.plan.name,
         details,
@@ -266,7 +267,7 @@ def finish_export(one: Unfinished, draw: Draw, cutting: Cutting, closing: Closin
     shards, left_out = _complete(one, cutting)
     export_format = export.format
     about = About(plan.store, plan.name, plan.unit, tuple(output.name for output in plan.outputs), weights_of(plan))
-    joined = one.folder.join(export_format, export.config, shards)
+    joined = one.place.join(export_format, export.config, shards)
     of_shards: Sequence[FileRecord] = joined or [file for shard in shards for file in shard.files]
     notes = [*notes, *_format_notes(export, shards), *_left_out_notes(left_out)]
     written = Written(export, plan, shards, tuple(of_shards), left_out, tuple(notes))
@@ -292,7 +293,7 @@ def finish_export(one: Unfinished, draw: Draw, cutting: Cutting, closing: Closin
         left_out=left_out,
         notes=tuple(notes),
     )
-    one.folder.finish(manifest, files)
+    one.place.finish(manifest, files)
     return Finished(export, manifest, True, manifest.notes)
 
 

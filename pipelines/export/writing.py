@@ -4,7 +4,6 @@ A worker holds one output shard: its rows as they came, and the part of them tha
 """
 
 import itertools
-import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -15,13 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from winnow.pipelines.export.folder import commit_path, commit_shard, writing_folder
 from winnow.pipelines.export.formats.protocol import WrittenShard
 from winnow.pipelines.export.formats.table import NO_BANDS
 from winnow.pipelines.export.manifest import LeftOut, ShardCommit, file_records
 from winnow.pipelines.export.shipment import Destination, Place, Shipment
 from winnow.pipelines.media import MEDIA_GONE, sums_of_lists
-from winnow.pipelines.store.local import LocalStore
 from winnow.schemas.draws import MIXED
 from winnow.schemas.errors import ExportError, StageError
 from winnow.schemas.words import words_of
@@ -41,7 +38,7 @@ class WriteShards:
         """Writes and commits."""
         details = self._shipment.details
         place = details.places[partition]
-        owed = [one for one in self._shipment.destinations if one.way == place.way and not _stands(one, place)]
+        owed = [one for one in self._shipment.destinations if one.way == place.way and not one.work.stands(place.shard)]
         if owed:
             rows = OrderedRows(place.shard.stem(), batches)
             if rows.count != place.samples:
@@ -62,10 +59,9 @@ def write_shard(
     """Write one shard of one export, and commit it; one of which nothing is left has no file."""
     if not count:
         commit = ShardCommit(WrittenShard(place.shard, 0, (), {}), left_out)
-        commit_shard(destination.folder, writing_folder(destination.folder), commit)
+        destination.work.commit(Path(), commit)
         return
-    with tempfile.TemporaryDirectory(dir=writing_folder(destination.folder), prefix="shard-") as name:
-        folder = Path(name)
+    with destination.work.writing() as folder:
         made = destination.format.write(destination.config, folder, place.shard, rows)
         if made.samples != count:
             raise StageError(
@@ -73,7 +69,7 @@ def write_shard(
                 f"{count:,}"
             )
         written = WrittenShard(place.shard, made.samples, file_records(folder, made.files), made.facts)
-        commit_shard(destination.folder, folder, ShardCommit(written, left_out))
+        destination.work.commit(folder, ShardCommit(written, left_out))
 
 
 class OrderedRows:
@@ -174,7 +170,3 @@ def _joined(batches: Iterator[pa.RecordBatch]) -> tuple[dict[str, pa.Array], Tex
 def _ordered(columns: dict[str, pa.Array]) -> NDArray[np.int64]:
     high, low = words_of(columns["id"])
     return np.lexsort((low, high, columns["copy"].to_numpy(), columns["order"].to_numpy()))
-
-
-def _stands(destination: Destination, place: Place) -> bool:
-    return LocalStore(destination.folder).exists(commit_path(place.shard))

@@ -18,6 +18,7 @@ from winnow.pipelines.export.standing import replaced_folder, unfinished_folder
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.local import LocalStore
+from winnow.schemas.errors import StoreError
 from winnow.schemas.identity import content_name
 from winnow.schemas.records import from_json, to_json
 
@@ -48,7 +49,7 @@ def register(objects: ObjectStore, kind: str, path: str | Path, generation: int)
     raw = to_json(Output(kind, address, generation))
     try:
         objects.put_if_absent(layout.output(content_name(raw)), raw)
-    except OSError:
+    except (OSError, StoreError):
         return False
     return True
 

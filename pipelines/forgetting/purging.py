@@ -166,14 +166,10 @@ class _Rewriting:
         objects = self._store.objects
         with closing(objects.open(made.path)) as stream:
             schema = pq.read_schema(stream)
-        writer = LayerWriter(self._store, schema, layer_spec(layer, schema))
-        try:
+        with LayerWriter(self._store, schema, layer_spec(layer, schema)) as writer:
             for batch in neutral_stream(layer, read_batches(objects, made.path), self._pending[shard].rows):
                 writer.write(batch)
             written = writer.finish(layer, key, shard)
-        except BaseException:
-            writer.discard()
-            raise
         if written[0].values == made.values:
             self.objects -= 1
             return made, statistics

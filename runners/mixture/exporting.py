@@ -6,15 +6,15 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
 
 from rich.text import Text
 
 from winnow.pipelines.dedupe.scratch import steps_done
 from winnow.pipelines.edits import BoundEdit, with_keys
 from winnow.pipelines.export.fitting import require_one_medium
-from winnow.pipelines.export.folder import ExportFolder, committed_count
 from winnow.pipelines.export.manifest import Manifest
+from winnow.pipelines.export.opening import export_place
+from winnow.pipelines.export.places import ExportPlace
 from winnow.pipelines.export.reading import BEATS, READ
 from winnow.pipelines.export.sizing import Cutting, Way, cut_outputs, notes_of
 from winnow.pipelines.export.stage import (
@@ -94,11 +94,11 @@ def export_draw(
     finished: dict[int, Finished] = {}
     with ExitStack() as stack:
         opened = [
-            stack.enter_context(ExportFolder(Path(one.path), one.identity(draw.plan), one.outline(draw.plan.name)))
+            stack.enter_context(export_place(one.path, one.identity(draw.plan), one.outline(draw.plan.name)))
             for one in exports
         ]
         notes: list[str] = []
-        owed: dict[int, tuple[BoundExport, ExportFolder]] = {}
+        owed: dict[int, tuple[BoundExport, ExportPlace]] = {}
         for number, manifest in enumerate(_standing(opened, notes, replace=replace)):
             if manifest is None:
                 owed[number] = exports[number], opened[number]
@@ -125,7 +125,7 @@ def export_draw(
     return [finished[number] for number in range(len(exports))]
 
 
-def _standing(folders: Sequence[ExportFolder], notes: list[str], *, replace: bool) -> list[Manifest | None]:
+def _standing(folders: Sequence[ExportPlace], notes: list[str], *, replace: bool) -> list[Manifest | None]:
     """What stands in each folder; of all that is in the way, a line each."""
     found: list[Manifest | None] = []
     wrong: list[str] = []
@@ -164,7 +164,7 @@ def _write(work: _Work, cuttings: Mapping[Way, Cutting], exports: Sequence[Unfin
                 break
             before = progress.written()
             try:
-                run.engine.run(graph.build)
+                run.engine.run(graph.build, stage="export")
                 for one in exports:
                     one.refresh()
                 break
@@ -185,7 +185,7 @@ class _Progress:
 
     def __init__(self, draw: Draw, cuttings: Mapping[Way, Cutting], exports: Sequence[Unfinished]) -> None:
         self._exports = exports
-        self._scratch = exports[0].folder.scratch
+        self._scratch = exports[0].place.scratch
         self._shards = len(draw.shards)
         self._total = sum(cuttings[one.export.way].shards for one in exports)
         self._samples = sum(output.given.samples for output in draw.plan.outputs)
@@ -193,7 +193,7 @@ class _Progress:
 
     def written(self) -> int:
         """How many shards of all exports stand."""
-        return sum(committed_count(one.folder.work) for one in self._exports)
+        return sum(one.place.work.count() for one in self._exports)
 
     def line(self) -> Text:
         """One line."""

@@ -45,10 +45,9 @@ def full_disk(cuttings: Mapping[Way, Cutting], exports: Sequence[Unfinished], sa
     # What is exchanged on the way lies with the first export; the next run writes it anew.
     travels = sum(size.bytes for cutting in cuttings.values() for size in cutting.outputs)
     places = [
-        _Place(
-            one.export.path, one.folder.unfinished, _owed(one, cuttings[one.export.way]) + (0 if number else travels)
-        )
+        _Place(one.export.path, disk, _owed(one, cuttings[one.export.way]) + (0 if number else travels))
         for number, one in enumerate(exports)
+        if (disk := one.place.disk) is not None
     ]
     places.append(_Place("temporary files", Path(tempfile.gettempdir())))
     full = _full(places, said)

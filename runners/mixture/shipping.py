@@ -21,8 +21,9 @@ from winnow.pipelines.media import media_sources
 from winnow.pipelines.mix.plans import draw_of
 from winnow.pipelines.store.tables import read_batches
 from winnow.runners.cards.mixture import card_of, gather_facts
-from winnow.runners.driving import StageRun
+from winnow.runners.driving import Clock, StageRun
 from winnow.runners.engines import Engine, named_engine, parse_workers
+from winnow.runners.estimating.noting import note_export
 from winnow.runners.mixture.exporting import export_draw
 from winnow.runners.mixture.planning import WHOLE, Mixed, mix, parse_sample
 from winnow.runners.mixture.verifying import print_verified, verify_exports
@@ -80,6 +81,7 @@ def export(
     def closing(written: Written) -> Mapping[str, bytes]:
         return card()(written)
 
+    clock = Clock(run.engine)
     finished = export_draw(
         run,
         draw,
@@ -91,6 +93,12 @@ def export(
         closing=closing,
         replace=replace,
     )
+    made = [one for one in finished if one.new]
+    written: dict[str, int] = {}
+    for one in made:
+        name = one.manifest.format
+        written[name] = written.get(name, 0) + sum(file.bytes for file in one.manifest.files)
+    note_export(run, mixed.generation, written, sum(len(one.manifest.files) for one in made), clock.ran(()))
     for one in finished:
         register(mixed.store.objects, EXPORT, one.export.path, mixed.generation.number)
     return Exported(mixed, tuple(finished))

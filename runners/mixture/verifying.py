@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
-from pathlib import Path
 
 from rich.console import Console
 
 from winnow.pipelines.export.manifest import Manifest
+from winnow.pipelines.export.opening import being_made, standing_manifest
 from winnow.pipelines.export.stage import bind_export
-from winnow.pipelines.export.standing import damages, read_manifest, some_of, strangers, unfinished_folder
+from winnow.pipelines.export.standing import damages, some_of, strangers
 from winnow.pipelines.mix.plans import find_plan, request_of
 from winnow.pipelines.store.generations import open_store
 from winnow.pipelines.store.location import open_location
@@ -105,20 +105,19 @@ def _plan(recipe: Recipe, sample: Fraction) -> _Asked:
 def _verified(recipe: Recipe, number: int, plan: _Asked) -> Verified:
     path = recipe.located(recipe.export[number].path)
     found = Verified(path)
-    folder = Path(path)
     try:
-        found.manifest = read_manifest(folder, path)
+        found.manifest = standing_manifest(path)
         if found.manifest is None:
-            unfinished = unfinished_folder(folder).exists()
-            what = "is not finished" if unfinished else "is not written yet"
+            what = "is not finished" if being_made(path) else "is not written yet"
             found.wrong.append(f"{what}; run: winnow export {recipe.file}")
             return found
-        broken = list(damages(folder, found.manifest, hashes=True))
+        there = open_location(path)
+        broken = list(damages(there, found.manifest, hashes=True))
         if broken:
             found.wrong.append(
                 f"{some_of(broken)}; write the export again with --replace: winnow export {recipe.file} --replace"
             )
-        if others := strangers(folder, found.manifest):
+        if others := strangers(there, found.manifest):
             found.notes.append(f"holds files that winnow did not write: {some_of(others)}")
         if lacking := sum(line.samples for line in found.manifest.left_out):
             found.notes.append(

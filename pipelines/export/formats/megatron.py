@@ -171,13 +171,15 @@ class _Megatron:
                 lists[f"{output}_data_path.txt"] = "".join(f"{count} {name}\n" for count, name in tokens).encode()
         return lists
 
-    def join(self, config: MegatronConfig, folder: Path, shards: Sequence[WrittenShard], into: Path) -> Sequence[Made]:
+    def joins(self, config: MegatronConfig) -> bool:
+        """Whether shards are put together."""
+        return config.merge
+
+    def join(self, folder: Path, shards: Sequence[WrittenShard], into: Path) -> Sequence[Made]:
         """One dataset for each output, below `into`, of the shards in `folder`, which it then stands for.
 
-        Nothing unless the config merges. A crash leaves the shards as they are: `into` may be emptied, and made again.
+        A crash leaves the shards as they are: `into` may be emptied, and made again.
         """
-        if not config.merge:
-            return ()
         made = []
         for output in dict.fromkeys(one.shard.output for one in shards):
             mine = sorted((one for one in shards if one.shard.output == output), key=lambda one: one.shard.number)

@@ -1,9 +1,9 @@
 """What a format of export is: a config, and a writer of one shard at a time. One file in this folder a format."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import pyarrow as pa
 
@@ -62,6 +62,10 @@ class About:
     weights: Mapping[str, Mapping[str, float]]  # by output and source class, the share of units that is given
 
 
+Join: TypeAlias = Callable[[Path, Sequence[WrittenShard], Path], Sequence[Made]]
+"""Shards in a folder → what stands for them in another."""
+
+
 class ExportFormat(Protocol):
     """One format. Picklable: workers get it with its config.
 
@@ -75,7 +79,8 @@ class ExportFormat(Protocol):
 
     It may have `one_medium(config) -> OneMedium | None` (`formats.one_medium`): what it wants of every sample;
     `notes(config, shards) -> Sequence[str]`: what a reader of the export should know of the shards that were written;
-    `join`, as `formats.megatron` has it; and `max_shard_bytes: int`, where larger shards cannot be.
+    `joins(config) -> bool` and `join`, as `formats.megatron` has them; and `max_shard_bytes: int`, where larger shards
+    cannot be.
     """
 
     @property
@@ -103,3 +108,15 @@ class ExportFormat(Protocol):
     def finish(self, config: Any, shards: Sequence[WrittenShard], about: About) -> Mapping[str, bytes]:
         """Small files beside the shards, by path: indices, descriptions. Called once, when every shard stands."""
         ...
+
+
+def joining(export_format: ExportFormat, config: Any) -> Join | None:
+    """How a format puts its shards together, where its config says so."""
+    if not getattr(export_format, "joins", _never)(config):
+        return None
+    join: Join = getattr(export_format, "join")  # noqa: B009  optional in the protocol
+    return join
+
+
+def _never(_: Any) -> bool:
+    return False

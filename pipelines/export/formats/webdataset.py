@@ -71,7 +71,7 @@ class WebDatasetConfig:
     media: MediaKind = (
         "none"  # the type of the one medium that every sample must have; image: whatever picture, as .jpg
     )
-    # caption: the first caption, where a sample has no text. A format of sources has to fill captions; none does today.
+    # caption: the first caption, where a sample has no text; rows of tables that name media have captions
     text: Literal["text", "caption"] = "text"
     key: Literal["id", "position"] = "id"
     energon: bool = False  # with what Megatron Energon needs: .nv-meta, and an index beside each shard

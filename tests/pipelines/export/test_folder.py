@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.pipelines.export.drawn_stores import tree
-from winnow.pipelines.export.folder import ExportFolder, commit_shard, writing_folder
+from winnow.pipelines.export.folder import ExportFolder
 from winnow.pipelines.export.formats.protocol import ShardName, WrittenShard
 from winnow.pipelines.export.manifest import Manifest, ShardCommit, content_records, file_records
 from winnow.schemas.errors import ExportError
@@ -47,11 +47,11 @@ def make(
 
 
 def write_shard(folder: ExportFolder, number: int, name: str, content: bytes) -> None:
-    made = writing_folder(folder.work) / f"made-{number}"
-    (made / name).parent.mkdir(parents=True)
-    (made / name).write_bytes(content)
     shard = ShardName("train", number, 2)
-    commit_shard(folder.work, made, ShardCommit(WrittenShard(shard, 1, file_records(made, [name]), {})))
+    with folder.work.writing() as made:
+        (made / name).parent.mkdir(parents=True, exist_ok=True)
+        (made / name).write_bytes(content)
+        folder.work.commit(made, ShardCommit(WrittenShard(shard, 1, file_records(made, [name]), {})))
 
 
 def manifest(identity: str, records: list) -> Manifest:  # type: ignore[type-arg]

@@ -39,10 +39,12 @@ def test_the_stores_folder(tmp_path: Path, path: str) -> None:
         bind(tmp_path, f"parquet: {{path: {path}}}")
 
 
-@pytest.mark.parametrize("path", ["gs://bucket/out", "s3://bucket/out"])
-def test_addresses(tmp_path: Path, path: str) -> None:
-    with pytest.raises(RecipeError, match="is an address; exports are written to folders of this machine"):
-        bind(tmp_path, f"parquet: {{path: {path}}}")
+def test_addresses(tmp_path: Path) -> None:
+    assert bind(tmp_path, "parquet: {path: s3://bucket/out}", "jsonl: {path: gs://bucket/out}") == 2
+    with pytest.raises(RecipeError, match="'ftp://bucket/out' is no place for an export; name a folder, or an address"):
+        bind(tmp_path, "parquet: {path: ftp://bucket/out}")
+    with pytest.raises(RecipeError, match="one lies in the other; give each a folder of its own"):
+        bind(tmp_path, "parquet: {path: s3://bucket/out}", "jsonl: {path: s3://bucket/out/more}")
 
 
 @pytest.mark.parametrize(

@@ -138,7 +138,7 @@ def test_a_merged_output_is_what_one_shard_of_all_would_be(tmp_path: Path) -> No
     apart = export(FORMAT, config, tmp_path / "apart", {"train": [ROWS[:1], ROWS[1:3], ROWS[3:]], "late": [ROWS[:1]]})
     export(FORMAT, config, tmp_path / "whole", {"train": [ROWS]})
     (tmp_path / "joined").mkdir()
-    made = FORMAT.join(config, tmp_path / "apart", apart, tmp_path / "joined")
+    made = FORMAT.join(tmp_path / "apart", apart, tmp_path / "joined")
     assert [(one.samples, one.facts["tokens"]) for one in made] == [(5, 5012), (1, 3)]
     assert made[0].files == ("train_text_document.bin", "train_text_document.idx")
     for suffix in (".bin", ".idx"):
