@@ -16,7 +16,7 @@ def started(process: int) -> str | None:
     """When the process started, in the kernel's ticks; None when there is none, "" where /proc does not exist."""
     try:
         text = Path(f"/proc/{process}/stat").read_text()
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # the second: it ended between the file's opening and its reading
         if Path("/proc/self/stat").exists():
             return None
         try:
