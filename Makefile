@@ -1,6 +1,6 @@
 # The README's two commands: `make demo` and `make test`. Both set up .venv first.
 .DELETE_ON_ERROR:
-.PHONY: setup demo test test-torch lint types trainers clean
+.PHONY: setup demo test test-torch test-engines engines lint types trainers clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -28,7 +28,8 @@ trainers: .cache/trainers/ready
 
 # What needs PyTorch, where it is: beside the trainers' libraries. `make test` skips these.
 test-torch: .cache/trainers/winnow
-	.cache/trainers/bin/python -m pytest -q tests/scoring tests/filters/safety_models/test_torch_models.py tests/runners/scores/test_torch_tasks.py
+	.cache/trainers/bin/python -m pytest -q tests/scoring tests/filters/safety_models/test_torch_models.py \
+		tests/runners/scores/test_torch_tasks.py tests/runners/scores/test_images.py
 
 .cache/trainers/winnow: .cache/trainers/ready pyproject.toml
 	.cache/trainers/bin/python -m pip install --quiet --requirement examples/requirements.txt --editable ".[torch]" hypothesis networkx pytest scikit-learn scipy
@@ -36,6 +37,52 @@ test-torch: .cache/trainers/winnow
 
 test: setup
 	$(BIN)/python -m pytest -n auto --dist worksteal
+
+# Real engines and servers for `make test-engines`. Java 17 and Maven are needed, Go for the servers of object stores and
+# for Prism; a test whose part is missing is skipped, and says how to get it.
+ENGINES := $(CURDIR)/.cache/engines
+SPARK_VERSION := 3.5.0
+FLINK_VERSION := 1.19.0
+
+engines: setup $(ENGINES)/spark/ready $(ENGINES)/flink/ready $(ENGINES)/bin/ready $(ENGINES)/dataflow/ready
+	$(BIN)/winnow engines build spark
+	$(BIN)/winnow engines build flink
+
+$(ENGINES)/spark/ready:
+	$(PYTHON) -m venv $(ENGINES)/spark
+	$(ENGINES)/spark/bin/python -m pip install --quiet --no-deps pyspark==$(SPARK_VERSION)
+	touch $@
+
+$(ENGINES)/flink/ready:
+	mkdir -p $(ENGINES)/flink
+	$(BIN)/python -m pip download --quiet --no-deps --no-binary :all: --no-build-isolation \
+		--dest $(ENGINES)/flink apache-flink-libraries==$(FLINK_VERSION)
+	tar -xzf $(ENGINES)/flink/apache-flink-libraries-$(FLINK_VERSION).tar.gz -C $(ENGINES)/flink --strip-components 1
+	rm $(ENGINES)/flink/apache-flink-libraries-$(FLINK_VERSION).tar.gz
+	touch $@
+
+$(ENGINES)/bin/ready:
+	mkdir -p $(ENGINES)/bin
+	if command -v go >/dev/null; then \
+		GOBIN=$(ENGINES)/bin go install github.com/versity/versitygw/cmd/versitygw@v1.8.0 && \
+		GOBIN=$(ENGINES)/bin go install github.com/fsouza/fake-gcs-server@v1.56.1 && \
+		GOBIN=$(ENGINES)/bin go install github.com/apache/beam/sdks/v2/go/cmd/prism@v2.77.0; \
+	else echo "no go: tests of versitygw, fake-gcs-server and Prism are skipped"; fi
+	touch $@
+
+# Beam's client of Dataflow, on top of .venv.
+$(ENGINES)/dataflow/ready: .venv/ready
+	$(BIN)/python -m venv $(ENGINES)/dataflow
+	echo "import site; site.addsitedir('$$(echo $(CURDIR)/.venv/lib/python*/site-packages)')" \
+		> $$(echo $(ENGINES)/dataflow/lib/python*/site-packages)/base.pth
+	$(ENGINES)/dataflow/bin/python -m pip install --quiet --constraint constraints.txt --upgrade "setuptools>=77" "apache-beam[gcp]>=2.77,<2.78"
+	touch $@
+
+test-engines: engines
+	GOBIN=$(ENGINES)/bin WINNOW_FLINK_HOME=$(ENGINES)/flink/deps \
+	WINNOW_SPARK_HOME=$$(echo $(ENGINES)/spark/lib/python*/site-packages/pyspark) \
+	$(BIN)/python -m pytest -q -m engines
+	PATH=$(ENGINES)/bin:$$PATH $(ENGINES)/dataflow/bin/python -m pytest -q -m "" tests/runners/dataflow
 
 lint: setup
 	$(BIN)/ruff check .

@@ -13,6 +13,7 @@ from apache_beam.pvalue import PBegin, PCollection
 
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
+from winnow.pipelines.surroundings import require_like_driver, surroundings
 from winnow.schemas.identity import canonical_json, content_name
 
 
@@ -44,9 +45,12 @@ class ReadTasks(beam.DoFn):
 
     def __init__(self, objects: ObjectStore) -> None:
         self._objects = objects
+        self._driver = surroundings()
 
     def process(self, element: str) -> Iterator[bytes]:
         """One element a task."""
+        # Not in `setup`: Beam's Java side waits three minutes for a worker that fails before it has asked for data.
+        require_like_driver(self._driver)
         yield from self._objects.read(element).splitlines()
 
 

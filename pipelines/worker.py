@@ -12,21 +12,14 @@ import pyarrow as pa
 from winnow.pipelines.processes import started
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
+from winnow.pipelines.store.local import LocalStore
+from winnow.pipelines.store.memory import MemoryStore
 from winnow.schemas.identity import canonical_json
-
-THREAD_LIMITS = (
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "NUMEXPR_NUM_THREADS",
-    "NUMBA_NUM_THREADS",
-    "RAYON_NUM_THREADS",
-)
-"""Set to 1 in every worker: the processes are the parallelism, and pinned values need a fixed order (law 4)."""
 
 DRIVER_VARIABLE = "WINNOW_DRIVER"
 WATCH_SECONDS = 1.0
 BEAT_SECONDS = 1.0
+BUCKET_BEAT_SECONDS = 10.0  # on an object store, where every request costs
 
 
 def main() -> None:
@@ -75,18 +68,19 @@ class Beat:
 
 
 class Heart:
-    """Puts a task's beats, at most one a second."""
+    """Puts a task's beats, at most one a second, or one in ten on an object store."""
 
     def __init__(self, objects: ObjectStore, layer: str, task: str) -> None:
         self._objects = objects
         self._path = layout.heartbeat(layer, task)
+        self._seconds = BEAT_SECONDS if isinstance(objects, LocalStore | MemoryStore) else BUCKET_BEAT_SECONDS
         self._last = time.monotonic()
         self._beaten = False
 
     def __call__(self, records: int, rows: int, done: int) -> None:
         """Say how far the task is."""
         now = time.monotonic()
-        if now - self._last < BEAT_SECONDS:
+        if now - self._last < self._seconds:
             return
         self._last = now
         self._objects.put(self._path, canonical_json(asdict(Beat(records, rows, done))).encode())

@@ -12,6 +12,7 @@ from winnow.runners.assets import add_assets
 from winnow.runners.curve_arguments import add_curve
 from winnow.runners.duplicates_arguments import add_duplicates
 from winnow.runners.forgetting_arguments import add_forget
+from winnow.runners.jobserver.arguments import add_engines
 from winnow.runners.law.arguments import add_law
 from winnow.runners.mixture.arguments import add_export, add_mix
 from winnow.runners.nursery import NURSERY
@@ -19,6 +20,7 @@ from winnow.runners.parity.arguments import add_parity
 from winnow.runners.reference_arguments import add_reference
 from winnow.runners.robots_arguments import add_robots
 from winnow.runners.safety.arguments import add_safety_parity
+from winnow.runners.served import JOB_SERVERS
 from winnow.runners.show_arguments import add_show
 from winnow.runners.training.arguments import add_training
 from winnow.schemas.errors import WinnowError
@@ -35,6 +37,7 @@ def entry() -> NoReturn:
     """
     status = main()
     NURSERY.close()
+    JOB_SERVERS.close()
     try:
         sys.stdout.flush()
         sys.stderr.flush()
@@ -85,6 +88,10 @@ def _command(name: str) -> Callable[[argparse.Namespace], int]:
         from winnow.runners.law.command import law
 
         return law
+    if name == "engines":  # asks what is installed: no Beam
+        from winnow.runners.jobserver.command import engines
+
+        return engines
     from winnow.runners import commands  # Beam takes a second to import: not for --help
 
     found: Callable[[argparse.Namespace], int] = getattr(commands, name)
@@ -116,10 +123,13 @@ def _parser() -> argparse.ArgumentParser:
         stage.add_argument(
             "--replace", action="store_true", help="ingest source files that have changed in place of what they were"
         )
+        if name == "ingest":
+            _slice(stage)
 
     annotate = commands.add_parser("annotate", help="measure what was ingested with the recipe's operators")
     _recipe(annotate)
     _engine(annotate)
+    _slice(annotate)
 
     dedupe = commands.add_parser("dedupe", help="find the samples that are the same as others, or nearly")
     _recipe(dedupe)
@@ -128,6 +138,7 @@ def _parser() -> argparse.ArgumentParser:
     score = commands.add_parser("score", help="score what was measured towards reference weights, and say whom to keep")
     _recipe(score)
     _engine(score)
+    _slice(score)
     add_reference(commands)
 
     _engine(add_mix(commands))
@@ -138,6 +149,7 @@ def _parser() -> argparse.ArgumentParser:
     operators.add_argument("--json", action="store_true", help="print one JSON object")
 
     add_assets(commands)
+    add_engines(commands)
     add_curve(commands)
     add_law(commands)
     add_parity(commands)
@@ -152,6 +164,10 @@ def _parser() -> argparse.ArgumentParser:
         "--diff", nargs=2, metavar=("OLD", "NEW"), help="in place of a recipe: how two plans of mixtures differ"
     )
     plan.add_argument("--json", action="store_true", help="print one JSON object")
+    plan.add_argument("--rates", metavar="FILE", help="estimate by the rates of this file, over those that are shipped")
+    plan.add_argument(
+        "--workers", default="0", metavar="N", help="estimate the time of N workers (default: one a core)"
+    )
     plan.add_argument("--decisions", metavar="FILE", help="write one row for each dropped sample to this Parquet file")
 
     audit = commands.add_parser("audit", help="prove from files alone that no row and no byte is lost")
@@ -161,6 +177,8 @@ def _parser() -> argparse.ArgumentParser:
 
     stats = commands.add_parser("stats", help="what is in the store")
     _place(stats)
+    stats.add_argument("--rates", metavar="FILE", help="compare what runs took with the rates of this file")
+    stats.add_argument("--measured", action="store_true", help="print the rates that runs had, as a file for --rates")
     stats.add_argument("--near", metavar="REASON", help="show the samples nearest to the thresholds of this rule")
     stats.add_argument("--json", action="store_true", help="print one JSON object")
 
@@ -202,6 +220,17 @@ def _place(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("place", metavar="RECIPE|STORE", help="a recipe file, or a store's folder")
 
 
+def _slice(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--tasks", metavar="K/N", help="do the K-th of N slices of the tasks and publish nothing; docs/slurm.md"
+    )
+
+
 def _engine(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--runner", default="local", help="local (default) or portable")
+    parser.add_argument(
+        "--runner",
+        default="local",
+        metavar="NAME",
+        help="local (default), portable, spark, flink, dataflow or prism: docs/engines.md",
+    )
     parser.add_argument("--workers", default="0", metavar="N", help="worker processes (default: one a core)")

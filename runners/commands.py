@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -20,6 +21,9 @@ from winnow.pipelines.store.location import open_location
 from winnow.runners.borders import borders_around, borders_of, named_borders, print_borders, print_nearest
 from winnow.runners.duplicates import asked, duplicates_found, run_duplicates
 from winnow.runners.engines import Engine, named_engine, parse_workers
+from winnow.runners.estimating.rates import read_rates
+from winnow.runners.estimating.run_log import read_runs
+from winnow.runners.estimating.tables import measured_yaml, print_runs, runs_json
 from winnow.runners.mixture.command import run_diff, run_mix
 from winnow.runners.mixture.shipping import print_exports, run_export
 from winnow.runners.mixture.tables import print_given
@@ -33,6 +37,7 @@ from winnow.runners.rules import (
     require_writable,
 )
 from winnow.runners.scores import overviews, print_scores, scores_counted, scores_if_bound, with_scores
+from winnow.runners.slices import SliceDone, annotate_slice, ingest_slice, parse_slice
 from winnow.runners.stages import annotate as run_annotate
 from winnow.runners.stages import dedupe as run_dedupe
 from winnow.runners.stages import ingest as run_ingest
@@ -68,6 +73,9 @@ def ingest(options: argparse.Namespace) -> int:
     """`winnow ingest`."""
     console = _console()
     recipe = load_recipe(options.recipe)
+    if options.tasks is not None:
+        part, engine = parse_slice(options.tasks), _engine(options)
+        return _sliced(ingest_slice(recipe, part, engine, console, replace_files=options.replace), recipe, console)
     outcome = run_ingest(recipe, _engine(options), console, replace=options.replace)
     print_summary(summarise(outcome.store, outcome.generation, recipe), console)
     return 0
@@ -79,6 +87,8 @@ def annotate(options: argparse.Namespace) -> int:
     recipe = load_recipe(options.recipe)
     if not recipe.annotate:
         raise WinnowError(f"{options.recipe}: nothing to annotate; name operators under 'annotate' (winnow operators)")
+    if options.tasks is not None:
+        return _sliced(annotate_slice(recipe, parse_slice(options.tasks), _engine(options), console), recipe, console)
     outcome = run_annotate(recipe, _engine(options), console)
     print_layers(summarise(outcome.store, outcome.generation), console)
     return 0
@@ -98,9 +108,13 @@ def dedupe(options: argparse.Namespace) -> int:
 def score(options: argparse.Namespace) -> int:
     """`winnow score`."""
     from winnow.runners.scoring import score as run_score
+    from winnow.runners.scoring import score_slice
 
     console = _console()
-    outcome = run_score(load_recipe(options.recipe), _engine(options), console)
+    recipe = load_recipe(options.recipe)
+    if options.tasks is not None:
+        return _sliced(score_slice(recipe, parse_slice(options.tasks), _engine(options), console), recipe, console)
+    outcome = run_score(recipe, _engine(options), console)
     print_layers(summarise(outcome.store, outcome.generation), console)
     return 0
 
@@ -166,7 +180,14 @@ def plan(options: argparse.Namespace) -> int:
         raise WinnowError("winnow plan: expected a recipe, or --diff OLD NEW")
     if options.diff is not None:
         return run_diff(options, _console())
-    show_plan(load_recipe(options.recipe), _console(), as_json=options.json, decisions=options.decisions)
+    show_plan(
+        load_recipe(options.recipe),
+        _console(),
+        as_json=options.json,
+        decisions=options.decisions,
+        rates=options.rates,
+        workers=parse_workers(options.workers) or os.cpu_count() or 1,
+    )
     return 0
 
 
@@ -192,6 +213,11 @@ def audit(options: argparse.Namespace) -> int:
 def stats(options: argparse.Namespace) -> int:
     """`winnow stats`."""
     recipe, store = _place(options.place)
+    rates = read_rates(options.rates)
+    runs = read_runs(store.objects)
+    if options.measured:
+        sys.stdout.write(measured_yaml(runs, rates))
+        return 0
     generation = store.require_latest()
     console = _console()
     if options.near:
@@ -206,9 +232,11 @@ def stats(options: argparse.Namespace) -> int:
     summary = summarise(store, generation, recipe)
     scores = scores_counted(recipe, store, generation)
     if options.json:
-        sys.stdout.write(with_scores(summary.to_json(), scores).decode() + "\n")
+        found = json.loads(with_scores(summary.to_json(), scores))
+        sys.stdout.write(json.dumps(found | {"runs": runs_json(runs, rates)}, ensure_ascii=False) + "\n")
     else:
         print_stats(summary, console)
+        print_runs(runs, rates, console)
         print_scores(scores, console)
         print_borders(borders_around(pinned_if_measured(recipe, store, generation), recipe, generation), console)
     return 0
@@ -217,12 +245,13 @@ def stats(options: argparse.Namespace) -> int:
 def report(options: argparse.Namespace) -> int:
     """`winnow report`."""
     recipe, store = _place(options.place)
-    target = Path(options.output or Path(store.root) / REPORT)
-    require_writable("--output", target)
+    target = Path(options.output) if options.output else None
+    if target is not None:
+        require_writable("--output", target)
     write_report(store, target, recipe)
-    if options.output:
+    if target is not None:
         register(store.objects, REPORT_OUTPUT, target, store.require_latest().number)
-    _console().print(f"report  {target}", soft_wrap=True)
+    _console().print(f"report  {target or f'{store.root}/{REPORT}'}", soft_wrap=True)
     return 0
 
 
@@ -273,7 +302,7 @@ def gc(options: argparse.Namespace) -> int:
 
         done = run_purge(store, options.keep, _console(), dry_run=options.dry_run)
         if layout.REPORT in done.removed and not options.dry_run:
-            write_report(store, Path(store.root) / REPORT, recipe)
+            write_report(store, None, recipe)
             _console().print("report        written again")
         gone = done.collected
     else:
@@ -297,8 +326,8 @@ def gc(options: argparse.Namespace) -> int:
     return 0
 
 
-def write_report(store: Store, target: Path, recipe: Recipe | None) -> tuple[StoreSummary, RulesSummary | None]:
-    """Make the page and put it where it was asked for; returns what is on it for those that show it as well."""
+def write_report(store: Store, target: Path | None, recipe: Recipe | None) -> tuple[StoreSummary, RulesSummary | None]:
+    """Make the page and put it where it was asked for, or into the store; returns what is on it to show it as well."""
     generation = store.require_latest()
     pinned = pinned_if_measured(recipe, store, generation)
     counter = coverage_counter(recipe, pinned, generation)
@@ -310,15 +339,18 @@ def write_report(store: Store, target: Path, recipe: Recipe | None) -> tuple[Sto
     borders = borders_around(pinned, recipe, generation)
     scores = overviews(read, recipe, None if rules is None else pinned)
     examples = examples_of(store, generation, borders, rules, coverage, found, scores)
-    target.write_text(render_report(summary, examples), encoding="utf-8")
+    page = render_report(summary, examples).encode()
+    if target is None:
+        store.objects.put(REPORT, page)
+    else:
+        target.write_bytes(page)
     return summary, rules
 
 
 def _finish(recipe: Recipe, whole: Whole, console: Console) -> None:
     outcome = whole.outcome
     store = outcome.store
-    target = Path(store.root) / REPORT
-    summary, rules = write_report(store, target, recipe)
+    summary, rules = write_report(store, None, recipe)
     print_summary(summary, console)
     if rules is not None:
         print_effects(rules, console)
@@ -326,12 +358,17 @@ def _finish(recipe: Recipe, whole: Whole, console: Console) -> None:
         print_given(whole.mixed.record.plan, console)
     print_exports(whole.exported, console)
     console.print(f"store   {store.root}  (generation {outcome.generation.number})", soft_wrap=True)
-    console.print(f"report  {target}", soft_wrap=True)
+    console.print(f"report  {store.root}/{REPORT}", soft_wrap=True)
     commands = ["plan", "stats", "audit"] if recipe.annotate else ["stats", "audit"]
     if recipe.mix is not None:
         commands.insert(0, "mix" if recipe.export else "export")
     following = "; ".join(f"winnow {command} {recipe.file}" for command in commands)
     console.print(f"next    {following}", soft_wrap=True)
+
+
+def _sliced(done: SliceDone, recipe: Recipe, console: Console) -> int:
+    console.print(done.line(recipe), markup=False, soft_wrap=True)
+    return 0
 
 
 def _place(place: str) -> tuple[Recipe | None, Store]:

@@ -22,8 +22,9 @@ from winnow.pipelines.store.commits import committed_names
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.lease import require_lease
 from winnow.runners.comparing import Comparing
-from winnow.runners.driving import StageRun
+from winnow.runners.driving import Clock, StageRun
 from winnow.runners.engines import WorkerLostError
+from winnow.runners.estimating.noting import note_search
 from winnow.schemas.duplicates import Kind, layer_of_kind
 from winnow.schemas.errors import StageError
 from winnow.schemas.recipe import Recipe
@@ -41,7 +42,7 @@ def find_duplicates(run: StageRun, recipe: Recipe, state: State) -> None:
         return
     search = search_for(run.store, recipe, state, lacking, hiding)
     rows = sum(shard.rows for shard in search.covered)
-    began = time.monotonic()
+    began, clock = time.monotonic(), Clock(run.engine)
     run.console.print(f"dedupe  comparing {rows:,} rows of {len(search.covered):,} shards: {', '.join(lacking)}")
     compare(run, search, rows)
     if "near" in lacking:
@@ -60,6 +61,8 @@ def find_duplicates(run: StageRun, recipe: Recipe, state: State) -> None:
         if commits is None:
             raise StageError(f"dedupe: shards ended without a commit of {layer_of_kind(kind)}; run again")
         state.layers[layer_of_kind(kind)] = commits
+    shuffled = sum(info.size for info in run.store.objects.list(f"{search.scratch}/"))
+    note_search(run, state, search, shuffled, clock.ran(shards))
     require_lease(run.store.objects)
     forget_superseded(search)
     clear_scratch(run.store.objects, search.scratch)
@@ -99,7 +102,7 @@ def _contracted(run: StageRun, search: Search, edges: int) -> StarRound:
 def _run(run: StageRun, build: Callable[[beam.Pipeline], object]) -> None:
     for attempt in range(1, TRIES + 1):
         try:
-            run.engine.run(build)
+            run.engine.run(build, stage="dedupe.compare")
             return
         except WorkerLostError:
             if attempt == TRIES:

@@ -1,6 +1,7 @@
 """Driving one stage on the engine until everything that was owed is committed."""
 
-from collections.abc import Mapping
+import time
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,6 +20,33 @@ from winnow.runners.progress import StageProgress
 LOSSES = 4  # deaths in a row without a new commit or a row left out: the fourth strike on one row never comes
 
 
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """Tasks that were run to their commits."""
+
+    names: frozenset[str] = frozenset()
+    seconds: float = 0.0
+    cpu_seconds: float | None = None  # None where workers are other processes
+
+    def __add__(self, other: "Ran") -> "Ran":
+        both = self.cpu_seconds is not None and other.cpu_seconds is not None
+        cpu = (self.cpu_seconds or 0.0) + (other.cpu_seconds or 0.0) if both else None
+        return Ran(self.names | other.names, self.seconds + other.seconds, cpu)
+
+
+class Clock:
+    """Times work on an engine. What it says goes to people and into the run log, and into no output."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._alone = engine.name == "local" and engine.processes == 1  # the worker is this process
+        self._began, self._cpu = time.monotonic(), time.process_time()
+
+    def ran(self, names: Iterable[str]) -> Ran:
+        """These tasks, since the clock was made."""
+        cpu = time.process_time() - self._cpu if self._alone else None
+        return Ran(frozenset(names), time.monotonic() - self._began, cpu)
+
+
 @dataclass(frozen=True)
 class StageRun:
     """What every stage's driver needs."""
@@ -26,6 +54,10 @@ class StageRun:
     console: Console
     engine: Engine
     store: Store
+    part: str = ""  # the name of the slice of each stage that is run; empty for all of it
+
+    def __post_init__(self) -> None:
+        self.engine.require_reachable(self.store.root)
 
     def tasks(
         self,
@@ -35,7 +67,7 @@ class StageRun:
         awaited: Mapping[str, tuple[str, str]],
         sizes: Mapping[str, int],
         hints: Mapping[str, str] | None = None,
-    ) -> None:
+    ) -> "Ran":
         """Run a list of tasks to the last commit; tasks whose worker died are run again.
 
         Args:
@@ -45,19 +77,26 @@ class StageRun:
             awaited: The layer and key of the commit that each task ends with.
             sizes: Bytes of input of each task, as far as they are known.
             hints: What workers ask a runner for, as Beam's resource hints.
+
+        Returns:
+            Which tasks were run, and how long that took.
         """
+        clock = Clock(self.engine)
         objects = self.store.objects
+        where = f"{stage}/{self.part}" if self.part else stage  # lists of two slices may be the same
         with TemporaryDirectory(prefix="winnow-marks-") as folder:
             marks = Path(folder)
             losses = 0
             while True:
                 done = self._committed(awaited)
-                path = put_task_list(objects, stage, [task for name, task in elements.items() if name not in done])
+                path = put_task_list(objects, where, [task for name, task in elements.items() if name not in done])
                 try:
                     with StageProgress(self.console, objects, stage, awaited, sizes):
-                        self.engine.run(partial(_build, stage, RunTasks(objects, path, worker, hints)), marks)
+                        self.engine.run(
+                            partial(_build, stage, RunTasks(objects, path, worker, hints)), marks, stage=stage
+                        )
                     objects.delete(path)
-                    break
+                    return clock.ran(elements)
                 except WorkerLostError as error:
                     condemned = put_strikes(objects, read_marks(marks))
                     for place in condemned:

@@ -26,15 +26,16 @@ from winnow.pipelines.store.commits import committed_names
 from winnow.pipelines.store.generations import Store, open_store
 from winnow.pipelines.store.location import open_location
 from winnow.runners.coverage import print_coverage
+from winnow.runners.estimating.amounts import Owed, estimate
+from winnow.runners.estimating.noting import ingest_part
+from winnow.runners.estimating.rates import Rates, read_rates
+from winnow.runners.estimating.tables import duration, estimate_json, print_estimate
 from winnow.runners.quantities import byte_size
 from winnow.runners.rules import coverage_counter, decided, pinned_rules, print_rules, require_accepted
 from winnow.schemas.errors import StoreError, WinnowError
 from winnow.schemas.identity import Json
 from winnow.schemas.recipe import Recipe, resolved_yaml
 from winnow.schemas.records import Generation
-
-BYTES_PER_SECOND = {"fast": 3.5e6, "precise": 0.3e6, "none": 20e6}
-"""Compressed input that one core takes in, by the slowest extractor asked for; measured by `benchmarks.ingest`."""
 
 FIRST_TASKS = 8
 
@@ -56,7 +57,15 @@ class RecipePlan:
         return sum(task.bytes for plan, owed in self.sources for task in plan.look.tasks if task.name in owed)
 
 
-def show_plan(recipe: Recipe, console: Console, *, as_json: bool = False, decisions: str | None = None) -> None:
+def show_plan(
+    recipe: Recipe,
+    console: Console,
+    *,
+    as_json: bool = False,
+    decisions: str | None = None,
+    rates: str | None = None,
+    workers: int = 1,
+) -> None:
     """Print what a run would do and what the rules decide. Makes no store; only a file of decisions is noted in it.
 
     Args:
@@ -64,10 +73,13 @@ def show_plan(recipe: Recipe, console: Console, *, as_json: bool = False, decisi
         console: Where to print.
         as_json: Print one JSON object in place of tables.
         decisions: A Parquet file to write, one row for each sample that a rule drops.
+        rates: A file of rates to estimate by, over those that are shipped.
+        workers: With how many the time is estimated.
 
     Raises:
         RecipeError: Duplicates raise an alarm that the recipe does not accept; the plan is printed before.
     """
+    known = read_rates(rates)
     rule_program(recipe)  # what is wrong with the rules is said without a store, too
     bind_edits(recipe)
     plan = _plan(recipe)
@@ -76,11 +88,14 @@ def show_plan(recipe: Recipe, console: Console, *, as_json: bool = False, decisi
     try_operators([bound for bound in operators if bound.layer not in standing])
     notes = [*preset_notes(recipe), *remarks_of(operators)]
     notes += _strays(recipe, plan)
+    left = estimate(recipe, _owed(plan), operators, known)
     if not as_json:
-        _print_plan(recipe, plan, notes, console)
+        _print_plan(plan, notes, known, console)
+        print_estimate(left, known, workers, console)
     rules, coverage = _rules(recipe, plan, decisions)
     if as_json:
-        sys.stdout.write(orjson.dumps(_json(plan, notes, rules, coverage)).decode() + "\n")
+        cost = estimate_json(left, known, workers)
+        sys.stdout.write(orjson.dumps(_json(plan, notes, rules, coverage) | {"estimate": cost}).decode() + "\n")
         require_accepted(recipe, rules)
         return
     if rules is not None:
@@ -176,12 +191,12 @@ def _json(
     }
 
 
-def _print_plan(recipe: Recipe, plan: RecipePlan, notes: list[str], console: Console) -> None:
+def _print_plan(plan: RecipePlan, notes: list[str], rates: Rates, console: Console) -> None:
     console.print(escape(plan.resolved), end="", soft_wrap=True)
     console.print(f"\nstore   {plan.store.root} ({plan.state})", soft_wrap=True, markup=False)
     for source, owed in plan.sources:
         _print_source(console, source, owed)
-    console.print(f"\nestimate  {_estimate(recipe, plan.owed_bytes)}", markup=False, soft_wrap=True)
+    console.print(f"\nestimate  {_estimate(plan, rates)}", markup=False, soft_wrap=True)
     for note in notes:
         console.print(f"note      {note}", markup=False, soft_wrap=True)
 
@@ -209,18 +224,15 @@ def _print_source(console: Console, plan: SourcePlan, owed: frozenset[str]) -> N
             console.print(f"  {len(paths):,} files {text}: {', '.join(paths[:3])}", soft_wrap=True, markup=False)
 
 
-def _estimate(recipe: Recipe, owed: int) -> str:
-    if not owed:
+def _estimate(plan: RecipePlan, rates: Rates) -> str:
+    if not plan.owed_bytes:
         return "nothing to ingest"
-    names = {entry.name for entry in recipe.extract}
-    slowest = "precise" if names - {"fast"} else "fast" if names else "none"
-    seconds = owed / BYTES_PER_SECOND[slowest]
-    return f"{byte_size(owed)} to ingest: about {_duration(seconds)} of one core, divided by the cores that you give it"
+    part = ingest_part(bound.extractor.name for bound in plan.context.extractors)
+    seconds = plan.owed_bytes / (rates.of(part).mb_per_second * 1e6)
+    about = duration(seconds)
+    return f"{byte_size(plan.owed_bytes)} to ingest: about {about} of one core, divided by the cores that you give it"
 
 
-def _duration(seconds: float) -> str:
-    if seconds < 90:
-        return f"{max(1, round(seconds))} s"
-    if seconds < 5400:
-        return f"{round(seconds / 60)} min"
-    return f"{seconds / 3600:.1f} h"
+def _owed(plan: RecipePlan) -> Owed:
+    tasks = [task.bytes for source, owed in plan.sources for task in source.look.tasks if task.name in owed]
+    return Owed(plan.store, plan.generation, plan.context, tasks)

@@ -36,8 +36,9 @@ from winnow.pipelines.store.generations import Store, create_or_open, next_gener
 from winnow.pipelines.store.lease import Lease
 from winnow.pipelines.store.location import open_location
 from winnow.runners.dedupe import find_duplicates
-from winnow.runners.driving import StageRun
+from winnow.runners.driving import Ran, StageRun
 from winnow.runners.engines import Engine
+from winnow.runners.estimating.noting import note_ingest, note_pass
 from winnow.schemas.errors import StageError, StoreError
 from winnow.schemas.identity import fingerprint_of
 from winnow.schemas.recipe import Recipe, resolved_yaml
@@ -66,7 +67,7 @@ def ingest(recipe: Recipe, engine: Engine, console: Console, *, replace: bool = 
         plans = look_at_sources(context, patterns)
         plans = [settle_changes(context, plan, replace_files=replace) for plan in plans]
         freeze_plans(context, plans)
-        _read(run, context, plans)
+        ran = read_tasks(run, context, plans)
         latest = store.latest()
         published = {(task.key, task.task) for task in store.tasks(latest)} if latest else set()
         while mended := {plan.name: better for plan in plans if (better := mend_splits(context, plan, published))}:
@@ -74,9 +75,10 @@ def ingest(recipe: Recipe, engine: Engine, console: Console, *, replace: bool = 
             for name in sorted(mended):
                 console.print(f"source {name}: a file cannot be read in parts; reading it whole")
             freeze_plans(context, mended.values())
-            _read(run, context, plans)
-        commits = {plan.name: _all_committed(context, plan) for plan in plans}
-        _extract(run, context, commits)
+            ran += read_tasks(run, context, plans)
+        commits = {plan.name: all_committed(context, plan) for plan in plans}
+        extract_text(run, context, commits)
+        note_ingest(run, context, ran, commits)
         layers = {bound.layer: _layer(context, bound, commits) for bound in context.extractors}
         state = State([commit for found in commits.values() for commit in found], layers)
         if latest is not None and latest.layers.keys() & {entry.layer for entry, _ in measurements(recipe)}:
@@ -88,7 +90,7 @@ def annotate(recipe: Recipe, engine: Engine, console: Console) -> Outcome:
     """Measure what the latest generation holds with every operator of the recipe, and publish the result."""
     rule_program(recipe)
     bind_edits(recipe)
-    return _annotate(recipe, _ready_operators(recipe, console), engine, console)
+    return _annotate(recipe, ready_operators(recipe, console), engine, console)
 
 
 def dedupe(recipe: Recipe, engine: Engine, console: Console) -> Outcome:
@@ -108,12 +110,12 @@ def dedupe(recipe: Recipe, engine: Engine, console: Console) -> Outcome:
         load_layers(store, state, operators)
         missing = [bound for bound in operators if bound.layer in needed and bound.layer not in state.layers]
         for one_pass in passes_of([*missing, *(bound for bound in wanted if bound.layer not in state.layers)]):
-            _measure(run, state, one_pass)
+            measure(run, state, one_pass)
         find_duplicates(run, recipe, state)
         return publish(recipe, store, state)
 
 
-def _ready_operators(recipe: Recipe, console: Console) -> tuple[BoundOperator, ...]:
+def ready_operators(recipe: Recipe, console: Console) -> tuple[BoundOperator, ...]:
     """The recipe's operators, each of which has run once: what is wrong with them is said before hours of work."""
     operators = bind_operators(recipe)
     try_operators(operators)
@@ -129,13 +131,13 @@ def _annotate(recipe: Recipe, operators: Sequence[BoundOperator], engine: Engine
         finish_purge(store)
         state = standing_state(recipe, store)
         for one_pass in passes_of(operators):
-            _measure(run, state, one_pass)
+            measure(run, state, one_pass)
         return publish(recipe, store, state)
 
 
 def run_all(recipe: Recipe, engine: Engine, console: Console, *, replace: bool = False) -> Outcome:
     """Every stage that the recipe asks for."""
-    operators = _ready_operators(recipe, console)
+    operators = ready_operators(recipe, console)
     outcome = ingest(recipe, engine, console, replace=replace)
     if operators:
         measured = _annotate(recipe, operators, engine, console)
@@ -146,11 +148,12 @@ def run_all(recipe: Recipe, engine: Engine, console: Console, *, replace: bool =
     return outcome
 
 
-def _read(run: StageRun, context: IngestContext, plans: Sequence[SourcePlan]) -> None:
+def read_tasks(run: StageRun, context: IngestContext, plans: Sequence[SourcePlan]) -> Ran:
+    """Bring every task of these plans to its commit."""
     owed = [(plan, task) for plan in plans for task in pending_tasks(context, plan)]
     if not owed:
-        return
-    run.tasks(
+        return Ran()
+    ran = run.tasks(
         "ingest",
         {task.name: ingest_element(task) for _, task in owed},
         RunIngest(context),
@@ -160,9 +163,11 @@ def _read(run: StageRun, context: IngestContext, plans: Sequence[SourcePlan]) ->
     missing = [task.name for plan in plans for task in pending_tasks(context, plan)]
     if missing:
         raise StageError(f"ingest: {len(missing)} tasks ended without a commit, {missing[0]} first; run again")
+    return ran
 
 
-def _extract(run: StageRun, context: IngestContext, commits: dict[str, list[TaskCommit]]) -> None:
+def extract_text(run: StageRun, context: IngestContext, commits: dict[str, list[TaskCommit]]) -> None:
+    """Extract again what these tasks read before an extractor was asked for."""
     for bound in context.extractors:
         owed = pending_extractions(context, bound, commits)
         if owed:
@@ -176,10 +181,12 @@ def _extract(run: StageRun, context: IngestContext, commits: dict[str, list[Task
             )
 
 
-def _measure(run: StageRun, state: State, one_pass: Pass) -> None:
+def measure(run: StageRun, state: State, one_pass: Pass) -> None:
+    """Bring the layers of a pass up to date with the shards of the state, and take them into it."""
     owed = owed_tasks(run.store, state, one_pass)
+    ran = Ran()
     if owed:
-        run.tasks(
+        ran = run.tasks(
             f"annotate.{one_pass.resource}",
             {task.shard: task.to_json() for task in owed},
             RunAnnotation(AnnotationContext(run.store, one_pass.operators)),
@@ -188,6 +195,7 @@ def _measure(run: StageRun, state: State, one_pass: Pass) -> None:
         )
     if lacking := load_layers(run.store, state, one_pass.operators):
         raise StageError(f"annotate: shards ended without a commit of {', '.join(lacking)}; run again")
+    note_pass(run, state, one_pass, owed, ran)
 
 
 def standing_state(recipe: Recipe, store: Store) -> State:
@@ -221,7 +229,8 @@ def publish(recipe: Recipe, store: Store, state: State) -> Outcome:
     return Outcome(store, generation, new)
 
 
-def _all_committed(context: IngestContext, plan: SourcePlan) -> list[TaskCommit]:
+def all_committed(context: IngestContext, plan: SourcePlan) -> list[TaskCommit]:
+    """The commits of every task of a plan."""
     names = [task.name for task in plan.look.tasks]
     found = load_task_commits(context.store.objects, plan.key, names)
     return [found[name] for name in names]

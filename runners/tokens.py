@@ -20,8 +20,9 @@ from winnow.pipelines.rules.program import rule_program
 from winnow.pipelines.store.generations import open_store
 from winnow.pipelines.store.lease import Lease
 from winnow.pipelines.store.location import open_location
-from winnow.runners.driving import StageRun
+from winnow.runners.driving import Ran, StageRun
 from winnow.runners.engines import Engine
+from winnow.runners.estimating.noting import note_rows
 from winnow.runners.stages import Outcome, publish, standing_state
 from winnow.schemas.errors import RecipeError, StageError, StoreError
 from winnow.schemas.recipe import Recipe
@@ -57,8 +58,9 @@ def measure_tokens(recipe: Recipe, engine: Engine, console: Console) -> Outcome:
 
 def count_texts(run: StageRun, recipe: Recipe, layer: TokensLayer, state: State) -> None:
     """Bring the layer up to date with what the state holds."""
+    ran = Ran()
     if owed := owed_counts(run.store, state, layer):
-        run.tasks(
+        ran = run.tasks(
             TOKENS_LAYER,
             {task.shard: task.to_json() for task in owed},
             CountTokens(TokensContext(run.store, layer.bound, layer.columns)),
@@ -67,3 +69,4 @@ def count_texts(run: StageRun, recipe: Recipe, layer: TokensLayer, state: State)
         )
     if not take_tokens(run.store, recipe, state):
         raise StageError(f"{TOKENS_LAYER}: shards ended without a commit; run again")
+    note_rows(run, state, "mix", TOKENS_LAYER, "mix.tokens", owed, ran)

@@ -27,6 +27,8 @@ class Whole:
 
 def run_whole(recipe: Recipe, engine: Engine, console: Console, *, replace: bool = False) -> Whole:
     """Every stage that a recipe asks for, to the last file; what is wrong with it is said before the first."""
+    places = [recipe.store.path, *(source.root for source in recipe.sources), *(entry.path for entry in recipe.export)]
+    engine.require_reachable(*map(recipe.located, places))
     if recipe.export and recipe.mix is None:
         raise RecipeError(
             f"{recipe.file}: 'export' writes a mixture and there is no 'mix'; write mix: {{}} for everything"
@@ -58,7 +60,7 @@ def run(
 
     Args:
         recipe: A recipe, or the path of one.
-        runner: `local` or `portable`.
+        runner: `local`, `portable`, `spark`, `flink`, `dataflow` or `prism`.
         workers: Worker processes; 0 for one a core.
         replace: Ingest source files that have changed in place of what they were, and write over exports of other
             plans.

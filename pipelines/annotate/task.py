@@ -1,7 +1,7 @@
 """One shard of one pass: its rows are read once, every operator that is owed measures them, each layer is committed."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -80,14 +80,17 @@ def annotate_shard(
         beat: Says how far it is.
     """
     owed = [bound for bound in context.operators if bound.layer in task.owed]
-    writers = {
-        bound.layer: LayerWriter(context.store, bound.schema, layer_spec(bound.layer, bound.schema)) for bound in owed
-    }
     made = set(task.owed)
     columns = list(dict.fromkeys(column for bound in owed for column in bound.columns if column.layer not in made))
     texts = sorted({name for bound in owed for name in bound.text} & {column.name for column in columns})
     done = 0
-    try:
+    with ExitStack() as stack:
+        writers = {
+            bound.layer: stack.enter_context(
+                LayerWriter(context.store, bound.schema, layer_spec(bound.layer, bound.schema))
+            )
+            for bound in owed
+        }
         with closing(read_parts(context.store, ANNOTATE, task.read, columns, texts)) as parts:
             for part in parts:
                 rows = Rows(part.columns)
@@ -102,10 +105,6 @@ def annotate_shard(
             writers[bound.layer].commit(
                 bound.layer, task.owed[bound.layer], task.shard, task.source, task.objects[SAMPLES_LAYER]
             )
-    except BaseException:
-        for writer in writers.values():
-            writer.discard()
-        raise
 
 
 def _measured(

@@ -40,6 +40,7 @@ from winnow.pipelines.dedupe.near import (
 from winnow.pipelines.dedupe.outcomes import settle_equal, settle_near
 from winnow.pipelines.dedupe.scratch import beat_step
 from winnow.pipelines.exchange import Engine, Exchange, Files, partitions_for
+from winnow.pipelines.surroundings import require_like_driver, surroundings
 from winnow.pipelines.worker import settle
 from winnow.schemas.duplicates import Kind
 
@@ -208,12 +209,16 @@ def _numbers(pipeline: beam.Pipeline, count: int) -> PCollection[int]:
 class _Numbers(beam.DoFn):
     """A count → the numbers below it."""
 
+    def __init__(self) -> None:
+        self._driver = surroundings()
+
     def setup(self) -> None:
         """Once a process."""
         settle()
 
     def process(self, element: int) -> Iterator[int]:
-        """One element each."""
+        """One element each; not by a worker that another program started and that is made of other versions."""
+        require_like_driver(self._driver)
         yield from range(element)
 
 

@@ -64,16 +64,12 @@ def write_duplicates(search: Search, kind: Kind, shard: int, key: GlobalKey) -> 
     layer, schema, signed = layer_of_kind(kind), schema_of_kind(kind), search.kinds[kind]
     found = read_part(search.store.objects, search.scratch, f"{kind}/outcomes", shard)
     rows = found["row"].to_numpy()
-    writer = LayerWriter(search.store, schema, layer_spec(layer, schema))
-    try:
+    with LayerWriter(search.store, schema, layer_spec(layer, schema)) as writer:
         for at, batch in read_shard(search, shard, [Column(signed, "status"), Column(layout.SAMPLES, "id")]):
             first, last = np.searchsorted(rows, (at, at + len(batch["samples.id"])))
             part = found.slice(first, last - first)
             writer.write(_layer_rows(schema, batch[f"{signed}.status"], batch["samples.id"], part, at))
         writer.commit(layer, key.covered, one.shard, one.source, one.objects[layout.SAMPLES], under=key.settings)
-    except BaseException:
-        writer.discard()
-        raise
 
 
 def _layer_rows(schema: pa.Schema, signed: pa.Array, ids: pa.Array, found: pa.RecordBatch, at: int) -> pa.RecordBatch:

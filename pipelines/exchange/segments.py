@@ -10,7 +10,6 @@ Whoever reads knows each run's length and checksum before it asks for the bytes.
 """
 
 import hashlib
-import io
 import mmap
 import os
 import re
@@ -28,6 +27,7 @@ from isal import isal_zlib
 
 from winnow.pipelines.exchange.totals import ExchangeError, Run
 from winnow.pipelines.store.facade import ObjectStore
+from winnow.pipelines.store.local import LocalStore
 
 READ_BYTES = 8 << 20  # neighbouring runs are fetched together up to this much
 
@@ -277,8 +277,8 @@ def _read(store: ObjectStore, path: str, offset: int, length: int, checksum: int
 
 def _mapped(store: ObjectStore, path: str, offset: int, length: int) -> pa.Buffer:
     """A range of a file, where this machine's disk has it: a copy of a whole partition costs more than its rows."""
-    with _opened(store, path) as stream:
-        if isinstance(stream, io.BufferedReader) and length:
+    if isinstance(store, LocalStore) and length:
+        with _opened(store, path) as stream:
             start = offset - offset % mmap.ALLOCATIONGRANULARITY
             if offset + length <= os.fstat(stream.fileno()).st_size:
                 mapped = mmap.mmap(stream.fileno(), offset + length - start, access=mmap.ACCESS_READ, offset=start)

@@ -17,7 +17,7 @@ from winnow.pipelines.ledger.listing import Listing, matches
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectInfo, ObjectStore
 from winnow.pipelines.store.tables import read_table
-from winnow.schemas.errors import SourceError, StoreError
+from winnow.schemas.errors import SourceError
 from winnow.schemas.identity import digest, path_slug
 
 FILES_PER_TASK = 10_000
@@ -130,10 +130,10 @@ def replace_changed(
     )
 
 
-def freeze(objects: ObjectStore, source: str, seen: Look) -> None:
-    """Write the additions of a look down. The caller holds the lease, so no other look competes."""
+def freeze(objects: ObjectStore, source: str, seen: Look) -> bool:
+    """Write the additions of a look down; False where another look has taken its number, so that this one is stale."""
     if not seen.added and not seen.retired:
-        return
+        return True
     rows = [
         {
             "task": task.name,
@@ -150,8 +150,7 @@ def freeze(objects: ObjectStore, source: str, seen: Look) -> None:
     rows += [{"task": name, "retired": True} for name in seen.retired]
     sink = pa.BufferOutputStream()
     pq.write_table(pa.Table.from_pylist(rows, schema=ROWS), sink, compression="zstd")
-    if not objects.put_if_absent(layout.intake(source, seen.number), sink.getvalue().to_pybytes()):
-        raise StoreError(f"{objects.root}: another writer has just looked at source {source!r}; run again")
+    return objects.put_if_absent(layout.intake(source, seen.number), sink.getvalue().to_pybytes())
 
 
 def reject_changed(source: str, changed: Sequence[str]) -> None:

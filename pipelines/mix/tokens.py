@@ -219,10 +219,9 @@ def count_shard(
     context: TokensContext, edits: Edits, tokenizer: Tokenizer | None, task: AnnotationTask, beat: Heart
 ) -> None:
     """Write one shard of the layer, and commit it."""
-    writer = LayerWriter(context.store, TOKENS, layer_spec(TOKENS_LAYER, TOKENS))
     texts = [column.name for column in context.bound.text]
     done = 0
-    try:
+    with LayerWriter(context.store, TOKENS, layer_spec(TOKENS_LAYER, TOKENS)) as writer:
         with closing(read_parts(context.store, STAGE, task.read, context.columns, texts)) as parts:
             for part in parts:
                 writer.write(count_tokens(part, texts, edits, tokenizer))
@@ -230,9 +229,6 @@ def count_shard(
                 beat(done, done, 0)
         key = task.owed[TOKENS_LAYER]
         writer.commit(TOKENS_LAYER, key, task.shard, task.source, task.objects[layout.SAMPLES])
-    except BaseException:
-        writer.discard()
-        raise
 
 
 def count_tokens(part: Part, text: list[str], edits: Edits, tokenizer: Tokenizer | None) -> pa.RecordBatch:

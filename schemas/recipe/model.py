@@ -119,6 +119,12 @@ class ColumnNames:
     text: Annotated[str, NotEmpty()] = "text"
     url: str | None = "url"
     fetched_at: str | None = None
+    media: Annotated[str, NotEmpty()] | None = None
+    captions: Annotated[str, NotEmpty()] | None = None
+
+    def __post_init__(self) -> None:
+        if self.captions is not None and self.media is None:
+            raise ValueError("'captions' are of a file that the column 'media' names; write it too")
 
 
 @dataclass(frozen=True)

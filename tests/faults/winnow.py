@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +24,7 @@ class Done:
     err: str
 
 
-def run(folder: Path, *arguments: str, env: dict[str, str] | None = None) -> Done:
+def run(folder: Path, *arguments: str, env: Mapping[str, str] | None = None, seconds: float = 240) -> Done:
     done = subprocess.run(
         [sys.executable, "-m", "winnow", *arguments],
         cwd=folder,
@@ -31,7 +32,7 @@ def run(folder: Path, *arguments: str, env: dict[str, str] | None = None) -> Don
         capture_output=True,
         text=True,
         check=False,
-        timeout=240,
+        timeout=seconds,
     )
     return Done(done.returncode, done.stdout, done.stderr)
 

@@ -9,7 +9,8 @@ import apache_beam as beam
 import pytest
 
 from winnow.pipelines.processes import started
-from winnow.runners.engines import Engine, _without_step
+from winnow.runners.engines import Engine
+from winnow.runners.engines.failures import without_step
 from winnow.runners.worker_logs import kept_log, worker_log
 
 
@@ -64,4 +65,4 @@ def test_a_run_that_is_killed_leaves_no_folder_of_beam(temporary: Path) -> None:
     ],
 )
 def test_quotes_of_a_message_are_its_own(printed: str, said: str) -> None:
-    assert _without_step(printed) == said
+    assert without_step(printed) == said

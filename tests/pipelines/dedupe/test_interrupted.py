@@ -41,11 +41,11 @@ class Interrupted(Engine):
     event: Callable[[], object] = field(default=bool)
     runs: list[Build] = field(default_factory=list)
 
-    def run(self, build: Build, marks: Path | None = None) -> None:
+    def run(self, build: Build, marks: Path | None = None, *, stage: str = "pipeline") -> None:
         self.runs.append(build)
         if len(self.runs) == 2:
             self.event()
-        Engine.run(self, build, marks)
+        Engine.run(self, build, marks, stage=stage)
 
 
 def copies() -> list[Row]:

@@ -12,7 +12,10 @@ from winnow.schemas.errors import WinnowError
 def beam_options(flags: Sequence[str], **settings: object) -> PipelineOptions:
     """Beam's options from the user's flags and the runner's own settings; the user's flags win."""
     parser = _parser()
-    _, unknown = parser.parse_known_args(list(flags))
+    try:
+        _, unknown = parser.parse_known_args(list(flags))
+    except argparse.ArgumentError as error:
+        raise WinnowError(f"Beam's flag {error.argument_name}: {error.message}") from None
     stray = [flag for flag in unknown if flag.startswith("--")] or unknown
     if stray:
         name = stray[0].partition("=")[0]

@@ -1,0 +1,145 @@
+"""How fast one core does each part of a run: the file of rates that `winnow plan` estimates with.
+
+Each part runs by itself over the same real documents, on one worker, and its record in the store's run log says what
+it read, what it wrote and how much CPU that took. Part of that is starting, so it is run on few documents as well, and
+only the difference counts. Prints the file; `recipes/rates.yaml` is one, with the engines added by hand.
+
+    python -m benchmarks.rates [--quick]
+"""
+
+import argparse
+import os
+import platform
+import shutil
+import tempfile
+from pathlib import Path
+
+from rich.console import Console
+
+from benchmarks.documents import cached_documents
+from benchmarks.pages import cached_warc
+from winnow.pipelines.store.local import LocalStore
+from winnow.runners import stages
+from winnow.runners.engines import Engine
+from winnow.runners.estimating.run_log import RunRecord, read_runs
+from winnow.runners.mixture.shipping import export
+from winnow.schemas.recipe import Recipe, load_recipe
+
+OPERATORS = (
+    "text.language",  # first: others read it
+    *("page.opt_out", "text.c4", "text.digest", "text.fineweb", "text.fineweb2", "text.gopher", "text.length"),
+    *("text.madlad", "text.minhash", "text.pii", "text.refinedweb", "text.secrets", "text.spam"),
+    *("text.unigram", "text.wordlist", "url.canonical"),
+)
+EXPORTS = ("parquet", "webdataset", "jsonl")
+ONE = Engine("local", 1)
+QUIET = Console(quiet=True)
+
+RECIPE = """
+version: 1
+store: {{path: store, seed: 7}}
+sources:
+  documents: {{root: input, files: ["*"], class: web, key: {key}}}
+{more}
+"""
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--quick", action="store_true", help="fewer documents")
+    options = parser.parse_args()
+    many, few = (3_000, 500) if options.quick else (26_000, 500)
+    print(f'machine: "one core of {_processor()}, {platform.system()}"')
+    print("rates:", flush=True)
+    for extractor, count in (("fast", 1_500 if options.quick else 6_000), ("precise", 1_500)):
+        _print(_extracted(extractor, count))
+    with tempfile.TemporaryDirectory(prefix="winnow-rates-") as name:
+        # The first run of a part in this process loads what the next ones find loaded: it counts for nothing.
+        counts = {"first": few, "few": few, "many": many}
+        places = [(Path(name, place), cached_documents(count)) for place, count in counts.items()]
+        for part in ("ingest", *OPERATORS, "dedupe.exact", "dedupe.near", *(f"export.{form}" for form in EXPORTS)):
+            _, small, large = (_run(part, folder, documents) for folder, documents in places)
+            for one, other in zip(large, small, strict=True):
+                _print(_difference(one, other))
+
+
+def _extracted(extractor: str, pages: int) -> RunRecord:
+    with tempfile.TemporaryDirectory(prefix="winnow-rates-") as name:
+        recipe = _recipe(Path(name), cached_warc(pages), _extract(extractor), key="")
+        stages.ingest(recipe, ONE, QUIET)
+        return _last(Path(name), "ingest")
+
+
+def _run(part: str, folder: Path, documents: Path) -> list[RunRecord]:
+    """The records of one part over these documents; with the first export comes the count of what it mixes."""
+    kind, _, name = part.partition(".")
+    if part == "ingest":
+        stages.ingest(_recipe(folder, documents, ""), ONE, QUIET)
+        return [_last(folder, "ingest")]
+    if kind == "dedupe":
+        stages.dedupe(_recipe(folder, documents, f"dedupe: {{{name}: {{}}}}"), ONE, QUIET)
+        return [_last(folder, "dedupe")]
+    if kind == "export":
+        more = f"mix: {{unit: bytes}}\nexport: [{{{name}: {{path: out/{name}}}}}]"
+        export(_recipe(folder, documents, more), ONE, QUIET)
+        return [_last(folder, stage) for stage in (("mix", "export") if name == EXPORTS[0] else ("export",))]
+    names = ", ".join(dict.fromkeys(("text.language", part)))  # which stands by then, so that it costs nothing
+    stages.annotate(_recipe(folder, documents, f"annotate: [{names}]"), ONE, QUIET)
+    return [_last(folder, "annotate.cpu")]
+
+
+def _recipe(folder: Path, source: Path, more: str, key: str = "id") -> Recipe:
+    (folder / "input").mkdir(parents=True, exist_ok=True)
+    target = folder / "input" / source.name
+    if not target.exists():
+        try:
+            os.link(source, target)
+        except OSError:  # another disk
+            shutil.copyfile(source, target)
+    text = RECIPE.format(key=key, more=more)
+    if not key:
+        text = text.replace(", key: }", "}")
+    file = folder / "recipe.yaml"
+    file.write_text(text)
+    return load_recipe(file)
+
+
+def _extract(extractor: str) -> str:
+    return f"extract: {{{extractor}: {{}}}}\ntext: coalesce(extract.{extractor}.text, samples.text)"
+
+
+def _last(folder: Path, stage: str) -> RunRecord:
+    return [record for record in read_runs(LocalStore(folder / "store")) if record.stage == stage][-1]
+
+
+def _difference(large: RunRecord, small: RunRecord) -> RunRecord:
+    """The work of the larger run without what the smaller one has in common with it: starting."""
+    assert large.cpu_seconds is not None
+    assert small.cpu_seconds is not None
+    share = 1 - small.read / large.read
+    start = max(0.0, small.cpu_seconds - large.cpu_seconds * (1 - share))
+    cpu = max(large.cpu_seconds - start, large.cpu_seconds / 10)
+    return RunRecord(large.stage, "local", 1, large.tasks, large.seconds, large.read, large.parts, large.shuffled, cpu)
+
+
+def _print(record: RunRecord) -> None:
+    assert record.cpu_seconds is not None
+    for name, part in record.parts.items():
+        speed = part.read / record.cpu_seconds / 1e6
+        shuffled = (record.shuffled or 0) / part.read
+        more = f", shuffled: {shuffled:.3g}" if shuffled else ""
+        print(f"  {name}: {{mb_per_second: {speed:.3g}, written: {part.written / part.read:.3g}{more}}}", flush=True)
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.machine()
+    named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(named, platform.machine())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,127 @@
+"""Running a Beam pipeline to its end on the engine that the user named."""
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from importlib import import_module
+from pathlib import Path
+from typing import cast
+
+import apache_beam as beam
+
+from winnow.pipelines.ledger.strikes import MARKS_VARIABLE
+from winnow.pipelines.thread_limits import limit_threads
+from winnow.pipelines.worker import DRIVER_VARIABLE, driver_mark
+from winnow.runners.engines.failures import known, last_line
+from winnow.runners.engines.launching import Backend, Build, Elsewhere, Request
+from winnow.runners.worker_logs import kept_log, worker_log
+from winnow.schemas.errors import StageError, WinnowError
+
+_BACKENDS = {
+    "local": ("local", "LOCAL"),
+    "portable": ("local", "PORTABLE"),
+    "spark": ("spark", "SPARK"),
+    "flink": ("flink", "FLINK"),
+    "prism": ("prism", "PRISM"),
+    "dataflow": ("dataflow", "DATAFLOW"),
+}
+"""The module and the name of each engine's backend: what one needs is imported for it alone."""
+RUNNERS = tuple(_BACKENDS)
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """Where stages run."""
+
+    name: str = "local"
+    workers: int = 0  # 0: one a core
+    flags: tuple[str, ...] = ()
+
+    @property
+    def processes(self) -> int:
+        """How many workers there are."""
+        return self.workers or os.cpu_count() or 1
+
+    @property
+    def backend(self) -> Backend:
+        """What runs pipelines under this name."""
+        if self.name not in _BACKENDS:
+            raise WinnowError(f"unknown runner {self.name!r}; there are: {', '.join(RUNNERS)}")
+        module, name = _BACKENDS[self.name]
+        return cast(Backend, getattr(import_module(f"winnow.runners.engines.{module}"), name))
+
+    @property
+    def request(self) -> Request:
+        """What the user asked for."""
+        return Request(self.processes, self.flags)
+
+    def require_reachable(self, *places: str) -> None:
+        """Refuse folders of this machine where no worker sees them."""
+        if isinstance(backend := self.backend, Elsewhere):
+            backend.require_reachable(self.request, places)
+
+    def run(self, build: Build, marks: Path | None = None, *, stage: str = "pipeline") -> None:
+        """Run one pipeline; an error of a worker arrives here as the line that it is.
+
+        In the folder `marks` the workers leave word of the record that each is at, where they are of this machine.
+        """
+        backend = self.backend
+        limit_threads()
+        os.environ[DRIVER_VARIABLE] = driver_mark()
+        if marks is not None:
+            os.environ[MARKS_VARIABLE] = str(marks)
+        log = worker_log()
+        keep = False
+        try:
+            with backend.launch(replace(self.request, stage=stage), log) as launch:
+                pipeline = beam.Pipeline(runner=launch.runner, options=launch.options)
+                # For files of transforms in other languages, of which there are none: a killed run would leave it.
+                os.rmdir(pipeline.local_tempdir)
+                build(pipeline)
+                try:
+                    with led_away(log):
+                        pipeline.run().wait_until_finish()
+                except Exception as error:  # Beam raises bare RuntimeErrors that hold a worker's traceback as text
+                    found = known(error) or backend.understood(str(error))
+                    if found is None:
+                        log, keep = log.replace(kept_log(log)), True
+                        found = StageError(f"{last_line(str(error))} (the workers' own words: {log})")
+                    raise found from error
+        finally:
+            os.environ.pop(MARKS_VARIABLE, None)
+            if not keep:
+                log.unlink(missing_ok=True)
+
+
+@contextmanager
+def led_away(log: Path) -> Iterator[None]:
+    """Keep what worker processes print off the user's terminal.
+
+    They inherit this process's standard error, so that is what is led into the file while they run.
+    """
+    sys.stderr.flush()
+    terminal = os.dup(2)
+    with open(log, "ab") as stream:
+        os.dup2(stream.fileno(), 2)
+    try:
+        yield
+    finally:
+        sys.stderr.flush()
+        os.dup2(terminal, 2)
+        os.close(terminal)
+
+
+def parse_workers(text: str) -> int:
+    """A number of workers from the command line."""
+    if not text.isdigit() or int(text) > 1024:
+        raise WinnowError(f"--workers {text}: expected a number from 1 to 1024, or 0 for one a core")
+    return int(text)
+
+
+def named_engine(name: str, workers: int, flags: Sequence[str]) -> Engine:
+    """The engine for these arguments, checked before anything starts."""
+    engine = Engine(name, workers, tuple(flags))
+    engine.backend.check(engine.request)
+    return engine

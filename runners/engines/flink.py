@@ -1,0 +1,232 @@
+"""`flink`: Beam's Flink runner, in a Java of this process's own (`[local]`) or on a session cluster.
+
+In a batch a Beam bundle is a whole subtask of Flink's, so the parallelism says how many tasks of a stage run at once.
+Here it is the number of workers, each a process; on a cluster the number of its slots.
+"""
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from apache_beam.options.pipeline_options import FlinkRunnerOptions, JobServerOptions, PipelineOptions, PortableOptions
+
+from winnow.pipelines.surroundings import FOLDER_OPTION, OPTION, surroundings
+from winnow.runners.engines.failures import DIED, WorkerLostError
+from winnow.runners.engines.flags import beam_options
+from winnow.runners.engines.flink_cluster import cluster_at
+from winnow.runners.engines.java_watch import EXIT_ON_OUT_OF_MEMORY, java_watched
+from winnow.runners.engines.launching import Launch, Request
+from winnow.runners.engines.pool import forks_workers, worker_pool
+from winnow.runners.engines.portable import CancelledOnError, asked_job_server
+from winnow.runners.jobserver import FLINK as SERVER
+from winnow.runners.served import JOB_SERVERS, Service
+from winnow.schemas.errors import StageError, WinnowError
+
+CACHE_MILLIS = 60_000  # a worker outlives the end of one stage of a job by so much, and serves the next
+EMBEDDED = ("[local]", "[auto]")
+
+_BASE_HEAP, _HEAP_EACH = 768, 64  # MiB, and for each unit of parallelism: tasks are references, not rows
+_BASE_NETWORK, _NETWORK_EACH = 64, 32  # MiB
+_SHUFFLE_BUFFERS = 64  # of 32 KiB, that each exchange takes in each subtask; of Flink's own 512 a job runs out
+
+_WORKER_GONE = ("CANCELLED: client cancelled", "call already closed", "call is closed")
+"""What Beam's Java says of a worker that went without a word."""
+_UNDERSTOOD = (
+    (
+        "Insufficient number of network buffers",
+        "Flink's TaskManagers lack memory for exchanges: set taskmanager.network.sort-shuffle.min-buffers: 64 and "
+        "taskmanager.memory.network.min: 256m on the cluster, or run with a smaller --parallelism after '--'",
+    ),
+    (
+        "NoResourceAvailableException",
+        "Flink has fewer free slots than the job's parallelism: free some, start TaskManagers, or run with a smaller "
+        "--parallelism after '--'",
+    ),
+    (
+        "exceeds JVM heap space",
+        "a group of rows does not fit the heap of Flink's Java: give it more (taskmanager.memory.process.size on a "
+        "cluster, --job_server_jvm_properties=-Xmx4g here)",
+    ),
+    (
+        "java.lang.OutOfMemoryError",
+        "Flink's Java ran out of memory: give it more (taskmanager.memory.process.size and "
+        "taskmanager.memory.task.off-heap.size on a cluster, --job_server_jvm_properties=-Xmx4g here)",
+    ),
+)
+
+
+class FlinkOptions(PipelineOptions):
+    """Flags of the Flink runner that Beam declares in Java alone."""
+
+    @classmethod
+    def _add_argparse_args(cls, parser) -> None:  # type: ignore[no-untyped-def]  # Beam's own parser has no types
+        parser.add_argument("--execution_mode_for_batch", default=None, help="PIPELINED or BATCH, or …_FORCED.")
+        parser.add_argument("--number_of_execution_retries", type=int, default=None, help="Of a failed job.")
+        parser.add_argument("--execution_retry_delay", type=int, default=None, help="Before one, in milliseconds.")
+        parser.add_argument("--flink_conf_dir", default=None, help="A folder with Flink's own settings for the job.")
+
+
+@dataclass(frozen=True, slots=True)
+class FlinkService(Service):
+    """Flink's job server, with settings for the Flink inside it."""
+
+    settings: tuple[tuple[str, str], ...] = ()
+
+    def command(self, folder: Path) -> list[str]:
+        """With a folder of settings; one that the user names comes later, and wins."""
+        conf = folder / "conf"
+        conf.mkdir()
+        (conf / "config.yaml").write_text("".join(f"{name}: {value}\n" for name, value in self.settings))
+        given = Service.command(self, folder)
+        at = given.index("--artifacts-dir")
+        return [*given[:at], "--flink-conf-dir", str(conf), *given[at:]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Flags:
+    """What the user said, as far as it is decided by here."""
+
+    master: str
+    parallelism: int | None
+    environment: str | None
+    commanded: str | None  # what TaskManagers start workers with
+    endpoint: str | None
+    conf: str | None
+    jobs: JobServerOptions
+    flink: FlinkRunnerOptions
+
+    @property
+    def embedded(self) -> bool:
+        return self.master in EMBEDDED
+
+
+class Flink:
+    """Flink 1.19."""
+
+    here = False
+
+    def __init__(self) -> None:
+        self._services: dict[tuple[object, ...], FlinkService] = {}  # found once: it means reading a large jar
+
+    def check(self, request: Request) -> None:
+        """Flags, Java, the job server, and the cluster if one is named."""
+        flags = _flags(request)
+        if flags.endpoint is None:
+            asked_job_server("flink", flags.flink.flink_job_server_jar, flags.jobs)
+        if not flags.embedded:
+            cluster_at(flags.master, SERVER.engine_minor)
+            if flags.environment is None and flags.commanded is None:
+                _boot()
+
+    @contextmanager
+    def launch(self, request: Request, log: Path) -> Iterator[Launch]:
+        """A job server at the first pipeline; on this machine a pool of workers at each."""
+        flags = _flags(request)
+        settings: dict[str, object] = {OPTION: surroundings(), FOLDER_OPTION: os.getcwd()}
+        if flags.embedded:
+            settings |= _spread(request.workers, request.workers)
+        else:
+            cluster = cluster_at(flags.master, SERVER.engine_minor)
+            settings |= _spread(cluster.slots, cluster.slots_each)
+        with ExitStack() as stack:
+            if flags.environment is None:
+                settings |= self._workers(flags, log, stack)
+            if flags.endpoint is None:
+                key = (request.workers, request.flags)
+                service = self._services[key] = self._services.get(key) or _service(flags, request)
+                server = JOB_SERVERS.at(service)
+                stack.enter_context(server.printing_into(log))
+                stack.enter_context(java_watched(server))
+                settings["job_endpoint"] = server.endpoint
+            runner = stack.enter_context(CancelledOnError())
+            yield Launch(runner, beam_options(request.flags, **settings))
+
+    def understood(self, message: str) -> WinnowError | None:
+        """What a failed job means, where only Flink says it so."""
+        if any(word in message for word in _WORKER_GONE):
+            return WorkerLostError(DIED)
+        return next((StageError(said) for known, said in _UNDERSTOOD if known in message), None)
+
+    def _workers(self, flags: _Flags, log: Path, stack: ExitStack) -> dict[str, object]:
+        if not flags.embedded:
+            command = flags.commanded or _boot()
+            return {"environment_type": "PROCESS", "environment_options": [f"process_command={command}"]}
+        if not forks_workers():
+            return {"environment_type": "LOOPBACK"}
+        address, _ = stack.enter_context(worker_pool(log))
+        return {"environment_type": "EXTERNAL", "environment_config": address}
+
+
+def _spread(parallelism: int, processes: int) -> dict[str, object]:
+    return {
+        "parallelism": parallelism,
+        "sdk_worker_parallelism": processes,
+        "environment_cache_millis": CACHE_MILLIS,
+    }
+
+
+def _flags(request: Request) -> _Flags:
+    options = beam_options(request.flags)
+    flink, portable = options.view_as(FlinkRunnerOptions), options.view_as(PortableOptions)
+    return _Flags(
+        master=flink.flink_master.strip().removeprefix("http://"),
+        parallelism=flink.parallelism if flink.parallelism > 0 else None,
+        environment=portable.environment_type,
+        commanded=portable.lookup_environment_option("process_command"),
+        endpoint=portable.job_endpoint,
+        conf=options.view_as(FlinkOptions).flink_conf_dir,
+        jobs=options.view_as(JobServerOptions),
+        flink=flink,
+    )
+
+
+def _service(flags: _Flags, request: Request) -> FlinkService:
+    jar, java = asked_job_server("flink", flags.flink.flink_job_server_jar, flags.jobs)
+    parallelism = flags.parallelism or (request.workers if flags.embedded else 1)
+    heap = _BASE_HEAP + _HEAP_EACH * parallelism
+    network = _BASE_NETWORK + _NETWORK_EACH * parallelism
+    jobs = flags.jobs
+    arguments = [
+        *("--flink-master", "[local]" if flags.embedded else flags.master),
+        *("--job-port", str(jobs.job_port), "--artifact-port", str(jobs.artifact_port)),
+        *("--expansion-port", str(jobs.expansion_port or -1)),
+    ]
+    if flags.conf:
+        arguments += ["--flink-conf-dir", flags.conf]
+    if jobs.artifacts_dir:
+        arguments += ["--artifacts-dir", jobs.artifacts_dir]
+    return FlinkService(
+        title="Flink's job server",
+        java=java.path,
+        jvm=(f"-Xmx{heap}m", EXIT_ON_OUT_OF_MEMORY, *jobs.job_server_jvm_properties),
+        jar=jar.path,
+        arguments=tuple(arguments),
+        settings=(
+            ("rest.bind-address", "127.0.0.1"),
+            ("rest.address", "127.0.0.1"),
+            ("jobmanager.bind-host", "127.0.0.1"),
+            ("taskmanager.bind-host", "127.0.0.1"),
+            ("taskmanager.memory.network.min", f"{network}m"),
+            ("taskmanager.memory.network.max", f"{network}m"),
+            ("taskmanager.network.sort-shuffle.min-buffers", str(_SHUFFLE_BUFFERS)),
+        ),
+    )
+
+
+def _boot() -> Path:
+    """The command that a TaskManager starts a worker with, where this machine has it: the others have it there too."""
+    beside = Path(sys.executable).with_name("winnow-boot")
+    found = beside if os.access(beside, os.X_OK) else shutil.which("winnow-boot")
+    if found is None:
+        raise WinnowError(
+            "no winnow-boot beside this Python, by which TaskManagers start workers; install winnow again, or say "
+            "where it is on them: --environment_type=PROCESS --environment_options=process_command=/…/winnow-boot"
+        )
+    return Path(found)
+
+
+FLINK = Flink()

@@ -1,0 +1,58 @@
+"""`local`: Beam's FnApiRunner by name, a process a worker; and `portable`: the same through Beam's job service."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
+
+from winnow.runners.engines.flags import beam_options
+from winnow.runners.engines.forked import worker_environment
+from winnow.runners.engines.launching import Launch, Request
+from winnow.schemas.errors import WinnowError
+
+
+class Local:
+    """FnApiRunner: `DirectRunner` may turn into another runner."""
+
+    here = True
+
+    def check(self, request: Request) -> None:
+        """Unknown flags."""
+        beam_options(request.flags)
+
+    @contextmanager
+    def launch(self, request: Request, log: Path) -> Iterator[Launch]:
+        """One worker is this process itself; more are forked."""
+        environment = None if request.workers == 1 else worker_environment(log)
+        options = beam_options(request.flags, direct_num_workers=request.workers)
+        yield Launch(FnApiRunner(default_environment=environment), options)
+
+    def understood(self, _: str) -> WinnowError | None:
+        """Nothing of its own."""
+        return None
+
+
+class Portable:
+    """Beam's job service in this process: the path that Spark and Flink take, without them."""
+
+    here = True
+
+    def check(self, request: Request) -> None:
+        """Unknown flags."""
+        beam_options(request.flags)
+
+    @contextmanager
+    def launch(self, request: Request, _: Path) -> Iterator[Launch]:
+        """Workers are threads of this process."""
+        from apache_beam.runners.portability.portable_runner import PortableRunner
+
+        options = beam_options(request.flags, job_endpoint="embed", environment_type="LOOPBACK")
+        yield Launch(PortableRunner(), options)
+
+    def understood(self, _: str) -> WinnowError | None:
+        """Nothing of its own."""
+        return None
+
+
+LOCAL, PORTABLE = Local(), Portable()

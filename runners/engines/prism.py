@@ -1,0 +1,107 @@
+"""`prism`: Beam's own portable runner in Go, for tests of conformance on small data: it keeps everything in memory.
+
+It is never fetched, which Beam's Python would do: the program that runs is the one that is named, or found here.
+"""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from apache_beam.options.pipeline_options import JobServerOptions, PipelineOptions, PortableOptions, PrismRunnerOptions
+
+from winnow.pipelines.surroundings import OPTION, surroundings
+from winnow.runners.engines.flags import beam_options
+from winnow.runners.engines.launching import Launch, Request
+from winnow.runners.engines.pool import forks_workers, worker_pool
+from winnow.runners.engines.portable import CancelledOnError
+from winnow.runners.jobserver.servers import beam_installed
+from winnow.runners.served import JOB_SERVERS, Service
+from winnow.schemas.errors import WinnowError
+
+PROGRAM = "prism"
+_FLAG = "--prism_location"
+
+
+@dataclass(frozen=True, slots=True)
+class PrismService(Service):
+    """Prism as a job server: no Java, no jar, no folder for artifacts."""
+
+    def command(self, _: Path) -> list[str]:
+        """As it is started."""
+        return [str(self.jar), *self.arguments]
+
+
+class Prism:
+    """Beam's Prism."""
+
+    here = True
+
+    def check(self, request: Request) -> None:
+        """Flags, and the program."""
+        options = beam_options(request.flags)
+        if options.view_as(PortableOptions).job_endpoint is None:
+            program(options.view_as(PrismRunnerOptions).prism_location)
+
+    @contextmanager
+    def launch(self, request: Request, log: Path) -> Iterator[Launch]:
+        """One Prism for a command; one worker, however many are asked for: it starts no more."""
+        given = beam_options(request.flags)
+        portable = given.view_as(PortableOptions)
+        settings: dict[str, object] = {OPTION: surroundings()}
+        with ExitStack() as stack:
+            if portable.environment_type is None and forks_workers():
+                address, _ = stack.enter_context(worker_pool(log))
+                settings |= {"environment_type": "EXTERNAL", "environment_config": address}
+            elif portable.environment_type is None:
+                settings["environment_type"] = "LOOPBACK"
+            if portable.job_endpoint is None:
+                server = JOB_SERVERS.at(_service(given))
+                stack.enter_context(server.printing_into(log))
+                settings["job_endpoint"] = server.endpoint
+            runner = stack.enter_context(CancelledOnError())
+            yield Launch(runner, beam_options(request.flags, **settings))
+
+    def understood(self, _: str) -> WinnowError | None:
+        """Nothing of its own."""
+        return None
+
+
+def program(named: str | None) -> Path:
+    """The Prism that is named, or found on PATH, in GOBIN or where Go puts programs.
+
+    Raises:
+        WinnowError: There is none.
+    """
+    remedy = f"go install github.com/apache/beam/sdks/v2/go/cmd/prism@v{beam_installed()}"
+    if named:
+        given = Path(named).expanduser()
+        if given.is_file() and os.access(given, os.X_OK):
+            return given.absolute()
+        raise WinnowError(f"{_FLAG}={named}: no program of this machine; give the path of one that {remedy} made")
+    homes = [os.environ.get("GOBIN"), *(f"{path}/bin" for path in os.environ.get("GOPATH", "").split(":") if path)]
+    places = [os.environ.get("PATH", os.defpath), *(home for home in homes if home), str(Path.home() / "go" / "bin")]
+    if found := shutil.which(PROGRAM, path=os.pathsep.join(places)):
+        return Path(found).absolute()
+    raise WinnowError(f"no {PROGRAM} on PATH or in GOBIN; {remedy}, or give {_FLAG}=/path/of/prism after '--'")
+
+
+def _service(options: PipelineOptions) -> PrismService:
+    prism = options.view_as(PrismRunnerOptions)
+    port = options.view_as(JobServerOptions).job_port
+    found = program(prism.prism_location)
+    return PrismService(
+        title="Prism",
+        java=found,
+        jvm=(),
+        jar=found,
+        arguments=(
+            *("--job_port", str(port), "--serve_http=false"),
+            *("--log_level", prism.prism_log_level, "--log_kind", "text"),
+        ),
+    )
+
+
+PRISM = Prism()

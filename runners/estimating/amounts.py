@@ -1,0 +1,137 @@
+"""What a recipe still has to read, shuffle and write, stage by stage, and what that costs on each engine.
+
+From listings and the records of the latest generation alone: nothing of a row is read. Before anything is ingested
+the sizes of what will be there follow from the rates as well. What was committed and not published yet counts as
+still to be done, but for tasks of ingest, whose commits are listed anyhow.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from winnow.pipelines.annotate.bound import BoundOperator, passes_of
+from winnow.pipelines.annotate.entries import SIGNED, wanted_kinds
+from winnow.pipelines.forgetting.outputs import EXPORT, registered
+from winnow.pipelines.ingest.context import IngestContext
+from winnow.pipelines.mix.tokens import TOKENS_LAYER
+from winnow.pipelines.rules.pinning import expected_keys
+from winnow.pipelines.store import layout
+from winnow.pipelines.store.generations import Store
+from winnow.runners.estimating.noting import ingest_part
+from winnow.runners.estimating.rates import EngineRate, Rates
+from winnow.runners.estimating.run_log import RunRecord
+from winnow.schemas.duplicates import layer_of_kind
+from winnow.schemas.recipe import Recipe
+from winnow.schemas.records import Generation
+
+
+@dataclass(frozen=True, slots=True)
+class StageEstimate:
+    """What one stage has to do."""
+
+    stage: str
+    tasks: int
+    read: int
+    shuffled: int
+    written: int
+    work_seconds: float  # of one vCPU, without an engine
+
+    def vcpu_seconds(self, engine: EngineRate, workers: int) -> float:
+        """On an engine, with the start of its workers; no more of them work than there are tasks."""
+        return self.work_seconds * engine.work + engine.start_seconds * min(workers, max(1, self.tasks))
+
+    def seconds(self, engine: EngineRate, workers: int) -> float:
+        """From begin to end with so many workers, all of them busy."""
+        return self.vcpu_seconds(engine, workers) / min(workers, max(1, self.tasks))
+
+
+@dataclass(frozen=True)
+class Owed:
+    """What is known before a run."""
+
+    store: Store
+    generation: Generation | None
+    context: IngestContext
+    tasks: Sequence[int]  # the bytes of each task of ingest that is owed
+
+
+def estimate(recipe: Recipe, owed: Owed, operators: Sequence[BoundOperator], rates: Rates) -> list[StageEstimate]:
+    """Each stage that has something to do, in the order in which they run."""
+    part = ingest_part(bound.extractor.name for bound in owed.context.extractors)
+    fresh_read = sum(owed.tasks)
+    fresh = round(fresh_read * rates.of(part).written)  # bytes of samples and texts that ingest will add
+    layers = {} if owed.generation is None else dict(owed.generation.layers)
+    held = sum(layers[name].bytes for name in layers if name == layout.SAMPLES or name.startswith("extract."))
+    shards = layers[layout.SAMPLES].shards if layout.SAMPLES in layers else 0
+    size = owed.store.record.shard_bytes
+    fresh_shards = sum(max(1, -(-round(one * rates.of(part).written) // size)) for one in owed.tasks)
+    keys = expected_keys(owed.context, operators)
+    standing = {
+        name for name, entry in layers.items() if name not in keys or dict(entry.keys) == _of(keys[name], entry.keys)
+    }
+
+    def lacking(layer: str) -> int:
+        """The bytes of samples and texts that a layer is owed of."""
+        return fresh if layer in standing else held + fresh
+
+    found = [_stage("ingest", len(owed.tasks), fresh_read, {part: fresh_read}, rates)]
+    for one_pass in passes_of(operators):
+        parts: dict[str, int] = {}
+        for bound in one_pass.operators:
+            parts[bound.operator.name] = parts.get(bound.operator.name, 0) + lacking(bound.layer)
+        read = max(map(lacking, (bound.layer for bound in one_pass.operators)), default=0)
+        tasks = fresh_shards if read == fresh else shards + fresh_shards
+        found.append(_stage(f"annotate.{one_pass.resource}", tasks, read, parts, rates))
+    every = shards + fresh_shards
+    anew = fresh > 0 or any(stage.read for stage in found)
+    kinds = [kind for kind in wanted_kinds(recipe) if anew or layer_of_kind(kind) not in layers]
+    signatures = {kind: round((held + fresh) * rates.of(SIGNED[kind]).written) for kind in kinds}
+    parts = {f"dedupe.{kind}": signatures[kind] for kind in kinds}
+    found.append(_stage("dedupe", every, sum(parts.values()), parts, rates))
+    anew = anew or bool(kinds)
+    scores = [one for one in recipe.score if anew or one.trace not in layers]
+    parts = {f"score.{one.task}": held + fresh for one in scores}
+    found.append(_stage("score", every, (held + fresh) * len(scores), parts, rates))
+    anew = anew or bool(scores)
+    if recipe.mix is not None and (anew or TOKENS_LAYER not in layers):
+        found.append(_stage("mix", every, held + fresh, {"mix.tokens": held + fresh}, rates))
+    made = {output.path for output in registered(owed.store.objects) if output.kind == EXPORT} if not anew else set()
+    exports = [one for one in recipe.export if recipe.located(one.path) not in made]
+    if recipe.export and len(made) < len(recipe.export):
+        parts = {f"export.{one.name}": held + fresh for one in exports}
+        found.append(_stage("export", every * len(exports), (held + fresh) * len(exports), parts, rates))
+    return [stage for stage in found if stage.read]
+
+
+def again(record: RunRecord, rates: Rates) -> StageEstimate:
+    """What would have been estimated of a run that is done, of what it read."""
+    parts = {name: part.read for name, part in record.parts.items()}
+    return _stage(record.stage, record.tasks, record.read, parts, rates)
+
+
+def total(stages: Iterable[StageEstimate]) -> StageEstimate:
+    """The sums of stages."""
+    held = list(stages)
+    return StageEstimate(
+        "total",
+        sum(one.tasks for one in held),
+        sum(one.read for one in held),
+        sum(one.shuffled for one in held),
+        sum(one.written for one in held),
+        sum(one.work_seconds for one in held),
+    )
+
+
+def _stage(stage: str, tasks: int, read: int, parts: Mapping[str, int], rates: Rates) -> StageEstimate:
+    known = [(rates.of(name), amount) for name, amount in parts.items()]
+    return StageEstimate(
+        stage=stage,
+        tasks=tasks,
+        read=read,
+        shuffled=sum(round(amount * rate.shuffled) for rate, amount in known),
+        written=sum(round(amount * rate.written) for rate, amount in known),
+        work_seconds=sum(amount / (rate.mb_per_second * 1e6) for rate, amount in known),
+    )
+
+
+def _of(keys: Mapping[str, str], sources: Iterable[str]) -> dict[str, str]:
+    return {source: keys[source] for source in sources if source in keys}

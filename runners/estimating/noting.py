@@ -1,0 +1,135 @@
+"""What each stage says of itself in the run log once it has ended."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from winnow.pipelines.annotate.bound import Pass
+from winnow.pipelines.annotate.entries import SIGNED
+from winnow.pipelines.annotate.stage import State
+from winnow.pipelines.annotate.task import AnnotationTask
+from winnow.pipelines.dedupe.covered import Search
+from winnow.pipelines.ingest.context import IngestContext
+from winnow.pipelines.store import layout
+from winnow.pipelines.store.commits import load_layer_commits
+from winnow.runners.driving import Ran, StageRun
+from winnow.runners.estimating.run_log import PartAmounts, RunRecord, put_run
+from winnow.schemas.duplicates import layer_of_kind
+from winnow.schemas.records import Generation, TaskCommit
+
+
+def ingest_part(extractors: Iterable[str]) -> str:
+    """The name of what ingest does, after the slowest extractor: the others hardly count beside it."""
+    names = set(extractors)
+    return "ingest.precise" if names - {"fast"} else "ingest.fast" if names else "ingest.none"
+
+
+def note_ingest(run: StageRun, context: IngestContext, ran: Ran, commits: Mapping[str, Sequence[TaskCommit]]) -> None:
+    """Of tasks that were read: their files, and every object that was made of them."""
+    done = [task for found in commits.values() for task in found if task.task in ran.names]
+    if not done:
+        return
+    written = sum(shard.object.bytes for task in done for shard in task.shards)
+    written += sum(ranges.bytes for task in done for ranges in (task.dropped, task.quarantine) if ranges)
+    for bound in context.extractors:
+        for name, source in context.sources.items():
+            shards = [shard.shard for task in done if task.source == name for shard in task.shards]
+            key = bound.key(source.key(context.limits))
+            made = load_layer_commits(run.store.objects, bound.layer, key, shards)
+            written += sum(commit.object.bytes for commit in made.values())
+    read = sum(task.input_bytes for task in done)
+    part = ingest_part(bound.extractor.name for bound in context.extractors)
+    _note(run, "ingest", ran, read, {part: PartAmounts(read, written)})
+
+
+def note_pass(run: StageRun, state: State, one_pass: Pass, owed: Sequence[AnnotationTask], ran: Ran) -> None:
+    """Of a pass of operators: the objects of each shard that were opened, and each operator's layer."""
+    if not owed:
+        return
+    sizes = _sizes(state)
+    parts: dict[str, PartAmounts] = {}
+    for bound in one_pass.operators:
+        mine = [task for task in owed if bound.layer in task.owed]
+        shards = {task.shard for task in mine}
+        made = [commit for commit in state.layers[bound.layer] if commit.shard in shards]
+        before = parts.get(bound.operator.name, PartAmounts(0, 0))  # an operator can be there twice
+        parts[bound.operator.name] = PartAmounts(
+            before.read + sum(_read(task, sizes) for task in mine),
+            before.written + sum(commit.object.bytes for commit in made),
+        )
+    read = sum(_read(task, sizes) for task in owed)
+    _note(run, f"annotate.{one_pass.resource}", ran, read, {name: part for name, part in parts.items() if part.read})
+
+
+def note_rows(
+    run: StageRun, state: State, stage: str, layer: str, part: str, owed: Sequence[AnnotationTask], ran: Ran
+) -> None:
+    """Of one layer of rows, such as a score's trace: the objects that were opened, and the layer."""
+    if not owed:
+        return
+    sizes = _sizes(state)
+    shards = {one.shard for one in owed}
+    written = sum(commit.object.bytes for commit in state.layers[layer] if commit.shard in shards)
+    read = sum(_read(one, sizes) for one in owed)
+    _note(run, stage, ran, read, {part: PartAmounts(read, written)})
+
+
+def note_export(run: StageRun, generation: Generation, written: Mapping[str, int], tasks: int, ran: Ran) -> None:
+    """Of exports: what samples and texts lie in, read once for each format, and the files of each."""
+    layers = generation.layers.items()
+    held = sum(one.bytes for name, one in layers if name == layout.SAMPLES or name.startswith("extract."))
+    if written:
+        parts = {f"export.{name}": PartAmounts(held, size) for name, size in written.items()}
+        _note(run, "export", replace(ran, names=frozenset(map(str, range(tasks)))), held * len(written), parts)
+
+
+def note_search(run: StageRun, state: State, search: Search, shuffled: int, ran: Ran) -> None:
+    """Of a search for duplicates: what it is found by, and the layers that say so.
+
+    Args:
+        run: The stage.
+        state: What it found is in it.
+        search: What was searched.
+        shuffled: Bytes of what changed hands.
+        ran: From the beginning of the comparison to the last layer.
+    """
+    parts = {}
+    for kind, read, written in search_amounts(state, search.kinds):
+        parts[f"dedupe.{kind}"] = PartAmounts(read, written)
+    _note(run, "dedupe", ran, sum(part.read for part in parts.values()), parts, shuffled)
+
+
+def search_amounts(state: State, kinds: Iterable[str]) -> Iterable[tuple[str, int, int]]:
+    """Of each kind the bytes of its signatures and of what it says."""
+    for kind, signed in SIGNED.items():
+        if kind in kinds:
+            layers = (state.layers.get(name, []) for name in (signed, layer_of_kind(kind)))
+            read, written = (sum(commit.object.bytes for commit in found) for found in layers)
+            yield kind, read, written
+
+
+def _sizes(state: State) -> dict[str, int]:
+    sizes = {shard.object.path: shard.object.bytes for _, shard in state.shards}
+    return sizes | {commit.object.path: commit.object.bytes for found in state.layers.values() for commit in found}
+
+
+def _read(task: AnnotationTask, sizes: Mapping[str, int]) -> int:
+    return sum(sizes.get(path, 0) for path in task.objects.values())
+
+
+def _note(
+    run: StageRun, stage: str, ran: Ran, read: int, parts: Mapping[str, PartAmounts], shuffled: int | None = None
+) -> None:
+    put_run(
+        run.store.objects,
+        RunRecord(
+            stage=stage,
+            engine=run.engine.name,
+            workers=run.engine.processes,
+            tasks=len(ran.names),
+            seconds=round(ran.seconds, 3),
+            read=read,
+            parts=parts,
+            shuffled=shuffled,
+            cpu_seconds=None if ran.cpu_seconds is None else round(ran.cpu_seconds, 3),
+        ),
+    )

@@ -1,0 +1,99 @@
+"""Rates: how fast one virtual CPU does each part of the work, what it leaves, and what each engine adds.
+
+The file that ships with winnow says on which machine it was measured. A file of the user's is laid over it, name by
+name, so that it need hold only what differs; `winnow stats --measured` prints one of what runs really took.
+"""
+
+from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Annotated
+
+from winnow.schemas.errors import WinnowError
+from winnow.schemas.places import Problems
+from winnow.schemas.recipe.build import build_config
+from winnow.schemas.recipe.checks import NOT_WRITTEN, Between, ByName, Matching
+from winnow.schemas.recipe.nodes import MAX_FILE_BYTES, parse_yaml
+
+OTHER = "other"
+_NAME = Matching(r"[a-z0-9_]+(\.[a-z0-9_]+)*", "a part of a stage, such as text.gopher or ingest.fast")
+_ENGINE = Matching(r"[a-z]+", "an engine, such as local or spark")
+_RATIO = Between(0, 1000)
+
+
+@dataclass(frozen=True)
+class Rate:
+    """One part of a stage. Bytes are those of objects as they lie, compressed."""
+
+    name: str = field(metadata=NOT_WRITTEN)
+    mb_per_second: Annotated[float, Between(0.000001, 1_000_000)] = 10.0  # that one vCPU reads, in millions of bytes
+    written: Annotated[float, _RATIO] = 0.0  # bytes for each byte that is read
+    shuffled: Annotated[float, _RATIO] = 0.0
+
+
+@dataclass(frozen=True)
+class EngineRate:
+    """What an engine adds to the work itself."""
+
+    name: str = field(metadata=NOT_WRITTEN)
+    work: Annotated[float, Between(0.01, 1000)] = 1.0  # vCPU-seconds for each of the bare work
+    start_seconds: Annotated[float, Between(0, 100_000)] = 0.0  # of every worker, for each stage
+    measured: bool = False  # rather than assumed
+
+
+@dataclass(frozen=True)
+class Rates:
+    """All of them."""
+
+    machine: str = "an unknown machine"  # that they were measured on
+    engines: Annotated[tuple[EngineRate, ...], ByName(_ENGINE)] = ()
+    rates: Annotated[tuple[Rate, ...], ByName(_NAME)] = ()
+
+    def of(self, part: str) -> Rate:
+        """The rate of a part; of one that nobody measured, that of others of its kind."""
+        known = {rate.name: rate for rate in self.rates}
+        for name in (part, f"{part.partition('.')[0]}.{OTHER}", OTHER):
+            if name in known:
+                return known[name]
+        return Rate(OTHER)
+
+    def over(self, base: "Rates") -> "Rates":
+        """These with all that only the base has."""
+        engines = {one.name: one for one in (*base.engines, *self.engines)}
+        rates = {one.name: one for one in (*base.rates, *self.rates)}
+        return replace(self, engines=tuple(engines.values()), rates=tuple(rates.values()))
+
+
+@cache
+def shipped_rates() -> Rates:
+    """Those that come with winnow."""
+    return _parsed(resources.files("winnow.recipes").joinpath("rates.yaml").read_text("utf-8"), "rates.yaml")
+
+
+def read_rates(path: str | None) -> Rates:
+    """A file of rates over those that are shipped; these alone without one.
+
+    Raises:
+        WinnowError: There is no such file, or something in it is not a rate, with its line.
+    """
+    if path is None:
+        return shipped_rates()
+    file = Path(path)
+    if not file.is_file():
+        raise WinnowError(f"--rates {path}: there is no such file; 'winnow stats STORE --measured' prints one")
+    raw = file.read_bytes()
+    if len(raw) > MAX_FILE_BYTES:
+        raise WinnowError(f"--rates {path}: more than {MAX_FILE_BYTES:,} bytes; expected a short YAML file of rates")
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError:
+        raise WinnowError(f"--rates {path}: not UTF-8; expected a YAML file of rates") from None
+    return _parsed(text, path).over(shipped_rates())
+
+
+def _parsed(text: str, name: str) -> Rates:
+    problems = Problems()
+    root = parse_yaml(text, name, problems)
+    problems.stop_if_any()
+    return build_config(Rates, root, "")

@@ -1,0 +1,91 @@
+"""A job server that runs out of memory or dies is told apart from a pipeline that fails."""
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from winnow.runners.engines.java_watch import java_watched
+from winnow.runners.served import JOB_SERVERS, JobServer, Service
+from winnow.schemas.errors import StageError
+
+
+@dataclass(frozen=True, slots=True)
+class Talking(Service):
+    """A process that says what a job server says when it is ready, then other things, and then waits."""
+
+    script: str = ""
+
+    def command(self, _: Path) -> list[str]:
+        ready = "import sys, time\nprint('JobService started on localhost:1', flush=True)\n"
+        return [sys.executable, "-I", "-S", "-c", f"{ready}{self.script}\ntime.sleep(60)"]
+
+
+@contextmanager
+def talking(script: str) -> Iterator[JobServer]:
+    service = Talking(title="the job server", java=Path("java"), jvm=(), jar=Path("jar"), arguments=(), script=script)
+    server = JOB_SERVERS.at(service)
+    try:
+        yield server
+    finally:
+        JOB_SERVERS.end(service)
+
+
+def await_end(server: JobServer) -> None:
+    """As a pipeline does whose connections close with the job server."""
+    end = time.monotonic() + 20
+    while server.alive:
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    raise RuntimeError("Socket closed")
+
+
+def fail_later() -> None:
+    time.sleep(1.5)
+    raise ValueError("of a worker")
+
+
+OUT_OF_MEMORY = "time.sleep(0.5)\nprint('WARN executor: java.lang.OutOfMemoryError: Direct buffer', flush=True)"
+
+
+def test_a_job_that_hangs_since_java_ran_out_of_memory_is_ended_and_named() -> None:
+    with (
+        talking(OUT_OF_MEMORY) as server,
+        pytest.raises(StageError, match=r"ran out of memory; give it more .*-Xmx"),
+        java_watched(server, grace_seconds=0.1),
+    ):
+        await_end(server)
+
+
+def test_a_job_that_ends_well_all_the_same_is_left_alone() -> None:
+    with talking(OUT_OF_MEMORY) as server:
+        with java_watched(server):
+            time.sleep(2)
+        assert server.alive
+
+
+def test_a_job_server_that_dies_is_named() -> None:
+    with (
+        talking("time.sleep(0.3)\nsys.exit(1)") as server,
+        pytest.raises(StageError, match="the job server ended in mid-job; what was committed stays"),
+        java_watched(server),
+    ):
+        await_end(server)
+
+
+def test_an_error_of_the_pipeline_stays_what_it_is() -> None:
+    with talking("print('torch.OutOfMemoryError: CUDA', flush=True)") as server:
+        with pytest.raises(ValueError, match="of a worker"), java_watched(server, grace_seconds=0.1):
+            fail_later()
+        assert server.alive
+
+
+def test_silence_is_no_reason_to_end_a_job() -> None:
+    with talking("") as server:
+        with java_watched(server, grace_seconds=0.1):
+            time.sleep(2)
+        assert server.alive

@@ -1,0 +1,153 @@
+"""What is estimated of a recipe, before, in the middle of, and after its run; and what its runs say they took."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.faults.winnow import tree_hash
+from winnow.pipelines.store.local import LocalStore
+from winnow.runners.cli import main
+from winnow.runners.estimating.amounts import StageEstimate, again
+from winnow.runners.estimating.rates import EngineRate, Rate, Rates, read_rates
+from winnow.runners.estimating.run_log import PartAmounts, RunRecord, put_run, read_runs
+
+RECIPE = """
+version: 1
+store: {path: store, seed: 7, shard_rows: 8, task_bytes: 1 KiB}
+sources:
+  lines: {root: lines, files: ["*.jsonl"], class: public, key: id}
+annotate: [text.length, text.gopher]
+dedupe: {exact: {}}
+mix: {unit: bytes}
+export: [{jsonl: {path: out}}]
+"""
+RATES = """
+machine: a machine of tests
+engines: {local: {work: 2, start_seconds: 0}, spark: {work: 1, start_seconds: 3600}}
+rates:
+  ingest.none: {mb_per_second: 0.001, written: 10}
+  text.length: {mb_per_second: 0.01, written: 1}
+  text.gopher: {mb_per_second: 0.01, written: 2}
+  text.digest: {mb_per_second: 0.01, written: 0.5}
+  dedupe.exact: {mb_per_second: 0.01, written: 1, shuffled: 3}
+"""
+
+
+@pytest.fixture
+def recipe(tmp_path: Path) -> str:
+    (tmp_path / "lines").mkdir()
+    rows = [json.dumps({"id": str(row), "text": f"line {row}"}) for row in range(20)]
+    (tmp_path / "lines" / "0.jsonl").write_text("\n".join(rows) + "\n")
+    (tmp_path / "recipe.yaml").write_text(RECIPE)
+    (tmp_path / "rates.yaml").write_text(RATES)
+    return str(tmp_path / "recipe.yaml")
+
+
+def estimated(recipe: str, capsys: pytest.CaptureFixture[str]) -> dict[str, dict[str, object]]:
+    rates = str(Path(recipe).parent / "rates.yaml")
+    capsys.readouterr()
+    assert main(["plan", recipe, "--rates", rates, "--workers", "2", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["estimate"]
+    assert (found["machine"], found["workers"]) == ("a machine of tests", 2)
+    return {stage.pop("stage"): stage for stage in found["stages"]}
+
+
+def test_an_engine_adds_its_overhead_and_the_start_of_the_workers_that_have_a_task() -> None:
+    stage = StageEstimate("annotate.cpu", 3, 0, 0, 0, work_seconds=100.0)
+    assert stage.vcpu_seconds(EngineRate("spark", work=1.5, start_seconds=10), 2) == 170.0
+    assert stage.vcpu_seconds(EngineRate("spark", work=1.5, start_seconds=10), 64) == 180.0
+    assert stage.seconds(EngineRate("spark", work=1.5, start_seconds=10), 64) == 60.0
+
+
+def test_before_a_run_every_stage_follows_from_the_listing(recipe: str, capsys: pytest.CaptureFixture[str]) -> None:
+    size = (Path(recipe).parent / "lines/0.jsonl").stat().st_size
+    found = estimated(recipe, capsys)
+    assert list(found) == ["ingest", "annotate.cpu", "dedupe", "mix", "export"]
+    assert found["ingest"] | {"vcpu_hours": 0} == {
+        "tasks": 1,
+        "read": size,
+        "shuffled": 0,
+        "written": 10 * size,
+        "vcpu_hours": 0,
+    }
+    annotate = found["annotate.cpu"]
+    assert (annotate["read"], annotate["written"]) == (10 * size, 35 * size)  # three measurements of one read
+    signed = 5 * size
+    assert found["dedupe"] | {"vcpu_hours": 0, "tasks": 0} == {
+        "tasks": 0,
+        "read": signed,
+        "shuffled": 3 * signed,
+        "written": signed,
+        "vcpu_hours": 0,
+    }
+    hours = found["ingest"]["vcpu_hours"]
+    assert isinstance(hours, dict)
+    assert hours["local"] == pytest.approx(2 * size / 1000 / 3600)
+    assert hours["spark"] == pytest.approx(size / 1000 / 3600 + 1)
+
+
+def test_what_stands_costs_nothing_and_what_runs_took_is_told_beside_the_estimate(
+    recipe: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = Path(recipe).parent
+    assert main(["ingest", recipe, "--workers", "1"]) == 0
+    assert main(["plan", recipe]) == 1  # its rules cannot be decided yet; what is left to do was told
+    printed = capsys.readouterr().out.partition("Estimate of what is left to do")[2]
+    assert [line.split()[0] for line in printed.splitlines()[3:8]] == [
+        "annotate.cpu",
+        "dedupe",
+        "mix",
+        "export",
+        "total",
+    ]
+    assert main(["run", recipe, "--workers", "1"]) == 0
+    assert estimated(recipe, capsys) == {}
+    assert main(["plan", recipe]) == 0
+    assert "Estimate of what is left" not in capsys.readouterr().out
+    records = {record.stage: record for record in read_runs(LocalStore(folder / "store"))}
+    assert set(records) == {"ingest", "annotate.cpu", "dedupe", "mix", "export"}
+    assert set(records["annotate.cpu"].parts) == {"text.length", "text.gopher", "text.digest"}
+    assert records["ingest"].read == (folder / "lines/0.jsonl").stat().st_size
+    assert records["ingest"].written == sum(file.stat().st_size for file in (folder / "store/samples").iterdir())
+    assert all(record.engine == "local" and record.workers == 1 for record in records.values())
+    assert main(["stats", recipe]) == 0
+    assert "What runs took" in (printed := capsys.readouterr().out)
+    assert "actual/estimate" in printed
+    assert main(["stats", recipe, "--json"]) == 0
+    runs = json.loads(capsys.readouterr().out)["runs"]
+    assert {run["stage"] for run in runs} == set(records)
+    before = tree_hash(folder)
+    assert main(["gc", recipe]) == 0
+    assert tree_hash(folder) == before
+    assert main(["audit", recipe]) == 0
+
+
+def test_rates_that_runs_had_are_a_file_of_rates(recipe: str, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = Path(recipe).parent
+    assert main(["ingest", recipe, "--workers", "1"]) == 0
+    objects = LocalStore(folder / "store")
+    parts = {"text.length": PartAmounts(3_000_000, 600_000), "text.gopher": PartAmounts(3_000_000, 1_200_000)}
+    put_run(objects, RunRecord("annotate.cpu", "local", 1, 4, 90.0, 3_000_000, parts, cpu_seconds=60.0))
+    capsys.readouterr()
+    rates = str(folder / "rates.yaml")
+    assert main(["stats", recipe, "--rates", rates, "--measured"]) == 0
+    (folder / "mine.yaml").write_text(capsys.readouterr().out)
+    assert "text.length: {mb_per_second: 0.2, written: 0.2, shuffled: 0}" in (folder / "mine.yaml").read_text()
+    assert "text.gopher: {mb_per_second: 0.2, written: 0.4, shuffled: 0}" in (folder / "mine.yaml").read_text()
+    assert read_rates(str(folder / "mine.yaml")).of("text.gopher") == Rate("text.gopher", 0.2, 0.4)
+
+
+def test_records_of_runs_are_numbered_and_damaged_ones_are_passed_over(tmp_path: Path) -> None:
+    objects = LocalStore(tmp_path)
+    record = RunRecord("ingest", "spark", 8, 3, 1.5, 10, {"ingest.none": PartAmounts(10, 20)})
+    put_run(objects, record)
+    put_run(objects, record)
+    objects.put("runs/ingest/00000003.json", b"{")
+    objects.put("runs/ingest/strange.json", b"{}")
+    put_run(objects, record)
+    assert [info.path for info in objects.list("runs/")][3] == "runs/ingest/00000004.json"
+    assert read_runs(objects) == [record, record, record]
+    assert (record.written, record.vcpu_seconds) == (20, 12.0)
+    rates = Rates("", (), (Rate("ingest.none", 0.5, 3.0),))
+    assert again(record, rates) == StageEstimate("ingest", 3, 10, 0, 30, 10 / 500_000)
