@@ -13,6 +13,7 @@ from winnow.runners.curve_arguments import add_curve
 from winnow.runners.duplicates_arguments import add_duplicates
 from winnow.runners.forgetting_arguments import add_forget
 from winnow.runners.jobserver.arguments import add_engines
+from winnow.runners.jobserver.running import JOB_SERVERS
 from winnow.runners.law.arguments import add_law
 from winnow.runners.mixture.arguments import add_export, add_mix
 from winnow.runners.nursery import NURSERY
@@ -20,7 +21,6 @@ from winnow.runners.parity.arguments import add_parity
 from winnow.runners.reference_arguments import add_reference
 from winnow.runners.robots_arguments import add_robots
 from winnow.runners.safety.arguments import add_safety_parity
-from winnow.runners.served import JOB_SERVERS
 from winnow.runners.show_arguments import add_show
 from winnow.runners.training.arguments import add_training
 from winnow.schemas.errors import WinnowError

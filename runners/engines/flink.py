@@ -23,7 +23,7 @@ from winnow.runners.engines.launching import Launch, Request
 from winnow.runners.engines.pool import forks_workers, worker_pool
 from winnow.runners.engines.portable import CancelledOnError, asked_job_server
 from winnow.runners.jobserver import FLINK as SERVER
-from winnow.runners.served import JOB_SERVERS, Service
+from winnow.runners.jobserver.running import JOB_SERVERS, Service
 from winnow.schemas.errors import StageError, WinnowError
 
 CACHE_MILLIS = 60_000  # a worker outlives the end of one stage of a job by so much, and serves the next

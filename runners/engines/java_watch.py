@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from winnow.runners.served import JOB_SERVERS, JobServer
+from winnow.runners.jobserver.running import JOB_SERVERS, JobServer
 from winnow.schemas.errors import StageError
 
 GRACE_SECONDS = 60.0  # for the job to fail by itself, with a better word

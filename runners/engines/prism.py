@@ -17,8 +17,8 @@ from winnow.runners.engines.flags import beam_options
 from winnow.runners.engines.launching import Launch, Request
 from winnow.runners.engines.pool import forks_workers, worker_pool
 from winnow.runners.engines.portable import CancelledOnError
+from winnow.runners.jobserver.running import JOB_SERVERS, Service
 from winnow.runners.jobserver.servers import beam_installed
-from winnow.runners.served import JOB_SERVERS, Service
 from winnow.schemas.errors import WinnowError
 
 PROGRAM = "prism"

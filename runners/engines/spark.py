@@ -24,7 +24,7 @@ from winnow.runners.engines.pool import WorkerPool, forks_workers, losses_told, 
 from winnow.runners.engines.portable import CancelledOnError, asked_job_server
 from winnow.runners.jobserver import SPARK as SERVER
 from winnow.runners.jobserver import Java, JobServerJar
-from winnow.runners.served import JOB_SERVERS, Service
+from winnow.runners.jobserver.running import JOB_SERVERS, Service
 from winnow.schemas.errors import StageError, WinnowError
 
 CACHE_MILLIS = 60_000  # without it every Spark task starts a Python of its own

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from winnow.runners.engines.java_watch import java_watched
-from winnow.runners.served import JOB_SERVERS, JobServer, Service
+from winnow.runners.jobserver.running import JOB_SERVERS, JobServer, Service
 from winnow.schemas.errors import StageError
 
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from winnow.runners import watched
+from winnow.runners.jobserver import watched
 from winnow.runners.worker_logs import worker_log
 from winnow.schemas.errors import StageError
 
