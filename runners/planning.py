@@ -4,6 +4,7 @@ Tasks and the estimate come from listings alone; what the rules drop and why fro
 """
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import orjson
@@ -21,14 +22,16 @@ from winnow.pipelines.rules.expansion import spelt_out
 from winnow.pipelines.rules.presets import preset_notes
 from winnow.pipelines.rules.program import rule_program
 from winnow.pipelines.rules.summary import RulesSummary
+from winnow.pipelines.score.binding import try_scores
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.commits import committed_names
 from winnow.pipelines.store.generations import Store, open_store
 from winnow.pipelines.store.location import open_location
 from winnow.runners.coverage import print_coverage
-from winnow.runners.estimating.amounts import Owed, estimate
+from winnow.runners.estimating.amounts import Owed, StageEstimate, estimate
 from winnow.runners.estimating.noting import ingest_part
 from winnow.runners.estimating.rates import Rates, read_rates
+from winnow.runners.estimating.scores import PlannedScore, planned_scores, print_needs
 from winnow.runners.estimating.tables import duration, estimate_json, print_estimate
 from winnow.runners.quantities import byte_size
 from winnow.runners.rules import coverage_counter, decided, pinned_rules, print_rules, require_accepted
@@ -86,16 +89,18 @@ def show_plan(
     standing = plan.generation.layers if plan.generation is not None else {}
     operators = bind_operators(recipe)
     try_operators([bound for bound in operators if bound.layer not in standing])
+    scores = planned_scores(recipe, plan.store, plan.generation, plan.context, operators)
+    try_scores(tuple(one.bound for one in scores if not one.stands))
     notes = [*preset_notes(recipe), *remarks_of(operators)]
     notes += _strays(recipe, plan)
-    left = estimate(recipe, _owed(plan), operators, known)
+    left = estimate(recipe, _owed(plan), operators, scores, known)
     if not as_json:
-        _print_plan(plan, notes, known, console)
+        _print_plan(plan, scores, notes, _estimate(plan, left, known), console)
         print_estimate(left, known, workers, console)
     rules, coverage = _rules(recipe, plan, decisions)
     if as_json:
         cost = estimate_json(left, known, workers)
-        sys.stdout.write(orjson.dumps(_json(plan, notes, rules, coverage) | {"estimate": cost}).decode() + "\n")
+        sys.stdout.write(orjson.dumps(_json(plan, scores, notes, rules, coverage) | {"estimate": cost}).decode() + "\n")
         require_accepted(recipe, rules)
         return
     if rules is not None:
@@ -164,6 +169,7 @@ def _rules(
 
 def _json(
     plan: RecipePlan,
+    scores: Sequence[PlannedScore],
     notes: list[str],
     rules: RulesSummary | None,
     coverage: SafetyCoverage | None,
@@ -185,18 +191,23 @@ def _json(
             for one, owed in plan.sources
         ],
         "owed_bytes": plan.owed_bytes,
+        "scores": [one.to_json() for one in scores],
         "notes": notes,
         "rules": None if rules is None else rules.to_json(),
         "safety": None if coverage is None else coverage.to_json(),
     }
 
 
-def _print_plan(plan: RecipePlan, notes: list[str], rates: Rates, console: Console) -> None:
+def _print_plan(
+    plan: RecipePlan, scores: Sequence[PlannedScore], notes: list[str], left: str, console: Console
+) -> None:
     console.print(escape(plan.resolved), end="", soft_wrap=True)
     console.print(f"\nstore   {plan.store.root} ({plan.state})", soft_wrap=True, markup=False)
     for source, owed in plan.sources:
         _print_source(console, source, owed)
-    console.print(f"\nestimate  {_estimate(plan, rates)}", markup=False, soft_wrap=True)
+    layers = {} if plan.generation is None else plan.generation.layers
+    print_needs(scores, layers[layout.SAMPLES].shards if layout.SAMPLES in layers else 0, console)
+    console.print(f"\nestimate  {left}", markup=False, soft_wrap=True)
     for note in notes:
         console.print(f"note      {note}", markup=False, soft_wrap=True)
 
@@ -224,9 +235,9 @@ def _print_source(console: Console, plan: SourcePlan, owed: frozenset[str]) -> N
             console.print(f"  {len(paths):,} files {text}: {', '.join(paths[:3])}", soft_wrap=True, markup=False)
 
 
-def _estimate(plan: RecipePlan, rates: Rates) -> str:
+def _estimate(plan: RecipePlan, left: Sequence[StageEstimate], rates: Rates) -> str:
     if not plan.owed_bytes:
-        return "nothing to ingest"
+        return "nothing to ingest" if left else "nothing is left to do"
     part = ingest_part(bound.extractor.name for bound in plan.context.extractors)
     seconds = plan.owed_bytes / (rates.of(part).mb_per_second * 1e6)
     about = duration(seconds)

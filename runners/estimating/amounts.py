@@ -19,6 +19,7 @@ from winnow.pipelines.store.generations import Store
 from winnow.runners.estimating.noting import ingest_part
 from winnow.runners.estimating.rates import EngineRate, Rates
 from winnow.runners.estimating.run_log import RunRecord
+from winnow.runners.estimating.scores import LayerSizes, PlannedScore, is_text
 from winnow.schemas.duplicates import layer_of_kind
 from winnow.schemas.recipe import Recipe
 from winnow.schemas.records import Generation
@@ -54,13 +55,15 @@ class Owed:
     tasks: Sequence[int]  # the bytes of each task of ingest that is owed
 
 
-def estimate(recipe: Recipe, owed: Owed, operators: Sequence[BoundOperator], rates: Rates) -> list[StageEstimate]:
+def estimate(
+    recipe: Recipe, owed: Owed, operators: Sequence[BoundOperator], scores: Sequence[PlannedScore], rates: Rates
+) -> list[StageEstimate]:
     """Each stage that has something to do, in the order in which they run."""
     part = ingest_part(bound.extractor.name for bound in owed.context.extractors)
     fresh_read = sum(owed.tasks)
     fresh = round(fresh_read * rates.of(part).written)  # bytes of samples and texts that ingest will add
     layers = {} if owed.generation is None else dict(owed.generation.layers)
-    held = sum(layers[name].bytes for name in layers if name == layout.SAMPLES or name.startswith("extract."))
+    held = sum(layers[name].bytes for name in layers if is_text(name))
     shards = layers[layout.SAMPLES].shards if layout.SAMPLES in layers else 0
     size = owed.store.record.shard_bytes
     fresh_shards = sum(max(1, -(-round(one * rates.of(part).written) // size)) for one in owed.tasks)
@@ -88,10 +91,14 @@ def estimate(recipe: Recipe, owed: Owed, operators: Sequence[BoundOperator], rat
     parts = {f"dedupe.{kind}": signatures[kind] for kind in kinds}
     found.append(_stage("dedupe", every, sum(parts.values()), parts, rates))
     anew = anew or bool(kinds)
-    scores = [one for one in recipe.score if anew or one.trace not in layers]
-    parts = {f"score.{one.task}": held + fresh for one in scores}
-    found.append(_stage("score", every, (held + fresh) * len(scores), parts, rates))
-    anew = anew or bool(scores)
+    made_by = {bound.layer: bound.operator.name for bound in operators}
+    sizes = LayerSizes({name: layers[name].bytes for name in standing}, made_by, held, fresh, rates)
+    owing = [(one, read) for one in scores if (read := one.owed_bytes(sizes))]
+    parts = {}
+    for one, read in owing:
+        parts[one.part] = parts.get(one.part, 0) + read  # a task can be there twice
+    found.append(_stage("score", every * len(owing), sum(parts.values()), parts, rates))
+    anew = anew or bool(owing)
     if recipe.mix is not None and (anew or TOKENS_LAYER not in layers):
         found.append(_stage("mix", every, held + fresh, {"mix.tokens": held + fresh}, rates))
     made = {output.path for output in registered(owed.store.objects) if output.kind == EXPORT} if not anew else set()

@@ -10,15 +10,21 @@ from importlib import resources
 from pathlib import Path
 from typing import Annotated
 
+from winnow.filters.operators import operator_names
+from winnow.pipelines.export.formats import formats
+from winnow.runners.engines import RUNNERS
+from winnow.schemas.duplicates import KINDS
 from winnow.schemas.errors import WinnowError
-from winnow.schemas.places import Problems
+from winnow.schemas.places import Problems, suggestion
 from winnow.schemas.recipe.build import build_config
 from winnow.schemas.recipe.checks import NOT_WRITTEN, Between, ByName, Matching
-from winnow.schemas.recipe.nodes import MAX_FILE_BYTES, parse_yaml
+from winnow.schemas.recipe.nodes import MAX_FILE_BYTES, MapNode, parse_yaml
+from winnow.scoring.tasks import task_names
 
 OTHER = "other"
 _NAME = Matching(r"[a-z0-9_]+(\.[a-z0-9_]+)*", "a part of a stage, such as text.gopher or ingest.fast")
-_ENGINE = Matching(r"[a-z]+", "an engine, such as local or spark")
+_ENGINE = Matching("|".join(RUNNERS), f"an engine; there are: {', '.join(RUNNERS)}")
+_MACHINE = Matching(r"[^\x00-\x1f\x7f]{1,200}", "the name of a machine")
 _RATIO = Between(0, 1000)
 
 
@@ -46,7 +52,7 @@ class EngineRate:
 class Rates:
     """All of them."""
 
-    machine: str = "an unknown machine"  # that they were measured on
+    machine: Annotated[str, _MACHINE] = "an unknown machine"  # that they were measured on
     engines: Annotated[tuple[EngineRate, ...], ByName(_ENGINE)] = ()
     rates: Annotated[tuple[Rate, ...], ByName(_NAME)] = ()
 
@@ -89,11 +95,28 @@ def read_rates(path: str | None) -> Rates:
         text = raw.decode("utf-8")
     except UnicodeDecodeError:
         raise WinnowError(f"--rates {path}: not UTF-8; expected a YAML file of rates") from None
-    return _parsed(text, path).over(shipped_rates())
+    return _parsed(text, path, parts_there_are()).over(shipped_rates())
 
 
-def _parsed(text: str, name: str) -> Rates:
+@cache
+def parts_there_are() -> frozenset[str]:
+    """Every name that a part of a stage can have, and those that stand for all others of their kind."""
+    found = {"ingest.none", "ingest.fast", "ingest.precise", "mix.tokens"}
+    found |= {f"dedupe.{kind}" for kind in KINDS}
+    found |= {f"export.{name}" for name in formats()} | {f"score.{name}" for name in task_names()}
+    found |= set(operator_names())
+    return frozenset({*found, *(f"{name.partition('.')[0]}.{OTHER}" for name in found), OTHER})
+
+
+def _parsed(text: str, name: str, known: frozenset[str] | None = None) -> Rates:
     problems = Problems()
-    root = parse_yaml(text, name, problems)
+    root = parse_yaml(text, name, problems, "a file of rates", "rates:")
     problems.stop_if_any()
-    return build_config(Rates, root, "")
+    rates = build_config(Rates, root, "")
+    written = root.get("rates")
+    for entry in written.entries if isinstance(written, MapNode) else ():
+        if known is not None and entry.key not in known:
+            said = f"no stage has a part of this name{suggestion(entry.key, known)}"
+            problems.add(entry.place, f"rates.{entry.key}", said)
+    problems.stop_if_any()
+    return rates

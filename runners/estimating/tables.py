@@ -131,7 +131,7 @@ def runs_json(records: Sequence[RunRecord], rates: Rates) -> list[Json]:
 
 def measured_yaml(records: Sequence[RunRecord], rates: Rates) -> str:
     """The rates that these runs had, as a file for `--rates`: parts of one pass share its time as the rates say."""
-    lines = ["machine: the one that these runs were on  # say which", "rates:"]
+    lines = ["machine: the one that these runs were on  # say which"]
     seen: dict[str, tuple[float, int, int, int]] = {}
     for record in records:
         engine = _engine(rates, record.engine)
@@ -149,13 +149,14 @@ def measured_yaml(records: Sequence[RunRecord], rates: Rates) -> str:
                 written + part.written,
                 shuffled + round((record.shuffled or 0) * mine),
             )
-    for name, (seconds, read, written, shuffled) in sorted(seen.items()):
-        if read and seconds:
-            rate = Rate(name, read / seconds / 1e6, written / read, shuffled / read)
-            lines.append(
-                f"  {name}: {{mb_per_second: {rate.mb_per_second:.4g}, written: {rate.written:.4g}, "
-                f"shuffled: {rate.shuffled:.4g}}}"
-            )
+    told = {name: one for name, one in seen.items() if one[0] and one[1]}  # with seconds, and bytes that were read
+    lines.append("rates:" if told else "rates: {}  # no run came to its end")
+    for name, (seconds, read, written, shuffled) in sorted(told.items()):
+        rate = Rate(name, read / seconds / 1e6, written / read, shuffled / read)
+        lines.append(
+            f"  {name}: {{mb_per_second: {rate.mb_per_second:.4g}, written: {rate.written:.4g}, "
+            f"shuffled: {rate.shuffled:.4g}}}"
+        )
     return "\n".join(lines) + "\n"
 
 

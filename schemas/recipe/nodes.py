@@ -100,17 +100,24 @@ def plain_scalar(text: str) -> ScalarValue:
     return text
 
 
-def parse_yaml(text: str, file: str, problems: Problems) -> MapNode:
+def parse_yaml(text: str, file: str, problems: Problems, what: str = "a recipe", first: str = "version: 1") -> MapNode:
     """Read one file's text as a mapping.
 
     Duplicate keys are added to `problems` and the first is kept, so that the rest can still be checked.
+
+    Args:
+        text: All of the file.
+        file: Its name, for messages.
+        problems: Where duplicate keys are told of.
+        what: What the file is, for messages.
+        first: What such a file starts with.
 
     Raises:
         RecipeError: The text is not the YAML that winnow reads.
     """
     events = _Events(text, file)
     try:
-        return _document(events, problems)
+        return _document(events, problems, what, first)
     except yaml.MarkedYAMLError as error:
         unclosed = "end of stream" in (error.problem or "")  # what was opened says more than where the file ends
         mark = (error.context_mark if unclosed else None) or error.problem_mark or error.context_mark
@@ -171,19 +178,19 @@ class _Events:
         return Place(self.file, self.line)
 
 
-def _document(events: _Events, problems: Problems) -> MapNode:
+def _document(events: _Events, problems: Problems, what: str, first: str) -> MapNode:
     events.next()  # StreamStart
     event = events.next()
     if isinstance(event, yaml.StreamEndEvent):
-        raise _refused(Place(events.file, 1), "the file is empty; a recipe starts with `version: 1`")
+        raise _refused(Place(events.file, 1), f"the file is empty; {what} starts with `{first}`")
     if isinstance(event, yaml.DocumentStartEvent) and (event.version or event.tags):
         raise _refused(events.place, "YAML directives (%YAML, %TAG) are not supported")
     node = _node(events.next(), events, "", 0, problems)
     events.next()  # DocumentEnd
     if not isinstance(events.next(), yaml.StreamEndEvent):
-        raise _refused(events.place, "a second document starts here; a recipe is one document")
+        raise _refused(events.place, f"a second document starts here; {what} is one document")
     if not isinstance(node, MapNode):
-        raise _refused(node.place, f"a recipe is a mapping of settings, found {kind_of(node)}")
+        raise _refused(node.place, f"{what} is a mapping of settings, found {kind_of(node)}")
     return node
 
 

@@ -104,7 +104,9 @@ def test_what_stands_costs_nothing_and_what_runs_took_is_told_beside_the_estimat
     assert main(["run", recipe, "--workers", "1"]) == 0
     assert estimated(recipe, capsys) == {}
     assert main(["plan", recipe]) == 0
-    assert "Estimate of what is left" not in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "estimate  nothing is left to do" in printed
+    assert "Estimate of what is left" not in printed
     records = {record.stage: record for record in read_runs(LocalStore(folder / "store"))}
     assert set(records) == {"ingest", "annotate.cpu", "dedupe", "mix", "export"}
     assert set(records["annotate.cpu"].parts) == {"text.length", "text.gopher", "text.digest"}

@@ -1,0 +1,169 @@
+"""Scores before they are made: whether they stand, what each needs, and how many bytes that is.
+
+What a task reads, which weights are given or trained, and the resources that it asks for are known once it is bound;
+nothing of a row is read for it.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from rich.console import Console
+
+from winnow.pipelines.annotate.bound import BoundOperator
+from winnow.pipelines.ingest.context import IngestContext
+from winnow.pipelines.rules.pinning import expected_keys
+from winnow.pipelines.score.binding import MEDIA, BoundScore, bind_scores
+from winnow.pipelines.score.stage import generation_scores
+from winnow.pipelines.store import layout
+from winnow.pipelines.store.generations import Store
+from winnow.runners.estimating.rates import Rates
+from winnow.runners.quantities import byte_size
+from winnow.schemas.identity import Json
+from winnow.schemas.recipe import Recipe
+from winnow.schemas.records import Generation, LayerEntry
+
+
+@dataclass(frozen=True)
+class LayerSizes:
+    """The bytes of layers: of those that stand as they lie, of others as the rates say."""
+
+    standing: Mapping[str, int]
+    operators: Mapping[str, str]  # by the layer that each writes
+    held: int  # of samples and texts
+    fresh: int  # that ingest will add
+    rates: Rates
+
+    def there(self, names: Iterable[str]) -> int:
+        """Of the rows that were ingested."""
+        return sum(self.standing.get(name, self._made(name, self.held)) for name in names)
+
+    def coming(self, names: Iterable[str]) -> int:
+        """Of the rows that will be."""
+        made = sum(self._made(name, self.fresh) for name in names)
+        return made + (self.fresh if any(is_text(name) for name in names) else 0)
+
+    def _made(self, name: str, read: int) -> int:
+        return round(read * self.rates.of(self.operators[name]).written) if name in self.operators else 0
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedScore:
+    """A score of the recipe, and whether it stands for all rows of the latest generation."""
+
+    bound: BoundScore
+    stands: bool
+
+    @property
+    def name(self) -> str:
+        """As the recipe calls it."""
+        return self.bound.entry.name
+
+    @property
+    def part(self) -> str:
+        """The name of its rate."""
+        return f"score.{self.bound.entry.task}"
+
+    @property
+    def by_row(self) -> bool:
+        """Whether what it says of a row needs no other row: new rows then leave the others as they are."""
+        return self.bound.trusted is None and self.bound.looked is None and not self.bound.kind.batched
+
+    def owed_bytes(self, sizes: LayerSizes) -> int:
+        """What its trace still has to read."""
+        reads = self.bound.reads
+        coming = sizes.coming(reads)
+        return coming if self.stands and (self.by_row or not coming) else sizes.there(reads) + coming
+
+    def needs(self) -> list[tuple[str, str]]:
+        """What must be there for it, and what is made for it first; a word and what it says each."""
+        bound = self.bound
+        said = [("reads", ", ".join(bound.reads) + (" and media files" if MEDIA in bound.inputs else ""))]
+        if bound.where.text is not None:
+            said.append(("where", bound.where.text))
+        looking = tuple(one.file for one in bound.trajectory)
+        said += [
+            (what, ", ".join(files)) for what, files in (("reference", _given(bound)), ("trajectory", looking)) if files
+        ]
+        if bound.trusted is not None:
+            said.append(("trains", f"the reference on {bound.trusted.text}"))
+        if bound.looked is not None:
+            rows = "all rows" if bound.looked.text is None else bound.looked.text
+            said.append(("trains", f"a trajectory of {_checkpoints(bound)} on {rows}"))
+        if bound.entry.accelerator is not None:
+            said.append(("asks for", bound.entry.accelerator))
+        if bound.entry.min_ram_bytes is not None:
+            said.append(("asks for", f"{byte_size(bound.entry.min_ram_bytes)} of memory a worker"))
+        return said
+
+    def to_json(self) -> dict[str, Json]:
+        """For programs."""
+        bound, entry = self.bound, self.bound.entry
+        return {
+            "name": entry.name,
+            "task": entry.task,
+            "stands": self.stands,
+            "reads": list(bound.reads),
+            "media": MEDIA in bound.inputs,
+            "reference": list(_given(bound)),
+            "trajectory": [one.file for one in bound.trajectory],
+            "trains_reference": bound.trusted is not None,
+            "trains_trajectory": bound.looked is not None,
+            "checkpoints": entry.checkpoints,
+            "accelerator": entry.accelerator,
+            "min_ram_bytes": entry.min_ram_bytes,
+        }
+
+
+def is_text(layer: str) -> bool:
+    """Whether ingest makes this layer."""
+    return layer == layout.SAMPLES or layer.startswith("extract.")
+
+
+def planned_scores(
+    recipe: Recipe,
+    store: Store,
+    generation: Generation | None,
+    context: IngestContext,
+    operators: Sequence[BoundOperator],
+) -> tuple[PlannedScore, ...]:
+    """Every score of the recipe.
+
+    Raises:
+        RecipeError: What is wrong with one, or a file that it needs is not there.
+    """
+    scores = bind_scores(recipe)
+    if not scores or generation is None:
+        return tuple(PlannedScore(bound, stands=False) for bound in scores)
+    keys = generation_scores(store, recipe, generation, expected_keys(context, operators))
+    layers = generation.layers
+    return tuple(
+        PlannedScore(
+            bound, all(_as_asked(layers, name, keys.get(name, {})) for name in (bound.entry.trace, bound.entry.layer))
+        )
+        for bound in scores
+    )
+
+
+def print_needs(scores: Sequence[PlannedScore], shards: int, console: Console) -> None:
+    """A line a score, with what it needs below."""
+    for one in scores:
+        entry = one.bound.entry
+        how = "measures without weights" if one.bound.kind.measures else f"{entry.variant} at {_checkpoints(one.bound)}"
+        left = f"{shards:,} shards, {0 if one.stands else shards:,} to do" if shards else "no shards yet"
+        console.print(f"\nscore   {one.name}: {entry.task}, {how}; {left}", markup=False, soft_wrap=True)
+        for word, what in one.needs():
+            console.print(f"  {word:<11}{what}", markup=False, soft_wrap=True)
+
+
+def _as_asked(layers: Mapping[str, LayerEntry], name: str, keys: Mapping[str, str]) -> bool:
+    return name in layers and all(keys.get(source) == key for source, key in layers[name].keys.items())
+
+
+def _checkpoints(bound: BoundScore) -> str:
+    count = bound.entry.checkpoints
+    return f"{count} checkpoint{'s' if count > 1 else ''}"
+
+
+def _given(bound: BoundScore) -> tuple[str, ...]:
+    """The files of the weights that the reference is made of."""
+    return tuple(one.file for one in (*bound.reference, bound.base) if one is not None)
