@@ -23,6 +23,7 @@ from winnow.runners.robots_arguments import add_robots
 from winnow.runners.safety.arguments import add_safety_parity
 from winnow.runners.show_arguments import add_show
 from winnow.runners.training.arguments import add_training
+from winnow.runners.usage import PIPELINES, CommandParser
 from winnow.schemas.errors import WinnowError
 
 USAGE_ERROR = 2
@@ -50,11 +51,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the process's exit status."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     own, beam = _split(given)
-    options = _parser().parse_args(own)
+    options, rest = _parser().parse_known_args(own)
+    if rest:
+        options.parser.refuse(options.command, rest)
     logging.basicConfig(level=logging.WARNING if options.debug else logging.CRITICAL)  # libraries' talk is not ours
     try:
         command = _command(options.command.replace("-", "_"))
-        if beam and options.command not in {"run", "ingest", "annotate", "dedupe", "score", "demo", "mix", "export"}:
+        if beam and options.command not in PIPELINES:
             raise WinnowError(f"winnow {options.command} runs no pipeline; nothing may follow '--'")
         options.beam = beam
         return command(options)
@@ -99,11 +102,10 @@ def _command(name: str) -> Callable[[argparse.Namespace], int]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser: argparse.ArgumentParser = CommandParser(
         prog="winnow",
         description="From a crawl to a training mixture.",
         epilog="Flags after '--' go to Beam. 'winnow COMMAND --help' says more.",
-        allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"winnow {__version__}")
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
