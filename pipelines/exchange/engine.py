@@ -7,11 +7,14 @@ import apache_beam as beam
 import pyarrow as pa
 from apache_beam.pvalue import PCollection
 from apache_beam.transforms import window
+from apache_beam.utils.timestamp import Duration
 
 from winnow.pipelines.blocks import AddressedBlock, decode_block, encode_block
 from winnow.pipelines.exchange.inputs import Blocks, OfBlocks, of_each
 from winnow.pipelines.exchange.segments import repeated_block
 from winnow.pipelines.exchange.totals import Run, Total, check_arrival
+
+_LAST = window.GlobalWindow().end  # the millisecond at which engines let a group of the global window out
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +54,17 @@ class GroupInOneWindow(beam.PTransform[PCollection[tuple[int, bytes]], PCollecti
 
     In the global window Spark builds every group as a list in the heap and caches it for the rest of the
     application; in any other window it sorts, spills and streams. The values come back in no promised order.
+
+    The window ends where the global one does, at which time groups, sums and ends of bundles come out. Set back into
+    an earlier window they would be late, and an engine that goes by watermarks (Prism) drops what is late.
     """
 
     def expand(self, keyed: PCollection[tuple[int, bytes]]) -> PCollection[tuple[int, Iterable[bytes]]]:
-        """All elements at one instant, in a window that holds it, and back."""
+        """All elements at the last instant, in a window that ends with it, and back."""
         grouped: PCollection[tuple[int, Iterable[bytes]]] = (
             keyed
-            | "AtZero" >> beam.Map(window.TimestampedValue, 0).with_output_types(tuple[int, bytes])
-            | "OneWindow" >> beam.WindowInto(window.FixedWindows(1 << 30))
+            | "AtLast" >> beam.Map(window.TimestampedValue, _LAST).with_output_types(tuple[int, bytes])
+            | "OneWindow" >> beam.WindowInto(window.FixedWindows(1 << 30, offset=_LAST + Duration(micros=1000)))
             | "Group" >> beam.GroupByKey()
             | "NoWindow" >> beam.WindowInto(window.GlobalWindows())
         )

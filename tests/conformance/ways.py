@@ -11,6 +11,7 @@ import pytest
 from tests.pipelines.store.servers import BUCKET, started
 from tests.runners.engines.clusters import spark_cluster
 from tests.runners.engines.flink_cluster import session_cluster
+from winnow.runners.engines import named_engine
 from winnow.runners.jobserver import job_server
 from winnow.schemas.errors import WinnowError
 
@@ -89,6 +90,16 @@ def flink_session(folder: Path) -> Iterator[Setting]:
         yield Setting(("--runner", "flink", "--workers", "2", "--", f"--flink_master={cluster.master}"))
 
 
+@contextmanager
+def prism(_: Path) -> Iterator[Setting]:
+    """Beam's runner in Go, which goes by watermarks."""
+    try:
+        named_engine("prism", 0, ())
+    except WinnowError as error:
+        pytest.skip(str(error))
+    yield Setting(("--runner", "prism"))
+
+
 def store_on(server: str, *arguments: str) -> Readying:
     """The store and the exports on an object store."""
 
@@ -116,6 +127,7 @@ WAYS = (
     Way("spark-standalone", standalone_spark),
     Way("flink-embedded", job_server_of("--workers", "2", engine="flink")),
     Way("flink-session", flink_session),
+    Way("prism", prism),
     Way("s3-moto", store_on("moto", "--workers", "2")),
     Way("s3-versitygw", store_on("versitygw", "--workers", "2")),
     Way("gcs", store_on("fake-gcs-server", "--workers", "2")),
