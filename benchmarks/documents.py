@@ -47,6 +47,7 @@ def cached_documents(count: int) -> Path:
     """A Parquet file of this many documents (`DOCUMENTS`) in an order that mixes the languages, made once."""
     target = CACHE / f"documents-{count}.parquet"
     if not target.exists():
+        target.parent.mkdir(parents=True, exist_ok=True)
         unfinished = target.with_suffix(".unfinished")
         with pq.ParquetWriter(unfinished, DOCUMENTS, compression="zstd") as writer:
             for batch in _documents(count):

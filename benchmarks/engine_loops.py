@@ -1,0 +1,172 @@
+"""What engines are held against: the work of a stage on as many processes, without Beam.
+
+    python -m benchmarks.engine_loops kernels RECIPE WORKERS FOLDER   bare kernels of annotate
+    python -m benchmarks.engine_loops ingest|annotate RECIPE WORKERS  the tasks of a stage
+    python -m benchmarks.engine_loops compare RECIPE WORKERS FOLDER   is what the kernels wrote what the store holds?
+
+Kernels: each process takes a shard's object, reads the columns that the operators read in batches of the size that
+tasks have, calls the kernels and writes a Parquet file for each layer: no store, hashes, statistics, marks or commits.
+Tasks: each process takes a task and runs what a worker of any engine runs, to its commit; nothing is published.
+"""
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+import apache_beam as beam
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from winnow.filters.operators import TEXT, Kernel
+from winnow.pipelines.annotate.bound import BoundOperator, bind_operators, passes_of
+from winnow.pipelines.annotate.reading import BATCH_ROWS
+from winnow.pipelines.annotate.stage import State, owed_tasks
+from winnow.pipelines.annotate.task import AnnotationContext
+from winnow.pipelines.annotate.transforms import RunAnnotation
+from winnow.pipelines.ingest.binding import ingest_context, store_record
+from winnow.pipelines.ingest.stage import freeze_plans, look_at_sources, pending_tasks
+from winnow.pipelines.ingest.transforms import RunIngest, ingest_element
+from winnow.pipelines.store.commits import load_layer_commits
+from winnow.pipelines.store.generations import Store, create_or_open, open_store
+from winnow.pipelines.store.location import open_location
+from winnow.pipelines.store.tables import ROW_GROUP_ROWS
+from winnow.pipelines.thread_limits import limit_threads
+from winnow.pipelines.worker import settle
+from winnow.runners.stages import standing_state
+from winnow.schemas.recipe import Recipe, load_recipe
+
+SAMPLES = "samples."
+SAME = "same"
+Work = Callable[..., None]
+
+_held: list[Work] = []  # what a process does with each element, whose models it keeps
+
+
+def main() -> None:
+    """Be one of the loops, from its start to the last result."""
+    what, recipe_file, workers, *folder = sys.argv[1:]
+    limit_threads()
+    recipe = load_recipe(Path(recipe_file))
+    if what == "kernels":
+        operators = bind_operators(recipe)
+        store = _store(recipe)
+        shards = [store.root + "/" + shard.object.path for _, shard in standing_state(recipe, store).shards]
+        _in_processes(int(workers), Kernels(operators, Path(folder[0])), shards)
+    elif what == "compare":
+        print(difference(recipe, Path(folder[0])) or SAME)
+    else:
+        for worker, elements in owed_ingest(recipe) if what == "ingest" else owed_annotation(recipe):
+            _in_processes(int(workers), Tasks(worker), elements)
+
+
+class Kernels:
+    """The bare loop over one shard."""
+
+    def __init__(self, operators: Sequence[BoundOperator], folder: Path) -> None:
+        self._operators = operators
+        self._folder = folder
+        self._kernels: dict[str, Kernel] = {}
+
+    def __call__(self, shard: str) -> None:
+        """Read, measure, write."""
+        if not self._kernels:
+            self._kernels = {one.layer: one.operator.load(one.config, one.assets) for one in self._operators}
+        names = {name for one in self._operators for name in one.operator.reads(one.config)}
+        read = ["text", *sorted(name.removeprefix(SAMPLES) for name in names if name.startswith(SAMPLES))]
+        made: dict[str, list[pa.RecordBatch]] = {one.layer: [] for one in self._operators}
+        for batch in pq.ParquetFile(shard).iter_batches(BATCH_ROWS, columns=read, use_threads=False):
+            columns: dict[str, pa.Array] = {f"{SAMPLES}{name}": batch[name] for name in read}
+            columns[TEXT] = batch["text"].cast(pa.large_string())
+            for one in self._operators:
+                layer = self._kernels[one.layer](_given(one, columns))
+                columns |= {f"{one.layer}.{name}": layer[name] for name in layer.schema.names}
+                made[one.layer].append(layer)
+        for layer_name, batches in made.items():
+            target = self._folder / layer_name / Path(shard).name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            pq.write_table(pa.Table.from_batches(batches), target, compression="zstd", row_group_size=ROW_GROUP_ROWS)
+
+
+class Tasks:
+    """A stage's tasks, each as its worker runs it."""
+
+    def __init__(self, worker: beam.DoFn) -> None:
+        self._worker = worker
+
+    def __call__(self, element: bytes) -> None:
+        """To its commit."""
+        for _ in self._worker.process(element):
+            pass
+
+
+def difference(recipe: Recipe, folder: Path) -> str | None:
+    """What the bare loop wrote that is not what the store holds, if anything: the first that is found.
+
+    Compared are the values that kernels return; a layer's status is the stage's own where a kernel has none.
+    """
+    store = _store(recipe)
+    shards = [shard.shard for _, shard in standing_state(recipe, store).shards]
+    layers = store.require_latest().layers
+    for layer in (one.layer for one in bind_operators(recipe)):
+        commits = [
+            commit
+            for key in sorted(set(layers[layer].keys.values()))
+            for commit in load_layer_commits(store.objects, layer, key, shards).values()
+        ]
+        if len(commits) != len(shards):
+            return f"{layer}: {len(commits)} of {len(shards)} shards"
+        for commit in commits:
+            bare = pq.read_table(folder / layer / Path(commit.samples).name)
+            held = pq.read_table(f"{store.root}/{commit.object.path}", columns=bare.column_names)
+            if not held.equals(bare.cast(held.schema)):
+                return f"{layer} of shard {commit.shard}"
+    return None
+
+
+def _given(one: BoundOperator, columns: Mapping[str, pa.Array]) -> pa.RecordBatch:
+    names = one.operator.reads(one.config)
+    return pa.RecordBatch.from_arrays([columns[name] for name in names], names=list(names))
+
+
+def _in_processes(workers: int, work: Work, elements: Sequence[object]) -> None:
+    """Forked, as workers are: what this process has imported need not be imported again."""
+    with ProcessPoolExecutor(workers, get_context("fork"), initializer=_begin, initargs=(work,)) as pool:
+        for _ in pool.map(_work_on, elements):
+            pass
+
+
+def _begin(work: Work) -> None:
+    settle()
+    _held.append(work)
+
+
+def _work_on(element: object) -> None:
+    _held[0](element)
+
+
+def _store(recipe: Recipe) -> Store:
+    return open_store(open_location(recipe.located(recipe.store.path)))
+
+
+def owed_ingest(recipe: Recipe) -> Iterator[tuple[beam.DoFn, list[bytes]]]:
+    """What a worker of ingest runs, and the tasks that are owed; writes down which those are, as a run does."""
+    store = create_or_open(open_location(recipe.located(recipe.store.path)), store_record(recipe))
+    context = ingest_context(recipe, store)
+    plans = look_at_sources(context, {source.name: source.files for source in recipe.sources})
+    freeze_plans(context, plans)
+    yield RunIngest(context), [ingest_element(task) for plan in plans for task in pending_tasks(context, plan)]
+
+
+def owed_annotation(recipe: Recipe) -> Iterator[tuple[beam.DoFn, list[bytes]]]:
+    """What a worker of each pass runs, and the tasks that it owes."""
+    store = _store(recipe)
+    state: State = standing_state(recipe, store)
+    for one_pass in passes_of(bind_operators(recipe)):
+        context = AnnotationContext(store, one_pass.operators)
+        yield RunAnnotation(context), [task.to_json() for task in owed_tasks(store, state, one_pass)]
+
+
+if __name__ == "__main__":
+    main()
