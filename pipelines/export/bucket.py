@@ -33,11 +33,13 @@ from winnow.pipelines.export.manifest import (
 )
 from winnow.pipelines.export.nesting import MARKER
 from winnow.pipelines.export.standing import Wish, some_of
+from winnow.pipelines.export.telling import taken
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
-from winnow.pipelines.store.lease import Lease
+from winnow.pipelines.store.lease import HeldError, Lease
 from winnow.pipelines.store.location import open_location
-from winnow.schemas.errors import ExportError, StoreError
+from winnow.pipelines.store.together import delete_all
+from winnow.schemas.errors import ExportError
 from winnow.schemas.identity import canonical_json
 
 _COMMITS, _INTENTS, _SCRATCH = "commits/", "intents/", "scratch/"
@@ -129,10 +131,8 @@ class ExportBucket:
         try:
             self._held.enter_context(lease)
             self._lease_name = f"{layout.LEASES}{lease.number:08d}."
-        except StoreError as error:
-            if "is writing to this store" in str(error):
-                raise ExportError(f"{self.path}: another export is being written there; wait for it to end") from None
-            raise
+        except HeldError:
+            raise taken(self.path) from None
         try:
             if self._manifest() is None and self._marker() is None:
                 self._refuse_others()
@@ -150,8 +150,7 @@ class ExportBucket:
         left = [info.path for info in self._aside.list()] if done else []
         self._held.close()
         if done:
-            for path in {*left, *(info.path for info in self._aside.list(self._lease_name))}:
-                self._aside.delete(path)
+            delete_all(self._aside, {*left, *(info.path for info in self._aside.list(self._lease_name))})
 
     @property
     def scratch(self) -> ObjectStore:
@@ -187,13 +186,11 @@ class ExportBucket:
                 notes.append(f"{self.path}: unfinished work of another plan or other options was there; it is removed")
         self._aside.put(MARKER, _Mark(self.identity, tuple(sorted(makes_room))).to_json())
         if found is not None and found.identity != self.identity:
-            for info in list(self._aside.list(f"{found.identity}/")):
-                self._aside.delete(info.path)
+            self._drop(f"{found.identity}/")
         if replace:
             self._drop_lacking()
         self._target.delete(MANIFEST)
-        for info in list(self._aside.list(f"{self.identity}/{_SCRATCH}")):  # of a run that was stopped
-            self._aside.delete(info.path)
+        self._drop(f"{self.identity}/{_SCRATCH}")  # of a run that was stopped
 
     def committed(self) -> dict[tuple[str, int], ShardCommit]:
         """The shards that stand, by output and number; the commit of one whose files are gone is taken back."""
@@ -227,8 +224,7 @@ class ExportBucket:
         expected = {one.path for one in manifest.files}
         marker = self._marker()
         replaced = marker.replaced if marker is not None else ()
-        for path in sorted({*replaced, *self._intended()} - expected):
-            self._target.delete(path)
+        delete_all(self._target, {*replaced, *self._intended()} - expected)
         for path, content in sorted(closing_files.items()):
             self._target.put(path, content)
         self._target.put(MANIFEST, manifest.to_json())
@@ -271,10 +267,12 @@ class ExportBucket:
 
     def _clear(self) -> None:
         """Remove what was made; the marker goes last, the leases stay."""
-        for info in list(self._aside.list()):
-            if info.path != MARKER and not info.path.startswith(layout.LEASES):
-                self._aside.delete(info.path)
+        found = [info.path for info in self._aside.list()]
+        delete_all(self._aside, (path for path in found if path != MARKER and not path.startswith(layout.LEASES)))
         self._aside.delete(MARKER)
+
+    def _drop(self, prefix: str) -> None:
+        delete_all(self._aside, [info.path for info in self._aside.list(prefix)])
 
 
 @dataclass(frozen=True, slots=True)

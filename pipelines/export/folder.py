@@ -36,7 +36,7 @@ from winnow.pipelines.export.standing import (
     strangers,
     unfinished_folder,
 )
-from winnow.pipelines.export.telling import told
+from winnow.pipelines.export.telling import taken, told
 from winnow.pipelines.processes import boot_id
 from winnow.pipelines.store.local import UNFINISHED, LocalStore, sync
 from winnow.schemas.errors import ExportError
@@ -99,16 +99,7 @@ class ExportFolder:
         return self.unfinished
 
     def standing(self, *, replace: bool = False, notes: list[str] | None = None) -> Manifest | None:
-        """The finished export that is there, if it is what would be written; None where there is work to do.
-
-        Args:
-            replace: Another export makes room once the new one is whole. One of the same plan is read whole: where its
-                files are not as they were written, or samples were left out of it, it makes room too.
-            notes: Gets why an export of the same plan makes room.
-
-        Raises:
-            ExportError: It is another export, or its files are gone or of other sizes than they were written.
-        """
+        """The finished export that is there, if it is what would be written; None where there is work to do."""
         with told(self.path):
             manifest = read_manifest(self._target, self.path)
             if manifest is None:
@@ -269,7 +260,7 @@ class ExportFolder:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 os.close(descriptor)
-                raise ExportError(f"{self.path}: another export is being written there; wait for it to end") from None
+                raise taken(self.path) from None
             if _same_file(descriptor, self.unfinished / _LOCK):
                 self._lock = descriptor
                 return

@@ -15,3 +15,8 @@ def told(path: str | Path) -> Iterator[None]:
     except OSError as error:
         where = "" if error.filename is None or str(error.filename) == str(path) else f" ({error.filename})"
         raise ExportError(f"{path}: cannot be written: {error.strerror or error}{where}") from None
+
+
+def taken(path: str | Path) -> ExportError:
+    """Somebody else is at it."""
+    return ExportError(f"{path}: another export is being written there; wait for it to end")

@@ -5,21 +5,25 @@ credential is ever in a pickle; a forked process makes its own.
 """
 
 import os
+import re
 import secrets
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO, Protocol, TypeVar
+from typing import BinaryIO, ClassVar, Protocol, Self, TypeVar
 
 from winnow.pipelines.store.facade import ObjectInfo
 from winnow.pipelines.store.ranged import RangedReader, buffered
+from winnow.pipelines.store.remembered import Remembered
 from winnow.pipelines.store.scratch import process_scratch
 from winnow.pipelines.store.trying import Trying
 from winnow.schemas.errors import StoreError
 
+MARK = "winnow-writer"  # the metadata that tells an object of ours from another's
 HEAD_BYTES = 64 << 10  # of an object that is opened: a small one is there with its first request
 CONNECTIONS = 32  # of a process: the threads that fetch ahead, and those that callers have
 
@@ -43,6 +47,12 @@ class Bucket(Protocol):
     """
 
     trying: Trying
+    remembered: Remembered
+
+    @property
+    def whole_bytes(self) -> int:
+        """Larger files are sent in parts."""
+        ...
 
     def get(self, key: str, start: int, stop: int | None, version: str | None) -> Piece:
         """The bytes from `start` to `stop`, or to the end; of that version and no other, if one is given."""
@@ -56,8 +66,12 @@ class Bucket(Protocol):
         """The next objects below a prefix in order of their keys, and what to ask for the following ones with."""
         ...
 
-    def put(self, key: str, content: bytes | Path) -> None:
+    def put(self, key: str, content: bytes) -> None:
         """Publish the object, whatever had its name."""
+        ...
+
+    def put_parts(self, key: str, file: Path) -> None:
+        """The same with a large file, in parts that are an object at once or never; each is repeated here."""
         ...
 
     def put_new(self, key: str, content: bytes, mark: str) -> bool:
@@ -74,20 +88,36 @@ class Bucket(Protocol):
 
 
 @dataclass(frozen=True)
-class BucketStore:
+class BucketStore(ABC):
     """Objects of a bucket whose keys begin with a prefix; `of` makes it from an address. Holds no client."""
+
+    scheme: ClassVar[str]
+    names: ClassVar[str]  # a pattern of what buckets are called
+    names_said: ClassVar[str]
 
     name: str
     prefix: str  # "", or ends with a slash
 
+    @classmethod
+    def of(cls, address: str) -> Self:
+        """The store of an address, SCHEME://BUCKET/PREFIX; nothing is asked of the service yet."""
+        name, _, path = address.partition("://")[2].partition("/")
+        if not re.fullmatch(cls.names, name):
+            raise StoreError(
+                f"{address}: {name!r} is no bucket name; expected {cls.names_said}: {cls.scheme}://BUCKET/PREFIX"
+            )
+        prefix = "/".join(part for part in path.split("/") if part)
+        return cls(name, f"{prefix}/" if prefix else "")
+
     @property
     def root(self) -> str:
         """The address as a user writes it."""
-        raise NotImplementedError
+        return f"{self.scheme}://{self.name}/{self.prefix}".rstrip("/")
 
     @property
+    @abstractmethod
     def _bucket(self) -> Bucket:
-        raise NotImplementedError
+        """The process's client."""
 
     def open(self, path: str) -> BinaryIO:
         """A seekable reader that fetches ahead; an object that is replaced meanwhile is an error, not a mixture."""
@@ -110,6 +140,17 @@ class BucketStore:
             return b""
         stop = None if length is None else offset + length
         return self._ask(path, lambda _: bucket.get(key, offset, stop, None)).content
+
+    @property
+    def remembered(self) -> Remembered:
+        """What this process has read there of small objects."""
+        return self._bucket.remembered
+
+    def read_version(self, path: str) -> tuple[bytes, str]:
+        """The whole object, and its version as a listing says it."""
+        key, bucket = self._key(path), self._bucket
+        piece = self._ask(path, lambda _: bucket.get(key, 0, None, None))
+        return piece.content, piece.version.strip('"')
 
     def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
         """Every object whose path starts with the prefix, sorted by path; a page at a time is in memory."""
@@ -138,8 +179,14 @@ class BucketStore:
 
     def put(self, path: str, content: bytes | Path) -> None:
         """Publish the whole object or nothing; large ones go in parts, which are dropped if one fails."""
-        key = self._key(path)
-        self._bucket.put(key, content)
+        key, bucket = self._key(path), self._bucket
+        if isinstance(content, Path):
+            if content.stat().st_size > bucket.whole_bytes:
+                bucket.put_parts(key, content)
+                return
+            content = content.read_bytes()
+        whole = content
+        self._ask(path, lambda _: bucket.put(key, whole))
 
     def put_if_absent(self, path: str, content: bytes) -> bool:
         """Publish only if no object has the name; the service decides between racing callers.
@@ -191,13 +238,6 @@ class BucketStore:
         if not path or path.startswith("/") or ".." in path.split("/") or "\0" in path:
             raise StoreError(f"{self.root}: not an object name: {path!r}")
         return self.prefix + path
-
-
-def place_of(address: str) -> tuple[str, str]:
-    """The bucket and the prefix of an address."""
-    bucket, _, path = address.partition("://")[2].partition("/")
-    prefix = "/".join(part for part in path.split("/") if part)
-    return bucket, f"{prefix}/" if prefix else ""
 
 
 class Clients:

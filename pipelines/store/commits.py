@@ -1,14 +1,13 @@
 """What a store has committed: names by listing, records by reading them."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
+from winnow.pipelines.store.together import AT_ONCE, reader_below
 from winnow.schemas.records import LayerCommit, TaskCommit, from_json
-
-READERS = 16  # threads that fetch commits: small objects, latency-bound on object stores
 
 T = TypeVar("T")
 
@@ -53,21 +52,24 @@ def aligned_shards(objects: ObjectStore, layer: str, key: str, samples: Mapping[
 
 def load_task_commits(objects: ObjectStore, key: str, names: Iterable[str]) -> dict[str, TaskCommit]:
     """The commits of these tasks, as far as they exist."""
-    return _load(objects, names, lambda name: layout.commit(layout.SAMPLES, key, name), TaskCommit)
+    return _load(objects, names, layout.commits(layout.SAMPLES, key), TaskCommit)
 
 
 def load_layer_commits(objects: ObjectStore, layer: str, key: str, shards: Iterable[str]) -> dict[str, LayerCommit]:
     """The commits of these shards, as far as they exist."""
-    return _load(objects, shards, lambda shard: layout.commit(layer, key, shard), LayerCommit)
+    return _load(objects, shards, layout.commits(layer, key), LayerCommit)
 
 
-def _load(objects: ObjectStore, names: Iterable[str], path: Callable[[str], str], kind: type[T]) -> dict[str, T]:
+def _load(objects: ObjectStore, names: Iterable[str], prefix: str, kind: type[T]) -> dict[str, T]:
+    read = reader_below(objects, prefix)
+
     def load(name: str) -> tuple[str, T | None]:
+        path = f"{prefix}{name}.json"
         try:
-            raw = objects.read(path(name))
+            raw = read(path)
         except FileNotFoundError:
             return name, None
-        return name, from_json(kind, raw, f"{objects.root}/{path(name)}")
+        return name, from_json(kind, raw, f"{objects.root}/{path}")
 
-    with ThreadPoolExecutor(READERS) as pool:
+    with ThreadPoolExecutor(AT_ONCE) as pool:
         return {name: commit for name, commit in pool.map(load, names) if commit is not None}

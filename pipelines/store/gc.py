@@ -1,6 +1,6 @@
 """Dropping what the last generations do not name.
 
-Names go before what they name: old generations first, then commits, then objects. A reader of a kept
+Names go before what they name: old generations first, then commits and plans, then objects. A reader of a kept
 generation never misses an object, and a crash in between leaves only garbage for the next time. Verdicts on
 texts are named by no generation; they stay as long as their shard. What a stage leaves for its own later steps is of
 no use to anybody but its driver, which holds the lease that the collector holds now.
@@ -14,6 +14,7 @@ import orjson
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectInfo
 from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.together import delete_all
 from winnow.schemas.scores import TRACES
 
 KEEP_GENERATIONS = 2
@@ -45,7 +46,7 @@ def drop_unnamed(store: Store, kept: Sequence[int], *, dry_run: bool = False) ->
     objects = [info for prefix in layout.DATA for info in store.objects.list(prefix) if info.path not in named]
     shards = {layout.shard_of(path) for path in named if path.startswith(layout.SAMPLES_OBJECTS)}
     objects += [info for info in store.objects.list(layout.VERDICTS) if layout.shard_of(info.path) not in shards]
-    objects += _plans(store, kept)
+    plans = _plans(store, kept)
     objects += _weights(store, kept)
     advisory = [
         info
@@ -54,14 +55,17 @@ def drop_unnamed(store: Store, kept: Sequence[int], *, dry_run: bool = False) ->
     ] + _runs(store)
     unfinished = 0
     if not dry_run:
-        for path in (*old, *(info.path for info in (*loose, *objects, *advisory))):
-            store.objects.delete(path)
+        records = [info for info in plans if layout.is_plan_record(info.path)]
+        draws = [info for info in plans if not layout.is_plan_record(info.path)]
+        delete_all(store.objects, old)
+        for found in (loose, records, (*draws, *objects, *advisory)):
+            delete_all(store.objects, (info.path for info in found))
         unfinished = store.objects.clear_unfinished()
     return Collected(
         generations=len(old),
         commits=len(loose),
-        objects=len(objects),
-        bytes=sum(info.size for info in (*loose, *objects, *advisory)),
+        objects=len(objects) + len(plans),
+        bytes=sum(info.size for info in (*loose, *plans, *objects, *advisory)),
         unfinished=unfinished,
     )
 
@@ -128,5 +132,5 @@ def _plans(store: Store, kept: Sequence[int]) -> list[ObjectInfo]:
         record = layout.plan_record(request)
         made = [info for info in objects if info.path == record]
         if not made or orjson.loads(store.objects.read(record))["plan"]["tree_hash"] not in trees:
-            loose += sorted(objects, key=lambda info: info.path != record)  # the plan goes before its draw
+            loose += objects
     return loose

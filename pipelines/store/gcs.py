@@ -1,14 +1,6 @@
-"""Objects on Google Cloud Storage, through its JSON interface and google-auth.
-
-Credentials come from where every tool of Google's takes them: GOOGLE_APPLICATION_CREDENTIALS, what `gcloud auth
-application-default login` left, or the machine's own service account. STORAGE_EMULATOR_HOST names another server, which
-is asked without credentials; GS_NO_SIGN_REQUEST=YES reads a public bucket without any.
-"""
+"""Objects on Google Cloud Storage, through its JSON interface and google-auth."""
 
 import json
-import logging
-import os
-import re
 import secrets
 from collections.abc import Mapping
 from contextlib import suppress
@@ -18,26 +10,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 from urllib.parse import quote
 
-from winnow.pipelines.store.buckets import CONNECTIONS, Bucket, BucketStore, Clients, Piece, place_of
+from winnow.pipelines.store.buckets import MARK, Bucket, BucketStore, Clients, Piece
 from winnow.pipelines.store.facade import ObjectInfo
 from winnow.pipelines.store.gcs_errors import refused, said
+from winnow.pipelines.store.gcs_session import endpoint, session
+from winnow.pipelines.store.refusals import no_bucket
+from winnow.pipelines.store.remembered import Remembered
 from winnow.pipelines.store.trying import PassingError, Trying
 from winnow.schemas.errors import StoreError
 
 if TYPE_CHECKING:
-    from requests import Response, Session
+    from requests import Response
 
-INSTALL = "pip install 'winnow[gcs]'"
-ENDPOINT = "https://storage.googleapis.com"
-SCOPE = "https://www.googleapis.com/auth/devstorage.read_write"
-MARK = "winnow-writer"  # the metadata that tells an object of ours from another's
 WHOLE_BYTES = 8 << 20  # larger files are sent in parts, of which one that fails is repeated alone
 PART_BYTES = 32 << 20  # a multiple of 256 KiB, as the interface wants it
 UPLOADS = 3  # of a file, before it is given up
 PAGE = 1_000
 CONNECT_SECONDS = 5
 ANSWER_SECONDS = 30  # without a byte
-METADATA_SECONDS = "1"  # not every machine has a service account of its own
 
 _clients = Clients(("GOOGLE_", "STORAGE_", "GS_", "GCE_", "CLOUDSDK_", "HOME"))
 
@@ -46,21 +36,9 @@ _clients = Clients(("GOOGLE_", "STORAGE_", "GS_", "GCE_", "CLOUDSDK_", "HOME"))
 class GcsStore(BucketStore):
     """Objects below a prefix of a bucket of Google Cloud Storage."""
 
-    @classmethod
-    def of(cls, address: str) -> "GcsStore":
-        """The store of an address, gs://BUCKET/PREFIX; nothing is asked of the service yet."""
-        name, prefix = place_of(address)
-        if not re.fullmatch(r"[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]", name):
-            raise StoreError(
-                f"{address}: {name!r} is no bucket name; expected 3 to 63 of a-z, 0-9, '-', '_' and '.': "
-                "gs://BUCKET/PREFIX"
-            )
-        return cls(name, prefix)
-
-    @property
-    def root(self) -> str:
-        """The address."""
-        return f"gs://{self.name}/{self.prefix}".rstrip("/")
+    scheme = "gs"
+    names = r"[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]"
+    names_said = "3 to 63 of a-z, 0-9, '-', '_' and '.'"
 
     @property
     def _bucket(self) -> Bucket:
@@ -74,8 +52,9 @@ class GcsBucket:
         self._name = name
         self._place = f"gs://{name}"
         self.trying = Trying(self._place)
-        self._endpoint = _endpoint()
-        self._session = _session(self._place)
+        self.remembered = Remembered()
+        self._endpoint = endpoint()
+        self._session = session(self._place)
         self._there = False
 
     def get(self, key: str, start: int, stop: int | None, version: str | None) -> Piece:
@@ -111,14 +90,27 @@ class GcsBucket:
         found = self._json(self._check(self._send("GET", self._objects(), {"prefix": prefix, **fields, **token})))
         return [_info(one) for one in found.get("items", ())], found.get("nextPageToken") or None
 
-    def put(self, key: str, content: bytes | Path) -> None:
-        """One POST, or an upload in parts; an upload that is not finished is never seen, and ends within a week."""
-        if isinstance(content, Path):
-            if content.stat().st_size > WHOLE_BYTES:
-                self._put_parts(key, content)
+    @property
+    def whole_bytes(self) -> int:
+        """Larger files are sent in parts."""
+        return WHOLE_BYTES
+
+    def put(self, key: str, content: bytes) -> None:
+        """One POST."""
+        self._check(self._post(key, content, {}, {}))
+
+    def put_parts(self, key: str, file: Path) -> None:
+        """An upload in parts; one that is not finished is never seen, and ends within a week."""
+        size = file.stat().st_size
+        for _ in range(UPLOADS):
+            with open(file, "rb") as stream, suppress(_UploadLostError):
+                address = self.trying(lambda _: self._begin(key))
+                sent = 0
+                while sent < size:
+                    step = partial(self._continue, address, stream, sent, size)
+                    sent = self.trying(step)
                 return
-            content = content.read_bytes()
-        self.trying(lambda _: self._check(self._post(key, content, {}, {})))
+        raise StoreError(f"{self._place}: the service dropped the upload of {key} {UPLOADS} times; run again")
 
     def put_new(self, key: str, content: bytes, mark: str) -> bool:
         """One POST with ifGenerationMatch=0."""
@@ -152,18 +144,6 @@ class GcsBucket:
         headers = {"Content-Type": f"multipart/related; boundary={boundary}"}
         return self._send("POST", self._objects("upload/"), {"uploadType": "multipart", **condition}, headers, body)
 
-    def _put_parts(self, key: str, file: Path) -> None:
-        size = file.stat().st_size
-        for _ in range(UPLOADS):
-            with open(file, "rb") as stream, suppress(_UploadLostError):
-                address = self.trying(lambda _: self._begin(key))
-                sent = 0
-                while sent < size:
-                    step = partial(self._continue, address, stream, sent, size)
-                    sent = self.trying(step)
-                return
-        raise StoreError(f"{self._place}: the service dropped the upload of {key} {UPLOADS} times; run again")
-
     def _begin(self, key: str) -> str:
         body = json.dumps({"name": key, "contentType": "application/octet-stream"}).encode()
         headers = {"Content-Type": "application/json; charset=UTF-8"}
@@ -175,22 +155,27 @@ class GcsBucket:
         if attempt > 1:  # some of the last attempt may have arrived, or all
             answer = self._send("PUT", address, headers={"Content-Range": f"bytes */{size}"})
             if answer.status_code != 308:
-                self._check_upload(answer)
-                return size
+                return self._finished(answer, size)
             sent = _arrived(answer)
         stream.seek(sent)
         part = stream.read(PART_BYTES)
         headers = {"Content-Range": f"bytes {sent}-{sent + len(part) - 1}/{size}"}
         answer = self._send("PUT", address, headers=headers, body=part)
-        if answer.status_code == 308:
-            return _arrived(answer)
-        self._check_upload(answer)
-        return size
+        if answer.status_code != 308:
+            return self._finished(answer, size)
+        if (arrived := _arrived(answer)) <= sent:
+            raise PassingError(f"{self._endpoint} took nothing of a part", answered=True)
+        return arrived
 
-    def _check_upload(self, answer: "Response") -> None:
+    def _finished(self, answer: "Response", size: int) -> int:
+        """The size, if an upload has become an object of that size; what is smaller is taken away again."""
         if answer.status_code in {404, 410}:
             raise _UploadLostError
-        self._check(answer)
+        found = _info(self._json(self._check(answer)))
+        if found.size != size:  # a service that knows no sessions takes the question how far one is for its end
+            self._send("DELETE", self._object(found.path), {"ifGenerationMatch": found.version})
+            raise _UploadLostError
+        return size
 
     def _objects(self, service: str = "") -> str:
         return f"{self._endpoint}/{service}storage/v1/b/{self._name}/o"
@@ -231,9 +216,7 @@ class GcsBucket:
                 whole = False
             self._there = not whole
         if whole:
-            return StoreError(
-                f"{self._place}: there is no such bucket at {self._endpoint}; create it, or check its name and address"
-            )
+            return no_bucket(self._place, self._endpoint, "STORAGE_EMULATOR_HOST")
         return FileNotFoundError(self._place)
 
     def _json(self, answer: "Response") -> dict[str, Any]:
@@ -266,49 +249,3 @@ def _info(found: Mapping[str, Any]) -> ObjectInfo:
 def _arrived(answer: "Response") -> int:
     last = str(answer.headers.get("Range", "")).rpartition("-")[2]
     return int(last) + 1 if last else 0
-
-
-def _endpoint() -> str:
-    address = os.environ.get("STORAGE_EMULATOR_HOST", "").rstrip("/")
-    return (address if "://" in address else f"http://{address}") if address else ENDPOINT
-
-
-def _session(place: str) -> "Session":
-    try:
-        import requests
-        from requests.adapters import HTTPAdapter
-    except ImportError:
-        raise StoreError(f"{place}: reading and writing GCS needs the package requests; {INSTALL}") from None
-    unsigned = os.environ.get("GS_NO_SIGN_REQUEST", "").upper() in {"YES", "TRUE", "1"}
-    anybody = unsigned or os.environ.get("STORAGE_EMULATOR_HOST")
-    session = requests.Session() if anybody else _authorized(place)
-    for scheme in ("https://", "http://"):
-        session.mount(scheme, HTTPAdapter(pool_connections=1, pool_maxsize=CONNECTIONS, max_retries=0))
-    return session
-
-
-def _authorized(place: str) -> "Session":
-    """A session with the credentials of the environment; a machine without any is told so within seconds."""
-    given = {name: os.environ.get(name) for name in ("GCE_METADATA_TIMEOUT", "GCE_METADATA_DETECT_RETRIES")}
-    os.environ.setdefault("GCE_METADATA_TIMEOUT", METADATA_SECONDS)  # read when google.auth is imported
-    os.environ.setdefault("GCE_METADATA_DETECT_RETRIES", "1")
-    try:
-        import google.auth
-        from google.auth.exceptions import GoogleAuthError
-        from google.auth.transport.requests import AuthorizedSession
-    except ImportError:
-        raise StoreError(f"{place}: reading and writing GCS needs the package google-auth; {INSTALL}") from None
-    finally:
-        for name, value in given.items():
-            if value is None:
-                os.environ.pop(name, None)
-    logging.getLogger("google.auth").setLevel(logging.ERROR)  # it warns of what is raised as well
-    try:
-        credentials, _ = google.auth.default(scopes=[SCOPE])
-    except (GoogleAuthError, OSError, ValueError) as error:
-        words = (str(error).splitlines() or [""])[0].rstrip(".")
-        raise StoreError(
-            f"{place}: no credentials ({words}); run: gcloud auth application-default login, or set "
-            "GOOGLE_APPLICATION_CREDENTIALS to a key file; GS_NO_SIGN_REQUEST=YES reads a public bucket"
-        ) from None
-    return AuthorizedSession(credentials, max_refresh_attempts=1, refresh_timeout=30)

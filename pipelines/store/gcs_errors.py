@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+from winnow.pipelines.store import refusals
+from winnow.pipelines.store.refusals import busy, cut, first_line, unreached, untrusted, wrong_clock
 from winnow.pipelines.store.trying import PassingError
 from winnow.schemas.errors import StoreError
 
@@ -16,7 +18,7 @@ def refused(answer: "Response", place: str, endpoint: str) -> Exception:
     status = answer.status_code
     words = _words(answer)
     if status in {408, 429} or status >= 500:
-        return PassingError(f"{endpoint} answered {status} ({words})", answered=True)
+        return busy(endpoint, status, words)
     if status == 401:
         return StoreError(f"{place}: the service does not take these credentials ({words}); {_LOGIN}")
     if status == 403:
@@ -25,26 +27,24 @@ def refused(answer: "Response", place: str, endpoint: str) -> Exception:
         )
     if 300 <= status < 400:
         return StoreError(f"{place}: {endpoint} sends its callers elsewhere ({status}); check STORAGE_EMULATOR_HOST")
-    return StoreError(f"{place}: {endpoint} refused: {status} ({words}); see docs/object-stores.md")
+    return refusals.refused(place, endpoint, status, words)
 
 
 def said(error: Exception, place: str, endpoint: str) -> Exception | None:
     """What kept a request from being answered; None for what is no trouble of the network or of credentials."""
     import requests
 
-    words = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
+    words = first_line(error)
     if isinstance(error, requests.exceptions.SSLError):
-        return StoreError(f"{place}: {endpoint} cannot be trusted ({words}); check REQUESTS_CA_BUNDLE")
-    if isinstance(error, requests.exceptions.ConnectionError) and _unreached(error):
-        return PassingError(
-            f"{endpoint} cannot be reached; check STORAGE_EMULATOR_HOST and the network", answered=False
-        )
+        return untrusted(place, endpoint, words, "REQUESTS_CA_BUNDLE")
+    if isinstance(error, requests.exceptions.ConnectionError) and _never_connected(error):
+        return unreached(endpoint, "STORAGE_EMULATOR_HOST")
     if isinstance(error, (requests.exceptions.RequestException, OSError)):
-        return PassingError(f"the connection to {endpoint} was cut ({words})", answered=True)
+        return cut(endpoint, words)
     return _unauthorised(error, place, words)
 
 
-def _unreached(error: Exception) -> bool:
+def _never_connected(error: Exception) -> bool:
     """Whether no connection came about: the address is wrong, or nobody listens there."""
     from urllib3.exceptions import ConnectTimeoutError, MaxRetryError, NewConnectionError
 
@@ -61,10 +61,7 @@ def _unauthorised(error: Exception, place: str, words: str) -> Exception | None:
     if isinstance(error, TransportError):
         return PassingError(f"the service of credentials cannot be reached ({words})", answered=False)
     if isinstance(error, RefreshError) and "reasonable timeframe" in str(error):
-        return StoreError(
-            f"{place}: this machine's clock differs from the service's by too much; set the clock "
-            "(timedatectl set-ntp true)"
-        )
+        return wrong_clock(place)
     if isinstance(error, GoogleAuthError):
         return StoreError(f"{place}: the credentials are not taken ({words}); {_LOGIN}")
     return None

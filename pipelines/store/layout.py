@@ -129,6 +129,11 @@ def plan_record(request: str) -> str:
     return f"{plan_objects(request)}plan.json"
 
 
+def is_plan_record(path: str) -> bool:
+    """Whether a path is of a plan itself, not of its draw."""
+    return path.startswith(PLANS) and path.endswith("/plan.json")
+
+
 def draw_object(request: str, shard: str, content: str) -> str:
     """The rows of a shard that a plan draws."""
     return f"{plan_objects(request)}{shard}.{content}.parquet"

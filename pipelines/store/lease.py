@@ -30,6 +30,10 @@ BEAT_SECONDS = 5.0
 BEATS_TO_WAIT = 6  # a writer elsewhere that has not beaten for this many periods is gone
 
 
+class HeldError(StoreError):
+    """Somebody who lives holds what was asked for."""
+
+
 @dataclass(frozen=True, slots=True)
 class Holder:
     """The process that holds a lease: a reused process id is told apart by its start time."""
@@ -208,8 +212,8 @@ def require_lease(objects: ObjectStore) -> None:
         )
 
 
-def _refusal(objects: ObjectStore, holder: Holder, end: str) -> StoreError:
-    return StoreError(f"{objects.root}: process {holder.process} on {holder.host} {end}")
+def _refusal(objects: ObjectStore, holder: Holder, end: str) -> HeldError:
+    return HeldError(f"{objects.root}: process {holder.process} on {holder.host} {end}")
 
 
 def _current(objects: ObjectStore, prefix: str) -> Term | None:

@@ -6,7 +6,6 @@ without credentials.
 """
 
 import os
-import re
 from concurrent.futures import FIRST_EXCEPTION, wait
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,8 +13,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from winnow.pipelines.store.buckets import CONNECTIONS, Bucket, BucketStore, Clients, Piece, place_of, sending
+from winnow.pipelines.store.buckets import CONNECTIONS, MARK, Bucket, BucketStore, Clients, Piece, sending
 from winnow.pipelines.store.facade import ObjectInfo
+from winnow.pipelines.store.remembered import Remembered
 from winnow.pipelines.store.s3_errors import said
 from winnow.pipelines.store.trying import Trying
 from winnow.schemas.errors import StoreError
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from botocore.client import BaseClient
 
 INSTALL = "pip install 'winnow[s3]'"
-MARK = "winnow-writer"  # the metadata that tells an object of ours from another's
 WHOLE_BYTES = 16 << 20  # larger files are sent in parts
 PART_BYTES = 16 << 20
 MOST_PARTS = 9_000  # S3: 10 000
@@ -40,20 +39,9 @@ _clients = Clients(("AWS_", "BOTO_", "HOME"))
 class S3Store(BucketStore):
     """Objects below a prefix of an S3 bucket."""
 
-    @classmethod
-    def of(cls, address: str) -> "S3Store":
-        """The store of an address, s3://BUCKET/PREFIX; nothing is asked of the service yet."""
-        name, prefix = place_of(address)
-        if not re.fullmatch(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]", name):
-            raise StoreError(
-                f"{address}: {name!r} is no bucket name; expected 3 to 63 of a-z, 0-9, '-' and '.': s3://BUCKET/PREFIX"
-            )
-        return cls(name, prefix)
-
-    @property
-    def root(self) -> str:
-        """The address."""
-        return f"s3://{self.name}/{self.prefix}".rstrip("/")
+    scheme = "s3"
+    names = r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]"
+    names_said = "3 to 63 of a-z, 0-9, '-' and '.'"
 
     @property
     def _bucket(self) -> Bucket:
@@ -66,7 +54,9 @@ class S3Bucket:
     def __init__(self, name: str) -> None:
         self._name = name
         self.trying = Trying(f"s3://{name}")
+        self.remembered = Remembered()
         self._s3 = _client(name)
+        self._there = False  # whether the bucket has been seen
 
     def get(self, key: str, start: int, stop: int | None, version: str | None) -> Piece:
         """One GET; the body is read whole, so that a connection that is cut is noticed here."""
@@ -82,9 +72,21 @@ class S3Bucket:
         return Piece(answer["Body"], int(whole), answer["ETag"])
 
     def describe(self, key: str) -> tuple[ObjectInfo, str | None]:
-        """One HEAD."""
-        answer = self._ask("head_object", Key=key)
+        """One HEAD; why it is refused is heard of a GET, as its own answer has no body to say so in."""
+        try:
+            answer = self._ask("head_object", Key=key)
+        except FileNotFoundError:
+            if not self._there:
+                self._hear(key)
+            raise
+        except StoreError:
+            self._hear(key)
+            raise
         return ObjectInfo(key, answer["ContentLength"], answer["ETag"].strip('"')), answer["Metadata"].get(MARK)
+
+    def _hear(self, key: str) -> None:
+        with suppress(_OutOfRangeError):
+            self._ask("get_object", Key=key, Range="bytes=0-0")
 
     def page(self, prefix: str, after: str | None) -> tuple[list[ObjectInfo], str | None]:
         """One page of a listing, in UTF-8 order, which is that of Python's strings."""
@@ -93,14 +95,36 @@ class S3Bucket:
         found = [ObjectInfo(one["Key"], one["Size"], one["ETag"].strip('"')) for one in answer.get("Contents", ())]
         return found, answer["NextContinuationToken"] if answer["IsTruncated"] else None
 
-    def put(self, key: str, content: bytes | Path) -> None:
-        """One PUT, or an upload in parts; each of them is repeated alone."""
-        if isinstance(content, Path):
-            if content.stat().st_size > WHOLE_BYTES:
-                self._put_parts(key, content)
-                return
-            content = content.read_bytes()
-        self.trying(lambda _: self._ask("put_object", Key=key, Body=content))
+    @property
+    def whole_bytes(self) -> int:
+        """Larger files are sent in parts."""
+        return WHOLE_BYTES
+
+    def put(self, key: str, content: bytes) -> None:
+        """One PUT."""
+        self._ask("put_object", Key=key, Body=content)
+
+    def put_parts(self, key: str, file: Path) -> None:
+        """An upload in parts, which several threads send; one that fails is aborted."""
+        size = file.stat().st_size
+        step = max(PART_BYTES, -(-size // MOST_PARTS))
+        upload = self.trying(lambda _: self._ask("create_multipart_upload", Key=key))["UploadId"]
+        try:
+            parts = [
+                sending().submit(self._put_part, key, upload, file, number, start, step)
+                for number, start in enumerate(range(0, size, step), 1)
+            ]
+            failed = next((part for part in wait(parts, return_when=FIRST_EXCEPTION).done if part.exception()), None)
+            if failed is not None:
+                for part in parts:
+                    part.cancel()
+                wait(parts)  # a part that is still on its way would outlive its upload
+                failed.result()
+            tags = [{"ETag": part.result(), "PartNumber": number} for number, part in enumerate(parts, 1)]
+            self.trying(lambda attempt: self._complete(key, upload, tags, size, attempt))
+        except BaseException:
+            self._abort(key, upload)
+            raise
 
     def put_new(self, key: str, content: bytes, mark: str) -> bool:
         """One PUT with If-None-Match."""
@@ -130,27 +154,6 @@ class S3Bucket:
 
     def _uploads(self, prefix: str, after: dict[str, str], _: int) -> dict[str, Any]:
         return self._ask("list_multipart_uploads", Prefix=prefix, **after)
-
-    def _put_parts(self, key: str, file: Path) -> None:
-        size = file.stat().st_size
-        step = max(PART_BYTES, -(-size // MOST_PARTS))
-        upload = self.trying(lambda _: self._ask("create_multipart_upload", Key=key))["UploadId"]
-        try:
-            parts = [
-                sending().submit(self._put_part, key, upload, file, number, start, step)
-                for number, start in enumerate(range(0, size, step), 1)
-            ]
-            failed = next((part for part in wait(parts, return_when=FIRST_EXCEPTION).done if part.exception()), None)
-            if failed is not None:
-                for part in parts:
-                    part.cancel()
-                wait(parts)  # a part that is still on its way would outlive its upload
-                failed.result()
-            tags = [{"ETag": part.result(), "PartNumber": number} for number, part in enumerate(parts, 1)]
-            self.trying(lambda attempt: self._complete(key, upload, tags, size, attempt))
-        except BaseException:
-            self._abort(key, upload)
-            raise
 
     def _put_part(self, key: str, upload: str, file: Path, number: int, start: int, step: int) -> str:
         with open(file, "rb") as stream:
@@ -183,14 +186,19 @@ class S3Bucket:
                 answer["Body"] = answer["Body"].read()
         except ClientError as error:
             code = error.response.get("Error", {}).get("Code", "")
+            self._there = self._there or code == "NoSuchKey"
             if code in {"InvalidRange", "416"}:
                 raise _OutOfRangeError from None
             if code in {"PreconditionFailed", "412"}:
                 raise _RefusedError(f"s3://{self._name}: an object was replaced while it was read; run again") from None
-            raise said(error, self._name, self._s3.meta.endpoint_url) from None
+            raise self._said(error) from None
         except (BotoCoreError, HTTPError, OSError) as error:
-            raise said(error, self._name, self._s3.meta.endpoint_url) from None
+            raise self._said(error) from None
+        self._there = True
         return answer
+
+    def _said(self, error: Exception) -> Exception:
+        return said(error, self._name, self._s3.meta.endpoint_url, signed=not _unsigned())
 
 
 class _OutOfRangeError(Exception):
@@ -201,6 +209,10 @@ class _RefusedError(StoreError):
     """A condition of the request does not hold."""
 
 
+def _unsigned() -> bool:
+    return os.environ.get("AWS_NO_SIGN_REQUEST", "").upper() in {"YES", "TRUE", "1"}
+
+
 def _client(name: str) -> "BaseClient":
     try:
         import boto3
@@ -209,7 +221,6 @@ def _client(name: str) -> "BaseClient":
         from botocore.exceptions import BotoCoreError
     except ImportError:
         raise StoreError(f"s3://{name}: reading and writing S3 needs the package boto3; {INSTALL}") from None
-    unsigned = os.environ.get("AWS_NO_SIGN_REQUEST", "").upper() in {"YES", "TRUE", "1"}
     try:
         session = boto3.session.Session()
         session._session.set_config_variable("metadata_service_timeout", METADATA_SECONDS)
@@ -220,8 +231,8 @@ def _client(name: str) -> "BaseClient":
             retries={"total_max_attempts": 1, "mode": "standard"},
             max_pool_connections=CONNECTIONS,
             user_agent_extra="winnow",
-            signature_version=UNSIGNED if unsigned else None,
+            signature_version=UNSIGNED if _unsigned() else None,
         )
         return session.client("s3", config=config)
     except (BotoCoreError, ValueError) as error:
-        raise said(error, name, "the service") from None
+        raise said(error, name, "the service", signed=not _unsigned()) from None

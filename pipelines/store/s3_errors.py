@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from winnow.pipelines.store.trying import PassingError
+from winnow.pipelines.store.refusals import busy, cut, first_line, no_bucket, refused, unreached, untrusted, wrong_clock
 from winnow.schemas.errors import StoreError
 
 PASSING = {
@@ -26,17 +26,28 @@ _MISSING = {"NoSuchKey", "NoSuchUpload", "404", "NotFound"}
 
 _CREDENTIALS = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE"
 
+_PERMISSIONS = {
+    "GetObject": "s3:GetObject and s3:ListBucket",  # without the second a missing object is denied as well
+    "HeadObject": "s3:GetObject and s3:ListBucket",
+    "PutObject": "s3:PutObject",
+    "CreateMultipartUpload": "s3:PutObject",
+    "UploadPart": "s3:PutObject",
+    "CompleteMultipartUpload": "s3:PutObject",
+    "AbortMultipartUpload": "s3:AbortMultipartUpload",
+    "DeleteObject": "s3:DeleteObject",
+    "ListObjectsV2": "s3:ListBucket",
+    "ListMultipartUploads": "s3:ListBucketMultipartUploads",
+}
+
+_DENIED = {"AccessDenied", "403", "Forbidden"}
+_CLOCK = {"RequestTimeTooSkewed", "RequestInTheFuture"}
+
 _REMEDIES = {
-    "AccessDenied": "{said}; allow s3:GetObject, s3:PutObject, s3:DeleteObject and s3:ListBucket on the bucket to who "
-    "these credentials belong to",
     "AllAccessDisabled": "{said}; ask the owner of the bucket",
     "InvalidAccessKeyId": "the service does not know this access key; " + _CREDENTIALS + " of an account of its own",
     "SignatureDoesNotMatch": "the secret key does not belong to the access key; check AWS_SECRET_ACCESS_KEY",
     "ExpiredToken": "the credentials have expired; get new ones (aws sso login, or a new AWS_SESSION_TOKEN)",
     "InvalidToken": "the session token is not valid; check AWS_SESSION_TOKEN, or unset it",
-    "RequestTimeTooSkewed": "this machine's clock differs from the service's by too much ({said}); set the clock "
-    "(timedatectl set-ntp true)",
-    "NoSuchBucket": "there is no such bucket at {endpoint}; create it, or check its name and AWS_ENDPOINT_URL",
     "InvalidBucketName": "the service does not take this bucket name; expected 3 to 63 of a-z, 0-9, '-' and '.'",
     "PermanentRedirect": "the bucket is in another region{region}; set AWS_REGION to the bucket's own",
     "AuthorizationHeaderMalformed": "the bucket is in another region{region}; set AWS_REGION to the bucket's own",
@@ -48,20 +59,19 @@ _REMEDIES = {
     "XMinioStorageFull": "the service's disk is full; make room",
     "InvalidObjectState": "an object lies in an archive; restore it, and keep stores out of archival classes",
 }
-_REMEDIES["403"] = _REMEDIES["Forbidden"] = _REMEDIES["AccessDenied"]
 _REMEDIES["XAdminUserNotFound"] = _REMEDIES["InvalidAccessKeyId"]  # versitygw
 _REMEDIES["301"] = _REMEDIES["PermanentRedirect"]
 _REMEDIES["TokenRefreshRequired"] = _REMEDIES["RequestExpired"] = _REMEDIES["ExpiredToken"]
 
 
-def said(error: Exception, bucket: str, endpoint: str) -> Exception:
+def said(error: Exception, bucket: str, endpoint: str, *, signed: bool) -> Exception:
     """The failure of one request in our terms: FileNotFoundError, PassingError or a StoreError."""
     from botocore import exceptions as boto
 
     place = f"s3://{bucket}"
     if isinstance(error, boto.ClientError):
-        return _refused(error.response, place, endpoint)
-    words = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
+        return _answered(error.response, error.operation_name, place, endpoint, signed=signed)
+    words = first_line(error)
     if isinstance(error, (boto.NoCredentialsError, boto.PartialCredentialsError)):
         return StoreError(
             f"{place}: no credentials ({words}); {_CREDENTIALS}; AWS_NO_SIGN_REQUEST=YES reads a public bucket"
@@ -72,28 +82,39 @@ def said(error: Exception, bucket: str, endpoint: str) -> Exception:
     if isinstance(error, tokens):
         return StoreError(f"{place}: the credentials cannot be had ({words}); sign in again (aws sso login)")
     if isinstance(error, boto.SSLError):
-        return StoreError(f"{place}: {endpoint} cannot be trusted ({words}); check AWS_ENDPOINT_URL and AWS_CA_BUNDLE")
+        return untrusted(place, endpoint, words, "AWS_ENDPOINT_URL and AWS_CA_BUNDLE")
     if isinstance(error, (boto.EndpointConnectionError, boto.ConnectTimeoutError, boto.ProxyConnectionError)):
-        return PassingError(
-            f"{endpoint} cannot be reached; check AWS_ENDPOINT_URL, AWS_REGION and the network", answered=False
-        )
+        return unreached(endpoint, "AWS_ENDPOINT_URL, AWS_REGION")
     network = (boto.HTTPClientError, boto.IncompleteReadError, boto.ResponseStreamingError)
     if isinstance(error, boto.BotoCoreError) and not isinstance(error, network):
         return StoreError(f"{place}: {words}; check the AWS_ variables and ~/.aws/config")
-    return PassingError(f"the connection to {endpoint} was cut ({words})", answered=True)
+    return cut(endpoint, words)
 
 
-def _refused(response: dict[str, Any], place: str, endpoint: str) -> Exception:
+def _answered(response: dict[str, Any], operation: str, place: str, endpoint: str, *, signed: bool) -> Exception:
     details = response.get("Error", {})
     meta = response.get("ResponseMetadata", {})
     code, words = details.get("Code", ""), details.get("Message", "").rstrip(".") or "no reason given"
     status = meta.get("HTTPStatusCode", 0)
     if code in _MISSING:
         return FileNotFoundError(place)
+    if code == "NoSuchBucket":
+        return no_bucket(place, endpoint, "AWS_ENDPOINT_URL")
+    if code in _CLOCK:
+        return wrong_clock(place, words)
+    if code in _DENIED:
+        return StoreError(f"{place}: {words}; {_permission(operation, signed=signed)}")
     if code in _REMEDIES:
         region = meta.get("HTTPHeaders", {}).get("x-amz-bucket-region") or details.get("Region")
-        line = _REMEDIES[code].format(said=words, endpoint=endpoint, region=f" ({region})" if region else "")
+        line = _REMEDIES[code].format(said=words, region=f" ({region})" if region else "")
         return StoreError(f"{place}: {line}")
     if code in PASSING or status in {408, 429} or status >= 500:
-        return PassingError(f"{endpoint} answered {code or status} ({words})", answered=True)
-    return StoreError(f"{place}: {endpoint} refused: {code or status} ({words}); see docs/object-stores.md")
+        return busy(endpoint, code or status, words)
+    return refused(place, endpoint, code or status, words)
+
+
+def _permission(operation: str, *, signed: bool) -> str:
+    if not signed:
+        return f"the bucket is not open to everybody: unset AWS_NO_SIGN_REQUEST and {_CREDENTIALS}"
+    allowed = _PERMISSIONS.get(operation, f"s3:{operation}")
+    return f"allow {allowed} on the bucket to who these credentials belong to"

@@ -1,27 +1,19 @@
 """An export on an object store: files first, the manifest last, and nobody else's objects are touched."""
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import pytest
 
+from tests.pipelines.export.made_exports import ONE, TWO, StoppedError, make, without_marks
 from tests.pipelines.store.conftest import point_to
 from tests.pipelines.store.servers import BUCKET, Server, started
 from winnow.pipelines.export.bucket import ExportBucket, bucket_manifest, is_unfinished, unfinished_address
-from winnow.pipelines.export.formats.protocol import ShardName, WrittenShard
-from winnow.pipelines.export.manifest import Manifest, ShardCommit, content_records, file_records
 from winnow.pipelines.export.standing import damages
 from winnow.pipelines.store.location import open_location
 from winnow.schemas.errors import ExportError
 
-ONE = {"data/a.txt": b"alpha", "data/b.txt": b"beta"}
-TWO = {"data/a.txt": b"gamma", "c.txt": b"delta"}
-
 _places = itertools.count()
-
-
-class StoppedError(Exception):
-    """The process ends here."""
 
 
 @pytest.fixture(scope="module")
@@ -36,48 +28,10 @@ def address(moto: Server, monkeypatch: pytest.MonkeyPatch) -> str:
     return f"s3://{BUCKET}/{next(_places)}/out"
 
 
-def make(
-    address: str,
-    identity: str,
-    files: Mapping[str, bytes],
-    *,
-    replace: bool = False,
-    notes: list[str] | None = None,
-    stop_after: int | None = None,
-) -> bool:
-    """An export with a shard for each of the files; whether it was written, or stood already."""
-    with ExportBucket(address, identity) as place:
-        if place.standing(replace=replace, notes=notes) is not None:
-            return False
-        place.begin([] if notes is None else notes, replace=replace)
-        standing = place.committed()
-        for number, (name, content) in enumerate(sorted(files.items())):
-            if number == stop_after:
-                raise StoppedError
-            if ("train", number) not in standing:
-                write_shard(place, number, name, content)
-        records = [file for one in place.committed().values() for file in one.written.files]
-        records += content_records({"README.md": b"a card"})
-        place.finish(manifest(identity, records), {"README.md": b"a card"})
-        return True
-
-
-def write_shard(place: ExportBucket, number: int, name: str, content: bytes) -> None:
-    with place.work.writing() as made:
-        (made / name).parent.mkdir(parents=True, exist_ok=True)
-        (made / name).write_bytes(content)
-        written = WrittenShard(ShardName("train", number, 2), 1, file_records(made, [name]), {})
-        place.work.commit(made, ShardCommit(written))
-
-
-def manifest(identity: str, records: list) -> Manifest:  # type: ignore[type-arg]
-    return Manifest("text", f"plan-{identity}", "s", "samples", {}, 1, identity, "0", {}, tuple(records), ())
-
-
 def contents(address: str) -> dict[str, bytes]:
     """The files of an export, without its own marks."""
     objects = open_location(address)
-    return {one.path: objects.read(one.path) for one in objects.list() if one.path not in ("winnow.json", "README.md")}
+    return without_marks({one.path: objects.read(one.path) for one in objects.list()})
 
 
 def left(address: str) -> list[str]:

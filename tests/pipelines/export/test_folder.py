@@ -1,66 +1,20 @@
 """Whose folder it is: finished exports stand, unfinished ones go on, and what is not ours is never touched."""
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from tests.pipelines.export.drawn_stores import tree
+from tests.pipelines.export.made_exports import ONE, TWO, StoppedError, make, manifest, without_marks
 from winnow.pipelines.export.folder import ExportFolder
-from winnow.pipelines.export.formats.protocol import ShardName, WrittenShard
-from winnow.pipelines.export.manifest import Manifest, ShardCommit, content_records, file_records
+from winnow.pipelines.export.manifest import file_records
 from winnow.schemas.errors import ExportError
-
-ONE = {"data/a.txt": b"alpha", "data/b.txt": b"beta"}
-TWO = {"data/a.txt": b"gamma", "c.txt": b"delta"}
-
-
-class StoppedError(Exception):
-    """The process ends here."""
-
-
-def make(
-    path: Path,
-    identity: str,
-    files: Mapping[str, bytes],
-    *,
-    replace: bool = False,
-    notes: list[str] | None = None,
-    stop_after: int | None = None,
-) -> bool:
-    """An export with a shard for each of the files; whether it was written, or stood already."""
-    with ExportFolder(path, identity) as folder:
-        if folder.standing(replace=replace, notes=notes) is not None:
-            return False
-        folder.begin([] if notes is None else notes, replace=replace)
-        standing = folder.committed()
-        for number, (name, content) in enumerate(sorted(files.items())):
-            if number == stop_after:
-                raise StoppedError
-            if ("train", number) not in standing:
-                write_shard(folder, number, name, content)
-        records = [file for one in folder.committed().values() for file in one.written.files]
-        records += content_records({"README.md": b"a card"})
-        folder.finish(manifest(identity, records), {"README.md": b"a card"})
-        return True
-
-
-def write_shard(folder: ExportFolder, number: int, name: str, content: bytes) -> None:
-    shard = ShardName("train", number, 2)
-    with folder.work.writing() as made:
-        (made / name).parent.mkdir(parents=True, exist_ok=True)
-        (made / name).write_bytes(content)
-        folder.work.commit(made, ShardCommit(WrittenShard(shard, 1, file_records(made, [name]), {})))
-
-
-def manifest(identity: str, records: list) -> Manifest:  # type: ignore[type-arg]
-    return Manifest("text", f"plan-{identity}", "s", "samples", {}, 1, identity, "0", {}, tuple(records), ())
 
 
 def contents(folder: Path) -> dict[str, bytes]:
     """The files of an export, without its own marks."""
-    return {path: raw for path, raw in tree(folder).items() if path not in ("winnow.json", "README.md")}
+    return without_marks(tree(folder))
 
 
 def hidden(folder: Path) -> list[str]:

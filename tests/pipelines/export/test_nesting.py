@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.pipelines.export.drawn_stores import every, export, exports_of, make_draw, tree, words
-from tests.pipelines.export.test_folder import ONE, StoppedError, make
+from tests.pipelines.export.made_exports import ONE, StoppedError, make
 from winnow.pipelines.store.local import LocalStore
 from winnow.schemas.errors import RecipeError
 

@@ -1,5 +1,6 @@
 """A proxy on loopback that does to some requests what networks and busy services do, and lets the others through."""
 
+import re
 import socket
 import socketserver
 import threading
@@ -38,7 +39,11 @@ Answer = Callable[[Request], "str | bytes | None"]
 cut-sending: the connection ends in the middle of the request's body.
 cut-receiving: the connection ends in the middle of the answer's body.
 lose-answer: the server does what was asked, and the connection ends before it can say so.
+half-arrives: the same with the first half of a part of an upload to GCS.
 """
+
+Note = Callable[[Request, bytes], None]
+"""Is told what the server answered."""
 
 
 @dataclass
@@ -52,7 +57,7 @@ class Proxy:
 
 
 @contextmanager
-def in_front_of(server_port: int, answer: Answer) -> Iterator[Proxy]:
+def in_front_of(server_port: int, answer: Answer, note: Note | None = None) -> Iterator[Proxy]:
     """A proxy that asks what to do with every request; it closes each connection after one."""
     lock = threading.Lock()
 
@@ -81,10 +86,14 @@ def in_front_of(server_port: int, answer: Answer) -> Iterator[Proxy]:
             if isinstance(fault, bytes):
                 client.sendall(fault)
                 return
+            if fault == "half-arrives":
+                raw, body = _half(raw, body)
             with socket.create_connection(("127.0.0.1", server_port), timeout=30) as behind:
                 behind.sendall(_closing(raw) + body)
-                answered = _everything(behind)
-            if fault == "lose-answer":
+                answered = _pointing(_everything(behind), server_port, proxy.port)
+            if note is not None:
+                note(request, answered)
+            if fault in {"lose-answer", "half-arrives"}:
                 _cut(client)
             elif fault == "cut-receiving":
                 start = answered.index(b"\r\n\r\n") + 4
@@ -124,6 +133,23 @@ def _closing(head: bytes) -> bytes:
     lines = head.removesuffix(b"\r\n\r\n").split(b"\r\n")
     kept = [line for line in lines if not line.lower().startswith((b"connection:", b"expect:"))]
     return b"\r\n".join([*kept, b"Connection: close", b"", b""])
+
+
+def _half(head: bytes, body: bytes) -> tuple[bytes, bytes]:
+    """The first half of a part, as the server would know of it."""
+    half = body[: len(body) // 2]
+    head = re.sub(rb"(?i)(content-range: bytes (\d+))-\d+", lambda found: _until(found, len(half)), head)
+    return re.sub(rb"(?i)(content-length:) \d+", rb"\g<1> %d" % len(half), head), half
+
+
+def _until(found: re.Match[bytes], length: int) -> bytes:
+    return b"%s-%d" % (found[1], int(found[2]) + length - 1)
+
+
+def _pointing(answered: bytes, server: int, proxy: int) -> bytes:
+    """The answer with what it says of the server's address said of the proxy's: where an upload goes on."""
+    head, end, body = answered.partition(b"\r\n\r\n")
+    return head.replace(f"127.0.0.1:{server}".encode(), f"127.0.0.1:{proxy}".encode()) + end + body
 
 
 def _exactly(client: socket.socket, wanted: int) -> bytes:

@@ -1,12 +1,13 @@
 """Real object stores on loopback: servers that tests start, ask through the usual environment, and end."""
 
+import json
 import os
 import shutil
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,7 @@ import requests
 BUCKET = "crawl"
 S3_KEYS = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGION": "us-east-1"}
 START_SECONDS = 60
+VERSITYGW = "github.com/versity/versitygw/cmd/versitygw@latest"
 
 
 @dataclass(frozen=True)
@@ -60,12 +62,57 @@ class Server:
 
 def s3_client(server: Server) -> Any:
     """boto3 itself, to see what the store left there."""
+    return aws_client(server, "s3")
+
+
+def aws_client(server: Server, service: str) -> Any:
+    """Any service of a server that speaks AWS, as its root."""
     return boto3.client(
-        "s3",
+        service,
         endpoint_url=server.endpoint,
         aws_access_key_id="key",
         aws_secret_access_key="secret",
         region_name="us-east-1",
+    )
+
+
+def make_strict(server: Server) -> dict[str, str]:
+    """From here on moto, which takes all who come, minds keys and rights; returns those of an account without any.
+
+    It has to be started with INITIAL_NO_AUTH_ACTION_COUNT at something large.
+    """
+    made = aws_client(server, "iam")
+    made.create_user(UserName="nobody")
+    key = made.create_access_key(UserName="nobody")["AccessKey"]
+    assert requests.post(f"{server.endpoint}/moto-api/reset-auth", data="0", timeout=9).ok
+    keys = {"AWS_ACCESS_KEY_ID": key["AccessKeyId"], "AWS_SECRET_ACCESS_KEY": key["SecretAccessKey"]}
+    return {**server.environment, **keys}
+
+
+def add_account(server: Server, name: str) -> dict[str, str]:
+    """An account of versitygw that may do nothing; returns the environment in which winnow asks in its name."""
+    program = binary("versitygw", VERSITYGW)
+    root = ("--access", "key", "--secret", "secret", "--endpoint-url", server.endpoint)
+    account = ("--access", name, "--secret", f"{name}-secret", "--role", "user")
+    subprocess.run([program, "admin", *root, "create-user", *account], check=True, capture_output=True)
+    return {**server.environment, "AWS_ACCESS_KEY_ID": name, "AWS_SECRET_ACCESS_KEY": f"{name}-secret"}
+
+
+def allow(server: Server, bucket: str, accounts: Mapping[str, Sequence[str]]) -> None:
+    """Let accounts do these actions of S3 in a bucket."""
+    places = [f"arn:aws:s3:::{bucket}", f"arn:aws:s3:::{bucket}/*"]
+    statements = [
+        {
+            "Effect": "Allow",
+            "Principal": {"AWS": [account]},
+            "Action": action,
+            "Resource": places["Bucket" not in action],
+        }
+        for account, actions in accounts.items()
+        for action in actions
+    ]
+    s3_client(server).put_bucket_policy(
+        Bucket=bucket, Policy=json.dumps({"Version": "2012-10-17", "Statement": statements})
     )
 
 
@@ -86,19 +133,21 @@ def free_port() -> int:
 
 
 @contextmanager
-def started(name: str, folder: Path) -> Iterator[Server]:
+def started(name: str, folder: Path, environment: Mapping[str, str] | None = None) -> Iterator[Server]:
     """One of moto, versitygw and fake-gcs-server, with an empty bucket."""
     port = free_port()
     content = folder / "content"
     content.mkdir(parents=True)
-    environment: Mapping[str, str] = {}
+    settings = dict(environment or {})
     if name == "moto":
         pytest.importorskip("moto.server", reason="no moto; get it by: pip install 'moto[server]'")
         command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
     elif name == "versitygw":
-        program = binary("versitygw", "github.com/versity/versitygw/cmd/versitygw@latest")
-        environment = {"ROOT_ACCESS_KEY": "key", "ROOT_SECRET_KEY": "secret"}
-        command = [program, "--port", f"127.0.0.1:{port}", "posix", str(content)]
+        program = binary("versitygw", VERSITYGW)
+        settings |= {"ROOT_ACCESS_KEY": "key", "ROOT_SECRET_KEY": "secret"}
+        (folder / "accounts").mkdir()
+        accounts = ("--iam-dir", str(folder / "accounts"))
+        command = [program, "--port", f"127.0.0.1:{port}", *accounts, "posix", str(content)]
     else:
         program = binary("fake-gcs-server", "github.com/fsouza/fake-gcs-server@latest")
         address = f"127.0.0.1:{port}"
@@ -108,7 +157,7 @@ def started(name: str, folder: Path) -> Iterator[Server]:
         ]
     with open(folder / "log", "wb") as log:
         process = subprocess.Popen(
-            command, env={**os.environ, **environment}, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=folder
+            command, env={**os.environ, **settings}, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=folder
         )
         try:
             _wait(port, process, folder / "log")

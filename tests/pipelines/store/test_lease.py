@@ -8,14 +8,14 @@ import pytest
 
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
-from winnow.pipelines.store.lease import BEAT_SECONDS, BEATS_TO_WAIT, Lease, Share, this_process
+from winnow.pipelines.store.lease import BEAT_SECONDS, BEATS_TO_WAIT, HeldError, Lease, Share, this_process
 from winnow.pipelines.store.local import LocalStore
 from winnow.schemas.errors import StoreError
 from winnow.schemas.records import to_json
 
 
 def test_a_second_writer_is_refused_with_the_first_ones_process(objects: ObjectStore) -> None:
-    with Lease(objects), pytest.raises(StoreError, match=f"process {os.getpid()} on .* is writing"), Lease(objects):
+    with Lease(objects), pytest.raises(HeldError, match=f"process {os.getpid()} on .* is writing"), Lease(objects):
         pass
 
 
