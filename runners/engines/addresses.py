@@ -3,11 +3,16 @@
 import ipaddress
 import re
 import socket
+import ssl
+import urllib.error
+import urllib.request
 from collections.abc import Sequence
+from http.client import HTTPException
 
 from winnow.schemas.errors import WinnowError
 
 CONNECT_SECONDS = 5.0
+ANSWER_SECONDS = 10.0  # of a service far away
 
 _ADDRESS = re.compile(r"(?P<host>[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):(?P<port>[0-9]{1,5})")
 
@@ -32,6 +37,20 @@ def require_listening(addresses: Sequence[str], flag: str, remedy: str) -> None:
         else:
             return
     raise WinnowError(f"{flag}: nobody answers at {', '.join(addresses)} ({why}); {remedy}")
+
+
+def require_answering(url: str, remedy: str) -> None:
+    """A web service answers there, whatever it says; asked through the proxy that the environment names."""
+    try:
+        urllib.request.urlopen(url, timeout=ANSWER_SECONDS).close()
+    except urllib.error.HTTPError as answered:
+        answered.close()
+    except (OSError, ValueError, HTTPException) as error:
+        reason = getattr(error, "reason", None) or error
+        if isinstance(reason, ssl.SSLError):  # who is trusted is for the client to say, by certificates of its own
+            return
+        why = getattr(reason, "strerror", None) or str(reason)
+        raise WinnowError(f"{url}: nobody answers ({why}); {remedy}") from None
 
 
 def is_loopback(host: str) -> bool:

@@ -2,6 +2,7 @@
 
 import os
 import re
+import socket
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -18,6 +19,7 @@ from apache_beam.options.pipeline_options import (
 )
 
 from winnow.pipelines.store.gcs import GcsStore
+from winnow.runners.engines.addresses import require_answering
 from winnow.runners.engines.failures import WorkerLostError
 from winnow.runners.engines.flags import beam_options
 from winnow.runners.engines.launching import Launch, Request
@@ -25,6 +27,7 @@ from winnow.runners.engines.packed import pack
 from winnow.schemas.errors import StageError, WinnowError
 
 INSTALL = "pip install 'winnow[dataflow]'"
+GOOGLE = GoogleCloudOptions.DATAFLOW_ENDPOINT
 NEEDED = ("google.cloud.dataflow", "google.cloud.storage", "apitools")
 PROJECT = re.compile(r"[a-z][-a-z0-9:.]{4,}[a-z0-9]")
 HINT = "--runner dataflow -- --project=PROJECT --region=REGION --temp_location=gs://BUCKET/tmp"
@@ -33,6 +36,12 @@ HINT = "--runner dataflow -- --project=PROJECT --region=REGION --temp_location=g
 LOST = (
     "dataflow: workers died of a task again and again, as the job's page shows; give them more memory (a larger "
     "--machine_type, --number_of_worker_harness_threads=1) and run the same command again: what was committed stays"
+)
+
+
+UNREACHED = (
+    "the service answers no more; what was committed stays, run the same command again once it does, and once a job "
+    "whose page was shown has ended or is cancelled"
 )
 
 
@@ -55,6 +64,7 @@ class Dataflow:
             for address in _staging(options):
                 if address.startswith("gs://"):
                     next(iter(GcsStore.of(address).list()), None)  # says what is wrong with bucket and credentials
+            _require_service(options)
 
     def require_reachable(self, request: Request, places: Sequence[str]) -> None:
         """Workers see no disk of this machine, except where a service on this machine runs them."""
@@ -80,6 +90,10 @@ class Dataflow:
                 raise
             except WorkerLostError as error:  # the service has tried four times; another job would try four more
                 raise StageError(LOST) from error
+            except StageError as error:
+                if _is_unreached(error.__cause__):
+                    raise StageError(f"dataflow: {UNREACHED}") from error
+                raise
 
     def understood(self, message: str) -> WinnowError | None:
         """What the service answers, and what its jobs end with."""
@@ -104,6 +118,13 @@ def job_options(flags: Sequence[str], folder: Path) -> PipelineOptions:
     return options
 
 
+def _is_unreached(error: BaseException | None) -> bool:
+    """Whether Beam's client, where it asks by HTTP, has given up to reach the service."""
+    from requests.exceptions import ConnectionError as NotConnectedError
+
+    return isinstance(error, ConnectionError | TimeoutError | socket.gaierror | NotConnectedError)
+
+
 def _require_settings(options: PipelineOptions) -> None:
     cloud = options.view_as(GoogleCloudOptions)
     if not cloud.project:
@@ -125,6 +146,13 @@ def _require_settings(options: PipelineOptions) -> None:
         )
 
 
+def _require_service(options: PipelineOptions) -> None:
+    """The service answers: Beam's client would try for a minute."""
+    endpoint = options.view_as(GoogleCloudOptions).dataflow_endpoint or GOOGLE
+    ours = "correct --dataflow_endpoint, or leave it out: Google's own is asked then"
+    require_answering(endpoint, "is there a network? HTTPS_PROXY names a proxy" if endpoint == GOOGLE else ours)
+
+
 def _staging(options: PipelineOptions) -> list[str]:
     cloud = options.view_as(GoogleCloudOptions)
     return list(dict.fromkeys(place for place in (cloud.temp_location, cloud.staging_location) if place))
@@ -143,6 +171,7 @@ def _installed(module: str) -> bool:
 
 
 _MEANINGS = (
+    (r"\A503 ", UNREACHED),  # by gRPC
     (r"State: FAILED, Error:\nNone", "the job failed and gave no reason; its page shows the workers' logs"),
     (r"State: CANCELLED", "the job was cancelled; what was committed stays, run the same command again"),
     (

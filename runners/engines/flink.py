@@ -5,11 +5,10 @@ Here it is the number of workers, each a process; on a cluster the number of its
 """
 
 import os
-import shutil
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from apache_beam.options.pipeline_options import FlinkRunnerOptions, JobServerOptions, PipelineOptions, PortableOptions
@@ -17,13 +16,20 @@ from apache_beam.options.pipeline_options import FlinkRunnerOptions, JobServerOp
 from winnow.pipelines.surroundings import FOLDER_OPTION, OPTION, surroundings
 from winnow.runners.engines.failures import DIED, WorkerLostError
 from winnow.runners.engines.flags import beam_options
-from winnow.runners.engines.flink_cluster import cluster_at
-from winnow.runners.engines.java_watch import EXIT_ON_OUT_OF_MEMORY, java_watched
+from winnow.runners.engines.flink_cluster import Cluster, cluster_at, cluster_kept
+from winnow.runners.engines.java_watch import EXIT_ON_OUT_OF_MEMORY
 from winnow.runners.engines.launching import Launch, Request
-from winnow.runners.engines.pool import forks_workers, worker_pool
-from winnow.runners.engines.portable import CancelledOnError, asked_job_server
+from winnow.runners.engines.portable import (
+    asked_job_server,
+    cancelled,
+    endpoint_is_here,
+    require_job_endpoint,
+    server_arguments,
+    submission,
+)
+from winnow.runners.engines.workers import Supply
 from winnow.runners.jobserver import FLINK as SERVER
-from winnow.runners.jobserver.running import JOB_SERVERS, Service
+from winnow.runners.jobserver.running import Service
 from winnow.schemas.errors import StageError, WinnowError
 
 CACHE_MILLIS = 60_000  # a worker outlives the end of one stage of a job by so much, and serves the next
@@ -92,16 +98,21 @@ class _Flags:
 
     master: str
     parallelism: int | None
-    environment: str | None
-    commanded: str | None  # what TaskManagers start workers with
-    endpoint: str | None
+    endpoint: str | None  # of a job server that runs already
     conf: str | None
+    portable: PortableOptions
     jobs: JobServerOptions
     flink: FlinkRunnerOptions
 
     @property
     def embedded(self) -> bool:
+        """Whether Flink is inside the job server."""
         return self.master in EMBEDDED
+
+    @property
+    def supply(self) -> Supply:
+        """Where workers come from."""
+        return Supply.asked(self.portable, here=self.embedded and endpoint_is_here(self.endpoint))
 
 
 class Flink:
@@ -117,48 +128,50 @@ class Flink:
         flags = _flags(request)
         if flags.endpoint is None:
             asked_job_server("flink", flags.flink.flink_job_server_jar, flags.jobs)
+        else:
+            require_job_endpoint(flags.endpoint)
         if not flags.embedded:
             cluster_at(flags.master, SERVER.engine_minor)
-            if flags.environment is None and flags.commanded is None:
-                _boot()
+        flags.supply.check()
 
     @contextmanager
     def launch(self, request: Request, log: Path) -> Iterator[Launch]:
         """A job server at the first pipeline; on this machine a pool of workers at each."""
         flags = _flags(request)
         settings: dict[str, object] = {OPTION: surroundings(), FOLDER_OPTION: os.getcwd()}
-        if flags.embedded:
-            settings |= _spread(request.workers, request.workers)
-        else:
-            cluster = cluster_at(flags.master, SERVER.engine_minor)
-            settings |= _spread(cluster.slots, cluster.slots_each)
         with ExitStack() as stack:
-            if flags.environment is None:
-                settings |= self._workers(flags, log, stack)
-            if flags.endpoint is None:
-                key = (request.workers, request.flags)
-                service = self._services[key] = self._services.get(key) or _service(flags, request)
-                server = JOB_SERVERS.at(service)
-                stack.enter_context(server.printing_into(log))
-                stack.enter_context(java_watched(server))
-                settings["job_endpoint"] = server.endpoint
-            runner = stack.enter_context(CancelledOnError())
+            if flags.embedded:
+                settings |= _spread(request.workers, request.workers)
+            else:
+                cluster = cluster_at(flags.master, SERVER.engine_minor)
+                settings |= _spread(cluster.slots, cluster.slots_each)
+                stack.enter_context(cluster_kept(cluster, SERVER.engine_minor))
+                if (wanted := flags.parallelism or cluster.slots) > cluster.free:
+                    _say_waits(cluster, wanted)
+            workers = stack.enter_context(flags.supply.workers(log))
+            settings |= workers.settings
+            submitted = submission(flags.endpoint, partial(self._service, flags, request), log, workers.pool)
+            settings["job_endpoint"], runner = stack.enter_context(submitted)
             yield Launch(runner, beam_options(request.flags, **settings))
 
     def understood(self, message: str) -> WinnowError | None:
         """What a failed job means, where only Flink says it so."""
         if any(word in message for word in _WORKER_GONE):
             return WorkerLostError(DIED)
-        return next((StageError(said) for known, said in _UNDERSTOOD if known in message), None)
+        return next((StageError(said) for known, said in _UNDERSTOOD if known in message), None) or cancelled(message)
 
-    def _workers(self, flags: _Flags, log: Path, stack: ExitStack) -> dict[str, object]:
-        if not flags.embedded:
-            command = flags.commanded or _boot()
-            return {"environment_type": "PROCESS", "environment_options": [f"process_command={command}"]}
-        if not forks_workers():
-            return {"environment_type": "LOOPBACK"}
-        address, _ = stack.enter_context(worker_pool(log))
-        return {"environment_type": "EXTERNAL", "environment_config": address}
+    def _service(self, flags: _Flags, request: Request) -> FlinkService:
+        key = (request.workers, request.flags)
+        service = self._services[key] = self._services.get(key) or _service(flags, request)
+        return service
+
+
+def _say_waits(cluster: Cluster, wanted: int) -> None:
+    print(
+        f"flink  waiting: {cluster.free} of the {wanted} slots that the job asks for are free; Flink fails a job that "
+        "gets none for five minutes (slot.request.timeout). For less: --parallelism=N",
+        flush=True,
+    )
 
 
 def _spread(parallelism: int, processes: int) -> dict[str, object]:
@@ -175,10 +188,9 @@ def _flags(request: Request) -> _Flags:
     return _Flags(
         master=flink.flink_master.strip().removeprefix("http://"),
         parallelism=flink.parallelism if flink.parallelism > 0 else None,
-        environment=portable.environment_type,
-        commanded=portable.lookup_environment_option("process_command"),
         endpoint=portable.job_endpoint,
         conf=options.view_as(FlinkOptions).flink_conf_dir,
+        portable=portable,
         jobs=options.view_as(JobServerOptions),
         flink=flink,
     )
@@ -189,22 +201,17 @@ def _service(flags: _Flags, request: Request) -> FlinkService:
     parallelism = flags.parallelism or (request.workers if flags.embedded else 1)
     heap = _BASE_HEAP + _HEAP_EACH * parallelism
     network = _BASE_NETWORK + _NETWORK_EACH * parallelism
-    jobs = flags.jobs
-    arguments = [
-        *("--flink-master", "[local]" if flags.embedded else flags.master),
-        *("--job-port", str(jobs.job_port), "--artifact-port", str(jobs.artifact_port)),
-        *("--expansion-port", str(jobs.expansion_port or -1)),
-    ]
-    if flags.conf:
-        arguments += ["--flink-conf-dir", flags.conf]
-    if jobs.artifacts_dir:
-        arguments += ["--artifacts-dir", jobs.artifacts_dir]
+    conf = ("--flink-conf-dir", flags.conf) if flags.conf else ()
     return FlinkService(
         title="Flink's job server",
         java=java.path,
-        jvm=(f"-Xmx{heap}m", EXIT_ON_OUT_OF_MEMORY, *jobs.job_server_jvm_properties),
+        jvm=(f"-Xmx{heap}m", EXIT_ON_OUT_OF_MEMORY, *flags.jobs.job_server_jvm_properties),
         jar=jar.path,
-        arguments=tuple(arguments),
+        arguments=(
+            *("--flink-master", "[local]" if flags.embedded else flags.master),
+            *server_arguments(flags.jobs),
+            *conf,
+        ),
         settings=(
             ("rest.bind-address", "127.0.0.1"),
             ("rest.address", "127.0.0.1"),
@@ -215,18 +222,6 @@ def _service(flags: _Flags, request: Request) -> FlinkService:
             ("taskmanager.network.sort-shuffle.min-buffers", str(_SHUFFLE_BUFFERS)),
         ),
     )
-
-
-def _boot() -> Path:
-    """The command that a TaskManager starts a worker with, where this machine has it: the others have it there too."""
-    beside = Path(sys.executable).with_name("winnow-boot")
-    found = beside if os.access(beside, os.X_OK) else shutil.which("winnow-boot")
-    if found is None:
-        raise WinnowError(
-            "no winnow-boot beside this Python, by which TaskManagers start workers; install winnow again, or say "
-            "where it is on them: --environment_type=PROCESS --environment_options=process_command=/…/winnow-boot"
-        )
-    return Path(found)
 
 
 FLINK = Flink()

@@ -4,9 +4,11 @@ import json
 import urllib.error
 import urllib.parse
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
-from winnow.schemas.errors import WinnowError
+from winnow.schemas.errors import StageError, WinnowError
 
 ANSWER_SECONDS = 10.0
 _ANSWER_BYTES = 1 << 20
@@ -20,6 +22,7 @@ class Cluster:
     version: str  # of Flink
     task_managers: int
     slots: int  # of all of them, in use or not
+    free: int  # of them
 
     @property
     def slots_each(self) -> int:
@@ -46,7 +49,8 @@ def cluster_at(master: str, expected_minor: str) -> Cluster:
     try:
         with urllib.request.urlopen(f"{scheme}{address}/overview", timeout=ANSWER_SECONDS) as answer:
             said = json.loads(answer.read(_ANSWER_BYTES))
-        cluster = Cluster(address, str(said["flink-version"]), int(said["taskmanagers"]), int(said["slots-total"]))
+        slots, free = int(said["slots-total"]), int(said.get("slots-available", said["slots-total"]))
+        cluster = Cluster(address, str(said["flink-version"]), int(said["taskmanagers"]), slots, free)
     except urllib.error.HTTPError as error:
         raise WinnowError(f"{flag}: no Flink JobManager answers there (HTTP status {error.code})") from None
     except (OSError, TimeoutError) as error:
@@ -66,3 +70,23 @@ def cluster_at(master: str, expected_minor: str) -> Cluster:
     if cluster.slots < 1:
         raise WinnowError(f"{flag}: the cluster has no TaskManager, so no slot to run in; start one")
     return cluster
+
+
+@contextmanager
+def cluster_kept(cluster: Cluster, expected_minor: str) -> Iterator[None]:
+    """A job that fails when its cluster has gone says so, whatever else it says.
+
+    Raises:
+        StageError: In place of the job's own error.
+    """
+    try:
+        yield
+    except Exception as error:
+        try:
+            cluster_at(cluster.address, expected_minor)
+        except WinnowError:
+            raise StageError(
+                f"--flink_master={cluster.address}: the cluster went away in mid-job; what was committed stays, run "
+                "the same command again once it is up"
+            ) from error
+        raise

@@ -1,8 +1,8 @@
-"""Watching a job server while a job runs on it: a Java that has run out of memory may let its job wait for ever.
+"""Watching a job server while a job runs on it: what it only prints may mean that the job waits for ever.
 
 An engine inside the job server fails a job whose own thread ran out of memory. Where it was a thread of a connection
-the error is only printed, the bundle never ends, and the job stays in RUNNING. Slowness and silence end nothing here:
-a job that makes no progress may be at a long task.
+the error is only printed, the bundle never ends, and the job stays in RUNNING. What an engine says of its cluster is an
+`Attendant`'s to understand. Slowness and silence end nothing here: a job that makes no progress may be at a long task.
 """
 
 import re
@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from typing import Protocol
 
 from winnow.runners.jobserver.running import JOB_SERVERS, JobServer
 from winnow.schemas.errors import StageError
@@ -19,7 +19,7 @@ GRACE_SECONDS = 60.0  # for the job to fail by itself, with a better word
 _LOOK_SECONDS = 1.0
 _DYING_SECONDS = 1.0  # the connections of a process close a little before it has ended
 _PIECE_BYTES = 1 << 20
-_OVERLAP_BYTES = 256  # between two looks, so that no name is cut in two
+_LINE_BYTES = 1 << 16  # of a line that has no end yet; what is longer is cut there
 
 OUT_OF_MEMORY = re.compile(rb"java\.lang\.OutOfMemoryError|\.OutOfDirectMemoryError")
 """As Java names them: what a worker in Python says of memory of its own it may well recover from."""
@@ -28,75 +28,113 @@ EXIT_ON_OUT_OF_MEMORY = "-XX:+ExitOnOutOfMemoryError"
 """The Java option that makes most such ends quick; it does not cover memory outside the heap."""
 
 
+class Attendant(Protocol):
+    """Understands what an engine says of its cluster while one job runs on it. Called from one thread."""
+
+    def heard(self, line: str) -> None:
+        """A line that the job server has printed."""
+        ...
+
+    def reason_to_end(self) -> str:
+        """Why the job cannot end by itself, in a line for people; empty while it can. Asked every second."""
+        ...
+
+
+class NobodyListens:
+    """For an engine that says by itself what is wrong."""
+
+    def heard(self, line: str) -> None:
+        """Nothing."""
+
+    def reason_to_end(self) -> str:
+        """None."""
+        return ""
+
+
 @contextmanager
-def java_watched(server: JobServer, grace_seconds: float = GRACE_SECONDS) -> Iterator[None]:
+def java_watched(
+    server: JobServer, attendant: Attendant | None = None, grace_seconds: float = GRACE_SECONDS
+) -> Iterator[None]:
     """While a job runs on this job server, which is ended when its job cannot end.
 
     Raises:
         StageError: In place of the pipeline's own error, where the job server's end is the reason.
     """
-    words = _Words(server.log)
-    over = threading.Event()
-    watch = threading.Thread(
-        target=_watch, args=(server, words, over, grace_seconds), name="job-server-watch", daemon=True
-    )
-    watch.start()
+    watch = _Watch(server, attendant or NobodyListens(), grace_seconds)
+    watching = threading.Thread(target=watch.run, name="job-server-watch", daemon=True)
+    watching.start()
     try:
         yield
     except Exception as error:
-        if why := _why_ended(server, words):
+        watch.end()
+        watching.join()
+        if why := watch.why_ended():
             raise StageError(why) from error
         raise
     finally:
-        over.set()
-        watch.join()
+        watch.end()
+        watching.join()
 
 
-class _Words:
-    """What a job server has printed since now."""
+class _Watch:
+    """Reads on in what a job server prints, from now."""
 
-    def __init__(self, log: Path) -> None:
-        self._log = log
-        self._since = self._at = log.stat().st_size
-        self._lock = threading.Lock()
-        self._lacking = False
+    def __init__(self, server: JobServer, attendant: Attendant, grace_seconds: float) -> None:
+        self._server = server
+        self._attendant = attendant
+        self._grace_seconds = grace_seconds
+        self._at = server.log.stat().st_size
+        self._begun = b""  # a line that has no end yet
+        self._lacks_memory = False
+        self._reason = ""
+        self._over = threading.Event()
 
-    def lack_memory(self) -> bool:
-        """Whether it has said so by now. Reads on from where the last look ended."""
-        with self._lock:
-            try:
-                with open(self._log, "rb") as stream:
-                    stream.seek(max(self._at - _OVERLAP_BYTES, self._since))
-                    while not self._lacking and (piece := stream.read(_PIECE_BYTES)):
-                        self._lacking = OUT_OF_MEMORY.search(piece) is not None
-                        self._at = stream.tell()
-                        if len(piece) == _PIECE_BYTES:
-                            stream.seek(-_OVERLAP_BYTES, 1)
-            except FileNotFoundError:  # gone with its job server
-                pass
-            return self._lacking
+    def run(self) -> None:
+        """Until it is over, or the job server is ended: its connections close then, and so the driver goes on."""
+        while not self._over.wait(_LOOK_SECONDS):
+            self._look()
+            if self._lacks_memory:
+                if not self._over.wait(self._grace_seconds):
+                    JOB_SERVERS.end(self._server.service)
+                return
+            self._reason = self._attendant.reason_to_end()
+            if self._reason:
+                JOB_SERVERS.end(self._server.service)
+                return
 
+    def end(self) -> None:
+        """Look no more."""
+        self._over.set()
 
-def _watch(server: JobServer, words: _Words, over: threading.Event, grace_seconds: float) -> None:
-    """End a job server whose job will not: its connections close, and so the driver goes on."""
-    while not over.wait(_LOOK_SECONDS):
-        if words.lack_memory():
-            if not over.wait(grace_seconds):
-                JOB_SERVERS.end(server.service)
-            return
+    def why_ended(self) -> str:
+        """Empty when it has not, and the pipeline's own error is the word. Asked once nobody looks any more."""
+        title = self._server.service.title
+        self._look()
+        if self._lacks_memory:
+            return (
+                f"{title} ran out of memory; give it more after '--', as --job_server_jvm_properties=-Xmx4g (and "
+                "-XX:MaxDirectMemorySize=2g); what was committed stays"
+            )
+        if self._reason:
+            return self._reason
+        until = time.monotonic() + _DYING_SECONDS
+        while self._server.alive and time.monotonic() < until:
+            time.sleep(0.05)
+        if self._server.alive:
+            return ""
+        return f"{title} ended in mid-job; what was committed stays, run the same command again"
 
-
-def _why_ended(server: JobServer, words: _Words) -> str:
-    """Empty when it has not."""
-    title = server.service.title
-    if words.lack_memory():
-        return (
-            f"{title} ran out of memory; give it more after '--', as --job_server_jvm_properties=-Xmx4g (and "
-            "-XX:MaxDirectMemorySize=2g); what was committed stays"
-        )
-    until = time.monotonic() + _DYING_SECONDS
-    while server.alive and time.monotonic() < until:
-        time.sleep(0.05)
-    if server.alive:
-        return ""
-    return f"{title} ended in mid-job; what was committed stays, run the same command again"
+    def _look(self) -> None:
+        try:
+            with open(self._server.log, "rb") as stream:
+                stream.seek(self._at)
+                while piece := stream.read(_PIECE_BYTES):
+                    self._at += len(piece)
+                    *lines, self._begun = (self._begun + piece).split(b"\n")
+                    for line in lines:
+                        self._attendant.heard(line.decode("utf-8", "replace"))
+                    words = b"\n".join((*lines, self._begun))
+                    self._lacks_memory = self._lacks_memory or OUT_OF_MEMORY.search(words) is not None
+                    self._begun = self._begun[-_LINE_BYTES:]
+        except FileNotFoundError:  # gone with its job server
+            pass

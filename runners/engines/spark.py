@@ -15,16 +15,23 @@ from apache_beam.options.pipeline_options import JobServerOptions, PortableOptio
 
 from winnow.pipelines.surroundings import FOLDER_OPTION, OPTION, surroundings
 from winnow.runners.engines.addresses import is_loopback, require_listening, split_address
-from winnow.runners.engines.booting import boot_command
 from winnow.runners.engines.failures import DIED, WorkerLostError
 from winnow.runners.engines.flags import beam_options
-from winnow.runners.engines.java_watch import EXIT_ON_OUT_OF_MEMORY, java_watched
+from winnow.runners.engines.java_watch import EXIT_ON_OUT_OF_MEMORY
 from winnow.runners.engines.launching import Launch, Request
-from winnow.runners.engines.pool import WorkerPool, forks_workers, losses_told, worker_pool
-from winnow.runners.engines.portable import CancelledOnError, asked_job_server
+from winnow.runners.engines.portable import (
+    asked_job_server,
+    cancelled,
+    endpoint_is_here,
+    require_job_endpoint,
+    server_arguments,
+    submission,
+)
+from winnow.runners.engines.spark_resources import ClusterOptions, SparkResources, executor_cores
+from winnow.runners.engines.workers import Supply
 from winnow.runners.jobserver import SPARK as SERVER
 from winnow.runners.jobserver import Java, JobServerJar
-from winnow.runners.jobserver.running import JOB_SERVERS, Service
+from winnow.runners.jobserver.running import Service
 from winnow.schemas.errors import StageError, WinnowError
 
 CACHE_MILLIS = 60_000  # without it every Spark task starts a Python of its own
@@ -59,11 +66,11 @@ class _Flags:
     """What the user said, as far as it is decided by here."""
 
     master: str | None  # only if it was said
-    environment: str | None
-    commanded: str | None  # what executors start workers with
     endpoint: str | None  # of a job server that runs already
+    portable: PortableOptions
     jobs: JobServerOptions
     spark: SparkRunnerOptions
+    cluster: ClusterOptions
 
     @property
     def embedded(self) -> bool:
@@ -76,11 +83,14 @@ class _Flags:
         return tuple((self.master or "").removeprefix(_CLUSTER).split(","))
 
     @property
-    def workers_are_here(self) -> bool:
-        """Whether workers can come from a pool of this process."""
-        if self.endpoint is not None and not is_loopback(split_address(self.endpoint, "--job_endpoint")[0]):
-            return False
-        return self.embedded
+    def supply(self) -> Supply:
+        """Where workers come from."""
+        return Supply.asked(self.portable, here=self.embedded and endpoint_is_here(self.endpoint))
+
+    def require_master(self) -> None:
+        """One of the masters listens."""
+        if not self.embedded:
+            require_listening(self.masters, "--spark_master_url", "start the master, or correct the address")
 
 
 class Spark:
@@ -99,41 +109,29 @@ class Spark:
         if flags.endpoint is None:
             asked_job_server("spark", flags.spark.spark_job_server_jar, flags.jobs)
         else:
-            require_listening([flags.endpoint], "--job_endpoint", "start the job server, or correct the address")
-        if not flags.embedded:
-            require_listening(flags.masters, "--spark_master_url", "start the master, or correct the address")
-        if not flags.workers_are_here and flags.environment is None and flags.commanded is None:
-            boot_command()
+            require_job_endpoint(flags.endpoint)
+        flags.require_master()
+        flags.supply.check()
 
     @contextmanager
     def launch(self, request: Request, log: Path) -> Iterator[Launch]:
         """A job server at the first pipeline; on this machine a pool of workers at each."""
         flags = _flags(request)
+        flags.require_master()  # again: stages may be hours apart
+        supply = flags.supply
         settings: dict[str, object] = {
             OPTION: surroundings(),
             FOLDER_OPTION: os.getcwd(),
             "environment_cache_millis": CACHE_MILLIS,
-            "sdk_worker_parallelism": request.workers if flags.workers_are_here else _cores(flags),
+            # One for each of an executor's cores; 0 for about all of its machine's, as Spark gives it.
+            "sdk_worker_parallelism": request.workers if supply.here else executor_cores(flags.jobs),
         }
         with ExitStack() as stack:
-            pool: WorkerPool | None = None
-            if flags.environment is None and not flags.workers_are_here:
-                command = flags.commanded or boot_command()
-                settings |= {"environment_type": "PROCESS", "environment_options": [f"process_command={command}"]}
-            elif flags.environment is None and not forks_workers():
-                settings["environment_type"] = "LOOPBACK"
-            elif flags.environment is None:
-                address, pool = stack.enter_context(worker_pool(log))
-                settings |= {"environment_type": "EXTERNAL", "environment_config": address}
-            if flags.endpoint is None:
-                service = _service(flags, request)
-                server = JOB_SERVERS.at(service)
-                stack.enter_context(server.printing_into(log))
-                if pool is not None:  # Spark would wait minutes for a worker that has died, and tries nothing again
-                    stack.enter_context(losses_told(pool, partial(JOB_SERVERS.end, service)))
-                stack.enter_context(java_watched(server))
-                settings["job_endpoint"] = server.endpoint
-            runner = stack.enter_context(CancelledOnError())
+            workers = stack.enter_context(supply.workers(log))
+            settings |= workers.settings
+            resources = None if flags.embedded else SparkResources(flags.jobs, flags.cluster, len(flags.masters))
+            submitted = submission(flags.endpoint, partial(_service, flags, request), log, workers.pool, resources)
+            settings["job_endpoint"], runner = stack.enter_context(submitted)
             yield Launch(runner, beam_options(request.flags, **settings))
 
     def understood(self, message: str) -> WinnowError | None:
@@ -143,7 +141,7 @@ class Spark:
                 return StageError(line.format(*found.groups()))
         if re.search(_LOST, message):
             return WorkerLostError(DIED)
-        return None
+        return cancelled(message)
 
 
 _MEANINGS = (
@@ -159,16 +157,23 @@ _MEANINGS = (
     ),
     (
         r"All masters are unresponsive",
-        f"the Spark master does not take this application: is it Spark {SERVER.engine_version}? The job server is, and "
-        "another patch version is refused (--spark_job_server_jar names another job server)",
+        f"no Spark master takes this application: are they up, and Spark {SERVER.engine_version} as the job server is? "
+        "One of another version is made by winnow engines build spark --engine-version, and named by "
+        f"{SERVER.variable}",
     ),
     (
         r"local class incompatible: stream classdesc serialVersionUID",
-        f"the cluster's Spark is of another version than the job server's, {SERVER.engine_version}; they must be the "
-        "same (--spark_job_server_jar names another job server)",
+        f"the cluster's Spark is of another version than the job server's, {SERVER.engine_version}; make one of the "
+        f"cluster's by winnow engines build spark --engine-version, and let {SERVER.variable} name it",
     ),
     (
-        r"java\.lang\.OutOfMemoryError",
+        r"\[INVALID_(?:DRIVER|EXECUTOR)_MEMORY\].*must be at least (\d+)",
+        "Spark takes no heap of less than {0} bytes: give it more by --job_server_jvm_properties=-Xmx1g embedded, "
+        "-Dspark.executor.memory=1g on a cluster",
+    ),
+    (
+        # As Java ends by ExitOnOutOfMemoryError, and as Spark ends one.
+        r"java\.lang\.OutOfMemoryError|exited with code (?:3|52)\b",
         "an executor of Spark ran out of memory; nothing incomplete was committed; give more by "
         "--job_server_jvm_properties=-Dspark.executor.memory=2g, or smaller partitions by "
         "--job_server_jvm_properties=-Dspark.default.parallelism=…",
@@ -194,11 +199,11 @@ def _flags(request: Request) -> _Flags:
     named = any(flag.partition("=")[0] == "--spark_master_url" for flag in request.flags)
     return _Flags(
         master=spark.spark_master_url.strip() if named else None,
-        environment=portable.environment_type,
-        commanded=portable.lookup_environment_option("process_command"),
         endpoint=portable.job_endpoint,
+        portable=portable,
         jobs=options.view_as(JobServerOptions),
         spark=spark,
+        cluster=options.view_as(ClusterOptions),
     )
 
 
@@ -211,20 +216,13 @@ def _service(flags: _Flags, request: Request) -> Service:
     jvm += [f"-Dspark.default.parallelism={partitions}", "-Dspark.ui.enabled=false", "-Dspark.app.name=winnow"]
     if not flags.embedded and all(is_loopback(split_address(one, "")[0]) for one in flags.masters):
         jvm += ["-Dspark.driver.host=127.0.0.1", "-Dspark.driver.bindAddress=127.0.0.1"]
-    jobs = flags.jobs
-    arguments = [
-        *("--spark-master-url", flags.master or f"local[{request.workers}]"),
-        *("--job-port", str(jobs.job_port), "--artifact-port", str(jobs.artifact_port)),
-        *("--expansion-port", str(jobs.expansion_port or -1)),
-    ]
-    if jobs.artifacts_dir:
-        arguments += ["--artifacts-dir", jobs.artifacts_dir]
+    master = flags.master or f"local[{request.workers}]"
     return Service(
         title="Spark's job server",
         java=java.path,
-        jvm=(*_opened(jar, java), *jvm, *jobs.job_server_jvm_properties),
+        jvm=(*_opened(jar, java), *jvm, *flags.jobs.job_server_jvm_properties),
         jar=jar.path,
-        arguments=tuple(arguments),
+        arguments=("--spark-master-url", master, *server_arguments(flags.jobs)),
     )
 
 
@@ -232,12 +230,6 @@ def _opened(jar: JobServerJar, java: Java) -> list[str]:
     """What Java has to be told for this jar, beside where it is."""
     flag = "--job_server_jvm_properties="
     return [one.removeprefix(flag) for one in jar.flags(java) if one.startswith(flag)]
-
-
-def _cores(flags: _Flags) -> int:
-    """Python workers of an executor: one for each of its cores; 0 for about all of its machine's, as Spark gives it."""
-    named = [re.fullmatch(r"-Dspark\.executor\.cores=([0-9]+)", one) for one in flags.jobs.job_server_jvm_properties]
-    return next((int(found[1]) for found in reversed(named) if found), 0)
 
 
 SPARK = Spark()

@@ -40,8 +40,14 @@ rootLogger.level = warn
 rootLogger.appenderRef.out.ref = out
 logger.jobs.name = org.apache.beam.runners.jobsubmission
 logger.jobs.level = info
+logger.executors.name = org.apache.spark.scheduler.cluster
+logger.executors.level = info
+logger.master.name = org.apache.spark.deploy.client
+logger.master.level = info
 """
-"""For log4j 2, which is in the jars that Maven builds: without it they say errors alone; Beam's own say enough."""
+"""For log4j 2, which is in the jars that Maven builds: without it they say errors alone; Beam's own say enough.
+
+What Spark says of its cluster is understood in engines/spark_resources.py."""
 
 
 @dataclass(frozen=True, slots=True)

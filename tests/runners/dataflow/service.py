@@ -142,6 +142,9 @@ def serving(service: Service) -> Iterator[Service]:
             self._answer(self._job(number))
 
         def do_GET(self) -> None:
+            if self.path == "/":  # whether anybody is there
+                self.send_error(404)
+                return
             number, what = self._match()[1], self._match()[2]
             if what == "/messages":
                 said = service.jobs[int(number) - 1].said

@@ -2,6 +2,8 @@
 
 import re
 import signal
+import socket
+import threading
 import time
 from pathlib import Path
 
@@ -41,6 +43,26 @@ def test_a_worker_with_another_winnow_says_so(tmp_path: Path) -> None:
     assert re.fullmatch(
         r"winnow: a worker on \S+ has winnow 0\.0\.9, .*, its driver has winnow 0\.1\.0, .*; install the same .*\n",
         done.err,
+    )
+
+
+def test_a_service_that_leaves_before_it_is_given_a_job_is_named(tmp_path: Path) -> None:
+    listening = socket.create_server(("127.0.0.1", 0))
+    service = Service(tmp_path, port=listening.getsockname()[1])
+
+    def answer_once() -> None:
+        with listening, listening.accept()[0] as asking:
+            asking.recv(4096)
+            asking.sendall(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
+
+    answering = threading.Thread(target=answer_once)
+    answering.start()
+    done = run(tmp_path, *ingest(tmp_path, service))
+    answering.join()
+    assert done.status == 1
+    assert done.err == (
+        "winnow: dataflow: the service answers no more; what was committed stays, run the same command again once it "
+        "does, and once a job whose page was shown has ended or is cancelled\n"
     )
 
 

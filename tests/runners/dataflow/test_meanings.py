@@ -33,6 +33,12 @@ from winnow.runners.engines.dataflow import DATAFLOW
             "dataflow: workers have no winnow; build the image of docs/dataflow.md anew, or give no "
             "--sdk_container_image",
         ),
+        (
+            "503 failed to connect to all addresses; last error: UNKNOWN: ipv4:127.0.0.1:1: Failed to connect to "
+            "remote host: Connection refused",
+            "dataflow: the service answers no more; what was committed stays, run the same command again once it does, "
+            "and once a job whose page was shown has ended or is cancelled",
+        ),
     ],
 )
 def test_a_message_means(message: str, line: str) -> None:

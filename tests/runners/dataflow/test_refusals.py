@@ -66,6 +66,19 @@ def test_without_credentials_the_remedy_is_named_within_seconds(
     assert "gcloud auth application-default login" in said
 
 
+def test_a_service_that_is_not_there_is_named(tmp_path: Path) -> None:
+    said = refused(*PROJECT, f"--temp_location={tmp_path}", "--dataflow_endpoint=http://localhost:1")
+    assert said == (
+        "http://localhost:1: nobody answers (Connection refused); correct --dataflow_endpoint, or leave it out: "
+        "Google's own is asked then"
+    )
+
+
+def test_an_address_that_is_none_is_named(tmp_path: Path) -> None:
+    said = refused(*PROJECT, f"--temp_location={tmp_path}", "--dataflow_endpoint=//localhost")
+    assert said.startswith("//localhost: nobody answers (unknown url type: '//localhost'); correct --dataflow_endpoint")
+
+
 def test_a_store_on_a_disk_is_refused(tmp_path: Path) -> None:
     write_recipe(tmp_path, str(tmp_path / "store"))
     done = run(tmp_path, "run", "recipe.yaml", "--runner", "dataflow", "--", *PROJECT, BUCKET, "--dry_run=True")

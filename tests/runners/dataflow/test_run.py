@@ -44,7 +44,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ran]:
     write_recipe(folder, str(folder / "store"))
     (folder / "staging").mkdir()
     with serving(Service(folder)) as service:
-        yield Ran(folder, service, run(folder, *submitted(folder, service)))
+        yield Ran(folder, service, run(folder, *submitted(folder, service), seconds=900))
 
 
 def submitted(folder: Path, service: Service, *flags: str) -> tuple[str, ...]:

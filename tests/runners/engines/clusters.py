@@ -1,12 +1,13 @@
 """A real Spark standalone cluster on the loopback: a master and workers of their own, started and stopped by tests."""
 
 import importlib.util
+import itertools
 import os
 import re
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +29,11 @@ class SparkCluster:
 
     url: str
     folder: Path
+    start_worker: Callable[[int, str], object]  # with so many cores and so much memory
+
+    def add_worker(self, cores: int = 1, memory: str = "1g") -> None:
+        """One more machine, as it were; returns when the master has it."""
+        self.start_worker(cores, memory)
 
     def executors(self) -> list[psutil.Process]:
         """The Java processes that run tasks."""
@@ -87,14 +93,20 @@ def spark_cluster(folder: Path, workers: int = 2, cores: int = 1, memory: str = 
         local = ("--host", "127.0.0.1", "--webui-port", "0")
         found = started("master", _MASTER, *local, "--port", "0", ready=r"Starting Spark master at (spark://\S+)")
         url = found[1]
-        for number in range(workers):
+        numbers = itertools.count()
+
+        def start_worker(cores: int, memory: str) -> None:
+            number = next(numbers)
             started(
                 f"worker-{number}",
                 *(_WORKER, *local, "--cores", str(cores), "--memory", memory),
                 *("--work-dir", str(folder / f"work-{number}"), url),
                 ready="Successfully registered with master",
             )
-        yield SparkCluster(url, folder)
+
+        for _ in range(workers):
+            start_worker(cores, memory)
+        yield SparkCluster(url, folder, start_worker)
 
 
 def cmdline(process: psutil.Process) -> list[str]:

@@ -4,7 +4,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -88,4 +88,36 @@ def test_silence_is_no_reason_to_end_a_job() -> None:
     with talking("") as server:
         with java_watched(server, grace_seconds=0.1):
             time.sleep(2)
+        assert server.alive
+
+
+@dataclass
+class Hearing:
+    """Ends a job at a word."""
+
+    lines: list[str] = field(default_factory=list)
+
+    def heard(self, line: str) -> None:
+        self.lines.append(line)
+
+    def reason_to_end(self) -> str:
+        return "the cluster is gone" if "the end" in self.lines else ""
+
+
+def test_what_an_attendant_understands_of_whole_lines_ends_the_job_in_its_words() -> None:
+    hearing = Hearing()
+    parts = "time.sleep(1.5)\nprint('first\\nthe', end='', flush=True)\ntime.sleep(1.5)\nprint(' end', flush=True)"
+    with (
+        talking(parts) as server,
+        pytest.raises(StageError, match=r"^the cluster is gone$"),
+        java_watched(server, hearing),
+    ):
+        await_end(server)
+    assert hearing.lines == ["first", "the end"]
+
+
+def test_a_pipelines_own_error_is_not_taken_for_the_clusters() -> None:
+    with talking("time.sleep(0.5)\nprint('first', flush=True)") as server:
+        with pytest.raises(ValueError, match="of a worker"), java_watched(server, Hearing()):
+            fail_later()
         assert server.alive

@@ -1,8 +1,6 @@
 """Workers for engines that ask over the network: processes, which end when they are told to, or with their pool."""
 
 import os
-import socket
-import sys
 import time
 from functools import partial
 from pathlib import Path
@@ -13,6 +11,7 @@ import pytest
 from apache_beam.runners.portability.portable_runner import PortableRunner
 from apache_beam.runners.worker import worker_pool_main
 
+from tests.runners.engines.commands import boot_pool, boot_script, taken_port
 from winnow.pipelines.processes import started
 from winnow.pipelines.surroundings import OPTION
 from winnow.runners.engines.flags import beam_options
@@ -64,23 +63,12 @@ def test_a_worker_of_other_versions_is_refused_in_a_line(tmp_path: Path) -> None
 
 
 def test_a_port_that_is_taken_is_said(tmp_path: Path) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
-        with (
-            pytest.raises(StageError, match=f"port {port} is taken by another program; choose a free one with --port"),
-            worker_pool(tmp_path / "log", port),
-        ):
-            pass
-
-
-def boot_in(folder: Path) -> Path:
-    """The console entry, as an installation makes it."""
-    boot = folder / "winnow-boot"
-    boot.write_text(f"#!{sys.executable}\nfrom winnow.runners.boot import entry\n\nentry()\n")
-    boot.chmod(0o755)
-    return boot
+    with (
+        taken_port() as port,
+        pytest.raises(StageError, match=f"port {port} is taken by another program; choose a free one with --port"),
+        worker_pool(tmp_path / "log", port),
+    ):
+        pass
 
 
 def test_boot_is_a_worker_with_one_thread_a_library_in_the_drivers_folder(
@@ -89,7 +77,7 @@ def test_boot_is_a_worker_with_one_thread_a_library_in_the_drivers_folder(
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[3]))  # of this file's functions
     start = worker_pool_main.BeamFnExternalWorkerPoolServicer.start
-    address, server = start(use_process=True, container_executable=str(boot_in(tmp_path)))
+    address, server = start(use_process=True, container_executable=str(boot_script(tmp_path)))
     try:
         noted_by = run_at(address, tmp_path / "notes", winnow_folder=str(tmp_path))
     finally:
@@ -103,17 +91,6 @@ def test_boot_is_a_worker_with_one_thread_a_library_in_the_drivers_folder(
 
 def test_a_pool_on_a_node_serves_until_it_is_told_to_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[3]))
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    with open(tmp_path / "log", "wb") as log:
-        pool = psutil.Popen([str(boot_in(tmp_path)), "--pool", "--port", str(port)], stdout=log, stderr=log)
-    try:
-        ready_by = time.monotonic() + 120
-        while b"workers for engines" not in (tmp_path / "log").read_bytes() and time.monotonic() < ready_by:
-            time.sleep(0.05)
+    with boot_pool(tmp_path) as (port, _):
         noted_by = run_at(f"127.0.0.1:{port}", tmp_path / "notes")
-    finally:
-        pool.terminate()
-        assert pool.wait(60) == 0
     assert not living(noted_by)

@@ -1,0 +1,163 @@
+"""Clusters that are killed in mid-job, or have nothing to give: a person is told, and nothing is left."""
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.runners.engines.clusters import SparkCluster, processes_under, spark_cluster
+from tests.runners.engines.commands import (
+    SMALL,
+    SMALL_EXECUTORS,
+    boot_beside,
+    left_over,
+    require_job_server,
+    scratch,
+)
+from tests.runners.engines.flink_cluster import session_cluster
+from tests.runners.engines.recipes import write_lines, write_recipe
+
+pytestmark = pytest.mark.engines
+
+
+class Driver:
+    """A command that runs, and what it says."""
+
+    def __init__(self, folder: Path, engine: str, *flags: str) -> None:
+        self._out, self._err = folder / "out", folder / "err"
+        with open(self._out, "wb") as out, open(self._err, "wb") as err:
+            self._process = psutil.Popen(
+                [sys.executable, "-m", "winnow", "ingest", f"{engine}.yaml", "--runner", engine, "--", *flags],
+                cwd=folder,
+                env={**psutil.Process().environ(), **scratch(folder)},
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+            )
+
+    def __enter__(self) -> "Driver":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process.is_running():
+            self._process.kill()
+        self._process.wait()
+
+    def until(self, happened: Callable[[], object], seconds: float = 300) -> None:
+        end = time.monotonic() + seconds
+        while not happened():
+            assert self._process.poll() is None, self.err
+            assert time.monotonic() < end, self.out
+            time.sleep(0.1)
+
+    def ended(self, seconds: float = 300) -> int:
+        status: int = self._process.wait(seconds)
+        return status
+
+    @property
+    def out(self) -> str:
+        return self._out.read_text()
+
+    @property
+    def err(self) -> str:
+        return self._err.read_text()
+
+
+def on_spark(folder: Path, cluster: SparkCluster, *flags: str) -> Driver:
+    master = f"--spark_master_url={cluster.url}"
+    return Driver(folder, "spark", master, boot_beside(folder), SMALL_EXECUTORS, SMALL, *flags)
+
+
+def test_a_spark_cluster_that_goes_away_in_mid_job_ends_the_run(tmp_path: Path) -> None:
+    require_job_server("spark")
+    write_lines(tmp_path, rows=3000)
+    write_recipe(tmp_path, "spark")
+    with (
+        spark_cluster(tmp_path / "cluster", workers=1, memory="700m") as cluster,
+        on_spark(tmp_path, cluster) as driver,
+    ):
+        driver.until(lambda: any(one.num_threads() > 6 for one in cluster.python_workers()))
+        for process in processes_under(tmp_path / "cluster"):
+            process.kill()
+        assert driver.ended() == 1
+    assert "spark  the master and all executors are gone; the run ends in 30 s unless they are back" in driver.out
+    assert driver.err == (
+        "winnow: the Spark cluster is gone, its master and all executors; what was committed stays, run the same "
+        "command again once it is up\n"
+    )
+    assert left_over(tmp_path) == []
+    assert list((tmp_path / "scratch").iterdir()) == []
+
+
+def test_a_spark_cluster_without_room_is_waited_for_in_a_line_until_it_has_some(tmp_path: Path) -> None:
+    require_job_server("spark")
+    write_lines(tmp_path, rows=20, files=1)
+    write_recipe(tmp_path, "spark")
+    with spark_cluster(tmp_path / "cluster", workers=1, memory="400m") as cluster:
+        with on_spark(tmp_path, cluster) as driver:
+            driver.until(lambda: "waiting" in driver.out)
+            assert "spark  waiting: the cluster gives no executor of 500m of memory and 1 core; its" in driver.out
+            cluster.add_worker(memory="700m")
+            assert driver.ended() == 0, driver.err
+        assert "spark  the cluster gives executors; the run goes on" in driver.out
+
+
+def test_a_spark_cluster_without_workers_is_waited_for_no_longer_than_the_user_says(tmp_path: Path) -> None:
+    require_job_server("spark")
+    write_lines(tmp_path, rows=20, files=1)
+    write_recipe(tmp_path, "spark")
+    with (
+        spark_cluster(tmp_path / "cluster", workers=0) as cluster,
+        on_spark(tmp_path, cluster, "--resource_wait_seconds=20") as driver,
+    ):
+        assert driver.ended() == 1
+    assert driver.err == (
+        "winnow: the Spark cluster gave no executor of 500m of memory and 1 core within 20 s; what was committed "
+        "stays, run the same command again later\n"
+    )
+    assert left_over(tmp_path) == []
+
+
+def test_a_flink_cluster_that_goes_away_in_mid_job_ends_the_run(tmp_path: Path) -> None:
+    require_job_server("flink")
+    write_lines(tmp_path, rows=3000)
+    write_recipe(tmp_path, "flink")
+    with (
+        session_cluster(tmp_path / "cluster") as cluster,
+        Driver(tmp_path, "flink", f"--flink_master={cluster.master}", boot_beside(tmp_path)) as driver,
+    ):
+        driver.until(lambda: "RUNNING" in cluster.jobs().values())
+        cluster.job_manager.kill()
+        assert driver.ended() == 1
+    assert driver.err == (
+        f"winnow: --flink_master={cluster.master}: the cluster went away in mid-job; what was committed stays, run "
+        "the same command again once it is up\n"
+    )
+    assert left_over(tmp_path) == []
+
+
+def test_a_flink_cluster_whose_slots_are_taken_is_waited_for_in_a_line(tmp_path: Path) -> None:
+    require_job_server("flink")
+    (tmp_path / "other").mkdir()
+    for folder, rows in ((tmp_path / "other", 3000), (tmp_path, 20)):
+        write_lines(folder, rows=rows)
+        write_recipe(folder, "flink")
+    with session_cluster(tmp_path / "cluster") as cluster:
+        flags = (f"--flink_master={cluster.master}", boot_beside(tmp_path))
+        with Driver(tmp_path / "other", "flink", *flags) as other:
+            other.until(lambda: "RUNNING" in cluster.jobs().values())
+            with Driver(tmp_path, "flink", *flags) as driver:
+                driver.until(lambda: "waiting" in driver.out)
+                assert re_waits(driver.out)
+                assert driver.ended() == 0, driver.err
+
+
+def re_waits(out: str) -> bool:
+    return any(
+        f"flink  waiting: {free} of the 2 slots that the job asks for are free; Flink fails a job" in out
+        for free in (0, 1)
+    )
