@@ -1,6 +1,7 @@
 """What engines cost: every stage on `local`, Spark and Flink beside each other, and beside the same work without Beam.
 
     python -m benchmarks.engines [--quick] [--markdown] [--json] [--rows N] [--engines local,spark,flink]
+        [--stages ingest,annotate]
 
 Each stage is a command of its own with two workers, over the same files and the same recipe, in a store of each
 engine's own on the same disk. It runs on a few rows as well, which is what starting takes; the rest of the time gives
@@ -27,7 +28,7 @@ from benchmarks.planted import write_corpus
 from benchmarks.reporting import Measured, Report, Row, benchmark_arguments, measure, show
 from winnow.pipelines.store.location import open_store_at
 
-ROWS, QUICK_ROWS = 120_000, 10_000
+ROWS, QUICK_ROWS = 60_000, 10_000
 LEAST_CORPUS = 20_000
 FEW_ROWS, FEW_FILES = 200, 4
 FILE_ROWS = 5_000  # a file is a task and a shard
@@ -139,7 +140,11 @@ def main() -> int:
     parser.add_argument("--markdown", action="store_true", help="the tables as Markdown, and the lines of rates.yaml")
     parser.add_argument("--rows", type=int, help=f"how many ({ROWS}; {QUICK_ROWS} if quick)")
     parser.add_argument("--engines", default=",".join(ENGINES), help="local and others (default: %(default)s)")
+    parser.add_argument("--stages", default=",".join(STAGES), help="the first of them, in order (default: all)")
     options = parser.parse_args()
+    stages = tuple(options.stages.split(","))
+    if len(stages) < 2 or stages != STAGES[: len(stages)]:
+        parser.error(f"--stages: expected the first two or more of {', '.join(STAGES)}")
     engines = ["local", *(name for name in options.engines.split(",") if name != "local")]
     rows = options.rows or (QUICK_ROWS if options.quick else ROWS)
     corpus = write_corpus(CACHE, max(rows, LEAST_CORPUS))
@@ -147,7 +152,7 @@ def main() -> int:
         scratch = Path(name).absolute()
         large = Place(scratch / "all", _cut(corpus, scratch / "all", rows, FILE_ROWS))
         small = Place(scratch / "few", _cut(corpus, scratch / "few", FEW_ROWS, FEW_ROWS // FEW_FILES))
-        found = measured(engines, large, small, whole=not options.quick)
+        found = measured(engines, stages, large, small, whole=stages == STAGES and not options.quick)
         differing = differences(engines, large)
     for line in report_lines(found, engines, markdown=options.markdown):
         print(line)
@@ -157,7 +162,7 @@ def main() -> int:
     return 1 if differing else status
 
 
-def measured(engines: Sequence[str], large: Place, small: Place, *, whole: bool) -> Found:
+def measured(engines: Sequence[str], stages: Sequence[str], large: Place, small: Place, *, whole: bool) -> Found:
     """Every stage in turn on every engine and in the loops, a few rows first: they warm what is kept between runs.
 
     With `whole`, all stages in one command as well, over a few rows: what starting takes where an engine starts once.
@@ -166,7 +171,7 @@ def measured(engines: Sequence[str], large: Place, small: Place, *, whole: bool)
     for engine in engines if whole else ():
         found.runs[engine] = small.on_engine("run", engine, f"{engine}-run").wall_seconds
         _say(f"run of {FEW_ROWS} rows, {engine}: {found.runs[engine]:.1f} s")
-    for stage in STAGES:
+    for stage in stages:
         cases = {engine: [place.on_engine(stage, engine) for place in (small, large)] for engine in engines}
         if stage == "ingest":
             cases[TASKS] = [place.loop("ingest", "tasks-ingest") for place in (small, large)]

@@ -62,7 +62,10 @@ def _live(birth: Birth) -> NoReturn:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     nothing = os.open(os.devnull, os.O_RDONLY)
-    log = os.open(birth.log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    try:
+        log = os.open(birth.log, os.O_WRONLY | os.O_APPEND)
+    except FileNotFoundError:  # the driver has removed it: the run is over, and asks for nothing
+        os._exit(0)
     for opened, standard in ((nothing, 0), (log, 1), (log, 2)):
         os.dup2(opened, standard)
     os.chdir(birth.folder)

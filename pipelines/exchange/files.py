@@ -29,6 +29,7 @@ from winnow.pipelines.exchange.segments import (
 )
 from winnow.pipelines.exchange.totals import Total, check_arrival
 from winnow.pipelines.store.facade import ObjectStore
+from winnow.pipelines.store.together import delete_all
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +70,7 @@ class Files:
 
 def clear_scratch(store: ObjectStore, prefix: str) -> int:
     """Removes what exchanges left below the prefix; returns how many files."""
-    paths = [info.path for info in store.list(f"{prefix}/")]
-    for path in paths:
-        store.delete(path)
-    return len(paths)
+    return delete_all(store, [info.path for info in store.list(f"{prefix}/")])
 
 
 class _WriteFiles(beam.DoFn):

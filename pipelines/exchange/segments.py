@@ -120,6 +120,10 @@ def write_file(store: ObjectStore, prefix: str, origin: str, blocks: list[Packed
 def read_index(store: ObjectStore, file: SegmentFile) -> list[Segment]:
     """The segments of a file, partitions ascending."""
     index = _read(store, file.path, file.index_offset, file.index_length, file.index_checksum)
+    return _segments(file, index)
+
+
+def _segments(file: SegmentFile, index: bytes) -> list[Segment]:
     segments, offset = [], 0
     for partition, rows in orjson.loads(index):
         runs = tuple(StoredRun(*row) for row in rows)
@@ -141,18 +145,18 @@ def plan_merges(
 
 
 def merge_files(store: ObjectStore, prefix: str, files: list[SegmentFile]) -> SegmentFile:
-    """Puts the files' segments as one file. Each is read once from front to back; one run is in memory at a time."""
+    """Puts the files' segments as one file. Each is opened once; one run is in memory at a time."""
     if len(files) == 1:
         return files[0]
     merged: list[tuple[int, list[StoredRun]]] = []
     digest = hashlib.blake2b(digest_size=16)
-    by_partition = sorted(
-        ((segment, which) for which, file in enumerate(files) for segment in read_index(store, file)),
-        key=lambda found: (found[0].partition, found[1]),
-    )
     with tempfile.TemporaryDirectory(prefix="winnow-merge-") as folder, ExitStack() as stack:
         unfinished = Path(folder) / "merged"
         streams = [stack.enter_context(_opened(store, file.path)) for file in files]
+        by_partition = sorted(
+            ((segment, which) for which, file in enumerate(files) for segment in _indexed(store, file, streams[which])),
+            key=lambda found: (found[0].partition, found[1]),
+        )
         with open(unfinished, "wb") as target:
             for partition, members in groupby(by_partition, key=lambda found: found[0].partition):
                 runs: list[StoredRun] = []
@@ -171,6 +175,15 @@ def merge_files(store: ObjectStore, prefix: str, files: list[SegmentFile]) -> Se
         path = _name(prefix, files[0].origin, digest.hexdigest())
         store.put(path, unfinished)
     return SegmentFile(path, files[0].origin, len(merged), size, len(index), isal_zlib.crc32(index))
+
+
+def _indexed(store: ObjectStore, file: SegmentFile, stream: BinaryIO) -> list[Segment]:
+    """Its segments by the stream that reads them then, which a small object on a bucket is fetched with whole."""
+    stream.seek(file.index_offset)
+    index = stream.read(file.index_length)
+    _check_bytes(index, file.index_length, file.index_checksum, f"{store.root}/{file.path}")
+    stream.seek(0)
+    return _segments(file, index)
 
 
 @dataclass(frozen=True, slots=True)

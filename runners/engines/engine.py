@@ -18,6 +18,7 @@ from winnow.runners.engines.failures import known, last_line
 from winnow.runners.engines.launching import Backend, Build, Elsewhere, Request
 from winnow.runners.worker_logs import kept_log, worker_log
 from winnow.schemas.errors import StageError, WinnowError
+from winnow.schemas.places import suggestion
 
 _BACKENDS = {
     "local": ("local", "LOCAL"),
@@ -48,7 +49,7 @@ class Engine:
     def backend(self) -> Backend:
         """What runs pipelines under this name."""
         if self.name not in _BACKENDS:
-            raise WinnowError(f"unknown runner {self.name!r}; there are: {', '.join(RUNNERS)}")
+            raise WinnowError(f"unknown runner {self.name!r}{suggestion(self.name.lower(), RUNNERS)}")
         module, name = _BACKENDS[self.name]
         return cast(Backend, getattr(import_module(f"winnow.runners.engines.{module}"), name))
 

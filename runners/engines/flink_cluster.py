@@ -39,8 +39,8 @@ def cluster_at(master: str, expected_minor: str) -> Cluster:
     flag = f"--flink_master={master}"
     address = master.strip().removeprefix("http://").rstrip("/")
     scheme = "" if "://" in address else "http://"
-    parts = urllib.parse.urlsplit(f"{scheme}{address}")
     try:
+        parts = urllib.parse.urlsplit(f"{scheme}{address}")
         usable = bool(parts.hostname and parts.port)
     except ValueError:
         usable = False

@@ -24,6 +24,8 @@ _LINE_BYTES = 1 << 16  # of a line that has no end yet; what is longer is cut th
 OUT_OF_MEMORY = re.compile(rb"java\.lang\.OutOfMemoryError|\.OutOfDirectMemoryError")
 """As Java names them: what a worker in Python says of memory of its own it may well recover from."""
 
+_HEAD = re.compile(rb"[0-9]{2}:[0-9]{2}:[0-9]{2} ")  # what follows up to the next is of the same event
+
 EXIT_ON_OUT_OF_MEMORY = "-XX:+ExitOnOutOfMemoryError"
 """The Java option that makes most such ends quick; it does not cover memory outside the heap."""
 
@@ -33,6 +35,10 @@ class Attendant(Protocol):
 
     def heard(self, line: str) -> None:
         """A line that the job server has printed."""
+        ...
+
+    def of_others(self, line: str) -> bool:
+        """Whether what begins with this line is of another machine's Java."""
         ...
 
     def reason_to_end(self) -> str:
@@ -45,6 +51,10 @@ class NobodyListens:
 
     def heard(self, line: str) -> None:
         """Nothing."""
+
+    def of_others(self, _: str) -> bool:
+        """None is."""
+        return False
 
     def reason_to_end(self) -> str:
         """None."""
@@ -85,6 +95,7 @@ class _Watch:
         self._grace_seconds = grace_seconds
         self._at = server.log.stat().st_size
         self._begun = b""  # a line that has no end yet
+        self._of_others = False  # what is said just now
         self._lacks_memory = False
         self._reason = ""
         self._over = threading.Event()
@@ -124,6 +135,11 @@ class _Watch:
             return ""
         return f"{title} ended in mid-job; what was committed stays, run the same command again"
 
+    def _heard(self, line: bytes) -> None:
+        if _HEAD.match(line):
+            self._of_others = self._attendant.of_others(line.decode("utf-8", "replace"))
+        self._lacks_memory |= not self._of_others and OUT_OF_MEMORY.search(line) is not None
+
     def _look(self) -> None:
         try:
             with open(self._server.log, "rb") as stream:
@@ -132,9 +148,9 @@ class _Watch:
                     self._at += len(piece)
                     *lines, self._begun = (self._begun + piece).split(b"\n")
                     for line in lines:
+                        self._heard(line)
                         self._attendant.heard(line.decode("utf-8", "replace"))
-                    words = b"\n".join((*lines, self._begun))
-                    self._lacks_memory = self._lacks_memory or OUT_OF_MEMORY.search(words) is not None
+                    self._heard(self._begun)
                     self._begun = self._begun[-_LINE_BYTES:]
         except FileNotFoundError:  # gone with its job server
             pass

@@ -27,7 +27,7 @@ from winnow.runners.engines.portable import (
     server_arguments,
     submission,
 )
-from winnow.runners.engines.spark_resources import ClusterOptions, SparkResources, executor_cores
+from winnow.runners.engines.spark_resources import ClusterOptions, SparkResources, executor_cores, spark_setting
 from winnow.runners.engines.workers import Supply
 from winnow.runners.jobserver import SPARK as SERVER
 from winnow.runners.jobserver import Java, JobServerJar
@@ -40,6 +40,7 @@ CLUSTER_PARTITIONS = 64  # at least, on a cluster, whose size is not known here
 
 _EMBEDDED = re.compile(r"local(?:\[.+\])?")
 _CLUSTER = "spark://"
+_TRIES = 4
 _EMBEDDED_JVM = (
     "-Xmx2g",  # tasks are references; bulk goes through files
     "-Dspark.driver.host=127.0.0.1",
@@ -52,9 +53,6 @@ _CLUSTER_JVM = (
     # failed everywhere ends the job at once: Spark's own two minutes, and an executor restarted for each try, would
     # only keep back an error of the task itself.
     "-Dspark.scheduler.excludeOnFailure.unschedulableTaskSetTimeout=1s",
-    "-Dspark.task.maxFailures=4",
-    "-Dspark.excludeOnFailure.enabled=true",
-    "-Dspark.excludeOnFailure.task.maxTaskAttemptsPerNode=3",
     "-Dspark.excludeOnFailure.stage.maxFailedExecutorsPerNode=64",
     "-Dspark.excludeOnFailure.application.maxFailedExecutorsPerNode=64",
     f"-Dspark.executor.extraJavaOptions={EXIT_ON_OUT_OF_MEMORY}",
@@ -216,6 +214,8 @@ def _service(flags: _Flags, request: Request) -> Service:
     jvm += [f"-Dspark.default.parallelism={partitions}", "-Dspark.ui.enabled=false", "-Dspark.app.name=winnow"]
     if not flags.embedded and all(is_loopback(split_address(one, "")[0]) for one in flags.masters):
         jvm += ["-Dspark.driver.host=127.0.0.1", "-Dspark.driver.bindAddress=127.0.0.1"]
+    if not flags.embedded:
+        jvm += _tries(flags.jobs)
     master = flags.master or f"local[{request.workers}]"
     return Service(
         title="Spark's job server",
@@ -224,6 +224,17 @@ def _service(flags: _Flags, request: Request) -> Service:
         jar=jar.path,
         arguments=("--spark-master-url", master, *server_arguments(flags.jobs)),
     )
+
+
+def _tries(jobs: JobServerOptions) -> list[str]:
+    """How often a task is tried: Spark refuses as many tries on one machine as there are in all."""
+    asked = spark_setting(jobs, "spark.task.maxFailures", str(_TRIES))
+    here = min(int(asked), _TRIES) - 1 if asked.isdigit() else _TRIES - 1
+    tries = f"-Dspark.task.maxFailures={_TRIES}"  # the user's comes later, and wins
+    if here < 1:
+        return [tries]
+    exclude = "-Dspark.excludeOnFailure"
+    return [tries, f"{exclude}.enabled=true", f"{exclude}.task.maxTaskAttemptsPerNode={here}"]
 
 
 def _opened(jar: JobServerJar, java: Java) -> list[str]:

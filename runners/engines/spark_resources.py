@@ -14,11 +14,14 @@ GONE_SECONDS = 30.0  # for a master that has gone with all executors, and may be
 STANDBY_SECONDS = 150.0  # for one of several: another takes its place in one to two minutes, says Spark
 QUIET_SECONDS = 15.0  # between an executor's end and the word that there is none: Spark's own, for the first
 STARTING_SECONDS = 60.0  # of an executor that was granted and is not there yet, on a busy machine
+QUICK_SECONDS = 20.0  # an executor that ends within so long has not worked
+QUICK_ENDS = 12  # of those in succession: the next would end so, too; a master gives another one for ever
 AGAIN_SECONDS = 300.0  # until a run that waits says so again
 
 _GRANTED = "Granted executor ID"
 _REGISTERED = re.compile(r"Registered executor .*? with ID (\d+)")
 _LOST = re.compile(r"Lost executor (\d+) on ")
+_LOST_TASK = "Lost task "
 _STARVED = "Initial job has not accepted any resources"
 _MASTER_LOST = "Disconnected from Spark cluster"
 _MASTER_FOUND = "Master has changed, new master is at"
@@ -56,7 +59,8 @@ class SparkResources:
         memory = spark_setting(jobs, "spark.executor.memory", "1g")
         cores = executor_cores(jobs) or 1
         self._wanted = f"{memory} of memory and {cores} core{'s' if cores > 1 else ''}"
-        self._living: set[str] = set()
+        self._living: dict[str, float] = {}  # since when
+        self._quick_ends = 0
         self._grace = GONE_SECONDS if masters == 1 else STANDBY_SECONDS
         self._masterless_since: float | None = None
         self._none_since: float | None = None  # without any executor
@@ -68,10 +72,11 @@ class SparkResources:
         """A line of Spark's driver."""
         now = time.monotonic()
         if found := _REGISTERED.search(line):
-            self._living.add(found[1])
+            self._living[found[1]] = now
             self._none_since = None
         elif found := _LOST.search(line):
-            self._living.discard(found[1])
+            since = self._living.pop(found[1], now)
+            self._quick_ends = self._quick_ends + 1 if now - since < QUICK_SECONDS else 0
             if not self._living and self._none_since is None:
                 self._none_since = now
         elif _STARVED in line:
@@ -84,9 +89,18 @@ class SparkResources:
         elif _MASTER_FOUND in line:
             self._masterless_since = None
 
+    def of_others(self, line: str) -> bool:
+        """Where a task failed, it was in an executor."""
+        return _LOST_TASK in line
+
     def reason_to_end(self) -> str:
         """That the cluster is gone, or that it was waited for long enough."""
         now = time.monotonic()
+        if self._quick_ends >= QUICK_ENDS:
+            return (
+                f"executors of the Spark cluster end as soon as they start, {QUICK_ENDS} in succession; the stderr of "
+                f"one, in its worker's work folder, says why; {_STAYS}"
+            )
         if self._none_since is None:
             if self._told_at is not None:
                 self._told_at = None

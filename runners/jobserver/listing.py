@@ -79,5 +79,5 @@ def _dataflow() -> EngineState:
     except ModuleNotFoundError:
         here = False
     if not here:
-        return EngineState("dataflow", "not ready", needs, (), ("pip install 'apache-beam[gcp]'",))
+        return EngineState("dataflow", "not ready", needs, (), ("pip install 'winnow[dataflow]'",))
     return EngineState("dataflow", "ready", needs, ("the packages; credentials are looked at when a job is sent",), ())

@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import time
 from functools import partial
 from pathlib import Path
 
@@ -10,6 +11,8 @@ import apache_beam as beam
 import psutil
 import pytest
 
+from winnow.pipelines.nursery import Birth
+from winnow.pipelines.processes import started
 from winnow.runners.engines import Engine
 from winnow.runners.nursery import NURSERY
 from winnow.schemas.errors import WinnowError
@@ -71,6 +74,19 @@ def test_other_packages_are_for_another_nursery(tmp_path: Path, monkeypatch: pyt
 
 def test_what_a_worker_prints_stays_in_the_log(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     notes(tmp_path / "first")
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_worker_that_is_born_when_its_run_is_over_makes_no_log_anew(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "gone.log"
+    process = NURSERY.worker(Birth(dict(os.environ), str(tmp_path), str(log)))
+    end = time.monotonic() + 30
+    while started(process) is not None and time.monotonic() < end:
+        time.sleep(0.01)
+    assert started(process) is None
+    assert not log.exists()
     assert capfd.readouterr() == ("", "")
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.runners.engines.test_spark_words import resources
 from winnow.runners.engines.java_watch import java_watched
 from winnow.runners.jobserver.running import JOB_SERVERS, JobServer, Service
 from winnow.schemas.errors import StageError
@@ -84,6 +85,15 @@ def test_an_error_of_the_pipeline_stays_what_it_is() -> None:
         assert server.alive
 
 
+def test_memory_that_a_machine_of_the_cluster_lacks_is_not_the_job_servers() -> None:
+    lost = "05:00:00 WARN TaskSetManager: Lost task 0.0 in stage 0.0 (TID 0) (10.0.0.2 executor 0): Failure"
+    cause = "Caused by: io.netty.util.internal.OutOfDirectMemoryError: failed to allocate"
+    with talking(f"print({lost!r}, {cause!r}, sep=chr(10), flush=True)") as server:
+        with java_watched(server, resources(), grace_seconds=0.1):
+            time.sleep(2)
+        assert server.alive
+
+
 def test_silence_is_no_reason_to_end_a_job() -> None:
     with talking("") as server:
         with java_watched(server, grace_seconds=0.1):
@@ -99,6 +109,9 @@ class Hearing:
 
     def heard(self, line: str) -> None:
         self.lines.append(line)
+
+    def of_others(self, _: str) -> bool:
+        return False
 
     def reason_to_end(self) -> str:
         return "the cluster is gone" if "the end" in self.lines else ""

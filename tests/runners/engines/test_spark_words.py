@@ -96,9 +96,34 @@ def test_a_cluster_that_was_waited_for_and_is_gone_then_is_given_the_same_while(
     )
 
 
+def test_executors_that_end_as_soon_as_they_start_end_the_run() -> None:
+    watched = resources()
+    lives = [
+        (REGISTERED.replace("ID 0", f"ID {number}"), LOST.replace("executor 0", f"executor {number}"))
+        for number in range(12)
+    ]
+    assert after(watched, *(line for life in lives[:11] for line in life)) == ""
+    assert after(watched, *lives[11]) == (
+        "executors of the Spark cluster end as soon as they start, 12 in succession; the stderr of one, in its "
+        "worker's work folder, says why; what was committed stays, run the same command again"
+    )
+
+
+def test_executors_that_have_worked_may_end_as_often_as_they_like(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spark_resources, "QUICK_SECONDS", 0.0)
+    assert after(resources(), *[REGISTERED, LOST] * 30) == ""
+
+
 @pytest.mark.parametrize(
     ("message", "line"),
     [
+        (
+            "Job aborted due to stage failure: Task 0 in stage 2.0 failed 4 times: ExecutorLostFailure (executor 0 "
+            "exited caused by one of the running tasks) Reason: Command exited with code 3",
+            "an executor of Spark ran out of memory; nothing incomplete was committed; give more by "
+            "--job_server_jvm_properties=-Dspark.executor.memory=2g, or smaller partitions by "
+            "--job_server_jvm_properties=-Dspark.default.parallelism=…",
+        ),
         (
             "Lost task 0.0 in stage 0.0 (TID 0) (127.0.0.1 executor 0): java.io.InvalidClassException: "
             "org.apache.spark.rdd.RDD; local class incompatible: stream classdesc serialVersionUID = "
