@@ -41,17 +41,18 @@ _SHUFFLE_BUFFERS = 64  # of 32 KiB, that each exchange takes in each subtask; of
 
 _WORKER_GONE = ("CANCELLED: client cancelled", "call already closed", "call is closed")
 """What Beam's Java says of a worker that went without a word."""
+_FEW_SLOTS = (
+    "Flink has fewer free slots than the job's parallelism: free some, start TaskManagers, or run with a smaller "
+    "--parallelism after '--'"
+)
 _UNDERSTOOD = (
     (
         "Insufficient number of network buffers",
         "Flink's TaskManagers lack memory for exchanges: set taskmanager.network.sort-shuffle.min-buffers: 64 and "
         "taskmanager.memory.network.min: 256m on the cluster, or run with a smaller --parallelism after '--'",
     ),
-    (
-        "NoResourceAvailableException",
-        "Flink has fewer free slots than the job's parallelism: free some, start TaskManagers, or run with a smaller "
-        "--parallelism after '--'",
-    ),
+    ("NoResourceAvailableException", _FEW_SLOTS),
+    ("TimeoutException: Timeout has occurred: ", _FEW_SLOTS),  # a request for slots that was made for long enough
     (
         "exceeds JVM heap space",
         "a group of rows does not fit the heap of Flink's Java: give it more (taskmanager.memory.process.size on a "

@@ -59,8 +59,8 @@ def require_flink() -> Path:
 
 
 @contextmanager
-def session_cluster(folder: Path, slots: int = 2) -> Iterator[SessionCluster]:
-    """Started, ready, and gone afterwards."""
+def session_cluster(folder: Path, slots: int = 2, **more: str) -> Iterator[SessionCluster]:
+    """Started, ready, and gone afterwards; `more` settings of Flink have _ in the place of points."""
     home = require_flink()
     rest, rpc = _free_ports(2)
     conf = folder / "conf"
@@ -86,6 +86,7 @@ def session_cluster(folder: Path, slots: int = 2) -> Iterator[SessionCluster]:
         "restart-strategy.fixed-delay.delay": "1 s",
         "cluster.uncaught-exception-handling": "FAIL",
         "io.tmp.dirs": folder / "scratch",
+        **{name.replace("_", "."): value for name, value in more.items()},
     }
     (folder / "scratch").mkdir()
     (conf / "config.yaml").write_text("".join(f"{name}: {value}\n" for name, value in settings.items()))

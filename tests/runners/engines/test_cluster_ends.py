@@ -140,24 +140,18 @@ def test_a_flink_cluster_that_goes_away_in_mid_job_ends_the_run(tmp_path: Path) 
     assert left_over(tmp_path) == []
 
 
-def test_a_flink_cluster_whose_slots_are_taken_is_waited_for_in_a_line(tmp_path: Path) -> None:
+def test_a_flink_cluster_without_enough_slots_is_waited_for_in_a_line(tmp_path: Path) -> None:
     require_job_server("flink")
-    (tmp_path / "other").mkdir()
-    for folder, rows in ((tmp_path / "other", 3000), (tmp_path, 20)):
-        write_lines(folder, rows=rows)
-        write_recipe(folder, "flink")
-    with session_cluster(tmp_path / "cluster") as cluster:
-        flags = (f"--flink_master={cluster.master}", boot_beside(tmp_path))
-        with Driver(tmp_path / "other", "flink", *flags) as other:
-            other.until(lambda: "RUNNING" in cluster.jobs().values())
-            with Driver(tmp_path, "flink", *flags) as driver:
-                driver.until(lambda: "waiting" in driver.out)
-                assert re_waits(driver.out)
-                assert driver.ended() == 0, driver.err
-
-
-def re_waits(out: str) -> bool:
-    return any(
-        f"flink  waiting: {free} of the 2 slots that the job asks for are free; Flink fails a job" in out
-        for free in (0, 1)
-    )
+    write_lines(tmp_path, rows=20)
+    write_recipe(tmp_path, "flink")
+    with session_cluster(tmp_path / "cluster", slot_request_timeout="5000") as cluster:
+        flags = (f"--flink_master={cluster.master}", boot_beside(tmp_path), "--parallelism=3")
+        with Driver(tmp_path, "flink", *flags) as driver:
+            status = driver.ended()
+            assert "flink  waiting: 2 of the 3 slots that the job asks for are free; Flink fails a job" in driver.out
+            assert driver.err.splitlines()[-1] == (
+                "winnow: Flink has fewer free slots than the job's parallelism: free some, start TaskManagers, or run "
+                "with a smaller --parallelism after '--'"
+            )
+    assert status == 1
+    assert left_over(tmp_path) == []
