@@ -18,6 +18,7 @@ its end; words in the letters of `folded`.
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -118,14 +119,19 @@ def entries_of(line: str, suffixes: frozenset[str] | None = None) -> list[Entry]
         if names[0].lower() not in HOSTS_FILE:
             raise BadEntryError("more than one word")
         names = [name for name in names[1:] if not _is_local(name.lower())]
-        return [_place(name, suffixes) for name in names]
+        return _of_others(_place(name, suffixes) for name in names)
     if line in HOSTS_FILE or _is_local(line.lower()):
         return []
     if line.startswith("||"):
         line = line[2:]
         if line.endswith("^"):
             line = line[:-1]
-    return [_place(line, suffixes)]
+    return _of_others([_place(line, suffixes)])
+
+
+def _of_others(entries: Iterable[Entry]) -> list[Entry]:
+    """Without this machine, which `0` and `127.1` are spellings of."""
+    return [entry for entry in entries if entry.kind == Kind.PATH or not _is_local(entry.text)]
 
 
 def _is_local(name: str) -> bool:

@@ -25,6 +25,11 @@ def test_a_list_matches_what_a_set_of_strings_matches(listed: list[str], urls: l
     assert matched(index, urls) == [expected(entries, url) for url in urls]
 
 
+@pytest.mark.parametrize("line", ["0", "127.1", "2130706433", "0x7f.0.0.1", "[::1]", "=localhost", "*.localhost"])
+def test_this_machine_is_no_entry_however_it_is_spelt(line: str) -> None:
+    assert entries_in(line) == []
+
+
 @settings(max_examples=200, deadline=None)
 @given(st.lists(lines, min_size=1, max_size=6))
 def test_every_entry_matches_its_own_address_and_can_be_written_again(listed: list[str]) -> None:

@@ -114,10 +114,10 @@ def test_another_service_on_the_port_is_told_apart(tmp_path: Path, capsys: pytes
         assert "HTTP status 404" in refused(tmp_path, capsys, "flink", [f"--flink_master={address}"])
 
 
-def test_a_master_without_a_port_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("master", ["cluster", "cluster:", "[::1", "http://[::1:8081"])
+def test_a_master_without_a_port_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str], master: str) -> None:
     require_job_server("flink")
-    for master in ("cluster", "cluster:", "[::1", "http://[::1:8081"):
-        assert "expected HOST:PORT" in refused(tmp_path, capsys, "flink", [f"--flink_master={master}"])
+    assert "expected HOST:PORT" in refused(tmp_path, capsys, "flink", [f"--flink_master={master}"])
 
 
 def test_an_unknown_flag_of_its_own_is_refused_with_the_nearest(
