@@ -47,6 +47,12 @@ def test_a_file_is_laid_over_the_shipped_rates_name_by_name(tmp_path: Path) -> N
         ("rates: [1]", r":1: "),
         ("rates: {text.gopher: {mb_per_second: .nan}}", r":1: "),
         ("- 1", r":1: "),
+        ("rates:\n  text.gohper: {}", r":2: rates\.text\.gohper: no stage has .*did you mean 'text\.gopher'"),
+        ("rates: {score.next_bite: {}}", r"did you mean 'score\.next_byte'"),
+        ("engines: {sparc: {work: 2}}", r":1: engines: 'sparc' is not an engine; there are: local, portable, spark"),
+        ('machine: "a\\e[31mred"', r":1: machine: .* is not the name of a machine"),
+        ("", r":1: the file is empty; a file of rates starts with `rates:`"),
+        ("rates: {}\n---\nrates: {}", r":2: a second document starts here; a file of rates is one document"),
     ],
 )
 def test_what_is_no_rate_is_named_with_its_line(tmp_path: Path, text: str, said: str) -> None:
@@ -68,24 +74,6 @@ def test_a_file_that_is_not_there_or_no_text_is_one_line(tmp_path: Path, capsys:
 
 def test_every_shipped_rate_is_of_a_part_that_there_is() -> None:
     assert {one.name for one in shipped_rates().rates} <= parts_there_are()
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("rates:\n  text.gohper: {}", r":2: rates\.text\.gohper: no stage has .*did you mean 'text\.gopher'"),
-        ("rates: {score.next_bite: {}}", r"did you mean 'score\.next_byte'"),
-        ("engines: {sparc: {work: 2}}", r":1: engines: 'sparc' is not an engine; there are: local, portable, spark"),
-        ('machine: "a\\e[31mred"', r":1: machine: .* is not the name of a machine"),
-        ("", r":1: the file is empty; a file of rates starts with `rates:`"),
-        ("rates: {}\n---\nrates: {}", r":2: a second document starts here; a file of rates is one document"),
-    ],
-)
-def test_a_misspelt_name_or_another_kind_of_file_is_said_so(tmp_path: Path, text: str, said: str) -> None:
-    file = tmp_path / "rates.yaml"
-    file.write_text(text)
-    with pytest.raises(WinnowError, match=said):
-        read_rates(str(file))
 
 
 def test_the_rates_of_no_runs_are_a_file_of_rates_too(tmp_path: Path) -> None:
