@@ -11,6 +11,7 @@ from typing import cast
 
 import apache_beam as beam
 
+from winnow.pipelines.inspection import inspect_once
 from winnow.pipelines.ledger.strikes import MARKS_VARIABLE
 from winnow.pipelines.thread_limits import limit_threads
 from winnow.pipelines.worker import DRIVER_VARIABLE, driver_mark
@@ -70,6 +71,7 @@ class Engine:
         """
         backend = self.backend
         limit_threads()
+        inspect_once()
         os.environ[DRIVER_VARIABLE] = driver_mark()
         if marks is not None:
             os.environ[MARKS_VARIABLE] = str(marks)

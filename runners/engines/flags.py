@@ -3,10 +3,32 @@
 import argparse
 from collections.abc import Sequence
 from difflib import get_close_matches
+from typing import TypeVar, cast
 
 from apache_beam.options.pipeline_options import PipelineOptions, _BeamArgumentParser
 
 from winnow.schemas.errors import WinnowError
+
+View = TypeVar("View", bound=PipelineOptions)
+
+
+class Options(PipelineOptions):
+    """Beam's, which it looks at in a hundred ways a pipeline, each time through a parser of its own: here once each."""
+
+    def __init__(self, flags: Sequence[str], **settings: object) -> None:
+        super().__init__(flags, **settings)
+        vars(self)["_views"] = {}
+
+    def view_as(self, cls: type[View]) -> View:
+        """All views share their values, whichever of them sets one."""
+        views: dict[type[PipelineOptions], PipelineOptions] = vars(self)["_views"]
+        if cls not in views:
+            views[cls] = super().view_as(cls)
+        return cast(View, views[cls])
+
+    def __getstate__(self) -> dict[str, object]:
+        state: dict[str, object] = super().__getstate__()  # type: ignore[no-untyped-call]
+        return {**state, "_views": {}}
 
 
 def beam_options(flags: Sequence[str], **settings: object) -> PipelineOptions:
@@ -24,7 +46,7 @@ def beam_options(flags: Sequence[str], **settings: object) -> PipelineOptions:
         hint = f" (did you mean {near[0]}?)" if near else ""
         raise WinnowError(f"Beam has no flag {name}{hint}; what follows '--' goes to Beam")
     given = {flag.lstrip("-").partition("=")[0] for flag in flags if flag.startswith("--")}
-    return PipelineOptions(list(flags), **{name: value for name, value in settings.items() if name not in given})
+    return Options(list(flags), **{name: value for name, value in settings.items() if name not in given})
 
 
 def _parser() -> _BeamArgumentParser:
