@@ -5,20 +5,26 @@ than the tasks of a small pipeline take, and one command runs many pipelines. Th
 
 A line of JSON on standard input, a `Birth`, asks for a worker; the answer is a line with its process id. The nursery
 ends with its input, which is when the driver does. It runs nothing itself, so that nothing but memory that was read
-reaches a worker: no thread, no connection, no model.
+reaches a worker: no thread, no connection, no model. While nobody asks it gets ready what workers would otherwise each
+make for themselves: numba's own modules, and tables of characters.
 """
 
 import gc
 import json
 import os
+import select
 import signal
 import sys
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from typing import NoReturn
 
+from winnow.filters.duplicates.normal_form import forms
 from winnow.pipelines import worker
+
+IDLE_SECONDS = 0.2  # longer than between the workers of one pipeline
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +46,39 @@ def main() -> NoReturn:
     signal.signal(signal.SIGCHLD, _bury)
     for module in ("apache_beam.runners.worker.sdk_worker_main", *sys.argv[1:]):
         import_module(module)
-    gc.collect()
-    gc.freeze()  # a worker's collector does not touch, and so copy, the pages that it shares with the others
-    while line := sys.stdin.buffer.readline():
+    _settle()
+    steps = list(_STEPS)
+    while line := _asked(steps):
         birth = Birth(**json.loads(line))
         process = os.fork()
         if not process:
             _live(birth)
         os.write(1, b"%d\n" % process)
     os._exit(0)  # without the interpreter's farewell to all that was imported
+
+
+def _settle() -> None:
+    gc.collect()
+    gc.freeze()  # a worker's collector does not touch, and so copy, the pages that it shares with the others
+
+
+def _asked(steps: list[Callable[[], object]]) -> bytes:
+    """The next line, of which there is never a second one under way; until it comes, steps that are left are done."""
+    while steps and not select.select([sys.stdin.buffer], [], [], IDLE_SECONDS)[0]:
+        steps.pop(0)()
+        _settle()
+    return sys.stdin.buffer.readline()
+
+
+def _load_numba() -> None:
+    """What it loads at the first call of any kernel."""
+    from numba.core.registry import cpu_target
+
+    cpu_target.typing_context.refresh()
+    cpu_target.target_context.refresh()
+
+
+_STEPS: Sequence[Callable[[], object]] = (_load_numba, forms)
 
 
 def _bury(*_: object) -> None:
