@@ -1,9 +1,10 @@
 # The README's two commands: `make demo` and `make test`. Both set up .venv first.
 .DELETE_ON_ERROR:
-.PHONY: setup demo test test-torch test-engines engines lint types trainers clean
+.PHONY: setup demo test test-large test-torch test-engines engines lint types trainers clean
 
 PYTHON ?= python3
 BIN := .venv/bin
+TEST_WORKERS ?= $(shell $(PYTHON) -c 'import os; print(os.cpu_count() + 1)')  # tests wait a fifth of their time
 
 setup: .venv/ready
 
@@ -36,7 +37,11 @@ test-torch: .cache/trainers/winnow
 	touch $@
 
 test: setup
-	$(BIN)/python -m pytest -n auto --dist worksteal
+	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist worksteal
+
+# Sizes that take minutes.
+test-large: setup
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m large
 
 # Real engines and servers for `make test-engines`. Java 17 and Maven are needed, Go for the servers of object stores and
 # for Prism; a test whose part is missing is skipped, and says how to get it.
@@ -81,7 +86,7 @@ $(ENGINES)/dataflow/ready: .venv/ready
 test-engines: engines
 	GOBIN=$(ENGINES)/bin WINNOW_FLINK_HOME=$(ENGINES)/flink/deps \
 	WINNOW_SPARK_HOME=$$(echo $(ENGINES)/spark/lib/python*/site-packages/pyspark) \
-	$(BIN)/python -m pytest -q -m engines
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m engines
 	PATH=$(ENGINES)/bin:$$PATH $(ENGINES)/dataflow/bin/python -m pytest -q -m "" tests/runners/dataflow
 
 lint: setup

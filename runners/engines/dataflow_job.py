@@ -13,6 +13,7 @@ from apache_beam.runners.runner import PipelineResult
 
 import winnow
 from winnow.runners.engines.disks import require_no_disks
+from winnow.runners.engines.launching import say
 from winnow.schemas.errors import StageError
 
 NAME = "winnow"
@@ -48,7 +49,7 @@ class DataflowRunner(dataflow_runner.DataflowRunner):
             )
         self._job = job
         where = f"https://console.cloud.google.com/dataflow/jobs/{cloud.region}/{job.job_id()}?project={cloud.project}"
-        print(f"dataflow  {stage}: job {cloud.job_name}  {where}", flush=True)
+        say("dataflow", f"{stage}: job {cloud.job_name}  {where}")
         return job
 
     def cancel(self) -> None:

@@ -27,7 +27,7 @@ class Options(PipelineOptions):
         return cast(View, views[cls])
 
     def __getstate__(self) -> dict[str, object]:
-        state: dict[str, object] = super().__getstate__()  # type: ignore[no-untyped-call]
+        state: dict[str, object] = super().__getstate__()
         return {**state, "_views": {}}
 
 

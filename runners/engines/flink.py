@@ -18,12 +18,12 @@ from winnow.runners.engines.failures import DIED, WorkerLostError
 from winnow.runners.engines.flags import beam_options
 from winnow.runners.engines.flink_cluster import Cluster, cluster_at, cluster_kept
 from winnow.runners.engines.java_watch import EXIT_ON_OUT_OF_MEMORY
-from winnow.runners.engines.launching import Launch, Request
+from winnow.runners.engines.launching import Launch, Request, say
 from winnow.runners.engines.portable import (
     asked_job_server,
     cancelled,
     endpoint_is_here,
-    require_job_endpoint,
+    require_job_server,
     server_arguments,
     submission,
 )
@@ -127,10 +127,7 @@ class Flink:
     def check(self, request: Request) -> None:
         """Flags, Java, the job server, and the cluster if one is named."""
         flags = _flags(request)
-        if flags.endpoint is None:
-            asked_job_server("flink", flags.flink.flink_job_server_jar, flags.jobs)
-        else:
-            require_job_endpoint(flags.endpoint)
+        require_job_server("flink", flags.flink.flink_job_server_jar, flags.jobs, flags.endpoint)
         if not flags.embedded:
             cluster_at(flags.master, SERVER.engine_minor)
         flags.supply.check()
@@ -168,10 +165,10 @@ class Flink:
 
 
 def _say_waits(cluster: Cluster, wanted: int) -> None:
-    print(
-        f"flink  waiting: {cluster.free} of the {wanted} slots that the job asks for are free; Flink fails a job that "
+    say(
+        "flink",
+        f"waiting: {cluster.free} of the {wanted} slots that the job asks for are free; Flink fails a job that "
         "gets none for five minutes (slot.request.timeout). For less: --parallelism=N",
-        flush=True,
     )
 
 

@@ -1,7 +1,7 @@
 """What an engine does to run pipelines: one file an engine, one `Backend` in each."""
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, runtime_checkable
@@ -30,6 +30,12 @@ class Launch:
 
     runner: PipelineRunner
     options: PipelineOptions
+
+
+def say(engine: str, words: str) -> None:
+    """A line for whoever watches, while an engine runs."""
+    with suppress(OSError):  # nobody reads any more
+        print(f"{engine}  {words}", flush=True)
 
 
 class Backend(Protocol):

@@ -94,6 +94,14 @@ def asked_job_server(engine: EngineName, given: str | None, jobs: JobServerOptio
     return job_server(engine, given, launcher=None if launcher == "java" else launcher, beam_cache=jobs.jar_cache_dir)
 
 
+def require_job_server(engine: EngineName, given: str | None, jobs: JobServerOptions, endpoint: str | None) -> None:
+    """One that can be started here, or the one that is said to run already."""
+    if endpoint is None:
+        asked_job_server(engine, given, jobs)
+    else:
+        require_job_endpoint(endpoint)
+
+
 def require_job_endpoint(endpoint: str) -> None:
     """Somebody listens where a job server is said to run."""
     require_listening([endpoint], "--job_endpoint", "start the job server, or correct the address")

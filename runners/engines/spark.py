@@ -23,7 +23,7 @@ from winnow.runners.engines.portable import (
     asked_job_server,
     cancelled,
     endpoint_is_here,
-    require_job_endpoint,
+    require_job_server,
     server_arguments,
     submission,
 )
@@ -104,10 +104,7 @@ class Spark:
                 f"--spark_master_url={flags.master}: expected local[N] or spark://host:port; for others start a job "
                 "server of your own beside them, and give its --job_endpoint"
             )
-        if flags.endpoint is None:
-            asked_job_server("spark", flags.spark.spark_job_server_jar, flags.jobs)
-        else:
-            require_job_endpoint(flags.endpoint)
+        require_job_server("spark", flags.spark.spark_job_server_jar, flags.jobs, flags.endpoint)
         flags.require_master()
         flags.supply.check()
 

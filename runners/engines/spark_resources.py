@@ -6,9 +6,10 @@ The first may be busy, and is waited for, in a line that a person sees; the seco
 
 import re
 import time
-from contextlib import suppress
 
 from apache_beam.options.pipeline_options import JobServerOptions, PipelineOptions
+
+from winnow.runners.engines.launching import say
 
 GONE_SECONDS = 30.0  # for a master that has gone with all executors, and may be started anew
 STANDBY_SECONDS = 150.0  # for one of several: another takes its place in one to two minutes, says Spark
@@ -104,7 +105,7 @@ class SparkResources:
         if self._none_since is None:
             if self._told_at is not None:
                 self._told_at = None
-                _say("the cluster gives executors; the run goes on")
+                say("spark", "the cluster gives executors; the run goes on")
             return ""
         without = now - self._none_since
         if self._masterless_since is not None:
@@ -112,7 +113,10 @@ class SparkResources:
                 return f"the Spark cluster is gone, its master and all executors; {_STAYS} once it is up"
             if not self._told_gone:
                 self._told_gone = True
-                _say(f"the master and all executors are gone; the run ends in {self._grace:.0f} s unless they are back")
+                say(
+                    "spark",
+                    f"the master and all executors are gone; the run ends in {self._grace:.0f} s unless they are back",
+                )
             return ""
         self._told_gone = False
         if self._limit and without >= self._limit:
@@ -120,13 +124,9 @@ class SparkResources:
         due = without >= QUIET_SECONDS and now >= self._starting_until
         if due and (self._told_at is None or now - self._told_at >= AGAIN_SECONDS):
             self._told_at = now
-            _say(
+            say(
+                "spark",
                 f"waiting: the cluster gives no executor of {self._wanted}; its master's page says which workers it "
-                "has, and who holds them. For less: --job_server_jvm_properties=-Dspark.executor.memory=500m"
+                "has, and who holds them. For less: --job_server_jvm_properties=-Dspark.executor.memory=500m",
             )
         return ""
-
-
-def _say(words: str) -> None:
-    with suppress(OSError):  # nobody reads any more
-        print(f"spark  {words}", flush=True)

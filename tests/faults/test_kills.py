@@ -12,7 +12,7 @@ from tests.faults.crawl import made_once, write_crawl, write_recipe
 from tests.faults.winnow import assert_clean, await_gone, kill_group, kill_parent_alone, run, start, tree_hash
 
 STAGES = {"ingest": "samples", "extract.fast": "extract.fast", "annotate.cpu": "text.again"}
-ROUNDS = 3
+ROUNDS = 2
 PATIENCE_SECONDS = 60.0
 
 

@@ -191,7 +191,7 @@ def with_every(words: list[str], step: int) -> str:
     return " ".join(changed)
 
 
-@pytest.mark.slow
+@pytest.mark.large
 def test_a_text_of_100_mb_is_refused_unless_the_recipe_allows_it(tmp_path: Path) -> None:
     words = numbers(1, 100_000_000)
     rows: list[Row] = [
@@ -209,7 +209,7 @@ def test_a_text_of_100_mb_is_refused_unless_the_recipe_allows_it(tmp_path: Path)
     assert clusters(tmp_path) == {frozenset({"small", "small too"}), frozenset({"huge", "huge too"})}
 
 
-@pytest.mark.slow
+@pytest.mark.large
 def test_texts_of_20_mb_are_compared_by_a_sample_of_their_shingles(tmp_path: Path) -> None:
     words = numbers(1, 20_000_000)
     rows: list[Row] = [
@@ -240,7 +240,7 @@ def test_many_rows_of_few_texts_are_as_many_clusters(tmp_path: Path) -> None:
     assert pc.unique(column(tmp_path, "dedupe.near", "texts")).to_pylist() == [1]
 
 
-@pytest.mark.slow
+@pytest.mark.large
 def test_a_million_identical_documents_are_one_cluster_of_one_text(tmp_path: Path) -> None:
     (tmp_path / "pages").mkdir()
     with (tmp_path / "pages" / "a.jsonl").open("w") as lines:
@@ -254,7 +254,7 @@ def test_a_million_identical_documents_are_one_cluster_of_one_text(tmp_path: Pat
     assert sorted(one["counts"] for one in matched) == [1, 999_999]
 
 
-@pytest.mark.slow
+@pytest.mark.large
 def test_a_bucket_of_thousands_of_pages_is_one_cluster_at_a_cost_that_grows_with_the_rows(
     tmp_path: Path,
 ) -> None:

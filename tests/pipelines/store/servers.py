@@ -141,7 +141,7 @@ def started(name: str, folder: Path, environment: Mapping[str, str] | None = Non
     settings = dict(environment or {})
     if name == "moto":
         pytest.importorskip("moto.server", reason="no moto; get it by: pip install 'moto[server]'")
-        command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+        command = [sys.executable, str(Path(__file__).with_name("moto_server.py")), "-H", "127.0.0.1", "-p", str(port)]
     elif name == "versitygw":
         program = binary("versitygw", VERSITYGW)
         settings |= {"ROOT_ACCESS_KEY": "key", "ROOT_SECRET_KEY": "secret"}

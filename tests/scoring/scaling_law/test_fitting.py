@@ -218,7 +218,7 @@ def optimum(truths: dict[str, Truth], n: float, d: float) -> np.ndarray:
     return best
 
 
-@pytest.mark.slow
+@pytest.mark.large
 def test_intervals_hold_gamma_and_the_ratios_as_often_as_they_say() -> None:
     truths = {name: TRUTHS[name] for name in ("germanic", "indic")}
     held_gamma, held_ratio = dict.fromkeys(truths, 0), dict.fromkeys(truths, 0)
