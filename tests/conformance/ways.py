@@ -79,7 +79,8 @@ def standalone_spark(folder: Path) -> Iterator[Setting]:
     """A master and two workers; Python is started by winnow's own boot."""
     require_job_server("spark")
     with spark_cluster(folder / "cluster") as cluster:
-        yield Setting(("--runner", "spark", "--", f"--spark_master_url={cluster.url}"))
+        few = "--job_server_jvm_properties=-Dspark.default.parallelism=8"  # of 64 most would have nothing to do
+        yield Setting(("--runner", "spark", "--", f"--spark_master_url={cluster.url}", few))
 
 
 @contextmanager

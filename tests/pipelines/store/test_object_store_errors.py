@@ -71,7 +71,7 @@ def test_a_bucket_that_does_not_exist(server: Server) -> None:
 
 @pytest.mark.engines
 def test_keys_that_the_service_does_not_know(versitygw: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    point_to(monkeypatch, {**versitygw.environment, "AWS_ACCESS_KEY_ID": "nobody"})
+    point_to(monkeypatch, {**versitygw.environment, "AWS_ACCESS_KEY_ID": "stranger"})
     assert "does not know this access key; set AWS_ACCESS_KEY_ID" in said_of(f"s3://{BUCKET}")
     point_to(monkeypatch, {**versitygw.environment, "AWS_SECRET_ACCESS_KEY": "wrong"})
     assert "check AWS_SECRET_ACCESS_KEY" in said_of(f"s3://{BUCKET}")
