@@ -39,7 +39,7 @@ test-torch: .cache/trainers/winnow
 test: setup
 	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist worksteal
 
-# Sizes that take minutes.
+# What takes minutes: large sizes, kills at random times, the demo out of a wheel, the examples' training loops.
 test-large: setup
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m large
 

@@ -49,7 +49,7 @@ def commits(folder: Path, layer: str) -> int:
     return sum(1 for path in (folder / "store" / "commits" / layer).glob("*/*.json"))
 
 
-@pytest.mark.slow
+@pytest.mark.large
 @pytest.mark.parametrize("kill", [kill_parent_alone, kill_group], ids=["parent alone", "whole group"])
 @pytest.mark.parametrize("stage", list(STAGES))
 def test_a_killed_run_is_finished_by_the_next(  # type: ignore[no-untyped-def]

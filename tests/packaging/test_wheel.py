@@ -109,7 +109,7 @@ def test_the_command_runs_from_any_folder(installed: Path, tmp_path: Path) -> No
     assert "winnow 0." in run(installed, "-m", "winnow", "--version", cwd=tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.large
 def test_the_demo_runs_from_the_wheel(installed: Path, tmp_path: Path) -> None:
     printed = run(installed, "-m", "winnow", "demo", "--into", "out", "--workers", "2", cwd=tmp_path)
     assert "report" in printed

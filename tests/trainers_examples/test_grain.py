@@ -13,6 +13,8 @@ from winnow.pipelines.export.formats.arrayrecord import FORMAT, ArrayRecordConfi
 
 pytest.importorskip("array_record", reason="winnow[arrayrecord] is not installed")
 
+pytestmark = pytest.mark.large
+
 EXAMPLE = ROOT / "examples" / "grain_arrayrecord.py"
 ROWS = [row(number, text=f"The text of sample {number}.", copy=number % 3) for number in range(48)]
 

@@ -12,6 +12,8 @@ from tests.pipelines.export.formats.mixed_rows import export, row
 from tests.trainers import ROOT, run_trainer, short_temporary, trainers_python
 from winnow.pipelines.export.formats import mds, webdataset
 
+pytestmark = pytest.mark.large
+
 EXAMPLES = ROOT / "examples"
 ROWS = [row(number, text=f"Line {number} of a text. " * 4) for number in range(64)]
 SHARDS = [ROWS[start : start + 16] for start in range(0, 64, 16)]
