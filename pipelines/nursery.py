@@ -21,7 +21,6 @@ from dataclasses import asdict, dataclass
 from importlib import import_module
 from typing import NoReturn
 
-from winnow.filters.duplicates.normal_form import forms
 from winnow.pipelines import worker
 
 IDLE_SECONDS = 0.2  # longer than between the workers of one pipeline
@@ -78,7 +77,14 @@ def _load_numba() -> None:
     cpu_target.target_context.refresh()
 
 
-_STEPS: Sequence[Callable[[], object]] = (_load_numba, forms)
+def _make_forms() -> None:
+    """The table of normal forms. Imported here: every command imports this module, and few need numba."""
+    from winnow.filters.duplicates.normal_form import forms
+
+    forms()
+
+
+_STEPS: Sequence[Callable[[], object]] = (_load_numba, _make_forms)
 
 
 def _bury(*_: object) -> None:
