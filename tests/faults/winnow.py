@@ -86,11 +86,15 @@ def kill_group(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
 
 
 def await_gone(members: list[psutil.Process], seconds: float = 30) -> list[psutil.Process]:
-    """The processes that are still there after a bounded wait."""
+    """The processes that still run after a bounded wait; a dead one that nobody has asked about yet does not run."""
     deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        left = [member for member in members if member.is_running() and member.status() != psutil.STATUS_ZOMBIE]
-        if not left:
-            return []
+    while (left := [member for member in members if _runs(member)]) and time.monotonic() < deadline:
         time.sleep(0.1)
     return left
+
+
+def _runs(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False

@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.faults.winnow import run, tree_hash
+from tests.faults.winnow import await_gone, run, tree_hash
 from tests.runners.engines.clusters import SparkCluster, processes_under, spark_cluster
 from tests.runners.engines.commands import (
     SMALL,
@@ -80,7 +80,7 @@ def test_a_standalone_cluster_takes_workers_from_the_pool_on_each_machine(tmp_pa
         assert pool.is_running()
         born = pool.children(recursive=True)
     assert born  # by the pool, then, and by nobody else
-    assert [one for one in born if one.is_running()] == []
+    assert await_gone(born) == []
     assert tree_hash(tmp_path, "spark/store") == tree_hash(tmp_path, "local/store")
 
 
