@@ -183,7 +183,7 @@ def _trace(run: StageRun, recipe: Recipe, state: State, bound: BoundScore, mine:
         )
     if not take_trace(run.store, shards, layer):
         raise StageError(f"{layer.layer}: shards ended without a commit; run again")
-    note_rows(run, shards, "score", layer.layer, f"score.{bound.entry.task}", owed, ran)
+    note_rows(run, shards, "score", layer.layer, f"score.{bound.entry.task}", owed, ran, bound.passes)
 
 
 def _context(run: StageRun, recipe: Recipe, state: State, bound: BoundScore, layer: TraceLayer) -> TraceContext:

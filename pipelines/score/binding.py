@@ -91,6 +91,11 @@ class BoundScore:
         """The layers that a trace is made of, each once."""
         return layers_of(self.columns)
 
+    @property
+    def passes(self) -> int:
+        """How often samples are gone through, as far as time goes: at each checkpoint, and under the reference."""
+        return 1 if self.kind.measures or self.kind.reading_costs else self.entry.checkpoints + 1
+
     def task(self) -> Task:
         """The task, in this process."""
         return cast(Task, self.kind.load(self.config, self.assets))

@@ -96,8 +96,8 @@ def estimate(
     owing = [(one, read) for one in scores if (read := one.owed_bytes(sizes))]
     parts = {}
     for one, read in owing:
-        parts[one.part] = parts.get(one.part, 0) + read  # a task can be there twice
-    found.append(_stage("score", every * len(owing), sum(parts.values()), parts, rates))
+        parts[one.part] = parts.get(one.part, 0) + read * one.bound.passes  # a task can be there twice
+    found.append(_stage("score", every * len(owing), sum(read for _, read in owing), parts, rates))
     anew = anew or bool(owing)
     if recipe.mix is not None and (anew or TOKENS_LAYER not in layers):
         found.append(_stage("mix", every, held + fresh, {"mix.tokens": held + fresh}, rates))

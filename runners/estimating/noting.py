@@ -61,16 +61,34 @@ def note_pass(run: StageRun, state: State, one_pass: Pass, owed: Sequence[Annota
 
 
 def note_rows(
-    run: StageRun, state: State, stage: str, layer: str, part: str, owed: Sequence[AnnotationTask], ran: Ran
+    run: StageRun,
+    state: State,
+    stage: str,
+    layer: str,
+    part: str,
+    owed: Sequence[AnnotationTask],
+    ran: Ran,
+    passes: int = 1,
 ) -> None:
-    """Of one layer of rows, such as a score's trace: the objects that were opened, and the layer."""
+    """Of one layer of rows, such as a score's trace: the objects that were opened, and the layer.
+
+    Args:
+        run: The stage.
+        state: The shards and layers that it left.
+        stage: Its name.
+        layer: The layer.
+        part: The name of its rate.
+        owed: The shards that it was made for.
+        ran: How long that took.
+        passes: How often rows were gone through once they were read.
+    """
     if not owed:
         return
     sizes = _sizes(state)
     shards = {one.shard for one in owed}
     written = sum(commit.object.bytes for commit in state.layers[layer] if commit.shard in shards)
     read = sum(_read(one, sizes) for one in owed)
-    _note(run, stage, ran, read, {part: PartAmounts(read, written)})
+    _note(run, stage, ran, read, {part: PartAmounts(read * passes, written)})
 
 
 def note_export(run: StageRun, generation: Generation, written: Mapping[str, int], tasks: int, ran: Ran) -> None:

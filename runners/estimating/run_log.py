@@ -17,7 +17,7 @@ from winnow.schemas.records import from_json, to_json
 class PartAmounts:
     """What one part of a stage, such as an operator, read and wrote."""
 
-    read: int
+    read: int  # once for each time that it was gone through
     written: int
 
 

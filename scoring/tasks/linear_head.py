@@ -291,4 +291,5 @@ TASK = TaskKind(
     files=_files,
     depends=_depends,
     training=_training,
+    reading_costs=True,
 )

@@ -219,3 +219,5 @@ class TaskKind:
     deep network end in places whose difference says nothing of samples."""
     batched: bool = False  # a row's loss depends on the others of its batch
     measures: bool = False  # `load` gives a measure, not a task
+    reading_costs: bool = False
+    """Whether reading samples takes what time there is, so that another checkpoint costs little."""

@@ -3,6 +3,7 @@
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,8 +12,12 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import open_store
 from winnow.pipelines.store.local import LocalStore
 from winnow.runners.cli import main
+from winnow.runners.estimating.run_log import read_runs
 
-RATES = "rates: {score.next_byte: {mb_per_second: 0.001, written: 0.5}, text.length: {written: 2}}"
+RATES = """
+engines: {local: {start_seconds: 0}}
+rates: {score.next_byte: {mb_per_second: 0.001, written: 0.5}, text.length: {written: 2}}
+"""
 BY_LENGTH = f'{TRAINED.rstrip()}\n    where: "text.length.lines > 0"\n'
 MORE_CHECKPOINTS = TRAINED.replace("checkpoints: 2", "checkpoints: 3")
 
@@ -32,7 +37,7 @@ def folder(whole: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return whole
 
 
-def planned(capsys: pytest.CaptureFixture[str]) -> tuple[dict[str, object], dict[str, dict[str, object]]]:
+def planned(capsys: pytest.CaptureFixture[str]) -> tuple[dict[str, object], dict[str, dict[str, Any]]]:
     """The first score of the recipe at hand, and the estimate of each stage."""
     capsys.readouterr()
     assert main(["plan", "recipe.yaml", "--rates", "rates.yaml", "--workers", "1", "--json"]) == 0
@@ -73,11 +78,31 @@ def test_what_is_read_for_a_score_is_the_layers_that_it_reads(folder: Path, caps
         "tasks": shards,
         "read": samples,
         "shuffled": 0,
-        "written": round(samples / 2),
+        "written": round(3 * samples / 2),  # at two checkpoints and under the reference
         "vcpu_hours": 0,
     }
     write(folder, BY_LENGTH)
     assert planned(capsys)[1]["score"]["read"] == samples + sizes(folder)["text.length"][0]
+
+
+@pytest.mark.parametrize(
+    ("head", "times"),
+    [
+        ("", 4 / 3),
+        ("label: samples.url\n    labels: [a, b]\n    buckets", 1),
+    ],  # of a head's score reading takes the time
+)
+def test_each_checkpoint_of_a_score_is_paid_for(
+    folder: Path, head: str, times: float, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hours = []
+    for score in (TRAINED, MORE_CHECKPOINTS):
+        recipe = write(folder, score).file
+        if head:
+            text = Path(recipe).read_text().replace("next_byte", "linear_head").replace("buckets", head)
+            Path(recipe).write_text(text)
+        hours.append(planned(capsys)[1]["score"]["vcpu_hours"]["local"])
+    assert hours[1] / hours[0] == pytest.approx(times, rel=1e-6)
 
 
 def test_before_ingest_what_a_score_reads_follows_from_the_rates(
@@ -100,6 +125,8 @@ def test_a_score_that_stands_costs_nothing_until_it_is_asked_for_otherwise(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     scored(write(folder))
+    (ran,) = [run for run in read_runs(LocalStore(folder / "store")) if run.stage == "score"]
+    assert ran.parts["score.next_byte"].read == 3 * ran.read  # as it is estimated: two checkpoints and the reference
     score, stages = planned(capsys)
     assert score["stands"]
     assert stages == {}
