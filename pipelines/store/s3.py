@@ -5,6 +5,7 @@ AWS_ENDPOINT_URL, AWS_REGION, AWS_PROFILE, AWS_ACCESS_KEY_ID and ~/.aws. AWS_NO_
 without credentials.
 """
 
+import io
 import os
 from concurrent.futures import FIRST_EXCEPTION, wait
 from contextlib import suppress
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 INSTALL = "pip install 'winnow[s3]'"
 WHOLE_BYTES = 16 << 20  # larger files are sent in parts
 PART_BYTES = 16 << 20
+UNASKED_BYTES = 1 << 20
 MOST_PARTS = 9_000  # S3: 10 000
 PAGE = 1_000  # S3's most
 CONNECT_SECONDS = 5
@@ -213,6 +215,13 @@ def _unsigned() -> bool:
     return os.environ.get("AWS_NO_SIGN_REQUEST", "").upper() in {"YES", "TRUE", "1"}
 
 
+def _unasked(params: dict[str, Any], **_: object) -> None:
+    """Send what is small without asking first whether it may come, which takes another round trip."""
+    body = params.get("body")
+    if isinstance(body, io.BytesIO) and body.getbuffer().nbytes <= UNASKED_BYTES:
+        params["headers"].pop("Expect", None)
+
+
 def _client(name: str) -> "BaseClient":
     try:
         import boto3
@@ -233,6 +242,8 @@ def _client(name: str) -> "BaseClient":
             user_agent_extra="winnow",
             signature_version=UNSIGNED if _unsigned() else None,
         )
-        return session.client("s3", config=config)
+        client: BaseClient = session.client("s3", config=config)
+        client.meta.events.register_last("before-call.s3", _unasked)
+        return client
     except (BotoCoreError, ValueError) as error:
         raise said(error, name, "the service", signed=not _unsigned()) from None
