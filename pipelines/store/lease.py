@@ -109,7 +109,8 @@ class _Held:
         self._stop.set()
         self._beats.join()
         self._objects.put(self._term.released, b"{}")
-        for number in range(max(1, self.number - 8), self.number):
+        left = {number for info in self._objects.list(self._prefix) if (number := _number(info.path)) < self.number}
+        for number in sorted(left):
             Term(self._prefix, number).clear(self._objects)
         self._objects.delete(self._term.beat)
 
@@ -223,8 +224,11 @@ def _current(objects: ObjectStore, prefix: str) -> Term | None:
 
 def _terms(objects: ObjectStore, prefix: str) -> list[Term]:
     paths = [info.path for info in objects.list(prefix) if info.path.endswith(".json")]
-    parts = [path.removesuffix(".json").rpartition("/") for path in paths]
-    return [Term(f"{folder}/", int(number)) for folder, _, number in parts]
+    return [Term(f"{path.rpartition('/')[0]}/", _number(path)) for path in paths]
+
+
+def _number(path: str) -> int:
+    return int(path.rpartition("/")[2].partition(".")[0])
 
 
 def _living(objects: ObjectStore, terms: Sequence[Term]) -> list[tuple[Term, Holder]]:
