@@ -4,7 +4,7 @@ Reads records, never rows; only of shards in which forgotten rows wait for their
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from typing import TypeAlias
 
@@ -22,6 +22,7 @@ from winnow.pipelines.store.generations import ManifestRow, Store
 from winnow.pipelines.store.hidden.hiding import NOTHING, HiddenRows
 from winnow.pipelines.store.neutral import neutral_stream
 from winnow.pipelines.store.tables import read_batches
+from winnow.pipelines.store.together import each
 from winnow.runners.report import DuplicatesFound, ExampleRange, ExampleRow, Examples
 from winnow.schemas.recipe import Recipe
 from winnow.schemas.records import Generation, TaskCommit
@@ -30,15 +31,18 @@ from winnow.schemas.summary import LayerSummary, SourceSummary, StageSummary, St
 from winnow.schemas.tombstones import FORGOTTEN
 
 EXAMPLES = 12
+OF_A_REASON = 3
 EXCERPT_CHARACTERS = 300
+
+_OF_RANGE = ("reason", "source", "path", "offset", "length", "unit", "detail")
 
 
 def summarise(store: Store, generation: Generation, recipe: Recipe | None = None) -> StoreSummary:
     """The whole summary of one generation; a source without a row is of the class and licence that the recipe says."""
     tasks = store.tasks(generation)
     hidden = hidden_rows(store, generation)
-    layers = tuple(_layer(store, generation, name, hidden) for name in sorted(generation.layers))
-    modalities = _modalities(store, generation, hidden)
+    modalities: dict[str, Counter[str]] = {}
+    layers = tuple(_layer(store, generation, name, hidden, modalities) for name in sorted(generation.layers))
     by_source: dict[str, list[TaskCommit]] = {}
     for task in tasks:
         by_source.setdefault(task.source, []).append(task)
@@ -75,34 +79,32 @@ def examples_of(
     scores: tuple[ScoreOverview, ...] = (),
 ) -> Examples:
     """A few refused ranges of every reason and a few rows, the same for the same store."""
-    ranges: list[ExampleRange] = []
-    shown: Counter[str] = Counter()
-    forgotten = ForgottenRanges.of(store, generation)
-    for task in store.tasks(generation):
-        for batch in forgotten.read(task):
-            for row in batch.to_pylist():
-                if shown[row["reason"]] < 3:
-                    shown[row["reason"]] += 1
-                    ranges.append(
-                        ExampleRange(
-                            row["reason"],
-                            row["source"],
-                            row["path"],
-                            row["offset"],
-                            row["length"],
-                            row["unit"],
-                            row["detail"],
-                        )
-                    )
     return Examples(
         rows=tuple(_rows(store, generation)),
-        ranges=tuple(ranges),
+        ranges=tuple(_ranges(store, generation)),
         borders=borders,
         rules=rules,
         coverage=coverage,
         duplicates=duplicates,
         scores=scores,
     )
+
+
+def _ranges(store: Store, generation: Generation) -> Iterator[ExampleRange]:
+    """The first ranges that were quarantined for each reason; tasks that have no more to show are not read."""
+    shown: Counter[str] = Counter()
+    forgotten = ForgottenRanges.of(store, generation)
+    for task in store.tasks(generation):
+        there = task.quarantined_by_reason.items()
+        lacking = sum(min(count, OF_A_REASON - shown[reason]) for reason, count in there)
+        batches = forgotten.read(task) if lacking else ()
+        for row in (row for batch in batches for row in batch.to_pylist()):
+            if shown[row["reason"]] < OF_A_REASON:
+                shown[row["reason"]] += 1
+                yield ExampleRange(*(row[name] for name in _OF_RANGE))
+                lacking -= 1
+                if not lacking:
+                    break
 
 
 def _rows(store: Store, generation: Generation) -> list[ExampleRow]:
@@ -143,40 +145,45 @@ Hidden: TypeAlias = Mapping[str, HiddenRows]
 """The forgotten rows of each shard that has some."""
 
 
-def _layer(store: Store, generation: Generation, name: str, hidden: Hidden) -> LayerSummary:
+def _layer(
+    store: Store, generation: Generation, name: str, hidden: Hidden, modalities: dict[str, Counter[str]]
+) -> LayerSummary:
+    """A layer of all shards; of samples also how many of each modality a source has."""
     entry = generation.layers[name]
-    return summarise_layer(
-        name, ", ".join(sorted(set(entry.keys.values()))), entry.bytes, _statistics(store, generation, name, hidden)
-    )
+    counted = _counted(store, generation, name, hidden)
+    if name == layout.SAMPLES:
+        counted = _tallied(counted, modalities)
+    merged = merge_in_order(statistics for _, statistics in counted)
+    return summarise_layer(name, ", ".join(sorted(set(entry.keys.values()))), entry.bytes, merged)
 
 
-def _statistics(
-    store: Store, generation: Generation, layer: str, hidden: Hidden, source: str | None = None
-) -> ShardStatistics:
-    rows = [row for row in store.manifest(generation, layer) if source in (None, row.source)]
-
-    def counted(row: ManifestRow) -> ShardStatistics:
+def _counted(
+    store: Store, generation: Generation, layer: str, hidden: Hidden
+) -> Iterator[tuple[ManifestRow, ShardStatistics]]:
+    def counted(row: ManifestRow) -> tuple[ManifestRow, ShardStatistics]:
         """What was counted when the shard was written; counted anew while forgotten rows are only hidden in it."""
         pending = hidden.get(row.shard, NOTHING).pending
         if not len(pending):
-            return ShardStatistics.from_json(store.objects.read(row.statistics))
+            return row, ShardStatistics.from_json(store.objects.read(row.statistics))
         batches = neutral_stream(layer, read_batches(store.objects, row.object), pending)
-        return ShardStatistics.of(layer_spec(layer, _schema(store, row)), batches)
+        return row, ShardStatistics.of(layer_spec(layer, _schema(store, row)), batches)
 
-    return merge_in_order(map(counted, rows))
+    return each(store.objects, counted, store.manifest(generation, layer))
+
+
+def _tallied(
+    counted: Iterable[tuple[ManifestRow, ShardStatistics]], modalities: dict[str, Counter[str]]
+) -> Iterator[tuple[ManifestRow, ShardStatistics]]:
+    for row, statistics in counted:
+        column = statistics.columns.get("modality")
+        if column is not None and column.top is not None:
+            modalities.setdefault(row.source, Counter()).update(column.top.counts)
+        yield row, statistics
 
 
 def _schema(store: Store, row: ManifestRow) -> pa.Schema:
     with closing(store.objects.open(row.object)) as stream:
         return pq.read_schema(stream)
-
-
-def _modalities(store: Store, generation: Generation, hidden: Hidden) -> dict[str, dict[str, int]]:
-    found = {}
-    for source in sorted({row.source for row in store.manifest(generation, layout.SAMPLES)}):
-        column = _statistics(store, generation, layout.SAMPLES, hidden, source).columns.get("modality")
-        found[source] = dict(column.top.counts) if column is not None and column.top is not None else {}
-    return found
 
 
 def _source(

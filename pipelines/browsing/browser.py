@@ -4,9 +4,10 @@ One pass counts the clusters and keeps the largest, a second gathers what is sho
 forgotten after the search still count in the sizes that it wrote down; nothing else of them is read.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -32,11 +33,14 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import ManifestRow, Store
 from winnow.pipelines.store.hidden.hiding import NOTHING, HiddenRows
 from winnow.pipelines.store.tables import ROW_GROUP_ROWS, read_batches, read_rows, read_schema
+from winnow.pipelines.store.together import TABLES_AT_ONCE, each
 from winnow.schemas.duplicates import ID_BYTES, KINDS, Kind, layer_of_kind, schema_of_kind
 from winnow.schemas.errors import RecipeError, StoreError
 from winnow.schemas.recipe import Recipe
 from winnow.schemas.records import Generation
 from winnow.schemas.tongues import LANGUAGE_LAYER
+
+T = TypeVar("T")
 
 LENGTH = Column("text.length", "characters")
 LANGUAGE = Column(LANGUAGE_LAYER, "code")
@@ -136,10 +140,16 @@ class Browser:
 
     def overview(self, kind: Kind, most: int) -> Overview:
         """Counts of all clusters of a kind, and the largest of them."""
-        found = Heads(most)
-        for shard in self.objects(layer_of_kind(kind)).values():
+
+        def headed(shard: ManifestRow) -> Heads:
+            heads = Heads(most)
             for start, batch in self._shard(kind, shard, hide=False):
-                found.add(kind, batch, start, self._hidden_of(shard))
+                heads.add(kind, batch, start, self._hidden_of(shard))
+            return heads
+
+        found = Heads(most)
+        for one in self._each(kind, headed):
+            found.absorb(one)
         return found.overview(kind, self._describe(kind, found.largest))
 
     def membership(self, kind: Kind, place: Place) -> Membership:
@@ -166,10 +176,16 @@ class Browser:
     def members(self, said: Membership, place: Place, most: int) -> Members:
         """The rows of a row's cluster: itself, its match, the one that names it, then those least like their match."""
         assert said.cluster is not None
-        picked = Picked(bytes.fromhex(place.id), said, most)
-        for shard in self.objects(layer_of_kind(said.kind)).values():
+
+        def picking(shard: ManifestRow) -> Picked:
+            some = Picked(bytes.fromhex(place.id), said, most)
             for start, batch in self._shard(said.kind, shard, hide=True):
-                picked.add(said.kind, shard, start, batch)
+                some.add(said.kind, shard, start, batch)
+            return some
+
+        picked = Picked(bytes.fromhex(place.id), said, most)
+        for one in self._each(said.kind, picking):
+            picked.absorb(one)
         return Members(picked.found, tuple(self._members(said.cluster, picked.rows)), self._matched(picked))
 
     def _matched(self, picked: "Picked") -> Place | None:
@@ -177,6 +193,13 @@ class Browser:
             return None
         shard, row, identity = picked.matched
         return Place(self.objects(layout.SAMPLES)[shard], row, identity.hex())
+
+    def _each(self, kind: Kind, work: Callable[[ManifestRow], T]) -> Iterator[T]:
+        """What the work gives for each shard of a kind's layer, in their order."""
+        shards = self.objects(layer_of_kind(kind)).values()
+        for shard in shards:  # once for all threads
+            self._columns(kind, shard)
+        return each(self.store.objects, work, shards, TABLES_AT_ONCE)
 
     def _shard(self, kind: Kind, shard: ManifestRow, *, hide: bool) -> Iterator[tuple[int, Mapping[str, pa.Array]]]:
         """What the layer says of a shard, beside the ids; a column that it has not is null."""
@@ -222,8 +245,9 @@ class Browser:
             return ()
         layer = layer_of_kind(kind)
         wanted = pa.array([bytes.fromhex(one.id) for one in heads], pa.binary(ID_BYTES))
-        found = [Gathered() for _ in heads]
-        for shard in self.objects(layer).values():
+
+        def gathered(shard: ManifestRow) -> list[Gathered]:
+            found = [Gathered() for _ in heads]
             parts: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
             for start, batch in self._shard(kind, shard, hide=True):
                 index = pc.index_in(batch[f"{layer}.cluster"], value_set=wanted)
@@ -233,12 +257,18 @@ class Browser:
                     gather(found, shard, start, rows, of, batch, layer)
                     parts.append((rows + start, of))
             if not parts:
-                continue
+                return []
             rows, of = (np.concatenate(part) for part in zip(*parts, strict=True))
             for number, count in enumerate(np.bincount(of, minlength=len(heads)).tolist()):
                 if count:
                     found[number].sources[shard.source] += count
             self._count_languages(found, shard, rows, of)
+            return found
+
+        found = [Gathered() for _ in heads]
+        for some in self._each(kind, gathered):
+            for one, more in zip(found, some, strict=False):  # of a shard without any there is nothing
+                one.absorb(more)
         samples = self.objects(layout.SAMPLES)
         return tuple(one.cluster(head, samples) for head, one in zip(heads, found, strict=True))
 

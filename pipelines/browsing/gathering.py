@@ -4,8 +4,9 @@ Every cluster has one row whose own id names it, so clusters are counted by thes
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +22,9 @@ BINS = (1, 2, 3, 5, 10, 100, 1000)
 """From these sizes of clusters on there is another bar of the histogram."""
 EXACT = ("equal", "jaccard")
 """What `by` says of a similarity that is no estimate: where 112 of 112 numbers agree, shingles may still differ."""
+
+_Facts = TypeVar("_Facts", tuple[float, bool], tuple[float, bytes, str, int])
+_Head: TypeAlias = tuple[int, int, bytes, int | None]  # -texts, -rows, id, texts
 
 BIN_NAMES = ("1", "2", "3-4", "5-9", "10-99", "100-999", "1000+")
 
@@ -87,7 +91,7 @@ class Heads:
         self._most = most
         self._sizes = np.zeros(len(BINS), np.int64)
         self._rows = self._compared = self._forgotten = self._clustered = self._most_rows = 0
-        self._kept: list[tuple[int, int, bytes, int | None]] = []  # -texts, -rows, id, texts; in order
+        self._kept: list[_Head] = []  # in order
 
     def add(self, kind: Kind, batch: Mapping[str, pa.Array], start: int, hidden: NDArray[np.int64]) -> None:
         """Take a batch of a shard into account; `hidden` are the shard's forgotten rows."""
@@ -110,7 +114,19 @@ class Heads:
         chosen = heads[order]
         names = ids.take(pa.array(chosen)).to_pylist()
         said = zip(texts[chosen].tolist(), sizes[chosen].tolist(), names, strict=True)
-        fresh = [(-many, -rows, name, None if many < 0 else many) for many, rows, name in said]
+        self._keep((-many, -rows, name, None if many < 0 else many) for many, rows, name in said)
+
+    def absorb(self, other: "Heads") -> None:
+        """Take into account what was counted of other shards."""
+        self._sizes += other._sizes
+        self._rows += other._rows
+        self._compared += other._compared
+        self._forgotten += other._forgotten
+        self._clustered += other._clustered
+        self._most_rows = max(self._most_rows, other._most_rows)
+        self._keep(other._kept)
+
+    def _keep(self, fresh: Iterable[_Head]) -> None:
         self._kept = sorted([*self._kept, *fresh], key=lambda one: one[:3])[: self._most]
 
     @property
@@ -144,6 +160,14 @@ class Gathered:
     lowest: tuple[float, bool] | None = None  # similarity, and whether it is exact; an estimate is the lower one
     head: tuple[str, int, bytes] | None = None  # shard, row, id
     other: tuple[float, bytes, str, int] | None = None  # similarity, id, shard, row
+
+    def absorb(self, other: "Gathered") -> None:
+        """Take into account what was gathered of other shards."""
+        self.sources += other.sources
+        self.languages += other.languages
+        self.lowest = _least(self.lowest, other.lowest)
+        self.head = other.head or self.head
+        self.other = _least(self.other, other.other)
 
     def cluster(self, head: Cluster, samples: Mapping[str, ManifestRow]) -> Cluster:
         """The cluster with what was gathered."""
@@ -193,15 +217,16 @@ def gather(
     exact = pc.is_in(by, value_set=pa.array(EXACT, by.type)).to_numpy(zero_copy_only=False)
     for number, at in _first_of_each(of, similarity, exact):
         if known[at].is_valid:
-            fresh = float(similarity[at]), bool(exact[at])
-            lowest = found[number].lowest
-            found[number].lowest = fresh if lowest is None else min(lowest, fresh)
+            found[number].lowest = _least(found[number].lowest, (float(similarity[at]), bool(exact[at])))
     others = np.flatnonzero(~heads)
     for number, place in _first_of_each(of[others], similarity[others], high[others], low[others]):
         at = int(others[place])
         other = float(similarity[at]), ids[at].as_py(), shard.shard, start + int(rows[at])
-        best = found[number].other
-        found[number].other = other if best is None else min(best, other)
+        found[number].other = _least(found[number].other, other)
+
+
+def _least(one: _Facts | None, other: _Facts | None) -> _Facts | None:
+    return min((facts for facts in (one, other) if facts is not None), default=None)
 
 
 def _first_of_each(
@@ -277,4 +302,13 @@ class Picked:
                     batch[f"{layer}.by"][row].as_py(),
                 )
             )
+        self._keep(fresh)
+
+    def absorb(self, other: "Picked") -> None:
+        """Take the cluster's rows in other shards into account."""
+        self.found += other.found
+        self.matched = other.matched or self.matched
+        self._keep(other.rows)
+
+    def _keep(self, fresh: list[Row]) -> None:
         self.rows = sorted([*self.rows, *fresh], key=lambda one: one.order)[: self._most]

@@ -24,9 +24,10 @@ from winnow.pipelines.mix.tokens import EDIT_UNMEASURED, NO_TEXT, STATUSES, TOKE
 from winnow.pipelines.rules.deciding import NARROW_BLOCK_ROWS, decide_shard, languages_of, represent
 from winnow.pipelines.rules.decisions import DecisionCounts, ShardDecisions
 from winnow.pipelines.rules.pinning import PinnedProgram, ShardObjects
-from winnow.pipelines.rules.running import in_order, over_shards
+from winnow.pipelines.rules.running import THREADS, over_shards
 from winnow.pipelines.rules.summary import RulesSummary, summarise_rules
 from winnow.pipelines.store import layout
+from winnow.pipelines.store.together import in_order
 from winnow.schemas.draws import NO_BAND
 from winnow.schemas.duplicates import Kind, layer_of_kind
 from winnow.schemas.errors import RecipeError
@@ -76,7 +77,7 @@ class Inventory:
 
     def each(self, work: Callable[[int], T]) -> Iterator[T]:
         """What the work gives for each shard, by its number, in their order; several are worked on at once."""
-        return in_order(work, range(len(self.shards)))
+        return in_order(work, range(len(self.shards)), THREADS)
 
     def column(self, shard: int, name: str) -> NDArray[Any]:
         """A column of a shard's candidates."""

@@ -19,7 +19,7 @@ from winnow.pipelines.rules.evaluation import Evaluator, NullConditionError
 from winnow.pipelines.rules.pinning import PinnedProgram, ShardObjects
 from winnow.pipelines.rules.program import MEASURED_LANGUAGE
 from winnow.pipelines.rules.representatives import NO_DUPLICATES, Candidates, Chooser, Duplicates, candidates
-from winnow.pipelines.rules.running import THREADS, over_shards
+from winnow.pipelines.rules.running import over_shards
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.tables import ROW_GROUP_ROWS, read_batches
 from winnow.schemas.errors import RecipeError, StoreError
@@ -37,13 +37,13 @@ _WIDE_LEAF = re.compile(r"extract\.[^.]+\.(text|links|images|parts)")
 
 
 def decide(
-    pinned: PinnedProgram, threads: int = THREADS, duplicates: Duplicates = NO_DUPLICATES
+    pinned: PinnedProgram, threads: int | None = None, duplicates: Duplicates = NO_DUPLICATES
 ) -> Iterator[ShardDecisions]:
     """Decide every shard, in the order of their names whatever the number of threads.
 
     Args:
         pinned: The rules and what they read.
-        threads: How many shards are decided at once.
+        threads: How many shards are decided at once; None: as many as suits the place of the store.
         duplicates: The rows in whose place others stay, where the recipe has duplicates looked for.
 
     Raises:
@@ -57,7 +57,7 @@ def decide(
     return over_shards(pinned, decided, threads)
 
 
-def represent(pinned: PinnedProgram, threads: int = THREADS) -> Duplicates:
+def represent(pinned: PinnedProgram, threads: int | None = None) -> Duplicates:
     """Choose who stays of each cluster: a pass over the store before the one that decides.
 
     Raises:
@@ -81,7 +81,7 @@ def represent(pinned: PinnedProgram, threads: int = THREADS) -> Duplicates:
         return chooser.chosen(tuple(numbers))
 
 
-def count_decisions(pinned: PinnedProgram, threads: int = THREADS) -> DecisionCounts:
+def count_decisions(pinned: PinnedProgram, threads: int | None = None) -> DecisionCounts:
     """The counts of every shard, added up."""
     duplicates = represent(pinned, threads)
     return DecisionCounts.merged(decisions.counts for decisions in decide(pinned, threads, duplicates))

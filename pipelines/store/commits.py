@@ -1,12 +1,11 @@
 """What a store has committed: names by listing, records by reading them."""
 
 from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
-from winnow.pipelines.store.together import AT_ONCE, reader_below
+from winnow.pipelines.store.together import AT_ONCE, in_order, reader_below
 from winnow.schemas.records import LayerCommit, TaskCommit, from_json
 
 T = TypeVar("T")
@@ -71,5 +70,4 @@ def _load(objects: ObjectStore, names: Iterable[str], prefix: str, kind: type[T]
             return name, None
         return name, from_json(kind, raw, f"{objects.root}/{path}")
 
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        return {name: commit for name, commit in pool.map(load, names) if commit is not None}
+    return {name: commit for name, commit in in_order(load, names, AT_ONCE) if commit is not None}

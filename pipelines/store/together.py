@@ -1,12 +1,44 @@
-"""Many small objects: on an object store each request waits for the network, not for this machine, and is billed."""
+"""Many objects: on an object store each request waits for the network, not for this machine, and is billed."""
 
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
 
 from winnow.pipelines.store.buckets import BucketStore
 from winnow.pipelines.store.facade import ObjectStore
 
-AT_ONCE = 16
+AT_ONCE = 16  # small objects
+TABLES_AT_ONCE = 8  # of which some columns are read
+
+Item = TypeVar("Item")
+T = TypeVar("T")
+
+
+def in_order(work: Callable[[Item], T], items: Iterable[Item], threads: int) -> Iterator[T]:
+    """What the work gives for each item, in their order; a few are done ahead, and no more are held."""
+    with ThreadPoolExecutor(threads) as pool:
+        ahead: deque[Future[T]] = deque()
+        try:
+            for item in items:
+                ahead.append(pool.submit(work, item))
+                if len(ahead) > 2 * threads:
+                    yield ahead.popleft().result()
+            while ahead:
+                yield ahead.popleft().result()
+        finally:
+            for future in ahead:
+                future.cancel()
+
+
+def each(objects: ObjectStore, work: Callable[[Item], T], items: Iterable[Item], at_once: int = AT_ONCE) -> Iterator[T]:
+    """What the work, which reads something of the store, gives for each item, in their order."""
+    return in_order(work, items, at_once) if isinstance(objects, BucketStore) else map(work, items)
+
+
+def tables_at_once(objects: ObjectStore, alone: int) -> int:
+    """How many threads should read tables: on a disk as many as there is work for, on a network more."""
+    return TABLES_AT_ONCE if isinstance(objects, BucketStore) else alone
 
 
 def reader_below(objects: ObjectStore, prefix: str) -> Callable[[str], bytes]:
@@ -37,9 +69,8 @@ def delete_all(objects: ObjectStore, paths: Iterable[str]) -> int:
     """Remove objects, in any order; says how many there were to remove."""
     named = list(paths)
     if isinstance(objects, BucketStore) and len(named) > 1:
-        with ThreadPoolExecutor(min(AT_ONCE, len(named))) as threads:
-            for _ in threads.map(objects.delete, named):  # an error ends it here
-                continue
+        for _ in in_order(objects.delete, named, min(AT_ONCE, len(named))):  # an error ends it here
+            continue
     else:
         for path in named:
             objects.delete(path)

@@ -1,15 +1,20 @@
 """How often a store is asked: what a process has read is not asked for again, and what goes, goes at once."""
 
+from pathlib import Path
+from threading import Barrier
+
 import pytest
 
 from tests.pipelines.store.conftest import point_to
 from tests.pipelines.store.faulty import in_front_of
 from tests.pipelines.store.servers import BUCKET, Server
-from winnow.pipelines.store import layout, remembered
+from winnow.pipelines.store import layout, remembered, s3
 from winnow.pipelines.store.commits import load_layer_commits
 from winnow.pipelines.store.facade import ObjectStore
+from winnow.pipelines.store.lease import Lease, this_process
+from winnow.pipelines.store.local import LocalStore
 from winnow.pipelines.store.location import open_location
-from winnow.pipelines.store.together import delete_all
+from winnow.pipelines.store.together import delete_all, each
 from winnow.schemas.errors import StoreError
 from winnow.schemas.records import LayerCommit, ObjectRecord, to_json
 
@@ -81,3 +86,64 @@ def test_all_of_many_objects_go(objects: ObjectStore) -> None:
 def test_one_of_many_objects_that_may_not_go_is_an_error(server: Server) -> None:
     with pytest.raises(StoreError, match="not an object name"):
         delete_all(open_location(f"{server.scheme}://{BUCKET}/many"), ["a", "../b", "c"])
+
+
+def test_several_objects_are_waited_for_at_once_and_come_in_their_order(server: Server) -> None:
+    waiting = Barrier(4)  # breaks unless four are asked for before the first has come
+
+    def work(number: int) -> int:
+        waiting.wait(60)
+        return number
+
+    assert list(each(open_location(f"{server.scheme}://{BUCKET}/each"), work, range(12), 4)) == [*range(12)]
+
+
+def test_on_a_disk_nothing_is_read_before_it_is_asked_for(tmp_path: Path) -> None:
+    asked: list[int] = []
+    found = each(LocalStore(tmp_path), asked.append, range(12))
+    next(found)
+    assert asked == [0]
+
+
+def test_an_error_of_one_object_ends_them_all(server: Server) -> None:
+    def work(number: int) -> None:
+        if number == 3:
+            raise StoreError("the third")
+
+    with pytest.raises(StoreError, match="the third"):
+        list(each(open_location(f"{server.scheme}://{BUCKET}/each"), work, range(1000)))
+
+
+def test_a_small_object_is_sent_unasked_and_a_large_one_once_it_may_come(
+    moto: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with in_front_of(moto.port, lambda _: None) as proxy:
+        point_to(monkeypatch, moto.behind(proxy.endpoint))
+        objects = open_location(f"s3://{BUCKET}/sent")
+        objects.put("small", b"x" * s3.UNASKED_BYTES)
+        objects.put_if_absent("new", b"x")
+        objects.put("large", b"x" * (s3.UNASKED_BYTES + 1))
+        assert len(objects.read("large")) == s3.UNASKED_BYTES + 1
+    asked = {
+        one.target.rpartition("/")[2]: b"100-continue" in one.head for one in proxy.requests if one.method == "PUT"
+    }
+    assert asked == {"small": False, "new": False, "large": True}
+
+
+def test_what_earlier_writers_left_goes_whatever_their_number_and_costs_no_more_than_there_is(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = f"{server.scheme}://{BUCKET}/leases"
+    objects = open_location(address)
+    for number in (1, 30):
+        objects.put(f"{layout.LEASES}{number:08d}.released", b"{}")
+    objects.put(f"{layout.LEASES}00000030.json", to_json(this_process()))
+    with Lease(objects) as lease:
+        assert lease.number == 31
+    left = [f"{layout.LEASES}00000031.{end}" for end in ("json", "released")]
+    assert [info.path for info in objects.list(layout.LEASES)] == left
+    with in_front_of(server.port, lambda _: None) as proxy:
+        point_to(monkeypatch, server.behind(proxy.endpoint))
+        with Lease(open_location(address)):
+            pass
+    assert sum(request.method == "DELETE" for request in proxy.requests) == 4  # three of the last, and its own beat
