@@ -23,6 +23,7 @@ from winnow.pipelines.rules.representatives import NO_DUPLICATES
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import ManifestRow, Store
 from winnow.pipelines.store.tables import read_batches, read_rows
+from winnow.pipelines.store.together import TABLES_AT_ONCE, each
 from winnow.schemas.errors import StoreError, WinnowError
 from winnow.schemas.records import Generation
 
@@ -152,14 +153,21 @@ def _places(
     store: Store, generation: Generation, column: str, matching: Matching, *, whole: bool
 ) -> Iterator[tuple[ManifestRow, int]]:
     """Every row that matches; where it can be one alone, no more is read after it."""
-    for shard in store.manifest(generation, layout.SAMPLES):
-        start = 0
+
+    def matched(shard: ManifestRow) -> list[tuple[ManifestRow, int]]:
+        start, found = 0, list[tuple[ManifestRow, int]]()
         for batch in read_batches(store.objects, shard.object, [column]):
-            for row in np.flatnonzero(np.asarray(matching(batch).fill_null(False))):
-                yield shard, start + int(row)
-                if whole:
-                    return
+            rows = np.flatnonzero(np.asarray(matching(batch).fill_null(False)))
+            found += [(shard, start + int(row)) for row in (rows[:1] if whole else rows)]
+            if found and whole:
+                break
             start += batch.num_rows
+        return found
+
+    for found in each(store.objects, matched, store.manifest(generation, layout.SAMPLES), TABLES_AT_ONCE):
+        yield from found
+        if found and whole:
+            return
 
 
 def _the_one(

@@ -48,7 +48,9 @@ def summarise(store: Store, generation: Generation, recipe: Recipe | None = None
         by_source.setdefault(task.source, []).append(task)
     said = {} if recipe is None else {one.name: (one.source_class, one.licence) for one in recipe.sources}
     sources = tuple(
-        _source(name, found, _class_and_licence(store, found) or said.get(name, ("", "")), modalities.get(name, {}))
+        _source(
+            name, found, _class_and_licence(store, found) or said.get(name, ("", "")), dict(modalities.get(name, {}))
+        )
         for name, found in sorted(by_source.items())
     )
     ingest = StageSummary(

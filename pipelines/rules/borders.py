@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from winnow.pipelines.beginnings import Beginning, read_beginnings
 from winnow.pipelines.columns import read_aligned
 from winnow.pipelines.rules.expansion import SpeltRule
-from winnow.pipelines.rules.pinning import PinnedProgram
+from winnow.pipelines.rules.pinning import PinnedProgram, ShardObjects
 from winnow.pipelines.store.tables import ROW_GROUP_ROWS
+from winnow.pipelines.store.together import TABLES_AT_ONCE, each
 from winnow.schemas.conditions import Cut, cuts_of
 from winnow.schemas.records import Generation
 
@@ -64,7 +65,43 @@ class _Side:
             rows, values, distances = rows[close], values[close], distances[close]
         order = np.argsort(distances, kind="stable")[:most]
         found = zip(distances[order].tolist(), rows[order].tolist(), values[order].tolist(), strict=True)
-        self.nearest = sorted([*self.nearest, *((far, shard, row, value) for far, row, value in found)])[:most]
+        self._keep([(far, shard, row, value) for far, row, value in found], most)
+
+    def absorb(self, other: "_Side", most: int) -> None:
+        self.rows += other.rows
+        self._keep(other.nearest, most)
+
+    def _keep(self, fresh: list[tuple[float, int, int, float]], most: int) -> None:
+        self.nearest = sorted([*self.nearest, *fresh])[:most]
+
+
+@dataclass(slots=True)
+class _Sides:
+    """Both sides of a threshold."""
+
+    met: _Side = field(default_factory=_Side)
+    unmet: _Side = field(default_factory=_Side)
+    null: int = 0
+
+    def add(self, array: pa.Array, cut: Cut, shard: int, start: int, most: int) -> None:
+        """Take rows of a shard into account, from one of them on; a column that is no number has no sides."""
+        if not (pa.types.is_integer(array.type) or pa.types.is_floating(array.type)):
+            return
+        valid = array.is_valid().to_numpy(zero_copy_only=False)
+        rows = np.flatnonzero(valid) + start
+        values = array.drop_null().cast(pa.float64()).to_numpy(zero_copy_only=False)
+        met = pc.call_function(_WORDS[cut.operator], [pa.array(values), pa.scalar(cut.value)]).to_numpy(
+            zero_copy_only=False
+        )
+        self.met.add(shard, rows[met], values[met], cut.value, most)
+        self.unmet.add(shard, rows[~met], values[~met], cut.value, most)
+        self.null += int(array.null_count)
+
+    def absorb(self, other: "_Sides", most: int) -> None:
+        """Take what was found in another shard into account."""
+        self.met.absorb(other.met, most)
+        self.unmet.absorb(other.unmet, most)
+        self.null += other.null
 
 
 def find_borders(
@@ -80,48 +117,37 @@ def find_borders(
     """
     known = {column.name: column for column in pinned.program.columns}
     cuts = [(one, cut) for one in pinned.program.rules for cut in cuts_of(one.rule.drop) if cut.column in known]
-    sides = [(_Side(), _Side()) for _ in cuts]
-    nulls = [0] * len(cuts)
     wanted = {cut.column: known[cut.column] for _, cut in cuts}
-    for number, shard in enumerate(pinned.shards if cuts else ()):
+    objects = pinned.store.objects
+
+    def around(numbered: tuple[int, ShardObjects]) -> list[_Sides]:
+        number, shard = numbered
+        found = [_Sides() for _ in cuts]
         start = 0
-        for columns in read_aligned(pinned.store.objects, shard.objects, wanted.values(), ROW_GROUP_ROWS, shard.hidden):
-            for place, (_, cut) in enumerate(cuts):
-                nulls[place] += _add(columns[cut.column], cut, number, start, sides[place], nearest)
+        for columns in read_aligned(objects, shard.objects, wanted.values(), ROW_GROUP_ROWS, shard.hidden):
+            for sides, (_, cut) in zip(found, cuts, strict=True):
+                sides.add(columns[cut.column], cut, number, start, nearest)
             start += len(next(iter(columns.values())))
+        return found
+
+    total = [_Sides() for _ in cuts]
+    for found in each(objects, around, enumerate(pinned.shards if cuts else ()), TABLES_AT_ONCE):
+        for sides, more in zip(total, found, strict=True):
+            sides.absorb(more, nearest)
     shown: dict[str, set[int]] = {}
-    for _, number, row, _ in (near for pair in sides for side in pair for near in side.nearest):
+    for _, number, row, _ in (near for sides in total for near in (*sides.met.nearest, *sides.unmet.nearest)):
         shown.setdefault(pinned.shards[number].shard, set()).add(row)
     names = [shard.shard for shard in pinned.shards]
     samples = read_beginnings(pinned.store, generation, text, shown)
-    return [_border(one, cut, *sides[place], nulls[place], names, samples) for place, (one, cut) in enumerate(cuts)]
-
-
-def _add(array: pa.Array, cut: Cut, shard: int, start: int, sides: tuple[_Side, _Side], most: int) -> int:
-    if not (pa.types.is_integer(array.type) or pa.types.is_floating(array.type)):
-        return 0
-    valid = array.is_valid().to_numpy(zero_copy_only=False)
-    rows = np.flatnonzero(valid) + start
-    values = array.drop_null().cast(pa.float64()).to_numpy(zero_copy_only=False)
-    met = pc.call_function(_WORDS[cut.operator], [pa.array(values), pa.scalar(cut.value)]).to_numpy(
-        zero_copy_only=False
-    )
-    sides[0].add(shard, rows[met], values[met], cut.value, most)
-    sides[1].add(shard, rows[~met], values[~met], cut.value, most)
-    return int(array.null_count)
+    return [_border(one, cut, sides, names, samples) for (one, cut), sides in zip(cuts, total, strict=True)]
 
 
 def _border(
-    one: SpeltRule,
-    cut: Cut,
-    met: _Side,
-    unmet: _Side,
-    nulls: int,
-    names: Sequence[str],
-    samples: Mapping[tuple[str, int], Beginning],
+    one: SpeltRule, cut: Cut, sides: _Sides, names: Sequence[str], samples: Mapping[tuple[str, int], Beginning]
 ) -> Border:
     def shown(side: _Side) -> tuple[BorderSample, ...]:
         found = ((samples[names[shard], row], value) for _, shard, row, value in side.nearest)
         return tuple(BorderSample(one.id, one.source, one.url, value, one.text) for one, value in found)
 
-    return Border(one.phase, one.rule.reason, cut, met.rows, unmet.rows, nulls, shown(met), shown(unmet))
+    met, unmet = sides.met, sides.unmet
+    return Border(one.phase, one.rule.reason, cut, met.rows, unmet.rows, sides.null, shown(met), shown(unmet))

@@ -20,6 +20,7 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hidden.hiding import load_hiding
 from winnow.pipelines.store.layers import LayerWriter
+from winnow.pipelines.store.together import TABLES_AT_ONCE, each
 from winnow.schemas.errors import ScoreError
 from winnow.schemas.recipe import FilterConfig
 from winnow.schemas.scores import SCORE
@@ -86,9 +87,13 @@ def read_traces(store: Store, bound: BoundScore, state: State) -> Traces:
     scores, status, ends, groups = [], [], [], []
     high, low = [], []
     total = 0
-    for shard in shards:
+
+    def traced(shard: ScoredShard) -> list[dict[str, pa.Array]]:
         hidden = hiding.of(store.objects, shard.objects[layout.SAMPLES]).rows
-        for read in read_aligned(store.objects, shard.objects, columns, _ROWS, hidden):
+        return list(read_aligned(store.objects, shard.objects, columns, _ROWS, hidden))
+
+    for blocks in each(store.objects, traced, shards, TABLES_AT_ONCE):
+        for read in blocks:
             status.append(np.asarray(read[f"{trace}.status"].to_numpy(zero_copy_only=False), object))
             found = np.stack([_floats(read[column.name]) for column in names], axis=1)
             for column in taken_off:

@@ -1,5 +1,6 @@
 """What a report shows of a store beside its numbers: the first ranges of each reason, and no more read than that."""
 
+import json
 from collections import Counter
 from pathlib import Path
 
@@ -77,5 +78,5 @@ def test_tasks_with_nothing_more_to_show_are_not_read(tmp_path: Path, monkeypatc
 
 def test_modalities_are_counted_by_source(tmp_path: Path) -> None:
     store = ingested(tmp_path, {"a": [GOOD % number for number in range(3)], "b": [GOOD % 0], "c": [NO_JSON]})
-    sources = summarise(store, store.require_latest()).sources
-    assert {one.name: dict(one.by_modality) for one in sources} == {"a": {"text": 3}, "b": {"text": 1}, "c": {}}
+    sources = json.loads(summarise(store, store.require_latest()).to_json())["sources"]
+    assert {one["name"]: one["by_modality"] for one in sources} == {"a": {"text": 3}, "b": {"text": 1}, "c": {}}
