@@ -16,6 +16,7 @@ from rich.text import Text
 
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
+from winnow.pipelines.store.together import each
 from winnow.runners.watched_line import WatchedLine
 
 
@@ -74,10 +75,11 @@ class StageProgress:
     def _collect(self) -> None:
         for layer, key in self._keys:
             prefix = layout.commits(layer, key)
-            for info in self._objects.list(prefix):
-                name = info.path.removeprefix(prefix).removesuffix(".json")
-                if self._awaited.get(name) == (layer, key):
-                    self._count(name, orjson.loads(self._objects.read(info.path)))
+            names = [info.path.removeprefix(prefix).removesuffix(".json") for info in self._objects.list(prefix)]
+            fresh = [name for name in names if self._awaited.get(name) == (layer, key)]
+            read = each(self._objects, self._objects.read, [f"{prefix}{name}.json" for name in fresh])
+            for name, commit in zip(fresh, read, strict=True):
+                self._count(name, orjson.loads(commit))
 
     def _count(self, name: str, commit: dict[str, object]) -> None:
         del self._awaited[name]

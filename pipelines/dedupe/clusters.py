@@ -24,6 +24,7 @@ from winnow.pipelines.dedupe.arrays import distinct_pairs, found_among, ids_colu
 from winnow.pipelines.dedupe.covered import Search
 from winnow.pipelines.dedupe.scratch import put_part, read_part, read_parts
 from winnow.pipelines.exchange import addressed_blocks, clear_scratch, partition_of_key, partitions_for
+from winnow.pipelines.store.together import each
 from winnow.schemas.duplicates import ID_BYTES
 from winnow.schemas.words import Words, values_of
 
@@ -127,7 +128,8 @@ class StarRound:
     def settled(self) -> bool:
         """Whether what the round began with, and so what it left, are stars around their smallest rows."""
         objects = self.search.store.objects
-        return not any(orjson.loads(objects.read(info.path)) for info in objects.list(self._notes))
+        notes = each(objects, objects.read, [info.path for info in objects.list(self._notes)])
+        return not any(map(orjson.loads, notes))
 
     def clear_before(self) -> None:
         """Drop what led to this round."""

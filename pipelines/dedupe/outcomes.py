@@ -12,6 +12,7 @@ from winnow.pipelines.dedupe.clusters import Clusters
 from winnow.pipelines.dedupe.covered import Search
 from winnow.pipelines.dedupe.groups import keep_members
 from winnow.pipelines.dedupe.scratch import put_part, read_part
+from winnow.pipelines.store.together import each
 from winnow.schemas.duplicates import ID_BYTES, Kind
 from winnow.schemas.words import values_of
 
@@ -41,7 +42,8 @@ class Buckets:
 def count_buckets(search: Search) -> Buckets:
     """The sums over the partitions of a search for near duplicates."""
     objects = search.store.objects
-    parts = [orjson.loads(objects.read(info.path)) for info in objects.list(f"{search.scratch}/near/buckets/")]
+    paths = [info.path for info in objects.list(f"{search.scratch}/near/buckets/")]
+    parts = [orjson.loads(part) for part in each(objects, objects.read, paths)]
     return Buckets(*(sum(part[name] for part in parts) for name in ("buckets", "hot_buckets", "hot_rows")))
 
 
