@@ -4,7 +4,7 @@ Of all shards the column of ids or of URLs is read, and nothing else; then, of e
 has the sample.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -91,7 +91,8 @@ def find_by_id(store: Store, generation: Generation, beginning: str) -> Place:
         ids = batch.column("id").cast(pa.binary())
         return pc.and_(pc.greater_equal(ids, pa.scalar(low)), pc.less_equal(ids, pa.scalar(high)))
 
-    found = _places(store, generation, "id", matching, whole=len(digits) == 2 * ID_BYTES)
+    most = 1 if len(digits) == 2 * ID_BYTES else SHOWN + 1  # an id is of one sample alone
+    found = _found(store, generation, "id", matching, most)
     return _the_one(store, generation, found, f"id {digits}", f"begins with {digits}")
 
 
@@ -105,7 +106,7 @@ def find_by_url(store: Store, generation: Generation, url: str) -> Place:
     def matching(batch: pa.RecordBatch) -> pa.Array:
         return pc.equal(batch.column("url"), pa.scalar(url, batch.column("url").type))
 
-    found = _places(store, generation, "url", matching, whole=False)
+    found = _found(store, generation, "url", matching, SHOWN + 1)
     return _the_one(store, generation, found, f"URL {url}", "has this URL")
 
 
@@ -149,46 +150,49 @@ def _has_duplicates(program: RuleProgram, sample: Sample) -> bool:
     return any(size is not None and size > 1 for size in sizes)
 
 
-def _places(
-    store: Store, generation: Generation, column: str, matching: Matching, *, whole: bool
-) -> Iterator[tuple[ManifestRow, int]]:
-    """Every row that matches; where it can be one alone, no more is read after it."""
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """Samples that match, and whether one did that is forgotten."""
 
-    def matched(shard: ManifestRow) -> list[tuple[ManifestRow, int]]:
-        start, found = 0, list[tuple[ManifestRow, int]]()
-        for batch in read_batches(store.objects, shard.object, [column]):
-            rows = np.flatnonzero(np.asarray(matching(batch).fill_null(False)))
-            found += [(shard, start + int(row)) for row in (rows[:1] if whole else rows)]
-            if found and whole:
-                break
-            start += batch.num_rows
-        return found
-
-    for found in each(store.objects, matched, store.manifest(generation, layout.SAMPLES), TABLES_AT_ONCE):
-        yield from found
-        if found and whole:
-            return
+    places: tuple[Place, ...] = ()
+    forgotten: bool = False
 
 
-def _the_one(
-    store: Store, generation: Generation, found: Iterator[tuple[ManifestRow, int]], wanted: str, what: str
-) -> Place:
+def _found(store: Store, generation: Generation, column: str, matching: Matching, most: int) -> _Found:
+    """The first samples that match, at most so many. In shards after them little is read, on a disk nothing."""
     hidden = hidden_rows(store, generation)
-    places, forgotten = [], False
-    for shard, row in found:
-        if shard.shard in hidden and row in hidden[shard.shard].rows:
-            forgotten = True
-            continue
-        identity = read_rows(store.objects, shard.object, [row], ["id"])["id"][0].as_py()
-        places.append(Place(shard, row, identity.hex()))
-        if len(places) > SHOWN:
+
+    def matched(shard: ManifestRow) -> _Found:
+        places, forgotten, start = list[Place](), False, 0
+        unseen = frozenset(hidden[shard.shard].rows.tolist()) if shard.shard in hidden else frozenset[int]()
+        for batch in read_batches(store.objects, shard.object, [column]):
+            for row in (np.flatnonzero(np.asarray(matching(batch).fill_null(False))) + start).tolist():
+                if row in unseen:
+                    forgotten = True
+                    continue
+                identity = read_rows(store.objects, shard.object, [row], ["id"])["id"][0].as_py()
+                places.append(Place(shard, row, identity.hex()))
+                if len(places) == most:
+                    return _Found(tuple(places), forgotten)
+            start += batch.num_rows
+        return _Found(tuple(places), forgotten)
+
+    total = _Found()
+    for found in each(store.objects, matched, store.manifest(generation, layout.SAMPLES), TABLES_AT_ONCE):
+        total = _Found((*total.places, *found.places)[:most], total.forgotten or found.forgotten)
+        if len(total.places) == most:
             break
+    return total
+
+
+def _the_one(store: Store, generation: Generation, found: _Found, wanted: str, what: str) -> Place:
+    places = found.places
     if len(places) == 1:
         return places[0]
     if places:
         ids = ", ".join(place.id for place in places[:SHOWN])
         more = ", …" if len(places) > SHOWN else ""
         raise WinnowError(f"more than one sample {what}: {ids}{more}")
-    if forgotten:
+    if found.forgotten:
         raise WinnowError(f"{store.root}: the sample of {wanted} is forgotten: nothing of it is shown")
     raise StoreError(f"{store.root}: generation {generation.number} has no sample of {wanted}")

@@ -22,7 +22,7 @@ from winnow.pipelines.store.generations import ManifestRow, Store
 from winnow.pipelines.store.hidden.hiding import NOTHING, HiddenRows
 from winnow.pipelines.store.neutral import neutral_stream
 from winnow.pipelines.store.tables import read_batches
-from winnow.pipelines.store.together import each
+from winnow.pipelines.store.together import AT_ONCE, each
 from winnow.runners.report import DuplicatesFound, ExampleRange, ExampleRow, Examples
 from winnow.schemas.recipe import Recipe
 from winnow.schemas.records import Generation, TaskCommit
@@ -170,7 +170,8 @@ def _counted(
         batches = neutral_stream(layer, read_batches(store.objects, row.object), pending)
         return row, ShardStatistics.of(layer_spec(layer, _schema(store, row)), batches)
 
-    return each(store.objects, counted, store.manifest(generation, layer))
+    at_once = 1 if any(len(one.pending) for one in hidden.values()) else AT_ONCE  # whole shards may have to be read
+    return each(store.objects, counted, store.manifest(generation, layer), at_once)
 
 
 def _tallied(

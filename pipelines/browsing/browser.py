@@ -197,7 +197,9 @@ class Browser:
     def _each(self, kind: Kind, work: Callable[[ManifestRow], T]) -> Iterator[T]:
         """What the work gives for each shard of a kind's layer, in their order."""
         shards = self.objects(layer_of_kind(kind)).values()
-        for shard in shards:  # once for all threads
+        # Once for all threads.
+        self.hidden, self.objects(LANGUAGE.layer)
+        for shard in shards:
             self._columns(kind, shard)
         return each(self.store.objects, work, shards, TABLES_AT_ONCE)
 

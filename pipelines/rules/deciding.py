@@ -4,7 +4,6 @@ Only the columns that rules name are read, and no text unless one names it (law 
 says today it may unsay tomorrow.
 """
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
@@ -23,17 +22,12 @@ from winnow.pipelines.rules.running import over_shards
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.tables import ROW_GROUP_ROWS, read_batches
 from winnow.schemas.errors import RecipeError, StoreError
-from winnow.schemas.samples import SAMPLES
 
 NARROW_BLOCK_ROWS = 65_536  # of numbers and short strings: a few MiB
 UNKNOWN = "unknown"
 
 _LENGTH, _UNIT = Column(layout.SAMPLES, "source.length"), Column(layout.SAMPLES, "source.unit")
 _DECLARED = r"^(?P<code>[a-z]{2,3})(?:[-_].*)?$"
-_WIDE = {
-    f"{layout.SAMPLES}.{field.name}" for field in SAMPLES if field.name in ("text", "metadata", "media", "captions")
-}
-_WIDE_LEAF = re.compile(r"extract\.[^.]+\.(text|links|images|parts)")
 
 
 def decide(
@@ -177,8 +171,7 @@ def _columns(pinned: PinnedProgram) -> list[Column]:
 
 
 def _block_rows(pinned: PinnedProgram) -> int:
-    names = [column.name for column in pinned.program.columns]
-    return ROW_GROUP_ROWS if any(name in _WIDE or _WIDE_LEAF.fullmatch(name) for name in names) else NARROW_BLOCK_ROWS
+    return ROW_GROUP_ROWS if pinned.wide else NARROW_BLOCK_ROWS
 
 
 def languages_of(block: Mapping[str, pa.Array], columns: tuple[Column, ...], rows: int) -> pa.DictionaryArray:

@@ -1,5 +1,6 @@
 """A program of rules on a pinned generation: every object that is read, found before the first row is."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -20,8 +21,14 @@ from winnow.schemas.errors import StoreError
 from winnow.schemas.mixture import MIXTURES
 from winnow.schemas.places import Place, Problem, recipe_error
 from winnow.schemas.records import Generation
+from winnow.schemas.samples import SAMPLES
 from winnow.schemas.scores import SCORES, TRACES
 from winnow.schemas.thresholds import PREFIX
+
+_WIDE = {
+    f"{layout.SAMPLES}.{field.name}" for field in SAMPLES if field.name in ("text", "metadata", "media", "captions")
+}
+_WIDE_LEAF = re.compile(r"extract\.[^.]+\.(text|links|images|parts)")
 
 LayerKeys = Mapping[str, Mapping[str, str]]
 """For each layer the key that it should have, by source."""
@@ -47,6 +54,11 @@ class PinnedProgram:
     shards: tuple[ShardObjects, ...]
     languages: tuple[Column, ...]
     size: Column | None
+
+    @property
+    def wide(self) -> bool:
+        """Whether the rules read texts or the like, of which a row may have megabytes."""
+        return any(one.name in _WIDE or _WIDE_LEAF.fullmatch(one.name) for one in self.program.columns)
 
     @property
     def bytes_of(self) -> str:

@@ -30,4 +30,5 @@ def over_shards(
                 local.evaluator = evaluator
             return work(shard, local.evaluator)
 
-        yield from in_order(worked, pinned.shards, threads or tables_at_once(pinned.store.objects, THREADS))
+        most = THREADS if pinned.wide else tables_at_once(pinned.store.objects, THREADS)
+        yield from in_order(worked, pinned.shards, threads or most)

@@ -108,15 +108,28 @@ class _Held:
     def _release(self) -> None:
         self._stop.set()
         self._beats.join()
+        recorded = self._recorded()
+        if recorded != self._holder:  # taken for dead: what it left is gone, and the number may be another's by now
+            if recorded is None:
+                self._objects.delete(self._term.beat)
+            return
         self._objects.put(self._term.released, b"{}")
-        left = {number for info in self._objects.list(self._prefix) if (number := _number(info.path)) < self.number}
-        for number in sorted(left):
+        numbers = {_number(info.path) for info in self._objects.list(self._prefix)}
+        for number in sorted(number for number in numbers if number is not None and number < self.number):
             Term(self._prefix, number).clear(self._objects)
         self._objects.delete(self._term.beat)
 
     @property
     def _term(self) -> Term:
         return Term(self._prefix, self.number)
+
+    def _recorded(self) -> Holder | None:
+        """Whose the number is; None where it is nobody's."""
+        try:
+            raw = self._objects.read(self._term.record)
+        except FileNotFoundError:
+            return None
+        return from_json(Holder, raw, f"{self._objects.root}/{self._term.record}")
 
     def _beat(self) -> None:
         count = 0
@@ -224,11 +237,14 @@ def _current(objects: ObjectStore, prefix: str) -> Term | None:
 
 def _terms(objects: ObjectStore, prefix: str) -> list[Term]:
     paths = [info.path for info in objects.list(prefix) if info.path.endswith(".json")]
-    return [Term(f"{path.rpartition('/')[0]}/", _number(path)) for path in paths]
+    numbered = [(path.rpartition("/")[0], _number(path)) for path in paths]
+    return [Term(f"{folder}/", number) for folder, number in numbered if number is not None]
 
 
-def _number(path: str) -> int:
-    return int(path.rpartition("/")[2].partition(".")[0])
+def _number(path: str) -> int | None:
+    """Of a term; None of what others have put there."""
+    name = path.rpartition("/")[2].partition(".")[0]
+    return int(name) if name.isascii() and name.isdigit() else None
 
 
 def _living(objects: ObjectStore, terms: Sequence[Term]) -> list[tuple[Term, Holder]]:

@@ -2,8 +2,10 @@
 
 import json
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from rich.console import Console
 
@@ -67,7 +69,7 @@ def test_tasks_with_nothing_more_to_show_are_not_read(tmp_path: Path, monkeypatc
     read = ForgottenRanges.read
     asked: list[str] = []
 
-    def noted(self: ForgottenRanges, task: TaskCommit):  # type: ignore[no-untyped-def]
+    def noted(self: ForgottenRanges, task: TaskCommit) -> Iterator[pa.RecordBatch]:
         asked.append(task.source)
         return read(self, task)
 

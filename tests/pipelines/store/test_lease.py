@@ -60,6 +60,32 @@ def test_a_writer_that_lost_its_lease_is_told(objects: ObjectStore) -> None:
     lost._stop.set()
 
 
+@pytest.mark.parametrize("earlier", [0, 3])
+def test_a_slice_that_wakes_late_takes_nothing_from_who_does_it_now(objects: ObjectStore, earlier: int) -> None:
+    for _ in range(earlier):
+        with Share(objects, "annotate.1-of-2"):
+            pass
+    asleep = Share(objects, "annotate.1-of-2", replace(this_process(), started="1"))
+    assert asleep.__enter__().number == earlier + 1
+    asleep._stop.set()
+    with Lease(objects):
+        pass
+    with Share(objects, "annotate.1-of-2") as living:
+        assert living.number == 1
+        objects.put(f"{layout.SHARES}annotate.1-of-2/{earlier + 1:08d}.beat", b"7")  # its last word
+        asleep.__exit__(None, None, None)
+        with pytest.raises(HeldError), Lease(objects):
+            pass
+    assert {info.path.rpartition(".")[2] for info in objects.list(layout.SHARES)} == {"json", "released"}
+
+
+def test_files_of_others_are_no_terms(objects: ObjectStore) -> None:
+    for name in (".nfs0000001", "notes.json", "²³.released"):
+        objects.put(f"{layout.LEASES}{name}", b"{}")
+    with Lease(objects) as lease:
+        assert lease.number == 1
+
+
 def test_slices_share_a_store_and_none_is_done_twice_at_once(objects: ObjectStore) -> None:
     with (
         Share(objects, "annotate.1-of-2"),

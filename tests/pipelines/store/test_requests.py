@@ -106,12 +106,24 @@ def test_on_a_disk_nothing_is_read_before_it_is_asked_for(tmp_path: Path) -> Non
 
 
 def test_an_error_of_one_object_ends_them_all(server: Server) -> None:
+    asked: list[int] = []
+
     def work(number: int) -> None:
+        asked.append(number)
         if number == 3:
             raise StoreError("the third")
 
     with pytest.raises(StoreError, match="the third"):
         list(each(open_location(f"{server.scheme}://{BUCKET}/each"), work, range(1000)))
+    assert len(asked) < 100
+
+
+def test_who_has_seen_enough_has_little_more_read(server: Server) -> None:
+    asked: list[int] = []
+    found = each(open_location(f"{server.scheme}://{BUCKET}/each"), asked.append, iter(range(1000)), 4)
+    next(found)
+    found.close()  # type: ignore[attr-defined]  # on a bucket it is a generator
+    assert len(asked) < 20
 
 
 def test_a_small_object_is_sent_unasked_and_a_large_one_once_it_may_come(
