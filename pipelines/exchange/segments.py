@@ -14,7 +14,7 @@ import mmap
 import os
 import re
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import groupby
@@ -28,8 +28,10 @@ from isal import isal_zlib
 from winnow.pipelines.exchange.totals import ExchangeError, Run
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.local import LocalStore
+from winnow.pipelines.store.together import each
 
 READ_BYTES = 8 << 20  # neighbouring runs are fetched together up to this much
+READS_AT_ONCE = 2  # of which five are held then
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +154,8 @@ def merge_files(store: ObjectStore, prefix: str, files: list[SegmentFile]) -> Se
     digest = hashlib.blake2b(digest_size=16)
     with tempfile.TemporaryDirectory(prefix="winnow-merge-") as folder, ExitStack() as stack:
         unfinished = Path(folder) / "merged"
-        streams = [stack.enter_context(_opened(store, file.path)) for file in files]
+        opened = each(store, lambda file: _opened(store, file.path), files)
+        streams = [stack.enter_context(stream) for stream in opened]
         by_partition = sorted(
             ((segment, which) for which, file in enumerate(files) for segment in _indexed(store, file, streams[which])),
             key=lambda found: (found[0].partition, found[1]),
@@ -215,7 +218,20 @@ def placed_runs(partition: int, segments: Iterable[Segment]) -> list[PlacedRun]:
 
 
 def read_runs(store: ObjectStore, placed: list[PlacedRun]) -> Iterator[pa.RecordBatch]:
-    """The batches of the runs, in their order; neighbours in a file share a read."""
+    """The batches of the runs, in their order; neighbours in a file share a read, and a network is read ahead."""
+
+    def read(group: Sequence[PlacedRun]) -> tuple[Sequence[PlacedRun], pa.Buffer]:
+        length = sum(place.run.length for place in group)
+        return group, _mapped(store, group[0].path, group[0].offset, length)
+
+    for group, content in each(store, read, _neighbours(placed), READS_AT_ONCE):
+        for place in group:
+            begin = place.offset - group[0].offset
+            yield from _decode_run(content[begin : begin + place.run.length], place.run, f"{store.root}/{place.path}")
+
+
+def _neighbours(placed: Sequence[PlacedRun]) -> Iterator[Sequence[PlacedRun]]:
+    """Runs that follow each other in one file, as far as one read goes."""
     start = 0
     while start < len(placed):
         end, length = start + 1, placed[start].run.length
@@ -227,10 +243,7 @@ def read_runs(store: ObjectStore, placed: list[PlacedRun]) -> Iterator[pa.Record
         ):
             length += placed[end].run.length
             end += 1
-        content = _mapped(store, placed[start].path, placed[start].offset, length)
-        for place in placed[start:end]:
-            begin = place.offset - placed[start].offset
-            yield from _decode_run(content[begin : begin + place.run.length], place.run, f"{store.root}/{place.path}")
+        yield placed[start:end]
         start = end
 
 
