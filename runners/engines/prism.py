@@ -3,8 +3,6 @@
 It is never fetched, which Beam's Python would do: the program that runs is the one that is named, or found here.
 """
 
-import os
-import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -17,12 +15,9 @@ from winnow.runners.engines.flags import beam_options
 from winnow.runners.engines.launching import Launch, Request
 from winnow.runners.engines.pool import forks_workers, worker_pool
 from winnow.runners.engines.portable import CancelledOnError
+from winnow.runners.jobserver.prism_program import find_prism
 from winnow.runners.jobserver.running import JOB_SERVERS, Service
-from winnow.runners.jobserver.servers import beam_installed
 from winnow.schemas.errors import WinnowError
-
-PROGRAM = "prism"
-_FLAG = "--prism_location"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +38,7 @@ class Prism:
         """Flags, and the program."""
         options = beam_options(request.flags)
         if options.view_as(PortableOptions).job_endpoint is None:
-            program(options.view_as(PrismRunnerOptions).prism_location)
+            find_prism(options.view_as(PrismRunnerOptions).prism_location)
 
     @contextmanager
     def launch(self, request: Request, log: Path) -> Iterator[Launch]:
@@ -69,29 +64,10 @@ class Prism:
         return None
 
 
-def program(named: str | None) -> Path:
-    """The Prism that is named, or found on PATH, in GOBIN or where Go puts programs.
-
-    Raises:
-        WinnowError: There is none.
-    """
-    remedy = f"go install github.com/apache/beam/sdks/v2/go/cmd/prism@v{beam_installed()}"
-    if named:
-        given = Path(named).expanduser()
-        if given.is_file() and os.access(given, os.X_OK):
-            return given.absolute()
-        raise WinnowError(f"{_FLAG}={named}: no program of this machine; give the path of one that {remedy} made")
-    homes = [os.environ.get("GOBIN"), *(f"{path}/bin" for path in os.environ.get("GOPATH", "").split(":") if path)]
-    places = [os.environ.get("PATH", os.defpath), *(home for home in homes if home), str(Path.home() / "go" / "bin")]
-    if found := shutil.which(PROGRAM, path=os.pathsep.join(places)):
-        return Path(found).absolute()
-    raise WinnowError(f"no {PROGRAM} on PATH or in GOBIN; {remedy}, or give {_FLAG}=/path/of/prism after '--'")
-
-
 def _service(options: PipelineOptions) -> PrismService:
     prism = options.view_as(PrismRunnerOptions)
     port = options.view_as(JobServerOptions).job_port
-    found = program(prism.prism_location)
+    found = find_prism(prism.prism_location)
     return PrismService(
         title="Prism",
         java=found,

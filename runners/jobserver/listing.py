@@ -9,8 +9,10 @@ from rich.console import Console
 from winnow.runners.jobserver.jars import JobServerJar, find_jar
 from winnow.runners.jobserver.java import require_java
 from winnow.runners.jobserver.maven import require_maven
+from winnow.runners.jobserver.prism_program import find_prism
 from winnow.runners.jobserver.servers import FLINK, JAVA_VERSIONS, SPARK, JobServer, JobServerError
 from winnow.runners.quantities import byte_size
+from winnow.schemas.errors import WinnowError
 
 State = Literal["ready", "to be built", "not ready"]
 
@@ -35,6 +37,7 @@ def engine_states(console: Console) -> tuple[EngineState, ...]:
         _with_job_server(SPARK, console),
         _with_job_server(FLINK, console),
         _dataflow(),
+        _prism(),
     )
 
 
@@ -81,3 +84,11 @@ def _dataflow() -> EngineState:
     if not here:
         return EngineState("dataflow", "not ready", needs, (), ("pip install 'winnow[dataflow]'",))
     return EngineState("dataflow", "ready", needs, ("the packages; credentials are looked at when a job is sent",), ())
+
+
+def _prism() -> EngineState:
+    needs = "Beam's program prism; for small data: it keeps all of it in memory"
+    try:
+        return EngineState("prism", "ready", needs, (str(find_prism(None)),), ())
+    except WinnowError as error:
+        return EngineState("prism", "not ready", needs, (), (str(error),))

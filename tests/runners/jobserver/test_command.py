@@ -15,7 +15,7 @@ def bare_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     monkeypatch.setattr("winnow.runners.jobserver.java.INSTALLED", tmp_path / "jvm")
-    for variable in ("JAVA_HOME", "WINNOW_SPARK_JOB_SERVER_JAR", "WINNOW_FLINK_JOB_SERVER_JAR"):
+    for variable in ("JAVA_HOME", "GOBIN", "GOPATH", "WINNOW_SPARK_JOB_SERVER_JAR", "WINNOW_FLINK_JOB_SERVER_JAR"):
         monkeypatch.delenv(variable, raising=False)
 
 
@@ -42,9 +42,24 @@ def test_as_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest
         "portable": "ready",
         "spark": "not ready",
         "flink": "not ready",
+        "prism": "not ready",
     }
+    (remedy,) = found["prism"]["to_do"]
+    assert "go install github.com/apache/beam/sdks/v2/go/cmd/prism@v" in remedy
     assert found["spark"]["found"][0].endswith(f"given: {tmp_path}/mine.jar")
     assert len(found["spark"]["to_do"]) == 1
+
+
+def test_a_prism_that_is_here_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = tmp_path / "prism"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("GOBIN", str(tmp_path))
+    assert main(["engines"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert f"  found   {program}" in lines[lines.index("prism     ready") :]
 
 
 def test_building_without_java_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
