@@ -1,0 +1,120 @@
+"""What the score of a linear head costs from samples on, beside its forward pass from samples on.
+
+    python -m benchmarks.mimic_samples [--quick] [--json]
+
+Both read the same texts or pictures as the task `linear_head` does, and one thread then says the losses of one head, or
+the scores of one checkpoint and of each of five. By the CPU time of that thread, turn by turn. Frozen networks need the
+extra `torch` and their files (`winnow assets fetch`); without them they are passed over.
+"""
+
+import io
+import os
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from benchmarks.documents import cached_documents
+from benchmarks.reporting import Report, benchmark_arguments, show
+from winnow.pipelines.assets import AssetFiles, find_asset, state_of
+from winnow.pipelines.thread_limits import THREAD_LIMITS, limit_threads
+from winnow.scoring.tasks.linear_head import TASK, LinearHead, LinearHeadConfig
+from winnow.scoring.tasks.protocol import IMAGE, TEXT, Weights
+
+FORWARD = "a forward pass"
+FLOOR = 1 / 1.1
+CHECKPOINTS = 5
+CLASSES = 10
+SIDE = 256  # pixels of a picture's
+
+
+def main() -> int:
+    """A report for each kind of features; the exit status says whether every promise was kept."""
+    options = benchmark_arguments(__doc__ or "").parse_args()
+    if not any(name in os.environ for name in THREAD_LIMITS):  # numpy has read them by now
+        limit_threads()
+        os.execv(sys.executable, [sys.executable, "-m", "benchmarks.mimic_samples", *sys.argv[1:]])
+    rows, turns = (200, 3) if options.quick else (1_000, 5)
+    status = 0
+    for kind in _kinds():
+        count = rows if kind == "hashed" else rows // 10
+        for report in compared(kind, _batch(kind, count), turns):
+            print(f"{report.name}: {report.ours:,.0f} {report.unit}")
+            status = max(status, show(report, options.json))
+    return status
+
+
+def compared(kind: str, batch: pa.RecordBatch, turns: int) -> Iterator[Report]:
+    """Scores at one checkpoint, and at several, beside losses; everything is read anew each time."""
+    labels = tuple(range(CLASSES))
+    config = LinearHeadConfig(label="label", labels=labels, features=cast(Any, kind))
+    task = cast(LinearHead, TASK.load(config, AssetFiles()))
+    reference, *heads = (_head(task, number) for number in range(CHECKPOINTS + 1))
+    one, several = task.scorers(heads[:1], reference, ("*",)), task.scorers(heads, reference, ("*",))
+    ways: list[Callable[[], object]] = [
+        lambda: task.losses(heads[0], task.encode(batch).examples),
+        lambda: one(task.encode(batch).examples),
+        lambda: several(task.encode(batch).examples),
+    ]
+    took = [[_timed(way) for way in ways] for _ in range(turns + 1)][1:]  # the first turn compiles
+    forward, single, all_of_them = map(statistics.median, zip(*took, strict=True))
+    rate = batch.num_rows / forward
+    measured = (("one checkpoint", 1, single), (f"each of {CHECKPOINTS} checkpoints", CHECKPOINTS, all_of_them))
+    for what, done, seconds in measured:
+        name = f"score from samples on, {kind}, {what}"
+        ours = done * batch.num_rows / seconds
+        yield Report(name, "samples/s", ours, peers={FORWARD: rate}, floors={FORWARD: FLOOR})
+
+
+def _kinds() -> Iterator[str]:
+    yield "hashed"
+    if find_spec("torch") is None:
+        print("no torch here: pip install 'winnow[torch]' for heads over frozen networks", file=sys.stderr)
+        return
+    import_module("torch").set_num_threads(1)
+    frozen = import_module("winnow.scoring.torch_models.frozen")
+    for kind, needed in frozen.KINDS.items():
+        if all(state_of(find_asset(name)) == "present" for name in needed.files):
+            yield kind
+        else:
+            print(f"{kind}: winnow assets fetch {' '.join(needed.files)}", file=sys.stderr)
+
+
+def _batch(kind: str, count: int) -> pa.RecordBatch:
+    labels = pa.array(np.random.default_rng(0).integers(0, CLASSES, count))
+    if kind == "efficientnet":
+        return pa.record_batch({IMAGE: pa.array(list(_pictures(count)), pa.binary()), "label": labels})
+    texts = pq.read_table(cached_documents(count), columns=["text"])["text"].combine_chunks().cast(pa.large_string())
+    return pa.record_batch({TEXT: texts, "label": labels})
+
+
+def _pictures(count: int) -> Iterator[bytes]:
+    image = import_module("PIL.Image")
+    for number in range(count):
+        pixels = np.random.default_rng(number).integers(0, 256, (8, 8, 3), np.uint8)
+        made = io.BytesIO()
+        image.fromarray(pixels).resize((SIDE, SIDE)).save(made, "JPEG")
+        yield made.getvalue()
+
+
+def _head(task: LinearHead, number: int) -> Weights:
+    noise = np.random.default_rng(number)
+    initial = task.initial(0)
+    return {name: (one + noise.normal(0, 0.01, one.shape)).astype(one.dtype) for name, one in initial.items()}
+
+
+def _timed(way: Callable[[], object]) -> float:
+    start = time.thread_time()
+    way()
+    return time.thread_time() - start
+
+
+if __name__ == "__main__":
+    sys.exit(main())
