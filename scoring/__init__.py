@@ -1,1 +1,1 @@
-"""What a family is worth: the scaling law of language families, its ratios, sampling. Knows no Beam, no paths."""
+"""What samples and families of languages are worth: scores by Grad-Mimic, the scaling law, its ratios, sampling."""
