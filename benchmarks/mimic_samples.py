@@ -11,7 +11,6 @@ import io
 import os
 import statistics
 import sys
-import time
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from importlib.util import find_spec
@@ -22,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks.documents import cached_documents
-from benchmarks.reporting import Report, benchmark_arguments, show
+from benchmarks.reporting import Report, benchmark_arguments, show, thread_seconds
 from winnow.pipelines.assets import AssetFiles, find_asset, state_of
 from winnow.pipelines.thread_limits import THREAD_LIMITS, limit_threads
 from winnow.scoring.tasks.linear_head import TASK, LinearHead, LinearHeadConfig
@@ -63,7 +62,7 @@ def compared(kind: str, batch: pa.RecordBatch, turns: int) -> Iterator[Report]:
         lambda: one(task.encode(batch).examples),
         lambda: several(task.encode(batch).examples),
     ]
-    took = [[_timed(way) for way in ways] for _ in range(turns + 1)][1:]  # the first turn compiles
+    took = [[thread_seconds(way) for way in ways] for _ in range(turns + 1)][1:]  # the first turn compiles
     forward, single, all_of_them = map(statistics.median, zip(*took, strict=True))
     rate = batch.num_rows / forward
     measured = (("one checkpoint", 1, single), (f"each of {CHECKPOINTS} checkpoints", CHECKPOINTS, all_of_them))
@@ -108,12 +107,6 @@ def _head(task: LinearHead, number: int) -> Weights:
     noise = np.random.default_rng(number)
     initial = task.initial(0)
     return {name: (one + noise.normal(0, 0.01, one.shape)).astype(one.dtype) for name, one in initial.items()}
-
-
-def _timed(way: Callable[[], object]) -> float:
-    start = time.thread_time()
-    way()
-    return time.thread_time() - start
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ over `functional_call` of the head. Needs the extra `torch`.
 
 import statistics
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
@@ -17,7 +16,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from benchmarks.reporting import Limit, Report, benchmark_arguments, measure, show
+from benchmarks.reporting import Limit, Report, benchmark_arguments, measure, show, thread_seconds
 from winnow.scoring.linear.head import BIAS, WEIGHT, HeadScorer, head_losses
 from winnow.scoring.mimic.direction import Direction, direction
 from winnow.scoring.mimic.exact import TOLERANCE, MimicScorer
@@ -167,7 +166,7 @@ def compared(case: Case, turns: int) -> Report:
     seconds: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(turns):
         for name, call in calls.items():
-            seconds[name].append(_timed(call))
+            seconds[name].append(thread_seconds(call))
     count = len(case.batch[0])
     rates = {name: count / statistics.median(took) for name, took in seconds.items()}
     times = [ours / forward for ours, forward in zip(seconds["ours"], seconds[FORWARD], strict=True)]
@@ -220,7 +219,7 @@ def _print_head(count: int, width: int, classes: int, turns: int) -> None:
         (lambda: head_losses(at, features, labels), count),
         (official, count),
     ]
-    took = [[_timed(call) for call, _ in ways] for _ in range(turns)]
+    took = [[thread_seconds(call) for call, _ in ways] for _ in range(turns)]
     medians = map(statistics.median, zip(*took, strict=True))
     print(*(done / seconds for (_, done), seconds in zip(ways, medians, strict=True)))
 
@@ -311,13 +310,6 @@ def main() -> int:
         status = max(status, show(report, options.json))
     limit = remembered(Shape(4, 256, 4), (4, 16) if options.quick else (8, 64))
     return max(status, show(Report("Mimic score, memory", "samples/s", 0, limit=limit), options.json))
-
-
-def _timed(call: Call) -> float:
-    """Seconds of the one thread that computes: a core that others use as well does not count."""
-    start = time.thread_time()
-    call()
-    return time.thread_time() - start
 
 
 def _require_equal(ours: Any, theirs: Any, name: str) -> None:

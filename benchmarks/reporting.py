@@ -145,6 +145,13 @@ def median_seconds(runs: int, call: Callable[[], object]) -> float:
     return statistics.median(seconds)
 
 
+def thread_seconds(call: Callable[[], object]) -> float:
+    """CPU seconds of the one thread that computes: a core that others use as well does not count."""
+    start = time.thread_time()
+    call()
+    return time.thread_time() - start
+
+
 def measure(command: Sequence[str], environment: dict[str, str] | None = None) -> Measured:
     """Runs a command from the repository root to its end; raises with what it wrote if it fails."""
     tree = _ProcessTree()

@@ -108,7 +108,7 @@ class _Held:
     def _release(self) -> None:
         self._stop.set()
         self._beats.join()
-        recorded = self._recorded()
+        recorded = _recorded(self._objects, self._term)
         if recorded != self._holder:  # taken for dead: what it left is gone, and the number may be another's by now
             if recorded is None:
                 self._objects.delete(self._term.beat)
@@ -122,14 +122,6 @@ class _Held:
     @property
     def _term(self) -> Term:
         return Term(self._prefix, self.number)
-
-    def _recorded(self) -> Holder | None:
-        """Whose the number is; None where it is nobody's."""
-        try:
-            raw = self._objects.read(self._term.record)
-        except FileNotFoundError:
-            return None
-        return from_json(Holder, raw, f"{self._objects.root}/{self._term.record}")
 
     def _beat(self) -> None:
         count = 0
@@ -279,11 +271,14 @@ def _beating(objects: ObjectStore, held: Iterable[tuple[Term, Holder]]) -> list[
 
 def _holder(objects: ObjectStore, term: Term) -> Holder | None:
     """Who took a term and has not let it go."""
-    if objects.exists(term.released):
-        return None
+    return None if objects.exists(term.released) else _recorded(objects, term)
+
+
+def _recorded(objects: ObjectStore, term: Term) -> Holder | None:
+    """Whose a term's number is; None where it is nobody's, as once it was released and cleared."""
     try:
         raw = objects.read(term.record)
-    except FileNotFoundError:  # released and cleared since it was listed
+    except FileNotFoundError:
         return None
     return from_json(Holder, raw, f"{objects.root}/{term.record}")
 

@@ -67,11 +67,4 @@ def reader_below(objects: ObjectStore, prefix: str) -> Callable[[str], bytes]:
 
 def delete_all(objects: ObjectStore, paths: Iterable[str]) -> int:
     """Remove objects, in any order; says how many there were to remove."""
-    named = list(paths)
-    if isinstance(objects, BucketStore) and len(named) > 1:
-        for _ in in_order(objects.delete, named, min(AT_ONCE, len(named))):  # an error ends it here
-            continue
-    else:
-        for path in named:
-            objects.delete(path)
-    return len(named)
+    return sum(1 for _ in each(objects, objects.delete, list(paths)))  # an error ends it here
