@@ -29,7 +29,7 @@ trainers: .cache/trainers/ready
 
 # What needs PyTorch, where it is: beside the trainers' libraries. `make test` skips these.
 test-torch: .cache/trainers/winnow
-	.cache/trainers/bin/python -m pytest -q tests/scoring tests/filters/safety_models/test_torch_models.py \
+	.cache/trainers/bin/python -m pytest -q tests/scoring tests/filters/models/safety/test_torch_models.py \
 		tests/runners/scores/test_torch_tasks.py tests/runners/scores/test_images.py
 
 .cache/trainers/winnow: .cache/trainers/ready pyproject.toml

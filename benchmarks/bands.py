@@ -27,19 +27,19 @@ from benchmarks.pages import CACHE
 from benchmarks.reporting import GIB, Limit, Measured, Report, Row, benchmark_arguments, measure, show
 from winnow.filters.duplicates.signatures import Scheme
 from winnow.filters.text.minhash import MinhashConfig, schema
-from winnow.pipelines.columns import Column
 from winnow.pipelines.dedupe.arrays import ids_column
 from winnow.pipelines.dedupe.covered import CoveredShard, Search, put_shards
 from winnow.pipelines.dedupe.scratch import read_parts
+from winnow.pipelines.query.columns import Column
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import create_or_open, open_store
 from winnow.pipelines.store.location import open_location
 from winnow.pipelines.store.tables import put_table
-from winnow.runners.dedupe import compare
-from winnow.runners.driving import StageRun
 from winnow.runners.engines import Engine
+from winnow.runners.stages.deduplication import compare
+from winnow.runners.stages.stage_run import StageRun
 from winnow.schemas.records import StoreRecord
-from winnow.schemas.words import values_of
+from winnow.schemas.uint128 import values_of
 
 SHARD_ROWS = 65_536
 HASHES, BANDS, BAND_ROWS = 112, 14, 8

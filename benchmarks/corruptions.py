@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from winnow.filters.words import segment
+from winnow.filters.language.words import segment
 from winnow.schemas.identity import digest
 
 SHUFFLED, MOJIBAKE, SCANNED, SPAM = "shuffled", "mojibake", "scanned", "spam"

@@ -20,21 +20,21 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from winnow.filters.operators import TEXT, Kernel
-from winnow.pipelines.annotate.bound import BoundOperator, bind_operators, passes_of
 from winnow.pipelines.annotate.reading import BATCH_ROWS
 from winnow.pipelines.annotate.stage import State, owed_tasks
 from winnow.pipelines.annotate.task import AnnotationContext
 from winnow.pipelines.annotate.transforms import RunAnnotation
-from winnow.pipelines.ingest.binding import ingest_context, store_record
-from winnow.pipelines.ingest.stage import freeze_plans, look_at_sources, pending_tasks
+from winnow.pipelines.binding.operators import BoundOperator, bind_operators, passes_of
+from winnow.pipelines.binding.sources import ingest_context, store_record
+from winnow.pipelines.ingest.planning.stage import freeze_plans, look_at_sources, pending_tasks
 from winnow.pipelines.ingest.transforms import RunIngest, ingest_element
+from winnow.pipelines.running.thread_limits import limit_threads
+from winnow.pipelines.running.worker import settle
 from winnow.pipelines.store.commits import load_layer_commits
 from winnow.pipelines.store.generations import Store, create_or_open, open_store
 from winnow.pipelines.store.location import open_location
 from winnow.pipelines.store.tables import ROW_GROUP_ROWS
-from winnow.pipelines.thread_limits import limit_threads
-from winnow.pipelines.worker import settle
-from winnow.runners.stages import standing_state
+from winnow.runners.stages.store_stages import standing_state
 from winnow.schemas.recipe import Recipe, load_recipe
 
 SAMPLES = "samples."

@@ -22,8 +22,8 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
 
 from benchmarks.reporting import GIB, Limit, Measured, Report, Row, benchmark_arguments, measure, median_of, show
-from winnow.pipelines.blocks import AddressedBlock
-from winnow.pipelines.exchange import Exchange, Files, addressed_blocks, partition_of_key, partitions_for
+from winnow.pipelines.running.blocks import AddressedBlock
+from winnow.pipelines.running.exchange import Exchange, Files, addressed_blocks, partition_of_key, partitions_for
 from winnow.pipelines.store.local import LocalStore
 
 KEY = pa.binary(16)

@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.pages import CACHE
-from winnow.pipelines.annotate.bound import bind_operators
-from winnow.pipelines.ingest.binding import ingest_context, store_record
+from winnow.pipelines.binding.operators import bind_operators
+from winnow.pipelines.binding.sources import ingest_context, store_record
 from winnow.pipelines.mix.tokens import TOKENS_LAYER, bind_tokens
 from winnow.pipelines.rules.pinning import expected_keys
 from winnow.pipelines.store import layout

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from benchmarks.documents import cached_documents
 from benchmarks.pages import CACHE, packaged_pages
 from benchmarks.resemblance import span_hashes
-from winnow.filters.words import segment
+from winnow.filters.language.words import segment
 
 UNSPACED = ("ja", "km", "lo", "my", "th", "zh")  # languages whose words no spaces divide
 CATALOGUES = {

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from winnow.runners.parity.environments import ENVIRONMENTS, FOLDER, Environment
+from benchmarks.parity.environments import ENVIRONMENTS, FOLDER, Environment
 
 PEERS = FOLDER.absolute()
 

@@ -28,7 +28,7 @@ import pyarrow.parquet as pq
 from benchmarks.pages import CACHE
 from benchmarks.passages import Passages, real_passages, strings_of
 from benchmarks.resemblance import folded, jaccards, shingle_sets
-from winnow.filters.words import segment
+from winnow.filters.language.words import segment
 
 PLANTED = pa.schema(
     [

@@ -19,10 +19,10 @@ from rich.console import Console
 from benchmarks.documents import cached_documents
 from benchmarks.pages import cached_warc
 from winnow.pipelines.store.local import LocalStore
-from winnow.runners import stages
 from winnow.runners.engines import Engine
 from winnow.runners.estimating.run_log import RunRecord, read_runs
-from winnow.runners.mixture.shipping import export
+from winnow.runners.stages import store_stages as stages
+from winnow.runners.stages.exports import export
 from winnow.schemas.recipe import Recipe, load_recipe
 
 OPERATORS = (

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from winnow.filters.words import segment
+from winnow.filters.language.words import segment
 from winnow.schemas.kernels import kernel
 
 SHINGLE_WORDS = 5

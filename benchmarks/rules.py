@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from benchmarks.made_stores import cached_store
 from benchmarks.reporting import Limit, Report, Row, benchmark_arguments, measure, median_of, show
-from winnow.pipelines.annotate.bound import bind_operators
+from winnow.pipelines.binding.operators import bind_operators
 from winnow.schemas.extraction import EXTRACTION
 from winnow.schemas.recipe import Recipe, recipe_from_text
 

@@ -95,7 +95,7 @@ NETWORK = """
 import sys
 import numpy as np
 from winnow.filters.models.tensors import read_tensors
-from winnow.filters.toxicity.network import Network
+from winnow.filters.models.toxicity.network import Network
 from winnow.pipelines.assets import lookup
 count, engine = int(sys.argv[1]), sys.argv[2]
 path = lookup("toxicity.en")
@@ -104,7 +104,7 @@ if engine == "ours":
     scores = Network(path).score(windows)
 else:
     import onnxruntime
-    from tests.filters.toxicity.elsewhere import onnx_network
+    from tests.filters.models.toxicity.elsewhere import onnx_network
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     graph = onnx_network(read_tensors(path).arrays)

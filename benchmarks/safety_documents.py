@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 
 from benchmarks.documents import cached_documents
 from benchmarks.pages import CACHE
-from winnow.runners.parity.documents import Document
-from winnow.runners.safety.known import Known, with_codes
-from winnow.runners.safety.planting import all_planters
+from benchmarks.parity.documents import Document
+from benchmarks.safety_parity.known import Known, with_codes
+from benchmarks.safety_parity.planting import all_planters
 from winnow.schemas.identity import digest
 from winnow.schemas.samples import TIMESTAMP
 

@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from winnow.filters.language.kernels.spans import texts_of
 from winnow.filters.url.blocklist import URL, Matcher
-from winnow.filters.url_lists.index import UrlIndex
-from winnow.filters.url_lists.reading import read_list
-from winnow.filters.url_lists.table import look_up
-from winnow.filters.words.spans import texts_of
+from winnow.filters.web.url_lists.index import UrlIndex
+from winnow.filters.web.url_lists.reading import read_list
+from winnow.filters.web.url_lists.table import look_up
 
 ENTRIES = 5_000_000
 _LETTERS = np.frombuffer(b"abcdefghijklmnopqrstuvwxyz012345", np.uint8)

@@ -1,8 +1,8 @@
-"""Write `filters/words/data/rules.json.xz`: the tokenizer rules of spaCy's blank languages, and Unicode's classes.
+"""Write `filters/language/kernels/data/rules.json.xz`: tokenizer rules of spaCy's blank languages, and Unicode classes.
 
 Runs under an interpreter that has spaCy (the peer `datatrove` has it), and needs nothing else:
 `PEER/bin/python benchmarks/word_rules.py OUTPUT LANGUAGE...`. The rules are spaCy's, under the MIT licence; see
-`filters/words/data/README.md`.
+`filters/language/kernels/data/README.md`.
 
 spaCy writes its rules as regular expressions of one shape: (what stands before)(sets of characters)(what follows).
 Each expression is taken apart into such alternatives, in the order in which `re` tries them. A language with an
@@ -312,7 +312,7 @@ def language(name: str, sets: Sets) -> dict[str, Any]:
 
 
 def flags() -> Iterator[tuple[int, int]]:
-    """Where a run of equal code points begins, and its flags as `filters/words/classes.py` names them."""
+    """Where a run of equal code points begins, and its flags as `filters/language/kernels/classes.py` names them."""
     before = 0
     for point in range(_LAST + 1):
         one = chr(point)

@@ -16,7 +16,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 import pyarrow as pa
 
 from winnow.schemas.errors import RecipeError
-from winnow.schemas.places import nearest
+from winnow.schemas.problems import nearest
 
 ENTRY_POINTS = "winnow.operators"
 TEXT = "text"

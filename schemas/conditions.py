@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 import pyarrow as pa
 
 from winnow.schemas.identity import Json
-from winnow.schemas.places import UNSTORABLE, nearest, shown
+from winnow.schemas.problems import UNSTORABLE, nearest, shown
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

@@ -17,7 +17,7 @@ import orjson
 
 from winnow.schemas.errors import SourceError
 from winnow.schemas.identity import Json
-from winnow.schemas.places import shown, suggestion
+from winnow.schemas.problems import shown, suggestion
 
 SCHEMA: Final = 1
 MAX_LAW_BYTES: Final = 64 << 20

@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 import pyarrow as pa
 
 from winnow.schemas.conditions import ConditionError, columns_read, type_complaint
-from winnow.schemas.places import Place, Problem, shown, suggestion
+from winnow.schemas.problems import Place, Problem, shown, suggestion
 from winnow.schemas.recipe.model import Rule
 
 __all__ = ["ColumnInfo", "Phase", "Rule", "check_rules", "check_where"]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.law import ScalingLaw
-from winnow.schemas.places import shown, suggestion
+from winnow.schemas.problems import shown, suggestion
 from winnow.scoring.scaling_law.mixing import Question, Weights, family_ratios, with_fallback
 from winnow.scoring.scaling_law.predicting import exponents, require_size, scales
 from winnow.scoring.scaling_law.repeats import R_STAR, effective_tokens

@@ -1,5 +1,5 @@
 """`python -m winnow`."""
 
-from winnow.runners.cli import entry
+from winnow.runners.commands.main import entry
 
 entry()

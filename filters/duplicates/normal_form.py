@@ -1,8 +1,9 @@
 """The normal form in which texts are compared: what every code point becomes, for kernels and in Python.
 
-A text is its words (`winnow.filters.words.unspaced`), and a word is its code points without case and width, as their
-compatibility decomposition: texts in NFC and in NFD are one, and so are full and half width, and straight and curly
-apostrophes. Invisible characters go, marks stay; marks that follow each other are taken in the order of their numbers.
+A text is its words (`winnow.filters.language.words.unspaced`), and a word is its code points without case and width, as
+their compatibility decomposition: texts in NFC and in NFD are one, and so are full and half width, and straight and
+curly apostrophes. Invisible characters go, marks stay; marks that follow each other are taken in the order of their
+numbers.
 
 The tables come from Python's `unicodedata`, and only for what the version of Unicode knows that words are made with,
 so that another Python makes no other form.
@@ -17,9 +18,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from winnow.filters.folding.characters import folded_character
-from winnow.filters.words.spans import texts_of
-from winnow.filters.words.unspaced import LETTER, NUMBER, OTHER, split_unicode, word_roles
+from winnow.filters.language.folding.characters import folded_character
+from winnow.filters.language.kernels.spans import texts_of
+from winnow.filters.language.words.unspaced import LETTER, NUMBER, OTHER, split_unicode, word_roles
 
 __all__ = ["Forms", "Unit", "folded", "forms", "is_stacked", "stacks", "units_of"]
 

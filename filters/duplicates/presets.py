@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from winnow.schemas.errors import RecipeError
-from winnow.schemas.places import shown, suggestion
+from winnow.schemas.problems import shown, suggestion
 
 __all__ = ["NearPreset", "near_preset", "near_presets"]
 

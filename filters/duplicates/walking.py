@@ -26,9 +26,18 @@ from winnow.filters.duplicates.normal_form import (
     UNUSUAL,
 )
 from winnow.filters.duplicates.shingles import LONG, MOST_UNITS, MULTIPLIERS, POWER, SEED
-from winnow.filters.words.classes import decode, width
-from winnow.filters.words.memory import eight_bytes
-from winnow.filters.words.unspaced import CHARACTER, EXTEND, JOIN_BOTH, JOIN_LETTERS, LETTER, NUMBER, OTHER, continues
+from winnow.filters.language.kernels.classes import decode, width
+from winnow.filters.language.kernels.memory import eight_bytes
+from winnow.filters.language.words.unspaced import (
+    CHARACTER,
+    EXTEND,
+    JOIN_BOTH,
+    JOIN_LETTERS,
+    LETTER,
+    NUMBER,
+    OTHER,
+    continues,
+)
 from winnow.schemas.kernels import inlined, leaf
 
 __all__ = ["DONE", "PLACES", "RING", "ROOM", "SUMS", "begin", "digest_of", "walk"]

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from winnow.filters.edits.replacing import Replacement
 from winnow.filters.edits.spans import SPANS, TYPED_SPANS
-from winnow.filters.words.spans import Texts, texts_of
+from winnow.filters.language.kernels.spans import Texts, texts_of
 from winnow.schemas.kernels import kernel
 
 Bytes: TypeAlias = npt.NDArray[np.uint8]

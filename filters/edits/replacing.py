@@ -14,10 +14,10 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from winnow.filters.folding import fold
-from winnow.filters.personal.emails import AT_WORDS
-from winnow.filters.personal.hosts import DOT_WORDS
-from winnow.filters.words.spans import texts_of
+from winnow.filters.language.folding import fold
+from winnow.filters.language.kernels.spans import texts_of
+from winnow.filters.private.personal.emails import AT_WORDS
+from winnow.filters.private.personal.hosts import DOT_WORDS
 
 MIN_KEY_BYTES = 16
 _DIGITS = 12  # hexadecimal: of a million values, about one in 500 runs has two with one pseudonym

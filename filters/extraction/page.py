@@ -18,7 +18,7 @@ from winnow.filters.extraction.markup import (
     scan,
     unmarked,
 )
-from winnow.filters.urls import MAX_URL_CHARACTERS, canonical_url, resolve
+from winnow.filters.web.urls import MAX_URL_CHARACTERS, canonical_url, resolve
 from winnow.schemas.recipe.checks import Between
 
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from winnow.filters.operators import STATUS, Assets, Kernel, Operator
-from winnow.filters.rights.statements import MALFORMED, MEANINGS, NOTHING, Said, said_by
+from winnow.filters.web.rights.statements import MALFORMED, MEANINGS, NOTHING, Said, said_by
 from winnow.schemas.identity import Json
 from winnow.schemas.opt_out import CUT, HEADERS, KEY, MAX_CHARACTERS, MAX_VALUES, META, TRAINING_AGENTS
 from winnow.schemas.recipe.checks import Between, Matching

@@ -16,7 +16,7 @@ from typing import Literal
 
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.identity import Json
-from winnow.schemas.places import nearest
+from winnow.schemas.problems import nearest
 from winnow.schemas.thresholds import ThresholdTable
 
 __all__ = ["Preset", "PresetRule", "find_preset", "find_table", "preset_names", "table_names"]

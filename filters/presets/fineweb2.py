@@ -7,8 +7,8 @@ Its deduplication stands between the first two, and touches no rule here.
 
 from collections.abc import Mapping
 
+from winnow.filters.language.thresholds.fineweb2 import fineweb2_published, fineweb2_thresholds
 from winnow.filters.presets import Preset, PresetRule
-from winnow.filters.thresholds.fineweb2 import fineweb2_published, fineweb2_thresholds
 from winnow.schemas.identity import Json
 
 _TOP = (2, 3, 4)
@@ -54,7 +54,7 @@ _PACKAGES = (
 )
 _CLAMPS = (
     "2293 of the published values, in 870 languages, are outside what is believed and replaced by its nearest bound; "
-    "winnow.filters.thresholds.fineweb2.fineweb2_clamps() lists each, fineweb2@published uses them as they are",
+    "fineweb2_clamps() in filters/language/thresholds/fineweb2.py lists each; fineweb2@published uses them unchanged",
     "clamped: 2140 of top_2gram to top_4gram (published up to 6.787, here at most 1), 128 of dup_line_frac and "
     "dup_5gram to dup_10gram (0 to 1.32, here 0.01 to 1), 10 of new_line_ratio (up to 7.25, here at most 1), 10 of "
     "min_alpha_word_ratio (up to 1, here at most 0.95), 5 of max_avg_word_length (up to 3141, here at most 100)",

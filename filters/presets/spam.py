@@ -15,7 +15,7 @@ PRESETS = (
         ),
         notes=(
             "the limits are winnow's own, set so that none of its clean passages on addiction, health, law and sex "
-            "education is dropped (winnow safety-parity --preset spam)",
+            "education is dropped (python -m benchmarks.safety_parity --preset spam)",
             "a text in a language whose terms winnow does not know is null unless something is found, and kept",
         ),
     ),

@@ -16,10 +16,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from winnow.filters.edits import SPANS, grown, spans_column
-from winnow.filters.operators import TEXT, Assets, Kernel, Operator
-from winnow.filters.words import segment, sentences
-from winnow.filters.words.classes import Table, unicode_classes
-from winnow.filters.words.line_rules import (
+from winnow.filters.language.kernels.classes import Table, unicode_classes
+from winnow.filters.language.kernels.spans import Texts, texts_of
+from winnow.filters.language.passages.line_rules import (
     CURLY,
     JAVASCRIPT,
     LOREM,
@@ -32,9 +31,10 @@ from winnow.filters.words.line_rules import (
     right,
     terminated,
 )
-from winnow.filters.words.passages import trimmed
-from winnow.filters.words.sentences import sentences_of_lines
-from winnow.filters.words.spans import Texts, texts_of
+from winnow.filters.language.passages.passages import trimmed
+from winnow.filters.language.words import segment, sentences
+from winnow.filters.language.words.sentences import sentences_of_lines
+from winnow.filters.operators import TEXT, Assets, Kernel, Operator
 from winnow.schemas.kernels import kernel, leaf
 from winnow.schemas.recipe.checks import Between
 

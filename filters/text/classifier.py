@@ -17,7 +17,7 @@ from winnow.filters.models.needed import needed_model
 from winnow.filters.models.normalisation import Normalisation, one_line
 from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, Operator
 from winnow.schemas.errors import RecipeError
-from winnow.schemas.places import nearest
+from winnow.schemas.problems import nearest
 from winnow.schemas.recipe.checks import Between
 
 NO_WORDS = "no_words"

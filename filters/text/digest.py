@@ -14,11 +14,19 @@ import numpy.typing as npt
 import pyarrow as pa
 from numba import uint64
 
-from winnow.filters.digests import DIGEST, absorbed, digest_column, digests_of, finished, load_word, store_word
-from winnow.filters.folding.characters import INVISIBLE
+from winnow.filters.language.folding.characters import INVISIBLE
+from winnow.filters.language.kernels.classes import Table, decode, table_of, width
+from winnow.filters.language.kernels.digests import (
+    DIGEST,
+    absorbed,
+    digest_column,
+    digests_of,
+    finished,
+    load_word,
+    store_word,
+)
+from winnow.filters.language.kernels.spans import texts_of
 from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, Operator
-from winnow.filters.words.classes import Table, decode, table_of, width
-from winnow.filters.words.spans import texts_of
 from winnow.schemas.kernels import kernel, leaf
 
 NAME = "text.digest"

@@ -12,11 +12,19 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from winnow.filters.language.kernels.classes import (
+    SPACE,
+    Table,
+    character_set,
+    decode,
+    flags_of,
+    unicode_classes,
+    width,
+)
+from winnow.filters.language.kernels.ranges import document_seed, first_equals
+from winnow.filters.language.passages.passages import code_points
+from winnow.filters.language.words import lines, segment
 from winnow.filters.operators import TEXT, Assets, Kernel, Operator
-from winnow.filters.words import lines, segment
-from winnow.filters.words.classes import SPACE, Table, character_set, decode, flags_of, unicode_classes, width
-from winnow.filters.words.passages import code_points
-from winnow.filters.words.ranges import document_seed, first_equals
 from winnow.schemas.kernels import kernel, leaf
 from winnow.schemas.recipe.checks import Between
 
@@ -49,7 +57,7 @@ class Config:
 
     short_line_chars: Annotated[int, Between(0, 1_000_000)] = 30  # FineWeb: a line of so many characters is short
     stop_chars: str | None = None  # what ends a sentence; the default is datatrove's set for all scripts
-    words: str = "spacy_en"  # a style of winnow.filters.words
+    words: str = "spacy_en"  # a style of winnow.filters.language.words
 
 
 @lru_cache(maxsize=8)

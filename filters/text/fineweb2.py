@@ -17,17 +17,17 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from winnow.filters.language.kernels.spans import Words, texts_of
+from winnow.filters.language.passages.makeup import kinds_of_characters, makeup, marks
+from winnow.filters.language.passages.passages import line_shapes, newline_runs, repeats
+from winnow.filters.language.passages.repetition import grams, later_grams, vocabulary
+from winnow.filters.language.passages.symbols import DATATROVE_SYMBOLS
+from winnow.filters.language.thresholds.fineweb2 import ALIASES, KEY, fineweb2_stop_words
+from winnow.filters.language.words import Table, lines, segment
+from winnow.filters.language.words.indic import INDIC
+from winnow.filters.language.words.packages import PACKAGES, Segmenter, TooLongError, package_segmenter
+from winnow.filters.language.words.scripts import segmentation_of
 from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, Operator
-from winnow.filters.thresholds.fineweb2 import ALIASES, KEY, fineweb2_stop_words
-from winnow.filters.words import Table, lines, segment
-from winnow.filters.words.indic import INDIC
-from winnow.filters.words.makeup import kinds_of_characters, makeup, marks
-from winnow.filters.words.packages import PACKAGES, Segmenter, TooLongError, package_segmenter
-from winnow.filters.words.passages import line_shapes, newline_runs, repeats
-from winnow.filters.words.repetition import grams, later_grams, vocabulary
-from winnow.filters.words.scripts import segmentation_of
-from winnow.filters.words.spans import Words, texts_of
-from winnow.filters.words.symbols import DATATROVE_SYMBOLS
 from winnow.schemas.recipe.checks import Between
 
 _TOP = (2, 3, 4)  # words of the n-grams whose most frequent one is looked at

@@ -26,14 +26,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from winnow.filters.language.kernels.classes import Table
+from winnow.filters.language.kernels.spans import Words
+from winnow.filters.language.passages.makeup import kinds_of_characters, makeup, marks
+from winnow.filters.language.passages.passages import Repeats, line_shapes, newline_runs, repeats, trimmed
+from winnow.filters.language.passages.repetition import Vocabulary, grams, later_grams, vocabulary
+from winnow.filters.language.passages.symbols import DATATROVE_SYMBOLS
+from winnow.filters.language.words import lines, segment, texts_of
 from winnow.filters.operators import TEXT, Assets, Kernel, Operator
-from winnow.filters.words import lines, segment, texts_of
-from winnow.filters.words.classes import Table
-from winnow.filters.words.makeup import kinds_of_characters, makeup, marks
-from winnow.filters.words.passages import Repeats, line_shapes, newline_runs, repeats, trimmed
-from winnow.filters.words.repetition import Vocabulary, grams, later_grams, vocabulary
-from winnow.filters.words.spans import Words
-from winnow.filters.words.symbols import DATATROVE_SYMBOLS
 from winnow.schemas.errors import RecipeError
 
 Style = Literal["datatrove", "dolma", "dolma_v1", "paper"]
@@ -77,7 +77,9 @@ class Config:
     """Whose definitions hold, and what differs by language."""
 
     style: Style = "datatrove"
-    words: str | None = None  # a style of winnow.filters.words; by default the one that the style uses for English
+    words: str | None = (
+        None  # a style of winnow.filters.language.words; by default the one that the style uses for English
+    )
     stop_words: tuple[str, ...] = _STOP_WORDS  # datatrove and paper count which of them occur, dolma how often they do
     bullets: str | None = None  # characters with which a line of a list begins; by default the style's
 

@@ -20,9 +20,19 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from winnow.filters.language.kernels.classes import (
+    ALPHA,
+    DECIMAL,
+    SPACE,
+    UPPER,
+    Table,
+    decode,
+    flags_of,
+    unicode_classes,
+    width,
+)
+from winnow.filters.language.kernels.spans import Texts, texts_of
 from winnow.filters.operators import TEXT, Assets, Kernel, Operator
-from winnow.filters.words.classes import ALPHA, DECIMAL, SPACE, UPPER, Table, decode, flags_of, unicode_classes, width
-from winnow.filters.words.spans import Texts, texts_of
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.kernels import kernel, leaf
 from winnow.schemas.recipe.checks import Between
@@ -319,7 +329,7 @@ def _load(config: Config, assets: Assets) -> Kernel:
     cursed = _pattern(assets.path(config.cursed), config.cursed_expressions) if config.cursed else None
     labels = None
     if config.language_model:
-        from winnow.filters.languages.model import language_model
+        from winnow.filters.language.identification.model import language_model
 
         labels = language_model(assets.path(config.language_model)).labels
     return partial(_measure, config, cursed, labels)

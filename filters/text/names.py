@@ -1,8 +1,8 @@
 """Names of persons and street addresses, as a model of another package recognises them.
 
-winnow has no such model of its own: a recipe names one that is installed (see `filters/names/models.py`). A text whose
-language the model does not know is not measured, nor is one for which the model fails or says what cannot be: a span
-outside of the text, or over another.
+winnow has no such model of its own: a recipe names one that is installed (see `filters/private/names/models.py`). A
+text whose language the model does not know is not measured, nor is one for which the model fails or says what cannot
+be: a span outside of the text, or over another.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 
 from winnow.filters.edits import TYPED_SPANS, typed_spans_column
-from winnow.filters.names import KINDS, ByteSpan, FoundModel, byte_spans, find_model
-from winnow.filters.names.models import model_identity, no_model
 from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, Operator
+from winnow.filters.private.names import KINDS, ByteSpan, FoundModel, byte_spans, find_model
+from winnow.filters.private.names.models import model_identity, no_model
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.recipe.checks import Between
 

@@ -1,8 +1,9 @@
 """Personal data in a text, as typed spans: addresses and numbers that lead to one person, account or machine.
 
-Everything is looked for in a folded copy (see `filters/folding.py`), so that zero-width characters, full-width forms
-and digits of other scripts hide nothing; spans are in bytes of the original. What counts as one of a kind is said in
-the file of its detector in `filters/personal/`. Where spans overlap, the kind that comes first in `KINDS` stays.
+Everything is looked for in a folded copy (see `filters/language/folding`), so that zero-width characters, full-width
+forms and digits of other scripts hide nothing; spans are in bytes of the original. What counts as one of a kind is said
+in the file of its detector in `filters/private/personal/`. Where spans overlap, the kind that comes first in `KINDS`
+stays.
 
 Telephone numbers and national ids are those of the countries that a text may be of, by its language and domain, or of
 those that the recipe names; where none of these is known to the detector, the count is null and not 0.
@@ -19,20 +20,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from winnow.filters.edits import TYPED_SPANS, typed_spans_column
-from winnow.filters.folding import Folded, fold
+from winnow.filters.language.folding import Folded, fold
+from winnow.filters.language.kernels.spans import Texts, texts_of
 from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, Operator
-from winnow.filters.personal.candidates import digit_groups
-from winnow.filters.personal.cards import cards
-from winnow.filters.personal.emails import emails
-from winnow.filters.personal.found import Found
-from winnow.filters.personal.ibans import ibans
-from winnow.filters.personal.ips import ips
-from winnow.filters.personal.national_ids import national_ids, national_ids_ready
-from winnow.filters.personal.overlaps import Apart, apart
-from winnow.filters.personal.phones import phones, phones_ready
-from winnow.filters.personal.regions import Regions, row_regions
-from winnow.filters.personal.wallets import wallets
-from winnow.filters.words.spans import Texts, texts_of
+from winnow.filters.private.personal.candidates import digit_groups
+from winnow.filters.private.personal.cards import cards
+from winnow.filters.private.personal.emails import emails
+from winnow.filters.private.personal.found import Found
+from winnow.filters.private.personal.ibans import ibans
+from winnow.filters.private.personal.ips import ips
+from winnow.filters.private.personal.national_ids import national_ids, national_ids_ready
+from winnow.filters.private.personal.overlaps import Apart, apart
+from winnow.filters.private.personal.phones import phones, phones_ready
+from winnow.filters.private.personal.regions import Regions, row_regions
+from winnow.filters.private.personal.wallets import wallets
 from winnow.schemas.kernels import kernel
 from winnow.schemas.recipe.checks import Between, Matching, NotEmpty
 

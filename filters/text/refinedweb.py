@@ -15,12 +15,21 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from winnow.filters.edits import SPANS, spans_column
+from winnow.filters.language.kernels.classes import (
+    ALPHA,
+    SPACE,
+    Table,
+    character_set,
+    decode,
+    flags_of,
+    unicode_classes,
+    width,
+)
+from winnow.filters.language.kernels.spans import Texts, Words, texts_of
+from winnow.filters.language.passages.passages import without_space
+from winnow.filters.language.passages.refined_lines import LINE_COUNTS, clean_lines
+from winnow.filters.language.words import lines
 from winnow.filters.operators import TEXT, Assets, Kernel, Operator
-from winnow.filters.refined_lines import LINE_COUNTS, clean_lines
-from winnow.filters.words import lines
-from winnow.filters.words.classes import ALPHA, SPACE, Table, character_set, decode, flags_of, unicode_classes, width
-from winnow.filters.words.passages import without_space
-from winnow.filters.words.spans import Texts, Words, texts_of
 from winnow.schemas.kernels import kernel, leaf
 from winnow.schemas.recipe.checks import Between
 

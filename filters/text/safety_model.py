@@ -21,15 +21,15 @@ import pyarrow as pa
 
 from winnow.filters.models.code import code_identity
 from winnow.filters.models.needed import needed_model
+from winnow.filters.models.safety.formats import format_of
+from winnow.filters.models.safety.onnx_models import OnnxModel
+from winnow.filters.models.safety.tokens import Tokenizer
+from winnow.filters.models.safety.torch_models import TorchModel
+from winnow.filters.models.safety.windows import OPERATOR as NAME
+from winnow.filters.models.safety.windows import Window
 from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, Operator
-from winnow.filters.safety_models.formats import format_of
-from winnow.filters.safety_models.onnx_models import OnnxModel
-from winnow.filters.safety_models.tokens import Tokenizer
-from winnow.filters.safety_models.torch_models import TorchModel
-from winnow.filters.safety_models.windows import OPERATOR as NAME
-from winnow.filters.safety_models.windows import Window
 from winnow.schemas.errors import RecipeError
-from winnow.schemas.places import suggestion
+from winnow.schemas.problems import suggestion
 from winnow.schemas.recipe.checks import NOT_WRITTEN, Between, Listed, Matching
 from winnow.schemas.safety.taxonomy import subcategories
 

@@ -1,8 +1,9 @@
 """Adverts of betting sites and of sellers of sex: how many of their terms a text holds, and how much of it they are.
 
-The terms are of trade, in thirty languages and those that are written everywhere (`filters/spam/terms.txt`): advice on
-addiction, health, law and sex education uses others. One term says nothing; many different ones that make up much of a
-text do. A text in a language whose terms winnow does not know is null unless something is found: nobody looked.
+The terms are of trade, in thirty languages and those that are written everywhere (`filters/models/spam/terms.txt`):
+advice on addiction, health, law and sex education uses others. One term says nothing; many different ones that make up
+much of a text do. A text in a language whose terms winnow does not know is null unless something is found: nobody
+looked.
 """
 
 from dataclasses import dataclass
@@ -12,10 +13,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from winnow.filters.folding import fold
+from winnow.filters.language.folding import fold
+from winnow.filters.language.kernels.spans import texts_of
+from winnow.filters.models.spam.lexicon import KINDS, lexicon, occurrences
 from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, Operator
-from winnow.filters.spam.lexicon import KINDS, lexicon, occurrences
-from winnow.filters.words.spans import texts_of
 
 _LANGUAGE = "text.language.code"
 _ADVERTS = ("gambling", "sexual")

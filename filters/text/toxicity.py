@@ -17,10 +17,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from winnow.filters.models.toxicity.made import LABELS, NAME, TOKENS
+from winnow.filters.models.toxicity.network import Network
+from winnow.filters.models.toxicity.words import Vocabulary
 from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, Operator
-from winnow.filters.toxicity.made import LABELS, NAME, TOKENS
-from winnow.filters.toxicity.network import Network
-from winnow.filters.toxicity.words import Vocabulary
 from winnow.schemas.recipe.checks import Between
 
 LANGUAGE = "text.language.code"

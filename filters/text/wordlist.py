@@ -1,11 +1,11 @@
 """Words of lists of vulgar, obscene and abusive words, looked for in texts of the lists' languages.
 
 A text is looked through for the words of its language (`text.language`); in a language or script without a list it is
-not measured. Only whole words count. Texts are folded first (`winnow.filters.folding`), so that case, full-width or
-invisible characters and letters of another script hide nothing; spans are places in the text as it was. Where words
-are written without spaces, a find counts if the package that `text.fineweb2` uses for the language begins and ends a
-word there, and words of one letter never count. In languages with closed sets of endings a word may have these
-(`winnow.filters.lexicons.affixes`).
+not measured. Only whole words count. Texts are folded first (`winnow.filters.language.folding`), so that case,
+full-width or invisible characters and letters of another script hide nothing; spans are places in the text as it was.
+Where words are written without spaces, a find counts if the package that `text.fineweb2` uses for the language begins
+and ends a word there, and words of one letter never count. In languages with closed sets of endings a word may have
+these (`winnow.filters.language.lexicons.affixes`).
 
 A word of a list says nothing of how it is meant: lists hold names of body parts, of peoples and of illnesses. How many
 may be there is for rules to say, over `density`.
@@ -21,18 +21,18 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from winnow.filters.edits import SPANS, spans_column
-from winnow.filters.folding import Folded, fold
-from winnow.filters.languages.served import covered_languages
-from winnow.filters.lexicons.boundaries import whole_words
-from winnow.filters.lexicons.lexicon import LEET, SEGMENTERS, Lexicon, compiled
-from winnow.filters.lexicons.lists import joined, read_lists
-from winnow.filters.lexicons.made import LANGUAGES
-from winnow.filters.lexicons.scanning import roles, scan
-from winnow.filters.lexicons.substrings import scan_unspaced
+from winnow.filters.language.folding import Folded, fold
+from winnow.filters.language.identification.served import covered_languages
+from winnow.filters.language.kernels.spans import texts_of
+from winnow.filters.language.lexicons.boundaries import whole_words
+from winnow.filters.language.lexicons.lexicon import LEET, SEGMENTERS, Lexicon, compiled
+from winnow.filters.language.lexicons.lists import joined, read_lists
+from winnow.filters.language.lexicons.made import LANGUAGES
+from winnow.filters.language.lexicons.scanning import roles, scan
+from winnow.filters.language.lexicons.substrings import scan_unspaced
+from winnow.filters.language.words.packages import PACKAGES, Segmenter, package_segmenter
+from winnow.filters.language.words.unspaced import split_unicode
 from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, Operator
-from winnow.filters.words.packages import PACKAGES, Segmenter, package_segmenter
-from winnow.filters.words.spans import texts_of
-from winnow.filters.words.unspaced import split_unicode
 
 LANGUAGE = "text.language.code"
 

@@ -1,8 +1,8 @@
 """Whether a list names a sample's address: its domain, its host, its path, or a word in it.
 
-Lists are assets of winnow or files of the user's; `filters/url_lists/entries.py` says what their lines mean. The entry
-that matched stands beside the hit, as the list could have it. Where several match it is the one that says most: a path
-before a host before a domain before a word.
+Lists are assets of winnow or files of the user's; `filters/web/url_lists/entries.py` says what their lines mean. The
+entry that matched stands beside the hit, as the list could have it. Where several match it is the one that says most: a
+path before a host before a domain before a word.
 """
 
 from dataclasses import dataclass
@@ -15,15 +15,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from winnow.filters.language.kernels.spans import Texts, texts_of
 from winnow.filters.operators import STATUS, Assets, Kernel, Operator
-from winnow.filters.url_lists import matching, wording
-from winnow.filters.url_lists.entries import Entry, Kind, written_entry
-from winnow.filters.url_lists.index import UrlIndex, is_index
-from winnow.filters.url_lists.kept import load_list
-from winnow.filters.url_lists.matching import match_places
-from winnow.filters.url_lists.wording import Automaton, automaton_of, match_words, word_text
-from winnow.filters.urls import canonical_url
-from winnow.filters.words.spans import Texts, texts_of
+from winnow.filters.web.url_lists import matching, wording
+from winnow.filters.web.url_lists.entries import Entry, Kind, written_entry
+from winnow.filters.web.url_lists.index import UrlIndex, is_index
+from winnow.filters.web.url_lists.kept import load_list
+from winnow.filters.web.url_lists.matching import match_places
+from winnow.filters.web.url_lists.wording import Automaton, automaton_of, match_words, word_text
+from winnow.filters.web.urls import canonical_url
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.recipe.checks import Between, NotEmpty
 from winnow.schemas.safety.taxonomy import subcategories

@@ -1,8 +1,8 @@
 """A digest of each page's address in one spelling: pages with one digest are the same page.
 
-Beyond the spelling of `winnow.filters.urls.canonical_url`: http is https and their ports are none, `www.` is nothing,
-slashes are not doubled and none ends a path, and the query has neither its order nor what only tracks a visitor. Most
-addresses are read where they lie; the others, by `canonical_url`.
+Beyond the spelling of `winnow.filters.web.urls.canonical_url`: http is https and their ports are none, `www.` is
+nothing, slashes are not doubled and none ends a path, and the query has neither its order nor what only tracks a
+visitor. Most addresses are read where they lie; the others, by `canonical_url`.
 """
 
 import re
@@ -16,12 +16,12 @@ import numpy.typing as npt
 import pyarrow as pa
 from numba import uint64
 
-from winnow.filters import urls
-from winnow.filters.digests import DIGEST, Halves, digest_column, digests_of, finished
+from winnow.filters.language.kernels.digests import DIGEST, Halves, digest_column, digests_of, finished
+from winnow.filters.language.kernels.spans import texts_of
 from winnow.filters.operators import STATUS, Assets, Kernel, Operator
-from winnow.filters.url_lists.hashing import Bytes, lowered
-from winnow.filters.url_lists.scanning import CLASSES, hex_value, scan
-from winnow.filters.words.spans import texts_of
+from winnow.filters.web import urls
+from winnow.filters.web.url_lists.hashing import Bytes, lowered
+from winnow.filters.web.url_lists.scanning import CLASSES, hex_value, scan
 from winnow.schemas.kernels import kernel, leaf
 from winnow.schemas.recipe.checks import Matching
 

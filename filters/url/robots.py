@@ -13,10 +13,10 @@ from typing import Annotated, TypeVar
 import pyarrow as pa
 
 from winnow.filters.operators import STATUS, Assets, Kernel, Operator
-from winnow.filters.rights.kept_files import KeptFiles, read_kept, split_url
-from winnow.filters.rights.paths import one_spelling
-from winnow.filters.rights.robots_txt import EVERYBODY, Found, Group, unpack
-from winnow.filters.rights.tdmrep import Reservation, reservations, reserved
+from winnow.filters.web.rights.kept_files import KeptFiles, read_kept, split_url
+from winnow.filters.web.rights.paths import one_spelling
+from winnow.filters.web.rights.robots_txt import EVERYBODY, Found, Group, unpack
+from winnow.filters.web.rights.tdmrep import Reservation, reservations, reserved
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.opt_out import TRAINING_AGENTS
 from winnow.schemas.recipe.checks import Matching, NotEmpty

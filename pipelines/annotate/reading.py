@@ -13,11 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from winnow.pipelines.annotate.bound import SAMPLES_LAYER
-from winnow.pipelines.columns import Column, read_aligned
-from winnow.pipelines.ledger.strikes import Marker, Position, is_struck, poisoned
+from winnow.pipelines.binding.operators import SAMPLES_LAYER
+from winnow.pipelines.forgetting.hiding import load_hiding
+from winnow.pipelines.query.columns import Column, read_aligned
+from winnow.pipelines.running.ledger.strikes import Marker, Position, is_struck, poisoned
 from winnow.pipelines.store.generations import Store
-from winnow.pipelines.store.hidden.hiding import load_hiding
 
 BATCH_ROWS = 2048
 BATCH_BYTES = 16 << 20  # of text; a batch that holds more is cut

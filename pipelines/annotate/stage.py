@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from winnow.pipelines.annotate.bound import SAMPLES_LAYER, Pass
 from winnow.pipelines.annotate.task import AnnotationTask, RowLayer
+from winnow.pipelines.binding.operators import SAMPLES_LAYER, Pass
 from winnow.pipelines.store.commits import aligned_shards, load_layer_commits
 from winnow.pipelines.store.generations import Store
 from winnow.schemas.records import LayerCommit, ShardRecord, TaskCommit

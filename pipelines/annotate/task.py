@@ -10,14 +10,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from winnow.filters.operators import TEXT, Kernel
-from winnow.pipelines.annotate.bound import SAMPLES_LAYER, BoundOperator
 from winnow.pipelines.annotate.reading import Shard, read_parts, text_of
 from winnow.pipelines.annotate.rows import Rows, measure
-from winnow.pipelines.conditions import selected_rows
+from winnow.pipelines.binding.operators import SAMPLES_LAYER, BoundOperator
+from winnow.pipelines.query.conditions import selected_rows
+from winnow.pipelines.running.tasks import TaskLine
+from winnow.pipelines.running.worker import Heart
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.layers import LayerWriter
-from winnow.pipelines.tasks import TaskLine
-from winnow.pipelines.worker import Heart
 from winnow.schemas.conditions import columns_read
 from winnow.schemas.statistics import layer_spec
 

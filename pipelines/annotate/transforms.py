@@ -6,7 +6,7 @@ import apache_beam as beam
 
 from winnow.filters.operators import Kernel
 from winnow.pipelines.annotate.task import AnnotationContext, AnnotationTask, annotate_shard
-from winnow.pipelines.worker import Heart, settle
+from winnow.pipelines.running.worker import Heart, settle
 
 
 class RunAnnotation(beam.DoFn):

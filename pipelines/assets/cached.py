@@ -13,7 +13,7 @@ from typing import Literal
 from winnow.pipelines.assets import listed
 from winnow.pipelines.assets.listed import AnyAsset, Asset
 from winnow.schemas.errors import WinnowError
-from winnow.schemas.places import nearest
+from winnow.schemas.problems import nearest
 
 FOLDER_VARIABLE = "WINNOW_ASSETS"
 CHECKSUM = ".sha256"

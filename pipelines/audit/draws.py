@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from winnow.pipelines.audit.findings import Findings
 from winnow.pipelines.audit.objects import content_of
 from winnow.pipelines.audit.plans import plan_records
-from winnow.pipelines.forgetting.looking import hidden_rows
+from winnow.pipelines.forgetting.hidden_rows import hidden_rows
 from winnow.pipelines.mix.plans import DrawnObject, PlanRecord
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import ManifestRow, Store

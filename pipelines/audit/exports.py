@@ -15,16 +15,16 @@ from typing import NamedTuple
 
 from winnow.pipelines.audit.findings import Findings
 from winnow.pipelines.audit.plans import plan_records
-from winnow.pipelines.export.bucket import fetch
 from winnow.pipelines.export.formats import formats
 from winnow.pipelines.export.formats.counting import FILES, Counted
 from winnow.pipelines.export.formats.protocol import FileRecord
-from winnow.pipelines.export.manifest import MANIFEST, Manifest
-from winnow.pipelines.export.opening import being_made
-from winnow.pipelines.export.standing import sha256_in
+from winnow.pipelines.export.places.bucket import fetch
+from winnow.pipelines.export.places.existing import sha256_in
+from winnow.pipelines.export.places.manifest import MANIFEST, Manifest
+from winnow.pipelines.export.places.opening import being_made
+from winnow.pipelines.forgetting.hiding import load_hiding
 from winnow.pipelines.forgetting.outputs import EXPORT, registered
 from winnow.pipelines.store.generations import Store
-from winnow.pipelines.store.hidden.hiding import load_hiding
 from winnow.pipelines.store.local import LocalStore
 from winnow.pipelines.store.location import open_location
 from winnow.schemas.errors import ExportError, RecipeError, StoreError

@@ -4,10 +4,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.pipelines.audit.findings import Findings
-from winnow.pipelines.forgetting.looking import hidden_rows
+from winnow.pipelines.forgetting.hidden_rows import hidden_rows
+from winnow.pipelines.forgetting.hiding import load_hiding
 from winnow.pipelines.forgetting.ranges import ForgottenRanges
 from winnow.pipelines.store.generations import ManifestRow, Store
-from winnow.pipelines.store.hidden.hiding import load_hiding
 from winnow.pipelines.store.neutral import neutral_stream
 from winnow.pipelines.store.tables import read_batches
 from winnow.schemas.errors import StoreError

@@ -13,7 +13,7 @@ from winnow.pipelines.audit.objects import (
 )
 from winnow.pipelines.audit.sources import check_sources
 from winnow.pipelines.audit.weights import check_weights
-from winnow.pipelines.ingest.context import IngestContext
+from winnow.pipelines.ingest.planning.context import IngestContext
 from winnow.pipelines.store.generations import Store
 from winnow.schemas.records import Generation
 

@@ -11,11 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from winnow.pipelines.audit.findings import Findings
-from winnow.pipelines.ingest.context import IngestContext, IngestSource
+from winnow.pipelines.audit.tiling import Claim, check_tiling
 from winnow.pipelines.ingest.counting import check_ranges, count_jsonl, count_parquet
-from winnow.pipelines.ingest.formats import kind_of
+from winnow.pipelines.ingest.planning.context import IngestContext, IngestSource
+from winnow.pipelines.ingest.planning.formats import kind_of
 from winnow.pipelines.ingest.records import ReadLimits, Span
-from winnow.pipelines.ingest.tiling import Claim, check_tiling
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.tables import read_batches
 from winnow.schemas.records import TaskCommit

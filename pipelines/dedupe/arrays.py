@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from winnow.schemas.words import Words, words_of
+from winnow.schemas.uint128 import Words, words_of
 
 ROW_BITS = 20  # the most rows of a shard that a store may be made with
 SHARD_BITS = 24

@@ -19,14 +19,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from winnow.filters.duplicates.components import Edges, downward, large_star, merge_forests, mirrored, small_star
-from winnow.pipelines.blocks import AddressedBlock
 from winnow.pipelines.dedupe.arrays import distinct_pairs, found_among, ids_column, shards_of, starts_of, words_column
 from winnow.pipelines.dedupe.covered import Search
 from winnow.pipelines.dedupe.scratch import put_part, read_part, read_parts
-from winnow.pipelines.exchange import addressed_blocks, clear_scratch, partition_of_key, partitions_for
+from winnow.pipelines.running.blocks import AddressedBlock
+from winnow.pipelines.running.exchange import addressed_blocks, clear_scratch, partition_of_key, partitions_for
 from winnow.pipelines.store.together import each
 from winnow.schemas.duplicates import ID_BYTES
-from winnow.schemas.words import Words, values_of
+from winnow.schemas.uint128 import Words, values_of
 
 MOST_EDGES = 1 << 23
 """Forests of so many edges in all are merged by one task, in about 70 bytes an edge."""

@@ -10,13 +10,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from winnow.filters.duplicates.signatures import Scheme
-from winnow.pipelines.columns import Column, read_aligned
 from winnow.pipelines.dedupe.arrays import SHARD_BITS
 from winnow.pipelines.dedupe.scratch import put_part, read_part
+from winnow.pipelines.query.columns import Column, read_aligned
+from winnow.pipelines.running.tasks import put_task_list
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store
-from winnow.pipelines.tasks import put_task_list
 from winnow.schemas.duplicates import Kind
 from winnow.schemas.errors import StageError
 from winnow.schemas.identity import canonical_json

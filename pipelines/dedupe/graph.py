@@ -12,7 +12,6 @@ import apache_beam as beam
 import pyarrow as pa
 from apache_beam.pvalue import PCollection
 
-from winnow.pipelines.blocks import AddressedBlock
 from winnow.pipelines.dedupe.clusters import (
     ASKS,
     MOST_EDGES,
@@ -39,9 +38,10 @@ from winnow.pipelines.dedupe.near import (
 )
 from winnow.pipelines.dedupe.outcomes import settle_equal, settle_near
 from winnow.pipelines.dedupe.scratch import beat_step
-from winnow.pipelines.exchange import Engine, Exchange, Files, partitions_for
-from winnow.pipelines.surroundings import require_like_driver, surroundings
-from winnow.pipelines.worker import settle
+from winnow.pipelines.running.blocks import AddressedBlock
+from winnow.pipelines.running.exchange import Engine, Exchange, Files, partitions_for
+from winnow.pipelines.running.version_handshake import require_like_driver, versions_here
+from winnow.pipelines.running.worker import settle
 from winnow.schemas.duplicates import Kind
 
 Blocks = PCollection[AddressedBlock]
@@ -210,7 +210,7 @@ class _Numbers(beam.DoFn):
     """A count → the numbers below it."""
 
     def __init__(self) -> None:
-        self._driver = surroundings()
+        self._driver = versions_here()
 
     def setup(self) -> None:
         """Once a process."""

@@ -11,8 +11,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from winnow.pipelines.blocks import AddressedBlock
-from winnow.pipelines.columns import Column
 from winnow.pipelines.dedupe.arrays import (
     found_among,
     ids_column,
@@ -25,11 +23,13 @@ from winnow.pipelines.dedupe.arrays import (
 )
 from winnow.pipelines.dedupe.covered import Search, read_shard
 from winnow.pipelines.dedupe.scratch import put_part
-from winnow.pipelines.exchange import addressed_blocks, partition_of_key
+from winnow.pipelines.query.columns import Column
+from winnow.pipelines.running.blocks import AddressedBlock
+from winnow.pipelines.running.exchange import addressed_blocks, partition_of_key
 from winnow.pipelines.store import layout
 from winnow.schemas.duplicates import ID_BYTES, Kind
 from winnow.schemas.errors import StageError
-from winnow.schemas.words import Words, values_of
+from winnow.schemas.uint128 import Words, values_of
 
 ROW_BYTES = 48  # of a digest, an id, a row's number and a count
 

@@ -19,8 +19,6 @@ from winnow.filters.duplicates.candidates import candidate_pairs
 from winnow.filters.duplicates.components import spanning_forest
 from winnow.filters.duplicates.signatures import shingle_sets
 from winnow.filters.duplicates.verification import ABOVE, BELOW, UNCLEAR, Sets, jaccard, judge, matching
-from winnow.pipelines.blocks import AddressedBlock
-from winnow.pipelines.columns import Column
 from winnow.pipelines.dedupe.arrays import (
     distinct_pairs,
     ids_column,
@@ -46,10 +44,12 @@ from winnow.pipelines.dedupe.verdicts import (
     similarity_of,
     unpacked_pairs,
 )
-from winnow.pipelines.exchange import addressed_blocks, partition_of_key
+from winnow.pipelines.query.columns import Column
+from winnow.pipelines.running.blocks import AddressedBlock
+from winnow.pipelines.running.exchange import addressed_blocks, partition_of_key
 from winnow.pipelines.store import layout
 from winnow.schemas.duplicates import ID_BYTES
-from winnow.schemas.words import Words, words_of
+from winnow.schemas.uint128 import Words, words_of
 
 KEY_BYTES = 16  # of a band's key and a row's number
 ALL_PAIRS = 32  # rows of a bucket that are all compared with each other; of more, each with its neighbours

@@ -14,7 +14,7 @@ from winnow.pipelines.dedupe.groups import keep_members
 from winnow.pipelines.dedupe.scratch import put_part, read_part
 from winnow.pipelines.store.together import each
 from winnow.schemas.duplicates import ID_BYTES, Kind
-from winnow.schemas.words import values_of
+from winnow.schemas.uint128 import values_of
 
 OUTCOMES = pa.schema(
     [

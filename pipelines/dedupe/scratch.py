@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 import orjson
 import pyarrow as pa
 
-from winnow.pipelines.blocks import decode_batch, encode_batch
+from winnow.pipelines.running.blocks import decode_batch, encode_batch
+from winnow.pipelines.running.worker import BEAT_SECONDS
 from winnow.pipelines.store.facade import ObjectStore
-from winnow.pipelines.worker import BEAT_SECONDS
 from winnow.schemas.errors import StageError
 
 

@@ -5,17 +5,17 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 
 from winnow.filters.duplicates.signatures import Scheme
-from winnow.pipelines.annotate.entries import SIGNED, near_settings, wanted_kinds
 from winnow.pipelines.annotate.stage import State
-from winnow.pipelines.columns import column_of
+from winnow.pipelines.binding.measurements import SIGNED, near_settings, wanted_kinds
 from winnow.pipelines.dedupe.covered import CoveredShard, Search, hide_rows, put_shards
 from winnow.pipelines.dedupe.task import GlobalKey
 from winnow.pipelines.dedupe.verdicts import find_verdicts
-from winnow.pipelines.forgetting.looking import TEXT_LAYERS
+from winnow.pipelines.forgetting.hidden_rows import TEXT_LAYERS
+from winnow.pipelines.forgetting.hiding import READERS, Hiding, load_hiding
+from winnow.pipelines.query.columns import column_of
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.commits import load_layer_commits
 from winnow.pipelines.store.generations import Store
-from winnow.pipelines.store.hidden.hiding import READERS, Hiding, load_hiding
 from winnow.schemas.duplicates import Kind, layer_of_kind
 from winnow.schemas.identity import Json, fingerprint_of
 from winnow.schemas.recipe import Recipe

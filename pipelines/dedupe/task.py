@@ -8,13 +8,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from winnow.pipelines.columns import Column
 from winnow.pipelines.dedupe.covered import Search, read_shard
 from winnow.pipelines.dedupe.scratch import read_part
+from winnow.pipelines.query.columns import Column
+from winnow.pipelines.running.tasks import TaskLine
+from winnow.pipelines.running.worker import Heart, settle
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.layers import LayerWriter
-from winnow.pipelines.tasks import TaskLine
-from winnow.pipelines.worker import Heart, settle
 from winnow.schemas.duplicates import ID_BYTES, OK, UNMATCHED, Kind, layer_of_kind, schema_of_kind
 from winnow.schemas.statistics import layer_spec
 

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from winnow.filters.duplicates.signatures import Scheme
 from winnow.filters.text.minhash import OPERATOR
-from winnow.pipelines.blocks import decode_batch, encode_batch
 from winnow.pipelines.dedupe.covered import Search
+from winnow.pipelines.running.blocks import decode_batch, encode_batch
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.schemas.identity import content_name, fingerprint_of

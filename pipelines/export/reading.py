@@ -15,26 +15,26 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from winnow.pipelines.blocks import AddressedBlock
-from winnow.pipelines.columns import Column
+from winnow.pipelines.binding.edits import Edits, with_keys
 from winnow.pipelines.dedupe.scratch import beat_step
-from winnow.pipelines.edits import Edits, with_keys
-from winnow.pipelines.exchange import MAX_BLOCK_BYTES, BlockPacker
-from winnow.pipelines.export.shipment import Details, Shipment
-from winnow.pipelines.export.sizing import Way, order_key
-from winnow.pipelines.forgetting.looking import TEXT_LAYERS
-from winnow.pipelines.media import MEDIA_GONE, Fetched, fetch_media, sums_of_lists
+from winnow.pipelines.export.planning.shipment import Details, Shipment
+from winnow.pipelines.export.planning.sizing import Way, order_key
+from winnow.pipelines.forgetting.hidden_rows import TEXT_LAYERS
+from winnow.pipelines.forgetting.hiding import load_hiding
+from winnow.pipelines.media.references import MEDIA_GONE, Fetched, fetch_media, sums_of_lists
 from winnow.pipelines.mix.drawn import DrawnShard, copies_of
-from winnow.pipelines.picked_rows import Rows, read_picked, taken
+from winnow.pipelines.query.columns import Column
+from winnow.pipelines.query.picked_rows import Rows, read_picked, taken
+from winnow.pipelines.running.blocks import AddressedBlock
+from winnow.pipelines.running.exchange import MAX_BLOCK_BYTES, BlockPacker
+from winnow.pipelines.running.worker import settle
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.hidden.hiding import load_hiding
 from winnow.pipelines.store.tables import read_table
-from winnow.pipelines.worker import settle
 from winnow.schemas.draws import DRAW, MIXED
 from winnow.schemas.errors import ExportError
 from winnow.schemas.identity import canonical_json
 from winnow.schemas.mixture import Stratum
-from winnow.schemas.words import words_of
+from winnow.schemas.uint128 import words_of
 from winnow.scoring.mixture.orders import export_order
 
 BATCH_ROWS = 8192

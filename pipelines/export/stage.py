@@ -15,29 +15,29 @@ import numpy as np
 from apache_beam.pvalue import PCollection
 
 from winnow import __version__
-from winnow.pipelines.blocks import AddressedBlock
-from winnow.pipelines.edits import BoundEdit
-from winnow.pipelines.exchange import Exchange, Files, clear_scratch
+from winnow.pipelines.binding.edits import BoundEdit
 from winnow.pipelines.export.formats import find_format
 from winnow.pipelines.export.formats.protocol import About, ExportFormat, FileRecord, WrittenShard
-from winnow.pipelines.export.manifest import LeftOut, Manifest, Outline, ShardCommit, content_records
-from winnow.pipelines.export.nesting import nesting_of
-from winnow.pipelines.export.overlaps import overlap_of
-from winnow.pipelines.export.places import ExportPlace
+from winnow.pipelines.export.places.destination import ExportPlace
+from winnow.pipelines.export.places.manifest import LeftOut, Manifest, Outline, ShardCommit, content_records
+from winnow.pipelines.export.places.nesting import nesting_of
+from winnow.pipelines.export.places.refusals import told
+from winnow.pipelines.export.planning.overlaps import overlap_of
+from winnow.pipelines.export.planning.shipment import Destination, Details, Places, Shipment, put_details, text_columns
+from winnow.pipelines.export.planning.sizing import Cutting, Way
 from winnow.pipelines.export.reading import ReadDrawn
-from winnow.pipelines.export.shipment import Destination, Details, Places, Shipment, put_details, text_columns
-from winnow.pipelines.export.sizing import Cutting, Way
-from winnow.pipelines.export.telling import told
 from winnow.pipelines.export.writing import WriteShards
-from winnow.pipelines.media import MediaSources, wants_media
+from winnow.pipelines.media.references import MediaSources, wants_media
 from winnow.pipelines.mix.drawn import Draw
+from winnow.pipelines.running.blocks import AddressedBlock
+from winnow.pipelines.running.exchange import Exchange, Files, clear_scratch
+from winnow.pipelines.running.tasks import ReadTasks, put_task_list
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store
-from winnow.pipelines.tasks import ReadTasks, put_task_list
 from winnow.schemas.errors import ExportError, StageError, WinnowError
 from winnow.schemas.identity import Json
 from winnow.schemas.mixture import MixturePlan
-from winnow.schemas.places import Place, Problems
+from winnow.schemas.problems import Place, Problems
 from winnow.schemas.recipe import Recipe
 from winnow.schemas.recipe.build import build
 

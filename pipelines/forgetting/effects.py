@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from winnow.pipelines.forgetting.looking import shard_texts
+from winnow.pipelines.forgetting.hidden_rows import shard_texts
+from winnow.pipelines.forgetting.hiding import HiddenRows, Hiding, look_at
+from winnow.pipelines.forgetting.matching import Matcher
 from winnow.pipelines.store.generations import Store
-from winnow.pipelines.store.hidden.hiding import HiddenRows, Hiding, look_at
-from winnow.pipelines.store.hidden.matching import Matcher
 from winnow.pipelines.store.tables import read_rows
 from winnow.schemas.errors import StoreError
 from winnow.schemas.records import Generation

@@ -14,7 +14,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from winnow.pipelines.export.standing import replaced_folder, unfinished_folder
+from winnow.pipelines.export.places.existing import replaced_folder, unfinished_folder
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.local import LocalStore

@@ -9,10 +9,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from winnow.filters.urls import canonical_host, registered_domain
-from winnow.pipelines.store.hidden.addresses import address_of
+from winnow.filters.web.urls import canonical_host, registered_domain
+from winnow.pipelines.forgetting.addresses import address_of
 from winnow.schemas.errors import WinnowError
-from winnow.schemas.places import nearest, shown
+from winnow.schemas.problems import nearest, shown
 from winnow.schemas.tombstones import KINDS, SelectorKind, Selectors, gate, parents, selector_hash
 
 MAX_LINE_BYTES = 1 << 20

@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import zstandard
 
-from winnow.pipelines.ingest.footer import parse_footer
 from winnow.pipelines.ingest.records import ReadLimits, Span
-from winnow.pipelines.ingest.thrift import BadThriftError
+from winnow.pipelines.ingest.tables.footer import parse_footer
+from winnow.pipelines.ingest.tables.thrift import BadThriftError
 
 MAX_FINDINGS: Final = 10
 

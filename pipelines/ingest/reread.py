@@ -10,20 +10,20 @@ from typing import BinaryIO
 
 import pyarrow as pa
 
-from winnow.pipelines.ingest.context import IngestContext, IngestSource
-from winnow.pipelines.ingest.etag import content_etag
-from winnow.pipelines.ingest.formats import container_reader
+from winnow.pipelines.forgetting.hiding import load_hiding
+from winnow.pipelines.ingest.planning.context import IngestContext, IngestSource
+from winnow.pipelines.ingest.planning.etag import content_etag
+from winnow.pipelines.ingest.planning.formats import container_reader
 from winnow.pipelines.ingest.records import FilePart, Reader, Record
 from winnow.pipelines.ingest.rows import HTML_TYPES, Row, page_batch, row_of
 from winnow.pipelines.ingest.shards import BATCH_BYTES, BATCH_ROWS, extract
-from winnow.pipelines.ledger.strikes import Marker, Position, is_struck, poisoned
+from winnow.pipelines.running.ledger.strikes import Marker, Position, is_struck, poisoned
+from winnow.pipelines.running.tasks import TaskLine
+from winnow.pipelines.running.worker import Heart
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.hidden.hiding import load_hiding
 from winnow.pipelines.store.layers import LayerWriter
 from winnow.pipelines.store.neutral import is_neutral, neutral, neutral_stream
 from winnow.pipelines.store.tables import read_batches
-from winnow.pipelines.tasks import TaskLine
-from winnow.pipelines.worker import Heart
 from winnow.schemas.errors import SourceError
 from winnow.schemas.extraction import EXTRACTION
 from winnow.schemas.statistics import EXTRACTION_STATISTICS

@@ -10,12 +10,12 @@ from datetime import datetime
 import pyarrow as pa
 
 from winnow.filters.extraction.charset import decode_page
-from winnow.filters.sniff import sniff
-from winnow.filters.urls import registered_domain
+from winnow.filters.web.sniff import sniff
+from winnow.filters.web.urls import registered_domain
+from winnow.pipelines.ingest.archives.opt_out import with_metas
 from winnow.pipelines.ingest.files import FILE
-from winnow.pipelines.ingest.named import NamedFile
-from winnow.pipelines.ingest.opt_out import with_metas
 from winnow.pipelines.ingest.records import Dropped, Record, Span, Unreadable
+from winnow.pipelines.ingest.tables.named_media import NamedFile
 from winnow.schemas.extraction import PAGES
 from winnow.schemas.identity import canonical_json, sample_id
 from winnow.schemas.opt_out import KEY

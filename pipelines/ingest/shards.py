@@ -4,10 +4,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from winnow.pipelines.ingest.context import BoundExtractor, IngestContext, IngestSource, selected
+from winnow.pipelines.forgetting.matching import Matcher
+from winnow.pipelines.ingest.planning.context import BoundExtractor, IngestContext, IngestSource, selected
 from winnow.pipelines.ingest.rows import Row, page_batch, sample_batch
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.hidden.matching import Matcher
 from winnow.pipelines.store.layers import LayerWriter
 from winnow.pipelines.store.neutral import neutral
 from winnow.schemas.extraction import EXTRACTION, PAGES

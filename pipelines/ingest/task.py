@@ -12,20 +12,20 @@ from typing import BinaryIO
 
 import pyarrow as pa
 
-from winnow.pipelines.ingest.context import IngestContext
-from winnow.pipelines.ingest.etag import content_etag
-from winnow.pipelines.ingest.formats import container_reader
-from winnow.pipelines.ingest.identities import SeenIds
-from winnow.pipelines.ingest.named import find_named
+from winnow.pipelines.forgetting.hiding import load_hiding
+from winnow.pipelines.forgetting.matching import Matcher
+from winnow.pipelines.ingest.planning.context import IngestContext
+from winnow.pipelines.ingest.planning.etag import content_etag
+from winnow.pipelines.ingest.planning.formats import container_reader
+from winnow.pipelines.ingest.planning.identities import SeenIds
 from winnow.pipelines.ingest.records import Dropped, Event, Record, Unreadable
 from winnow.pipelines.ingest.rows import Row, row_of, sample_batch
 from winnow.pipelines.ingest.shards import BATCH_BYTES, BATCH_ROWS, ShardWriter
-from winnow.pipelines.ledger.intake import IngestTask, TaskFile
-from winnow.pipelines.ledger.strikes import Marker, Position, is_struck, poisoned
+from winnow.pipelines.ingest.tables.named_media import find_named
+from winnow.pipelines.running.ledger.intake import IngestTask, TaskFile
+from winnow.pipelines.running.ledger.strikes import Marker, Position, is_struck, poisoned
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
-from winnow.pipelines.store.hidden.hiding import load_hiding
-from winnow.pipelines.store.hidden.matching import Matcher
 from winnow.pipelines.store.tables import TableWriter
 from winnow.schemas.errors import SourceError
 from winnow.schemas.fingerprint import current_fingerprint

@@ -5,13 +5,13 @@ from collections.abc import Iterator
 import apache_beam as beam
 import orjson
 
-from winnow.pipelines.ingest.context import IngestContext
+from winnow.pipelines.ingest.planning.context import IngestContext
 from winnow.pipelines.ingest.records import FilePart
 from winnow.pipelines.ingest.reread import ExtractionTask, extract_shard
 from winnow.pipelines.ingest.task import run_task
-from winnow.pipelines.ledger.intake import IngestTask, TaskFile
+from winnow.pipelines.running.ledger.intake import IngestTask, TaskFile
+from winnow.pipelines.running.worker import Heart, settle
 from winnow.pipelines.store import layout
-from winnow.pipelines.worker import Heart, settle
 from winnow.schemas.identity import Json, canonical_json
 
 

@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from winnow.pipelines.mix.binding import BoundStage
+from winnow.pipelines.binding.mixture import BoundStage
 from winnow.pipelines.mix.inventory import EMPTY, Inventory
 from winnow.pipelines.mix.tokens import EDIT_UNMEASURED, LEFT_OUT, NO_TEXT, STATUSES, UNENCODABLE
 from winnow.schemas.mixture import Amount, Stratum
-from winnow.schemas.places import shown
+from winnow.schemas.problems import shown
 from winnow.schemas.recipe import Unit
 from winnow.schemas.tombstones import FORGOTTEN
 from winnow.scoring.mixture.cells import Absent

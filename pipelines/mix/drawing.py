@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from winnow.pipelines.mix.binding import BoundMix, family_of
+from winnow.pipelines.binding.mixture import BoundMix, family_of
 from winnow.pipelines.mix.inventory import Inventory
 from winnow.pipelines.mix.splitting import HELD_OUT
 from winnow.pipelines.mix.staging import NOWHERE, PlannedStage, first_column, mark_column
@@ -16,7 +16,7 @@ from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.tables import put_table
 from winnow.schemas.draws import DRAW
 from winnow.schemas.mixture import VALIDATION, Amount, PlannedOutput, PlannedStratum, Stratum
-from winnow.schemas.words import values_of
+from winnow.schemas.uint128 import values_of
 
 HELD_STRATUM = "held_stratum"
 

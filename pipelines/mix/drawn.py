@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from winnow.pipelines.tasks import TaskLine
+from winnow.pipelines.running.tasks import TaskLine
 from winnow.schemas.mixture import MixturePlan
 
 _COPIES = 1 << 18  # at once: a row may be given thousands of times

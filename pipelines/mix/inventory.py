@@ -15,12 +15,12 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from winnow.filters.duplicates.components import Edges, components
-from winnow.pipelines.annotate.entries import wanted_kinds
-from winnow.pipelines.columns import Column, read_aligned
-from winnow.pipelines.conditions import selected_rows
-from winnow.pipelines.mix.binding import BoundMix, BoundStage
+from winnow.pipelines.binding.measurements import wanted_kinds
+from winnow.pipelines.binding.mixture import BoundMix, BoundStage
 from winnow.pipelines.mix.scratch import Scratch
 from winnow.pipelines.mix.tokens import EDIT_UNMEASURED, NO_TEXT, STATUSES, TOKENS_LAYER, UNENCODABLE
+from winnow.pipelines.query.columns import Column, read_aligned
+from winnow.pipelines.query.conditions import selected_rows
 from winnow.pipelines.rules.deciding import NARROW_BLOCK_ROWS, decide_shard, languages_of, represent
 from winnow.pipelines.rules.decisions import DecisionCounts, ShardDecisions
 from winnow.pipelines.rules.pinning import PinnedProgram, ShardObjects
@@ -33,7 +33,7 @@ from winnow.schemas.duplicates import Kind, layer_of_kind
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.mixture import Amount
 from winnow.schemas.recipe import Recipe, Unit
-from winnow.schemas.words import Words, words_of
+from winnow.schemas.uint128 import Words, words_of
 from winnow.scoring.mixture.cuts import ordered_key
 from winnow.scoring.mixture.orders import draw_order, key_of
 

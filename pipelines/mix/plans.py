@@ -5,8 +5,11 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
-from winnow.pipelines.annotate.entries import wanted_kinds
-from winnow.pipelines.mix.binding import bind_mix, require_mix
+from winnow.pipelines.binding.measurements import wanted_kinds
+from winnow.pipelines.binding.mixture import bind_mix, require_mix
+from winnow.pipelines.binding.rule_presets import spelt_out
+from winnow.pipelines.binding.rules import rule_program
+from winnow.pipelines.forgetting.hiding import load_hiding
 from winnow.pipelines.mix.drawing import draw_shard, plan_validation, put_draw
 from winnow.pipelines.mix.drawn import Draw, DrawnShard
 from winnow.pipelines.mix.inventory import Inventory, take_inventory
@@ -14,13 +17,10 @@ from winnow.pipelines.mix.scratch import Scratch
 from winnow.pipelines.mix.splitting import WHERE, of_no_stage, split
 from winnow.pipelines.mix.staging import PlannedStage, plan_stages
 from winnow.pipelines.mix.tokens import TOKENS_LAYER, bind_tokens
-from winnow.pipelines.rules.expansion import spelt_out
 from winnow.pipelines.rules.pinning import PinnedProgram
-from winnow.pipelines.rules.program import rule_program
 from winnow.pipelines.rules.summary import RulesSummary
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
-from winnow.pipelines.store.hidden.hiding import load_hiding
 from winnow.schemas.duplicates import layer_of_kind
 from winnow.schemas.identity import Json, fingerprint_of
 from winnow.schemas.law import ScalingLaw

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.pipelines.binding.mixture import BoundMix, BoundStage, family_of
 from winnow.pipelines.mix.absence import absent, nothing_at_all
 from winnow.pipelines.mix.banding import Bands, bands_of, values_of
-from winnow.pipelines.mix.binding import BoundMix, BoundStage, family_of
 from winnow.pipelines.mix.inventory import Inventory
 from winnow.pipelines.mix.splitting import HELD_OUT
 from winnow.schemas.errors import RecipeError

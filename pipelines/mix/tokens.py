@@ -17,21 +17,21 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from winnow.filters.edits import Pseudonyms
+from winnow.filters.language.tokenizers import Tokenizer, load_tokenizer, tokenizer_digest
 from winnow.filters.operators import STATUS
-from winnow.filters.tokenizers import Tokenizer, load_tokenizer, tokenizer_digest
-from winnow.pipelines.annotate.bound import store_columns
 from winnow.pipelines.annotate.reading import Part, read_parts, text_of
 from winnow.pipelines.annotate.stage import State, load_layers, owed_shards
 from winnow.pipelines.annotate.task import AnnotationTask
-from winnow.pipelines.columns import Column, column_of
-from winnow.pipelines.edits import BoundEdit, Edits, bind_edits, with_keys
+from winnow.pipelines.binding.edits import BoundEdit, Edits, bind_edits, with_keys
+from winnow.pipelines.binding.operators import store_columns
+from winnow.pipelines.query.columns import Column, column_of
+from winnow.pipelines.running.worker import Heart, settle
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.layers import LayerWriter
-from winnow.pipelines.worker import Heart, settle
 from winnow.schemas.errors import StageError, WinnowError
 from winnow.schemas.identity import Json, fingerprint_of
-from winnow.schemas.places import Problem, recipe_error
+from winnow.schemas.problems import Problem, recipe_error
 from winnow.schemas.recipe import Recipe
 from winnow.schemas.statistics import layer_spec
 from winnow.schemas.tombstones import FORGOTTEN

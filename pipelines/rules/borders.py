@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from winnow.pipelines.beginnings import Beginning, read_beginnings
-from winnow.pipelines.columns import read_aligned
-from winnow.pipelines.rules.expansion import SpeltRule
+from winnow.pipelines.binding.rule_presets import SpeltRule
+from winnow.pipelines.query.columns import read_aligned
+from winnow.pipelines.query.text_previews import Beginning, read_beginnings
 from winnow.pipelines.rules.pinning import PinnedProgram, ShardObjects
 from winnow.pipelines.store.tables import ROW_GROUP_ROWS
 from winnow.pipelines.store.together import TABLES_AT_ONCE, each

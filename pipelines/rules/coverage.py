@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from winnow.pipelines.annotate.bound import BoundOperator
-from winnow.pipelines.columns import Column, read_aligned
+from winnow.pipelines.binding.operators import BoundOperator
+from winnow.pipelines.query.columns import Column, read_aligned
 from winnow.pipelines.rules.deciding import NARROW_BLOCK_ROWS, languages_of
 from winnow.pipelines.rules.pinning import ShardObjects
 from winnow.pipelines.store import layout

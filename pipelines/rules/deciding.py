@@ -12,11 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from winnow.pipelines.columns import Column, read_aligned
+from winnow.pipelines.binding.rules import MEASURED_LANGUAGE
+from winnow.pipelines.query.columns import Column, read_aligned
 from winnow.pipelines.rules.decisions import WORD, DecisionCounts, Masks, ShardDecisions, count_block
 from winnow.pipelines.rules.evaluation import Evaluator, NullConditionError
 from winnow.pipelines.rules.pinning import PinnedProgram, ShardObjects
-from winnow.pipelines.rules.program import MEASURED_LANGUAGE
 from winnow.pipelines.rules.representatives import NO_DUPLICATES, Candidates, Chooser, Duplicates, candidates
 from winnow.pipelines.rules.running import over_shards
 from winnow.pipelines.store import layout

@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from winnow.pipelines.conditions import nested
+from winnow.pipelines.binding.rule_presets import SpeltRule
+from winnow.pipelines.binding.rules import RuleProgram
+from winnow.pipelines.query.conditions import nested
 from winnow.pipelines.rules.decisions import WORD, Masks
-from winnow.pipelines.rules.expansion import SpeltRule
-from winnow.pipelines.rules.program import RuleProgram
 from winnow.schemas.conditions import CLOSED
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.thresholds import ThresholdTable, lookup

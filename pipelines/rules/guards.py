@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 
 from winnow.pipelines.rules.representatives import LargeCluster
 from winnow.schemas.errors import RecipeError
-from winnow.schemas.places import Problem, recipe_error
+from winnow.schemas.problems import Problem, recipe_error
 from winnow.schemas.recipe import DedupeConfig, GuardConfig
 from winnow.schemas.recipe.dedupe import AcceptedLoss
 

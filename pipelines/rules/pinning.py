@@ -7,19 +7,19 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.pipelines.annotate.bound import BoundOperator
-from winnow.pipelines.columns import Column
-from winnow.pipelines.forgetting.looking import hidden_rows
-from winnow.pipelines.ingest.context import IngestContext
-from winnow.pipelines.rules.program import MEASURED_LANGUAGE, RuleProgram
+from winnow.pipelines.binding.operators import BoundOperator
+from winnow.pipelines.binding.rules import MEASURED_LANGUAGE, RuleProgram
+from winnow.pipelines.forgetting.hidden_rows import hidden_rows
+from winnow.pipelines.forgetting.hiding import NOTHING
+from winnow.pipelines.ingest.planning.context import IngestContext
+from winnow.pipelines.query.columns import Column
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import ManifestRow, Store
-from winnow.pipelines.store.hidden.hiding import NOTHING
 from winnow.schemas.conditions import columns_read
 from winnow.schemas.duplicates import DUPLICATES
 from winnow.schemas.errors import StoreError
 from winnow.schemas.mixture import MIXTURES
-from winnow.schemas.places import Place, Problem, recipe_error
+from winnow.schemas.problems import Place, Problem, recipe_error
 from winnow.schemas.records import Generation
 from winnow.schemas.samples import SAMPLES
 from winnow.schemas.scores import SCORES, TRACES

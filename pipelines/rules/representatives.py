@@ -19,14 +19,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from winnow.pipelines.columns import Column
-from winnow.pipelines.rules.preferences import BoundPreference, Keys, source_keys
+from winnow.pipelines.binding.preferences import BoundPreference, Keys, source_keys
+from winnow.pipelines.query.columns import Column
 from winnow.pipelines.store import layout
 from winnow.schemas.conditions import CLOSED
 from winnow.schemas.duplicates import ID_BYTES, VIRTUAL, Kind, layer_of_kind
 from winnow.schemas.errors import StageError
 from winnow.schemas.recipe import DedupeConfig
-from winnow.schemas.words import Words, values_of, words_of
+from winnow.schemas.uint128 import Words, values_of, words_of
 
 LARGEST = 100  # clusters above the cap that are named
 _HELD = 10_000  # of them, before those that are accepted are taken out

@@ -13,18 +13,18 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from winnow.pipelines.annotate.reading import text_of
-from winnow.pipelines.columns import Column, read_aligned
-from winnow.pipelines.conditions import selected_rows
-from winnow.pipelines.ledger.strikes import Position, poisoned
-from winnow.pipelines.picked_rows import read_picked
-from winnow.pipelines.score.binding import MEDIA, BoundScore, Condition
+from winnow.pipelines.binding.scores import MEDIA, BoundScore, Condition
+from winnow.pipelines.forgetting.hiding import load_hiding
+from winnow.pipelines.media.score_inputs import BYTES, ROWS, Inputs
+from winnow.pipelines.query.columns import Column, read_aligned
+from winnow.pipelines.query.conditions import selected_rows
+from winnow.pipelines.query.picked_rows import read_picked
+from winnow.pipelines.running.ledger.strikes import Position, poisoned
 from winnow.pipelines.score.gathering import Gathered
-from winnow.pipelines.score.inputs import BYTES, ROWS, Inputs
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
-from winnow.pipelines.store.hidden.hiding import load_hiding
 from winnow.schemas.errors import ScoreError
-from winnow.schemas.words import words_of
+from winnow.schemas.uint128 import words_of
 from winnow.scoring.mixture.orders import draw_order, key_of
 from winnow.scoring.tasks.protocol import IMAGE, NO_INPUT, OK, TEXT, Encoded, Measure, Task
 

@@ -11,14 +11,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from winnow.pipelines.annotate.stage import State
-from winnow.pipelines.columns import Column, read_aligned
+from winnow.pipelines.binding.scores import BoundScore, by_column
 from winnow.pipelines.dedupe.task import GlobalKey
-from winnow.pipelines.score.binding import BoundScore, by_column
+from winnow.pipelines.forgetting.hiding import load_hiding
+from winnow.pipelines.query.columns import Column, read_aligned
 from winnow.pipelines.score.examples import ScoredShard
 from winnow.pipelines.score.weights import scored_shards
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
-from winnow.pipelines.store.hidden.hiding import load_hiding
 from winnow.pipelines.store.layers import LayerWriter
 from winnow.pipelines.store.together import TABLES_AT_ONCE, each
 from winnow.schemas.errors import ScoreError
@@ -26,7 +26,7 @@ from winnow.schemas.recipe import FilterConfig
 from winnow.schemas.scores import SCORE
 from winnow.schemas.statistics import layer_spec
 from winnow.schemas.tombstones import FORGOTTEN
-from winnow.schemas.words import words_of
+from winnow.schemas.uint128 import words_of
 from winnow.scoring.selection import BinariseRule, Kept, Quality, aggregate, binarise, estimate_quality
 from winnow.scoring.selection.binarise import Step
 from winnow.scoring.selection.ranks import RANDOM, hashed, ranked

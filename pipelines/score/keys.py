@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
 from winnow.pipelines.annotate.stage import State
+from winnow.pipelines.binding.scores import BoundScore, by_column
 from winnow.pipelines.dedupe.task import GlobalKey
-from winnow.pipelines.score.binding import BoundScore, by_column
 from winnow.pipelines.score.weights import WeightKeys, with_forgotten, without_forgotten
 from winnow.schemas.identity import fingerprint_of
 

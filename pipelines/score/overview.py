@@ -13,15 +13,15 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.pipelines.annotate.bound import bind_operators
 from winnow.pipelines.annotate.stage import State
-from winnow.pipelines.beginnings import Beginning, read_beginnings
+from winnow.pipelines.binding.operators import bind_operators
+from winnow.pipelines.binding.rule_presets import SpeltRule
+from winnow.pipelines.binding.scores import BoundScore, bind_scores
+from winnow.pipelines.binding.sources import ingest_context
 from winnow.pipelines.dedupe.stage import generation_keys
-from winnow.pipelines.ingest.binding import ingest_context
+from winnow.pipelines.query.text_previews import Beginning, read_beginnings
 from winnow.pipelines.rules.decisions import WORD, ShardDecisions
-from winnow.pipelines.rules.expansion import SpeltRule
 from winnow.pipelines.rules.pinning import expected_keys
-from winnow.pipelines.score.binding import BoundScore, bind_scores
 from winnow.pipelines.score.examples import ScoredShard
 from winnow.pipelines.score.keeping import Decided, Fitted, Traces, decide, read_traces
 from winnow.pipelines.score.stage import generation_scores, state_of

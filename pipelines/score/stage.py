@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from winnow.pipelines.annotate.stage import State, load_layers, owed_shards
 from winnow.pipelines.annotate.task import AnnotationTask
+from winnow.pipelines.binding.scores import BoundScore, bind_scores, by_column, layers_of
 from winnow.pipelines.dedupe.stage import standing_layer
-from winnow.pipelines.score.binding import BoundScore, bind_scores, by_column, layers_of
 from winnow.pipelines.score.keys import TraceLayer, score_key
 from winnow.pipelines.score.weights import forgotten_by, weight_keys, without_forgotten
 from winnow.pipelines.store import layout

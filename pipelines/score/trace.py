@@ -16,16 +16,16 @@ from numpy.typing import NDArray
 
 from winnow.pipelines.annotate.reading import Part, read_parts, text_of
 from winnow.pipelines.annotate.task import AnnotationTask
-from winnow.pipelines.conditions import selected_rows
-from winnow.pipelines.score.binding import BoundScore
+from winnow.pipelines.binding.scores import BoundScore
+from winnow.pipelines.media.score_inputs import Inputs
+from winnow.pipelines.query.conditions import selected_rows
+from winnow.pipelines.running.worker import Heart, settle
 from winnow.pipelines.score.examples import DECODED, LEFT_OUT, encoded_rows, too_large
 from winnow.pipelines.score.gathering import bytes_of
-from winnow.pipelines.score.inputs import Inputs
 from winnow.pipelines.score.weights import load_weights
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.layers import LayerWriter
-from winnow.pipelines.worker import Heart, settle
 from winnow.schemas.scores import trace_schema
 from winnow.schemas.statistics import layer_spec
 from winnow.schemas.tombstones import FORGOTTEN

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
-from winnow.pipelines.processes import boot_id, started
+from winnow.pipelines.running.processes import boot_id, started
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.schemas.errors import StageError, StoreError

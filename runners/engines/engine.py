@@ -11,23 +11,23 @@ from typing import cast
 
 import apache_beam as beam
 
-from winnow.pipelines.inspection import inspect_once
-from winnow.pipelines.ledger.strikes import MARKS_VARIABLE
-from winnow.pipelines.thread_limits import limit_threads
-from winnow.pipelines.worker import DRIVER_VARIABLE, driver_mark
+from winnow.pipelines.running.beam_inspection import inspect_once
+from winnow.pipelines.running.ledger.strikes import MARKS_VARIABLE
+from winnow.pipelines.running.thread_limits import limit_threads
+from winnow.pipelines.running.worker import DRIVER_VARIABLE, driver_mark
+from winnow.runners.engines.backend import Backend, Build, Elsewhere, Request
 from winnow.runners.engines.failures import known, last_line
-from winnow.runners.engines.launching import Backend, Build, Elsewhere, Request
-from winnow.runners.worker_logs import kept_log, worker_log
+from winnow.runners.engines.workers.logs import kept_log, worker_log
 from winnow.schemas.errors import StageError, WinnowError
-from winnow.schemas.places import suggestion
+from winnow.schemas.problems import suggestion
 
 _BACKENDS = {
     "local": ("local", "LOCAL"),
     "portable": ("local", "PORTABLE"),
-    "spark": ("spark", "SPARK"),
-    "flink": ("flink", "FLINK"),
+    "spark": ("java.spark", "SPARK"),
+    "flink": ("java.flink", "FLINK"),
     "prism": ("prism", "PRISM"),
-    "dataflow": ("dataflow", "DATAFLOW"),
+    "dataflow": ("dataflow.dataflow", "DATAFLOW"),
 }
 """The module and the name of each engine's backend: what one needs is imported for it alone."""
 RUNNERS = tuple(_BACKENDS)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
 
+from winnow.runners.engines.backend import Launch, Request
 from winnow.runners.engines.flags import beam_options
-from winnow.runners.engines.forked import worker_environment
-from winnow.runners.engines.launching import Launch, Request
+from winnow.runners.engines.workers.forked import worker_environment
 from winnow.schemas.errors import WinnowError
 
 

@@ -21,10 +21,10 @@ from apache_beam.transforms.environments import (
 from apache_beam.transforms.resources import resource_hints_from_options
 
 from winnow.runners.engines.addresses import is_loopback, require_listening, split_address
-from winnow.runners.engines.java_watch import Attendant, java_watched
-from winnow.runners.engines.pool import WorkerPool, losses_told
-from winnow.runners.jobserver import EngineName, Java, JobServerJar, job_server
-from winnow.runners.jobserver.running import JOB_SERVERS, Service
+from winnow.runners.engines.java import EngineName, Java, JobServerJar, job_server
+from winnow.runners.engines.java.job_servers import JOB_SERVERS, Service
+from winnow.runners.engines.java.watch import Attendant, java_watched
+from winnow.runners.engines.workers.pool import WorkerPool, losses_told
 from winnow.schemas.errors import StageError
 
 

@@ -10,13 +10,13 @@ from pathlib import Path
 
 from apache_beam.options.pipeline_options import JobServerOptions, PipelineOptions, PortableOptions, PrismRunnerOptions
 
-from winnow.pipelines.surroundings import OPTION, surroundings
+from winnow.pipelines.running.version_handshake import OPTION, versions_here
+from winnow.runners.engines.backend import Launch, Request
 from winnow.runners.engines.flags import beam_options
-from winnow.runners.engines.launching import Launch, Request
-from winnow.runners.engines.pool import forks_workers, worker_pool
+from winnow.runners.engines.java.job_servers import JOB_SERVERS, Service
 from winnow.runners.engines.portable import CancelledOnError
-from winnow.runners.jobserver.prism_program import find_prism
-from winnow.runners.jobserver.running import JOB_SERVERS, Service
+from winnow.runners.engines.prism_program import find_prism
+from winnow.runners.engines.workers.pool import forks_workers, worker_pool
 from winnow.schemas.errors import WinnowError
 
 
@@ -45,7 +45,7 @@ class Prism:
         """One Prism for a command; one worker, however many are asked for: it starts no more."""
         given = beam_options(request.flags)
         portable = given.view_as(PortableOptions)
-        settings: dict[str, object] = {OPTION: surroundings()}
+        settings: dict[str, object] = {OPTION: versions_here()}
         with ExitStack() as stack:
             if portable.environment_type is None and forks_workers():
                 address, _ = stack.enter_context(worker_pool(log))

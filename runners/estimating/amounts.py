@@ -8,10 +8,10 @@ still to be done, but for tasks of ingest, whose commits are listed anyhow.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from winnow.pipelines.annotate.bound import BoundOperator, passes_of
-from winnow.pipelines.annotate.entries import SIGNED, wanted_kinds
+from winnow.pipelines.binding.measurements import SIGNED, wanted_kinds
+from winnow.pipelines.binding.operators import BoundOperator, passes_of
 from winnow.pipelines.forgetting.outputs import EXPORT, registered
-from winnow.pipelines.ingest.context import IngestContext
+from winnow.pipelines.ingest.planning.context import IngestContext
 from winnow.pipelines.mix.tokens import TOKENS_LAYER
 from winnow.pipelines.rules.pinning import expected_keys
 from winnow.pipelines.store import layout

@@ -3,16 +3,16 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from winnow.pipelines.annotate.bound import Pass
-from winnow.pipelines.annotate.entries import SIGNED
 from winnow.pipelines.annotate.stage import State
 from winnow.pipelines.annotate.task import AnnotationTask
+from winnow.pipelines.binding.measurements import SIGNED
+from winnow.pipelines.binding.operators import Pass
 from winnow.pipelines.dedupe.covered import Search
-from winnow.pipelines.ingest.context import IngestContext
+from winnow.pipelines.ingest.planning.context import IngestContext
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.commits import load_layer_commits
-from winnow.runners.driving import Ran, StageRun
 from winnow.runners.estimating.run_log import PartAmounts, RunRecord, put_run
+from winnow.runners.stages.stage_run import Ran, StageRun
 from winnow.schemas.duplicates import layer_of_kind
 from winnow.schemas.records import Generation, TaskCommit
 

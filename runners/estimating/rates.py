@@ -15,7 +15,7 @@ from winnow.pipelines.export.formats import formats
 from winnow.runners.engines import RUNNERS
 from winnow.schemas.duplicates import KINDS
 from winnow.schemas.errors import WinnowError
-from winnow.schemas.places import Problems, suggestion
+from winnow.schemas.problems import Problems, suggestion
 from winnow.schemas.recipe.build import build_config
 from winnow.schemas.recipe.checks import NOT_WRITTEN, Between, ByName, Matching
 from winnow.schemas.recipe.nodes import MAX_FILE_BYTES, MapNode, parse_yaml

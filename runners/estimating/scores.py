@@ -9,15 +9,15 @@ from dataclasses import dataclass
 
 from rich.console import Console
 
-from winnow.pipelines.annotate.bound import BoundOperator
-from winnow.pipelines.ingest.context import IngestContext
+from winnow.pipelines.binding.operators import BoundOperator
+from winnow.pipelines.binding.scores import MEDIA, BoundScore, bind_scores
+from winnow.pipelines.ingest.planning.context import IngestContext
 from winnow.pipelines.rules.pinning import expected_keys
-from winnow.pipelines.score.binding import MEDIA, BoundScore, bind_scores
 from winnow.pipelines.score.stage import generation_scores
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.runners.estimating.rates import Rates
-from winnow.runners.quantities import byte_size
+from winnow.runners.terminal.quantities import byte_size
 from winnow.schemas.identity import Json
 from winnow.schemas.recipe import Recipe
 from winnow.schemas.records import Generation, LayerEntry

@@ -7,8 +7,8 @@ from rich.console import Console
 from winnow.runners.estimating.amounts import StageEstimate, again, total
 from winnow.runners.estimating.rates import EngineRate, Rate, Rates
 from winnow.runners.estimating.run_log import RunRecord
-from winnow.runners.quantities import byte_size, grouped
-from winnow.runners.tables import Grid, print_grid
+from winnow.runners.terminal.quantities import byte_size, grouped
+from winnow.runners.terminal.tables import Grid, print_grid
 from winnow.schemas.identity import Json
 
 ENGINES = ("local", "spark", "flink", "dataflow")

@@ -8,7 +8,7 @@ from typing import Final
 
 from winnow.runners.law.files import called, read_text
 from winnow.schemas.errors import SourceError, WinnowError
-from winnow.schemas.places import MAX_REPORTED, shown
+from winnow.schemas.problems import MAX_REPORTED, shown
 
 FAMILY: Final = "family"
 MAX_ROWS: Final = 100_000

@@ -13,8 +13,8 @@ from winnow.runners.law.amounts import read_amounts, size
 from winnow.runners.law.files import read_law
 from winnow.runners.law.ratios import given_weights
 from winnow.runners.law.views import figure, figure6, require_numbers, say, shared, warn
-from winnow.runners.quantities import grouped
-from winnow.runners.tables import Grid, print_grid
+from winnow.runners.terminal.quantities import grouped
+from winnow.runners.terminal.tables import Grid, print_grid
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.law import ScalingLaw
 from winnow.scoring.sampling import (

@@ -18,9 +18,9 @@ from winnow.runners.law.assumptions import contradictions, independence, invaria
 from winnow.runners.law.files import STDIN, apart, picture, require_extra, target, write_all
 from winnow.runners.law.joined import read_runs
 from winnow.runners.law.views import parameters, quality, ranges, say, say_units, warn, without_draws
-from winnow.runners.quantities import grouped
-from winnow.runners.tables import print_grid
-from winnow.runners.visible import visible
+from winnow.runners.terminal.escaping import visible
+from winnow.runners.terminal.quantities import grouped
+from winnow.runners.terminal.tables import print_grid
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.identity import Json
 from winnow.schemas.law import ScalingLaw, law_to_json
@@ -74,7 +74,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     law = law_of(fit, _environment(), contradictions(others, sizes))
     drawn: bytes | None = None
     if plot is not None:
-        from winnow.runners.law.plots import fit_plot
+        from winnow.runners.report.law_plots import fit_plot
 
         drawn = fit_plot(law, table, plot[1])
     written = [] if output is None else [(output, law_to_json(law))]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from winnow.runners.law.files import called, read_text
 from winnow.schemas.errors import SourceError
 from winnow.schemas.law import Units
-from winnow.schemas.places import MAX_REPORTED, shown
+from winnow.schemas.problems import MAX_REPORTED, shown
 from winnow.scoring.scaling_law.runs import COLUMNS, RUN, RunTable, runs_from_columns, runs_from_csv
 
 _UNITS: Final = (("n", "N"), ("d", "D"), ("loss", "loss"))

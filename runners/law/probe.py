@@ -23,9 +23,9 @@ from winnow.runners.law.probe_progress import ProbeProgress
 from winnow.runners.law.probe_texts import texts_at
 from winnow.runners.law.probe_tokens import tokenizer_at
 from winnow.runners.law.views import say, warn
-from winnow.runners.quantities import byte_size, grouped
-from winnow.runners.tables import Grid as Table
-from winnow.runners.tables import print_grid
+from winnow.runners.terminal.quantities import byte_size, grouped
+from winnow.runners.terminal.tables import Grid as Table
+from winnow.runners.terminal.tables import print_grid
 from winnow.schemas.errors import SourceError, WinnowError
 from winnow.schemas.recipe.nodes import MAX_FILE_BYTES
 from winnow.schemas.records import from_json, to_json

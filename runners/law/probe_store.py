@@ -10,22 +10,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from winnow.pipelines.columns import Column, column_of, read_aligned
-from winnow.pipelines.forgetting.looking import hidden_rows
+from winnow.pipelines.binding.rules import rule_program
+from winnow.pipelines.forgetting.hidden_rows import hidden_rows
+from winnow.pipelines.forgetting.hiding import NOTHING
+from winnow.pipelines.query.columns import Column, column_of, read_aligned
 from winnow.pipelines.rules.deciding import decide, represent
-from winnow.pipelines.rules.program import rule_program
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store, open_store
-from winnow.pipelines.store.hidden.hiding import NOTHING
 from winnow.pipelines.store.location import open_location
-from winnow.runners.rules import pinned_rules
+from winnow.runners.terminal.rules import pinned_rules
 from winnow.schemas.errors import StoreError
 from winnow.schemas.identity import digest
+from winnow.schemas.language_counts import LANGUAGE_LAYER
 from winnow.schemas.languages import grouping
 from winnow.schemas.recipe import Recipe, load_recipe
 from winnow.schemas.recipe.render import resolved_yaml
 from winnow.schemas.records import Generation
-from winnow.schemas.tongues import LANGUAGE_LAYER
 
 _CODE: Final = "code"
 _BATCH_ROWS: Final = 1024

@@ -11,7 +11,7 @@ import numpy as np
 from rich.console import Console
 
 from winnow.runners.law.views import say
-from winnow.runners.tables import Grid, print_grid
+from winnow.runners.terminal.tables import Grid, print_grid
 from winnow.scoring.scaling_law import published
 from winnow.scoring.scaling_law.ratios import objective, optimal_shares
 

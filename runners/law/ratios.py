@@ -16,12 +16,12 @@ from rich.console import Console
 from winnow.runners.law.amounts import read_amounts, size
 from winnow.runners.law.files import apart, picture, read_law, target, write_all
 from winnow.runners.law.views import confidence, figure, figure6, require_numbers, say, shared, warn
-from winnow.runners.quantities import grouped
-from winnow.runners.tables import Grid, print_grid
+from winnow.runners.terminal.quantities import grouped
+from winnow.runners.terminal.tables import Grid, print_grid
 from winnow.schemas.errors import SourceError, WinnowError
 from winnow.schemas.identity import Json
 from winnow.schemas.law import ScalingLaw
-from winnow.schemas.places import shown
+from winnow.schemas.problems import shown
 from winnow.scoring.sampling import Inventory, proportional, unimax
 from winnow.scoring.scaling_law.mixing import (
     WEIGHTINGS,
@@ -68,7 +68,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     answer = _answered(law, options)
     written = [] if table is None else [("shares", table, _csv(answer))]
     if plot is not None:
-        from winnow.runners.law.plots import ratios_plot
+        from winnow.runners.report.law_plots import ratios_plot
 
         written.append(("plot", plot[0], ratios_plot(law, _weightings(law, answer, options.weights), plot[1])))
     write_all([(file, content) for _, file, content in written])

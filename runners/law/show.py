@@ -8,8 +8,8 @@ from rich.console import Console
 
 from winnow.runners.law.files import read_law
 from winnow.runners.law.views import parameters, quality, ranges, say, say_units, warn, without_draws
-from winnow.runners.quantities import grouped
-from winnow.runners.tables import print_grid
+from winnow.runners.terminal.quantities import grouped
+from winnow.runners.terminal.tables import print_grid
 from winnow.schemas.law import ScalingLaw
 
 

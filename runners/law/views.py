@@ -9,9 +9,9 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text
 
-from winnow.runners.quantities import grouped
-from winnow.runners.tables import Grid, encodable, is_plain
-from winnow.runners.visible import visible
+from winnow.runners.terminal.escaping import visible
+from winnow.runners.terminal.quantities import grouped
+from winnow.runners.terminal.tables import Grid, encodable, is_plain
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.identity import Json
 from winnow.schemas.law import Estimate, FamilyLaw, ScalingLaw, law_to_json

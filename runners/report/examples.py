@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from winnow.pipelines.browsing.gathering import Overview
+from winnow.pipelines.query.cluster_counts import Overview
 from winnow.pipelines.rules.borders import Border
 from winnow.pipelines.rules.coverage import SafetyCoverage
 from winnow.pipelines.rules.summary import RulesSummary

@@ -4,9 +4,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from winnow.runners.quantities import grouped
 from winnow.runners.report.markup import Html, element, plain
 from winnow.runners.report.plots import LEAST_MARK, WIDTH, at, line, svg, words
+from winnow.runners.terminal.quantities import grouped
 from winnow.schemas.summary import Measure
 
 COLUMNS = 24  # the statistics' own bins are up to 1/16 wide; finer columns would show gaps that are not there

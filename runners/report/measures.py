@@ -1,15 +1,15 @@
 """The sections on measurements: languages as they were measured, and thresholds with what lies around them."""
 
 from winnow.pipelines.rules.borders import Border, BorderSample
-from winnow.runners.quantities import grouped, share
 from winnow.runners.report.block import Block
 from winnow.runners.report.examples import Examples
 from winnow.runners.report.histograms import Mark, histogram
 from winnow.runners.report.markup import Header, Html, crawled, element, join, marked, plain, table
 from winnow.runners.report.plots import Part, Row, bars, shares
+from winnow.runners.terminal.quantities import grouped, share
+from winnow.schemas.language_counts import LANGUAGE_LAYER, language_counts
 from winnow.schemas.languages import language
 from winnow.schemas.summary import Measure, StoreSummary, by_count
-from winnow.schemas.tongues import LANGUAGE_LAYER, language_counts
 
 SHOWN = 30
 

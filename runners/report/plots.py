@@ -8,9 +8,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from winnow.runners.quantities import grouped, share
 from winnow.runners.report.markup import Html, crawled, element, join, plain
-from winnow.runners.visible import shortened, visible
+from winnow.runners.terminal.escaping import shortened, visible
+from winnow.runners.terminal.quantities import grouped, share
 from winnow.schemas.summary import Measure
 
 WIDTH = 760

@@ -5,11 +5,11 @@ A later stage adds its own by writing one more function and naming it in `page.S
 
 from collections.abc import Mapping, Sequence
 
-from winnow.runners.quantities import byte_size, grouped, share
 from winnow.runners.report.block import Block
 from winnow.runners.report.examples import EXCERPT_CHARACTERS, ExampleRow, Examples
 from winnow.runners.report.markup import Header, Html, crawled, element, join, marked, plain, table
 from winnow.runners.report.plots import Curve, Part, Row, bars, log_histograms, shares
+from winnow.runners.terminal.quantities import byte_size, grouped, share
 from winnow.schemas.summary import ColumnSummary, LayerSummary, SourceSummary, StoreSummary, add_counts, by_count
 
 SHOWN_BARS = 20

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.languages.table import Language, table
-from winnow.schemas.places import nearest
+from winnow.schemas.problems import nearest
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ import types
 from dataclasses import MISSING, dataclass
 from typing import Annotated, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
-from winnow.schemas.places import Place, Problems, nearest, shown, suggestion
+from winnow.schemas.problems import Place, Problems, nearest, shown, suggestion
 from winnow.schemas.recipe.checks import Between, ByName, Check, Counted, Listed, Parsed, SizeInBytes
 from winnow.schemas.recipe.nodes import Entry, ListNode, MapNode, Node, Scalar, kind_of
 

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Annotated, Literal, TypeAlias
 
-from winnow.schemas.places import Place, shown, suggestion
+from winnow.schemas.problems import Place, shown, suggestion
 from winnow.schemas.recipe.checks import NOT_WRITTEN, Between, ByName, Matching, NotEmpty
 
 NEAR_PRESET = Matching(r"[a-z0-9_-]{1,40}(@[a-z0-9._-]{1,20})?", "a preset's name, such as fineweb")

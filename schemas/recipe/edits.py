@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
-from winnow.schemas.places import UNSTORABLE, Place, Problems, shown, suggestion
+from winnow.schemas.problems import UNSTORABLE, Place, Problems, shown, suggestion
 from winnow.schemas.recipe.checks import NOT_WRITTEN, Matching, NotEmpty
 from winnow.schemas.recipe.nodes import Entry, ListNode, MapNode, Scalar, kind_of
 

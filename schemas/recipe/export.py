@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from winnow.schemas.places import Place
+from winnow.schemas.problems import Place
 from winnow.schemas.recipe.checks import NOT_WRITTEN, Between, Matching
 from winnow.schemas.recipe.nodes import MapNode
 

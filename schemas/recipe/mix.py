@@ -8,7 +8,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Annotated, Literal, TypeAlias
 
-from winnow.schemas.places import Place, shown
+from winnow.schemas.problems import Place, shown
 from winnow.schemas.recipe.checks import NOT_WRITTEN, Between, ByName, Counted, Matching, NotEmpty, SizeInBytes
 from winnow.schemas.recipe.nodes import MapNode, Scalar
 

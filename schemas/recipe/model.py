@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Annotated, Literal, Protocol, TypeAlias, TypeVar
 
 from winnow.schemas.extraction import EXTRACTION
-from winnow.schemas.places import Place, Problems, shown, suggestion
+from winnow.schemas.problems import Place, Problems, shown, suggestion
 from winnow.schemas.recipe.checks import NOT_WRITTEN, Between, ByName, Listed, Matching, NotEmpty
 from winnow.schemas.recipe.dedupe import DedupeConfig
 from winnow.schemas.recipe.edits import EDITED, EachOnce, EditEntry

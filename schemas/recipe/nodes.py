@@ -14,7 +14,7 @@ import yaml
 
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.identity import Json
-from winnow.schemas.places import UNSTORABLE, Place, Problem, Problems, recipe_error, shown
+from winnow.schemas.problems import UNSTORABLE, Place, Problem, Problems, recipe_error, shown
 
 MAX_FILE_BYTES = 1 << 20
 MAX_DEPTH = 32

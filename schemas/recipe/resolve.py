@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from winnow.schemas.errors import RecipeError
-from winnow.schemas.places import UNSTORABLE, Place, Problem, Problems, nearest, recipe_error, shown
+from winnow.schemas.problems import UNSTORABLE, Place, Problem, Problems, nearest, recipe_error, shown
 from winnow.schemas.recipe.build import build, build_value, settings
 from winnow.schemas.recipe.edits import KEY_SETTING, check_keys, key_variables
 from winnow.schemas.recipe.model import LOCATION, Recipe, Variable, check_text

@@ -6,7 +6,7 @@ from typing import TypeAlias
 import numpy as np
 
 from winnow.schemas.errors import ScoreError
-from winnow.schemas.places import suggestion
+from winnow.schemas.problems import suggestion
 from winnow.scoring.tasks.protocol import Weights
 
 Shapes: TypeAlias = Mapping[str, tuple[int, ...]]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from winnow.schemas.errors import ScoreError
-from winnow.schemas.places import shown, suggestion
+from winnow.schemas.problems import shown, suggestion
 from winnow.scoring.tasks.protocol import Weights
 
 _NAMED = 5  # problems that a message spells out

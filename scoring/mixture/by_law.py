@@ -12,7 +12,7 @@ from typing import Final, TypeAlias, get_args
 from winnow.schemas.errors import RecipeError, WinnowError
 from winnow.schemas.languages import grouping
 from winnow.schemas.law import ScalingLaw
-from winnow.schemas.places import shown
+from winnow.schemas.problems import shown
 from winnow.schemas.recipe.mix import FamiliesBy, FamilyLevel
 from winnow.scoring.mixture.cells import Cell, Node, listed
 from winnow.scoring.mixture.filling import poured, quantised

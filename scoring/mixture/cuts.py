@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.schemas.words import Words
+from winnow.schemas.uint128 import Words
 
 Integers = NDArray[np.int64]
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.schemas.identity import digest
-from winnow.schemas.words import Words
+from winnow.schemas.uint128 import Words
 
 _CHUNK = 1 << 14  # rows whose words stay in cache through all rounds
 _GAMMA = np.uint64(0x9E3779B97F4A7C15)
@@ -36,7 +36,7 @@ def draw_order(words: tuple[Words, Words], key: Key) -> Words:
     """The place of each id: that of its copy 0.
 
     Args:
-        words: The two words of each id (`winnow.schemas.words.words_of`).
+        words: The two words of each id (`winnow.schemas.uint128.words_of`).
         key: Whose order.
     """
     return _order(words, key, None)

@@ -12,7 +12,7 @@ from typing import Annotated, Final, cast
 
 from winnow.schemas.errors import SourceError
 from winnow.schemas.identity import Json, digest, fingerprint_of
-from winnow.schemas.places import Place, Problems, shown, suggestion
+from winnow.schemas.problems import Place, Problems, shown, suggestion
 from winnow.schemas.recipe.build import build
 from winnow.schemas.recipe.checks import Between, Matching, NotEmpty
 from winnow.schemas.recipe.nodes import MapNode, Scalar, parse_yaml

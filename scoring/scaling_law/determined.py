@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from winnow.schemas.errors import SourceError
 from winnow.schemas.law import Mode
-from winnow.schemas.places import nearest
+from winnow.schemas.problems import nearest
 from winnow.scoring.scaling_law.models import cells_of
 from winnow.scoring.scaling_law.runs import Floats, RunTable
 

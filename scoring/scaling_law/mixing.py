@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.law import ScalingLaw
-from winnow.schemas.places import shown
+from winnow.schemas.problems import shown
 from winnow.scoring.scaling_law.predicting import distances, drawn_exponents, drawn_scales, exponents, scales
 from winnow.scoring.scaling_law.ratios import objective, optimal_shares, optimal_shares_with_repeats
 from winnow.scoring.scaling_law.repeats import R_STAR, effective_tokens

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from winnow.schemas.errors import SourceError
 from winnow.schemas.identity import digest
 from winnow.schemas.law import Units
-from winnow.schemas.places import MAX_REPORTED, UNSTORABLE, shown, suggestion
+from winnow.schemas.problems import MAX_REPORTED, UNSTORABLE, shown, suggestion
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -6,13 +6,13 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.schemas.words import Words
+from winnow.schemas.uint128 import Words
 from winnow.scoring.mixture.orders import draw_order, key_of
 
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
 Ids: TypeAlias = tuple[Words, Words]
-"""The two words of each row's id (`winnow.schemas.words.words_of`)."""
+"""The two words of each row's id (`winnow.schemas.uint128.words_of`)."""
 
 TIES: Final = "score.ties"
 BATCHES: Final = "score.batches"

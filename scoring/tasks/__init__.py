@@ -8,7 +8,7 @@ from functools import lru_cache
 from importlib import import_module
 
 from winnow.schemas.errors import RecipeError
-from winnow.schemas.places import suggestion
+from winnow.schemas.problems import suggestion
 from winnow.scoring.tasks.protocol import TaskKind
 
 __all__ = ["find_task", "task_names"]

@@ -13,9 +13,9 @@ from rich.console import Console
 from benchmarks.engine_loops import Kernels, Tasks, difference, owed_annotation, owed_ingest
 from benchmarks.engines import FEW_ROWS, KERNELS, STAGES, Cell, Found, rates_lines
 from benchmarks.reporting import Measured
-from winnow.pipelines.annotate.bound import bind_operators
-from winnow.runners import stages
+from winnow.pipelines.binding.operators import bind_operators
 from winnow.runners.engines import Engine
+from winnow.runners.stages import store_stages as stages
 from winnow.schemas.recipe import Recipe, load_recipe
 
 RECIPE = """\

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from benchmarks.export_peers import Content, content_of, split_by_source
 from benchmarks.export_stores import SHARES, cut_by_source
-from winnow.pipelines.export.megatron_index import write_index
+from winnow.pipelines.export.formats.megatron_index import write_index
 
 
 def test_sources_share_all_texts_of_a_corpus(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from benchmarks import planted
 from benchmarks.passages import Passages, catalogue_messages, passages_of
 from benchmarks.planted import KINDS, PLANTED, TRUTH, planted_corpus, write_corpus
 from benchmarks.resemblance import folded, jaccards, shingle_sets
-from winnow.filters.words import segment
+from winnow.filters.language.words import segment
 
 ROWS = 4_000
 

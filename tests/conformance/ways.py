@@ -12,7 +12,7 @@ from tests.pipelines.store.servers import BUCKET, started
 from tests.runners.engines.clusters import spark_cluster
 from tests.runners.engines.flink_cluster import session_cluster
 from winnow.runners.engines import named_engine
-from winnow.runners.jobserver import job_server
+from winnow.runners.engines.java import job_server
 from winnow.schemas.errors import WinnowError
 
 

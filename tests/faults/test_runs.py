@@ -17,8 +17,8 @@ from tests.small_disks import small_disk_at
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import open_store
 from winnow.pipelines.store.local import LocalStore
-from winnow.runners import stages
 from winnow.runners.engines import Engine
+from winnow.runners.stages import store_stages as stages
 from winnow.schemas.errors import StageError, WinnowError
 from winnow.schemas.recipe import load_recipe
 

@@ -87,7 +87,9 @@ def worker_processes(driver: int) -> list[psutil.Process]:
     found = []
     for child in psutil.Process(driver).children(recursive=True):
         try:
-            if "winnow.pipelines.nursery" in child.cmdline() and child.ppid() != driver:  # not the nursery itself
+            if (
+                "winnow.pipelines.running.fork_server" in child.cmdline() and child.ppid() != driver
+            ):  # not the fork server itself
                 found.append(child)
         except psutil.Error:  # it has just ended
             continue

@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 
 from winnow.pipelines.store.location import open_store_at
-from winnow.runners.cli import main
+from winnow.runners.commands.main import main
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """A summary with every part, and hostile names in each place where the crawl has a say."""
 
-from winnow.pipelines.browsing.gathering import Cluster, Overview
+from winnow.pipelines.query.cluster_counts import Cluster, Overview
 from winnow.pipelines.rules.borders import Border, BorderSample
 from winnow.pipelines.score.overview import Distribution, FitOverview, Overlapping, ScoredSample, ScoreOverview
 from winnow.runners.report import DuplicatesFound, ExampleRange, ExampleRow, Examples

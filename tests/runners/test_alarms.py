@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.pipelines.dedupe.search import prose
-from winnow.runners.cli import main
+from winnow.runners.commands.main import main
 
 RECIPE = """\
 version: 1

@@ -189,7 +189,7 @@ WRONG = [
 ]
 EACH = """
 import contextlib, io, json, os, sys
-from winnow.runners.cli import main
+from winnow.runners.commands.main import main
 
 for folder in sys.argv[1:]:
     os.chdir(folder)

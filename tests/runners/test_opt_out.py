@@ -7,10 +7,10 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from tests.pipelines.ingest.archives import Capture, write_warc
+from tests.pipelines.ingest.made_archives import Capture, write_warc
 from winnow.pipelines.store.generations import open_store
 from winnow.pipelines.store.location import open_location
-from winnow.runners.cli import main
+from winnow.runners.commands.main import main
 
 RECIPE = """
 version: 1

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from tests.faults.winnow import assert_clean, run
-from tests.filters.training.declarations import paragraphs
+from tests.filters.models.training.declarations import paragraphs
 from winnow.filters.models.card import read_card
 from winnow.pipelines.store.generations import open_store
 from winnow.pipelines.store.location import open_location
-from winnow.runners.cli import main
+from winnow.runners.commands.main import main
 from winnow.schemas.errors import WinnowError
 
 RECIPE = """

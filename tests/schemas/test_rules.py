@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from winnow.schemas.conditions import FUNCTIONS, MAX_DEPTH, ConditionError, columns_read
-from winnow.schemas.places import Place
+from winnow.schemas.problems import Place
 from winnow.schemas.rules import ColumnInfo, Phase, Rule, check_rules, check_where
 
 KNOWN = {

@@ -6,7 +6,7 @@ from functools import cache
 
 from winnow.pipelines.export.formats.protocol import ExportFormat
 from winnow.schemas.errors import RecipeError
-from winnow.schemas.places import shown, suggestion
+from winnow.schemas.problems import shown, suggestion
 
 
 @cache

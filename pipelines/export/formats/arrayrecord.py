@@ -26,7 +26,7 @@ import pyarrow.compute as pc
 from winnow.filters.extras import needed_package, told_in_a_line
 from winnow.pipelines.export.formats.counting import Counted, json_of, output_of
 from winnow.pipelines.export.formats.protocol import About, Made, ShardName, WrittenShard
-from winnow.pipelines.export.tf_example import examples
+from winnow.pipelines.export.formats.tf_example import examples
 from winnow.schemas.errors import ExportError
 from winnow.schemas.identity import Json
 from winnow.schemas.recipe.checks import Between, Matching

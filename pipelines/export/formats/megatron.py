@@ -17,10 +17,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from winnow.filters.tokenizers import BYTES, Tokenizer, load_tokenizer, tokenizer_digest
+from winnow.filters.language.tokenizers import BYTES, Tokenizer, load_tokenizer, tokenizer_digest
 from winnow.pipelines.export.formats.counting import Counted, indexed_samples, output_of
+from winnow.pipelines.export.formats.megatron_index import MAX_LENGTH, IdType, beside, join_indexed, write_index
 from winnow.pipelines.export.formats.protocol import About, Made, ShardName, WrittenShard
-from winnow.pipelines.export.megatron_index import MAX_LENGTH, IdType, beside, join_indexed, write_index
 from winnow.schemas.errors import ExportError, WinnowError
 from winnow.schemas.identity import Json
 from winnow.schemas.recipe.checks import Between, Matching

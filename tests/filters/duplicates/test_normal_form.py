@@ -9,8 +9,8 @@ from hypothesis import assume, given, settings
 
 from tests.filters.duplicates.scripts import PIECES, TEXTS
 from winnow.filters.duplicates.normal_form import LONGEST, folded, forms, units_of
-from winnow.filters.words import segment
-from winnow.filters.words.unspaced import OTHER, STACKER, word_roles
+from winnow.filters.language.words import segment
+from winnow.filters.language.words.unspaced import OTHER, STACKER, word_roles
 
 
 def words(text: str) -> list[str]:

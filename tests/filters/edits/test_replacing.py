@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 from winnow.filters.edits import Placeholders, Pseudonyms, Secret, normalised
-from winnow.filters.personal.emails import emails
-from winnow.filters.words.spans import texts_of
+from winnow.filters.language.kernels.spans import texts_of
+from winnow.filters.private.personal.emails import emails
 
 KEY = Secret(b"a key of 24 random bytes")
 

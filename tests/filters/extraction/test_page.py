@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from winnow.filters.extraction.markup import IMAGE_MARK
 from winnow.filters.extraction.page import Addresses, Facts, Image, PageLimits, page_facts, read_page
-from winnow.filters.urls import resolve
+from winnow.filters.web.urls import resolve
 
 URL = "https://example.org/news/2024/story.html?id=1"
 

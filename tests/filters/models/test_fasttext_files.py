@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.filters.training.declarations import SMALL, train
+from tests.filters.models.training.declarations import SMALL, train
 from winnow.filters.models.fasttext_files import check_fasttext, load_fasttext
 from winnow.schemas.errors import RecipeError
 

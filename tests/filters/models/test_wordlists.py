@@ -9,7 +9,7 @@ from ftfy.fixes import uncurl_quotes
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.filters.training.declarations import paragraphs
+from tests.filters.models.training.declarations import paragraphs
 from winnow.filters.models.wordlists import (
     UNKNOWN_WORD,
     MissingTokenizerError,

@@ -5,10 +5,10 @@ from dataclasses import replace
 import duckdb
 import pytest
 
+from benchmarks.parity.documents import Document
+from benchmarks.parity.ours import Preparation
 from winnow.filters.operators import find_operator
 from winnow.filters.presets import find_preset
-from winnow.runners.parity.documents import Document
-from winnow.runners.parity.ours import Preparation
 
 FULL = {"personal_data_list": "text.pii", "credential_list": "text.secrets"}
 SAFETY = find_preset("safety")

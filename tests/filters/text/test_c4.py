@@ -40,7 +40,7 @@ def left(text: str, **config: Any) -> str:
 def of_peer(wanted: str, options: dict[str, Any], texts: Sequence[str]) -> list[Any]:
     peer = PEERS / "datatrove"
     if not (peer / "ready").exists():
-        pytest.skip("the peer datatrove is not installed (`winnow parity` says how it is made)")
+        pytest.skip("the peer datatrove is not installed (`python -m benchmarks.parity` says how it is made)")
     if wanted == "c4" and not list(peer.glob("lib/*/site-packages/spacy")):
         pytest.skip("the peer datatrove has no spaCy, which tells sentences apart")
     said = subprocess.run(

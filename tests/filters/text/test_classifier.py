@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.filters.models.training.declarations import SMALL, paragraphs, train
 from tests.filters.text.hostile_texts import HOSTILE
-from tests.filters.training.declarations import SMALL, paragraphs, train
 from winnow.filters.models.card import card_path
 from winnow.filters.operators import find_operator
 from winnow.filters.text.classifier import OPERATOR, ClassifierConfig

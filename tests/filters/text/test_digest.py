@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.filters.restated_digests import digest_of
 from tests.filters.text.hostile_texts import HOSTILE
-from winnow.filters.folding.characters import INVISIBLE
+from winnow.filters.language.folding.characters import INVISIBLE
 from winnow.filters.operators import find_operator
 from winnow.filters.text.digest import OPERATOR, SPACES, WRITES, DigestConfig, Form, digests
 

@@ -62,7 +62,7 @@ def test_every_measure_is_what_the_rules_say(texts: list[str], short: int) -> No
 def test_datatrove_drops_the_same_pages_for_the_same_reason() -> None:
     peer = PEERS / "datatrove"
     if not (peer / "ready").exists():
-        pytest.skip("the peer datatrove is not installed (`winnow parity` says how it is made)")
+        pytest.skip("the peer datatrove is not installed (`python -m benchmarks.parity` says how it is made)")
     texts = documents(3)
     said = subprocess.run(
         [peer / "bin" / "python", HERE / "line_rules_peer.py", "fineweb", "{}"],

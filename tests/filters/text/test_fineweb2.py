@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 
 import winnow.filters.text.fineweb2 as fineweb2_module
 from benchmarks.peers import PEERS
+from winnow.filters.language.thresholds.fineweb2 import fineweb2_published, fineweb2_stop_words
+from winnow.filters.language.words.packages import Segmenter
 from winnow.filters.operators import Assets, Operator, find_operator
 from winnow.filters.presets import find_preset, find_table
 from winnow.filters.text.fineweb2 import OPERATOR, Config
-from winnow.filters.thresholds.fineweb2 import fineweb2_published, fineweb2_stop_words
-from winnow.filters.words.packages import Segmenter
 from winnow.schemas.conditions import columns_read
 
 HERE = Path(__file__).parent
@@ -186,7 +186,7 @@ def verdicts(rows: Sequence[tuple[str, str]], preset: str, score: float = 1.0) -
 def of_datatrove(rows: Sequence[tuple[str, str]]) -> list[dict[str, Any]]:
     packages = {path.name for path in (PEERS / "datatrove").glob("lib/python*/site-packages/*")}
     if not {"datatrove", "spacy", "indicnlp"} <= packages:
-        pytest.skip("the peer datatrove is not installed with its segmenters (`winnow parity` says how it is made)")
+        pytest.skip("the peer datatrove and its segmenters are not installed (see `python -m benchmarks.parity`)")
     said = subprocess.run(
         [PEERS / "datatrove" / "bin" / "python", HERE / "fineweb2_peer.py"],
         input="".join(json.dumps([code, text, published(code)]) + "\n" for text, code in rows),

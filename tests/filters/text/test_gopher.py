@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from benchmarks.peers import PEERS
 from tests.filters.text.gopher_restated import first_reason, measures
+from winnow.filters.language.passages.symbols import DATATROVE_SYMBOLS
 from winnow.filters.operators import Assets, find_operator
 from winnow.filters.presets import find_preset
 from winnow.filters.text.gopher import OPERATOR, Config, Style
-from winnow.filters.words.symbols import DATATROVE_SYMBOLS
 from winnow.schemas.errors import RecipeError
 
 HERE = Path(__file__).parent
@@ -104,7 +104,7 @@ def strings(value: object) -> Iterator[str]:
 
 def of_peer(folder: str, whose: str, texts: Sequence[str]) -> list[dict[str, Any]]:
     if not (PEERS / folder / "ready").exists():
-        pytest.skip(f"the peer {folder} is not installed; `winnow parity` says how it is made")
+        pytest.skip(f"the peer {folder} is not installed; `python -m benchmarks.parity` says how it is made")
     said = subprocess.run(
         [PEERS / folder / "bin" / "python", HERE / "gopher_peers.py", whose],
         input="".join(json.dumps(text) + "\n" for text in texts),

@@ -16,7 +16,7 @@ from tests.filters.text.hostile_texts import HOSTILE
 from winnow.filters.duplicates.shingles import shingles_of, words32
 from winnow.filters.text.minhash import OPERATOR, MinhashConfig, minhash, schema
 from winnow.schemas.errors import RecipeError
-from winnow.schemas.places import Problems
+from winnow.schemas.problems import Problems
 from winnow.schemas.recipe import build_config
 from winnow.schemas.recipe.nodes import parse_yaml
 

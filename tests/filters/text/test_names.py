@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tests.filters.text.hostile_texts import HOSTILE
 from tests.filters.text.line_rules import Files
-from winnow.filters.names import find_model
+from winnow.filters.private.names import find_model
 from winnow.filters.text.names import OPERATOR, Config
 from winnow.schemas.errors import RecipeError
 

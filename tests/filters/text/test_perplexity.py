@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.filters.models.ngrams import arpa
+from tests.filters.models.training.declarations import paragraphs
 from tests.filters.text.hostile_texts import HOSTILE
-from tests.filters.training.declarations import paragraphs
 from winnow.filters.models.wording import spelt
 from winnow.filters.operators import find_operator
 from winnow.filters.text.perplexity import OPERATOR, PerplexityConfig

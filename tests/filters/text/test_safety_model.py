@@ -17,12 +17,12 @@ pytest.importorskip("onnxruntime", reason="needs the extra `onnx`")
 pytest.importorskip("tokenizers", reason="needs the extra `onnx`")
 from onnx import TensorProto, helper
 
-from tests.filters.safety_models.models import VALUES, WORDS, inputs, model, nodes, tokenizer_json
+from tests.filters.models.safety.models import VALUES, WORDS, inputs, model, nodes, tokenizer_json
 from tests.filters.text.hostile_texts import HOSTILE
 from winnow.filters.operators import find_operator
 from winnow.filters.text.safety_model import OPERATOR, Label, SafetyModelConfig, writes
 from winnow.schemas.errors import RecipeError
-from winnow.schemas.places import Problems
+from winnow.schemas.problems import Problems
 from winnow.schemas.recipe import build_config
 from winnow.schemas.recipe.nodes import parse_yaml
 

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.parity.documents import Document
+from benchmarks.parity.ours import Preparation
+from benchmarks.safety_parity.known import passages
 from tests.filters.text.hostile_texts import HOSTILE
 from winnow.filters.presets import find_preset
 from winnow.filters.text.spam import OPERATOR, spam
-from winnow.runners.parity.documents import Document
-from winnow.runners.parity.ours import Preparation
-from winnow.runners.safety.known import passages
 
 CLEAN = [(code, text) for code, topics in passages()["clean"].items() for texts in topics.values() for text in texts]
 CODE = "text.language.code"

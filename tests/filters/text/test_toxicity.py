@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.filters.models.toxicity.published import published
 from tests.filters.text.hostile_texts import HOSTILE
-from tests.filters.toxicity.published import published
+from winnow.filters.models.toxicity.made import LABELS, NAME
 from winnow.filters.operators import find_operator
 from winnow.filters.presets import find_preset
 from winnow.filters.text.toxicity import OPERATOR, ToxicityConfig, starts_of
-from winnow.filters.toxicity.made import LABELS, NAME
 
 GOLDEN = Path(__file__).parent / "golden" / "toxicity.json"
 INSULT = "You are so dumb and stupid!"

@@ -12,8 +12,8 @@ import wordfreq
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.filters.models.training.declarations import paragraphs
 from tests.filters.text.hostile_texts import HOSTILE
-from tests.filters.training.declarations import paragraphs
 from winnow.filters.operators import find_operator
 from winnow.filters.text.unigram import OPERATOR, Memo, UnigramConfig, measure_unigrams
 from winnow.schemas.errors import RecipeError

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.filters.lexicons.mild import MILD, Files
+from tests.filters.language.lexicons.mild import MILD, Files
 from tests.filters.text.hostile_texts import HOSTILE
+from winnow.filters.language.words import packages
 from winnow.filters.operators import Kernel, find_operator
 from winnow.filters.text.wordlist import OPERATOR, Config
-from winnow.filters.words import packages
 from winnow.schemas.safety import subcategories
 
 GOLDEN = Path(__file__).parent / "golden" / "wordlist.json"

@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.peers import PEERS
-from tests.filters.url_lists.addresses import addresses
+from tests.filters.web.url_lists.addresses import addresses
 from winnow.filters.operators import find_operator
 from winnow.filters.presets import find_preset
 from winnow.filters.url.blocklist import OPERATOR, URL, Config, list_name
 from winnow.pipelines.assets import AssetError, AssetFiles, lookup
 from winnow.schemas.errors import RecipeError
-from winnow.schemas.places import Place
+from winnow.schemas.problems import Place
 from winnow.schemas.recipe import build_config
 from winnow.schemas.recipe.nodes import Entry, MapNode, Scalar
 
@@ -143,7 +143,7 @@ PEER_LISTS = {
 
 def test_it_hits_what_datatroves_filter_drops(tmp_path: Path) -> None:
     if not (PEERS / "datatrove" / "ready").exists():
-        pytest.skip("the peer datatrove is not installed (`winnow parity` says how it is made)")
+        pytest.skip("the peer datatrove is not installed (`python -m benchmarks.parity` says how it is made)")
     hosts = [
         "listed.com",
         "www.listed.com",

@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.filters.restated_digests import digest_of
-from tests.filters.url_lists.addresses import addresses as any_addresses
+from tests.filters.web.url_lists.addresses import addresses as any_addresses
 from winnow.filters.operators import find_operator
 from winnow.filters.url.canonical import OPERATOR, TRACKING, URL, WRITES, CanonicalConfig, canonical, canonical_url
-from winnow.filters.urls import MAX_URL_CHARACTERS
+from winnow.filters.web.urls import MAX_URL_CHARACTERS
 from winnow.schemas.errors import RecipeError
-from winnow.schemas.places import Place
+from winnow.schemas.problems import Place
 from winnow.schemas.recipe import build_config
 from winnow.schemas.recipe.nodes import Entry, ListNode, MapNode, Scalar
 

@@ -13,8 +13,8 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from winnow.filters.rights.kept_files import read_kept
 from winnow.filters.url.robots import OPERATOR, Robots, RobotsConfig, robots
+from winnow.filters.web.rights.kept_files import read_kept
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.identity import Json, digest
 from winnow.schemas.safety.taxonomy import subcategories

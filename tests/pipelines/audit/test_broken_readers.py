@@ -16,12 +16,12 @@ from rich.console import Console
 from tests.faults.crawl import write_crawl
 from winnow import open_store
 from winnow.pipelines.audit import Findings, audit_generation
-from winnow.pipelines.ingest.binding import ingest_context
-from winnow.pipelines.ingest.columns import ColumnMapping
-from winnow.pipelines.ingest.formats import container_reader
+from winnow.pipelines.binding.sources import ingest_context
+from winnow.pipelines.ingest.planning.formats import container_reader
 from winnow.pipelines.ingest.records import Event, FilePart, Reader, ReadLimits
-from winnow.runners import stages
+from winnow.pipelines.ingest.tables.columns import ColumnMapping
 from winnow.runners.engines import Engine
+from winnow.runners.stages import store_stages as stages
 from winnow.schemas.recipe import load_recipe
 
 RECIPE = """

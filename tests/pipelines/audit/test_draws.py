@@ -12,10 +12,10 @@ from tests.pipelines.mix.mixtures import Mixing, Text, mixing
 from winnow.pipelines.audit.draws import check_draws
 from winnow.pipelines.audit.findings import Findings
 from winnow.pipelines.audit.plans import plan_records
+from winnow.pipelines.forgetting.hiding import put_tombstone
 from winnow.pipelines.mix.drawing import put_draw
 from winnow.pipelines.mix.plans import PlanRecord
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.hidden.hiding import put_tombstone
 from winnow.pipelines.store.tables import read_table
 from winnow.schemas.draws import DRAW
 from winnow.schemas.records import to_json

@@ -20,10 +20,10 @@ from winnow.pipelines.dedupe.near import MATCHES
 from winnow.pipelines.dedupe.scratch import put_part, read_part, steps_done
 from winnow.pipelines.store.generations import Store, create_or_open
 from winnow.pipelines.store.location import open_location
-from winnow.runners.comparing import Comparing
 from winnow.runners.engines import Engine
+from winnow.runners.terminal.dedupe_progress import Comparing
 from winnow.schemas.records import StoreRecord
-from winnow.schemas.words import values_of
+from winnow.schemas.uint128 import values_of
 
 SHARD_ROWS = 8
 

@@ -12,20 +12,20 @@ from rich.console import Console
 
 from tests.pipelines.dedupe.search import Row, changed, prose, search, write_pages
 from winnow.pipelines.annotate.stage import State
-from winnow.pipelines.blocks import AddressedBlock
 from winnow.pipelines.dedupe.covered import CoveredShard, Search, put_shards
 from winnow.pipelines.dedupe.groups import TOLD, group_digests, keep_members, send_digests
 from winnow.pipelines.dedupe.outcomes import count_buckets
+from winnow.pipelines.forgetting.hiding import put_tombstone
+from winnow.pipelines.running.blocks import AddressedBlock
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.gc import collect_garbage
 from winnow.pipelines.store.generations import Store, create_or_open
-from winnow.pipelines.store.hidden.hiding import put_tombstone
 from winnow.pipelines.store.lease import Lease, this_process
 from winnow.pipelines.store.memory import MemoryStore
-from winnow.runners.dedupe import find_duplicates, tell_buckets
-from winnow.runners.driving import StageRun
 from winnow.runners.engines import Build, Engine
-from winnow.runners.stages import Outcome, dedupe
+from winnow.runners.stages.deduplication import find_duplicates, tell_buckets
+from winnow.runners.stages.stage_run import StageRun
+from winnow.runners.stages.store_stages import Outcome, dedupe
 from winnow.schemas.errors import StageError
 from winnow.schemas.recipe import load_recipe
 from winnow.schemas.records import StoreRecord, to_json

@@ -9,18 +9,18 @@ from numpy.typing import NDArray
 
 from tests.pipelines.dedupe.search import prose
 from winnow.filters.duplicates.signatures import Scheme
-from winnow.pipelines.blocks import AddressedBlock
-from winnow.pipelines.columns import Column
 from winnow.pipelines.dedupe import near
 from winnow.pipelines.dedupe.arrays import references
 from winnow.pipelines.dedupe.covered import CoveredShard, Search, put_shards
-from winnow.pipelines.exchange import addressed_blocks
+from winnow.pipelines.query.columns import Column
+from winnow.pipelines.running.blocks import AddressedBlock
+from winnow.pipelines.running.exchange import addressed_blocks
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import create_or_open
 from winnow.pipelines.store.memory import MemoryStore
 from winnow.pipelines.store.tables import put_table
 from winnow.schemas.records import StoreRecord
-from winnow.schemas.words import values_of
+from winnow.schemas.uint128 import values_of
 
 TEXTS, PLACES = 5, 40
 SET_BYTES = 8 * (300 - 4)  # of three hundred words, by five in a row

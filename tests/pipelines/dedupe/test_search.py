@@ -154,7 +154,7 @@ def test_many_equal_texts_are_one_cluster(tmp_path: Path) -> None:
 
 
 def test_a_rule_may_read_the_layer_and_one_for_eligibility_may_not(tmp_path: Path) -> None:
-    from winnow.runners.rules import pinned_rules
+    from winnow.runners.terminal.rules import pinned_rules
     from winnow.schemas.errors import RecipeError
     from winnow.schemas.recipe import load_recipe
 

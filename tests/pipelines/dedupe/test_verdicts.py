@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from winnow.filters.duplicates.signatures import Scheme
-from winnow.pipelines.blocks import encode_batch
 from winnow.pipelines.dedupe import verdicts
 from winnow.pipelines.dedupe.covered import CoveredShard, Search, put_shards
 from winnow.pipelines.dedupe.verdicts import (
@@ -25,6 +24,7 @@ from winnow.pipelines.dedupe.verdicts import (
     unpacked_pairs,
     verdicts_key,
 )
+from winnow.pipelines.running.blocks import encode_batch
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import create_or_open
 from winnow.pipelines.store.memory import MemoryStore

@@ -14,9 +14,9 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store, create_or_open
 from winnow.pipelines.store.tables import TableWriter
-from winnow.runners.driving import StageRun
 from winnow.runners.engines import Engine
-from winnow.runners.mixture.exporting import export_draw
+from winnow.runners.stages.exporting import export_draw
+from winnow.runners.stages.stage_run import StageRun
 from winnow.schemas.draws import DRAW
 from winnow.schemas.identity import sample_id
 from winnow.schemas.mixture import Amount, MixturePlan, PlannedOutput, PlannedStratum, Stratum

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from winnow.pipelines.export.formats.protocol import FileRecord, ShardName, WrittenShard
-from winnow.pipelines.export.manifest import Manifest, ShardCommit, content_records, file_records
-from winnow.pipelines.export.opening import export_place
-from winnow.pipelines.export.places import ExportPlace
+from winnow.pipelines.export.places.destination import ExportPlace
+from winnow.pipelines.export.places.manifest import Manifest, ShardCommit, content_records, file_records
+from winnow.pipelines.export.places.opening import export_place
 
 ONE = {"data/a.txt": b"alpha", "data/b.txt": b"beta"}
 TWO = {"data/a.txt": b"gamma", "c.txt": b"delta"}

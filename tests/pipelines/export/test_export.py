@@ -27,15 +27,15 @@ from tests.pipelines.export.drawn_stores import (
     words,
 )
 from winnow.filters.edits import SPANS
-from winnow.pipelines.columns import Column
-from winnow.pipelines.edits import BoundEdit
-from winnow.pipelines.store.hidden.hiding import put_tombstone
+from winnow.pipelines.binding.edits import BoundEdit
+from winnow.pipelines.forgetting.hiding import put_tombstone
+from winnow.pipelines.query.columns import Column
 from winnow.pipelines.store.local import LocalStore
 from winnow.schemas.errors import ExportError
 from winnow.schemas.mixture import Stratum
-from winnow.schemas.places import Place
+from winnow.schemas.problems import Place
 from winnow.schemas.tombstones import Tombstone, selector_hash
-from winnow.schemas.words import words_of
+from winnow.schemas.uint128 import words_of
 from winnow.scoring.mixture.orders import export_order, key_of
 
 

@@ -10,14 +10,14 @@ import pytest
 from rich.console import Console
 
 from tests.pipelines.export.drawn_stores import WEB, export, put_table_of, tree
-from winnow.pipelines.export.manifest import LeftOut
+from winnow.pipelines.export.places.manifest import LeftOut
 from winnow.pipelines.export.stage import Finished, bind_exports
-from winnow.pipelines.media import FILE_CHANGED, FILE_GONE, media_sources
+from winnow.pipelines.media.references import FILE_CHANGED, FILE_GONE, media_sources
 from winnow.pipelines.mix.drawn import Draw, DrawnShard
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.location import open_store_at
 from winnow.runners.engines import Engine
-from winnow.runners.stages import ingest
+from winnow.runners.stages.store_stages import ingest
 from winnow.schemas.draws import DRAW
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.mixture import Amount, MixturePlan, PlannedOutput, PlannedStratum

@@ -7,15 +7,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.pipelines.export.drawn_stores import Given, Rows, make_draw, words
-from winnow.pipelines.columns import Column
-from winnow.pipelines.edits import with_keys
-from winnow.pipelines.exchange import MAX_BLOCK_BYTES
+from winnow.pipelines.binding.edits import with_keys
+from winnow.pipelines.export.places.scratch_disk import ScratchDisk
+from winnow.pipelines.export.planning.shipment import Details, Shipment
+from winnow.pipelines.export.planning.sizing import Way, cut_outputs
 from winnow.pipelines.export.reading import mixed_rows
-from winnow.pipelines.export.scratch_disk import ScratchDisk
-from winnow.pipelines.export.shipment import Details, Shipment
-from winnow.pipelines.export.sizing import Way, cut_outputs
 from winnow.pipelines.mix.drawn import Draw
-from winnow.pipelines.picked_rows import read_picked
+from winnow.pipelines.query.columns import Column
+from winnow.pipelines.query.picked_rows import read_picked
+from winnow.pipelines.running.exchange import MAX_BLOCK_BYTES
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.local import LocalStore
 from winnow.pipelines.store.memory import MemoryStore

@@ -3,10 +3,10 @@
 import io
 from collections.abc import Sequence
 
-from winnow.pipelines.ingest.arc import read_arc
+from winnow.pipelines.audit.tiling import Claim, check_tiling
+from winnow.pipelines.ingest.archives.arc import read_arc
+from winnow.pipelines.ingest.archives.warc import read_warc
 from winnow.pipelines.ingest.records import Dropped, Event, FilePart, ReadLimits, Record
-from winnow.pipelines.ingest.tiling import Claim, check_tiling
-from winnow.pipelines.ingest.warc import read_warc
 
 LIMITS = ReadLimits()
 

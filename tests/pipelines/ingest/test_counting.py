@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from tests.pipelines.ingest.parts import LIMITS, read
 from winnow.pipelines.ingest.counting import MAX_FINDINGS, StreamCount, check_ranges, count_jsonl, count_parquet
-from winnow.pipelines.ingest.jsonl import JsonlReader
-from winnow.pipelines.ingest.parquet import ParquetReader
 from winnow.pipelines.ingest.records import Event, FilePart, Reader, ReadLimits, Span
+from winnow.pipelines.ingest.tables.jsonl import JsonlReader
+from winnow.pipelines.ingest.tables.parquet import ParquetReader
 
 RAW = b'{"text": "a"}\n\nnot json\n{"text": "b"}'
 

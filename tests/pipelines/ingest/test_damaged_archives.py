@@ -14,7 +14,7 @@ from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 from tests.pipelines.ingest.archive_reading import assert_tiles, audit, outline, read
-from tests.pipelines.ingest.archives import Capture, Kind, gzip_member, pieces, warc_record
+from tests.pipelines.ingest.made_archives import Capture, Kind, gzip_member, pieces, warc_record
 from winnow.pipelines.ingest.records import Event, ReadLimits, Record, Span, Unreadable
 
 PAGES = [Capture(f"https://example.org/{name}", f"<p>{name}</p>".encode() * 20) for name in "abcdef"]

@@ -10,10 +10,10 @@ import pytest
 import zstandard
 
 from tests.pipelines.ingest.archive_reading import LIMITS, assert_tiles, claims, outline
-from tests.pipelines.ingest.archives import Capture, gzip_member, warc_record, zstd_frame
+from tests.pipelines.ingest.made_archives import Capture, gzip_member, warc_record, zstd_frame
+from winnow.pipelines.audit.tiling import check_tiling
+from winnow.pipelines.ingest.archives.warc import read_warc
 from winnow.pipelines.ingest.records import Event, FilePart, ReadLimits, Record
-from winnow.pipelines.ingest.tiling import check_tiling
-from winnow.pipelines.ingest.warc import read_warc
 
 GIB = 1 << 30
 PAGE = warc_record(Capture("https://e.org/page"))

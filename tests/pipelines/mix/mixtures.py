@@ -11,10 +11,10 @@ from pathlib import Path
 import pyarrow as pa
 
 from tests.pipelines.rules.stores import Shard, make_store
+from winnow.pipelines.binding.rules import rule_program
 from winnow.pipelines.mix.plans import Laws, Planned, PlanRecord, layers_read, make_plan, put_plan
 from winnow.pipelines.mix.tokens import TOKENS, TOKENS_LAYER
 from winnow.pipelines.rules.pinning import PinnedProgram, pin
-from winnow.pipelines.rules.program import rule_program
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.memory import MemoryStore
 from winnow.pipelines.store.tables import read_table

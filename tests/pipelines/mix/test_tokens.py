@@ -10,19 +10,19 @@ import pyarrow as pa
 import pytest
 from rich.console import Console
 
-from tests.filters.tokenizers.made import byte_level, library_ids
-from winnow.filters.tokenizers import load_tokenizer
+from tests.filters.language.tokenizers.made import byte_level, library_ids
+from winnow.filters.language.tokenizers import load_tokenizer
 from winnow.pipelines.annotate.reading import Part
-from winnow.pipelines.edits import with_keys
-from winnow.pipelines.ledger.strikes import Position
+from winnow.pipelines.binding.edits import with_keys
 from winnow.pipelines.mix.tokens import STAGE, TOKENS, TOKENS_LAYER, bind_tokens, count_tokens
+from winnow.pipelines.running.ledger.strikes import Position
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store, open_store
 from winnow.pipelines.store.location import open_location
-from winnow.runners import stages
-from winnow.runners.cli import main
+from winnow.runners.commands.main import main
 from winnow.runners.engines import Engine
-from winnow.runners.tokens import measure_tokens
+from winnow.runners.stages import store_stages as stages
+from winnow.runners.stages.tokens import measure_tokens
 from winnow.schemas.errors import RecipeError, StageError, StoreError
 from winnow.schemas.identity import canonical_json
 from winnow.schemas.recipe import Recipe, load_recipe

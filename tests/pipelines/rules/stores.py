@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from winnow.pipelines.columns import Column, leaves
+from winnow.pipelines.query.columns import Column, leaves
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store, create_or_open, next_generation

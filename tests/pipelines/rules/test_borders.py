@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from winnow import run
-from winnow.runners.borders import borders_of
+from winnow.runners.terminal.threshold_samples import borders_of
 from winnow.schemas.conditions import Cut, cuts_of
 from winnow.schemas.recipe import load_recipe
 

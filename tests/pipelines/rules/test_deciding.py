@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.pipelines.rules.stores import Shard, columns_of, make_store
+from winnow.pipelines.binding.rules import rule_program
 from winnow.pipelines.rules.deciding import count_decisions, decide
 from winnow.pipelines.rules.decisions import DecisionCounts, Outcome, Tally
 from winnow.pipelines.rules.dropped import dropped_samples
 from winnow.pipelines.rules.pinning import PinnedProgram, pin
-from winnow.pipelines.rules.program import rule_program
 from winnow.pipelines.store.local import LocalStore
 from winnow.pipelines.store.memory import MemoryStore, forget_memory_store
 from winnow.schemas.errors import RecipeError, StoreError

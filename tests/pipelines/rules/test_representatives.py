@@ -16,20 +16,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.pipelines.rules.stores import Shard, columns_of, make_store
-from winnow.pipelines.columns import Column
+from winnow.pipelines.binding.preferences import BoundPreference
+from winnow.pipelines.binding.rules import rule_program
+from winnow.pipelines.query.columns import Column
 from winnow.pipelines.rules.deciding import decide, represent
 from winnow.pipelines.rules.decisions import DecisionCounts
 from winnow.pipelines.rules.guards import accepting, require_accepted
 from winnow.pipelines.rules.pinning import PinnedProgram, pin
-from winnow.pipelines.rules.preferences import BoundPreference
-from winnow.pipelines.rules.program import rule_program
 from winnow.pipelines.rules.representatives import LARGEST, Choice, Chooser, candidates
 from winnow.pipelines.rules.summary import RulesSummary, summarise_rules
 from winnow.pipelines.store.memory import MemoryStore, forget_memory_store
 from winnow.schemas.duplicates import GROUPS, NEAR, Kind
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.identity import sample_id
-from winnow.schemas.places import Place
+from winnow.schemas.problems import Place
 from winnow.schemas.recipe import DedupeConfig, ExactConfig, NearConfig, recipe_from_text
 
 QUALITY = pa.schema([pa.field("score", pa.float64()), pa.field("good", pa.bool_()), pa.field("name", pa.string())])

@@ -12,8 +12,8 @@ import pytest
 
 from tests.faults.winnow import run, tree_hash
 from tests.runners.engines.recipes import exported, write_lines, write_recipe
-from winnow.runners.cli import main
-from winnow.runners.jobserver import SERVERS, EngineName, JobServerError, find_jar, find_java
+from winnow.runners.commands.main import main
+from winnow.runners.engines.java import SERVERS, EngineName, JobServerError, find_jar, find_java
 
 ENGINES: tuple[EngineName, ...] = ("spark", "flink")
 SMALL = "--job_server_jvm_properties=-Dspark.default.parallelism=4"
@@ -60,9 +60,10 @@ def boot_beside(folder: Path, version: str | None = None) -> str:
 def boot_script(folder: Path, version: str | None = None) -> Path:
     """The console entry, as an installation makes it."""
     boot = folder / "winnow-boot"
-    other = "" if version is None else f"surroundings.version = lambda _: '{version}'\n"
+    other = "" if version is None else f"version_handshake.version = lambda _: '{version}'\n"
     boot.write_text(
-        f"#!{sys.executable}\nfrom winnow.pipelines import surroundings\nfrom winnow.runners.boot import entry\n\n"
+        f"#!{sys.executable}\nfrom winnow.pipelines.running import version_handshake\n"
+        "from winnow.runners.engines.workers.boot import entry\n\n"
         f"{other}entry()\n"
     )
     boot.chmod(0o755)
@@ -108,12 +109,12 @@ def left_over(folder: Path, seconds: float = 30) -> list[psutil.Process]:
 
 
 def kill_a_worker(folder: Path, killed: list[int]) -> None:
-    """Kill the first worker of the command that has begun to work: the nursery itself has few threads."""
+    """Kill the first worker of the command that has begun to work: the fork server itself has few threads."""
     end = time.monotonic() + 300
     while not killed and time.monotonic() < end:
         for process in of_command(folder):
             try:
-                if "winnow.pipelines.nursery" in process.cmdline() and process.num_threads() > 6:
+                if "winnow.pipelines.running.fork_server" in process.cmdline() and process.num_threads() > 6:
                     process.kill()
                     killed.append(process.pid)
                     return

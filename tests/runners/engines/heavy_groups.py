@@ -17,11 +17,11 @@ import numpy as np
 import pyarrow as pa
 from apache_beam.pvalue import PCollection
 
-from winnow.pipelines.blocks import AddressedBlock, encode_batch
-from winnow.pipelines.exchange import Engine as ThroughEngine
-from winnow.pipelines.exchange import Exchange
-from winnow.pipelines.exchange.inputs import Blocks
-from winnow.pipelines.exchange.totals import Total
+from winnow.pipelines.running.blocks import AddressedBlock, encode_batch
+from winnow.pipelines.running.exchange import Engine as ThroughEngine
+from winnow.pipelines.running.exchange import Exchange
+from winnow.pipelines.running.exchange.inputs import Blocks
+from winnow.pipelines.running.exchange.totals import Total
 from winnow.runners.engines.engine import named_engine
 from winnow.schemas.errors import WinnowError
 

@@ -19,7 +19,7 @@ from tests.runners.engines.commands import (
     small,
 )
 from tests.runners.engines.recipes import write_lines, write_recipe
-from winnow.runners.jobserver import EngineName
+from winnow.runners.engines.java import EngineName
 
 pytestmark = [pytest.mark.engines, pytest.mark.parametrize("engine", ENGINES)]
 
@@ -44,7 +44,7 @@ def test_a_driver_that_is_killed_takes_its_job_server_and_workers_with_it(
     monkeypatch.setenv("TMPDIR", scratch(tmp_path)["TMPDIR"])
     driver = start(tmp_path, "run", f"{engine}.yaml", "--runner", engine, "--workers", "2")
     end = time.monotonic() + 240
-    while len(of_command(tmp_path)) < 4 and time.monotonic() < end:  # driver, watcher, Java, nursery
+    while len(of_command(tmp_path)) < 4 and time.monotonic() < end:  # driver, watcher, Java, fork server
         time.sleep(0.1)
     assert len(of_command(tmp_path)) >= 4
     driver.kill()

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from tests.runners.engines.recipes import write_lines, write_recipe
 from winnow.runners.engines import Build, Engine
-from winnow.runners.whole import run_whole
+from winnow.runners.stages.whole_recipe import run_whole
 from winnow.schemas.recipe import load_recipe
 
 SCORE = """

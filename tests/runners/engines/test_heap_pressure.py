@@ -25,7 +25,7 @@ from tests.runners.engines.commands import (
     small,
 )
 from tests.runners.engines.heavy_groups import whole_groups
-from winnow.runners.jobserver import EngineName
+from winnow.runners.engines.java import EngineName
 
 pytestmark = pytest.mark.engines
 

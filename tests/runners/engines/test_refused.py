@@ -7,7 +7,7 @@ import pytest
 from tests.faults.winnow import run
 from tests.runners.engines.commands import ENGINES, left_over, refused, require_job_server, scratch, taken_port
 from tests.runners.engines.recipes import write_lines, write_recipe
-from winnow.runners.jobserver import EngineName
+from winnow.runners.engines.java import EngineName
 
 pytestmark = pytest.mark.parametrize("engine", ENGINES)
 

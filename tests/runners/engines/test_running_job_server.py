@@ -21,7 +21,7 @@ from tests.runners.engines.commands import (
     require_job_server,
     scratch,
 )
-from winnow.runners.jobserver import EngineName, find_java
+from winnow.runners.engines.java import EngineName, find_java
 
 START_SECONDS = 120.0
 _MASTERS = {"spark": ("--spark-master-url", "local[2]"), "flink": ("--flink-master", "[local]")}

@@ -3,10 +3,10 @@
 import pytest
 from apache_beam.options.pipeline_options import JobServerOptions
 
-from winnow.runners.engines import spark_resources
 from winnow.runners.engines.flags import beam_options
-from winnow.runners.engines.spark import SPARK
-from winnow.runners.engines.spark_resources import ClusterOptions, SparkResources
+from winnow.runners.engines.java import spark_resources
+from winnow.runners.engines.java.spark import SPARK
+from winnow.runners.engines.java.spark_resources import ClusterOptions, SparkResources
 
 STARVED = (
     "05:37:48 WARN TaskSchedulerImpl: Initial job has not accepted any resources; check your cluster UI to ensure that "

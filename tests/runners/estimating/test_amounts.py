@@ -7,7 +7,7 @@ import pytest
 
 from tests.faults.winnow import tree_hash
 from winnow.pipelines.store.local import LocalStore
-from winnow.runners.cli import main
+from winnow.runners.commands.main import main
 from winnow.runners.estimating.amounts import StageEstimate, again
 from winnow.runners.estimating.rates import EngineRate, Rate, Rates, read_rates
 from winnow.runners.estimating.run_log import PartAmounts, RunRecord, put_run, read_runs

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from winnow.runners.cli import main
+from winnow.runners.commands.main import main
 from winnow.runners.estimating.rates import EngineRate, Rate, parts_there_are, read_rates, shipped_rates
 from winnow.runners.estimating.tables import measured_yaml
 from winnow.schemas.errors import WinnowError

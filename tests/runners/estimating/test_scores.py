@@ -11,7 +11,7 @@ from tests.runners.scores.stores import TRAINED, make_store, scored, write
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import open_store
 from winnow.pipelines.store.local import LocalStore
-from winnow.runners.cli import main
+from winnow.runners.commands.main import main
 from winnow.runners.estimating.run_log import read_runs
 
 RATES = """

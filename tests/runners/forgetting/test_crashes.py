@@ -16,13 +16,14 @@ import pytest
 from tests.faults.winnow import assert_clean, tree_hash
 from tests.runners.forgetting.crawl import HOST, write_crawl, write_recipe
 from tests.runners.forgetting.files import contents, holders
-from winnow.pipelines.forgetting.looking import hidden_rows
+from winnow.pipelines.audit import audit_generation
+from winnow.pipelines.binding.sources import ingest_context
+from winnow.pipelines.forgetting.hidden_rows import hidden_rows
 from winnow.pipelines.forgetting.purging import purge
 from winnow.pipelines.store.facade import ObjectInfo, ObjectStore
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.location import open_store_at
-from winnow.runners.audit import audit_store
-from winnow.runners.cli import main
+from winnow.runners.commands.main import main
 from winnow.schemas.recipe import load_recipe
 
 
@@ -119,7 +120,8 @@ def test_a_purge_that_ends_after_any_change(forgotten: Path, tmp_path: Path, mon
         assert main(["gc", "recipe.yaml", "--purge"]) == 0
         assert holders(folder / "store") == [], step
         assert opened.require_latest().tree_hash == expected, step
-        assert audit_store(opened, load_recipe("recipe.yaml")).problems == [], step
+        context = ingest_context(load_recipe("recipe.yaml"), opened)
+        assert audit_generation(opened, opened.require_latest(), context).problems == [], step
         assert "purge.json" not in contents(folder / "store")
 
 

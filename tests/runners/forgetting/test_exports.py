@@ -15,11 +15,11 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.location import open_store_at
 from winnow.pipelines.store.tables import read_table
-from winnow.runners import stages
-from winnow.runners.cli import main
+from winnow.runners.commands.main import main
 from winnow.runners.engines import Engine
-from winnow.runners.mixture.planning import Mixed, mix
-from winnow.runners.mixture.shipping import export
+from winnow.runners.stages import store_stages as stages
+from winnow.runners.stages.exports import export
+from winnow.runners.stages.mixing import Mixed, mix
 from winnow.schemas.errors import ExportError
 from winnow.schemas.recipe import load_recipe
 

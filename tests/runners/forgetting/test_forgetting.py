@@ -14,13 +14,13 @@ from rich.console import Console
 
 from tests.runners.forgetting.crawl import HOST, PAGE, SECRET, write_crawl, write_recipe
 from tests.runners.forgetting.files import contents, holders
+from winnow.pipelines.query.training_texts import Losses, texts_of_store
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.lease import Lease
 from winnow.pipelines.store.location import open_store_at
-from winnow.pipelines.training.texts import Losses, texts_of_store
-from winnow.runners import stages
-from winnow.runners.cli import main
+from winnow.runners.commands.main import main
 from winnow.runners.engines import Engine
+from winnow.runners.stages import store_stages as stages
 from winnow.schemas.recipe import load_recipe
 
 ONE = Engine("local", 1)

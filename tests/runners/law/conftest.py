@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.scoring.laws import law
-from winnow.runners.cli import main
+from winnow.runners.commands.main import main
 from winnow.schemas.law import law_to_json
 
 Law = Callable[..., str]

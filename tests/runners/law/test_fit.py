@@ -212,7 +212,7 @@ def test_stdin_is_a_table(small_csv: str, tmp_path: Path) -> None:
 def test_without_scipy_one_line_says_what_to_install(tmp_path: Path, small_csv: str) -> None:
     code = (
         "import sys; sys.modules['scipy'] = None\n"
-        "from winnow.runners.cli import main\n"
+        "from winnow.runners.commands.main import main\n"
         "sys.exit(main(['law', 'fit', 'small.csv']))"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)

@@ -11,7 +11,7 @@ import pytest
 
 from tests.faults.winnow import run as run_winnow
 from tests.faults.winnow import start
-from tests.filters.training.declarations import paragraphs
+from tests.filters.models.training.declarations import paragraphs
 from tests.runners.law.conftest import Law
 from winnow.runners.law.probe_data import packed_texts
 from winnow.runners.law.probe_texts import texts_at

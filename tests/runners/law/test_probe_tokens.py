@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.filters.training.declarations import paragraphs
+from tests.filters.models.training.declarations import paragraphs
 from tests.runners.law.conftest import Law
-from winnow.runners.cli import main
+from winnow.runners.commands.main import main
 from winnow.runners.law.probe_data import PackedTexts, packed_texts
 from winnow.runners.law.probe_texts import texts_at
 from winnow.runners.law.probe_tokens import MAX_BYTES, Tokenizer, pieces, tokenizer_at

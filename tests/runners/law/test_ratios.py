@@ -164,7 +164,7 @@ def test_a_law_file_is_read_without_scipy_matplotlib_and_beam(
     (tmp_path / "t.csv").write_text("family,tokens\ngermanic,6B\nindic,1B\n")
     code = (
         "import sys; sys.modules['scipy'] = sys.modules['matplotlib'] = sys.modules['apache_beam'] = None\n"
-        "from winnow.runners.cli import main\n"
+        "from winnow.runners.commands.main import main\n"
         f"sys.exit(main(['law', {part[0]!r}, 'law.json', *{part[1:]!r}]))"
     )
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, capture_output=True)

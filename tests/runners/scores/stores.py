@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from rich.console import Console
 
-from winnow.runners import stages
 from winnow.runners.engines import Engine
-from winnow.runners.scoring import score
+from winnow.runners.stages import store_stages as stages
+from winnow.runners.stages.scoring import score
 from winnow.schemas.recipe import Recipe, load_recipe
 
 ONE = Engine("local", 1)

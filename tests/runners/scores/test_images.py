@@ -13,10 +13,10 @@ from PIL import Image
 from rich.console import Console
 
 from tests.runners.scores.stores import ONE, scored, table
-from winnow.runners import stages
-from winnow.runners.cli import main
+from winnow.runners.commands.main import main
 from winnow.runners.engines import Engine
-from winnow.runners.stages import Outcome
+from winnow.runners.stages import store_stages as stages
+from winnow.runners.stages.store_stages import Outcome
 from winnow.schemas.recipe import load_recipe
 
 pytest.importorskip("torch", reason="needs the extra `torch`")

@@ -10,10 +10,10 @@ from tests.runners.scores.stores import BROKEN, CLEAN, TRAINED, make_store, scor
 from winnow.pipelines.score.overview import ScoreOverview, score_overviews
 from winnow.pipelines.store.generations import Store, open_store
 from winnow.pipelines.store.location import open_location
-from winnow.runners.cli import main
-from winnow.runners.commands import write_report
-from winnow.runners.rules import decided_if_possible, pinned_if_measured
-from winnow.runners.scores import overviews, scores_if_bound
+from winnow.runners.commands.main import main
+from winnow.runners.report.writing import write_report
+from winnow.runners.terminal.rules import decided_if_possible, pinned_if_measured
+from winnow.runners.terminal.scores import overviews, scores_if_bound
 from winnow.schemas.recipe import Recipe, load_recipe
 from winnow.scoring.selection.quality import wilson
 

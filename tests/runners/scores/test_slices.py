@@ -10,8 +10,8 @@ from rich.console import Console
 from tests.runners.scores.stores import ONE, make_store, scored, write
 from winnow.pipelines.store.lease import Share
 from winnow.pipelines.store.local import LocalStore
-from winnow.runners.scoring import score_slice
-from winnow.runners.slices import Slice, SliceDone
+from winnow.runners.stages.scoring import score_slice
+from winnow.runners.stages.slices import Slice, SliceDone
 from winnow.schemas.errors import StoreError
 from winnow.schemas.recipe import Recipe
 

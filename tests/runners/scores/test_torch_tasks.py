@@ -9,7 +9,7 @@ from rich.console import Console
 
 from tests.runners.scores.stores import BROKEN, CLEAN, ONE, make_store, scored, table
 from winnow.runners.engines import Engine
-from winnow.runners.scoring import score
+from winnow.runners.stages.scoring import score
 from winnow.schemas.recipe import Recipe, load_recipe
 
 pytest.importorskip("torch", reason="needs the extra `torch`")

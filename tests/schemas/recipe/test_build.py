@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import pytest
 
 from winnow.schemas.errors import RecipeError
-from winnow.schemas.places import Problems
+from winnow.schemas.problems import Problems
 from winnow.schemas.recipe import Between, MapNode, Matching, build_config
 from winnow.schemas.recipe.build import parse_size
 from winnow.schemas.recipe.nodes import parse_yaml

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.identity import Json
-from winnow.schemas.places import Place, Problems
+from winnow.schemas.problems import Place, Problems
 from winnow.schemas.recipe.nodes import MAX_DEPTH, MAX_VALUES, MapNode, parse_yaml, plain_scalar
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from winnow.schemas.mixture import Amount, Stratum
-from winnow.schemas.places import Problems
+from winnow.schemas.problems import Problems
 from winnow.schemas.recipe import MixConfig, StageConfig, build_config
 from winnow.schemas.recipe.nodes import parse_yaml
 from winnow.scoring.mixture.allocation import Cell

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from winnow.schemas.words import Words, words_of
+from winnow.schemas.uint128 import Words, words_of
 from winnow.scoring.mixture.orders import Key, draw_order, export_order, key_of
 
 WORD = st.integers(0, 2**64 - 1)

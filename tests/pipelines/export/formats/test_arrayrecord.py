@@ -18,7 +18,7 @@ from tests.trainers import ROOT, run_trainer
 from winnow.pipelines.export.formats import find_format
 from winnow.pipelines.export.formats.arrayrecord import FORMAT, ArrayRecordConfig
 from winnow.pipelines.export.formats.protocol import About, ShardName, WrittenShard
-from winnow.pipelines.export.tf_example import examples, varint
+from winnow.pipelines.export.formats.tf_example import examples, varint
 from winnow.schemas.errors import ExportError, WinnowError
 
 pytest.importorskip("array_record", reason="winnow[arrayrecord] is not installed")

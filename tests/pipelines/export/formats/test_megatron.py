@@ -11,11 +11,11 @@ import pytest
 
 from tests.pipelines.export.formats.mixed_rows import batches, export, row
 from tests.trainers import run_trainer
-from winnow.filters.tokenizers import load_tokenizer
+from winnow.filters.language.tokenizers import load_tokenizer
 from winnow.pipelines.export.formats import find_format
 from winnow.pipelines.export.formats.megatron import FORMAT, MegatronConfig
+from winnow.pipelines.export.formats.megatron_index import index_lengths, join_indexed, write_index
 from winnow.pipelines.export.formats.protocol import ShardName
-from winnow.pipelines.export.megatron_index import index_lengths, join_indexed, write_index
 from winnow.schemas.errors import ExportError
 
 DTYPES: dict[int, np.dtype[Any]] = {4: np.dtype("<i4"), 8: np.dtype("<u2")}

@@ -19,7 +19,7 @@ from winnow.pipelines.export.formats import find_format
 from winnow.pipelines.export.formats.protocol import About, ShardName, WrittenShard
 from winnow.pipelines.export.formats.webdataset import FORMAT, WebDatasetConfig
 from winnow.schemas.errors import ExportError
-from winnow.schemas.places import Place
+from winnow.schemas.problems import Place
 from winnow.schemas.recipe.build import build_config
 from winnow.schemas.recipe.nodes import MapNode
 

@@ -1,0 +1,70 @@
+"""`python -m benchmarks.parity PRESET DATA…`: a preset beside the code that it follows, document by document."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from rich.console import Console
+
+from benchmarks.document_progress import DocumentProgress
+from benchmarks.parity.adapters import find_adapter
+from benchmarks.parity.compare import compare
+from benchmarks.parity.documents import Columns, read_documents
+from benchmarks.parity.environments import find_python
+from benchmarks.parity.show import as_json, left_out, print_comparison
+from winnow.filters.presets import find_preset
+from winnow.runners.terminal.quantities import grouped
+from winnow.schemas.errors import WinnowError
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the comparison; a mistake is one line and the status 1."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.parity",
+        description="Compare a preset with the code that it follows, document by document.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("preset", metavar="PRESET", help="a preset, such as gopher@datatrove")
+    parser.add_argument(
+        "data", metavar="DATA", nargs="+", help="Parquet or JSON lines with a column of texts, or a store"
+    )
+    parser.add_argument("--peer-python", metavar="PATH", help="the Python that has the peer (default: look for it)")
+    parser.add_argument("--limit", type=int, metavar="N", help="compare the first N documents")
+    parser.add_argument("--text", default="text", metavar="COLUMN", help="the column of texts (default: %(default)s)")
+    parser.add_argument("--id", default="id", metavar="COLUMN", help="the column of names (default: %(default)s)")
+    parser.add_argument(
+        "--language", default="language", metavar="COLUMN", help="the column of languages (default: %(default)s)"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    try:
+        return run_parity(parser.parse_args(arguments), Console(highlight=False))
+    except WinnowError as error:
+        for line in str(error).splitlines():
+            print(f"benchmarks.parity: {line}", file=sys.stderr)
+        return 1
+
+
+def run_parity(options: argparse.Namespace, console: Console) -> int:
+    """0 when both sides say the same of every document, 1 when not."""
+    if options.limit is not None and options.limit < 1:
+        raise WinnowError(f"--limit {options.limit}: expected 1 or more")
+    preset = find_preset(options.preset)
+    adapter = find_adapter(preset.name)
+    python = find_python(adapter.peer, options.peer_python)
+    columns = Columns(options.text, options.id, options.language)
+    found = compare(preset, adapter, python, read_documents(options.data, columns, options.limit), DocumentProgress())
+    if found.documents == 0:
+        raise WinnowError(
+            f"{', '.join(options.data)}: no document has a text in the column {options.text!r}; nothing was compared"
+        )
+    if found.documents == found.left_out.total():
+        raise WinnowError(f"none of {grouped(found.documents)} documents can be judged by both sides{left_out(found)}")
+    if options.json:
+        sys.stdout.write(as_json(found, adapter).decode() + "\n")
+    else:
+        print_comparison(found, adapter, console)
+    return 0 if found.equal else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

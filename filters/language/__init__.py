@@ -1,0 +1,1 @@
+"""What measurements of text share: words, tokenizers, folding, word lists and language identification."""

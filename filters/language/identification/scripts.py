@@ -1,0 +1,81 @@
+"""Which script a text is written in, counted from its letters."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from winnow.filters.language.kernels.classes import decode, width
+from winnow.schemas.kernels import kernel
+from winnow.schemas.languages import script_ranges
+
+KANA_PERCENT = 5
+"""Chinese characters belong to Japanese where at least this share of them and kana is kana."""
+
+_JAPANESE = "Jpan"
+_NONE = 255  # of no script: not a letter, or one that several scripts share
+
+
+@dataclass(frozen=True, slots=True)
+class Scripts:
+    """The dominant script of each text. Where a text has no letters its number is -1."""
+
+    numbers: npt.NDArray[np.int16]  # into `script_names()`
+    letters: npt.NDArray[np.int64]  # of any script
+    own_letters: npt.NDArray[np.int64]  # of the dominant one
+
+
+@lru_cache(maxsize=1)
+def script_names() -> tuple[str, ...]:
+    """ISO 15924 codes by number. Japanese has one of its own beside the scripts that it mixes."""
+    return tuple(sorted({item.script for item in script_ranges()} | {_JAPANESE}))
+
+
+@lru_cache(maxsize=1)
+def _numbers_of_points() -> npt.NDArray[np.uint8]:
+    """The number of each code point's script; a byte each, so that a kernel needs one look."""
+    numbers = np.full(0x110000, _NONE, np.uint8)
+    by_name = {name: number for number, name in enumerate(script_names())}
+    for item in script_ranges():
+        numbers[item.first : item.last + 1] = by_name[item.script]
+    return numbers
+
+
+def dominant_scripts(
+    buffer: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]
+) -> Scripts:
+    """The dominant script of each range of UTF-8 text; of equally frequent ones the first by name."""
+    names = script_names()
+    special = np.array([names.index(name) for name in ("Hani", "Hira", "Kana", _JAPANESE)], np.int64)
+    numbers = np.empty(len(starts), np.int16)
+    letters = np.empty(len(starts), np.int64)
+    own = np.empty(len(starts), np.int64)
+    _count(buffer, starts, ends, _numbers_of_points(), len(names), special, numbers, letters, own)
+    return Scripts(numbers, letters, own)
+
+
+@kernel
+def _count(buffer, starts, ends, scripts, number_of_scripts, special, numbers, letters, own):  # type: ignore[no-untyped-def]
+    han, hiragana, katakana, japanese = special[0], special[1], special[2], special[3]
+    counts = np.zeros(256, np.int64)
+    for text in range(len(starts)):
+        counts[:] = 0
+        at, end = starts[text], ends[text]
+        while at < end:
+            lead = buffer[at]
+            counts[scripts[decode(buffer, at)]] += 1
+            at += width(lead)
+        kana = counts[hiragana] + counts[katakana]
+        if kana > 0 and kana * 100 >= KANA_PERCENT * (kana + counts[han]):
+            counts[japanese] = kana + counts[han]
+            counts[han] = counts[hiragana] = counts[katakana] = 0
+        best = -1
+        total = 0
+        for number in range(number_of_scripts):
+            total += counts[number]
+            if counts[number] > 0 and (best < 0 or counts[number] > counts[best]):
+                best = number
+        numbers[text] = best
+        letters[text] = total
+        own[text] = counts[best] if best >= 0 else 0

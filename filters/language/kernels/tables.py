@@ -1,0 +1,54 @@
+"""What `data/rules.json.xz` holds: a line of Unicode's classes and what all languages share, then a line a language."""
+
+import json
+import lzma
+from functools import lru_cache
+from importlib.resources import files
+from typing import TypedDict
+
+__all__ = ["Alternative", "LanguageTable", "Tables", "language_table", "tables"]
+
+Alternative = tuple[list[int], list[int], list[int], int, int]
+"""What stands before, the body (~set repeats), what follows, what must not follow or -1, where a loop begins or -1."""
+
+
+class LanguageTable(TypedDict):
+    """The rules of one language; sets by number."""
+
+    prefix: list[Alternative]
+    suffix: list[Alternative]
+    infix: list[Alternative]
+    floating: list[int]  # prefixes that are not bound to the beginning
+    specials: list[str | list[str | int]]  # a chunk that stays whole, or a chunk and the bytes of each of its pieces
+    phrases: list[list[str]]
+
+
+class Tables(TypedDict):
+    """The first line."""
+
+    origin: str
+    unicode: str  # the version of Unicode
+    flags: list[int]  # where a run of equal code points begins, and its flags, alternately
+    sentence_ends: str
+    url: dict[str, int]
+    sets: list[str]  # ranges of code points in hexadecimal
+    languages: list[str]  # in the order of their lines
+
+
+@lru_cache(maxsize=1)
+def tables() -> Tables:
+    """What languages share, read once a process."""
+    found: Tables = json.loads(_lines()[0])
+    return found
+
+
+def language_table(language: str) -> LanguageTable:
+    """The rules of one of the languages."""
+    found: LanguageTable = json.loads(_lines()[1 + tables()["languages"].index(language)])
+    return found
+
+
+@lru_cache(maxsize=1)
+def _lines() -> list[bytes]:
+    raw = (files("winnow.filters.language.kernels") / "data" / "rules.json.xz").read_bytes()
+    return lzma.decompress(raw).split(b"\n")

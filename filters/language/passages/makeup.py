@@ -1,0 +1,198 @@
+"""What texts are made of: how many words, of which kinds, how long, and how many marks stand between them."""
+
+import sys
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from winnow.filters.language.kernels.classes import ALPHA, Table, decode, flags_of, table_of, unicode_classes, width
+from winnow.filters.language.kernels.ranges import code_points, hash_range, room_for
+from winnow.filters.language.kernels.spans import Texts, Words
+from winnow.filters.language.passages.repetition import Vocabulary
+from winnow.schemas.kernels import kernel
+
+Counts = npt.NDArray[np.int64]
+
+_ALPHABETIC = 1  # flags of characters, of which a word has all of its characters', and _STOP
+_SOLID = 2
+_MARKED = 4
+_STOP = 8
+_HASH = 35  # #
+_DOT = 46
+_LENGTHS = 256
+_STOP_SEED = np.uint64(0x2545F4914F6CDD1D)
+
+
+class Marks(NamedTuple):
+    """Per text: its code points, and what `str.count` says of `#`, and of `...` and `…` together."""
+
+    characters: Counts
+    hashes: Counts
+    ellipses: Counts
+
+
+class Makeup(NamedTuple):
+    """Per text: its words by kind, and their code points."""
+
+    words: Counts
+    characters: Counts
+    solid_words: Counts  # those with a character that is no symbol
+    solid_characters: Counts
+    alphabetic_words: Counts  # those with an alphabetic character
+    marked_words: Counts  # those with `#` or `…`
+    stop_words: Counts  # those in a list
+    stop_kinds: Counts  # how many different ones of the list
+    median_length: npt.NDArray[np.float64]  # 0 without words
+
+
+def marks(texts: Texts) -> Marks:
+    """Code points, hashes and ellipses."""
+    return Marks(*_marks(texts.buffer, texts.offsets))
+
+
+@lru_cache(maxsize=4)
+def kinds_of_characters(symbols: str) -> Table:
+    """What characters make of a word that has one; of nothing but symbols no solid word is made."""
+    points = np.arange(sys.maxunicode + 1)
+    classes = unicode_classes()
+    flags = classes.flags[(classes.pages[points >> 8].astype(np.int64) << 8) | (points & 0xFF)]
+    kinds = np.where(flags & ALPHA, _ALPHABETIC, 0) | _SOLID
+    kinds[[ord(symbol) for symbol in symbols]] &= ~_SOLID
+    kinds[[ord(mark) for mark in "#…"]] |= _MARKED
+    return table_of(kinds.astype(np.uint16))
+
+
+def makeup(words: Words, vocabulary: Vocabulary, kinds: Table, stop_words: Iterable[str]) -> Makeup:
+    """Words by kind, which `kinds_of_characters` tells; a stop word is equal byte by byte."""
+    encoded = [word.encode() for word in sorted(set(stop_words)) if word]
+    ends = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
+    stops = np.frombuffer(b"".join(encoded) or b"\0", np.uint8)
+    arguments = (words.buffer, words.documents, words.starts, words.ends, *vocabulary)
+    return Makeup(*_makeup(*arguments, kinds, stops, ends[:-1], ends[1:]))
+
+
+@kernel
+def _marks(buffer, offsets):  # type: ignore[no-untyped-def]
+    texts = len(offsets) - 1
+    characters = np.zeros(texts, np.int64)
+    hashes = np.zeros(texts, np.int64)
+    ellipses = np.zeros(texts, np.int64)
+    for text in range(texts):
+        at, end = offsets[text], offsets[text + 1]
+        characters[text] = code_points(buffer, at, end)
+        while at < end:
+            byte = buffer[at]
+            at += 1
+            if byte == _HASH:
+                hashes[text] += 1
+            elif byte == _DOT:
+                if at + 1 < end and buffer[at] == _DOT and buffer[at + 1] == _DOT:
+                    ellipses[text] += 1
+                    at += 2
+            elif byte == 0xE2 and at + 1 < end and buffer[at] == 0x80 and buffer[at + 1] == 0xA6:
+                ellipses[text] += 1
+                at += 2
+    return characters, hashes, ellipses
+
+
+@kernel
+def _makeup(  # type: ignore[no-untyped-def]
+    buffer, documents, starts, ends, firsts, lengths, characters, stops, stop_starts, stop_ends
+):
+    table, hashes = _stop_table(stops, stop_starts, stop_ends)
+    longest = 0
+    for stop in range(len(stop_starts)):
+        longest = max(longest, stop_ends[stop] - stop_starts[stop])
+    texts = len(documents) - 1
+    counts = np.zeros((8, texts), np.int64)
+    medians = np.zeros(texts, np.float64)
+    kinds = np.zeros(len(starts), np.uint8)
+    for document in range(texts):
+        low, high = documents[document], documents[document + 1]
+        counts[0, document] = high - low
+        for word in range(low, high):
+            first = low + firsts[word]
+            if first < word:
+                kind = kinds[first]
+            else:
+                start, end = starts[word], ends[word]
+                kind = _kind(buffer, start, end, characters)
+                if end - start <= longest and _listed(buffer, start, end, stops, stop_starts, stop_ends, table, hashes):
+                    kind |= np.uint8(_STOP)
+                    counts[7, document] += 1
+                kinds[word] = kind
+            counts[1, document] += lengths[word]
+            if kind & _SOLID:
+                counts[2, document] += 1
+                counts[3, document] += lengths[word]
+            counts[4, document] += (kind & _ALPHABETIC) != 0
+            counts[5, document] += (kind & _MARKED) != 0
+            counts[6, document] += (kind & _STOP) != 0
+        medians[document] = _median(lengths[low:high])
+    return counts[0], counts[1], counts[2], counts[3], counts[4], counts[5], counts[6], counts[7], medians
+
+
+@kernel
+def _kind(buffer, start, end, characters):  # type: ignore[no-untyped-def]
+    kind = 0
+    at = start
+    while at < end:
+        kind |= flags_of(characters, decode(buffer, at))
+        at += width(buffer[at])
+    return np.uint8(kind)
+
+
+@kernel
+def _stop_table(stops, stop_starts, stop_ends):  # type: ignore[no-untyped-def]
+    size = room_for(len(stop_starts))
+    table = np.zeros(size, np.int32)
+    hashes = np.zeros(len(stop_starts), np.uint64)
+    for stop in range(len(stop_starts)):
+        hashes[stop] = hash_range(stops, stop_starts[stop], stop_ends[stop], _STOP_SEED)
+        slot = hashes[stop] & np.uint64(size - 1)
+        while table[slot]:
+            slot = (slot + np.uint64(1)) & np.uint64(size - 1)
+        table[slot] = stop + 1
+    return table, hashes
+
+
+@kernel
+def _listed(buffer, start, end, stops, stop_starts, stop_ends, table, hashes):  # type: ignore[no-untyped-def]
+    value = hash_range(buffer, start, end, _STOP_SEED)
+    mask = np.uint64(len(table) - 1)
+    slot = value & mask
+    while table[slot]:
+        stop = table[slot] - 1
+        if hashes[stop] == value and end - start == stop_ends[stop] - stop_starts[stop]:
+            same = True
+            for step in range(end - start):
+                same &= buffer[start + step] == stops[stop_starts[stop] + step]
+            if same:
+                return True
+        slot = (slot + np.uint64(1)) & mask
+    return False
+
+
+@kernel
+def _median(lengths):  # type: ignore[no-untyped-def]
+    """The middle length, or the mean of the two in the middle; 0 of none."""
+    count = len(lengths)
+    if count == 0:
+        return 0.0
+    histogram = np.zeros(_LENGTHS, np.int64)
+    for length in lengths:
+        histogram[min(length, _LENGTHS - 1)] += 1
+    lower, upper = (count - 1) // 2, count // 2
+    passed = 0
+    below = -1
+    for length in range(_LENGTHS - 1):
+        passed += histogram[length]
+        if below < 0 and passed > lower:
+            below = length
+        if passed > upper:
+            return (below + length) / 2
+    ordered = np.sort(lengths)
+    return (ordered[lower] + ordered[upper]) / 2

@@ -1,0 +1,326 @@
+"""N-grams of words that repeat: how many code points stand in them, for every definition that is in use.
+
+Two n-grams are equal as tuples of words, or, as datatrove compares longer ones, as their words written together. Both
+are exact: tuples are pairs of numbers (the tuple without its last word, the last word), and joined words are compared
+byte by byte where their hashes are equal. Every n-gram that repeats begins and ends with an (n-1)-gram that repeats,
+so that each length looks only at what the one before left over, and most texts are through after the 3-grams.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from winnow.filters.language.kernels.memory import eight_bytes, put_eight_bytes
+from winnow.filters.language.kernels.ranges import (
+    _K1,
+    document_seed,
+    first_equals,
+    room_for,
+    same_bytes,
+    stirred,
+)
+from winnow.filters.language.kernels.spans import Words
+from winnow.filters.language.passages.passages import code_points
+from winnow.schemas.kernels import kernel, leaf
+
+Counts = npt.NDArray[np.int64]
+
+_WINDOW = 16  # bytes by which joined n-grams are told apart before any is hashed
+_FILTER = 1 << 22  # bytes: in longer texts more words are candidates for nothing
+_HALF = np.uint64(32)
+_ONE = np.uint64(1)
+
+
+class Vocabulary(NamedTuple):
+    """Per word: the first equal word of its text, by its place among that text's words, and its code points."""
+
+    firsts: npt.NDArray[np.int32]
+    lengths: npt.NDArray[np.int32]
+
+
+class Grams(NamedTuple):
+    """Per text (row) and length from 2 (column): code points in n-grams, that is in the words of n-grams."""
+
+    characters: Counts  # in all n-grams, each counted
+    top_copies: Counts  # how often the most common one occurs; of several the first is meant
+    top_characters: Counts  # in all its occurrences
+    shared_characters: Counts  # in every occurrence of those that occur twice or more, each counted
+    covered_characters: Counts  # the same, but each word counted once
+
+
+def vocabulary(words: Words) -> Vocabulary:
+    """Which words of a text are equal, and how long they are."""
+    return Vocabulary(*_vocabulary(words.buffer, words.documents, words.starts, words.ends))
+
+
+def grams(words: Words, vocabulary: Vocabulary, longest: int) -> Grams:
+    """The n-grams of 2 to `longest` words as tuples."""
+    found = _grams(words.buffer, words.documents, words.starts, words.ends, *vocabulary, longest)
+    return Grams(*found)
+
+
+def later_grams(words: Words, vocabulary: Vocabulary, shortest: int, longest: int) -> Counts:
+    """Code points in n-grams that were seen before, per text and length from `shortest`, as datatrove counts them.
+
+    From left to right an n-gram that is equal to one noted before, words written together, is counted and jumped over;
+    any other is noted.
+    """
+    arguments = (words.buffer, words.documents, words.starts, words.ends, vocabulary.lengths, shortest, longest)
+    found: Counts = _later_grams(*arguments)
+    return found
+
+
+@kernel
+def _vocabulary(buffer, documents, starts, ends):  # type: ignore[no-untyped-def]
+    firsts = np.empty(len(starts), np.int32)
+    lengths = np.empty(len(starts), np.int32)
+    for document in range(len(documents) - 1):
+        low, high = documents[document], documents[document + 1]
+        if low == high:
+            continue
+        seed = document_seed(buffer, starts[low], ends[high - 1])
+        firsts[low:high] = first_equals(buffer, starts[low:high], ends[low:high], seed)
+        for word in range(low, high):
+            first = low + firsts[word]
+            lengths[word] = lengths[first] if first < word else code_points(buffer, starts[word], ends[word])
+    return firsts, lengths
+
+
+@kernel
+def _running_totals(lengths):  # type: ignore[no-untyped-def]
+    totals = np.zeros(len(lengths) + 1, np.int64)
+    for word in range(len(lengths)):
+        totals[word + 1] = totals[word] + lengths[word]
+    return totals
+
+
+@kernel
+def _grams(buffer, documents, starts, ends, firsts, lengths, longest):  # type: ignore[no-untyped-def]
+    texts = len(documents) - 1
+    characters = np.zeros((texts, longest - 1), np.int64)
+    copies = np.zeros((texts, longest - 1), np.int64)
+    top = np.zeros((texts, longest - 1), np.int64)
+    shared = np.zeros((texts, longest - 1), np.int64)
+    covered = np.zeros((texts, longest - 1), np.int64)
+    for document in range(texts):
+        low, high = documents[document], documents[document + 1]
+        if high - low < 2:
+            continue
+        seed = document_seed(buffer, starts[low], ends[high - 1])
+        totals = _running_totals(lengths[low:high])
+        _grams_of(
+            firsts[low:high],
+            totals,
+            seed,
+            longest,
+            (characters[document], copies[document], top[document], shared[document], covered[document]),
+        )
+    return characters, copies, top, shared, covered
+
+
+@kernel
+def _grams_of(words, totals, seed, longest, out):  # type: ignore[no-untyped-def]
+    """The n-grams of one text, whose words are numbers."""
+    characters, copies, top, shared, covered = out
+    count = len(words)
+    counts = np.zeros(count, np.int32)  # by the number of an n-gram, which is the place of its first occurrence
+    for place in range(count):
+        counts[words[place]] += 1
+    numbers = words.copy()  # of the (n-1)-gram that begins at a place
+    repeated = np.empty(count, np.bool_)  # whether that one occurs twice or more
+    live = np.empty(count, np.int32)  # the places where it does
+    left = 0
+    for place in range(count):
+        repeated[place] = counts[words[place]] > 1
+        if repeated[place]:
+            live[left] = place
+            left += 1
+    keys = np.empty(count, np.uint64)
+    table = np.empty(room_for(left), np.int32)  # 0 is free, else the number of an n-gram and 1
+    for n in range(2, min(longest, count) + 1):
+        column = n - 2
+        characters[column] = np.sum(totals[n:]) - np.sum(totals[: count - n + 1])
+        kept = 0
+        for index in range(left):
+            place = live[index]
+            if place + n <= count and repeated[place + 1]:
+                live[kept] = place
+                kept += 1
+            else:
+                repeated[place] = False  # who looks at this place's (n-1)-gram stands before it and has done so
+        left = kept
+        size = room_for(left)
+        table[:size] = 0
+        mask = np.uint64(size - 1)
+        best, best_copies = 0, 1
+        for index in range(left):
+            place = live[index]
+            key = (np.uint64(numbers[place]) << _HALF) | np.uint64(words[place + n - 1])
+            slot = stirred(key ^ seed) & mask
+            while True:
+                number = table[slot] - 1
+                if number < 0:
+                    table[slot] = place + 1
+                    keys[place] = key
+                    numbers[place] = place
+                    counts[place] = 1
+                    break
+                if keys[number] == key:
+                    numbers[place] = number
+                    counts[number] += 1
+                    break
+                slot = (slot + _ONE) & mask
+        kept = 0
+        until = 0
+        in_shared = in_covered = 0
+        for index in range(left):
+            place = live[index]
+            found = counts[numbers[place]]
+            repeated[place] = found > 1
+            if found < 2:
+                continue
+            if found > best_copies:
+                best, best_copies = place, found
+            length = totals[place + n] - totals[place]
+            in_shared += length
+            in_covered += totals[place + n] - totals[max(place, until)]
+            until = place + n
+            live[kept] = place
+            kept += 1
+        left = kept
+        shared[column], covered[column] = in_shared, in_covered
+        copies[column] = best_copies
+        top[column] = best_copies * (totals[best + n] - totals[best])
+
+
+@kernel
+def _later_grams(buffer, documents, starts, ends, lengths, shortest, longest):  # type: ignore[no-untyped-def]
+    texts = len(documents) - 1
+    found = np.zeros((texts, longest - shortest + 1), np.int64)
+    for document in range(texts):
+        low, high = documents[document], documents[document + 1]
+        count = high - low
+        if count <= shortest:
+            continue
+        joined, places = _written_together(buffer, starts[low:high], ends[low:high])
+        seed = document_seed(joined, 0, places[count])
+        live = np.empty(count, np.int32)  # where an n-gram may begin that is equal to another
+        left = _candidates(places, _window_repeats(joined, places, seed), shortest, live)
+        states = np.empty(left, np.uint64)  # of their hashes, to go on with when a word is added
+        hashed = np.empty(left, np.int64)
+        for index in range(left):
+            states[index] = seed
+            hashed[index] = places[max(live[index], ~live[index])]
+        hashes = np.empty(count, np.uint64)
+        table = np.empty(room_for(left), np.int32)
+        for n in range(shortest, min(longest, count) + 1):
+            left, repeated = _later_of(joined, places, lengths[low:high], n, live[:left], states, hashed, hashes, table)
+            found[document, n - shortest] = repeated
+    return found
+
+
+@leaf
+def _candidates(places, repeated, shortest, live):  # type: ignore[no-untyped-def]
+    """Where n-grams may be equal to others: a window repeats at this word, or at ~word one is shorter than a window."""
+    left = 0
+    for place in range(len(places) - shortest):
+        live[left] = place if repeated[place] else ~place
+        left += repeated[place] or places[place + shortest] - places[place] < _WINDOW
+    return left
+
+
+@leaf
+def _later_of(joined, places, lengths, n, live, states, hashed, hashes, table):  # type: ignore[no-untyped-def]
+    """How many candidates are left, and the code points of n-grams that were seen before."""
+    mask = np.uint64(room_for(len(live)) - 1)
+    for slot in range(room_for(len(live))):
+        table[slot] = 0  # free; else the number of a word and 1
+    found = kept = 0
+    free = 0  # the first place that no counted n-gram covers
+    for index in range(len(live)):
+        place = live[index]
+        windowed = place >= 0
+        place = max(place, ~place)
+        if place + n >= len(places):
+            break
+        start, end = places[place], places[place + n]
+        if not windowed and end - start >= _WINDOW:
+            continue
+        state, at = states[index], hashed[index]
+        while at + 8 <= end:
+            state = (state ^ eight_bytes(joined, at)) * _K1
+            state ^= state >> _HALF
+            at += 8
+        live[kept], states[kept], hashed[kept] = live[index], state, at
+        kept += 1
+        if place < free:
+            continue
+        # What stands behind is shifted out, with a bit above the rest that tells its size.
+        rest = ((eight_bytes(joined, at) << _ONE) | _ONE) << np.uint64(8 * (8 - (end - at)) - 1)
+        value = stirred(state ^ rest)
+        slot = value & mask
+        while True:
+            other = table[slot] - 1
+            if other < 0:
+                table[slot] = place + 1
+                hashes[place] = value
+                break
+            if hashes[other] == value and same_bytes(joined, start, end, places[other], places[other + n]):
+                for word in range(place, place + n):
+                    found += lengths[word]
+                free = place + n
+                break
+            slot = (slot + _ONE) & mask
+    return kept, found
+
+
+@kernel
+def _written_together(buffer, starts, ends):  # type: ignore[no-untyped-def]
+    """The words without what stands between them, and where each begins; the last place is the end."""
+    places = np.empty(len(starts) + 1, np.int64)
+    places[0] = 0
+    for word in range(len(starts)):
+        places[word + 1] = places[word] + ends[word] - starts[word]
+    joined = np.empty(places[-1] + 16, np.uint8)  # with room for loads that reach behind the last word
+    joined[places[-1] :] = 0
+    for word in range(len(starts)):
+        place, start = places[word], starts[word]
+        until = places[word + 1]
+        while place < until and start + 8 <= len(buffer):
+            put_eight_bytes(joined, place, eight_bytes(buffer, start))  # the next word overwrites what is too much
+            place += 8
+            start += 8
+        while place < until:
+            joined[place] = buffer[start]
+            place += 1
+            start += 1
+    joined[places[-1] :] = 0
+    return joined, places
+
+
+@leaf
+def _window(joined, at, seed):  # type: ignore[no-untyped-def]
+    value = (eight_bytes(joined, at) ^ seed) * _K1
+    value = (value ^ (value >> _HALF) ^ eight_bytes(joined, at + 8)) * _K1
+    return value ^ (value >> _HALF)
+
+
+@kernel
+def _window_repeats(joined, places, seed):  # type: ignore[no-untyped-def]
+    """At which words a window of bytes begins that perhaps begins at another word too, or does so surely.
+
+    An n-gram of a window or more can be equal to another only if their windows are. Windows are told apart by a few
+    bits of a hash: those of different ones may be equal, which makes a word a candidate for nothing, and no more.
+    """
+    count = len(places) - 1
+    size = min(room_for(8 * count), _FILTER)
+    mask = np.uint64(size - 1)
+    seen = np.zeros(size, np.uint8)
+    for word in range(count):
+        slot = _window(joined, places[word], seed) & mask
+        seen[slot] = (seen[slot] << 1) | 1  # more than 1 from the second one on
+    repeated = np.empty(count, np.bool_)
+    for word in range(count):
+        repeated[word] = seen[_window(joined, places[word], seed) & mask] > 1
+    return repeated

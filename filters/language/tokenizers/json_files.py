@@ -1,0 +1,124 @@
+"""A `tokenizer.json`, by the package tokenizers."""
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from winnow.filters.extras import needed_package, told_in_a_line
+from winnow.filters.language.tokenizers.vocabulary import EXTRA, NEEDS, Ids, encoded_each
+from winnow.filters.language.tokenizers.words import word_tokens
+from winnow.schemas.errors import WinnowError
+
+ENDS: Final = ("<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "[EOS]", "<|eos|>", "<|im_end|>", "<sep>", "[SEP]")
+"""How tokenizers name what ends a document; the file itself does not say which one it is."""
+
+_EXPECTED: Final = "expected a tokenizer.json of the package tokenizers"
+_LEFT_OUT: Final = "\0left out"
+_LEFT_OUT_ID: Final = (1 << 31) - 1  # that of no other token, whatever numbers the package gives those that are added
+
+
+class JsonVocabulary:
+    """Special tokens are in no text, however the model of the file would read one."""
+
+    def __init__(self, path: str, raw: bytes) -> None:
+        os.environ["TOKENIZERS_PARALLELISM"] = "false"  # worker processes are the parallelism
+        package = needed_package(NEEDS, "tokenizers", EXTRA)
+        self._path = path
+        with told_in_a_line(f"{path}: no tokenizer, or a damaged one", _EXPECTED, WinnowError):
+            said = json.loads(raw)
+            if not isinstance(said, dict) or not isinstance(said.get("model"), dict):
+                raise ValueError("no mapping with a model")
+            special = {str(one["content"]) for one in said.get("added_tokens") or () if one.get("special")}
+            known: Mapping[str, int] = package.Tokenizer.from_str(raw.decode()).get_vocab(with_added_tokens=True)
+            named = _unreachable(said, special, hashlib.blake2b(raw, digest_size=16).hexdigest())
+            self._tokenizer: Any = package.Tokenizer.from_str(raw.decode() if named is None else json.dumps(named))
+        model = (named or said)["model"]
+        if model.get("dropout"):
+            raise WinnowError(f"{path}: its dropout gives a text other tokens each time; set model.dropout to null")
+        self.size = max(known.values(), default=-1) + 1
+        self.end: int | None = next((known[name] for name in ENDS if name in special and name in known), None)
+        # A BPE that knows not all bytes and has no token for what it does not know leaves that out, silently. Another
+        # with such a token counts what is left out; its tokens are not taken, as it merges nothing across the gaps.
+        bytewise = b'"ByteLevel"' in raw and known.keys() >= set(package.pre_tokenizers.ByteLevel.alphabet())
+        bytewise |= bool(model.get("byte_fallback")) and known.keys() >= {f"<0x{byte:02X}>" for byte in range(256)}
+        self._counter: Any = None
+        unknown = model.get("unk_token")
+        if "merges" in model and (unknown is None or unknown not in model["vocab"]) and not bytewise:
+            model |= {"vocab": {**model["vocab"], _LEFT_OUT: _LEFT_OUT_ID}, "unk_token": _LEFT_OUT, "fuse_unk": False}
+            with told_in_a_line(f"{path}: no tokenizer, or a damaged one", _EXPECTED, WinnowError):
+                self._counter = package.Tokenizer.from_str(json.dumps((named or said) | {"model": model}))
+        for one in (self._tokenizer, self._counter):
+            if one is not None:
+                one.no_padding()
+                one.no_truncation()
+                one.encode_special_tokens = True  # `</s>` in a text is text
+        outside = {known[name] for name in special & known.keys()}
+        # What stands for the unknown is in texts, unless bytes do.
+        outside -= {known[unknown]} if unknown in known and not bytewise else set()
+        self._ordinary = frozenset(known.values()) - outside
+        self._by_words = word_tokens(named or said, self._tokenizer, package)
+
+    def in_texts(self, token: int) -> bool:
+        """Whether it is of no special token, or of what stands for the unknown."""
+        return token in self._ordinary
+
+    def counts(self, pieces: list[str]) -> list[int | None]:
+        """Numbers of tokens."""
+        if self._by_words is not None:
+            return [*self._by_words.counts(pieces)]
+        return [None if one is None else len(one) for one in self._encoded(pieces)]
+
+    def encode(self, pieces: list[str]) -> list[Ids | None]:
+        """Ids."""
+        if self._by_words is not None:
+            return [*self._by_words.encode(pieces)]
+        return [None if one is None else np.array(one.ids, np.uint32) for one in self._encoded(pieces)]
+
+    def _encoded(self, pieces: list[str]) -> list[Any]:
+        """The package's own encodings; None of a piece that it refuses, or of which it would leave something out."""
+
+        def encode(texts: list[str]) -> list[Any]:
+            return list(self._tokenizer.encode_batch_fast(texts, add_special_tokens=False))
+
+        found = encoded_each(encode, pieces)
+        if self._counter is not None:
+            found = [None if self._leaves_out(piece) else one for piece, one in zip(pieces, found, strict=True)]
+        return found
+
+    def _leaves_out(self, piece: str) -> bool:
+        """Whether a character other than space is in no token."""
+        encoding = self._counter.encode(piece, add_special_tokens=False)
+        found = zip(encoding.ids, encoding.offsets, strict=True)  # only of the few tokenizers that leave something out
+        return any(token == _LEFT_OUT_ID and not piece[start:end].isspace() for token, (start, end) in found)
+
+
+def _unreachable(said: Mapping[str, Any], special: set[str], mark: str) -> dict[str, Any] | None:
+    """The file with names for its special tokens that no text has, where its model could find them in a text.
+
+    `encode_special_tokens` keeps the package from looking for them, but not a model that has them among its words.
+    None where the model has none of them, or reaches its words by merges alone.
+    """
+    model = dict(said["model"])
+    listed = model.get("vocab")
+    if "merges" in model and not model.get("ignore_merges"):
+        return None
+    names = {name: f"\uffff{mark}:{number}" for number, name in enumerate(sorted(special))}
+    if isinstance(listed, list):  # of a Unigram: words with their scores
+        if not any(word in names for word, _ in listed):
+            return None
+        model["vocab"] = [[names.get(word, word), score] for word, score in listed]
+    elif isinstance(listed, dict):
+        if not names.keys() & listed.keys():
+            return None
+        model["vocab"] = {names.get(word, word): number for word, number in listed.items()}
+    if model.get("unk_token") in names:
+        model["unk_token"] = names[model["unk_token"]]
+    added = [
+        {**one, "content": names.get(one["content"], one["content"])} if one.get("special") else one
+        for one in said.get("added_tokens") or ()
+    ]
+    return {**said, "model": model, "added_tokens": added, "post_processor": None, "truncation": None, "padding": None}

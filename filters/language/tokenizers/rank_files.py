@@ -1,0 +1,116 @@
+"""A `.tiktoken` file, by the package tiktoken: the ranks of byte sequences.
+
+The file says neither how texts are split before their bytes are merged nor which token ends a document. For the
+published vocabularies both are known, and the file's name says which one it is.
+"""
+
+import base64
+import binascii
+import os
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from winnow.filters.extras import needed_package, told_in_a_line
+from winnow.filters.language.tokenizers.vocabulary import EXTRA, NEEDS, Ids, encoded_each
+from winnow.schemas.errors import WinnowError
+
+
+@dataclass(frozen=True, slots=True)
+class _Published:
+    """What is known of a vocabulary beside its ranks."""
+
+    pattern: str
+    end: int  # <|endoftext|>
+    last: int  # of the special tokens, of which the end is the first
+
+
+# As in tiktoken_ext/openai_public.py of tiktoken 0.14. Their special tokens are not told to the package at all: there
+# is then no text that could hold one.
+_GPT2: Final = r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s"""
+_CL100K: Final = (
+    r"""'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]"""
+    r"""|\s+(?!\S)|\s"""
+)
+_O200K: Final = "|".join(
+    (
+        r"""[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?""",
+        r"""[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?""",
+        r"""\p{N}{1,3}""",
+        r""" ?[^\s\p{L}\p{N}]+[\r\n/]*""",
+        r"""\s*[\r\n]+""",
+        r"""\s+(?!\S)""",
+        r"""\s+""",
+    )
+)
+PUBLISHED: Final = {
+    "r50k_base": _Published(_GPT2, 50256, 50256),
+    "p50k_base": _Published(_GPT2, 50256, 50256),
+    "cl100k_base": _Published(_CL100K, 100257, 100276),
+    "o200k_base": _Published(_O200K, 199999, 200018),
+}
+
+
+class RankVocabulary:
+    """Any text can be encoded: every byte has a rank."""
+
+    def __init__(self, path: str, raw: bytes) -> None:
+        stem = os.path.splitext(os.path.basename(path))[0]
+        known = PUBLISHED.get(stem)
+        if known is None:
+            names = ", ".join(f"{name}.tiktoken" for name in PUBLISHED)
+            raise WinnowError(
+                f"{path}: ranks alone do not say how texts are split; known by name are {names}: name the file as one "
+                "of them if it is one, else convert it to a tokenizer.json"
+            )
+        package = needed_package(NEEDS, "tiktoken", EXTRA)
+        ranks = _ranks(path, raw)
+        if taken := sorted(set(ranks.values()).intersection(range(known.end, known.last + 1))):
+            raise WinnowError(f"{path}: has a token {taken[0]}, which of {stem} is a special one; is it another file?")
+        with told_in_a_line(f"{path}: no ranks that tiktoken takes", kind=WinnowError):
+            self._encoding: Any = package.Encoding(
+                stem, pat_str=known.pattern, mergeable_ranks=ranks, special_tokens={}
+            )
+        self.size = max(known.last, *ranks.values()) + 1
+        self.end: int | None = known.end
+        self._ordinary = frozenset(ranks.values())
+
+    def in_texts(self, token: int) -> bool:
+        """Whether it has a rank."""
+        return token in self._ordinary
+
+    def counts(self, pieces: list[str]) -> list[int | None]:
+        """Numbers of tokens."""
+        return [None if ids is None else len(ids) for ids in self.encode(pieces)]
+
+    def encode(self, pieces: list[str]) -> list[Ids | None]:
+        """Ids."""
+
+        def encode(texts: list[str]) -> list[Ids]:
+            return [np.array(self._encoding.encode_ordinary(text), np.uint32) for text in texts]
+
+        return encoded_each(encode, pieces)
+
+
+def _ranks(path: str, raw: bytes) -> dict[bytes, int]:
+    """The ranks of a file; every byte has one, and no two sequences have the same."""
+    ranks: dict[bytes, int] = {}
+    for number, line in enumerate(raw.splitlines(), 1):
+        if not line:
+            continue
+        try:
+            token, rank = line.split()
+            ranks[base64.b64decode(token, validate=True)] = int(rank)
+        except (ValueError, binascii.Error):
+            shown = line[:40].decode("utf-8", "replace")
+            raise WinnowError(
+                f"{path}:{number}: expected a token in base64 and its rank, not {shown!r}; no file of ranks, or a "
+                "damaged one"
+            ) from None
+    lacking = [byte for byte in range(256) if bytes([byte]) not in ranks]
+    if lacking:
+        raise WinnowError(f"{path}: {len(lacking)} bytes have no rank, {lacking[0]:#04x} first; it is not whole")
+    if len(set(ranks.values())) < len(ranks) or min(ranks.values()) < 0 or b"" in ranks:
+        raise WinnowError(f"{path}: tokens share a rank, or one is below 0 or empty; a damaged file")
+    return ranks

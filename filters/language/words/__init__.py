@@ -1,0 +1,53 @@
+"""Words, lines and sentences of texts, and classes of their code points, over Arrow buffers in compiled kernels."""
+
+from winnow.filters.language.kernels.classes import (
+    ALPHA,
+    BREAK,
+    CONTROL,
+    DECIMAL,
+    DIGIT,
+    FORMAT,
+    LOWER,
+    MARK,
+    PUNCT,
+    SPACE,
+    SYMBOL,
+    UPPER,
+    Table,
+    character_set,
+    decode,
+    flags_of,
+    unicode_classes,
+    width,
+)
+from winnow.filters.language.kernels.spans import Texts, Words, texts_of
+from winnow.filters.language.words.segments import Breaks, lines, segment, sentences, styles
+
+__all__ = [
+    "ALPHA",
+    "BREAK",
+    "CONTROL",
+    "DECIMAL",
+    "DIGIT",
+    "FORMAT",
+    "LOWER",
+    "MARK",
+    "PUNCT",
+    "SPACE",
+    "SYMBOL",
+    "UPPER",
+    "Breaks",
+    "Table",
+    "Texts",
+    "Words",
+    "character_set",
+    "decode",
+    "flags_of",
+    "lines",
+    "segment",
+    "sentences",
+    "styles",
+    "texts_of",
+    "unicode_classes",
+    "width",
+]

@@ -1,0 +1,87 @@
+"""A model in ONNX, run by ONNX Runtime on one thread, one window at a time."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from winnow.filters.extras import needed_package, one_line
+from winnow.filters.models.safety.onnx_files import check_onnx
+from winnow.filters.models.safety.windows import INPUTS, OPERATOR, Window
+from winnow.schemas.errors import RecipeError
+
+_INTEGERS = {"tensor(int64)": np.int64, "tensor(int32)": np.int32}
+_FLOATS = ("tensor(float)", "tensor(double)", "tensor(float16)")
+_SILENT = 4  # ONNX Runtime's severity: fatal
+
+
+class OnnxModel:
+    """What a file computes of a window: one number a label."""
+
+    def __init__(self, path: str, max_tokens: int, labels: int, pad: int) -> None:
+        content = Path(path).read_bytes()
+        check_onnx(path, content)
+        self._path = path
+        self._session = _session(path, content)
+        inputs, outputs = self._session.get_inputs(), self._session.get_outputs()
+        wrong = [problem for one in inputs if (problem := _input_problem(one, max_tokens))]
+        if "input_ids" not in {one.name for one in inputs}:
+            wrong.append("no input input_ids")
+        lengths = {one.shape[1] for one in inputs if len(one.shape) == 2 and isinstance(one.shape[1], int)}
+        if len(lengths) > 1:
+            wrong.append(f"inputs of different lengths: {', '.join(map(str, sorted(lengths)))}")
+        wrong += _output_problems(outputs[0], labels)
+        if wrong:
+            raise RecipeError(f"{path}: {'; '.join(wrong)}")
+        self._inputs = {one.name: _INTEGERS[one.type] for one in inputs}
+        self._output = outputs[0].name
+        self._length = max(lengths, default=0)
+        self._pad = pad
+
+    def __call__(self, window: Window) -> npt.NDArray[np.float64]:
+        """What the model says, before any activation."""
+        fed = window.inputs(self._length, self._pad)
+        given = {name: np.array([fed[name]], kind) for name, kind in self._inputs.items()}
+        try:
+            (found,) = self._session.run([self._output], given)
+        except Exception as error:  # noqa: BLE001, the package has a class of its own for each cause, under none in common
+            raise RecipeError(f"{self._path}: it fails on {len(window.ids)} tokens: {one_line(error)}") from None
+        return np.asarray(found, np.float64).reshape(-1)
+
+
+def _session(path: str, content: bytes) -> Any:
+    runtime = needed_package(OPERATOR, "onnxruntime", "onnx")
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.execution_mode = runtime.ExecutionMode.ORT_SEQUENTIAL
+    options.use_deterministic_compute = True
+    options.log_severity_level = _SILENT
+    try:
+        return runtime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # noqa: BLE001, as above
+        raise RecipeError(f"{path}: ONNX Runtime refuses this model: {one_line(error)}") from None
+
+
+def _input_problem(one: Any, max_tokens: int) -> str | None:
+    """What is wrong with an input, or None."""
+    said = f"the input {one.name} is {one.type} {one.shape}"
+    if one.name not in INPUTS:
+        return f"{said}, and a text gives none; it gives {', '.join(INPUTS)}"
+    if one.type not in _INTEGERS or len(one.shape) != 2:
+        return f"{said}; expected int64 or int32 of shape [texts, tokens]"
+    texts, tokens = one.shape
+    if isinstance(texts, int) and texts != 1:
+        return f"{said}; expected one text at a time"
+    if isinstance(tokens, int) and tokens < max_tokens:
+        return f"{said}; set `max_tokens` to at most {tokens}"
+    return None
+
+
+def _output_problems(one: Any, labels: int) -> list[str]:
+    said = f"the first output, {one.name}, is {one.type} {one.shape}"
+    if one.type not in _FLOATS:
+        return [f"{said}; expected numbers of shape [texts, labels]"]
+    if len(one.shape) != 2 or (isinstance(one.shape[1], int) and one.shape[1] != labels):
+        return [f"{said}; `labels` names {labels}"]
+    return []

@@ -1,0 +1,70 @@
+"""From a text to what a model is fed: the numbers of its tokens, by a tokenizer in the format of `tokenizers`."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from winnow.filters.extras import needed_package, told_in_a_line
+from winnow.filters.models.safety.windows import OPERATOR, Window
+from winnow.schemas.errors import RecipeError
+
+MAX_TOKENIZER_BYTES = 256 << 20
+
+_EXPECTED = "expected a tokenizer.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """The windows of a text, and whether it has more than they hold."""
+
+    windows: list[Window]
+    truncated: bool
+
+
+class Tokenizer:
+    """A `tokenizer.json` that cuts texts into windows."""
+
+    def __init__(self, path: str, max_tokens: int, max_windows: int, max_bytes: int) -> None:
+        self._path = path
+        self._tokenizer = _loaded(path)
+        self._max_windows = max_windows
+        self._max_bytes = max_bytes
+        self.last: int = max(self._tokenizer.get_vocab(with_added_tokens=True).values(), default=0)
+        padding = self._tokenizer.padding or {}
+        self.pad: int = int(padding.get("pad_id", 0))
+        self._tokenizer.no_padding()
+        with told_in_a_line(f"{path}: it cannot cut texts into windows of {max_tokens} tokens", "raise `max_tokens`"):
+            self._tokenizer.enable_truncation(max_tokens)
+            self._specials = len(self._tokenizer.encode("").ids)
+        if self._specials >= max_tokens:
+            raise RecipeError(f"{path}: it adds {self._specials} tokens to each text; raise `max_tokens`, {max_tokens}")
+
+    def read(self, text: str) -> Read:
+        """The windows of a text; none where it has no tokens of its own."""
+        head = text[: self._max_bytes].encode()[: self._max_bytes].decode("utf-8", "ignore")
+        with told_in_a_line(f"{self._path}: it fails on a text of {len(head):,} characters", _EXPECTED):
+            encoding = self._tokenizer.encode(head)
+        windows = list(self._windows(encoding))
+        cut = len(encoding.overflowing) >= self._max_windows or len(head) < len(text)
+        return Read(windows, cut)
+
+    def _windows(self, encoding: Any) -> Iterator[Window]:
+        for part in [encoding, *encoding.overflowing[: self._max_windows - 1]]:
+            if len(part.ids) > self._specials:
+                yield Window(part.ids, part.type_ids)
+
+
+def _loaded(path: str) -> Any:
+    tokenizers = needed_package(OPERATOR, "tokenizers", "onnx")
+    try:
+        with open(path, "rb") as stream:
+            raw = stream.read(MAX_TOKENIZER_BYTES + 1)
+    except OSError as error:
+        raise RecipeError(f"{path}: {error.strerror or error}; {_EXPECTED}") from None
+    if len(raw) > MAX_TOKENIZER_BYTES:
+        raise RecipeError(f"{path}: more than {MAX_TOKENIZER_BYTES:,} bytes; {_EXPECTED}")
+    with told_in_a_line(f"{path}: no tokenizer, or a damaged one", _EXPECTED):
+        if not isinstance(json.loads(raw), dict):
+            raise ValueError("no mapping")
+        return tokenizers.Tokenizer.from_str(raw.decode())

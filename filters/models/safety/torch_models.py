@@ -1,0 +1,94 @@
+"""A model in PyTorch: built by a function of the user's, with weights out of a safetensors file, run on one thread."""
+
+import inspect
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from winnow.filters.extras import needed_package, one_line
+from winnow.filters.models.safety.windows import INPUTS, OPERATOR, Window
+from winnow.schemas.errors import RecipeError
+
+_NAMED = 6  # parameters in one message
+
+
+class TorchModel:
+    """What a module computes of a window: one number a label."""
+
+    def __init__(self, path: str, architecture: str) -> None:
+        self._torch: Any = needed_package(OPERATOR, "torch", "torch")
+        storage: Any = needed_package(OPERATOR, "safetensors.torch", "torch")
+        self._path = path
+        self._module = _built(self._torch, architecture)
+        try:
+            weights = storage.load_file(path)
+        except Exception as error:  # noqa: BLE001, the package's own error has no class in common with others
+            raise RecipeError(f"{path}: no safetensors file, or a damaged one: {one_line(error)}") from None
+        wrong = list(_differences(self._module.state_dict(), weights))
+        if wrong:
+            raise RecipeError(f"{path}: these are no weights of {architecture}: {'; '.join(wrong)}")
+        self._module.load_state_dict(weights)
+        self._module.eval()
+        self._torch.set_num_threads(1)
+        self._takes = _taken(architecture, self._module)
+
+    def __call__(self, window: Window) -> npt.NDArray[np.float64]:
+        """What the model says, before any activation."""
+        fed = window.inputs()
+        try:
+            with self._torch.inference_mode():
+                found = self._module(**{name: self._torch.tensor([fed[name]]) for name in self._takes})
+                found = getattr(found, "logits", found)
+                found = found[0] if isinstance(found, tuple | list) else found
+                return np.asarray(found.double().numpy()).reshape(-1)
+        except (RuntimeError, IndexError, TypeError, ValueError, AttributeError) as error:
+            raise RecipeError(f"{self._path}: it fails on {len(window.ids)} tokens: {one_line(error)}") from None
+
+
+def _built(torch: Any, architecture: str) -> Any:
+    """The module that the user's function makes."""
+    module, _, name = architecture.partition(":")
+    try:
+        made = getattr(import_module(module), name)()
+    except Exception as error:  # noqa: BLE001, the user's code may raise anything
+        raise RecipeError(f"`architecture`: {architecture} cannot be called: {one_line(error)}") from None
+    if not isinstance(made, torch.nn.Module):
+        raise RecipeError(f"`architecture`: {architecture} made a {type(made).__name__}; expected a torch.nn.Module")
+    return made
+
+
+def _differences(expected: Mapping[str, Any], found: Mapping[str, Any]) -> Iterator[str]:
+    """What is missing, too much or of another shape, by name."""
+    if missing := sorted(expected.keys() - found.keys()):
+        yield f"missing {_some(missing)}"
+    if unexpected := sorted(found.keys() - expected.keys()):
+        yield f"unexpected {_some(unexpected)}"
+    for name in sorted(expected.keys() & found.keys()):
+        ours, theirs = tuple(expected[name].shape), tuple(found[name].shape)
+        if ours != theirs:
+            yield f"{name} is of shape {theirs}, expected {ours}"
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more
+
+
+def _taken(architecture: str, module: Any) -> tuple[str, ...]:
+    """Which of what a text gives the module asks for."""
+    parameters = inspect.signature(module.forward).parameters.values()
+    foreign = [
+        one.name
+        for one in parameters
+        if one.name not in INPUTS
+        and one.default is inspect.Parameter.empty
+        and one.kind in (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    ]
+    names = {one.name for one in parameters}
+    if foreign or "input_ids" not in names:
+        wanted = ", ".join(foreign) or "no input_ids"
+        raise RecipeError(f"`architecture`: {architecture} takes {wanted}; a text gives {', '.join(INPUTS)}")
+    return tuple(name for name in INPUTS if name in names)

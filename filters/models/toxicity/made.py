@@ -1,0 +1,94 @@
+"""Making the network's file of what its package holds: Keras weights in HDF5, and a pickled tokenizer.
+
+The package is `toxic-comment-classifier` 0.3.0 (MIT), trained on the comments of Jigsaw's challenge. What comes out is
+one safetensors file that numpy reads: the words that the network knows, and its weights.
+"""
+
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from winnow.filters.models.tensors import tensors_bytes
+from winnow.filters.models.toxicity.pickled import PickledTokenizerError, tokenizer_state
+from winnow.schemas.errors import WinnowError
+
+NAME = "toxicity.en"
+WEIGHTS = f"{NAME}.weights"
+TOKENIZER = f"{NAME}.tokenizer"
+
+LABELS = ("toxic", "severe_toxic", "obscene", "threat", "insult", "identity_hate")
+SEPARATORS = '!"#$%&()*+,-./:;<=>?@[\\]^_`{|}~\t\n '
+"""What words lie between: the tokenizer's own characters and the space."""
+
+WORDS = 20_000  # numbers of words; 0 stands for none
+EMBEDDING, UNITS, TOKENS = 50, 50, 100
+
+_CELLS = {name: f"layers/bidirectional/{name}_layer/cell/vars" for name in ("forward", "backward")}
+_PLACES = {
+    "embedding": "layers/embedding/vars/0",
+    **{f"{name}.kernel": f"{place}/0" for name, place in _CELLS.items()},
+    **{f"{name}.recurrent": f"{place}/1" for name, place in _CELLS.items()},
+    **{f"{name}.bias": f"{place}/2" for name, place in _CELLS.items()},
+    "hidden.kernel": "layers/dense/vars/0",
+    "hidden.bias": "layers/dense/vars/1",
+    "output.kernel": "layers/dense_1/vars/0",
+    "output.bias": "layers/dense_1/vars/1",
+}
+SHAPES: Mapping[str, tuple[int, ...]] = {
+    "embedding": (WORDS, EMBEDDING),
+    **{f"{name}.kernel": (EMBEDDING, 4 * UNITS) for name in _CELLS},
+    **{f"{name}.recurrent": (UNITS, 4 * UNITS) for name in _CELLS},
+    **{f"{name}.bias": (4 * UNITS,) for name in _CELLS},
+    "hidden.kernel": (2 * UNITS, 50),
+    "hidden.bias": (50,),
+    "output.kernel": (50, len(LABELS)),
+    "output.bias": (len(LABELS),),
+}
+"""The network: words' vectors, an LSTM in either direction, its highest outputs over time, and two dense layers."""
+
+_SETTINGS = {"num_words": WORDS, "lower": True, "char_level": False, "oov_token": None, "split": " "}
+_SETTINGS |= {"filters": SEPARATORS[:-1]}
+
+
+def make(sources: Mapping[str, Path], target: Path) -> None:
+    """Write the network's file; `h5py` reads the weights."""
+    arrays = _weights(sources[WEIGHTS])
+    words = "\n".join(known_words(tokenizer_state(sources[TOKENIZER].read_bytes())))
+    arrays["words"] = np.frombuffer(words.encode(), np.uint8)
+    target.write_bytes(tensors_bytes(arrays, {"origin": "toxic-comment-classifier 0.3.0", "licence": "MIT"}))
+
+
+def known_words(state: Mapping[object, object]) -> list[str]:
+    """The words that have a vector, in the order of their numbers from 1."""
+    for name, expected in _SETTINGS.items():
+        found = state.get(name, ...)
+        if type(found) is not type(expected) or found != expected:
+            shown = repr(found)[:80] if isinstance(found, bool | int | str) else "something else"
+            raise PickledTokenizerError(f"the tokenizer's {name} is {shown}; expected {expected!r}")
+    numbers = state.get("word_index")
+    if not isinstance(numbers, dict):
+        raise PickledTokenizerError("the tokenizer has no word_index")
+    known = {number: word for word, number in numbers.items() if isinstance(number, int) and 0 < number < WORDS}
+    words = [known.get(number) for number in range(1, WORDS)]
+    fine = [word for word in words if isinstance(word, str) and word and not set(word) & set(SEPARATORS)]
+    if len(set(fine)) != WORDS - 1:
+        raise PickledTokenizerError(f"the tokenizer numbers {len(set(fine)):,} words; expected {WORDS - 1:,}")
+    return fine
+
+
+def _weights(path: Path) -> dict[str, np.typing.NDArray[Any]]:
+    h5py = import_module("h5py")
+    arrays: dict[str, np.typing.NDArray[Any]] = {}
+    try:
+        with h5py.File(path, "r") as stored:
+            for name, place in _PLACES.items():
+                found = stored[place]
+                if found.shape != SHAPES[name] or found.dtype != np.float32 or found.is_virtual or found.external:
+                    raise WinnowError(f"{path.name}: {place} is {found.dtype} {found.shape}; expected {SHAPES[name]}")
+                arrays[name] = found[()]
+    except (OSError, KeyError, AttributeError, RuntimeError) as error:
+        raise WinnowError(f"{path.name}: no weights of this network: {error}") from None
+    return arrays

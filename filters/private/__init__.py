@@ -1,0 +1,1 @@
+"""Personal data, names and credentials: what finds each of them in texts."""

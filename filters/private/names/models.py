@@ -1,0 +1,187 @@
+"""Where a model that recognises names comes from: an entry point, a dotted path, or a pipeline of spaCy.
+
+A package offers one by an entry point of the group `winnow.ner`. The model is an object, or a class that makes one:
+
+    class Gazetteer:
+        languages = frozenset({"deu"})  # ISO 639-3; None for all
+        kinds = frozenset({"name"})  # of `name` and `address`
+
+        def __call__(self, texts: list[str], language: str) -> list[list[tuple[int, int, str]]]:
+            ...  # for each text its spans: start and end in characters, and the kind
+"""
+
+import importlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.metadata import EntryPoint, entry_points, packages_distributions, version
+from typing import Any, Protocol, TypeAlias, cast
+
+from winnow.filters.models.code import code_identity
+from winnow.schemas.errors import RecipeError
+from winnow.schemas.languages import read_label, same_language
+from winnow.schemas.problems import nearest
+
+ENTRY_POINTS = "winnow.ner"
+SPACY = "spacy:"
+KINDS = ("name", "address")
+
+Recognised: TypeAlias = tuple[int, int, str]
+"""Where something begins and ends in a text, in characters, half-open; and its kind."""
+
+
+class NameModel(Protocol):
+    """What recognises names and addresses in texts of one language. What it says of a text depends on that text."""
+
+    @property
+    def languages(self) -> frozenset[str] | None:
+        """The languages that it knows, as ISO 639-3; None for all."""
+        ...
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """What it looks for, of `name` and `address`."""
+        ...
+
+    def __call__(self, texts: list[str], language: str) -> Sequence[Iterable[Recognised]]:
+        """For each text its spans, in any order, that do not overlap. `language` is `und` where it is not known."""
+        ...
+
+
+@dataclass(frozen=True)
+class FoundModel:
+    """A model, and what it is: its name in the recipe, and the package and version that it comes from."""
+
+    model: NameModel
+    said: str
+
+    def knows(self, language: str | None) -> bool:
+        """Whether the model looks at texts of this language."""
+        known = self.model.languages
+        return known is None or (language is not None and any(same_language(language, one) for one in known))
+
+
+def no_model(operator: str) -> str:
+    """What a user does who has named no model, in one line."""
+    installed = sorted(point.name for point in entry_points(group=ENTRY_POINTS))
+    own = (
+        f"one that is installed ({', '.join(installed)})"
+        if installed
+        else f"a package with an entry point of {ENTRY_POINTS}"
+    )
+    return (
+        f"{operator}: `model` is not set, and winnow has none of its own; name {own}, or run: "
+        "pip install 'winnow[names]' and a pipeline of spaCy, and write model: spacy:NAME"
+    )
+
+
+@lru_cache(maxsize=8)
+def find_model(name: str) -> FoundModel:
+    """The model that a recipe names.
+
+    Raises:
+        RecipeError: There is none of this name, it cannot be loaded, or it is no such model.
+    """
+    try:
+        made, said = _spacy(name.removeprefix(SPACY)) if name.startswith(SPACY) else _registered(name)
+    except RecipeError:
+        raise
+    except Exception as error:  # a package may raise anything while it is loaded
+        what = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}".rstrip(": ")
+        raise RecipeError(f"text.names: the model {name!r} cannot be loaded: {what[:300]}") from error
+    return FoundModel(_checked(made, name), said)
+
+
+def model_identity(name: str) -> tuple[str, ...]:
+    """The packages and the code that a model of this name is made by."""
+    if name.startswith(SPACY):
+        return (*code_identity("spacy"), *code_identity(name.removeprefix(SPACY)))
+    point = next((point for point in entry_points(group=ENTRY_POINTS) if point.name == name), None)
+    return code_identity(point.module if point is not None else name.partition(":")[0])
+
+
+def _registered(name: str) -> tuple[object, str]:
+    points = {point.name: point for point in entry_points(group=ENTRY_POINTS)}
+    if name in points:
+        made, package = points[name].load(), _package(points[name])
+    elif ":" in name:
+        module, _, attribute = name.partition(":")
+        made, package = getattr(importlib.import_module(module), attribute), _distribution(module)
+    else:
+        near = nearest(name, points)
+        hint = f"did you mean {near!r}?" if near else f"there are: {', '.join(sorted(points)) or 'none'}"
+        raise RecipeError(
+            f"text.names: no installed package offers the model {name!r} ({hint}); expected the name of an entry point "
+            f"of {ENTRY_POINTS}, package.module:object, or spacy:PIPELINE"
+        )
+    return (made() if isinstance(made, type) else made), f"{name} ({package})"
+
+
+def _package(point: EntryPoint) -> str:
+    return "unknown" if point.dist is None else f"{point.dist.name} {point.dist.version}"
+
+
+def _distribution(module: str) -> str:
+    names = packages_distributions().get(module.partition(".")[0], [])
+    return f"{names[0]} {version(names[0])}" if names else "unknown"
+
+
+def _checked(made: object, name: str) -> NameModel:
+    languages, kinds = getattr(made, "languages", ()), getattr(made, "kinds", ())
+    codes = languages is None or (isinstance(languages, frozenset) and all(isinstance(one, str) for one in languages))
+    if not callable(made) or not codes or not isinstance(kinds, frozenset) or not kinds or not kinds <= set(KINDS):
+        raise RecipeError(
+            f"text.names: {name!r} is no model of names: expected `languages`, a frozenset of ISO 639-3 codes or None, "
+            f"`kinds`, a frozenset of {' and '.join(KINDS)}, and to be called with texts and a language"
+        )
+    return cast(NameModel, made)
+
+
+_SPACY_KINDS: Mapping[str, str] = {"PER": "name", "PERSON": "name", "persName": "name", "PS": "name", "PRS": "name"}
+"""What pipelines of several languages call a person. None of spaCy's own tells street addresses from other places."""
+
+_SPACY_OWN_KINDS: Mapping[str, str] = {"NAME": "name", "ADDRESS": "address", "STREET": "address"}
+
+
+class _Spacy:
+    """A pipeline of spaCy."""
+
+    def __init__(self, pipeline: Any) -> None:
+        self._pipeline = pipeline
+        label = read_label(pipeline.lang, "iso")
+        self.languages = frozenset({label.code}) if label is not None else None
+        known = {**_SPACY_KINDS, **_SPACY_OWN_KINDS}
+        labels = {label for name in pipeline.pipe_names for label in pipeline.pipe_labels.get(name, ())}
+        self._kinds = {label: known[label] for label in sorted(labels & known.keys())}
+        self.kinds = frozenset(self._kinds.values())
+
+    def __call__(self, texts: list[str], language: str) -> list[list[Recognised]]:  # noqa: ARG002, it has one alone
+        found = self._pipeline.pipe(texts, batch_size=32)
+        return [
+            [
+                (one.start_char, one.end_char, self._kinds[one.label_])
+                for one in document.ents
+                if one.label_ in self._kinds
+            ]
+            for document in found
+        ]
+
+
+def _spacy(name: str) -> tuple[object, str]:
+    try:
+        spacy = importlib.import_module("spacy")
+    except ImportError:
+        raise RecipeError("text.names: spaCy is not installed; run: pip install 'winnow[names]'") from None
+    try:
+        pipeline = spacy.load(name)
+    except OSError:
+        raise RecipeError(
+            f"text.names: spaCy has no pipeline {name!r}; run: python -m spacy download {name}, or name its folder"
+        ) from None
+    made = _Spacy(pipeline)
+    if not made.kinds:
+        raise RecipeError(
+            f"text.names: the pipeline {name!r} recognises no persons: it has none of the labels for them"
+        )
+    meta = pipeline.meta
+    return made, f"spacy:{meta.get('lang')}_{meta.get('name')} {meta.get('version')} (spacy {spacy.__version__})"

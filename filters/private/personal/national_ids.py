@@ -1,0 +1,288 @@
+"""Numbers that states give to persons, of the countries that a text may be of.
+
+`states` lists the kinds. A kernel looks for their shapes, all at once, around every run of digits; the few that are
+there are then asked for the word that announces them, where one is needed, and checked by `python-stdnum`. A number is
+never part of a longer one, of a word, of a decimal or of an address. Texts of countries whose numbers are not listed
+are not looked at: the answer is then null, not 0.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import cast
+
+import numpy as np
+import numpy.typing as npt
+
+from winnow.filters.extras import needed_package
+from winnow.filters.language.kernels.spans import Texts
+from winnow.filters.private.personal.candidates import DigitGroups, glued_after, glued_before
+from winnow.filters.private.personal.cues import Cues, window
+from winnow.filters.private.personal.found import Found, nothing
+from winnow.filters.private.personal.growing_spans import FIRST_ROOM, roomier
+from winnow.filters.private.personal.regions import LANGUAGE_REGIONS, Regions
+from winnow.filters.private.personal.states import STATES
+from winnow.schemas.kernels import kernel, leaf
+
+__all__ = ["KIND", "covered_languages", "covered_regions", "national_ids", "national_ids_ready"]
+
+KIND = "national_id"
+
+_CLASSES = "9Aa-./+ "  # what a character of a shape is; a place in the trie has a branch for each
+_DEEPEST = 24  # bytes that are read from one place on: more than the longest shape
+_LETTERS_BEFORE = 6  # letters and digits that a shape may have before its first run of digits
+_STRONG = 5  # letters of a cue that means nothing else, and so may stand some words before the number
+_INSURANCE = re.compile(r"(?!BG|GB|KN|NK|NT|TN|ZZ)[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z][0-9]{6}[A-D]")
+_WITHOUT_SIGNS = str.maketrans("", "", " .-/")
+
+_Ints = npt.NDArray[np.int64]
+_Bytes = npt.NDArray[np.uint8]
+_Bools = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """A kind of number, ready to be looked for."""
+
+    checked_by: str
+    cues: Cues
+    telling: frozenset[int]  # numbers of shapes
+    announced: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Shapes:
+    """All shapes as one trie: `branches[place, class]` is the next place, `whole[place]` the shape that ends there."""
+
+    numbers: dict[str, int]
+    branches: npt.NDArray[np.int16]
+    whole: npt.NDArray[np.int16]
+
+
+def covered_regions() -> frozenset[str]:
+    """The countries whose numbers are looked for."""
+    return frozenset(kind.region for kind in STATES)
+
+
+def covered_languages() -> frozenset[str]:
+    """The languages (ISO 639-3) whose texts are of such a country, as far as the language alone tells."""
+    covered = covered_regions()
+    return frozenset(language for language, regions in LANGUAGE_REGIONS.items() if covered.intersection(regions))
+
+
+def national_ids_ready() -> None:
+    """RecipeError where the package that checks the numbers is not installed."""
+    needed_package("text.pii", "stdnum", "pii")
+
+
+def national_ids(texts: Texts, groups: DigitGroups, regions: Regions) -> Found:
+    """The numbers of persons in every text; `looked` is False where no number of its countries is known."""
+    kinds = [tuple(kind for region in choice for kind in _kinds().get(region, ())) for choice in regions.choices]
+    looked = np.array([bool(one) for one in kinds], np.bool_)[regions.chosen]
+    shapes = _shapes()
+    wanted = np.zeros((len(kinds), len(shapes.numbers)), np.bool_)
+    for choice, ones in enumerate(kinds):
+        for kind in ones:
+            wanted[choice, list(kind.telling | kind.announced)] = True
+    shaped = _shaped(
+        texts.buffer, texts.offsets, groups.document_runs, groups.run_starts,
+        regions.chosen, wanted, shapes.branches, shapes.whole,
+    )  # fmt: skip
+    found = list(_checked(texts, shaped, kinds, regions.chosen)) if len(shaped) else []
+    if not found:
+        return Found(KIND, *(nothing(KIND, 0).starts,) * 3, looked)
+    documents, starts, ends = np.array(found, np.int64).T
+    return Found(KIND, documents, starts, ends, looked)
+
+
+@lru_cache(maxsize=1)
+def _kinds() -> dict[str, tuple[_Kind, ...]]:
+    """The kinds of every country."""
+    numbers = _shapes().numbers
+    found: dict[str, list[_Kind]] = {}
+    for one in STATES:
+        strong = [cue for cue in one.cues if len(cue) >= _STRONG]
+        weak = [cue for cue in one.cues if len(cue) < _STRONG]
+        telling, announced = (frozenset(numbers[shape] for shape in shapes) for shapes in (one.telling, one.announced))
+        found.setdefault(one.region, []).append(_Kind(one.checked_by, Cues(strong, weak), telling, announced))
+    return {region: tuple(kinds) for region, kinds in found.items()}
+
+
+@lru_cache(maxsize=1)
+def _shapes() -> _Shapes:
+    shapes = sorted({shape for one in STATES for shape in (*one.telling, *one.announced)})
+    branches: list[list[int]] = [[0] * len(_CLASSES)]
+    ends: dict[int, int] = {}
+    for number, shape in enumerate(shapes):
+        place = 0
+        for character in shape:
+            branch = _CLASSES.index(character)
+            if not branches[place][branch]:
+                branches[place][branch] = len(branches)
+                branches.append([0] * len(_CLASSES))
+            place = branches[place][branch]
+        ends[place] = number
+    whole = [ends.get(place, -1) for place in range(len(branches))]
+    return _Shapes(
+        {shape: number for number, shape in enumerate(shapes)},
+        np.array(branches, np.int16),
+        np.array(whole, np.int16),
+    )
+
+
+@leaf  # type: ignore[untyped-decorator]
+def _class(byte: np.uint8) -> int:
+    """The number of a byte's class in `_CLASSES`; -1 if it is of none."""
+    if 48 <= byte <= 57:
+        return 0
+    if 65 <= byte <= 90:
+        return 1
+    if 97 <= byte <= 122:
+        return 2
+    if byte == 45:
+        return 3
+    if byte == 46:
+        return 4
+    if byte == 47:
+        return 5
+    if byte == 43:
+        return 6
+    return 7 if byte == 32 else -1
+
+
+@leaf  # type: ignore[untyped-decorator]
+def _longest(
+    text: _Bytes, at: int, high: int, branches: npt.NDArray[np.int16], whole: npt.NDArray[np.int16], wanted: _Bools
+) -> tuple[int, int]:
+    """The longest shape that is wanted and stands alone from this place on, and its end; -1 where none does."""
+    found, end, place = -1, at, 0
+    for _ in range(_DEEPEST):
+        if at >= high:
+            break
+        branch = _class(text[at])
+        if branch < 0 or branches[place, branch] == 0:
+            break
+        place = branches[place, branch]
+        at += 1
+        shape = whole[place]
+        if shape >= 0 and wanted[shape] and _ends(text, at, high):
+            found, end = shape, at
+    return found, end
+
+
+@leaf  # type: ignore[untyped-decorator]
+def _ends(text: _Bytes, at: int, high: int) -> bool:
+    """Whether a number that stops here does not go on: in a word, a decimal, a range, a path or an address."""
+    if at >= high:
+        return True
+    if glued_after(text, at, high):
+        return False
+    byte = text[at]
+    if byte == 45 or byte == 47 or byte == 46 or byte == 44 or byte == 58 or byte == 64 or byte == 43 or byte == 61:
+        return at + 1 >= high or not glued_after(text, at + 1, high)
+    return bool(byte != 37)  # %
+
+
+@leaf  # type: ignore[untyped-decorator]
+def _begins(text: _Bytes, low: int, at: int) -> bool:
+    """Whether a number that starts here does not go on from before; `:` and `#` may introduce one."""
+    if at <= low:
+        return True
+    if glued_before(text, low, at):
+        return False
+    byte = text[at - 1]
+    if byte == 43 or byte == 64 or byte == 36:  # + @ $
+        return False
+    if byte == 45 or byte == 47 or byte == 46 or byte == 44:
+        return at - 1 > low and not glued_before(text, low, at - 1) and text[at - 2] != byte
+    return True
+
+
+@kernel  # type: ignore[untyped-decorator]
+def _shaped(
+    text: _Bytes,
+    offsets: _Ints,
+    runs: _Ints,
+    starts: _Ints,
+    chosen: _Ints,
+    wanted: _Bools,
+    branches: npt.NDArray[np.int16],
+    whole: npt.NDArray[np.int16],
+) -> _Ints:
+    """What is written like a number of the text's countries: text, start, end, shape; at most one around each run."""
+    found, count = np.empty((FIRST_ROOM, 4), np.int64), 0
+    anything = np.zeros(len(wanted), np.bool_)
+    for choice in range(len(wanted)):
+        anything[choice] = wanted[choice].any()
+    for row in range(len(offsets) - 1):
+        if runs[row] == runs[row + 1] or not anything[chosen[row]]:
+            continue
+        low, high, behind = offsets[row], offsets[row + 1], offsets[row]
+        for run in range(runs[row], runs[row + 1]):
+            if starts[run] < behind:
+                continue
+            begin = starts[run]
+            while begin > behind and starts[run] - begin < _LETTERS_BEFORE and 0 <= _class(text[begin - 1]) <= 2:
+                begin -= 1
+            shape, end = -1, begin
+            lettered = begin - 2 >= behind and text[begin - 1] == 45 and _class(text[begin - 2]) == 1
+            if lettered and _begins(text, low, begin - 2):  # X-1234567-L
+                shape, end = _longest(text, begin - 2, high, branches, whole, wanted[chosen[row]])
+                if shape >= 0:
+                    begin -= 2
+            if shape < 0 and _begins(text, low, begin):
+                shape, end = _longest(text, begin, high, branches, whole, wanted[chosen[row]])
+            if shape < 0:
+                continue
+            if count == len(found):
+                found = roomier(found)
+            found[count, 0], found[count, 1], found[count, 2], found[count, 3] = row, begin, end, shape
+            count += 1
+            behind = end
+    return found[:count].copy()
+
+
+def _checked(
+    texts: Texts, shaped: _Ints, kinds: list[tuple[_Kind, ...]], chosen: _Ints
+) -> Iterator[tuple[int, int, int]]:
+    """The text, start and end of what is a number of its countries, and announced where it must be."""
+    buffer = memoryview(texts.buffer)  # type: ignore[arg-type]  # numpy's types do not say so
+    for document, start, end, shape in shaped.tolist():
+        number = buffer[start:end].tobytes().decode("ascii")
+        if " " in number and _goes_on(buffer, start, end, texts.offsets[document], texts.offsets[document + 1]):
+            continue
+        before: str | None = None
+        for kind in kinds[chosen[document]]:
+            if shape in kind.announced:
+                if before is None:
+                    before = window(buffer, int(texts.offsets[document]), start)
+                if not kind.cues.before(before):
+                    continue
+            elif shape not in kind.telling:
+                continue
+            if _valid(kind.checked_by, number):
+                yield document, start, end
+                break
+
+
+def _goes_on(buffer: memoryview, start: int, end: int, low: int, high: int) -> bool:
+    """Whether groups of digits that blanks part have one more to either side, as those of payment cards do."""
+    before, after = bytes(buffer[max(low, start - 2) : start]), bytes(buffer[end : min(high, end + 2)])
+    return (before[-1:] == b" " and before[:1].isdigit()) or (after[:1] == b" " and after[1:].isdigit())
+
+
+def _valid(module: str, number: str) -> bool:
+    """Whether the package takes the number, as it is written or without what parts its groups."""
+    check = _check(module)
+    try:
+        return check(number) or check(number.translate(_WITHOUT_SIGNS).upper())
+    except (LookupError, ValueError, TypeError):  # 2.2 lets KeyError out where its table of places has a gap
+        return False
+
+
+@lru_cache(maxsize=128)
+def _check(module: str) -> Callable[[str], bool]:
+    if module == "gb.nino":  # has no check digits, and the package has no module for it
+        return lambda number: _INSURANCE.fullmatch(number) is not None
+    return cast(Callable[[str], bool], needed_package("text.pii", f"stdnum.{module}", "pii").is_valid)

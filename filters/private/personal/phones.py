@@ -1,0 +1,266 @@
+"""Telephone numbers in texts: valid ones of the countries that a text may be of, and of any country behind `+`.
+
+That a number is valid is what `phonenumbers` says. Of ten digits taken at random, though, every third is a valid
+number somewhere, so a number must also be written as people write one. There are three ways to be believed:
+
+- `+` and a calling code right before the digits (`+49 30 123456`), anywhere in the world, in any text;
+- a word before it that announces a number (`Tel.`, `Fax:`, `☎`, `電話`; see `cues`), in whatever groups;
+- the trunk prefix is written (`030 123456`, `8 (495) 123-45-67`), or the area code stands in brackets, or, in North
+  America, hyphens or dots part it (`415-555-2671`); and the groups are those that the country writes its numbers in,
+  there are eight or nine digits at least, and no other number, sign of code or unit of measure stands beside it.
+
+Numbers that are part of a longer run of digits or of a word are never phones, nor are dates, decimals, IPv4 addresses
+and ISBNs that stand alone. Without a country (language and domain unknown) only numbers behind `+` can be found.
+"""
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+
+import numpy as np
+
+from winnow.filters.extras import needed_package
+from winnow.filters.language.kernels.spans import Texts
+from winnow.filters.private.personal.candidates import DigitGroups
+from winnow.filters.private.personal.cues import PHONES, window
+from winnow.filters.private.personal.found import Found
+from winnow.filters.private.personal.numbering import Plan, dialled, international, plan, plan_regions
+from winnow.filters.private.personal.phone_chunks import LEAST, MOST, Chunks, phone_chunks
+from winnow.filters.private.personal.regions import Regions
+
+__all__ = ["KIND", "phones", "phones_ready"]
+
+KIND = "phone"
+
+_LEAST_UNANNOUNCED = 9  # digits where no word announces a number
+_LEAST_PARTED = 8  # where the area code stands in brackets, or a hyphen or slash behind it
+_MOST_RUNS = 9  # runs of digits that one number is written in
+_INHERITED = 6  # bytes between a number and the next one that the same word announces: `030 1234567 / 1234568`
+
+_LONGEST_NATIONAL = 12  # digits behind the calling code that networks give out
+_LEAST_ABROAD = 11  # digits behind `00`, which zeros that fill up a number are, too
+_PAIR = 2
+_SMALL = 60  # what rising numbers that are drawn, or times, end below
+_OPENING, _PLUS = b"(+"
+_EXTENSION_BYTES = 48
+_WIDEST = 4  # bytes of a character
+_NO_PHONE_LOOK_BACK = 24
+
+_NOT_DIGITS = bytes(byte for byte in range(256) if not 48 <= byte <= 57)
+_EXTENSION = re.compile(
+    r"[ ,;]{0,2}\(?(?:extension|extn?|x|durchwahl|dw|poste|interno|int|ramal|anexo|доб|вн|внутр|내선|内线|内線|分机)"
+    r"[.:]{0,2} {0,2}[0-9]{1,6}\)?(?![0-9A-Za-z])",
+    re.IGNORECASE,
+)
+_NO_PHONE_BEFORE = re.compile(
+    r"(?<![^\W\d_])(?:isbn|issn|ismn|doi|pmid|rfc|ean|upc|gtin|iban|vat|ust-id\S*|siren|siret|cnpj|cpf|nif|nip|rut|"
+    r"version|ver|v|rev|rs|§|art|asin|oclc|lccn|patent|bug|issue|serial|s/n|sku|model|coordinates|lat|lon|lng)"
+    r"[-\s.:#=()\w]{0,12}\Z"
+)
+_SIGNS_BEFORE = frozenset("/=&?_#@$%~\\^<,`|€£¥₹₽₺₩₴")
+_SIGNS_AFTER = frozenset("=_@\\^/")
+_UNITS_AFTER = frozenset("%$€£¥₹₽₺₩₴°′″‰")
+_AREA_ENDS = (b"-", b"/", b" / ")  # between an area code and the rest
+_POSTCODE = (5, 4)  # of the United States, which stand in texts of all languages
+_NORTH_AMERICA = 1
+_NORTH_AMERICAN = (3, 3, 4)
+
+
+def phones_ready() -> None:
+    """RecipeError where the package that knows the numbers is not installed."""
+    needed_package("text.pii", "phonenumbers", "pii")
+
+
+def phones(texts: Texts, groups: DigitGroups, regions: Regions) -> Found:
+    """The telephone numbers of every text; `looked` is False where no country is known and so none was found.
+
+    Numbers behind `+` are found in every text. Where nothing but those could be looked for and there is none, the
+    answer is not 0 but unknown.
+    """
+    chunks = phone_chunks(texts, groups)
+    plans = [tuple(plan(region) for region in choice if region in plan_regions()) for choice in regions.choices]
+    looked = np.array([bool(one) for one in plans], np.bool_)[regions.chosen]
+    reader = _Reader(texts, groups, plans, regions)
+    found = list(reader.read(chunks)) if len(chunks.firsts) else []
+    documents = np.array([one[0] for one in found], np.int64)
+    looked[documents] = True
+    starts, ends = (np.array([one[side] for one in found], np.int64) for side in (1, 2))
+    return Found(KIND, documents, starts, ends, looked)
+
+
+class _Reader:
+    """Reads the chunks of a column of texts, in their order."""
+
+    def __init__(self, texts: Texts, groups: DigitGroups, plans: list[tuple[Plan, ...]], regions: Regions) -> None:
+        self._buffer = memoryview(texts.buffer)  # type: ignore[arg-type]  # numpy's types do not say so
+        self._offsets = texts.offsets
+        self._starts, self._ends = groups.run_starts, groups.run_ends
+        self._plans, self._chosen = plans, regions.chosen
+
+    def read(self, chunks: Chunks) -> Iterator[tuple[int, int, int]]:
+        """The text, start and end of every number."""
+        text, behind = -1, 0  # of the last number
+        columns = (chunks.documents, chunks.firsts, chunks.lasts, chunks.plus, chunks.apart, chunks.alone)
+        for document, first, last, plus, apart, alone in zip(*(column.tolist() for column in columns), strict=True):
+            low, high = int(self._offsets[document]), int(self._offsets[document + 1])
+            plans = self._plans[self._chosen[document]]
+            starts, ends = self._starts[first:last].tolist(), self._ends[first:last].tolist()
+            at = 0
+            while at < len(starts):
+                if document == text and starts[at] < behind:  # the last number's extension
+                    at += 1
+                    continue
+                if not (plus or apart or plans) and self._buffer[starts[at] : starts[at] + 2].tobytes() != b"00":
+                    break
+                followed = document == text and self._follows(behind, starts[at])
+                cued = followed or (not plus and PHONES.before(window(self._buffer, low, starts[at])))
+                plus = plus or (apart and cued)
+                runs = starts[at : at + _MOST_RUNS + 1], ends[at : at + _MOST_RUNS + 1]
+                if plus or cued:
+                    stop = self._announced(*runs, plans, plus)
+                elif alone and at == 0:
+                    stop = self._structured(*runs, plans, low, high)
+                else:
+                    stop = 0
+                if stop == 0:
+                    break
+                end = self._extended(runs[1][stop - 1], high)
+                if end == 0:
+                    break
+                yield document, self._opened(starts[at], runs[1][stop - 1], low), end
+                text, behind = document, end
+                at, plus, apart = at + stop, False, False
+
+    def _follows(self, behind: int, at: int) -> bool:
+        """Whether a number stands so near behind another that what announced that one announces this one, too."""
+        return at - behind <= _INHERITED and 10 not in self._buffer[behind:at].tobytes()
+
+    def _digits(self, start: int, end: int) -> str:
+        return bytes(self._buffer[start:end]).translate(None, _NOT_DIGITS).decode()
+
+    def _announced(self, starts: list[int], ends: list[int], plans: tuple[Plan, ...], plus: bool) -> int:
+        """How many runs the longest number has that begins here; 0 where none does.
+
+        A number may end before the runs do only where a blank or slash stands, as another one may follow it.
+        """
+        for stop in range(min(len(ends), _MOST_RUNS), 0, -1):
+            if stop < len(starts) and not self._buffer[ends[stop - 1] : starts[stop]].tobytes().strip(b"-.()"):
+                continue
+            digits = self._digits(starts[0], ends[stop - 1])
+            if len(digits) > MOST:
+                continue
+            if len(digits) < LEAST:
+                return 0
+            if plus:
+                found = international(digits)
+                if found is not None and len(found[1]) <= _LONGEST_NATIONAL:
+                    return stop
+            elif any(_fits(dialled(digits, one)) for one in plans) or (
+                digits.startswith("00") and _fits(international(digits[2:]))
+            ):
+                return stop
+        return 0
+
+    def _structured(self, starts: list[int], ends: list[int], plans: tuple[Plan, ...], low: int, high: int) -> int:
+        """How many runs the number has that all of these make, if they are written as only phones are; else 0."""
+        digits = self._digits(starts[0], ends[-1])
+        runs = len(starts)
+        if not 1 < runs <= _MOST_RUNS or not _LEAST_PARTED <= len(digits) <= MOST:
+            return 0
+        opened = starts[0] > low and self._buffer[starts[0] - 1] == _OPENING
+        if self._measured(starts[0] - opened, ends[-1], low, high):
+            return 0
+        sizes = tuple(end - start for start, end in zip(starts, ends, strict=True))
+        joints = [self._buffer[end:start].tobytes() for end, start in zip(ends[:-1], starts[1:], strict=True)]
+        bracket = _bracketed(opened, joints)
+        if len(digits) < _LEAST_UNANNOUNCED and not bracket and joints[0] not in _AREA_ENDS:
+            return 0
+        if _list_like(digits, sizes, joints) or (sizes == _POSTCODE and joints[0] == b"-"):
+            return 0
+        if _foreign(digits, sizes):
+            believed = _fits(international(digits[2:]))
+        else:
+            believed = any(_written(digits, sizes, joints, bracket, one) for one in plans)
+        if not believed or _NO_PHONE_BEFORE.search(window(self._buffer, low, starts[0])[-_NO_PHONE_LOOK_BACK:]):
+            return 0
+        return runs
+
+    def _measured(self, start: int, end: int, low: int, high: int) -> bool:
+        """Whether signs stand beside that make a number a price, a measure, or a part of code or an address."""
+        before = bytes(self._buffer[max(low, start - _WIDEST) : start]).decode("utf-8", "ignore")
+        after = bytes(self._buffer[end : min(high, end + 1 + _WIDEST)]).decode("utf-8", "ignore")
+        return before[-1:] in _SIGNS_BEFORE or after[:1] in _SIGNS_AFTER or after.lstrip(" ")[:1] in _UNITS_AFTER
+
+    def _opened(self, start: int, end: int, low: int) -> int:
+        """Where a number begins: at its `+`, and at a bracket that is closed within it."""
+        inside = self._buffer[start:end].tobytes()
+        unopened = inside.count(b")") > inside.count(b"(")
+        for _ in range(2):
+            if start > low and self._buffer[start - 1] == _PLUS:
+                start -= 1
+            elif start > low + 1 and self._buffer[start - 2 : start].tobytes() == b"+ ":
+                start -= 2
+            elif start > low and unopened and self._buffer[start - 1] == _OPENING:
+                start, unopened = start - 1, False
+        return start
+
+    def _extended(self, end: int, high: int) -> int:
+        """Where a number ends, its extension included; 0 if it is part of a word."""
+        behind = bytes(self._buffer[end : min(high, end + _EXTENSION_BYTES)]).decode("utf-8", "ignore")
+        found = _EXTENSION.match(behind)
+        if found is not None:
+            return end + len(found[0].encode())
+        return 0 if behind[:1].isascii() and behind[:1].isalpha() else end
+
+
+def _fits(found: tuple[int, str] | None) -> bool:
+    """Whether there is a number, and none longer than networks give out, as some plans would take."""
+    return found is not None and len(found[1]) <= _LONGEST_NATIONAL
+
+
+def _list_like(digits: str, sizes: tuple[int, ...], joints: list[bytes]) -> bool:
+    """Whether runs read as some numbers in a row: hours, drawn balls, months, chapters."""
+    if max(sizes) > _PAIR:
+        return False
+    if len(set(joints[joints[0] in _AREA_ENDS :])) > 1 or len(set(sizes)) > 1:
+        return True
+    values = [int(digits[at : at + sizes[0]]) for at in range(0, len(digits), sizes[0])]
+    steps = {after - before for before, after in pairwise(values)}
+    return steps == {1} or (min(steps) > 0 and values[-1] < _SMALL)
+
+
+def _foreign(digits: str, sizes: tuple[int, ...]) -> bool:
+    """Whether `00` and a calling code seem to stand before a number."""
+    return digits.startswith("00") and len(digits) >= _LEAST_ABROAD and _PAIR <= sizes[0] <= _PAIR + 3
+
+
+def _bracketed(opened: bool, joints: list[bytes]) -> bool:
+    """Whether brackets are around the first run, or around the second behind one digit: `(030) 1`, `8 (495) 1`."""
+    return (opened and b")" in joints[0] and b"(" not in joints[0]) or (
+        len(joints) > 1 and b"(" in joints[0] and b")" in joints[1]
+    )
+
+
+def _written(digits: str, sizes: tuple[int, ...], joints: list[bytes], bracket: bool, plan: Plan) -> bool:
+    """Whether a number is valid in a country and in the groups that it is written in there, in a way that shows it."""
+    found = dialled(digits, plan)
+    if found is None or found[0] != plan.code or not _fits(found):
+        return False
+    left = len(digits) - len(found[1])
+    trunk = bool(plan.trunk) and left == len(plan.trunk) and digits.startswith(plan.trunk)
+    if left and not trunk:
+        return False
+    if sizes[0] < left:
+        return False
+    groups = tuple(size for size in (sizes[0] - left, *sizes[1:]) if size)
+    if plan.code == _NORTH_AMERICA:
+        dashed = not joints[-1].strip(b"-\xe2\x80\x90\x91\x92\x93")
+        dotted = all(joint == b"." for joint in joints)
+        return groups == _NORTH_AMERICAN and (bracket or dashed or dotted)
+    zero = digits[0] == "0"
+    if not bracket and not (zero and (trunk or not left)) and not (trunk and sum(b"-" in one for one in joints) > 1):
+        return False
+    if groups in plan.groups:
+        return True
+    area = {one[0] for one in plan.groups if sum(one) == len(found[1])}
+    return groups[0] in area and len(groups) > 1 and min(groups[1:]) >= _PAIR and max(groups) > _PAIR

@@ -1,6 +1,0 @@
-"""Counting texts in tokens: the tokenizers that a mixture or an export may name, all behind one face."""
-
-from winnow.filters.tokenizers.loading import BYTES, load_tokenizer, tokenizer_digest
-from winnow.filters.tokenizers.tokenizer import Tokenizer
-
-__all__ = ["BYTES", "Tokenizer", "load_tokenizer", "tokenizer_digest"]

@@ -1,0 +1,187 @@
+"""A user's file of many hosts' robots.txt and tdmrep.json, held so that millions fit into memory.
+
+JSON lines, plain or gzip or zstd: `{"url": "https://host/robots.txt", "fetched_at": "2024-05-01T12:00:00Z",
+"status": 200, "body": "User-agent: …"}`; `winnow robots` writes it from a store. Of a host's files the newest counts.
+A host costs 12 bytes once it is read, and each different content once the lines that concern the crawlers in question.
+"""
+
+import gzip
+import zlib
+from array import array
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import BinaryIO, Final, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import orjson
+import zstandard
+
+from winnow.filters.web.rights.robots_txt import MAX_BYTES, pack, relevant_lines
+from winnow.filters.web.urls import canonical_url
+from winnow.schemas.errors import RecipeError
+from winnow.schemas.identity import Json, digest
+
+Kind: TypeAlias = Literal["robots", "tdmrep"]
+
+PATHS: Final[Mapping[str, Kind]] = {"/robots.txt": "robots", "/.well-known/tdmrep.json": "tdmrep"}
+MAX_LINE_BYTES: Final = 8 << 20
+_STEP: Final = 1 << 20
+_ZSTD_STEP: Final = 256  # 64 blocks of 4 bytes at most, each of up to 128 KiB
+MAX_HELD_BYTES: Final = 4 << 30
+_NEVER: Final = -(1 << 62)
+_EXPECTED: Final = '{"url": "https://host/robots.txt", "body": "…"}, with "fetched_at" and "status" if known'
+
+
+@dataclass(frozen=True, slots=True)
+class KeptFiles:
+    """For each host and kind of file the newest content."""
+
+    keys: npt.NDArray[np.uint64]  # of host and kind, ascending
+    contents: npt.NDArray[np.int32]  # which content each has
+    packed: tuple[bytes, ...]
+
+    def find(self, host: str, kind: Kind) -> int | None:
+        """Which content a host has; None where the file has none."""
+        key = _key(host, kind)
+        at = int(np.searchsorted(self.keys, key))
+        return int(self.contents[at]) if at < len(self.keys) and self.keys[at] == key else None
+
+
+def split_url(url: str) -> tuple[str, str] | None:
+    """The host with its port, and the path with its query, of an address; None for one that is none.
+
+    A host's files count for http and https alike: a crawl often has the pages of one and the files of the other.
+    """
+    canonical = canonical_url(url)
+    if canonical is None:
+        return None
+    host = canonical.index("//") + 2
+    path = canonical.index("/", host)
+    return canonical[host:path], canonical[path:]
+
+
+def read_kept(path: str, agents: frozenset[str]) -> KeptFiles:
+    """What the file says to these crawlers and to everybody.
+
+    Raises:
+        RecipeError: It cannot be read, or a line of it is none.
+    """
+    keys, moments, contents = array("Q"), array("q"), array("l")
+    distinct: dict[bytes, int] = {}
+    held = 0
+    for number, line in enumerate(_lines(path), start=1):
+        if not line.strip():
+            continue
+        entry = _entry(path, number, line)
+        if entry is None:
+            continue
+        host, kind, moment, body = entry
+        # Contents that say the same to us are one, whatever else they say.
+        packed = pack(relevant_lines(body, agents)) if kind == "robots" else body[:MAX_BYTES].encode()
+        before = len(distinct)
+        keys.append(int(_key(host, kind)))
+        moments.append(moment)
+        contents.append(distinct.setdefault(packed, len(distinct)))
+        if len(distinct) > before:
+            held += len(packed)
+        if held > MAX_HELD_BYTES:
+            raise RecipeError(
+                f"{path}: what it says to these crawlers takes more than {MAX_HELD_BYTES} bytes; split it"
+            )
+    return _newest(keys, moments, contents, tuple(distinct))
+
+
+def _newest(keys: "array[int]", moments: "array[int]", contents: "array[int]", packed: tuple[bytes, ...]) -> KeptFiles:
+    key = np.frombuffer(keys, np.uint64) if keys else np.empty(0, np.uint64)
+    moment = np.array(moments, np.int64)
+    content = np.array(contents, np.int32)
+    order = np.lexsort((np.arange(len(key)), moment, key))  # of equally old ones the last in the file
+    key, content = key[order], content[order]
+    last = np.append(key[1:] != key[:-1], True) if len(key) else np.empty(0, np.bool_)
+    return KeptFiles(key[last].copy(), content[last].copy(), packed)
+
+
+def _key(host: str, kind: Kind) -> np.uint64:
+    return np.uint64(int.from_bytes(digest(kind, host, size=8), "little"))
+
+
+def _entry(path: str, number: int, line: bytes) -> tuple[str, Kind, int, str] | None:
+    """A line's host, kind, time and content; None for one that says nothing, such as of a server's failure."""
+    try:
+        raw: Json = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        raise RecipeError(f"{path}:{number}: not JSON; expected {_EXPECTED}") from None
+    if not isinstance(raw, Mapping) or not isinstance(raw.get("url"), str):
+        raise RecipeError(f"{path}:{number}: no url; expected {_EXPECTED}")
+    status, body = raw.get("status"), raw.get("body")
+    if isinstance(status, int) and 400 <= status < 500:
+        body = ""  # RFC 9309: there is no such file, so nothing is refused
+    elif isinstance(status, int) and not 200 <= status < 300:
+        return None
+    if not isinstance(body, str):
+        raise RecipeError(f"{path}:{number}: no body; expected {_EXPECTED}")
+    place = split_url(str(raw["url"]))
+    kind = PATHS.get(place[1]) if place else None
+    if place is None or kind is None or (kind == "tdmrep" and not body):
+        return None
+    return place[0], kind, _moment(path, number, raw.get("fetched_at")), body
+
+
+def _moment(path: str, number: int, value: Json) -> int:
+    """Microseconds since 1970; a file whose time is unknown is older than any other."""
+    if value is None:
+        return _NEVER
+    try:
+        found = datetime.fromisoformat(str(value))
+    except ValueError:
+        raise RecipeError(f"{path}:{number}: fetched_at {str(value)[:60]!r} is not a time of ISO 8601") from None
+    found = found if found.tzinfo else found.replace(tzinfo=UTC)
+    return int(found.timestamp() * 1_000_000)
+
+
+def _lines(path: str) -> Iterator[bytes]:
+    """The lines of a file, however it is compressed."""
+    number, rest = 1, bytearray()  # one that grows in place: a line may come in thousands of pieces
+    try:
+        with open(path, "rb") as stream:
+            for chunk in _inflated(stream):
+                first, *others = chunk.split(b"\n")
+                rest += first
+                for other in others:
+                    yield bytes(rest)
+                    rest = bytearray(other)
+                number += len(others)
+                if len(rest) > MAX_LINE_BYTES:
+                    raise RecipeError(f"{path}:{number}: longer than {MAX_LINE_BYTES} bytes; expected {_EXPECTED}")
+    except (OSError, EOFError, zlib.error, zstandard.ZstdError) as error:
+        raise RecipeError(f"{path}: {error}; expected lines of {_EXPECTED}") from None
+    yield bytes(rest)
+
+
+def _inflated(stream: BinaryIO) -> Iterator[bytes]:
+    """The bytes of a file, decompressed; an end that is cut off is an error, as what is lost may refuse something."""
+    magic = stream.read(4)
+    stream.seek(0)
+    if magic[:2] == b"\x1f\x8b":
+        unpacked = gzip.GzipFile(fileobj=stream)
+        while chunk := unpacked.read(_STEP):
+            yield chunk
+    elif magic == b"\x28\xb5\x2f\xfd":
+        yield from _unzstd(stream)
+    else:
+        while chunk := stream.read(_STEP):
+            yield chunk
+
+
+def _unzstd(stream: BinaryIO) -> Iterator[bytes]:
+    decoder = zstandard.ZstdDecompressor().decompressobj()
+    offered = b""
+    while offered := offered or stream.read(_ZSTD_STEP):
+        if decoder.eof:
+            decoder = zstandard.ZstdDecompressor().decompressobj()
+        yield decoder.decompress(offered)
+        offered = decoder.unused_data if decoder.eof else b""
+    if not decoder.eof:
+        raise EOFError("the compressed file is cut off")

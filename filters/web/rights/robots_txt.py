@@ -1,0 +1,180 @@
+"""robots.txt (RFC 9309) with the preferences that newer drafts put there, for a few crawlers' names at a time.
+
+A file is read once into what concerns these names, which is usually little. As in Google's parser a group is opened
+by lines `User-agent` and ended by the next of these behind a rule; other lines end nothing. Of the rules of a
+crawler's groups, or where none names it of those for `*`, the longest pattern that matches decides, and `Allow` wins
+a tie. `Content-Usage` (IETF aipref) and `Content-Signal` stand in groups, too, and may begin with a path.
+
+Beyond the RFC: a `Disallow` that does not begin with `/` or `*` is taken as if it did, as whoever wrote it wanted to
+refuse something.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final, Literal, TypeAlias
+from urllib.parse import urlsplit
+
+import orjson
+
+from winnow.filters.web.rights.paths import Pattern, pattern_of
+from winnow.filters.web.rights.statements import MALFORMED, TRAIN_AI_NO, preference
+
+MAX_BYTES: Final = 512_000  # RFC 9309 asks for 500 kibibytes at least; Google reads no more
+MAX_RULES: Final = 10_000  # of one crawler; a path is compared with each
+EVERYBODY: Final = "*"
+
+Kind: TypeAlias = Literal["allow", "disallow", "usage"]
+Line: TypeAlias = tuple[Kind, str]
+
+_LINE_END: Final = re.compile(r"\r\n|\r|\n")
+_TOKEN: Final = re.compile(r"[A-Za-z0-9_.-]+")
+_KINDS: Final[dict[str, Kind]] = {
+    "allow": "allow",
+    "disallow": "disallow",
+    "content-usage": "usage",
+    "content-signal": "usage",
+}
+_MISSPELT: Final = frozenset(("dissallow", "dissalow", "disalow", "diasllow", "disallaw"))  # as Google has it
+_AGENT_LINES: Final = frozenset(("user-agent", "useragent", "user agent"))
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One line of a group."""
+
+    pattern: Pattern
+    allows: bool
+    line: str
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a file says to a crawler about a path, and the line that says so."""
+
+    refused: bool
+    line: str = ""
+
+
+_NOTHING: Final = Found(False)
+
+
+class Group:
+    """The rules for one crawler."""
+
+    def __init__(self, lines: Sequence[Line]) -> None:
+        rules: list[Rule] = []
+        self._usage: list[Rule] = []
+        for kind, value in lines:
+            if kind == "usage":
+                path, said = _path_and_preference(value)
+                refuses = bool(preference(said) & {TRAIN_AI_NO, MALFORMED})
+                self._usage.append(Rule(pattern_of(path), not refuses, value))
+            else:
+                pattern = _path_of(value) if kind == "disallow" else value
+                rules.append(Rule(pattern_of(pattern), kind == "allow", f"{kind.capitalize()}: {value}"))
+        rules.sort(key=lambda rule: (-rule.pattern.length, not rule.allows))
+        # Where preferences for one path differ, the one that refuses holds.
+        self._usage.sort(key=lambda rule: (-rule.pattern.length, rule.allows))
+        self._rules = rules
+        self._others = [rule for rule in rules if not rule.pattern.is_plain]
+        self._prefixes = tuple(rule.pattern.prefix for rule in rules if rule.pattern.is_plain)
+
+    def access(self, path: str) -> Found:
+        """Whether the crawler may not fetch this path."""
+        rules = self._rules if path.startswith(self._prefixes) else self._others
+        return _first(rules, path)
+
+    def training(self, path: str) -> Found:
+        """Whether what is under this path may not be used for training."""
+        return _first(self._usage, path)
+
+
+def _first(rules: Sequence[Rule], path: str) -> Found:
+    for rule in rules:
+        if rule.pattern.matches(path):
+            return Found(not rule.allows, rule.line)
+    return _NOTHING
+
+
+def relevant_lines(body: str, agents: frozenset[str]) -> dict[str, list[Line]]:
+    """The lines of a file for each of these crawlers that it names, and for everybody.
+
+    Args:
+        body: The file; what is beyond its cap is not read.
+        agents: Names in lower case.
+    """
+    groups: dict[str, list[Line]] = {}
+    current: list[str] = []
+    in_rules = named = False
+    for key, value in _records(body):
+        if key in _AGENT_LINES:
+            named = True
+            if in_rules:
+                current, in_rules = [], False
+            agent = _agent(value)
+            if agent == EVERYBODY or agent in agents:
+                groups.setdefault(agent, [])
+                if agent not in current:
+                    current.append(agent)
+            continue
+        kind: Kind | None = "disallow" if key in _MISSPELT else _KINDS.get(key)
+        if kind is None:
+            continue
+        in_rules = True
+        if kind == "usage" and not named:  # before any group: said to everybody
+            current = [EVERYBODY]
+            groups.setdefault(EVERYBODY, [])
+        if value:
+            for agent in current:
+                if len(groups[agent]) < MAX_RULES:
+                    groups[agent].append((kind, value))
+    return groups
+
+
+def pack(groups: dict[str, list[Line]]) -> bytes:
+    """The lines as bytes that are equal where they are."""
+    return orjson.dumps(groups, option=orjson.OPT_SORT_KEYS)
+
+
+def unpack(packed: bytes) -> dict[str, Group]:
+    """The groups, ready to be asked."""
+    return {agent: Group([(kind, value) for kind, value in lines]) for agent, lines in orjson.loads(packed).items()}
+
+
+def _records(body: str) -> Iterator[tuple[str, str]]:
+    """Keys in lower case and values; comments and empty lines are none."""
+    body = body[:MAX_BYTES].removeprefix("\ufeff")
+    for line in _LINE_END.split(body):
+        text = line.partition("#")[0].strip()
+        key, colon, value = text.partition(":")
+        if not colon:
+            key, _, value = text.partition(" ")  # `Disallow /`, which Google takes, too
+        if key:
+            yield key.strip().lower(), value.strip()
+
+
+def _agent(value: str) -> str:
+    """The product token that a line names: `CCBot/2.0` is ccbot."""
+    if value == EVERYBODY or value.startswith(("* ", "*\t")):
+        return EVERYBODY
+    token = _TOKEN.match(value)
+    return token[0].lower() if token else ""
+
+
+def _path_of(value: str) -> str:
+    if value.startswith(("/", "*")):
+        return value
+    if value.startswith(("http://", "https://")):
+        parts = urlsplit(value.replace("[", "%5B").replace("]", "%5D"))
+        return (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    return f"/{value}"
+
+
+def _path_and_preference(value: str) -> tuple[str, str]:
+    """`/path train-ai=n`, or a preference for every path."""
+    if not value.startswith("/"):
+        return "/", value
+    path, *said = islice(re.split(r"[ \t]+", value, maxsplit=1), 2)
+    return path, said[0] if said else ""

@@ -1,0 +1,243 @@
+"""What the bytes of a response are, by looking at them (after the WHATWG MIME Sniffing Standard).
+
+Signatures decide; the declared type and the address only choose among kinds of text that bytes cannot tell
+apart (style sheets, scripts, tables), and never against a signature.
+"""
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+import orjson
+
+from winnow.filters.web.file_signatures import binary_type
+from winnow.schemas.samples import Modality
+
+SNIFFED_BYTES = 2048
+SOUP_BYTES = 1024
+SOUP_CONTROLS = 0.02  # share of control bytes that a broken HTML page may hold
+
+_TEXT_TYPES = frozenset({"text/html", "application/xhtml+xml", "text/plain", "text/markdown"})
+_HTML_DECLARED = frozenset({"text/html", "application/xhtml+xml"})
+_UNTOLD = frozenset({None, "", "application/octet-stream", "text/plain", "application/unknown", "unknown/unknown"})
+
+# Kinds of text that only a declaration tells apart, under the one name that is used here for each.
+_DECLARED_TEXT = {
+    "text/css": "text/css",
+    "text/javascript": "text/javascript",
+    "application/javascript": "text/javascript",
+    "application/x-javascript": "text/javascript",
+    "application/ecmascript": "text/javascript",
+    "text/ecmascript": "text/javascript",
+    "text/csv": "text/csv",
+    "text/tab-separated-values": "text/tab-separated-values",
+    "text/markdown": "text/markdown",
+    "text/x-markdown": "text/markdown",
+    "text/calendar": "text/calendar",
+    "text/vcard": "text/vcard",
+    "text/vtt": "text/vtt",
+}
+_SUFFIXES = {"css": "text/css", "js": "text/javascript", "mjs": "text/javascript", "csv": "text/csv"} | {
+    "tsv": "text/tab-separated-values",
+    "md": "text/markdown",
+    "markdown": "text/markdown",
+    "ics": "text/calendar",
+    "vcf": "text/vcard",
+    "vtt": "text/vtt",
+}
+
+_SPACE = b"\t\n\x0c\r "
+_HTML = re.compile(
+    rb"<(?:!doctype html|html|head|script|iframe|h1|div|font|table|a|style|title|b|body|br|p|meta|link|base|center|"
+    rb"span|h[2-6]|ul|ol|dl|form|img|noscript|frameset|main|article|section|header|nav|pre|hr|i|u|strong|em|basefont)"
+    rb"[\s>/]",
+    re.IGNORECASE,
+)
+_SOUP = re.compile(rb"<(?:!doctype\s+html|html|head|body|title)[\s>]", re.IGNORECASE)
+_ANY_TAG = re.compile(rb"</?[a-z][a-z0-9]{0,15}(?:\s[^<>]{0,500})?/?>", re.IGNORECASE)
+_PROLOGUE = re.compile(rb"\s*(?:<\?[^>]*>|<!--.*?-->)", re.DOTALL)
+_DOCTYPE = re.compile(rb"\s*<!doctype\s+([a-z:]+)[^>\[]*(?:\[[^\]]*\]\s*)?>", re.IGNORECASE)
+_ROOT = re.compile(rb"\s*<([A-Za-z_][\w.-]*:)?([A-Za-z_][\w.-]*)[\s>/]")
+_CONTROL = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
+# Possessive where runs could otherwise be split in many ways.
+_JSON = re.compile(
+    rb"\s*+(?:\{\s*+(?:\}\s*+\Z|\"(?:[^\"\\]|\\.)*+\"\s*+(?::|\Z))"
+    rb"|\[\s*+(?:\]\s*+\Z|[\[\s]*+\{\s*+\"(?:[^\"\\]|\\.)*+\"\s*+(?::|\Z)|\"(?:[^\"\\]|\\.)*+\"\s*+,"
+    rb"|[\[\s]*+-?[0-9][0-9.eE+-]*+\s*+,))",
+    re.DOTALL,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Sniffed:
+    """What the bytes are."""
+
+    mime: str
+    modality: Modality
+
+
+def sniff(head: bytes, declared: str | None, url: str | None) -> Sniffed:
+    """The media type of a body from its first bytes; those after SNIFFED_BYTES are not looked at."""
+    head = head[:SNIFFED_BYTES]
+    start = head.lstrip(_SPACE)
+    if _HTML.match(start):  # nearly every response of a crawl
+        return _HTML_PAGE
+    found = binary_type(head)
+    if found is not None:
+        return _sniffed(_specific(found, _essence(declared)))
+    wide = _narrowed(head)
+    if wide is not None:
+        head = wide
+    elif head.startswith(b"\xef\xbb\xbf"):
+        head = head[3:]
+    return _sniffed(_text_type(head, _essence(declared), url))
+
+
+@lru_cache(maxsize=256)
+def _sniffed(mime: str) -> Sniffed:
+    kind = mime.partition("/")[0]
+    if mime in _TEXT_TYPES:
+        return Sniffed(mime, "text")
+    if kind == "image":
+        return Sniffed(mime, "image")
+    if kind == "video":
+        return Sniffed(mime, "video")
+    return Sniffed(mime, "audio" if kind == "audio" else "other")
+
+
+_HTML_PAGE = _sniffed("text/html")
+
+
+def _essence(declared: str | None) -> str | None:
+    return declared.partition(";")[0].strip().lower() if declared else None
+
+
+def _specific(found: str, declared: str | None) -> str:
+    """A container's contents are taken at their word: an office document is a ZIP file to the eye."""
+    if found == "application/zip" and declared is not None and len(declared) < 128:
+        family = ("application/vnd.openxmlformats-officedocument.", "application/vnd.oasis.opendocument.")
+        if declared.startswith(family) or declared in ("application/epub+zip", "application/java-archive"):
+            return declared
+    return found
+
+
+def _text_type(head: bytes, declared: str | None, url: str | None) -> str:
+    markup = _markup_type(head, declared)
+    if markup is not None:
+        return markup
+    controls = len(_CONTROL.findall(head))
+    in_soup = _SOUP.search(head, 0, SOUP_BYTES) is not None
+    if controls:
+        broken = controls <= SOUP_CONTROLS * len(head) and (in_soup or declared in _HTML_DECLARED)
+        return "text/html" if broken and (in_soup or _ANY_TAG.search(head)) else "application/octet-stream"
+    for sign, mime in _TEXT_SIGNS:
+        if head.startswith(sign):
+            return mime
+    if _is_json(head, declared):
+        return "application/json"
+    if declared in _HTML_DECLARED:
+        return "text/html" if _ANY_TAG.search(head) else "text/plain"
+    if declared in _DECLARED_TEXT:
+        return _DECLARED_TEXT[declared]
+    if declared in _UNTOLD and url is not None:
+        path = url.partition("#")[0].partition("?")[0]
+        _, dot, suffix = path[path.rfind("/") + 1 :].rpartition(".")
+        if dot and suffix.lower() in _SUFFIXES:
+            return _SUFFIXES[suffix.lower()]
+    return "text/html" if in_soup and declared != "text/plain" else "text/plain"
+
+
+_TEXT_SIGNS = (
+    (b"#EXTM3U", "application/vnd.apple.mpegurl"),
+    (b"WEBVTT", "text/vtt"),
+    (b"{\\rtf", "application/rtf"),
+    (b"BEGIN:VCALENDAR", "text/calendar"),
+    (b"BEGIN:VCARD", "text/vcard"),
+    (b"WARC/1.", "application/warc"),
+)
+
+
+def _markup_type(head: bytes, declared: str | None) -> str | None:
+    """The type of a document that starts with markup; None if it does not."""
+    if not head.lstrip(_SPACE).startswith(b"<"):
+        return None
+    at = 0
+    is_xml = head.lstrip(_SPACE).startswith(b"<?xml")
+    while (piece := _PROLOGUE.match(head, at)) is not None:
+        at = piece.end()
+    doctype = _DOCTYPE.match(head, at)
+    named = doctype[1].lower() if doctype else b""
+    if doctype is not None:
+        at = doctype.end()
+        while (piece := _PROLOGUE.match(head, at)) is not None:
+            at = piece.end()
+    root = _ROOT.match(head, at)
+    name = root[2].lower() if root else named
+    if b"html" in (name, named):
+        return "application/xhtml+xml" if is_xml else "text/html"
+    if name in _ROOTS and (is_xml or doctype is not None or b"xmlns" in head or name in _TELLING):
+        rss1 = name == b"rdf" and b"purl.org/rss/1.0/" in head
+        return "application/rss+xml" if rss1 else _ROOTS[name]
+    if _HTML.match(head[at:].lstrip(_SPACE)):
+        return "text/html"
+    if is_xml or (declared is not None and root is not None and _is_xml_type(declared)):
+        return "application/xml"
+    if head.lstrip(_SPACE).startswith(b"<!--"):  # the standard's word: a comment starts an HTML page
+        return "text/html"
+    return None
+
+
+def _is_xml_type(declared: str) -> bool:
+    return declared in ("text/xml", "application/xml") or declared.endswith("+xml")
+
+
+_TELLING = frozenset({b"svg", b"rss", b"rdf", b"urlset", b"sitemapindex"})
+_ROOTS = {
+    b"svg": "image/svg+xml",
+    b"rss": "application/rss+xml",
+    b"feed": "application/atom+xml",
+    b"rdf": "application/rdf+xml",
+    b"urlset": "application/xml",
+    b"sitemapindex": "application/xml",
+}
+
+
+def _is_json(head: bytes, declared: str | None) -> bool:
+    if head.lstrip(_SPACE)[:1] not in (b"{", b"["):
+        return False
+    if declared is not None and (declared.endswith("+json") or declared in ("application/json", "text/json")):
+        return True
+    if _JSON.match(head):
+        return True
+    if len(head) >= SNIFFED_BYTES:
+        return False
+    try:
+        orjson.loads(head)
+    except orjson.JSONDecodeError:
+        return False
+    return True
+
+
+def _narrowed(head: bytes) -> bytes | None:
+    """UTF-16 text as UTF-8, so that the same signs are found in it; None if it is not UTF-16."""
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        codec = "utf-16-le" if head[0] == 0xFF else "utf-16-be"
+        return head[2:].decode(codec, "replace").encode("utf-8", "replace")
+    if b"\0" not in head or len(head) < 4:
+        return None
+    # Without a mark: NULs on one side of the pairs only, many of them, and nothing else that text does not hold.
+    first, second, pairs = head[::2].count(0), head[1::2].count(0), len(head) // 2
+    if second * 20 > pairs and first * 20 <= second:
+        codec = "utf-16-le"
+    elif first * 20 > pairs and second * 20 <= first:
+        codec = "utf-16-be"
+    else:
+        return None
+    try:
+        text = head[: pairs * 2].decode(codec)
+    except UnicodeDecodeError as error:
+        if error.start < pairs * 2 - 2:  # a surrogate pair may be cut at the end of the head
+            return None
+        text = head[: error.start].decode(codec)
+    narrow = text.encode()
+    return None if _CONTROL.search(narrow) else narrow

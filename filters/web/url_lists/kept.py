@@ -1,0 +1,88 @@
+"""Lists of the user's, made ready once: kept under a hash of their content, or in memory where nothing can be kept.
+
+Any number of processes may load the same list at once. Each that finds none makes one, and the last to finish puts
+the same bytes in the same place.
+"""
+
+import hashlib
+import os
+import tempfile
+from functools import lru_cache
+from pathlib import Path
+
+from winnow.filters.web.url_lists.index import FORMAT, UrlIndex, is_index, open_index, write_index
+from winnow.filters.web.url_lists.reading import read_list
+from winnow.filters.web.urls import psl_version
+from winnow.schemas.errors import RecipeError
+
+FOLDER_VARIABLE = "WINNOW_ASSETS"
+"""The folder of assets; lists are kept in one beside it."""
+
+_PRIVATE = 0o700
+
+
+def load_list(path: str) -> UrlIndex:
+    """A list: one made ready, which is opened, or one as text, which is made ready first where it is not kept.
+
+    Raises:
+        RecipeError: It cannot be read, is damaged or is no list.
+    """
+    try:
+        found = os.stat(path)
+        return _loaded(path, found.st_size, found.st_mtime_ns, found.st_ino)
+    except OSError as error:
+        raise RecipeError(f"{path}: {error.strerror or error}; expected a list of addresses") from None
+
+
+@lru_cache(maxsize=16)
+def _loaded(path: str, _size: int, _mtime_ns: int, _inode: int) -> UrlIndex:
+    if is_index(path):
+        return open_index(path)
+    return _of_text(path)
+
+
+def _of_text(path: str) -> UrlIndex:
+    with open(path, "rb") as stream:
+        content = hashlib.file_digest(stream, "sha256").hexdigest()
+        folder = lists_folder()
+        kept = None if folder is None else folder / f"{content[:32]}-{psl_version()}-{FORMAT}.list"
+        if kept is not None and kept.is_file():
+            try:
+                return open_index(kept)
+            except RecipeError:
+                pass  # damaged: made again, and put in its place
+        stream.seek(0)
+        index = read_list(stream, path)
+        stream.seek(0)
+        if hashlib.file_digest(stream, "sha256").hexdigest() != content:
+            raise RecipeError(f"{path}: changed while it was read; run again")
+    return index if kept is None else _keep(index, kept)
+
+
+def _keep(index: UrlIndex, target: Path) -> UrlIndex:
+    """The list as it is mapped from its file; as it is where that cannot be written."""
+    try:
+        handle, scratch = tempfile.mkstemp(prefix=".unfinished-", dir=target.parent)
+        os.close(handle)
+        try:
+            write_index(index, Path(scratch))
+            os.replace(scratch, target)
+        finally:
+            Path(scratch).unlink(missing_ok=True)
+        return open_index(target)
+    except (OSError, RecipeError):
+        return index
+
+
+def lists_folder() -> Path | None:
+    """The user's own folder for lists that were made ready; None where there is none to write to."""
+    named = os.environ.get(FOLDER_VARIABLE)
+    caches = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache")
+    try:
+        assets = Path(named) if named else caches / "winnow" / "assets"
+        folder = assets.expanduser().with_name("lists")
+        folder.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
+        own = folder.stat().st_uid == os.getuid() and os.access(folder, os.W_OK)
+    except (OSError, RuntimeError):  # the latter where there is no home
+        return None
+    return folder if own else None

@@ -1,0 +1,222 @@
+"""Lines of a list that are plain domains or addresses, millions a second; any other line is left to `entries_of`.
+
+What is plain here is what means the same there: hosts and addresses as `scanning` takes them, with `https://`, as
+`||domain^` or behind the `0.0.0.0` of a hosts file, that cannot be public suffixes.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from winnow.filters.models.hashing import mixed
+from winnow.filters.web.url_lists.hashing import (
+    PLACE_SEED,
+    PRINT_SEED,
+    Bytes,
+    Hashes,
+    below,
+    hash_backwards,
+    next_place,
+    next_print,
+)
+from winnow.filters.web.url_lists.scanning import NOT_PLAIN, after_scheme, host_end, path_end
+from winnow.filters.web.url_lists.table import Starts, Table, finished, hash_names, holds, made_table
+from winnow.filters.web.urls import public_suffix_rules
+from winnow.schemas.kernels import kernel, leaf
+
+PLAIN_BYTES = 60_000  # longer lines are looked at one by one
+
+COMMENT, ODD = 0, -1
+DOMAIN, PATH = 1, 2
+
+
+@dataclass(frozen=True, slots=True)
+class Suffixes:
+    """Which names are public suffixes, as kernels ask: they leave those that may be to `entries_of`."""
+
+    names: frozenset[str] | None  # None: all of the Public Suffix List, and single labels
+    odd: Table  # suffixes
+    parents: Table  # every host one label below these is one
+
+
+@lru_cache(maxsize=4)
+def suffixes_of(names: frozenset[str] | None = None) -> Suffixes:
+    """Those of the Public Suffix List, or these alone."""
+    rules = public_suffix_rules() if names is None else sorted(names)
+    plain = {rule.lstrip("!").removeprefix("*.") for rule in rules} | {"localhost.localdomain"}
+    parents = {rule[2:] for rule in rules if rule.startswith("*.")}
+    return Suffixes(names, _names_table(plain), _names_table(parents))
+
+
+def _names_table(names: Iterable[str]) -> Table:
+    encoded = [name.encode() for name in sorted(names)]
+    offsets = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
+    places, prints = hash_names(np.frombuffer(b"".join(encoded), np.uint8), offsets)
+    return made_table(finished(places), finished(prints))
+
+
+@leaf  # type: ignore[untyped-decorator]
+def _is_space(byte: int) -> bool:
+    return byte == 32 or byte == 9 or byte == 13 or byte == 11 or byte == 12
+
+
+@leaf  # type: ignore[untyped-decorator]
+def _after_hosts_address(text: Bytes, at: int, end: int) -> int:
+    """Behind the `0.0.0.0 ` or `127.0.0.1 ` that leads a line of a hosts file; `at` where there is none."""
+    null = end - at > 8 and text[at] == 48
+    for place in range(7):
+        null = null and text[at + place] == (46 if place % 2 else 48)
+    behind = at + 7 if null else at
+    if not null and end - at > 10 and text[at] == 49 and text[at + 1] == 50 and text[at + 2] == 55:
+        local = text[at + 3] == 46 and text[at + 4] == 48 and text[at + 5] == 46 and text[at + 6] == 48
+        if local and text[at + 7] == 46 and text[at + 8] == 49:
+            behind = at + 9
+    if behind == at or not _is_space(text[behind]):
+        return at
+    while behind < end and _is_space(text[behind]):
+        behind += 1
+    return behind
+
+
+@leaf  # type: ignore[untyped-decorator]
+def _line(
+    text: Bytes,
+    start: int,
+    end: int,
+    classes: Bytes,
+    single_is_odd: bool,
+    odd_starts: Starts,
+    odd_prints: Hashes,
+    parent_starts: Starts,
+    parent_prints: Hashes,
+) -> tuple[int, int, int, int]:
+    """What a line is: COMMENT, ODD, or a DOMAIN or PATH with the host's start and end, and the path's end."""
+    while start < end and _is_space(text[start]):
+        start += 1
+    while end > start and _is_space(text[end - 1]):
+        end -= 1
+    if start == end or text[start] == 35 or text[start] == 33:
+        return COMMENT, 0, 0, 0
+    odd = (ODD, 0, 0, 0)
+    if end - start > PLAIN_BYTES:
+        return odd
+    at, host_only = _after_hosts_address(text, start, end), False
+    if at > start:
+        host_only = True
+    elif end - start > 3 and text[start] == 124 and text[start + 1] == 124 and text[end - 1] == 94:
+        at, end, host_only = start + 2, end - 1, True
+    else:
+        behind = after_scheme(text, start, end)
+        at = start if behind == NOT_PLAIN else behind
+    last, _address = host_end(text, at, end, False, classes)
+    if last == NOT_PLAIN:
+        return odd
+    # A name that may be a public suffix is one of the list, right below one of those with a star, or a single label.
+    dots = 0
+    place, print_ = PLACE_SEED, PRINT_SEED
+    parent_place, parent_print = place, print_
+    for byte_at in range(last - 1, at - 1, -1):
+        byte = text[byte_at]
+        if byte == 46:
+            dots += 1
+            parent_place, parent_print = place, print_
+        if 65 <= byte <= 90:
+            byte |= np.uint8(0x20)
+        place, print_ = next_place(place, byte), next_print(print_, byte)
+    if dots == 0 and single_is_odd:
+        return odd
+    if holds(odd_starts, odd_prints, mixed(place), mixed(print_)):
+        return odd
+    if dots and holds(parent_starts, parent_prints, mixed(parent_place), mixed(parent_print)):
+        return odd
+    if last == end:
+        return DOMAIN, at, last, last
+    if host_only or text[last] != 47:
+        return odd
+    stop = path_end(text, last, end, False, classes)
+    if stop != end:
+        return odd
+    for path_at in range(last, end):
+        if text[path_at] == 42 or text[path_at] == 94:  # * and ^ mean something
+            return odd
+    while stop > last and text[stop - 1] == 47:
+        stop -= 1
+    return (DOMAIN if stop == last else PATH), at, last, stop
+
+
+@leaf  # type: ignore[untyped-decorator]
+def _path_hashes(text: Bytes, start: int, end: int) -> tuple[np.uint64, np.uint64, int]:
+    """The hashes of a path and its query, first byte first, and how many places in it end a part of it."""
+    place, print_ = PLACE_SEED, PRINT_SEED
+    ends, query = 0, False
+    for at in range(start, end):
+        byte = text[at]
+        if byte == 63 and not query:
+            query = True
+            ends += 1
+        elif (byte == 47 and not query) or (byte == 38 and query):
+            ends += 1
+        place, print_ = next_place(place, byte), next_print(print_, byte)
+    return place, print_, ends
+
+
+@kernel  # type: ignore[untyped-decorator]
+def read_lines(
+    text: Bytes,
+    ends: npt.NDArray[np.int64],
+    classes: Bytes,
+    single_is_odd: bool,
+    odd_starts: Starts,
+    odd_prints: Hashes,
+    parent_starts: Starts,
+    parent_prints: Hashes,
+) -> tuple[npt.NDArray[np.int8], Hashes, Hashes, Hashes, Hashes, npt.NDArray[np.int64], int]:
+    """What each line is; the hashes of places and their hosts; how many hosts a name has labels as bits; path ends."""
+    count = len(ends)
+    kinds = np.zeros(count, np.int8)
+    places, prints = np.zeros(count, np.uint64), np.zeros(count, np.uint64)
+    host_places, host_prints = np.zeros(count, np.uint64), np.zeros(count, np.uint64)
+    dots = np.zeros(count, np.int64)
+    depth = 0
+    start = 0
+    for line in range(count):
+        kind, first, last, stop = _line(
+            text,
+            start,
+            ends[line],
+            classes,
+            single_is_odd,
+            odd_starts,
+            odd_prints,
+            parent_starts,
+            parent_prints,
+        )
+        start = ends[line] + 1
+        kinds[line] = kind
+        if kind > 0:
+            place, print_ = hash_backwards(text, first, last)
+            host_places[line], host_prints[line] = mixed(place), mixed(print_)
+            places[line], prints[line] = host_places[line], host_prints[line]
+            for at in range(first, last):
+                dots[line] += text[at] == 46
+        if kind == PATH:
+            path_place, path_print, path_ends = _path_hashes(text, last, stop)
+            places[line], prints[line] = mixed(below(place, path_place)), mixed(below(print_, path_print))
+            depth = max(depth, path_ends)
+    return kinds, places, prints, host_places, host_prints, dots, depth
+
+
+@kernel  # type: ignore[untyped-decorator]
+def hash_paths(text: Bytes, offsets: npt.NDArray[np.int64], hosts: npt.NDArray[np.int64]) -> tuple[Hashes, Hashes, int]:
+    """The finished hashes of entries whose hosts end there."""
+    places, prints = np.empty(len(hosts), np.uint64), np.empty(len(hosts), np.uint64)
+    depth = 0
+    for at in range(len(hosts)):
+        place, print_ = hash_backwards(text, offsets[at], hosts[at])
+        path_place, path_print, ends = _path_hashes(text, hosts[at], offsets[at + 1])
+        places[at], prints[at] = mixed(below(place, path_place)), mixed(below(print_, path_print))
+        depth = max(depth, ends)
+    return places, prints, depth

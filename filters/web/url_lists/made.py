@@ -1,0 +1,95 @@
+"""Lists that winnow makes ready of published ones, which the package datatrove carries: UT1's adult sites, and words.
+
+UT1 is the blacklist of Université Toulouse Capitole, category adult. The words are those by which FineWeb's URL filter
+goes: hard words, words of which two must be there, and parts that may stand anywhere.
+"""
+
+import gzip
+import re
+import tarfile
+import zlib
+from collections.abc import Iterator, Mapping
+from io import BytesIO
+from pathlib import Path
+
+from winnow.filters.web.url_lists.entries import PREFIXES, Kind
+from winnow.filters.web.url_lists.index import write_index
+from winnow.filters.web.url_lists.reading import ListReader
+from winnow.schemas.errors import RecipeError
+
+ADULT_SITES = "ut1-adult.archive"
+WORDS = {
+    "fineweb-urls.words": Kind.WORD,
+    "fineweb-urls.soft-words": Kind.SOFT,
+    "fineweb-urls.parts": Kind.PART,
+}
+"""The sources of the lists, by their names among the assets."""
+
+NARROWED = frozenset(
+    {
+        "cutegirl.jp",
+        "dynu.net",
+        "ec2-100-26-145-53.compute-1.amazonaws.com",
+        "ec2-3-236-45-91.compute-1.amazonaws.com",
+        "ec2-34-207-241-118.compute-1.amazonaws.com",
+        "ec2-52-5-207-160.compute-1.amazonaws.com",
+        "ec2-54-86-202-197.compute-1.amazonaws.com",
+        "pussycat.jp",
+        "sa.com",
+        "sexsyte.nom.br",
+        "spectrum.myjino.ru",
+        "vps.myjino.ru",
+    }
+)
+"""UT1's domains below which anybody may register anything. Named here rather than looked up, as the Public Suffix List
+changes and what is made of the same list may not; adult, porn, sex, xxx, sex.hu and sex.pl are meant as a whole."""
+
+_MEMBERS = ("domains", "urls")
+_MAX_MEMBER_BYTES = 1 << 30
+_NOT_WORD = re.compile(r"[^a-zA-Z0-9]+")  # as datatrove spells words
+
+
+def make_adult_sites(sources: Mapping[str, Path], target: Path) -> None:
+    """UT1's adult domains and addresses."""
+    reader = ListReader("ut1-adult", NARROWED)
+    _add_sites(reader, sources)
+    write_index(reader.index(), target)
+
+
+def make_fineweb_urls(sources: Mapping[str, Path], target: Path) -> None:
+    """The same and FineWeb's words, as its URL filter has them."""
+    reader = ListReader("fineweb-urls", NARROWED)
+    _add_sites(reader, sources)
+    for name, kind in WORDS.items():
+        lines = "".join(f"{PREFIXES[kind]}{word}\n" for word in _words(sources[name]))
+        reader.add(BytesIO(lines.encode()))
+    write_index(reader.index(), target)
+
+
+def _add_sites(reader: ListReader, sources: Mapping[str, Path]) -> None:
+    """Read the two files of UT1's archive; nothing is unpacked to anywhere."""
+    missing = set(_MEMBERS)
+    try:
+        with tarfile.open(sources[ADULT_SITES], mode="r:gz") as archive:
+            for member in archive:
+                stream = archive.extractfile(member) if member.isreg() and member.name in missing else None
+                if stream is None:
+                    continue
+                if member.size > _MAX_MEMBER_BYTES:
+                    raise RecipeError(f"{ADULT_SITES}: {member.name} is larger than {_MAX_MEMBER_BYTES:,} bytes")
+                missing.remove(member.name)
+                with stream:
+                    reader.add(stream)  # type: ignore[arg-type]  # what tarfile gives back reads and seeks
+    except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise RecipeError(f"{ADULT_SITES}: cannot be unpacked: {error}") from error
+    if missing:
+        raise RecipeError(f"{ADULT_SITES}: holds no file {' and no file '.join(sorted(missing))}")
+
+
+def _words(path: Path) -> Iterator[str]:
+    """A word list of datatrove's as it reads them: `#` begins a comment, and only letters and digits count."""
+    with path.open(encoding="utf-8") as lines:
+        for line in lines:
+            word = "" if line.startswith("#") else _NOT_WORD.sub("", line).lower()
+            if word:
+                yield word

@@ -1,0 +1,299 @@
+"""From a recipe's `annotate` to operators that are ready to run: configured, checked, keyed and in order."""
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from typing import Any, cast
+
+import pyarrow as pa
+
+from winnow.filters.operators import TEXT, Operator, Resource, find_operator, operator_names
+from winnow.filters.presets import find_preset
+from winnow.pipelines.annotate.rows import layer_schema
+from winnow.pipelines.assets import asset_digest, is_asset, lookup, require_file
+from winnow.pipelines.binding.measurements import located, measurements, wanted_kinds
+from winnow.pipelines.query.columns import Column, column_of, leaves
+from winnow.schemas.duplicates import layer_of_kind, schema_of_kind
+from winnow.schemas.errors import RecipeError, WinnowError
+from winnow.schemas.extraction import EXTRACTION
+from winnow.schemas.identity import fingerprint_of
+from winnow.schemas.problems import Place, Problem, recipe_error, suggestion
+from winnow.schemas.recipe import OperatorEntry, Recipe, build_config
+from winnow.schemas.recipe.build import settings
+from winnow.schemas.recipe.nodes import MapNode
+from winnow.schemas.rules import ColumnInfo, check_where
+from winnow.schemas.samples import SAMPLES
+from winnow.schemas.scores import SCORE, trace_schema
+
+SAMPLES_LAYER = "samples"
+
+
+@dataclass(frozen=True, slots=True)
+class BoundAsset:
+    """A file that an operator needs: as its configuration names it, where the user's own lies, and its content."""
+
+    name: str
+    file: str | None  # None for one of winnow's own, which each machine looks up for itself
+    digest: str
+
+
+@dataclass(frozen=True)
+class BoundAssets:
+    """What one operator may ask for."""
+
+    assets: tuple[BoundAsset, ...]
+
+    def path(self, name: str) -> str:
+        """Where an asset lies on this machine."""
+        own = next((asset.file for asset in self.assets if asset.name == name and asset.file is not None), None)
+        return lookup(name) if own is None else own
+
+
+@dataclass(frozen=True)
+class BoundOperator:
+    """An operator with its configuration, the rows it is asked for, and everything that its values depend on."""
+
+    operator: Operator
+    config: Any  # the operator's own frozen dataclass
+    layer: str
+    where: str | None
+    text: tuple[str, ...]  # what the recipe's `text` reads, in order of preference
+    assets: BoundAssets
+    max_text_bytes: int
+    columns: tuple[Column, ...]  # everything that is read of the store
+    given: pa.Schema  # what its kernel gets
+    path: str  # where the recipe has it
+    place: Place
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of its layer."""
+        return layer_schema(self.operator.writes(self.config))
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The layers that it reads, each once."""
+        return tuple(dict.fromkeys(column.layer for column in self.columns))
+
+    def key(self, keys: Mapping[str, str]) -> str:
+        """The layer's key for one source, from the keys of the layers that it reads there."""
+        depends = self.operator.depends(self.config)
+        return fingerprint_of(
+            ({"depends": list(depends)} if depends else {})
+            | {
+                "operator": self.operator.name,
+                "version": self.operator.version,
+                "config": settled_config(self.config, {asset.name: asset.digest for asset in self.assets.assets}),
+                "where": self.where,
+                "text": list(self.text) if TEXT in self.operator.reads(self.config) else [],
+                "max_text_bytes": self.max_text_bytes,
+                "reads": {layer: keys[layer] for layer in sorted(self.reads)},
+            }
+        )
+
+
+@dataclass(frozen=True)
+class Pass:
+    """Operators of one resource class that run together on each batch, in this order."""
+
+    resource: Resource
+    operators: tuple[BoundOperator, ...]
+
+
+def bind_operators(recipe: Recipe) -> tuple[BoundOperator, ...]:
+    """The recipe's operators, each after those whose layers it reads.
+
+    Raises:
+        RecipeError: Everything that is wrong with them, one line each.
+        WinnowError: An asset is missing; the line says which command fetches it.
+    """
+    known = {column.name: info for column, info in store_columns(recipe)}
+    layers = _layers(known)
+    bound, problems = [], []
+    for entry, where in measurements(recipe):
+        try:
+            bound.append(_bind(recipe, entry, where, known, layers))
+        except RecipeError as error:
+            problems += [error]
+    if problems:
+        raise RecipeError("\n".join(str(error) for error in problems))
+    return _in_order(recipe, bound)
+
+
+def try_operators(operators: Sequence[BoundOperator]) -> None:
+    """Run every operator on no rows, so that a setting or a model that it refuses is told of before hours of work.
+
+    Raises:
+        RecipeError: What they refuse, one line each.
+    """
+    problems = []
+    for bound in operators:
+        try:
+            bound.operator.load(bound.config, bound.assets)(pa.RecordBatch.from_pylist([], schema=bound.given))
+        except WinnowError as error:
+            problems.append(Problem(bound.place, bound.path, str(error)))
+    if problems:
+        raise recipe_error(problems)
+
+
+def remarks_of(operators: Sequence[BoundOperator]) -> list[str]:
+    """What users should know of the files that they gave these operators, each with the layer that it is about."""
+    return [
+        f"{bound.layer}: {said}" for bound in operators for said in bound.operator.remarks(bound.config, bound.assets)
+    ]
+
+
+def store_columns(recipe: Recipe) -> Iterator[tuple[Column, ColumnInfo]]:
+    """Every column that the store of this recipe will have, samples first."""
+    schemas = [(SAMPLES_LAYER, SAMPLES)]
+    schemas += [(f"extract.{entry.name}", EXTRACTION) for entry in recipe.extract]
+    for entry, where in measurements(recipe):
+        operator, config = configure(entry, where)
+        schemas.append((entry.layer, layer_schema(operator.writes(config))))
+    for layer, schema in schemas:
+        for leaf, info in leaves(schema):
+            yield Column(layer, leaf), info
+    for kind in wanted_kinds(recipe):
+        for leaf, info in leaves(schema_of_kind(kind)):
+            yield Column(layer_of_kind(kind), leaf), replace(info, phase="keep")
+    for score in recipe.score:
+        for layer, schema in ((score.trace, trace_schema(score.checkpoints)), (score.layer, SCORE)):
+            for leaf, info in leaves(schema):
+                yield Column(layer, leaf), replace(info, phase="keep")
+
+
+def configure(entry: OperatorEntry, where: str) -> tuple[Operator, Any]:
+    """The operator that an entry names, and its configuration: the preset's, under what the recipe says itself."""
+    try:
+        operator = find_operator(entry.name)
+        options = entry.options if entry.preset is None else _over_preset(entry, operator)
+    except RecipeError as error:
+        raise recipe_error([Problem(entry.place, where, str(error))]) from None
+    return operator, build_config(operator.config, options, where)
+
+
+def passes_of(operators: Sequence[BoundOperator]) -> list[Pass]:
+    """The fewest passes over the store in which each operator comes after those that it reads."""
+    left, passes = list(operators), []
+    done: set[str] = set()
+    made = {bound.layer for bound in operators}
+    while left:
+        resource = left[0].operator.resource
+        together: list[BoundOperator] = []
+        for bound in left:
+            if bound.operator.resource == resource and set(bound.reads) & made <= done:
+                together.append(bound)
+                done.add(bound.layer)
+        left = [bound for bound in left if bound.layer not in done]
+        passes.append(Pass(resource, tuple(together)))
+    return passes
+
+
+def _bind(
+    recipe: Recipe,
+    entry: OperatorEntry,
+    where: str,
+    known: Mapping[str, ColumnInfo],
+    layers: Sequence[str],
+) -> BoundOperator:
+    operator, config = configure(entry, where)
+    problems: list[Problem] = []
+    names: list[str] = []
+    if entry.layer != entry.name and entry.layer in operator_names():
+        taken = f"'as' names {entry.layer}, which is another operator; choose a name that is none"
+        problems.append(Problem(entry.place, where, taken))
+    for name in operator.reads(config):
+        if name == TEXT:
+            names += recipe.text
+        elif name in known:
+            names.append(name)
+        else:
+            missing = f"{operator.name} reads {name}, which no layer of this recipe has{suggestion(name, known)}"
+            problems.append(Problem(entry.place, where, missing))
+    if entry.where is not None:
+        others = {name: info for name, info in known.items() if not name.startswith(f"{entry.layer}.")}
+        read, complaints = check_where(entry.where, others, entry.place, f"{where}.where")
+        names += [name for name in read if name in known]
+        problems += complaints
+    if problems:
+        raise recipe_error(problems)
+    columns = (column_of(name, layers) for name in dict.fromkeys(names))
+    return BoundOperator(
+        operator=operator,
+        config=config,
+        layer=entry.layer,
+        where=entry.where,
+        text=recipe.text,
+        assets=bound_assets(recipe, partial(operator.assets, config), entry.place, where),
+        max_text_bytes=recipe.limits.max_text_bytes,
+        columns=tuple(column for column in columns if column is not None),
+        given=pa.schema([(name, _type(name, known)) for name in operator.reads(config)]),
+        path=where,
+        place=entry.place,
+    )
+
+
+def _type(name: str, known: Mapping[str, ColumnInfo]) -> pa.DataType:
+    return pa.large_string() if name == TEXT else known[name].type
+
+
+def bound_assets(recipe: Recipe, names: Callable[[], Sequence[str]], place: Place, where: str) -> BoundAssets:
+    """Files by their names: winnow's own, or paths that the recipe gives; RecipeError where one is not there."""
+    found = []
+    try:
+        for name in names():
+            file = None if is_asset(name) else os.path.abspath(recipe.located(name))
+            if file is None:
+                lookup(name)
+            else:
+                require_file(file)
+            found.append(BoundAsset(name, file, asset_digest(file or name)))
+    except WinnowError as error:
+        raise recipe_error([Problem(place, where, str(error))]) from None
+    return BoundAssets(tuple(found))
+
+
+def _over_preset(entry: OperatorEntry, operator: Operator) -> MapNode:
+    preset = find_preset(entry.preset or "")
+    given = preset.operators.get(operator.name)
+    if given is None:
+        names = ", ".join(preset.operators)
+        raise RecipeError(f"the preset {preset.name} says nothing of {operator.name}; it configures {names}")
+    written = {item.key for item in entry.options.entries}
+    below = located({key: value for key, value in given.items() if key not in written}, entry.place)
+    return MapNode((*below.entries, *entry.options.entries), entry.place)
+
+
+def _layers(known: Mapping[str, ColumnInfo]) -> list[str]:
+    return sorted(
+        {".".join(name.split(".")[:2]) if not name.startswith("samples.") else SAMPLES_LAYER for name in known}
+    )
+
+
+def _in_order(recipe: Recipe, bound: Sequence[BoundOperator]) -> tuple[BoundOperator, ...]:
+    ordered: list[BoundOperator] = []
+    left = list(bound)
+    made = {one.layer for one in bound}
+    while left:
+        done = {one.layer for one in ordered}
+        ready = next((one for one in left if set(one.reads) & made <= done), None)
+        if ready is None:
+            names = ", ".join(one.layer for one in left)
+            raise RecipeError(f"{recipe.file}: annotate: {names} read each other; none of them can be first")
+        ordered.append(ready)
+        left.remove(ready)
+    return tuple(ordered)
+
+
+def settled_config(config: Any, digests: Mapping[str, str]) -> Any:
+    """The configuration as plain values, with the digest of a file in place of where it lies."""
+
+    def settled(value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return {key: settled(item) for key, item in value.items()}
+        if isinstance(value, list | tuple):
+            return [settled(item) for item in value]
+        return digests.get(value, value) if isinstance(value, str) else value
+
+    return {item.field: settled(asdict(config)[item.field]) for item in settings(cast(type, type(config)))}

@@ -1,0 +1,116 @@
+"""Which row of several equals is the better one: a recipe's preferences as keys that sort, the best first."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from winnow.pipelines.query.columns import Column
+from winnow.schemas.problems import Problems, shown, suggestion
+from winnow.schemas.recipe import DedupeConfig
+from winnow.schemas.recipe.dedupe import Order, Preference
+from winnow.schemas.rules import ColumnInfo
+
+Keys = NDArray[np.uint64]
+
+LENGTHS = ("text.digest.length", "text.minhash.shingles", "samples.source.length")
+"""Where a text's length may be told from, the best first."""
+
+FETCHED_AT = "samples.source.fetched_at"
+
+_LAST = np.uint64(0xFFFF_FFFF_FFFF_FFFF)  # of a row that has no value
+_SIGN = np.uint64(1 << 63)
+
+
+@dataclass(frozen=True, slots=True)
+class BoundPreference:
+    """A preference, and the column that it reads; None where a row's source says it."""
+
+    order: Order
+    column: Column | None
+
+    def keys(self, values: pa.Array) -> Keys:
+        """Numbers that are smaller for better rows."""
+        keys = _numbers(values)
+        if self.order in ("longest", "newest", "highest"):
+            keys = ~keys
+        keys[pc.is_null(values, nan_is_null=True).to_numpy(zero_copy_only=False)] = _LAST
+        return keys
+
+
+def bind_preferences(
+    config: DedupeConfig, known: Mapping[str, ColumnInfo], columns: Mapping[str, Column]
+) -> tuple[BoundPreference, ...]:
+    """The recipe's preferences on the columns that there are; what decides after all of them is the id.
+
+    Raises:
+        RecipeError: A column that does not exist, is computed too late, or holds nothing that has an order.
+    """
+    problems = Problems()
+    bound = []
+    for number, preference in enumerate(config.representative):
+        where = f"dedupe.representative[{number}]"
+        if preference.order == "id":
+            break  # nothing after it can decide
+        if preference.order == "source":
+            bound.append(BoundPreference("source", None))
+            continue
+        name = _column_name(preference, known)
+        complaint = _complaint(name, known)
+        if complaint is None:
+            bound.append(BoundPreference(preference.order, columns[name]))
+        else:
+            problems.add(config.place, where, complaint)
+    problems.stop_if_any()
+    return tuple(bound)
+
+
+def source_keys(recipe_sources: tuple[str, ...], source: str, rows: int) -> Keys:
+    """The place of the rows' source in the recipe; one that is no longer there comes last."""
+    place = recipe_sources.index(source) if source in recipe_sources else len(recipe_sources)
+    return np.full(rows, place, np.uint64)
+
+
+def _column_name(preference: Preference, known: Iterable[str]) -> str:
+    if preference.column is not None:
+        return preference.column
+    if preference.order in ("newest", "oldest"):
+        return FETCHED_AT
+    return next((name for name in LENGTHS if name in known), LENGTHS[-1])
+
+
+def _complaint(name: str, known: Mapping[str, ColumnInfo]) -> str | None:
+    info = known.get(name)
+    if info is None:
+        return f"unknown column {shown(name)}{suggestion(name, known)}"
+    if info.phase != "eligible":
+        return f"{name} comes after duplicates are looked for, so it cannot choose among them"
+    kind = info.type
+    if kind is not None and not (
+        pa.types.is_integer(kind)
+        or pa.types.is_floating(kind)
+        or pa.types.is_boolean(kind)
+        or pa.types.is_temporal(kind)
+    ):
+        return f"{name} is {kind}; a preference needs a number, a time or a flag"
+    return None
+
+
+def _numbers(values: pa.Array) -> Keys:
+    """Unsigned numbers in the order of the values."""
+    if pa.types.is_floating(values.type):
+        raw = pc.fill_null(values.cast(pa.float64()), 0.0).to_numpy(zero_copy_only=False) + 0.0  # -0 is 0
+        bits = raw.view(np.uint64)
+        floats: Keys = np.where(bits & _SIGN, ~bits, bits | _SIGN)
+        return floats
+    if pa.types.is_unsigned_integer(values.type):
+        unsigned: Keys = pc.fill_null(values.cast(pa.uint64()), 0).to_numpy(zero_copy_only=False).copy()
+        return unsigned
+    if values.type.bit_width == 32 and pa.types.is_temporal(values.type):
+        values = values.cast(pa.int32())  # dates and times of day go no further at once
+    whole: NDArray[np.int64] = pc.fill_null(values.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
+    signed: Keys = whole.astype(np.int64).view(np.uint64) ^ _SIGN
+    return signed

@@ -1,0 +1,207 @@
+"""From a recipe to rules that can run: spelt out, checked against every column, with all that they read."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from winnow.filters.operators import operator_names
+from winnow.pipelines.binding.measurements import wanted_kinds
+from winnow.pipelines.binding.operators import store_columns
+from winnow.pipelines.binding.preferences import bind_preferences
+from winnow.pipelines.binding.rule_presets import SpeltRule, spelt_rules
+from winnow.pipelines.binding.threshold_tables import Tables
+from winnow.pipelines.query.columns import Column
+from winnow.pipelines.rules.representatives import Choice
+from winnow.schemas.conditions import ConditionError, columns_read, is_text
+from winnow.schemas.duplicates import CHOSEN_IN
+from winnow.schemas.problems import Problem, Problems, recipe_error, shown, suggestion
+from winnow.schemas.recipe import Recipe
+from winnow.schemas.rules import ColumnInfo, Phase, check_rules
+from winnow.schemas.thresholds import PREFIX, ThresholdTable
+from winnow.schemas.tombstones import FORGOTTEN
+
+PHASES: tuple[Phase, ...] = ("eligible", "keep")  # those that a recipe writes rules of
+
+MEASURED_LANGUAGE = "text.language.code"
+SIZE = "bytes"
+"""An operator that writes an integer column of this name measures how long the text is."""
+
+
+@dataclass(frozen=True)
+class RuleProgram:
+    """Rules in the order in which they decide: of `eligible`, of duplicates, of `keep`; and all that they read.
+
+    Picklable.
+    """
+
+    rules: tuple[SpeltRule, ...]
+    columns: tuple[Column, ...]  # of layers, in order of first use
+    tables: tuple[ThresholdTable, ...]  # with the columns that rules read, and no others
+    languages: tuple[Column, ...] = ()  # where a sample's language may be told from, the best first
+    size: Column | None = None  # the measure of a text's bytes, if there is one
+    choice: Choice | None = None  # who stays of each cluster, where duplicates go
+
+    @property
+    def chosen(self) -> tuple[str, ...]:
+        """The columns that rules read and no layer has: whether another row stays in the place of a row."""
+        read = {name for one in self.rules for name in columns_read(one.rule.drop)}
+        return tuple(name for name in (self.choice.names if self.choice else ()) if name in read)
+
+    @property
+    def eligible(self) -> int:
+        """How many of the rules decide on eligibility; they come first."""
+        return sum(one.phase == "eligible" for one in self.rules)
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """The reason of each rule."""
+        return tuple(one.rule.reason for one in self.rules)
+
+    @property
+    def all_reasons(self) -> tuple[str, ...]:
+        """The reason of each rule, and after them that of a row that no rule sees because it is forgotten."""
+        return (*self.reasons, FORGOTTEN)
+
+    @property
+    def layers(self) -> tuple[str, ...]:
+        """The layers that are read, each once."""
+        columns = (*self.columns, *(self.choice.columns if self.choice else ()))
+        return tuple(dict.fromkeys(column.layer for column in columns))
+
+    def only_eligible(self) -> "RuleProgram":
+        """The program of the first list alone: what decides before duplicates are known."""
+        columns = {column.name: column for column in self.columns}
+        first = _program(self.rules[: self.eligible], columns, self.tables)
+        return replace(first, languages=self.languages, size=self.size)
+
+
+def rule_program(recipe: Recipe, columns: Iterable[tuple[Column, ColumnInfo]] | None = None) -> RuleProgram:
+    """The recipe's rules, checked.
+
+    Args:
+        recipe: Whose rules.
+        columns: Every column that a rule may name; None for those that the recipe's sources, extractors and operators
+            make. Layers of duplicates and scores are of the phase `keep`.
+
+    Raises:
+        RecipeError: Unknown presets, tables and columns, conditions that do not fit their columns' types, columns that
+            are computed later than the rule, and nulls that nothing is said about; one line each.
+    """
+    rules = spelt_rules(recipe)
+    tables = Tables(recipe)
+    tables.check()
+    there = list(store_columns(recipe) if columns is None else columns)
+    known = {column.name: info for column, info in there}
+    by_name = {column.name: column for column, _ in there}
+    choice = _choice(recipe, known, by_name)
+    if choice is not None:
+        known |= dict.fromkeys(choice.names, ColumnInfo(nullable=False, type=pa.bool_(), phase="keep"))
+    problems = _table_columns(rules, tables, known)
+    named = []
+    for one in rules:
+        absent = _absent(one, known, recipe, tables)
+        problems += absent
+        named += [] if absent else [one]
+    for phase in PHASES:
+        listed = [one for one in named if one.phase == phase]
+        problems += check_rules([one.rule for one in listed], known, phase, [one.path for one in listed])
+    if problems:
+        raise recipe_error(problems)
+    wanted = _table_columns_read(rules)
+    program = _program(rules, by_name, [tables.table(name, wanted[name]) for name in tables.names if name in wanted])
+    return replace(program, languages=_languages(recipe, by_name), size=_size(by_name, known), choice=choice)
+
+
+def _choice(recipe: Recipe, known: Mapping[str, ColumnInfo], columns: Mapping[str, Column]) -> Choice | None:
+    """By what it is chosen who stays; None where no duplicate goes."""
+    config = recipe.dedupe
+    if config is None or not config.representative:
+        return None
+    kinds = tuple(kind for kind in CHOSEN_IN if kind in wanted_kinds(recipe))
+    preferences = bind_preferences(config, known, columns)
+    sources = tuple(source.name for source in recipe.sources)
+    problems = Problems()
+    for one in config.guard.sources:
+        if one.name not in sources:
+            unknown = f"there is no source {shown(one.name)}{suggestion(one.name, sources)}"
+            problems.add(config.place, f"dedupe.guard.sources.{one.name}", unknown)
+    problems.stop_if_any()
+    return Choice(kinds, preferences, sources, config)
+
+
+def _program(
+    rules: tuple[SpeltRule, ...], columns: Mapping[str, Column], tables: Iterable[ThresholdTable]
+) -> RuleProgram:
+    names = dict.fromkeys(name for one in rules for name in columns_read(one.rule.drop))
+    read = []
+    for table in tables:
+        wanted = {column: values for column, values in table.columns.items() if table.column_name(column) in names}
+        if wanted:
+            read.append(ThresholdTable(table.name, table.key, table.keys, wanted))
+    for table in read:
+        names[table.key] = None
+    return RuleProgram(rules, tuple(columns[name] for name in names if name in columns), tuple(read))
+
+
+def _languages(recipe: Recipe, columns: Mapping[str, Column]) -> tuple[Column, ...]:
+    """The measured language, else what the extractors say that the page declares, in the order of `text`."""
+    layers = dict.fromkeys(".".join(name.split(".")[:2]) for name in recipe.text if name.startswith("extract."))
+    names = (MEASURED_LANGUAGE, *(f"{layer}.language" for layer in layers))
+    return tuple(columns[name] for name in names if name in columns)
+
+
+def _size(columns: Mapping[str, Column], known: Mapping[str, ColumnInfo]) -> Column | None:
+    measures = (column for column in columns.values() if column.leaf == SIZE)
+    return next((column for column in measures if pa.types.is_integer(known[column.name].type)), None)
+
+
+def _table_columns_read(rules: Iterable[SpeltRule]) -> dict[str, list[str]]:
+    """The columns that rules name of each threshold table."""
+    found: dict[str, list[str]] = {}
+    for one in rules:
+        for name in _columns(one):
+            prefix, _, rest = name.partition(".")
+            table, _, column = rest.partition(".")
+            if prefix == PREFIX and column not in found.setdefault(table, []):
+                found[table].append(column)
+    return found
+
+
+def _table_columns(rules: Sequence[SpeltRule], tables: Tables, known: dict[str, ColumnInfo]) -> list[Problem]:
+    """Add the columns of the tables that rules name to those that are known."""
+    problems = []
+    for name in _table_columns_read(rules):
+        if name not in tables.names:
+            continue  # `_absent` says so, with the rule's line
+        key = tables.key(name)
+        info = known.get(key)
+        if info is None or not is_text(info.type):
+            what = "which no layer of this recipe has" if info is None else f"which is {info.type}, not text"
+            place = next(one.rule.place for one in rules if any(f"{PREFIX}.{name}." in read for read in _columns(one)))
+            problems.append(Problem(place, f"thresholds.{name}", f"rows are looked up by {key}, {what}"))
+        phase = "eligible" if info is None else info.phase
+        for column in tables.columns(name):
+            known[f"{PREFIX}.{name}.{column}"] = ColumnInfo(nullable=True, type=pa.float64(), phase=phase)
+    return problems
+
+
+def _absent(one: SpeltRule, known: Mapping[str, ColumnInfo], recipe: Recipe, tables: Tables) -> list[Problem]:
+    """Operators that the recipe does not run, tables that do not exist: no slip in a column's name explains them."""
+    layers = {entry.layer for entry in recipe.annotate}
+    complaints = []
+    for name in dict.fromkeys(".".join(name.split(".")[:2]) for name in _columns(one) if name not in known):
+        prefix, _, table = name.partition(".")
+        if prefix == PREFIX and table not in tables.names:
+            complaints.append(f"no threshold table {shown(table)}{suggestion(table, tables.names)}")
+        elif name in operator_names() and name not in layers:
+            asked = f"{name}: {{preset: {one.preset}}}" if one.preset else name
+            complaints.append(f"{name} is not measured; add `{asked}` to 'annotate'")
+    return [Problem(one.rule.place, one.path, complaint) for complaint in complaints]
+
+
+def _columns(one: SpeltRule) -> tuple[str, ...]:
+    try:
+        return columns_read(one.rule.drop)
+    except ConditionError:
+        return ()  # reported where the rule is checked

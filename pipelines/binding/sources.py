@@ -1,0 +1,76 @@
+"""From a checked recipe to what ingest needs: sources with their objects, extractors with their configuration."""
+
+from pathlib import Path
+
+from winnow.filters.extractors import find_extractor
+from winnow.pipelines.binding.extractor_conditions import check_conditions
+from winnow.pipelines.ingest.planning.context import BoundExtractor, IngestContext, IngestSource
+from winnow.pipelines.ingest.records import ReadLimits
+from winnow.pipelines.ingest.rows import SourceRows
+from winnow.pipelines.ingest.tables.columns import ColumnMapping
+from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.location import open_location
+from winnow.schemas.errors import RecipeError, SourceError
+from winnow.schemas.recipe import ExtractorEntry, Recipe, SourceConfig, build_config
+from winnow.schemas.records import StoreRecord
+
+
+def store_record(recipe: Recipe) -> StoreRecord:
+    """What a store made by this recipe is fixed to."""
+    store = recipe.store
+    return StoreRecord(
+        name=store.path.rstrip("/").rpartition("/")[2],
+        seed=store.seed,
+        shard_rows=store.shard_rows,
+        shard_bytes=store.shard_bytes,
+        row_group_rows=store.row_group_rows,
+        row_group_bytes=store.row_group_bytes,
+        task_bytes=store.task_bytes,
+    )
+
+
+def ingest_context(recipe: Recipe, store: Store) -> IngestContext:
+    """Everything that ingest depends on."""
+    check_conditions(recipe)
+    return IngestContext(
+        store=store,
+        sources={source.name: bind_source(recipe, source) for source in recipe.sources},
+        extractors=tuple(bind_extractor(entry) for entry in recipe.extract),
+        limits=ReadLimits(
+            max_body_bytes=recipe.limits.max_body_bytes,
+            max_header_bytes=recipe.limits.max_header_bytes,
+            max_member_bytes=recipe.limits.max_member_bytes,
+            batch_bytes=recipe.limits.batch_bytes,
+        ),
+    )
+
+
+def bind_source(recipe: Recipe, source: SourceConfig) -> IngestSource:
+    """One source; a root that is a file rather than a folder is a common slip with a clear answer."""
+    address = recipe.located(source.root)
+    if "://" not in address:
+        root = Path(address)
+        if not root.exists():
+            raise SourceError(f"source {source.name!r}: no folder {address}; 'root' is relative to the recipe's folder")
+        if not root.is_dir():
+            raise SourceError(
+                f"source {source.name!r}: {address} is a file; 'root' is a folder, name the file in 'files'"
+            )
+    names = source.columns
+    return IngestSource(
+        rows=SourceRows(source.name, source.source_class, source.licence, tuple(sorted(set(source.accept_status)))),
+        objects=open_location(address),
+        format=source.format,
+        columns=ColumnMapping(names.text, source.key, names.url, names.fetched_at, names.media, names.captions),
+    )
+
+
+def bind_extractor(entry: ExtractorEntry) -> BoundExtractor:
+    """One extractor with the configuration that the recipe gives it."""
+    try:
+        extractor = find_extractor(entry.name)
+    except RecipeError as error:
+        raise RecipeError(f"{entry.place}: {error}") from None
+    return BoundExtractor(
+        extractor, build_config(extractor.config, entry.options, f"extract.{entry.name}"), entry.where
+    )

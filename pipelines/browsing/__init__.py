@@ -1,1 +1,0 @@
-"""Looking at duplicates: clusters counted, the largest of them, and the members of one."""

@@ -1,0 +1,305 @@
+"""An export on an object store, which has no rename: files take their names as they are made, the manifest comes last.
+
+    s3://bucket/out/hf/                            the files, and at the end winnow.json, which names each of them
+    s3://bucket/out/.hf.winnow-unfinished/         while it is being made
+        unfinished.json                            whose it is, and the files of the export that makes room
+        leases/                                    one writer at a time
+        <identity>/intents/                        <output>-<n>.json: the names of files, before the first is put
+        <identity>/commits/                        <output>-<n>.json: a shard whose files stand
+        <identity>/scratch/                        the exchange
+
+Without winnow.json an export is not finished. What is below the address and no export of ours put there is never
+touched.
+"""
+
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import orjson
+
+from winnow.pipelines.export.formats.protocol import ExportFormat, FileRecord, ShardName, WrittenShard, joining
+from winnow.pipelines.export.places.existing import Wish, some_of
+from winnow.pipelines.export.places.manifest import (
+    MANIFEST,
+    OWN,
+    Manifest,
+    Outline,
+    ShardCommit,
+    commit_name,
+    file_records,
+)
+from winnow.pipelines.export.places.nesting import MARKER
+from winnow.pipelines.export.places.refusals import taken
+from winnow.pipelines.store import layout
+from winnow.pipelines.store.facade import ObjectStore
+from winnow.pipelines.store.lease import HeldError, Lease
+from winnow.pipelines.store.location import open_location
+from winnow.pipelines.store.together import delete_all
+from winnow.schemas.errors import ExportError
+from winnow.schemas.identity import canonical_json
+
+_COMMITS, _INTENTS, _SCRATCH = "commits/", "intents/", "scratch/"
+_JOINED = "joined.json"
+_PIECE = 1 << 20
+
+
+def unfinished_address(address: str) -> str:
+    """Where the work on an export lies while it is being made: beside it."""
+    parent, _, name = address.rstrip("/").rpartition("/")
+    return f"{parent}/.{name}.winnow-unfinished"
+
+
+def bucket_manifest(address: str) -> Manifest | None:
+    """The record of the finished export under an address; None where there is none."""
+    try:
+        raw = open_location(address).read(MANIFEST)
+    except FileNotFoundError:
+        return None
+    return Manifest.from_json(raw, f"{address}/{MANIFEST}")
+
+
+def is_unfinished(address: str) -> bool:
+    """Whether an export is being made there, or was when a run was stopped."""
+    return open_location(unfinished_address(address)).exists(MARKER)
+
+
+@dataclass(frozen=True)
+class BucketWork:
+    """The unfinished work of one identity. Picklable."""
+
+    target: ObjectStore
+    aside: ObjectStore  # the hidden folder
+    identity: str
+
+    def stands(self, shard: ShardName) -> bool:
+        """Whether a shard is committed."""
+        return self.aside.exists(self._own(_COMMITS, commit_name(shard)))
+
+    @contextmanager
+    def writing(self) -> Iterator[Path]:
+        """In a temporary folder of this machine."""
+        with tempfile.TemporaryDirectory(prefix="winnow-shard-") as name:
+            yield Path(name)
+
+    def commit(self, made: Path, commit: ShardCommit) -> None:
+        """Put a shard's files, and say that they stand."""
+        name = commit_name(commit.written.shard)
+        self.put(made, commit.written.files, name)
+        self.aside.put_if_absent(self._own(_COMMITS, name), commit.to_json())
+
+    def put(self, made: Path, files: Sequence[FileRecord], intent: str) -> None:
+        """Put files under their names, having said which: what a run that is stopped left can be told by it."""
+        if files:
+            self.aside.put(self._own(_INTENTS, intent), canonical_json([one.path for one in files]).encode())
+        for one in files:
+            self.target.put(one.path, made / one.path)
+
+    def count(self) -> int:
+        """How many shards are committed."""
+        return sum(1 for _ in self.aside.list(self._own(_COMMITS)))
+
+    def _own(self, folder: str, name: str = "") -> str:
+        return f"{self.identity}/{folder}{name}"
+
+
+class ExportBucket:
+    """One export's place on an object store; `with` it, nobody else writes there."""
+
+    disk = None
+
+    def __init__(self, address: str, identity: str, wanted: Outline | None = None) -> None:
+        """`identity`: what will be written; unfinished work of another is no use. `wanted`: the same, for people."""
+        _, _, rest = address.partition("://")
+        if "/" not in rest.strip("/"):
+            raise ExportError(
+                f"{address}: is a whole bucket; name a folder in it, such as {address.rstrip('/')}/mixture"
+            )
+        self.path = address.rstrip("/")
+        self.identity = identity
+        self._wanted = wanted
+        self._target = open_location(self.path)
+        self._aside = open_location(unfinished_address(self.path))
+        self._held = ExitStack()
+        self._lease_name = ""
+
+    def __enter__(self) -> "ExportBucket":
+        lease = Lease(self._aside)
+        try:
+            self._held.enter_context(lease)
+            self._lease_name = f"{layout.LEASES}{lease.number:08d}."
+        except HeldError:
+            raise taken(self.path) from None
+        try:
+            if self._manifest() is None and self._marker() is None:
+                self._refuse_others()
+        except BaseException:
+            self._leave()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._leave()
+
+    def _leave(self) -> None:
+        """Give the place back; what is left beside a finished export goes, leases too."""
+        done = self._marker() is None
+        left = [info.path for info in self._aside.list()] if done else []
+        self._held.close()
+        if done:
+            delete_all(self._aside, {*left, *(info.path for info in self._aside.list(self._lease_name))})
+
+    @property
+    def scratch(self) -> ObjectStore:
+        """For the exchange and for task lists."""
+        return open_location(f"{unfinished_address(self.path)}/{self.identity}/{_SCRATCH.rstrip('/')}")
+
+    @property
+    def work(self) -> BucketWork:
+        """For those that write shards."""
+        return BucketWork(self._target, self._aside, self.identity)
+
+    def standing(self, *, replace: bool = False, notes: list[str] | None = None) -> Manifest | None:
+        """The finished export that is there, if it is what would be written; None where there is work to do."""
+        manifest = self._manifest()
+        if manifest is None:
+            return None
+        wish = Wish(self.path, self.identity, self._wanted)
+        if not wish.granted_by(manifest, self._target, replace=replace, notes=notes):
+            return None
+        self._clear()  # of a process that died when all was done
+        return manifest
+
+    def begin(self, notes: list[str], *, replace: bool = False) -> None:
+        """Go on with unfinished work of the same identity; other work goes, and that is noted.
+
+        An export that makes room is none from here on: its manifest goes before its files do.
+        """
+        found, manifest = self._marker(), self._manifest()
+        makes_room = set() if manifest is None else {file.path for file in manifest.files}
+        if found is not None:
+            makes_room |= {*found.replaced, *self._intended()}
+            if found.identity != self.identity:
+                notes.append(f"{self.path}: unfinished work of another plan or other options was there; it is removed")
+        self._aside.put(MARKER, _Mark(self.identity, tuple(sorted(makes_room))).to_json())
+        if found is not None and found.identity != self.identity:
+            self._drop(f"{found.identity}/")
+        if replace:
+            self._drop_lacking()
+        self._target.delete(MANIFEST)
+        self._drop(f"{self.identity}/{_SCRATCH}")  # of a run that was stopped
+
+    def committed(self) -> dict[tuple[str, int], ShardCommit]:
+        """The shards that stand, by output and number; the commit of one whose files are gone is taken back."""
+        sizes = {info.path: info.size for info in self._target.list()}
+        found: dict[tuple[str, int], ShardCommit] = {}
+        for path, commit in self._commits():
+            if all(sizes.get(one.path) == one.bytes for one in commit.written.files):
+                found[commit.written.shard.output, commit.written.shard.number] = commit
+            else:
+                self._aside.delete(path)
+        return found
+
+    def join(
+        self, export_format: ExportFormat, config: object, shards: Sequence[WrittenShard]
+    ) -> tuple[FileRecord, ...]:
+        """What takes the place of the shards' files, where a format joins them: here, so they come and go once more."""
+        join = joining(export_format, config)
+        if join is None:
+            return ()
+        with tempfile.TemporaryDirectory(prefix="winnow-joined-") as name:
+            there, into = Path(name, "shards"), Path(name, "joined")
+            for one in (file for shard in shards for file in shard.files):
+                fetch(self._target, one.path, there)
+            into.mkdir()
+            records = file_records(into, [path for made in join(there, shards, into) for path in made.files])
+            self.work.put(into, records, _JOINED)
+            return records
+
+    def finish(self, manifest: Manifest, closing_files: Mapping[str, bytes]) -> None:
+        """Put the closing files, remove what does not belong to the export, and put the manifest, which shows it."""
+        expected = {one.path for one in manifest.files}
+        marker = self._marker()
+        replaced = marker.replaced if marker is not None else ()
+        delete_all(self._target, {*replaced, *self._intended()} - expected)
+        for path, content in sorted(closing_files.items()):
+            self._target.put(path, content)
+        self._target.put(MANIFEST, manifest.to_json())
+        self._clear()
+
+    def _refuse_others(self) -> None:
+        if others := [info.path for info in self._target.list()]:
+            raise ExportError(
+                f"{self.path}: holds files that no export of winnow wrote ({some_of(others)}); "
+                "nothing is touched: name an address with nothing below it"
+            )
+
+    def _manifest(self) -> Manifest | None:
+        return bucket_manifest(self.path)
+
+    def _marker(self) -> "_Mark | None":
+        try:
+            raw = self._aside.read(MARKER)
+        except FileNotFoundError:
+            return None
+        return _Mark.from_json(raw, self._aside.root)
+
+    def _commits(self) -> Iterator[tuple[str, ShardCommit]]:
+        for info in list(self._aside.list(f"{self.identity}/{_COMMITS}")):
+            yield info.path, ShardCommit.from_json(self._aside.read(info.path))
+
+    def _intended(self) -> set[str]:
+        """The files that runs have put, or were about to, whatever they were of."""
+        found: set[str] = set()
+        for info in self._aside.list():
+            if f"/{_INTENTS}" in info.path:
+                found.update(orjson.loads(self._aside.read(info.path)))
+        return found
+
+    def _drop_lacking(self) -> None:
+        """Take back the commits of shards that samples were left out of."""
+        for path, commit in self._commits():
+            if commit.left_out:
+                self._aside.delete(path)
+
+    def _clear(self) -> None:
+        """Remove what was made; the marker goes last, the leases stay."""
+        found = [info.path for info in self._aside.list()]
+        delete_all(self._aside, (path for path in found if path != MARKER and not path.startswith(layout.LEASES)))
+        self._aside.delete(MARKER)
+
+    def _drop(self, prefix: str) -> None:
+        delete_all(self._aside, [info.path for info in self._aside.list(prefix)])
+
+
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    """`unfinished.json`."""
+
+    identity: str
+    replaced: tuple[str, ...]  # the files of exports that make room
+
+    def to_json(self) -> bytes:
+        return canonical_json({"winnow": OWN, **asdict(self)}).encode()
+
+    @classmethod
+    def from_json(cls, raw: bytes, where: str) -> "_Mark":
+        try:
+            found = orjson.loads(raw)
+            if found["winnow"] != OWN:
+                raise KeyError
+            return cls(found["identity"], tuple(found["replaced"]))
+        except (orjson.JSONDecodeError, KeyError, TypeError):
+            raise ExportError(f"{where}: holds files that no export of winnow left there; move them away") from None
+
+
+def fetch(objects: ObjectStore, path: str, folder: Path) -> Path:
+    """Copy an object to a file of the same name below a folder."""
+    into = folder / path
+    into.parent.mkdir(parents=True, exist_ok=True)
+    with closing(objects.open(path)) as source, open(into, "wb") as target:
+        shutil.copyfileobj(source, target, _PIECE)
+    return into

@@ -1,0 +1,52 @@
+"""The unfinished work on an export on a disk, as those see it that write its shards."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from winnow.pipelines.export.formats.protocol import ShardName
+from winnow.pipelines.export.places.manifest import ShardCommit, commit_name
+from winnow.pipelines.store.local import LocalStore
+
+FILES = "files"
+COMMITS = "commits"
+SCRATCH = "scratch"
+
+
+@dataclass(frozen=True)
+class DiskWork:
+    """The folder of the work of one identity."""
+
+    folder: Path
+
+    def stands(self, shard: ShardName) -> bool:
+        """Whether a shard is committed."""
+        return LocalStore(self.folder).exists(_commit(shard))
+
+    @contextmanager
+    def writing(self) -> Iterator[Path]:
+        """On the same disk, so that files need not be copied."""
+        with tempfile.TemporaryDirectory(dir=self.folder / SCRATCH, prefix="shard-") as name:
+            yield Path(name)
+
+    def commit(self, made: Path, commit: ShardCommit) -> None:
+        """Move a shard's files to where the export is being made, and say that they stand."""
+        for file in commit.written.files:
+            target = self.folder / FILES / file.path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            os.replace(made / file.path, target)
+        LocalStore(self.folder).put_if_absent(_commit(commit.written.shard), commit.to_json())
+
+    def count(self) -> int:
+        """How many shards are committed."""
+        try:
+            return len(os.listdir(self.folder / COMMITS))
+        except OSError:
+            return 0
+
+
+def _commit(shard: ShardName) -> str:
+    return f"{COMMITS}/{commit_name(shard)}"

@@ -1,0 +1,339 @@
+"""The folder of an export: unfinished work lies in a hidden one beside it, and one rename makes it what readers see.
+
+    out/hf/                            finished: the files, and winnow.json that names each of them
+    out/.hf.winnow-unfinished/         being made
+        unfinished.json                whose it is
+        lock                           one writer at a time
+        <identity>/files/              what out/hf will be
+        <identity>/commits/            put only if absent, <output>-<n>.json: a shard whose files stand
+        <identity>/scratch/            the exchange, and files that are still being written
+    out/.hf.winnow-replaced/           for a moment: the export that another one takes the place of
+
+A folder with files and without our marks is never touched.
+"""
+
+import contextlib
+import fcntl
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path, PurePosixPath
+
+import orjson
+
+from winnow.pipelines.export.formats.protocol import ExportFormat, FileRecord, WrittenShard, joining
+from winnow.pipelines.export.places.disk_work import COMMITS, FILES, SCRATCH, DiskWork
+from winnow.pipelines.export.places.existing import (
+    Wish,
+    file_above,
+    read_manifest,
+    replaced_folder,
+    size_of,
+    some_of,
+    strangers,
+    unfinished_folder,
+)
+from winnow.pipelines.export.places.manifest import (
+    MANIFEST,
+    OWN,
+    Manifest,
+    Outline,
+    ShardCommit,
+    file_records,
+    sha256_of,
+)
+from winnow.pipelines.export.places.nesting import MARKER
+from winnow.pipelines.export.places.refusals import taken, told
+from winnow.pipelines.export.places.scratch_disk import ScratchDisk
+from winnow.pipelines.running.processes import boot_id
+from winnow.pipelines.store.local import UNFINISHED, LocalStore, sync
+from winnow.schemas.errors import ExportError
+from winnow.schemas.identity import Json, canonical_json
+
+_LOCK = "lock"
+
+
+class ExportFolder:
+    """One export's place on a disk; `with` it, nobody else writes there."""
+
+    def __init__(self, path: str | Path, identity: str, wanted: Outline | None = None) -> None:
+        """`identity`: what will be written; unfinished work of another is no use. `wanted`: the same, for people."""
+        absolute = Path(os.path.abspath(path))
+        if absolute.name == "":
+            raise ExportError(f"{path}: is the root of the disk; name a folder")
+        self.path = Path(path)
+        self.identity = identity
+        self._wanted = wanted
+        self._target = absolute
+        self.unfinished = unfinished_folder(absolute)
+        self._work = self.unfinished / identity  # a worker that outlived its driver does no harm to other work
+        self._replaced = replaced_folder(absolute)
+        self._lock = -1
+
+    def __enter__(self) -> "ExportFolder":
+        if (above := file_above(self._target)) is not None:
+            raise ExportError(f"{self.path}: {above} is a file, not a folder; name another folder")
+        with told(self.path):
+            self._target.parent.mkdir(parents=True, exist_ok=True)
+            self._require_ours()
+            self._take_lock()
+        try:
+            with told(self.path):
+                self._recover()
+        except BaseException:
+            self._release()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with contextlib.suppress(OSError):  # what it leaves is ours, and the next export sees to it
+            if not (self.unfinished / MARKER).exists():
+                self._clear(keep_lock=False)
+        self._release()
+
+    @property
+    def scratch(self) -> ScratchDisk:
+        """For the exchange and for task lists."""
+        return ScratchDisk(self._work / SCRATCH)
+
+    @property
+    def work(self) -> DiskWork:
+        """For those that write shards."""
+        return DiskWork(self._work)
+
+    @property
+    def disk(self) -> Path:
+        """Where it is being made."""
+        return self.unfinished
+
+    def standing(self, *, replace: bool = False, notes: list[str] | None = None) -> Manifest | None:
+        """The finished export that is there, if it is what would be written; None where there is work to do."""
+        with told(self.path):
+            manifest = read_manifest(self._target, self.path)
+            if manifest is None:
+                return None
+            wish = Wish(str(self.path), self.identity, self._wanted)
+            if not wish.granted_by(manifest, LocalStore(self._target), replace=replace, notes=notes):
+                self._refuse_strangers(manifest)
+                return None
+            self._clear()  # of a process that died when all was done
+            return manifest
+
+    def begin(self, notes: list[str], *, replace: bool = False) -> None:
+        """Go on with unfinished work of the same identity; other work goes, and that is noted.
+
+        With `replace` shards that samples were left out of are made again: their media may be back.
+        """
+        with told(self.path):
+            marker = self.unfinished / MARKER
+            found = orjson.loads(marker.read_bytes()) if marker.exists() else None
+            if found is None:
+                self._clear()  # what a worker left that outlived its export
+            elif found["identity"] != self.identity:
+                notes.append(f"{self.path}: unfinished work of another plan or other options was there; it is removed")
+                self._clear()
+                found = None
+            if found is not None and found["boot"] != boot_id():
+                self._drop_damaged()  # the machine went down: what was written may not have reached the disk
+                found = None
+            if replace:
+                self._drop_lacking()
+            if found is None:
+                LocalStore(self.unfinished).put(MARKER, canonical_json(self._mark()).encode())
+            for name in (FILES, COMMITS, SCRATCH):
+                (self._work / name).mkdir(parents=True, exist_ok=True)
+            for path in (self.unfinished / UNFINISHED, self._work / UNFINISHED, self._work / SCRATCH):
+                _remove(path)  # of a run that was stopped
+            (self._work / SCRATCH).mkdir()
+
+    def _drop_damaged(self) -> None:
+        """Take back the commits whose files are not as they were written."""
+        files = self._work / FILES
+        for path, commit in self._commits():
+            if any(
+                size_of(files / one.path) != one.bytes or sha256_of(files / one.path) != one.sha256
+                for one in commit.written.files
+            ):
+                path.unlink()
+
+    def _drop_lacking(self) -> None:
+        """Take back the commits of shards that samples were left out of."""
+        for path, commit in self._commits():
+            if commit.left_out:
+                path.unlink()
+
+    def _commits(self) -> Iterator[tuple[Path, ShardCommit]]:
+        folder = self._work / COMMITS
+        for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+            yield path, ShardCommit.from_json(path.read_bytes())
+
+    def committed(self) -> dict[tuple[str, int], ShardCommit]:
+        """The shards that stand, by output and number; the commit of one whose files are gone is taken back."""
+        with told(self.path):
+            found: dict[tuple[str, int], ShardCommit] = {}
+            for path, commit in self._commits():
+                if all(size_of(self._work / FILES / one.path) == one.bytes for one in commit.written.files):
+                    found[commit.written.shard.output, commit.written.shard.number] = commit
+                else:
+                    path.unlink()
+            return found
+
+    def join(
+        self, export_format: ExportFormat, config: object, shards: Sequence[WrittenShard]
+    ) -> tuple[FileRecord, ...]:
+        """What takes the place of the shards' files, where a format joins them; nothing where it does not."""
+        join = joining(export_format, config)
+        if join is None:
+            return ()
+        with told(self.path):
+            into = self._work / SCRATCH / "joined"
+            _remove(into)
+            into.mkdir()
+            paths = [path for made in join(self._work / FILES, shards, into) for path in made.files]
+            records = file_records(into, paths)
+            for one in records:
+                target = self._work / FILES / one.path
+                target.parent.mkdir(parents=True, exist_ok=True)
+                os.replace(into / one.path, target)
+            return records
+
+    def finish(self, manifest: Manifest, closing: Mapping[str, bytes]) -> None:
+        """Write the closing files and the manifest, and show the whole: by one rename."""
+        with told(self.path):
+            files = LocalStore(self._work / FILES)
+            for path, content in sorted(closing.items()):
+                files.put(path, content)
+            files.put(MANIFEST, manifest.to_json())
+            expected = {MANIFEST, *(one.path for one in manifest.files)}
+            for info in list(files.list()):  # what an earlier try left that did not become part of it
+                if info.path not in expected:
+                    files.delete(info.path)
+            _remove(files.folder / UNFINISHED)
+            for path in [*sorted(expected), *sorted({str(PurePosixPath(path).parent) for path in expected})]:
+                sync(files.folder / path)  # by now most of it is on the disk
+            old = read_manifest(self._target, self.path)
+            if old is not None:
+                self._refuse_strangers(old)  # that came meanwhile
+                os.rename(self._target, self._replaced)
+            os.rename(files.folder, self._target)
+            sync(self._target.parent)
+            self._clear()
+            _remove_export(self._replaced)
+
+    def _require_ours(self) -> None:
+        """Neither the folder nor the hidden one beside it is anything else's."""
+        if os.path.ismount(self._target):
+            raise ExportError(f"{self.path}: is where a disk begins, and cannot be renamed; name a folder below it")
+        for path in (self._target, self.unfinished, self._replaced):
+            if path.is_symlink():
+                raise ExportError(f"{path}: is a link; name the folder itself")
+            if path.exists() and not path.is_dir():
+                raise ExportError(f"{path}: is a file; an export needs a folder of its own")
+        read_manifest(self._target, self.path)
+        held = set(os.listdir(self.unfinished)) if self.unfinished.is_dir() else set()
+        held -= {_LOCK, UNFINISHED}
+        # Without a mark there may be what a worker that outlived its export put there again.
+        if not self._marked(self.unfinished / MARKER) and not all(_is_work(self.unfinished / name) for name in held):
+            raise _not_ours(self.unfinished)
+        held = set(os.listdir(self._replaced)) if self._replaced.is_dir() else set()
+        if held and MANIFEST not in held:
+            raise _not_ours(self._replaced)
+
+    def _refuse_strangers(self, manifest: Manifest) -> None:
+        """What somebody else put beside the files of an export would go with it."""
+        if found := strangers(LocalStore(self._target), manifest):
+            raise ExportError(
+                f"{self.path}: holds files beside those of the export ({some_of(found)}), which --replace would "
+                "remove; move them away"
+            )
+
+    def _marked(self, marker: Path) -> bool:
+        try:
+            found = orjson.loads(marker.read_bytes())
+        except (FileNotFoundError, orjson.JSONDecodeError):
+            return False
+        return isinstance(found, dict) and found.get("winnow") == OWN and {"identity", "boot"} <= found.keys()
+
+    def _mark(self) -> dict[str, Json]:
+        return {"winnow": OWN, "identity": self.identity, "for": self._target.name, "boot": boot_id()}
+
+    def _take_lock(self) -> None:
+        while True:
+            self.unfinished.mkdir(exist_ok=True)
+            try:
+                descriptor = os.open(self.unfinished / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            except FileNotFoundError:  # another export has just finished and taken the folder away
+                continue
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(descriptor)
+                raise taken(self.path) from None
+            if _same_file(descriptor, self.unfinished / _LOCK):
+                self._lock = descriptor
+                return
+            os.close(descriptor)
+
+    def _release(self) -> None:
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
+
+    def _recover(self) -> None:
+        """After a process that died between two renames."""
+        if not self._replaced.exists():
+            return
+        if os.listdir(self._replaced):
+            Manifest.from_json((self._replaced / MANIFEST).read_bytes(), str(self._replaced))  # or it is not ours
+        if self._target.exists() and os.listdir(self._target):
+            _remove_export(self._replaced)
+        else:
+            os.rename(self._replaced, self._target)
+
+    def _clear(self, *, keep_lock: bool = True) -> None:
+        # The marker goes last: a folder with files and no marker is nobody's.
+        last = {MARKER, _LOCK}
+        for name in sorted(os.listdir(self.unfinished)):
+            if name not in last:
+                _remove(self.unfinished / name)
+        (self.unfinished / MARKER).unlink(missing_ok=True)
+        if not keep_lock:
+            (self.unfinished / _LOCK).unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # another export has just put its lock there
+                self.unfinished.rmdir()
+
+
+def _not_ours(folder: Path) -> ExportError:
+    return ExportError(f"{folder}: holds files that no export of winnow left there; move them away")
+
+
+def _is_work(path: Path) -> bool:
+    """Whether a folder is as the work of an identity is laid out."""
+    if path.is_symlink() or not path.is_dir():
+        return False
+    return set(os.listdir(path)) <= {FILES, COMMITS, SCRATCH, UNFINISHED}
+
+
+def _same_file(descriptor: int, path: Path) -> bool:
+    try:
+        there, held = os.stat(path), os.fstat(descriptor)
+    except FileNotFoundError:
+        return False
+    return (there.st_dev, there.st_ino) == (held.st_dev, held.st_ino)
+
+
+def _remove(folder: Path) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        shutil.rmtree(folder)
+
+
+def _remove_export(folder: Path) -> None:
+    """What says that it is ours goes last."""
+    if folder.exists():
+        for entry in list(os.scandir(folder)):
+            if entry.is_dir(follow_symlinks=False):
+                shutil.rmtree(entry.path)
+            elif entry.name != MANIFEST:
+                os.unlink(entry.path)
+        (folder / MANIFEST).unlink(missing_ok=True)
+        folder.rmdir()

@@ -1,0 +1,171 @@
+"""What an export says of itself: each file with its hash, the shards that stand, and what had to be left out."""
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path, PurePosixPath
+
+import orjson
+
+from winnow.pipelines.export.formats.protocol import FileRecord, ShardName, WrittenShard
+from winnow.schemas.errors import ExportError
+from winnow.schemas.identity import Json, canonical_json, fingerprint_of
+from winnow.schemas.problems import shown
+
+MANIFEST = "winnow.json"
+VERSION = 1
+OWN = "winnow-export"
+"""How our records say whose they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A line of the ledger: samples that were planned and could not be exported."""
+
+    reason: str  # from a closed list: media_gone
+    file: str
+    detail: str
+    samples: int
+
+
+@dataclass(frozen=True, slots=True)
+class ShardCommit:
+    """A shard whose files stand."""
+
+    written: WrittenShard
+    left_out: tuple[LeftOut, ...] = ()
+
+    def to_json(self) -> bytes:
+        """As it lies beside the files."""
+        return canonical_json(asdict(self)).encode()
+
+    @classmethod
+    def from_json(cls, raw: bytes) -> "ShardCommit":
+        """The inverse of `to_json`."""
+        read = orjson.loads(raw)
+        one = read["written"]
+        files = tuple(FileRecord(**file) for file in one["files"])
+        return cls(
+            WrittenShard(ShardName(**one["shard"]), one["samples"], files, one["facts"]),
+            tuple(LeftOut(**line) for line in read["left_out"]),
+        )
+
+
+def commit_name(shard: ShardName) -> str:
+    """What a shard's commit is called."""
+    return f"{shard.output}-{shard.number:05d}.json"
+
+
+@dataclass(frozen=True)
+class Outline:
+    """What an export's bytes depend on: equal outlines are equal files."""
+
+    made: int  # the version of all that decides which rows a shard has, in which order and how edited, given the plan
+    plan: str
+    format: str
+    options: Json
+    shard_bytes: int
+
+    @property
+    def identity(self) -> str:
+        """A hash of it."""
+        return fingerprint_of(
+            {
+                "version": self.made,
+                "plan": self.plan,
+                "format": self.format,
+                "options": self.options,
+                "shard_bytes": self.shard_bytes,
+            }
+        )
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """`winnow.json`: what an export is, and each of its files."""
+
+    format: str
+    plan: str
+    store: str
+    unit: str
+    options: Json
+    shard_bytes: int
+    identity: str  # of the plan, the format and its options: equal ones are equal bytes
+    winnow_version: str
+    outputs: Mapping[str, Mapping[str, Json]]
+    files: tuple[FileRecord, ...]
+    left_out: tuple[LeftOut, ...]  # by file; the numbers of shards were told before
+    notes: tuple[str, ...] = ()
+    version: int = VERSION
+
+    def to_json(self) -> bytes:
+        """As it lies in the folder, for people too."""
+        raw = {"winnow": OWN, **asdict(self)}
+        return orjson.dumps(raw, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE)
+
+    def unlike(self, wanted: Outline | None) -> str:
+        """What tells this export from the one that is wanted in its place, for a message."""
+        if wanted is None:
+            return f"holds an export of plan {self.plan} with other contents or options"
+        other = ", ".join(self._other_options(wanted))
+        if self.plan != wanted.plan:
+            more = f", and other options: {other}" if other else ""
+            return f"holds an export of plan {self.plan}, and the recipe's is plan {wanted.plan}{more}"
+        if other:
+            return f"holds an export of plan {self.plan}, as the recipe's, with other options: {other}"
+        return f"holds an export of plan {self.plan} as winnow {self.winnow_version} made it, in another way"
+
+    def _other_options(self, wanted: Outline) -> Iterator[str]:
+        said: tuple[dict[str, Json], dict[str, Json]] = (
+            {"format": self.format, "shard_bytes": self.shard_bytes},
+            {"format": wanted.format, "shard_bytes": wanted.shard_bytes},
+        )
+        if self.format == wanted.format:
+            for all_, options in zip(said, (self.options, wanted.options), strict=True):
+                all_.update(options if isinstance(options, Mapping) else {"options": options})
+        here, there = said
+        for name in [*here, *(name for name in there if name not in here)]:
+            if name not in here or name not in there or here[name] != there[name]:
+                values = [_shown(one[name]) if name in one else "nothing" for one in said]
+                yield f"{name} ({values[0]} there, {values[1]} in the recipe)"
+
+    @classmethod
+    def from_json(cls, raw: bytes, where: str) -> "Manifest":
+        """The inverse of `to_json`."""
+        try:
+            read = orjson.loads(raw)
+            if read.pop("winnow") != OWN:
+                raise KeyError
+            files = tuple(FileRecord(**file) for file in read.pop("files"))
+            left_out = tuple(LeftOut(**line) for line in read.pop("left_out"))
+            return cls(files=files, left_out=left_out, notes=tuple(read.pop("notes")), **read)
+        except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError):
+            raise ExportError(f"{where}: is not of an export of winnow; write to another folder, or move it") from None
+
+
+def _shown(value: Json) -> str:
+    return shown(value) if isinstance(value, str) else canonical_json(value)[:60]
+
+
+def file_records(folder: Path, paths: Sequence[str]) -> tuple[FileRecord, ...]:
+    """What was written there, hashed."""
+    records = []
+    for path in sorted(paths):
+        parts = PurePosixPath(path)
+        if parts.is_absolute() or ".." in parts.parts or path in (MANIFEST, ""):
+            raise ExportError(f"a format wrote {path!r}, which is no name for a file of an export")
+        records.append(FileRecord(path, (folder / path).stat().st_size, sha256_of(folder / path)))
+    return tuple(records)
+
+
+def content_records(closing: Mapping[str, bytes]) -> tuple[FileRecord, ...]:
+    """The records of small files."""
+    return tuple(
+        FileRecord(path, len(content), hashlib.sha256(content).hexdigest()) for path, content in sorted(closing.items())
+    )
+
+
+def sha256_of(path: Path) -> str:
+    """The hash of a file's bytes."""
+    with open(path, "rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

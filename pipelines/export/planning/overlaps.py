@@ -1,0 +1,86 @@
+"""Exports that would write where something else of the recipe lies: said before anything is read.
+
+An export takes its folder whole. One inside the store would be swept up with it; one where a source looks
+for files would be ingested at the next run, and its samples would come back as if somebody had crawled them.
+"""
+
+import os
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from pathlib import PurePath
+from types import MappingProxyType
+
+from winnow.schemas.problems import shown
+from winnow.schemas.recipe import ExportEntry, Recipe
+
+_SCHEMES = ("s3", "gs", "memory")
+_BESIDE = ("README.md", "card.json", "winnow.json")
+_WRITTEN = MappingProxyType(
+    {
+        "parquet": ("train-00000-of-00001.parquet",),
+        "jsonl": ("train-00000-of-00001.jsonl.zst", "train-00000-of-00001.jsonl.gz", "train-00000-of-00001.jsonl"),
+        "webdataset": ("train-00000-of-00001.tar", "train-00000-of-00001.tar.idx", "split.yaml"),
+        "mds": ("shard.00000.mds", "shard.00000.mds.zstd", "index.json"),
+        "megatron": ("train_text_document.bin", "train_text_document.idx", "train_data_path.txt"),
+        "arrayrecord": ("mixture-train.array_record-00000-of-00001", "features.json", "axlearn_mixture.py"),
+    }
+)
+"""A name of each kind of file that a format writes; of a format that is not here anything may be expected."""
+
+
+def overlap_of(recipe: Recipe, number: int) -> str | None:
+    """What is wrong with the place of one of the recipe's exports, if anything is."""
+    entry = recipe.export[number]
+    path = recipe.located(entry.path)
+    scheme, separator, _ = path.partition("://")
+    if separator and scheme not in _SCHEMES:
+        return f"{shown(path)} is no place for an export; name a folder, or an address that begins with s3:// or gs://"
+    folder = _real(path)
+    for before in recipe.export[:number]:
+        other = _real(recipe.located(before.path))
+        if other == folder:
+            return f"writes {entry.path}, as the export of line {before.place.line} does; give each a folder of its own"
+        if folder.is_relative_to(other) or other.is_relative_to(folder):
+            return (
+                f"writes {entry.path}, and the export of line {before.place.line} {before.path}: one lies in "
+                "the other; give each a folder of its own"
+            )
+    store = recipe.located(recipe.store.path)
+    if folder.is_relative_to(_real(store)) or _real(store).is_relative_to(folder):
+        return f"{entry.path} and the store, {recipe.store.path}, lie in one another; write the export elsewhere"
+    return _read_again(recipe, entry, folder)
+
+
+def _read_again(recipe: Recipe, entry: ExportEntry, folder: PurePath) -> str | None:
+    for source in recipe.sources:
+        root = recipe.located(source.root)
+        if not folder.is_relative_to(_real(root)):
+            continue
+        below = folder.relative_to(_real(root)).parts
+        for pattern in source.files:
+            if _reaches(pattern.split("/"), below, entry.name):
+                return (
+                    f"{entry.path} lies where source {source.name!r} looks for {pattern}: the next ingest would read "
+                    "the export; write it elsewhere"
+                )
+    return None
+
+
+def _reaches(pattern: Sequence[str], folder: Sequence[str], export_format: str) -> bool:
+    """Whether a pattern may match a file that the format writes somewhere below a folder."""
+    last = pattern[-1]
+    names = _WRITTEN.get(export_format)
+    if last != "**" and names is not None and not any(fnmatchcase(name, last) for name in (*names, *_BESIDE)):
+        return False
+    for position, segment in enumerate(pattern):
+        if segment == "**" or position == len(folder):
+            return True
+        if not fnmatchcase(folder[position], segment):
+            return False
+    return False
+
+
+def _real(path: str) -> PurePath:
+    """A place that can be compared with others: an address is never in a folder."""
+    scheme, separator, rest = path.partition("://")
+    return PurePath(f"{scheme}:", *rest.strip("/").split("/")) if separator else PurePath(os.path.realpath(path))

@@ -1,0 +1,162 @@
+"""What the tasks of one export know: how outputs are cut, which shards of them are still owed, and where files go.
+
+The lists that grow with the store or the export are objects that workers read, never constants of the graph.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from winnow.pipelines.binding.edits import BoundEdit
+from winnow.pipelines.export.formats.protocol import ExportFormat, ShardName
+from winnow.pipelines.export.places.destination import Work
+from winnow.pipelines.export.planning.sizing import Cutting, OutputSize, Way
+from winnow.pipelines.media.references import MediaSources
+from winnow.pipelines.query.columns import Column, column_of
+from winnow.pipelines.store.facade import ObjectStore
+from winnow.pipelines.store.generations import Store
+from winnow.schemas.identity import canonical_json, content_name
+from winnow.schemas.mixture import Stratum
+
+
+@dataclass(frozen=True)
+class Destination:
+    """One export as its tasks see it. Picklable."""
+
+    format: ExportFormat
+    config: Any  # the format's own
+    work: Work
+    way: Way
+
+
+@dataclass(frozen=True)
+class Place:
+    """What a partition of the exchange is: a shard of an output, in one cutting."""
+
+    way: Way
+    output: int
+    shard: ShardName
+    samples: int
+
+
+class Places:
+    """The partitions: cuttings ascending, outputs in the plan's order, shards by number."""
+
+    def __init__(self, cuttings: Mapping[Way, Cutting]) -> None:
+        self._all: list[Place] = []
+        self._first: dict[tuple[Way, int], int] = {}
+        for way, cutting in sorted(cuttings.items()):
+            for output, size in enumerate(cutting.outputs):
+                self._first[way, output] = len(self._all)
+                of = len(size.counts)
+                self._all += (
+                    Place(way, output, ShardName(size.output, number, of), count)
+                    for number, count in enumerate(size.counts)
+                )
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def __getitem__(self, partition: int) -> Place:
+        return self._all[partition]
+
+    def first(self, way: Way, output: int) -> int:
+        """The partition of an output's first shard."""
+        return self._first[way, output]
+
+
+@dataclass(frozen=True)
+class Details:
+    """What grows: read once a process."""
+
+    cuttings: Mapping[Way, Cutting]
+    strata: tuple[tuple[Stratum, ...], ...]  # of each output, by number
+    owed: NDArray[np.bool_]  # which partitions are
+
+    @cached_property
+    def places(self) -> Places:
+        """The partitions."""
+        return Places(self.cuttings)
+
+    @property
+    def bands(self) -> bool:
+        """Whether the plan has any."""
+        return any(one.band for strata in self.strata for one in strata)
+
+    def to_json(self) -> bytes:
+        """As an object."""
+        cuttings = [{**asdict(cutting), "way": list(way)} for way, cutting in sorted(self.cuttings.items())]
+        strata = [[list(asdict(one).values()) for one in output] for output in self.strata]
+        owed = np.flatnonzero(self.owed).tolist()
+        return canonical_json({"cuttings": cuttings, "strata": strata, "owed": owed}).encode()
+
+    @classmethod
+    def from_json(cls, raw: bytes) -> "Details":
+        """The inverse of `to_json`."""
+        read = orjson.loads(raw)
+        cuttings = {
+            Way(*one["way"]): Cutting(
+                Way(*one["way"]),
+                tuple(
+                    OutputSize(
+                        size["output"], tuple(size["counts"]), tuple(size["boundaries"]), size["over"], size["bytes"]
+                    )
+                    for size in one["outputs"]
+                ),
+            )
+            for one in read["cuttings"]
+        }
+        strata = tuple(tuple(Stratum(*one) for one in output) for output in read["strata"])
+        owed = np.zeros(sum(one.shards for one in cuttings.values()), np.bool_)
+        owed[read["owed"]] = True
+        return cls(cuttings, strata, owed)
+
+
+@dataclass(frozen=True)
+class Shipment:
+    """One run of the pipeline. Picklable, and small."""
+
+    store: Store
+    scratch: ObjectStore  # goes with the export that it is below
+    text: tuple[Column, ...]  # the first that is not null is a sample's text
+    edits: tuple[BoundEdit, ...]
+    destinations: tuple[Destination, ...]
+    seed: int
+    plan: str
+    details_path: str
+    media: MediaSources | None = None
+
+    @property
+    def details(self) -> Details:
+        """What grows."""
+        return _details(self.scratch, self.details_path)
+
+
+def put_details(scratch: ObjectStore, details: Details) -> str:
+    """Write them down; returns the object's path."""
+    raw = details.to_json()
+    path = f"details/{content_name(raw)}.json"
+    scratch.put(path, raw)
+    return path
+
+
+_read: dict[tuple[str, str], Details] = {}  # the one that this process is at
+
+
+def _details(scratch: ObjectStore, path: str) -> Details:
+    known = _read.get((scratch.root, path))
+    if known is None:
+        known = Details.from_json(scratch.read(path))
+        _read.clear()
+        _read[scratch.root, path] = known
+    return known
+
+
+def text_columns(text: Sequence[str], layers: Sequence[str]) -> tuple[Column, ...]:
+    """The columns that a recipe's `text` names, of the layers that there are."""
+    return tuple(column for name in text if (column := column_of(name, layers)) is not None)

@@ -1,0 +1,234 @@
+"""Into how many files an export is cut, and at which places of its order: told from the draw alone.
+
+Shards of an output hold equal numbers of samples within one: shard j begins with the sample at place j*N//K of all N.
+K is the smallest number for which no shard is larger than the cap. What is held meanwhile does not grow with N: bytes
+are added up in a histogram of the order, and of single samples only the neighbours of a boundary are looked at.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from winnow.pipelines.mix.drawn import Draw, DrawnShard, copies_of
+from winnow.pipelines.store import layout
+from winnow.pipelines.store.facade import ObjectStore
+from winnow.pipelines.store.tables import read_batches
+from winnow.schemas.errors import ExportError
+from winnow.schemas.uint128 import Words, words_of
+from winnow.scoring.mixture.orders import Key, export_order, key_of
+
+SAMPLE_BYTES = 512
+"""What a sample takes beside its text: ids, names and headers, as a format writes them before it compresses."""
+
+MAX_SHARDS = 99_999  # of an output: names have five digits, and say how many there are
+BINS = 1 << 20
+_SHIFT = np.uint64(64 - 20)
+_COLUMNS = ["output", "row", "id", "first", "copies", "bytes"]
+_REFERRED = "media.list.element.ref.length"
+
+Counts = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class OutputSize:
+    """One output of a plan, cut into shards."""
+
+    output: str
+    counts: tuple[int, ...]  # the samples of each shard; none where the output gives nothing
+    boundaries: tuple[int, ...]  # the order of the first sample of each shard but the first
+    over: int = 0  # samples that are larger than the cap by themselves
+    bytes: int = 0  # of all samples, before compression
+
+    @property
+    def samples(self) -> int:
+        """Of all its shards."""
+        return sum(self.counts)
+
+    def shard_of(self, order: Words) -> NDArray[np.int64]:
+        """The shard that each sample goes to."""
+        return np.searchsorted(np.array(self.boundaries, np.uint64), order, side="right").astype(np.int64)
+
+
+class Way(NamedTuple):
+    """How rows travel: all exports of one way share them."""
+
+    cap: int  # the most bytes of a shard
+    media: bool = False  # with the bytes of media
+
+
+@dataclass(frozen=True)
+class Cutting:
+    """A way, and every output of the plan cut by its cap."""
+
+    way: Way
+    outputs: tuple[OutputSize, ...]
+
+    @property
+    def shards(self) -> int:
+        """Of all outputs."""
+        return sum(len(one.counts) for one in self.outputs)
+
+
+def order_key(seed: int) -> Key:
+    """What the order of an export hangs on."""
+    return key_of(seed, "export")
+
+
+def cut_outputs(objects: ObjectStore, draw: Draw, ways: Iterable[Way]) -> dict[Way, Cutting]:
+    """Cut every output for each way's cap, by bytes of texts as they are exported, and of media where those are wanted.
+
+    Args:
+        objects: The store's.
+        draw: What is exported.
+        ways: How exports want it; a cap is of bytes before compression. Media count with the bytes of the files that
+            the store refers to.
+
+    Raises:
+        ExportError: A cap is so small that there would be more files than an export may have.
+    """
+    wanted = sorted(set(ways))
+    media = any(way.media for way in wanted)
+    histograms = {way: [_Histogram(way.cap) for _ in draw.plan.outputs] for way in wanted}
+    for some in _samples(objects, draw, media=media):
+        for way, outputs in histograms.items():
+            outputs[some.output].add(some.order, some.with_media if way.media else some.held)
+    cuts = {
+        way: [_Cut(one, planned.name) for one, planned in zip(outputs, draw.plan.outputs, strict=True)]
+        for way, outputs in histograms.items()
+    }
+    if any(len(one.places) for outputs in cuts.values() for one in outputs):
+        for some in _samples(objects, draw, media=False):
+            for of_way in cuts.values():
+                of_way[some.output].look(some.order)
+    return {way: Cutting(way, tuple(one.size() for one in of_way)) for way, of_way in cuts.items()}
+
+
+class _Some(NamedTuple):
+    """Some of the copies that an output gives."""
+
+    output: int
+    order: Words
+    held: Counts  # bytes of each
+    with_media: Counts
+
+
+def _samples(objects: ObjectStore, draw: Draw, *, media: bool) -> Iterator[_Some]:
+    """The order and the bytes of the copies that each output gives, some at a time."""
+    key = order_key(draw.plan.seed)
+    for shard in draw.shards:
+        referred = _referred(objects, shard) if media else None
+        for batch in read_batches(objects, shard.draw, _COLUMNS):
+            outputs = batch["output"].to_numpy()
+            for output in np.unique(outputs):
+                first, last = (int(np.searchsorted(outputs, output, side=side)) for side in ("left", "right"))
+                yield from _orders(int(output), batch.slice(first, last - first), key, referred)
+
+
+def _orders(output: int, part: pa.RecordBatch, key: Key, referred: Counts | None) -> Iterator[_Some]:
+    high, low = words_of(part["id"])
+    held = part["bytes"].to_numpy() + SAMPLE_BYTES
+    with_media = held if referred is None else held + referred[part["row"].to_numpy()]
+    for rows, copies in copies_of(part):
+        yield _Some(output, export_order((high[rows], low[rows]), key, copies), held[rows], with_media[rows])
+
+
+def _referred(objects: ObjectStore, shard: DrawnShard) -> Counts:
+    """How many bytes of files each row of a shard refers to."""
+    counts: list[Counts] = []
+    for batch in read_batches(objects, shard.objects[layout.SAMPLES], [_REFERRED]):
+        media = batch["media"]
+        lengths = pc.struct_field(media.flatten(), ["ref", "length"]).to_numpy(zero_copy_only=False)
+        total = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
+        ends = np.cumsum(pc.list_value_length(media).to_numpy(zero_copy_only=False), dtype=np.int64)
+        counts.append(np.diff(total[ends], prepend=0))
+    return np.concatenate([np.zeros(0, np.int64), *counts])
+
+
+@dataclass
+class _Histogram:
+    """Samples and bytes along the order. A sample that is larger than the cap fits nowhere: its bytes do not count."""
+
+    cap: int
+    counts: Counts = field(default_factory=lambda: np.zeros(BINS, np.int64))
+    held: Counts = field(default_factory=lambda: np.zeros(BINS, np.int64))
+    over: int = 0
+    bytes: int = 0
+
+    def add(self, order: Words, held: Counts) -> None:
+        """Some more samples."""
+        bins = (order >> _SHIFT).astype(np.int64)
+        large = held > self.cap
+        self.over += int(large.sum())
+        self.bytes += int(held.sum())
+        np.add.at(self.counts, bins, 1)
+        np.add.at(self.held, bins, np.where(large, 0, held))
+
+
+class _Cut:
+    """The places where an output is cut, and the samples near them."""
+
+    def __init__(self, histogram: _Histogram, output: str) -> None:
+        self._output = output
+        self._over = histogram.over
+        self._bytes = histogram.bytes
+        self._before = np.concatenate([np.zeros(1, np.int64), np.cumsum(histogram.counts)])
+        self._total = int(self._before[-1])
+        self.places = _places(histogram, self._before, output)
+        self._bins = np.searchsorted(self._before, self.places, side="right") - 1
+        self._looked = np.zeros(BINS, np.bool_)
+        self._looked[self._bins] = True
+        self._near: list[Words] = []
+
+    def look(self, order: Words) -> None:
+        """Keep what lies near a boundary."""
+        if len(self.places):
+            self._near.append(order[self._looked[(order >> _SHIFT).astype(np.int64)]])
+
+    def size(self) -> OutputSize:
+        """The shards, once all samples were looked at; equal orders stay together."""
+        if not self._total:
+            return OutputSize(self._output, (), ())
+        near = np.sort(np.concatenate([np.zeros(0, np.uint64), *self._near]))
+        begins = np.searchsorted(near, self._bins.astype(np.uint64) << _SHIFT)
+        boundaries = near[begins + self.places - self._before[self._bins]]
+        begin = np.searchsorted(near, boundaries) - begins + self._before[self._bins]
+        counts = np.diff([0, *begin.tolist(), self._total])
+        return OutputSize(self._output, tuple(counts.tolist()), tuple(boundaries.tolist()), self._over, self._bytes)
+
+
+def _places(histogram: _Histogram, before: Counts, output: str) -> Counts:
+    """Where shards but the first begin, for the smallest number of them that keeps the cap."""
+    total = int(before[-1])
+    if not total:
+        return np.zeros(0, np.int64)
+    held = np.concatenate([np.zeros(1, np.int64), np.cumsum(histogram.held)])
+    number = min(total, max(1, -(-(int(held[-1]) + histogram.over * histogram.cap) // histogram.cap)))
+    while True:
+        if number > MAX_SHARDS:
+            raise ExportError(
+                f"{output}: shards of at most {histogram.cap:,} bytes would be more than {MAX_SHARDS:,}; "
+                "raise shard_bytes"
+            )
+        places = np.arange(1, number) * total // number
+        bins = np.searchsorted(before, places, side="right") - 1
+        least = np.concatenate([[0], held[bins], held[-1:]])
+        most = np.concatenate([[0], held[bins + (before[bins] < places)], held[-1:]])
+        if number == total or int((most[1:] - least[:-1]).max()) <= histogram.cap:
+            return places
+        # One by one while there are few; later by a share of them, so that the search ends where texts are uneven.
+        number = min(total, number + max(1, number >> 6))
+
+
+def notes_of(cutting: Cutting) -> list[str]:
+    """What a person should know of shards that cannot keep their cap."""
+    return [
+        f"{one.output}: {one.over:,} samples are larger than shard_bytes ({cutting.way.cap:,}) by themselves; "
+        "their shards are larger too"
+        for one in cutting.outputs
+        if one.over
+    ]

@@ -1,0 +1,106 @@
+"""Reads ARC files, versions 1 and 2: the Internet Archive's format before WARC, plain or gzip.
+
+A record is one line of fields, the block, and a line end. In version 1 the line is `URL IP date type length`; version
+2 puts the result code, checksum, location, offset and file name before the length. URLs in the wild hold spaces, so
+the line is read from its right.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import BinaryIO, Final
+
+from winnow.pipelines.ingest.archives.archive import Block, Fault, Head, read_archive
+from winnow.pipelines.ingest.archives.http import content_type
+from winnow.pipelines.ingest.archives.warc import http_event, plain_event, safe_text
+from winnow.pipelines.ingest.records import Dropped, Event, FilePart, ReadLimits, Record, Span
+
+# Possessive and bounded where a field may repeat, so that no line costs more than its length.
+_V2: Final = re.compile(
+    rb"(?P<url>[A-Za-z][\w+.\-]{0,30}:[^\r\n]*) (?P<ip>[^ ]{1,64}) (?P<date>\d{8,17}) (?P<mime>[^ ]{0,255})"
+    rb" (?:\d{1,3}|-) [^ ]{1,255} [^ ]{1,8192} \d{1,18} [^ ]{1,1024} (?P<length>\d{1,18})\r?\n"
+)
+_V1: Final = re.compile(
+    rb"(?P<url>[A-Za-z][\w+.\-]{0,30}:[^\r\n]*) (?P<ip>[^ ]{1,64}) (?P<date>\d{8,17}) (?P<mime>[^ ]{0,255})"
+    rb" (?P<length>\d{1,18})\r?\n"
+)
+_SCHEME: Final = re.compile(rb"[A-Za-z][\w+.\-]{0,30}:")
+_SCHEME_CUT: Final = re.compile(rb"[A-Za-z][\w+.\-]{0,15}")
+_NOT_CONTENT: Final = (b"filedesc:", b"dns:")
+
+
+@dataclass(slots=True)
+class ArcHead(Head):
+    """An ARC record's line."""
+
+    url: bytes
+    date: bytes
+    mime: bytes
+
+
+class ArcGrammar:
+    """ARC: a header is one line, and one line end stands behind a block."""
+
+    name = "arc"
+    mark = b"\n"
+    sync = b"\n"
+    sync_skip = 1
+    mark_optional = True  # by the specification the line end belongs to the next record
+
+    def opens(self, first: bytes) -> bool:
+        """Whether these may be the first bytes of a file or member of this format."""
+        line, end, _ = first.lstrip(b"\r\n").partition(b"\n")
+        return bool(end) and isinstance(self.parse(line + end), ArcHead)
+
+    def starts(self, first: bytes) -> bool:
+        """Whether these bytes may begin a header."""
+        return bool(_SCHEME.match(first) or _SCHEME_CUT.fullmatch(first))
+
+    def nests(self, header: bytes) -> bool:
+        """Never: a header is one line."""
+        del header
+        return False
+
+    def parse(self, header: bytes) -> ArcHead | Fault:
+        """A line of version 2 or 1."""
+        found = _V2.fullmatch(header) or _V1.fullmatch(header)
+        if found is None:
+            return Fault("bad_header", "not a line of `URL IP date type length`")
+        return ArcHead(len(header), int(found["length"]), found["url"], found["date"], found["mime"])
+
+    def key(self, head: ArcHead) -> str | None:
+        """ARC records have no key of their own."""
+        del head
+        return None
+
+    def event(self, head: ArcHead, block: Block, span: Span, container: str, limits: ReadLimits) -> Event:
+        """A record for what was captured; the file's own description and name look-ups are dropped."""
+        if head.url.lower().startswith(_NOT_CONTENT):
+            return Dropped(span, "not_content")
+        mime, charset = content_type(head.mime)
+        record = Record(
+            span=span,
+            key=None,
+            container=container,
+            url=safe_text(head.url.strip()) or None,
+            fetched_at=_date(head.date),
+            declared_mime=None if mime == "no-type" else mime,
+            declared_charset=charset,
+        )
+        if block.content.startswith(b"HTTP/", block.start):
+            return http_event(record, block, limits, False)
+        return plain_event(record, block, limits, is_text=False)
+
+
+def read_arc(stream: BinaryIO, part: FilePart, limits: ReadLimits) -> Iterator[Event]:
+    """The events of one part of an ARC file, in file order."""
+    return read_archive(stream, part, limits, ArcGrammar())
+
+
+def _date(raw: bytes) -> datetime | None:
+    digits = raw.decode("ascii")[:14].ljust(14, "0")
+    try:
+        return datetime.strptime(digits, "%Y%m%d%H%M%S").replace(tzinfo=UTC)
+    except ValueError:
+        return None

@@ -1,0 +1,299 @@
+"""An HTTP response as a crawler stored it: its header, and its payload with transfer and content coding undone.
+
+Crawls differ: some store the bytes of the wire, others (Common Crawl) store the decoded payload under the header
+of the wire. So a declared coding is tried, not believed: a payload that does not begin as the coding begins is kept
+as it is. What is allocated never exceeds the cap by more than one step of the decoder.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+import brotli
+import zstandard
+from isal import isal_zlib
+
+from winnow.pipelines.ingest.archives.members import INFLATE_ERROR
+from winnow.schemas.opt_out import HEADER_NAMES
+
+HEAD_BYTES: Final = 4096
+MAX_CODINGS: Final = 8  # more in one header are an attack
+
+_INPUT_STEP: Final = 64 << 10
+_OUTPUT_STEP: Final = 1 << 20
+_ZSTD_INPUT_STEP: Final = 256  # 64 blocks of 4 bytes at most, each of up to 128 KiB
+_ZSTD_WINDOW: Final = 8 << 20  # RFC 9659: what a decoder of the content coding must accept
+_STATUS: Final = re.compile(rb"HTTP/\d+(?:\.\d+)?[ \t]+(\d{3})(?!\d)")
+_BLANK_LINE: Final = re.compile(rb"\n\r?\n")
+_FOLDED: Final = re.compile(rb"\r?\n[ \t]+")
+_CHARSET: Final = re.compile(rb"charset\s*=\s*[\"']?([^\s\"';,]{1,64})", re.IGNORECASE)
+_MIME: Final = re.compile(rb"[!-+\--:<-~]{1,255}")
+_CHUNK_SIZE: Final = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]*)?\r?\n")
+_CONTROL: Final = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
+
+Fields: TypeAlias = dict[bytes, list[bytes]]
+
+_WANTED: Final = frozenset(
+    (
+        b"content-type",
+        b"content-encoding",
+        b"transfer-encoding",
+        b"content-language",
+        *(name.encode("ascii") for name in HEADER_NAMES),
+    )
+)
+
+
+@dataclass(slots=True)
+class HttpHead:
+    """A response's header: where the payload begins, and the fields that matter here, by lower-case name."""
+
+    stop: int
+    status: int | None
+    fields: Fields
+
+    def text(self, name: bytes) -> str | None:
+        """The values of a field, joined as RFC 9110 joins repeated fields."""
+        values = self.fields.get(name)
+        return decode_field(b", ".join(values)) if values else None
+
+    def codings(self, name: bytes) -> list[str]:
+        """The codings that a field lists, in the order in which they were applied; `identity` is none."""
+        listed = b",".join(self.fields.get(name, ())).lower().split(b",")
+        return [decode_field(coding.strip()) for coding in listed if coding.strip() not in (b"", b"identity")]
+
+
+@dataclass(slots=True)
+class Payload:
+    """A decoded payload: the body, or its beginning where it is larger than the cap."""
+
+    body: bytes | None
+    head: bytes = b""
+    undone: str = ""
+    ignored: str = ""
+
+
+def header_fields(raw: bytes, wanted: frozenset[bytes]) -> Fields:
+    """The wanted fields of a header, by lower-case name, each with its values in order; broken lines are skipped."""
+    if b"\n " in raw or b"\n\t" in raw:
+        raw = _FOLDED.sub(b" ", raw)
+    fields: Fields = {}
+    for line in raw.split(b"\n"):
+        name, _, value = line.partition(b":")
+        name = name.strip().lower()
+        if name in wanted:
+            fields.setdefault(name, []).append(value.strip())
+    return fields
+
+
+def parse_http(content: bytes, start: int, stop: int, max_header_bytes: int) -> HttpHead | None:
+    """The header of a response that begins at `start`; None where none begins or it does not end."""
+    if not content.startswith(b"HTTP/", start):
+        return None
+    blank = _BLANK_LINE.search(content, start, min(stop, start + max_header_bytes))
+    if blank is None:
+        return None
+    status = _STATUS.match(content, start)
+    fields = header_fields(content[start : blank.start()], _WANTED)
+    return HttpHead(blank.end(), int(status.group(1)) if status else None, fields)
+
+
+def content_type(raw: bytes) -> tuple[str | None, str | None]:
+    """The MIME type and the charset that a Content-Type declares, in lower case."""
+    essence = _MIME.match(raw.strip())
+    charset = _CHARSET.search(raw)
+    return (
+        essence.group().decode("ascii").lower() if essence else None,
+        decode_field(charset.group(1)).lower() if charset else None,
+    )
+
+
+def decode_field(raw: bytes) -> str:
+    """A header's value: UTF-8 where it is UTF-8, else Latin-1."""
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return raw.decode("latin-1")
+
+
+def decode_payload(head: HttpHead, stored: bytes, cap: int, truncated: bool) -> Payload | str:
+    """The payload with its codings undone, or what is wrong with it.
+
+    Args:
+        head: the response's header.
+        stored: the payload as it was stored.
+        cap: how many bytes a body may have.
+        truncated: whether the record says that it was cut off, so that a broken end is expected.
+    """
+    transfer, content = head.codings(b"transfer-encoding"), head.codings(b"content-encoding")
+    if len(transfer) + len(content) > MAX_CODINGS:
+        return f"more than {MAX_CODINGS} codings"
+    undone: list[str] = []
+    ignored: list[str] = []
+    body = stored
+    for codings, is_content in ((transfer, False), (content, True)):
+        for position in range(len(codings) - 1, -1, -1):
+            coding = codings[position]
+            decoder = _DECODERS.get(coding)
+            result = decoder(body, cap) if decoder else _Decoded(_foreign(coding, body))
+            if result.state == "whole" or (result.state == "broken" and truncated and result.body):
+                body = result.body
+                if is_content:
+                    undone.append(coding)
+            elif result.state == "foreign":
+                if is_content:
+                    ignored.append(coding)
+            elif result.state == "large":
+                innermost = position == 0 and (is_content or not content)
+                undone += [coding] if is_content else []
+                beginning = result.body[:HEAD_BYTES] if innermost else b""
+                return Payload(None, beginning, ", ".join(reversed(undone)), ", ".join(reversed(ignored)))
+            else:
+                return (
+                    f"the {'content' if is_content else 'transfer'} coding {coding[:40]!r} breaks off or is not undone"
+                )
+    named = ", ".join(reversed(undone)), ", ".join(reversed(ignored))
+    return Payload(body, b"", *named) if len(body) <= cap else Payload(None, body[:HEAD_BYTES], *named)
+
+
+@dataclass(slots=True)
+class _Decoded:
+    """`foreign`: not in this coding; `broken`: began right; `large`: beyond the cap, the body is a beginning."""
+
+    state: Literal["whole", "foreign", "broken", "large"]
+    body: bytes = b""
+
+
+def _foreign(coding: str, body: bytes) -> Literal["foreign", "broken"]:
+    # LZW is the one registered coding that is not undone; other names are servers' inventions ("utf-8", "none").
+    return "broken" if coding in ("compress", "x-compress") and body.startswith(b"\x1f\x9d") else "foreign"
+
+
+def _dechunk(body: bytes, _cap: int) -> _Decoded:
+    """RFC 9112, section 7.1; the chunks are never larger than what was stored."""
+    out = bytearray()
+    at = chunks = 0
+    while line := _CHUNK_SIZE.match(body, at):
+        size = int(line.group(1), 16)
+        if size == 0:
+            return _Decoded("whole", bytes(out))
+        start, stop = line.end(), line.end() + size
+        out += body[start:stop]
+        chunks += 1
+        if body.startswith(b"\r\n", stop):
+            at = stop + 2
+        elif body.startswith(b"\n", stop):
+            at = stop + 1
+        else:
+            # A first chunk that ends where none ends was text that happens to begin like a size.
+            return _Decoded("broken" if chunks > 1 or stop >= len(body) else "foreign", bytes(out))
+    return _Decoded("broken" if chunks else "foreign", bytes(out))
+
+
+def _gunzip(body: bytes, cap: int) -> _Decoded:
+    if not body.startswith(b"\x1f\x8b\x08"):
+        return _Decoded("foreign")
+    return _inflate(body, cap, 31)
+
+
+def _undeflate(body: bytes, cap: int) -> _Decoded:
+    """The coding `deflate` is zlib (RFC 9110), and raw deflate from the servers that got it wrong."""
+    if len(body) >= 2 and body[0] & 15 == 8 and (body[0] << 8 | body[1]) % 31 == 0:
+        found = _inflate(body, cap, 15)
+        if found.state != "broken" or found.body:
+            return found
+    return _without_magic(body, _inflate(body, cap, -15))
+
+
+def _inflate(body: bytes, cap: int, wbits: int) -> _Decoded:
+    """One zlib stream, or gzip members one after the other; what follows them is ignored, as browsers do."""
+    view = memoryview(body)
+    out = bytearray()
+    at = 0
+    while True:
+        inflater = isal_zlib.decompressobj(wbits)
+        while not inflater.eof:
+            offered = view[at : at + _INPUT_STEP]
+            try:
+                step: bytes = inflater.decompress(offered, _OUTPUT_STEP)
+            except INFLATE_ERROR:
+                return _Decoded("broken", bytes(out))
+            out += step
+            if len(out) > cap:
+                return _Decoded("large", bytes(out[:HEAD_BYTES]))
+            at += len(offered) - len(inflater.unconsumed_tail) - len(inflater.unused_data)
+            if not offered and not step and not inflater.eof:
+                return _Decoded("broken", bytes(out))
+        if wbits != 31 or not body.startswith(b"\x1f\x8b\x08", at):
+            trailing = wbits < 0 and at < len(body)
+            return _Decoded("broken" if trailing and _looks_like_text(body) else "whole", bytes(out))
+
+
+def _unbrotli(body: bytes, cap: int) -> _Decoded:
+    decoder = brotli.Decompressor()
+    out = bytearray()
+    offered, at = body[:_INPUT_STEP], _INPUT_STEP
+    try:
+        while not decoder.is_finished():
+            step: bytes = decoder.process(offered, output_buffer_limit=_OUTPUT_STEP)
+            out += step
+            if len(out) > cap:
+                return _Decoded("large", bytes(out[:HEAD_BYTES]))
+            if not decoder.can_accept_more_data():
+                offered = b""
+            elif at < len(body):
+                offered, at = body[at : at + _INPUT_STEP], at + _INPUT_STEP
+            elif not step and not decoder.is_finished():
+                return _without_magic(body, _Decoded("broken", bytes(out)))
+            else:
+                offered = b""
+    except brotli.error:
+        return _without_magic(body, _Decoded("broken", bytes(out)))
+    return _Decoded("whole", bytes(out))
+
+
+def _unzstd(body: bytes, cap: int) -> _Decoded:
+    if not body.startswith(b"\x28\xb5\x2f\xfd"):
+        return _Decoded("foreign")
+    view = memoryview(body)
+    out = bytearray()
+    at = 0
+    while body.startswith(b"\x28\xb5\x2f\xfd", at):
+        decoder = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW).decompressobj()
+        while not decoder.eof:
+            offered = view[at : at + _ZSTD_INPUT_STEP]
+            if not offered:
+                return _Decoded("broken", bytes(out))
+            try:
+                out += decoder.decompress(offered)
+            except zstandard.ZstdError:
+                return _Decoded("broken", bytes(out))
+            if len(out) > cap:
+                return _Decoded("large", bytes(out[:HEAD_BYTES]))
+            at += len(offered) - len(decoder.unused_data)
+    return _Decoded("whole", bytes(out))
+
+
+def _without_magic(body: bytes, found: _Decoded) -> _Decoded:
+    """Raw deflate and brotli have no magic: what fails at once, or reads as text, was never in the coding."""
+    if found.state == "broken" and (not found.body or _looks_like_text(body)):
+        return _Decoded("foreign")
+    return found
+
+
+def _looks_like_text(body: bytes) -> bool:
+    # 256 compressed bytes without a control character have a chance of 10^-13.
+    return _CONTROL.search(body, 0, 256) is None
+
+
+_DECODERS: Final[dict[str, Callable[[bytes, int], _Decoded]]] = {
+    "chunked": _dechunk,
+    "gzip": _gunzip,
+    "x-gzip": _gunzip,
+    "deflate": _undeflate,
+    "br": _unbrotli,
+    "zstd": _unzstd,
+}
+
+CODINGS: Final[Sequence[str]] = tuple(_DECODERS)

@@ -1,0 +1,176 @@
+"""Splits a compressed archive into its members, each with its exact compressed range and a verified checksum.
+
+A reader that trusts the stream stops at the first damaged member. Splitting first means that a damaged member
+costs itself alone: reading resumes at the next position where a member verifiably begins.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypeAlias, cast
+
+from isal import igzip_lib, isal_zlib
+
+from winnow.pipelines.ingest.archives.flows import CHUNK_BYTES, FileFlow, Flow, StreamFlow
+from winnow.pipelines.ingest.records import ReadLimits
+
+Fault: TypeAlias = Literal["corrupt_member", "truncated", "bomb", "bad_header"]
+Opens: TypeAlias = Callable[[bytes], bool]
+"""Whether the first inflated bytes of a member are the beginning of a record."""
+
+HELD_BYTES = 16 << 20  # a member that inflates to more is checked in one pass and read in a second
+PROBE_BYTES = 16 << 10  # how far a possible start of a member is inflated to verify it
+GZIP_WINDOW = 31  # wbits: a gzip header and trailer, the checksum verified
+INFLATE_ERROR: type[Exception] = cast(type[Exception], igzip_lib.IsalError)  # its stub calls it an instance
+GZIP_MAGIC = b"\x1f\x8b\x08"
+
+
+@dataclass(slots=True)
+class Member:
+    """One compressed member: where it lies, what it holds, or what is wrong with it."""
+
+    offset: int
+    length: int
+    size: int = 0  # inflated bytes
+    content: bytes | None = None  # the inflated bytes, unless they are more than the held limit
+    fault: Fault | None = None
+    detail: str = ""
+
+
+class Members(Protocol):
+    """The members of one compressed file."""
+
+    def read(self, at: int) -> Member:
+        """The member at this position, inflated to its end, so that its length and checksum are proved."""
+        ...
+
+    def begins(self, at: int) -> bool:
+        """Whether a member begins here whose first bytes are the beginning of a record."""
+        ...
+
+    def next_start(self, at: int, limit: int) -> int:
+        """The first position in [at, limit) where `begins` holds, or -1."""
+        ...
+
+    def inflated(self, member: Member) -> Flow:
+        """The inflated bytes of a member that is not held, or of one that was cut off."""
+        ...
+
+
+class GzipMembers:
+    """The members of a gzip file."""
+
+    def __init__(self, flow: FileFlow, opens: Opens, limits: ReadLimits) -> None:
+        self._flow = flow
+        self._opens = opens
+        self._held = min(HELD_BYTES, limits.max_body_bytes)
+        self._most = limits.max_member_bytes
+        self._guess = 16 << 10  # how much of the file to offer at once: what is left over is copied by the inflater
+
+    def read(self, at: int) -> Member:
+        """The member at this position."""
+        flow = self._flow
+        index = flow.load(at, self._guess)
+        offered = flow.buffer[index : index + self._guess]
+        if not offered.startswith(GZIP_MAGIC):
+            return no_member(at, offered[:3], GZIP_MAGIC)
+        if _has_reserved_flags(offered):
+            return Member(at, 0, fault="corrupt_member", detail="the gzip header has reserved flags set")
+        inflater = isal_zlib.decompressobj(GZIP_WINDOW)
+        try:
+            content: bytes = inflater.decompress(offered, self._held)
+        except INFLATE_ERROR:
+            return Member(at, 0, fault="corrupt_member", detail="the gzip member does not inflate")
+        if inflater.eof:
+            length = len(offered) - len(inflater.unused_data)
+            # Up at once, down slowly: requests and pages alternate, and one guessed too small is inflated anew.
+            self._guess = min(max(self._guess - (self._guess >> 6), length + (length >> 2), 4096), 128 << 10)
+            return Member(at, length, len(content), content)
+        self._guess = min(2 * self._guess, 128 << 10)
+        return self._long(at)
+
+    def begins(self, at: int) -> bool:
+        """Whether a record's first bytes inflate from here."""
+        offered = self._flow.peek(at, PROBE_BYTES)
+        if not offered.startswith(GZIP_MAGIC) or _has_reserved_flags(offered):
+            return False
+        try:
+            head: bytes = isal_zlib.decompressobj(GZIP_WINDOW).decompress(offered, PROBE_BYTES)
+        except INFLATE_ERROR:
+            return False
+        return self._opens(head)
+
+    def next_start(self, at: int, limit: int) -> int:
+        """The next verified start."""
+        return next_start(self, self._flow, GZIP_MAGIC, at, limit)
+
+    def inflated(self, member: Member) -> Flow:
+        """The member's bytes, inflated again."""
+        return StreamFlow(lambda: self._chunks(_Progress(member.offset)), member.size)
+
+    def _long(self, at: int) -> Member:
+        """A member of which one offer is not enough; held as far as the limit allows."""
+        progress = _Progress(at)
+        parts: list[bytes] | None = []
+        size = 0
+        for chunk in self._chunks(progress):
+            size += len(chunk)
+            if size > self._most:
+                detail = f"the member inflates to more than {self._most} bytes"
+                return Member(at, 0, size, fault="bomb", detail=detail)
+            if parts is not None:
+                parts.append(chunk)
+                if size > self._held:
+                    parts = None
+        content = None if parts is None else b"".join(parts)
+        if progress.fault is not None:
+            return Member(at, 0, size, content, progress.fault, progress.detail)
+        return Member(at, progress.at - at, size, content)
+
+    def _chunks(self, progress: "_Progress") -> Iterator[bytes]:
+        """Inflate one member in pieces of at most a chunk, never empty; `progress` says how far it came."""
+        flow = self._flow
+        inflater = isal_zlib.decompressobj(GZIP_WINDOW)
+        while True:
+            offered = flow.peek(progress.at, 64 << 10)
+            try:
+                chunk: bytes = inflater.decompress(offered, CHUNK_BYTES)
+            except INFLATE_ERROR:
+                progress.fault, progress.detail = "corrupt_member", "the gzip member does not inflate"
+                return
+            progress.at += len(offered) - len(inflater.unconsumed_tail) - len(inflater.unused_data)
+            if chunk:
+                yield chunk
+            if inflater.eof:
+                return
+            if not offered and not chunk:
+                progress.fault, progress.detail = "truncated", "the file ends inside a gzip member"
+                return
+
+
+@dataclass(slots=True)
+class _Progress:
+    """How far into the file an inflation has come, and what stopped it."""
+
+    at: int
+    fault: Fault | None = None
+    detail: str = ""
+
+
+def _has_reserved_flags(first: bytes) -> bool:
+    """RFC 1952 wants these refused; isal reads on."""
+    return len(first) > 3 and first[3] & 0xE0 != 0
+
+
+def no_member(at: int, first: bytes, magic: bytes) -> Member:
+    """What stands where no member begins: the first bytes of one that was cut off, or something else."""
+    if magic.startswith(first):
+        return Member(at, 0, fault="truncated", detail="the file ends inside a member")
+    return Member(at, 0, fault="bad_header", detail="no compressed member begins here")
+
+
+def next_start(members: Members, flow: Flow, magic: bytes, at: int, limit: int) -> int:
+    """The first position in [at, limit) that has the magic bytes and where a member verifiably begins, or -1."""
+    hit = flow.find(magic, at, limit)
+    while hit >= 0 and not members.begins(hit):
+        hit = flow.find(magic, hit + 1, limit)
+    return hit

@@ -1,0 +1,46 @@
+"""What a response and its page say about their use, kept as it stands there and bounded, for measurements to read."""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from winnow.filters.extraction.metas import opt_out_metas
+from winnow.pipelines.ingest.archives.http import Fields, decode_field
+from winnow.schemas.identity import Json
+from winnow.schemas.opt_out import CUT, HEADER_NAMES, HEADERS, MAX_CHARACTERS, MAX_VALUES, META
+
+OPT_OUT_FIELDS: Final = tuple(name.encode("ascii") for name in HEADER_NAMES)
+
+
+def of_headers(fields: Fields) -> dict[str, Json]:
+    """The statements of a response's header; empty where it makes none."""
+    raw = ((name, value) for name in OPT_OUT_FIELDS for value in fields.get(name, ()))
+    # Four bytes are a character at most: a value of a megabyte is not decoded to be cut.
+    values = ((name, value[: 4 * MAX_CHARACTERS], len(value) > 4 * MAX_CHARACTERS) for name, value in raw)
+    return _bounded(HEADERS, ((name.decode("ascii"), decode_field(value), cut) for name, value, cut in values))
+
+
+def with_metas(said: Json, html: str) -> Json:
+    """What is known of a page's response, with what its `<meta>` elements say."""
+    found = _bounded(META, opt_out_metas(html))
+    if not found[META]:
+        return said
+    return {**(said if isinstance(said, Mapping) else {}), **found}
+
+
+def _bounded(where: str, statements: Iterable[tuple[str, str, bool]]) -> dict[str, Json]:
+    """The different statements by name, the first of too many."""
+    kept: dict[str, dict[str, None]] = {}
+    count, cut = 0, False
+    for name, value, is_part in statements:
+        values = kept.setdefault(name, {})
+        short = value[:MAX_CHARACTERS]
+        cut |= is_part or len(short) < len(value)
+        if short in values:
+            continue
+        if count == MAX_VALUES:
+            cut = True
+            break
+        values[short] = None
+        count += 1
+    found: dict[str, Json] = {where: {name: list(values) for name, values in kept.items() if values}}
+    return {**found, CUT: True} if cut else found

@@ -1,0 +1,1 @@
+"""What ingest decides before it reads: formats, tasks, identities and the context of its workers."""

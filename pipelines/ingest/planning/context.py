@@ -1,0 +1,93 @@
+"""What an ingest worker must know beside its task: one frozen, picklable description of the run."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from winnow.filters.extractors import Extractor
+from winnow.filters.web.urls import psl_version
+from winnow.pipelines.ingest.records import ReadLimits
+from winnow.pipelines.ingest.rows import SourceRows
+from winnow.pipelines.ingest.tables.columns import ColumnMapping
+from winnow.pipelines.store.facade import ObjectStore
+from winnow.pipelines.store.generations import Store
+from winnow.schemas.identity import Json, fingerprint_of
+
+INGEST_VERSION = 2
+"""Goes up when the rows made of the same bytes change."""
+
+
+@dataclass(frozen=True)
+class BoundExtractor:
+    """An extractor with its configuration, the rows it is asked for, and the layer it writes."""
+
+    extractor: Extractor
+    config: Any  # the extractor's own frozen dataclass
+    where: str | None
+
+    @property
+    def layer(self) -> str:
+        """The layer's name."""
+        return f"extract.{self.extractor.name}"
+
+    def key(self, samples_key: str) -> str:
+        """The layer's key: what its values depend on, nothing else."""
+        return fingerprint_of(
+            {
+                "operator": self.layer,
+                "version": self.extractor.version,
+                "config": asdict(self.config),
+                "where": self.where,
+                "reads": samples_key,
+            }
+        )
+
+
+@dataclass(frozen=True)
+class IngestSource:
+    """One source of the recipe, resolved."""
+
+    rows: SourceRows
+    objects: ObjectStore
+    format: str
+    columns: ColumnMapping
+
+    def key(self, limits: ReadLimits) -> str:
+        """The key of this source's samples: whatever changes its rows, but neither its root nor its patterns."""
+        return fingerprint_of(
+            {
+                "stage": "ingest",
+                "version": INGEST_VERSION,
+                "source": asdict(self.rows),
+                "format": self.format,
+                "columns": self._columns(),
+                "limits": asdict(limits),
+                "public_suffixes": psl_version(),
+            }
+        )
+
+    def _columns(self) -> dict[str, Json]:
+        """The columns that have a name: a source without media has the key that it had before there were any."""
+        said: dict[str, Json] = asdict(self.columns)
+        return {name: one for name, one in said.items() if one is not None or name not in ("media", "captions")}
+
+
+@dataclass(frozen=True)
+class IngestContext:
+    """Everything that a task's rows depend on, and where they go."""
+
+    store: Store
+    sources: Mapping[str, IngestSource]
+    extractors: tuple[BoundExtractor, ...]
+    limits: ReadLimits
+
+
+def selected(batch: pa.RecordBatch, where: str | None) -> list[bool] | None:
+    """Which rows of a `samples` batch an extractor is asked for; None means all of them."""
+    if where is None:
+        return None
+    from winnow.pipelines.query.conditions import evaluate
+
+    return evaluate(where, batch)

@@ -1,0 +1,62 @@
+"""Which reader a file gets: by the recipe's `format`, else by the end of its name. Readers sniff compression."""
+
+import re
+from typing import Literal, TypeAlias
+
+from winnow.pipelines.ingest.archives.arc import read_arc
+from winnow.pipelines.ingest.archives.warc import read_warc
+from winnow.pipelines.ingest.files import FilesReader
+from winnow.pipelines.ingest.records import Reader
+from winnow.pipelines.ingest.tables.columns import ColumnMapping
+from winnow.pipelines.ingest.tables.jsonl import JsonlReader
+from winnow.pipelines.ingest.tables.parquet import ParquetReader
+
+Kind: TypeAlias = Literal["warc", "arc", "jsonl", "parquet", "file"]
+
+_ENDINGS: tuple[tuple[Kind, str], ...] = (
+    ("arc", r"\.arc(\.gz|\.zst)?"),
+    ("warc", r"\.(warc|wet|wat)(\.gz|\.zst)?"),  # *.warc.wet.gz too
+    ("jsonl", r"\.(jsonl|ndjson|json)(\.gz|\.zst)?"),
+    ("parquet", r"\.(parquet|pq)"),
+)
+_BY_FORMAT: dict[str, Kind] = {
+    "warc": "warc",
+    "wet": "warc",
+    "arc": "arc",
+    "jsonl": "jsonl",
+    "parquet": "parquet",
+    "html": "file",
+    "text": "file",
+}
+
+
+def kind_of(format_name: str, path: str) -> Kind:
+    """The kind of reader for a file; whatever no ending names is one file, one record, sniffed like any other."""
+    if format_name != "auto":
+        return _BY_FORMAT[format_name]
+    for kind, ending in _ENDINGS:
+        if re.search(ending + r"$", path, re.IGNORECASE):
+            return kind
+    return "file"
+
+
+def is_splittable(format_name: str, path: str) -> bool:
+    """Whether a part can be read by itself: members and row groups can be found, lines only in the clear."""
+    kind = kind_of(format_name, path)
+    if kind == "jsonl":
+        return not re.search(r"\.(gz|zst)$", path, re.IGNORECASE)
+    return kind in {"warc", "arc", "parquet"}
+
+
+def container_reader(format_name: str, path: str, columns: ColumnMapping) -> Reader:
+    """The reader of a file."""
+    kind = kind_of(format_name, path)
+    if kind == "warc":
+        return read_warc
+    if kind == "arc":
+        return read_arc
+    if kind == "jsonl":
+        return JsonlReader(columns)
+    if kind == "parquet":
+        return ParquetReader(columns)
+    return FilesReader()

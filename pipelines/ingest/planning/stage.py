@@ -1,0 +1,192 @@
+"""The ingest stage as its driver sees it: what is owed, and what stands once it is paid.
+
+The driver keeps nothing in memory that a rerun would miss: tasks are frozen in the intake, work is done when
+its commit exists, and the generation is made of commits alone.
+"""
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence, Set
+from contextlib import closing
+from dataclasses import dataclass, replace
+
+from winnow.pipelines.ingest.planning.context import BoundExtractor, IngestContext
+from winnow.pipelines.ingest.planning.formats import is_splittable
+from winnow.pipelines.ingest.planning.identities import duplicates_among
+from winnow.pipelines.ingest.reread import ExtractionTask
+from winnow.pipelines.ingest.task import part_digest
+from winnow.pipelines.running.ledger.intake import (
+    IngestTask,
+    Look,
+    freeze,
+    look,
+    reject_changed,
+    replace_changed,
+)
+from winnow.pipelines.running.ledger.listing import Listing, list_source
+from winnow.pipelines.store import layout
+from winnow.pipelines.store.commits import aligned_shards, committed_names, load_task_commits
+from winnow.pipelines.store.facade import ObjectStore
+from winnow.pipelines.store.tables import read_batches
+from winnow.schemas.errors import StoreError
+from winnow.schemas.records import InputRecord, TaskCommit
+
+Patterns = Mapping[str, Sequence[str]]
+
+
+@dataclass(frozen=True)
+class SourcePlan:
+    """One source: what is there, and the tasks that it consists of."""
+
+    name: str
+    listing: Listing
+    look: Look
+    key: str
+    splittable: Mapping[str, bool]
+
+
+def look_at_sources(context: IngestContext, patterns: Patterns) -> list[SourcePlan]:
+    """Compare every source with what was ingested. From listings alone; writes nothing."""
+    plans = []
+    for name, source in context.sources.items():
+        listing = list_source(name, source.objects, patterns[name])
+        splittable = {info.path: is_splittable(source.format, info.path) for info in listing.files}
+        seen = look(context.store.objects, listing, patterns[name], context.store.record.task_bytes, splittable)
+        plans.append(SourcePlan(name, listing, seen, source.key(context.limits), splittable))
+    return plans
+
+
+def settle_changes(context: IngestContext, plan: SourcePlan, *, replace_files: bool) -> SourcePlan:
+    """Decide on files whose listing differs from what was frozen.
+
+    A file that was touched or copied and holds the same bytes is the same file. One that nothing was committed
+    of is simply planned anew. Anything else is an error, or with `replace_files` a new set of tasks.
+    """
+    if not plan.look.changed:
+        return plan
+    done = load_task_commits(context.store.objects, plan.key, [task.name for task in plan.look.tasks])
+    recorded = {(part.path, part.start): part for commit in done.values() for part in commit.inputs}
+    sizes = {info.path: info.size for info in plan.listing.files}
+    objects = context.sources[plan.name].objects
+    truly = [path for path in plan.look.changed if not _same_bytes(objects, path, sizes[path], recorded)]
+    committed = {path for path, _ in recorded}
+    if not replace_files:
+        reject_changed(plan.name, [path for path in truly if path in committed])
+    stale = truly if replace_files else [path for path in truly if path not in committed]
+    if not stale:
+        return plan
+    task_bytes = context.store.record.task_bytes
+    renewed = replace_changed(context.store.objects, plan.look, plan.listing, task_bytes, plan.splittable, stale)
+    return replace(plan, look=renewed)
+
+
+def _same_bytes(objects: ObjectStore, path: str, size: int, recorded: Mapping[tuple[str, int], InputRecord]) -> bool:
+    parts = [part for (name, _), part in recorded.items() if name == path]
+    if not parts or any(part.size != size for part in parts):
+        return False
+    with closing(objects.open(path)) as stream:
+        return all(part_digest(stream, part.start, part.end) == part.digest for part in parts)
+
+
+def freeze_plans(context: IngestContext, plans: Iterable[SourcePlan]) -> None:
+    """Write down the tasks that this look added. The caller holds the lease, so no other look competes."""
+    for plan in plans:
+        if not freeze(context.store.objects, plan.name, plan.look):
+            root = context.store.root
+            raise StoreError(f"{root}: another writer has just looked at source {plan.name!r}; run again")
+
+
+def frozen_plans(context: IngestContext, patterns: Patterns, *, replace_files: bool) -> list[SourcePlan]:
+    """Look at every source and write down what was added, beside others that do the same at the same time.
+
+    Whoever is first writes; the others look again and find it.
+    """
+    while True:
+        looks = look_at_sources(context, patterns)
+        plans = [settle_changes(context, plan, replace_files=replace_files) for plan in looks]
+        if all(freeze(context.store.objects, plan.name, plan.look) for plan in plans):
+            return plans
+
+
+def pending_tasks(context: IngestContext, plan: SourcePlan) -> list[IngestTask]:
+    """The tasks without a commit, the largest first so that the last to end is a small one.
+
+    A commit whose object is gone (a collector ran between a late writer's two puts) is taken back.
+    """
+    objects = context.store.objects
+    committed = committed_names(objects, layout.SAMPLES, plan.key)
+    present = {info.path for info in objects.list("samples/")} if committed else set()
+    names = [task.name for task in plan.look.tasks if task.name in committed]
+    for name, commit in load_task_commits(objects, plan.key, names).items():
+        if any(shard.object.path not in present for shard in commit.shards):
+            objects.delete(layout.commit(layout.SAMPLES, plan.key, name))
+            committed.discard(name)
+    owed = [task for task in plan.look.tasks if task.name not in committed]
+    return sorted(owed, key=lambda task: (-task.bytes, task.name))
+
+
+def mend_splits(context: IngestContext, plan: SourcePlan, published: Set[tuple[str, str]]) -> SourcePlan | None:
+    """Check that the parts of every split file fit together; a file whose parts do not is planned whole.
+
+    Files whose tasks a generation has `published` were checked before it.
+
+    Parts find their first record by its looks, so an archive inside an archive can deceive them, and a key that
+    repeats across parts is seen by neither. Both show here, and both depend on the file's bytes alone.
+    """
+    parts: dict[str, list[IngestTask]] = {}
+    for task in plan.look.tasks:
+        if not task.files[0].part.whole:
+            parts.setdefault(task.files[0].part.path, []).append(task)
+    parts = {path: tasks for path, tasks in parts.items() if not {(plan.key, task.name) for task in tasks} <= published}
+    if not parts:
+        return None
+    commits = load_task_commits(
+        context.store.objects, plan.key, [task.name for found in parts.values() for task in found]
+    )
+    broken = []
+    for path, tasks in parts.items():
+        ordered = sorted((commits[task.name] for task in tasks), key=lambda commit: commit.inputs[0].start)
+        if not _chained([commit.inputs[0] for commit in ordered]) or _repeats_an_id(context, ordered):
+            broken.append(path)
+    if not broken:
+        return None
+    whole = {**plan.splittable, **dict.fromkeys(broken, False)}
+    task_bytes = context.store.record.task_bytes
+    mended = replace_changed(context.store.objects, plan.look, plan.listing, task_bytes, whole, broken)
+    return replace(plan, look=mended, splittable=whole)
+
+
+def _chained(parts: list[InputRecord]) -> bool:
+    """Whether each part begins where the one before it ended. Parts that count rows or nothing fit by themselves."""
+    spans = [part for part in parts if part.first >= 0]
+    if not spans:
+        return True
+    joined = all(left.last == right.first for left, right in itertools.pairwise(spans))
+    return joined and spans[0].first == 0 and spans[-1].last == parts[0].size
+
+
+def _repeats_an_id(context: IngestContext, commits: list[TaskCommit]) -> bool:
+    ids = [
+        b"".join(batch["id"].to_pylist())
+        for commit in commits
+        for shard in commit.shards
+        for batch in read_batches(context.store.objects, shard.object.path, columns=["id"])
+    ]
+    return duplicates_among(b"".join(ids))
+
+
+def pending_extractions(
+    context: IngestContext, bound: BoundExtractor, commits: Mapping[str, Sequence[TaskCommit]]
+) -> list[ExtractionTask]:
+    """The committed shards that lack an extractor's layer."""
+    owed = []
+    for source, tasks in commits.items():
+        key = bound.key(context.sources[source].key(context.limits))
+        samples = {shard.shard: shard.object.path for task in tasks for shard in task.shards}
+        done = aligned_shards(context.store.objects, bound.layer, key, samples)
+        owed += [
+            ExtractionTask(shard.shard, source, shard.object.path, bound.layer)
+            for task in tasks
+            for shard in task.shards
+            if shard.shard not in done
+        ]
+    return owed

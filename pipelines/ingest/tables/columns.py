@@ -1,0 +1,248 @@
+"""Which source column feeds which part of a sample, the same for JSON lines and for Parquet rows.
+
+A column is named as it stands in the source; `meta.url` reaches into an object or struct, unless a column
+has that very name. What is not mapped, or is mapped but cannot be used (a URL that is a number), stays in
+the record's metadata: nothing that the source says is lost.
+"""
+
+import difflib
+import math
+import posixpath
+from collections.abc import Iterable, Mapping, MutableMapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import Enum
+from typing import Final, Literal, TypeAlias
+
+from winnow.pipelines.ingest.records import Dropped, Event, ReadLimits, Record, Span, Unreadable
+from winnow.pipelines.ingest.tables.values import Binary
+from winnow.schemas.errors import SourceError
+from winnow.schemas.identity import Json
+
+Role: TypeAlias = Literal["text", "key", "url", "fetched_at", "media", "captions"]
+
+REPLACED_SURROGATES: Final = "replaced_surrogates"  # metadata: lone surrogates that became U+FFFD in this row
+NON_FINITE_NUMBERS: Final = "non_finite_numbers"  # metadata: NaN, Infinity and overflows that became null
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnMapping:
+    """Names of the source's columns. A table may lack the default `url` alone, and beside media `text`."""
+
+    text: str = "text"
+    key: str | None = None  # None: the ordinal in the file
+    url: str | None = "url"
+    fetched_at: str | None = None  # ISO 8601, a timestamp, or seconds or milliseconds since 1970
+    media: str | None = None  # the path of a file, from the folder of the file that names it
+    captions: str | None = None  # of that file: a string, or a list of them
+
+    def roles(self) -> list[tuple[Role, str]]:
+        """The roles that have a column, with its name."""
+        named: list[tuple[Role, str | None]] = [
+            ("text", self.text),
+            ("key", self.key),
+            ("url", self.url),
+            ("fetched_at", self.fetched_at),
+            ("media", self.media),
+            ("captions", self.captions),
+        ]
+        return [(role, column) for role, column in named if column is not None]
+
+    def may_be_absent(self, role: Role) -> bool:
+        """Whether a table without this role's column is still of the declared shape."""
+        if role == "text":
+            return self.media is not None
+        return role == "url" and self.url == ColumnMapping().url
+
+
+class _Absent(Enum):
+    ABSENT = 0
+
+
+ABSENT: Final = _Absent.ABSENT
+Found: TypeAlias = Json | Literal[_Absent.ABSENT]
+
+
+def find(row: Mapping[str, Json], column: str) -> Found:
+    """The value of a column in a row; a name with dots reaches inside where no column has the whole name."""
+    if column in row:
+        return row[column]
+    if "." not in column:
+        return ABSENT
+    value: Json = row
+    for name in column.split("."):
+        if not isinstance(value, Mapping) or name not in value:
+            return ABSENT
+        value = value[name]
+    return value
+
+
+def remove(row: MutableMapping[str, Json], column: str) -> None:
+    """Take a found column out of the row, and the objects around it that it leaves empty."""
+    if column in row:
+        del row[column]
+        return
+    name, _, rest = column.partition(".")
+    inner = row.get(name)
+    if rest and isinstance(inner, MutableMapping):
+        remove(inner, rest)
+        if not inner:
+            del row[name]
+
+
+def row_event(
+    row: dict[str, Json], span: Span, container: str, mapping: ColumnMapping, limits: ReadLimits, path: str = ""
+) -> Event:
+    """The event of one row. The row is consumed: what is not mapped becomes the record's metadata.
+
+    Args:
+        row: Its values by the names of columns.
+        span: Where it stands.
+        container: What it stands in.
+        mapping: Which column is what.
+        limits: Caps on what is held.
+        path: The file that it stands in, from the source's root: what it names lies beside that.
+    """
+    key: str | None = None
+    if mapping.key is not None:
+        found = find(row, mapping.key)
+        if found is None or found is ABSENT:
+            return Unreadable(span, "missing_key", _missing(found, mapping.key))
+        key = _key(found)
+        if key is None:
+            detail = f"column {mapping.key!r} holds {_kind(found)}, expected a string or an integer of 64 bits"
+            return Unreadable(span, "wrong_type", detail[:200])
+    named = None if mapping.media is None else find(row, mapping.media)
+    if named is not None and named is not ABSENT:
+        return _medium_event(row, named, Record(span, key, container), mapping, limits, path)
+    text = find(row, mapping.text)
+    if isinstance(text, Binary):
+        try:
+            text = text.raw.decode("utf-8")
+        except UnicodeDecodeError as error:
+            return Unreadable(span, "bad_utf8", f"column {mapping.text!r}: byte {error.start}"[:200], key)
+    if text is None or text is ABSENT:
+        return Unreadable(span, "missing_text", _missing(text, mapping.text), key)
+    if not isinstance(text, str):
+        return Unreadable(
+            span, "wrong_type", f"column {mapping.text!r} holds {_kind(text)}, expected a string"[:200], key
+        )
+    if len(text) > limits.max_body_bytes // 4:  # a character takes up to four bytes
+        size = len(text.encode("utf-8", "surrogatepass"))
+        if size > limits.max_body_bytes:
+            return Unreadable(
+                span, "too_large", f"a text of {size} bytes, the limit is {limits.max_body_bytes} bytes", key
+            )
+    if not text:
+        return Dropped(span, "empty")
+    record = Record(span=span, key=key, container=container, text=text)
+    return _completed(row, record, mapping, [mapping.text] if mapping.key is None else [mapping.text, mapping.key])
+
+
+def _completed(row: dict[str, Json], record: Record, mapping: ColumnMapping, taken: list[str]) -> Record:
+    """The record with what else the row says of it."""
+    if mapping.url is not None:
+        url = find(row, mapping.url)
+        if isinstance(url, str) and url:
+            record.url = url
+            taken.append(mapping.url)
+    if mapping.fetched_at is not None:
+        record.fetched_at = moment(find(row, mapping.fetched_at))
+        if record.fetched_at is not None:
+            taken.append(mapping.fetched_at)
+    for column in taken:  # after all are found: one column may have two roles
+        remove(row, column)
+    record.metadata = row
+    return record
+
+
+def _medium_event(
+    row: dict[str, Json], named: Json, record: Record, mapping: ColumnMapping, limits: ReadLimits, path: str
+) -> Event:
+    """The event of a row that names a file: its text is what the row has beside that and its captions."""
+    span, key = record.span, record.key
+    if not isinstance(named, str):
+        detail = f"column {mapping.media!r} holds {_kind(named)}, expected the path of a file"
+        return Unreadable(span, "wrong_type", detail[:200], key)
+    record.names = beside(path, named)
+    if record.names is None:
+        detail = f"column {mapping.media!r}: {named!r}: expected a path below the source's root"
+        return Unreadable(span, "missing_media", detail[:200], key)
+    taken = [column for role, column in mapping.roles() if role in ("key", "media")]
+    text = find(row, mapping.text)
+    if mapping.text != mapping.captions and isinstance(text, str) and text:
+        record.text = text
+        taken.append(mapping.text)
+    if mapping.captions is not None:
+        found = find(row, mapping.captions)
+        captions = [found] if isinstance(found, str) else found
+        if isinstance(captions, list) and all(isinstance(one, str) for one in captions):
+            record.captions = tuple(one for one in captions if isinstance(one, str) and one)
+            taken.append(mapping.captions)
+        elif found is not None and found is not ABSENT:
+            detail = f"column {mapping.captions!r} holds {_kind(found)}, expected a string or a list of strings"
+            return Unreadable(span, "wrong_type", detail[:200], key)
+    held = sum(len(one.encode("utf-8", "surrogatepass")) for one in (record.text or "", *record.captions))
+    if held > limits.max_body_bytes:
+        detail = f"a text and captions of {held} bytes, the limit is {limits.max_body_bytes} bytes"
+        return Unreadable(span, "too_large", detail, key)
+    return _completed(row, record, mapping, taken)
+
+
+def beside(path: str, named: str) -> str | None:
+    """The file that a file names from the folder it lies in, by its path from the source's root; None outside of it."""
+    found = posixpath.normpath(posixpath.join(posixpath.dirname(path), named))
+    outside = found in (".", "..") or found.startswith(("/", "../"))
+    return None if outside or not named or "\0" in named or "://" in named else found
+
+
+def moment(value: Found) -> datetime | None:
+    """A time in UTC from ISO 8601 (without zone: UTC), or from seconds or milliseconds since 1970; else None."""
+    try:
+        if isinstance(value, str):
+            parsed = datetime.fromisoformat(value.strip())
+            return parsed.replace(tzinfo=UTC) if parsed.tzinfo is None else parsed.astimezone(UTC)
+        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+            seconds = value / 1000 if abs(value) >= 1e11 else value  # 1e11 s is the year 5138
+            return datetime.fromtimestamp(seconds, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+    return None
+
+
+def no_such_column(path: str, column: str, columns: Iterable[str]) -> SourceError:
+    """The error for a configured column that the file's schema does not have."""
+    present = list(columns)
+    near = difflib.get_close_matches(column, present, n=1)
+    hint = f" (did you mean {near[0]!r}?)" if near else ""
+    listed = ", ".join(present[:20]) + (f" and {len(present) - 20} more" if len(present) > 20 else "")
+    return SourceError(f"{path}: no column {column!r}{hint}; the columns are: {listed or 'none'}")
+
+
+def _key(value: Json) -> str | None:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if isinstance(value, Binary):
+        try:
+            return value.raw.decode("utf-8")
+        except UnicodeDecodeError:
+            return None
+    return None
+
+
+def _missing(found: Found, column: str) -> str:
+    return (f"no column {column!r}" if found is ABSENT else f"column {column!r} is null")[:200]
+
+
+def _kind(value: Found) -> str:
+    if isinstance(value, bool):
+        return "a boolean"
+    if isinstance(value, int | float):
+        return "a number"
+    if isinstance(value, Binary):
+        return "bytes"
+    if isinstance(value, Mapping):
+        return "an object"
+    return "a string" if isinstance(value, str) else "a list"

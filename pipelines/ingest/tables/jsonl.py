@@ -1,0 +1,284 @@
+"""Reads JSON lines, plain or compressed with gzip or zstd, one row a line.
+
+A plain file can be read in parts: a line belongs to the part in which its first byte lies. A compressed file
+cannot, so the part that starts at 0 reads all of it, and its ranges count decompressed bytes. Of keys that an
+object holds twice, the last wins. A lone surrogate becomes U+FFFD, and NaN, Infinity and numbers beyond a
+double become null; both are counted in the row's metadata. An integer beyond 64 bits becomes a double.
+"""
+
+import json
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import BinaryIO, Final, NamedTuple
+
+import orjson
+
+from winnow.pipelines.ingest.archives.inflate import BLOCK_BYTES, Codec, Damage, codec_of, inflated
+from winnow.pipelines.ingest.files import holds_start, read_range, refuse_changed
+from winnow.pipelines.ingest.records import Dropped, Event, FilePart, ReadLimits, Span, Unreadable
+from winnow.pipelines.ingest.tables.columns import NON_FINITE_NUMBERS, REPLACED_SURROGATES, ColumnMapping, row_event
+from winnow.schemas.errors import SourceError
+from winnow.schemas.identity import Json
+from winnow.schemas.samples import Unit
+
+MAX_DEPTH: Final = 200  # of nested arrays and objects; JSON writers stop at 254
+MAX_VALUES: Final = 4 << 20  # of commas and brackets in one line: a value takes up to 80 bytes once it is parsed
+
+_BOM: Final = b"\xef\xbb\xbf"
+_FOREIGN: Final = {
+    b"BZh": "bzip2",
+    b"\xfd7zXZ\0": "xz",
+    b"PK\x03\x04": "zip",
+    b"\x04\x22\x4d\x18": "lz4",
+    b"PAR1": "Parquet",
+}
+
+
+class Line(NamedTuple):
+    """A line of a stream: its range with the terminator, its bytes without; None when they exceed the limit."""
+
+    offset: int
+    length: int
+    content: bytes | None
+    terminated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class JsonlReader:
+    """Yields one event a line, blank lines included."""
+
+    mapping: ColumnMapping = field(default_factory=ColumnMapping)
+
+    def __call__(self, stream: BinaryIO, part: FilePart, limits: ReadLimits) -> Iterator[Event]:
+        """Events in file order whose ranges tile the lines that begin in the part."""
+        refuse_changed(stream, part)
+        head = read_range(stream, 0, 8)
+        for magic, name in _FOREIGN.items():
+            if head.startswith(magic):
+                raise SourceError(
+                    f"{part.path}: is {name}, expected JSON lines, plain or compressed with gzip or zstd; "
+                    "convert the file or take it out of the source"
+                )
+        codec = codec_of(head)
+        if codec is None:
+            yield from self._plain(stream, part, limits)
+        elif holds_start(part):
+            yield from self._compressed(stream, part, codec, limits)
+
+    def _plain(self, stream: BinaryIO, part: FilePart, limits: ReadLimits) -> Iterator[Event]:
+        start = _first_line(stream, part)
+        if start is None:
+            return
+        for line in split_lines(_blocks(stream, start, part.size), start, limits.max_body_bytes):
+            if line.offset >= part.end:
+                return
+            yield self._event(line, "bytes", "jsonl", limits, part.path)
+
+    def _compressed(self, stream: BinaryIO, part: FilePart, codec: Codec, limits: ReadLimits) -> Iterator[Event]:
+        damages: list[Damage] = []
+        blocks = _sound(inflated(stream, part.size, codec, limits), damages)
+        for line in split_lines(blocks, 0, limits.max_body_bytes):
+            if damages and not line.terminated:
+                span = Span(line.offset, line.length, "stream")
+                yield Unreadable(span, "truncated", "the stream ends inside the line")
+            else:
+                yield self._event(line, "stream", f"jsonl.{codec}", limits, part.path)
+        for damage in damages:
+            yield Unreadable(Span(damage.offset, damage.length), damage.reason, damage.detail)
+
+    def _event(self, line: Line, unit: Unit, container: str, limits: ReadLimits, path: str) -> Event:
+        span = Span(line.offset, line.length, unit)
+        content = line.content
+        if content is None:
+            detail = f"a line of {line.length} bytes, the limit is {limits.max_body_bytes} bytes"
+            return Unreadable(span, "too_large", detail)
+        if line.offset == 0:
+            content = content.removeprefix(_BOM)
+        if not content or content.isspace():
+            return Dropped(span, "empty")
+        parsed = parse_row(content)
+        if isinstance(parsed, Fault):
+            return Unreadable(span, parsed.reason, parsed.detail)
+        return row_event(parsed, span, container, self.mapping, limits, path)
+
+
+def split_lines(blocks: Iterable[bytes], offset: int, max_bytes: int) -> Iterator[Line]:
+    """The lines of a stream of blocks, of which the first begins at `offset`; a longer line is not held."""
+    held: list[bytes] = []
+    held_bytes = 0
+    for block in blocks:
+        lines = block.split(b"\n")
+        rest = lines.pop()
+        if lines:
+            if held_bytes:
+                size = held_bytes + len(lines[0])
+                yield Line(offset, size + 1, b"".join([*held, lines[0]]) if size <= max_bytes else None, True)
+                offset += size + 1
+            for content in islice(lines, 1 if held_bytes else 0, None):
+                size = len(content)
+                yield Line(offset, size + 1, content if size <= max_bytes else None, True)
+                offset += size + 1
+            held, held_bytes = [], 0
+        held_bytes += len(rest)
+        if held_bytes > max_bytes:
+            held.clear()
+        elif rest:
+            held.append(rest)
+    if held_bytes:
+        yield Line(offset, held_bytes, b"".join(held) if held_bytes <= max_bytes else None, False)
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Why a line is not a row."""
+
+    reason: str
+    detail: str
+
+
+def parse_row(content: bytes) -> dict[str, Json] | Fault:
+    """The object that a line holds, such that it can be written as JSON again."""
+    size = len(content)
+    brackets = content.count(b"[") + content.count(b"{")
+    if size > MAX_VALUES and brackets + content.count(b",") > MAX_VALUES:
+        return Fault("too_large", f"a line of more than {MAX_VALUES} values")
+    try:
+        row = orjson.loads(content)
+    except orjson.JSONDecodeError:
+        return _parse_leniently(content)
+    if brackets > MAX_DEPTH and _too_deep(row):
+        return Fault("bad_json", f"nests deeper than {MAX_DEPTH}")
+    return row if isinstance(row, dict) else _not_an_object(row)
+
+
+def _parse_leniently(content: bytes) -> dict[str, Json] | Fault:
+    """What orjson refuses but can be understood: lone surrogates, NaN, Infinity, numbers beyond a double."""
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return Fault("bad_utf8", f"byte {error.start} of the line")
+    cleaning = _Cleaning()
+    try:
+        row = json.loads(
+            text, parse_constant=cleaning.constant, parse_float=cleaning.number, parse_int=cleaning.integer
+        )
+    except json.JSONDecodeError as error:
+        return Fault("bad_json", f"{error.msg} at character {error.pos} of the line"[:200])
+    except RecursionError:
+        return Fault("bad_json", f"nests deeper than {MAX_DEPTH}")
+    if _too_deep(row):
+        return Fault("bad_json", f"nests deeper than {MAX_DEPTH}")
+    if not isinstance(row, dict):
+        return _not_an_object(row)
+    cleaned = {cleaning.string(name): cleaning.value(value) for name, value in row.items()}
+    if cleaning.surrogates:
+        cleaned[REPLACED_SURROGATES] = cleaning.surrogates
+    if cleaning.non_finite:
+        cleaned[NON_FINITE_NUMBERS] = cleaning.non_finite
+    return cleaned
+
+
+class _Cleaning:
+    """Makes parsed values such that JSON can hold them, and counts what it had to replace."""
+
+    def __init__(self) -> None:
+        self.surrogates = 0
+        self.non_finite = 0
+
+    def constant(self, _name: str) -> None:
+        self.non_finite += 1
+
+    def number(self, digits: str) -> float | None:
+        value = float(digits)
+        if math.isfinite(value):
+            return value
+        self.non_finite += 1
+        return None
+
+    def integer(self, digits: str) -> int | float | None:
+        if len(digits) <= 20:
+            value = int(digits)
+            if -(1 << 63) <= value < 1 << 64:
+                return value
+        return self.number(digits)
+
+    def string(self, text: str) -> str:
+        lone = sum("\ud800" <= character <= "\udfff" for character in text) if not _encodes(text) else 0
+        if not lone:
+            return text
+        self.surrogates += lone
+        return "".join("\ufffd" if "\ud800" <= character <= "\udfff" else character for character in text)
+
+    def value(self, value: Json) -> Json:
+        """The value with every string inside it cleaned; no deeper than `MAX_DEPTH`."""
+        if isinstance(value, str):
+            return self.string(value)
+        if isinstance(value, dict):
+            return {self.string(name): self.value(inner) for name, inner in value.items()}
+        if isinstance(value, list):
+            return [self.value(inner) for inner in value]
+        return value
+
+
+def _encodes(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _too_deep(value: Json) -> bool:
+    level: list[Json] = [value]
+    for _ in range(MAX_DEPTH):
+        inner: list[Json] = []
+        for item in level:
+            if isinstance(item, dict):
+                inner.extend(one for one in item.values() if isinstance(one, dict | list))
+            elif isinstance(item, list):
+                inner.extend(one for one in item if isinstance(one, dict | list))
+        if not inner:
+            return False
+        level = inner
+    return True
+
+
+def _not_an_object(value: Json) -> Fault:
+    kind = "null" if value is None else "array" if isinstance(value, list) else type(value).__name__
+    return Fault("bad_json", f"holds a JSON {kind}, expected an object")
+
+
+def _first_line(stream: BinaryIO, part: FilePart) -> int | None:
+    """Where the first line that begins in the part begins, if one does."""
+    if part.start == 0:
+        return 0 if part.end > 0 else None
+    offset = part.start - 1  # a line begins at `start` if the byte before it ends one
+    while offset < part.end - 1:
+        block = read_range(stream, offset, min(BLOCK_BYTES, part.end - 1 - offset))
+        if not block:
+            return None
+        found = block.find(b"\n")
+        if found >= 0:
+            return offset + found + 1
+        offset += len(block)
+    return None
+
+
+def _blocks(stream: BinaryIO, offset: int, size: int) -> Iterator[bytes]:
+    while offset < size:
+        block = read_range(stream, offset, min(BLOCK_BYTES, size - offset))
+        if not block:
+            return
+        offset += len(block)
+        yield block
+
+
+def _sound(blocks: Iterable[bytes | Damage], damages: list[Damage]) -> Iterator[bytes]:
+    """The blocks alone; the damage that ends them is put aside."""
+    for block in blocks:
+        if isinstance(block, Damage):
+            damages.append(block)
+        else:
+            yield block

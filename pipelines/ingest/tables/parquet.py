@@ -1,0 +1,334 @@
+"""Reads Parquet tables, one row at a time, a bounded number of bytes at once.
+
+A part of a file owns the row groups whose first byte lies in it. Footers and page headers are claims that are
+checked before anything is decoded; a page that cannot be read quarantines the rest of its row group, and the
+rows of the batches before it are kept.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import BinaryIO, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pyarrow.types as pt
+
+from winnow.pipelines.ingest.files import holds_start, read_range, refuse_changed
+from winnow.pipelines.ingest.records import Event, FilePart, ReadLimits, Record, Span, Unreadable
+from winnow.pipelines.ingest.tables.columns import NON_FINITE_NUMBERS, ColumnMapping, Role, no_such_column, row_event
+from winnow.pipelines.ingest.tables.footer import BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, Footer, parse_footer
+from winnow.pipelines.ingest.tables.pages import walk_pages
+from winnow.pipelines.ingest.tables.thrift import BadThriftError
+from winnow.pipelines.ingest.tables.values import MAX_TYPE_DEPTH, as_text, depth_of, is_textual, plain_type, rows_of
+from winnow.schemas.errors import SourceError
+from winnow.schemas.identity import Json
+
+MAX_BATCH_ROWS: Final = 1024  # more rows at once are slower: the batch leaves the cache
+ROWS_PER_BYTE: Final = 64  # more rows than this for each byte of the file, or 16 million, are a bomb
+VALUES_PER_BYTE: Final = 16  # likewise for values inside lists, for each byte of their column
+FREE_VALUES: Final = 16 << 20
+FOOTER_HEADERS: Final = 16  # a footer may be as long as this many headers of other formats
+BUFFER_BYTES: Final = 1 << 20  # what is read at once of each column of a row group that is not read whole
+
+# What pyarrow raises on damaged files. A failing stream is told apart by `_Watched`, memory by its own error.
+_FAULTS: Final = (pa.ArrowException, OSError, ValueError, TypeError, KeyError, OverflowError, RuntimeError)
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetReader:
+    """Yields one event a row."""
+
+    mapping: ColumnMapping = field(default_factory=ColumnMapping)
+
+    def __call__(self, stream: BinaryIO, part: FilePart, limits: ReadLimits) -> Iterator[Event]:
+        """Events in row order whose ranges tile the row groups that the part owns."""
+        refuse_changed(stream, part)
+        table = _open(stream, part, limits)
+        if isinstance(table, str):
+            if holds_start(part):
+                yield Unreadable(Span(0, part.size), "corrupt_table", table)
+            return
+        check_schema(part.path, table.schema, self.mapping)
+        first = 0
+        for index, group in enumerate(table.footer.groups):
+            anchor = min(max(0, group.start), part.size - 1)  # inside the file, whatever the footer says
+            if part.start <= anchor < part.end:
+                yield from self._row_group(table, index, first, limits)
+            first += group.rows
+
+    def _row_group(self, table: "_Table", index: int, first: int, limits: ReadLimits) -> Iterator[Event]:
+        rows = table.footer.groups[index].rows
+        plan = plan_row_group(table.raw, table.footer, index, limits)
+        done = 0
+        fault = plan if isinstance(plan, str) else ""
+        if not isinstance(plan, str) and plan.rows:
+            for batch in table.batches(index, plan, self.mapping):
+                if isinstance(batch, str):
+                    fault = batch
+                    break
+                for row, nulled in islice(batch, plan.rows - done):
+                    span = Span(first + done, 1, "rows")
+                    yield self._event(row, nulled, span, table.path, plan, limits)
+                    done += 1
+                if done == plan.rows:
+                    break
+        if done < rows:
+            detail = fault or f"row group {index} holds {done} readable rows of {rows}"
+            yield Unreadable(Span(first + done, rows - done, "rows"), "corrupt_table", detail)
+
+    def _event(
+        self, row: dict[str, Json], nulled: int, span: Span, path: str, plan: "RowGroupPlan", limits: ReadLimits
+    ) -> Event:
+        if nulled:
+            row[NON_FINITE_NUMBERS] = nulled
+        event = row_event(row, span, "parquet", self.mapping, limits, path)
+        if plan.shared and isinstance(event, Record) and not _fits(event.metadata, limits.max_body_bytes):
+            detail = f"the row's other columns are more than {limits.max_body_bytes} bytes"
+            return Unreadable(span, "too_large", detail, event.key)
+        return event
+
+
+def check_schema(path: str, schema: pa.Schema, mapping: ColumnMapping) -> None:
+    """Refuse a table that lacks a configured column or holds something else in it."""
+    for role, column in mapping.roles():
+        kind = _column_type(schema, column)
+        if kind is None:
+            if mapping.may_be_absent(role):
+                continue
+            raise no_such_column(path, column, schema.names)
+        expected = _expected(role, plain_type(kind))
+        if expected and not mapping.may_be_absent(role):
+            raise SourceError(f"{path}: column {column!r} is {kind}, expected {expected} for {role!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class RowGroupPlan:
+    """How a row group can be read within bounds."""
+
+    rows: int  # readable as far as page headers say
+    batch_rows: int
+    buffer_bytes: int  # 0: each column at once
+    shared: tuple[str, ...]  # list columns that must be read as dictionaries, so that values are not multiplied
+
+
+def plan_row_group(stream: BinaryIO, footer: Footer, index: int, limits: ReadLimits) -> RowGroupPlan | str:
+    """The plan, or why the row group must not be read."""
+    group = footer.groups[index]
+    size = stream.seek(0, 2)
+    ceiling = 4 * limits.max_body_bytes  # what a page, or a batch at its worst, may take
+    rows = group.rows
+    if rows > max(FREE_VALUES, ROWS_PER_BYTE * size):
+        return f"row group {index} declares {rows} rows in a file of {size} bytes"
+    uncompressed = packed = 0
+    density, widest = 0.0, 0
+    shared: list[str] = []
+    for leaf, chunk in zip(footer.leaves, group.chunks, strict=True):
+        place = f"row group {index}: column {leaf.path[:80]!r}"
+        if not 0 <= chunk.start <= chunk.end <= size or chunk.values < 0:
+            return f"{place} lies outside the file"
+        length = chunk.end - chunk.start
+        if leaf.repeated and chunk.values > max(FREE_VALUES, VALUES_PER_BYTE * length):
+            return f"{place} declares {chunk.values} values in {length} bytes"
+        pages = walk_pages(stream, chunk)
+        # A common writer looks at a page's size only every 1024 values, so pages of long texts may be large.
+        for room, limit in ((pages.largest_inflated, ceiling), (pages.largest_page, 4 * ceiling)):
+            if room > limit:
+                return f"{place} has a page of {room} bytes, the limit is {limit}"
+        if not pages.intact:
+            if leaf.repeated:
+                return f"{place} has a damaged page header"
+            rows = min(rows, pages.values)
+        uncompressed += pages.uncompressed
+        packed += length
+        density += pages.density
+        if leaf.physical in (BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY):
+            # A page can name one large value of its dictionary, or one long prefix, for each of its rows.
+            value = max(pages.dictionary_bytes, pages.largest_page if pages.shares_prefixes else 0)
+            if not leaf.repeated:
+                widest += value
+            elif value * chunk.values > ceiling:
+                shared.append(leaf.path)
+    if uncompressed > limits.max_member_bytes:
+        return f"row group {index} inflates to {uncompressed} bytes, the limit is {limits.max_member_bytes}"
+    average = max(1, uncompressed // max(1, rows))
+    batch_rows = min(MAX_BATCH_ROWS, limits.batch_bytes // average, ceiling // max(1, widest, int(density)))
+    batch_rows = max(1, batch_rows)
+    if rows < group.rows:  # a batch may not reach into pages whose headers were not understood
+        batch_rows = min(batch_rows, 64)
+        rows -= rows % batch_rows
+    buffered = BUFFER_BYTES if packed > limits.max_body_bytes else 0
+    return RowGroupPlan(rows, batch_rows, buffered, tuple(shared))
+
+
+@dataclass(slots=True)
+class _Table:
+    """An open file whose footer makes sense."""
+
+    path: str
+    raw: BinaryIO
+    stream: "_Watched"
+    footer: Footer
+    metadata: pq.FileMetaData
+    schema: pa.Schema
+
+    def batches(
+        self, index: int, plan: RowGroupPlan, mapping: ColumnMapping
+    ) -> Iterator[Iterator[tuple[dict[str, Json], int]] | str]:
+        """The row group's rows, batch by batch, and last, where it cannot be read further, why."""
+        try:
+            file = pq.ParquetFile(
+                pa.PythonFile(self.stream, mode="r"),
+                metadata=self.metadata,
+                read_dictionary=list(plan.shared) or None,
+                buffer_size=plan.buffer_bytes,
+                pre_buffer=False,
+                coerce_int96_timestamp_unit="us",
+                page_checksum_verification=True,
+            )
+            for batch in file.iter_batches(plan.batch_rows, row_groups=[index], use_threads=False):
+                batch.validate()
+                rows, nulled = rows_of(_textual(batch, mapping))
+                yield zip(rows, nulled, strict=True)
+        except MemoryError:
+            raise
+        except _FAULTS as error:
+            self.stream.raise_failure()
+            yield _line(f"row group {index}", error)
+
+
+def _textual(batch: pa.RecordBatch, mapping: ColumnMapping) -> pa.RecordBatch:
+    """The batch with the mapped columns of bytes seen as strings."""
+    for column in sorted({column for role, column in mapping.roles() if role != "fetched_at"}):
+        for position in batch.schema.get_all_field_indices(column):
+            seen = as_text(batch.column(position))
+            batch = batch.set_column(position, pa.field(column, seen.type), seen)
+    return batch
+
+
+class _Watched:
+    """The stream as Arrow sees it; remembers its own failures, which are not the file's fault."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self._failure: OSError | None = None
+        self.closed = False
+
+    def raise_failure(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+
+    def read(self, count: int = -1) -> bytes:
+        try:
+            return read_range(self._stream, self._stream.tell(), count) if count >= 0 else self._stream.read()
+        except OSError as error:
+            self._failure = error
+            raise
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        try:
+            return self._stream.seek(offset, whence)
+        except OSError as error:
+            self._failure = error
+            raise
+
+    def tell(self) -> int:
+        return self._stream.tell()
+
+    def seekable(self) -> bool:
+        return True
+
+    def readable(self) -> bool:
+        return True
+
+    def flush(self) -> None:
+        """Nothing is written."""
+
+    def close(self) -> None:
+        """The stream belongs to the caller, who closes it."""
+
+
+def _open(stream: BinaryIO, part: FilePart, limits: ReadLimits) -> "_Table | str":
+    """The table, or why its footer cannot be read."""
+    tail = read_range(stream, max(0, part.size - 8), 8)
+    if part.size < 12 or tail[4:] not in (b"PAR1", b"PARE"):
+        return "no Parquet footer at the end of the file"
+    if tail[4:] == b"PARE":
+        return "the footer is encrypted"
+    length = int.from_bytes(tail[:4], "little")
+    if length > part.size - 12:
+        return f"the footer claims {length} bytes of a file of {part.size}"
+    if length > FOOTER_HEADERS * limits.max_header_bytes:
+        return f"the footer is {length} bytes, the limit is {FOOTER_HEADERS * limits.max_header_bytes}"
+    watched = _Watched(stream)
+    try:
+        footer = parse_footer(read_range(stream, part.size - 8 - length, length))
+        file = pq.ParquetFile(
+            pa.PythonFile(watched, mode="r"),
+            pre_buffer=False,
+            thrift_string_size_limit=length,
+            thrift_container_size_limit=length,
+        )
+        metadata, schema = file.metadata, file.schema_arrow
+        if metadata.num_rows != footer.rows or metadata.num_row_groups != len(footer.groups):
+            return "the footer can be read in two ways"
+        if any(depth_of(kind) > MAX_TYPE_DEPTH for kind in schema.types):
+            return f"the schema nests deeper than {MAX_TYPE_DEPTH}"
+    except BadThriftError as error:
+        return f"the footer: {error}"[:200]
+    except MemoryError:
+        raise
+    except _FAULTS as error:
+        watched.raise_failure()
+        return _line("the footer", error)
+    return _Table(part.path, stream, watched, footer, metadata, schema)
+
+
+def _column_type(schema: pa.Schema, column: str) -> pa.DataType | None:
+    """The type of a column, or of the field inside a struct that a dotted name reaches."""
+    if column in schema.names:
+        return schema.field(schema.get_all_field_indices(column)[-1]).type
+    name, *inner = column.split(".")
+    kind = schema.field(schema.get_all_field_indices(name)[-1]).type if name in schema.names else None
+    for step in inner:
+        if kind is None or not pt.is_struct(kind) or kind.get_field_index(step) < 0:
+            return None
+        kind = kind.field(kind.get_field_index(step)).type
+    return kind
+
+
+def _expected(role: Role, kind: pa.DataType) -> str:
+    """What a role expects, where the type is not that; a column of nulls is any type."""
+    if pt.is_null(kind) or is_textual(kind) or (role == "key" and pt.is_integer(kind)):
+        return ""
+    if role == "fetched_at":
+        fits = pt.is_timestamp(kind) or pt.is_date(kind) or pt.is_integer(kind) or pt.is_floating(kind)
+        return "" if fits else "a timestamp, a string or a number"
+    if role == "captions":
+        listed = pt.is_list(kind) or pt.is_large_list(kind)
+        return "" if listed and is_textual(kind.value_type) else "a string or a list of strings"
+    return "a string or an integer" if role == "key" else "a string"
+
+
+def _fits(value: Json, budget: int) -> bool:
+    """Whether the value's strings and items are within the budget; stops as soon as they are not."""
+    stack = [value]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, str):
+            budget -= len(item)
+        elif isinstance(item, dict):
+            stack.extend(item.values())
+            budget -= sum(map(len, item))
+        elif isinstance(item, list):
+            stack.extend(item)
+            budget -= len(item)
+        if budget < 0:
+            return False
+    return True
+
+
+def _line(place: str, error: BaseException) -> str:
+    """One line of a fault's text that does not change from run to run."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    return f"{place}: {text}"[:200]

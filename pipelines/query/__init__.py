@@ -1,0 +1,1 @@
+"""Finding and showing samples: columns, conditions, single rows and clusters."""

@@ -1,0 +1,179 @@
+"""Texts for a classifier, from files or from a store by a rule, each with its language where something says it."""
+
+import glob
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import BinaryIO, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from winnow.pipelines.forgetting.hidden_rows import hidden_rows
+from winnow.pipelines.forgetting.hiding import NOTHING
+from winnow.pipelines.ingest.archives.inflate import Damage, codec_of, inflated
+from winnow.pipelines.ingest.planning.formats import container_reader
+from winnow.pipelines.ingest.records import FilePart, ReadLimits, Record, Unreadable
+from winnow.pipelines.ingest.tables.columns import ColumnMapping
+from winnow.pipelines.ingest.tables.jsonl import split_lines
+from winnow.pipelines.query.columns import Column, column_of, leaves, read_aligned
+from winnow.pipelines.query.conditions import selected_rows
+from winnow.pipelines.store.generations import Store
+from winnow.schemas.conditions import ConditionError, columns_read
+from winnow.schemas.errors import RecipeError, SourceError
+from winnow.schemas.problems import shown, suggestion
+
+LANGUAGE = "text.language.code"
+"""The column of a store that says a text's language, where there is one."""
+
+_FILES = re.compile(r".*\.(jsonl|ndjson|json|txt)(\.gz|\.zst)?|.*\.(parquet|pq)", re.IGNORECASE | re.DOTALL)
+_LINES = re.compile(r".*\.txt(\.gz|\.zst)?", re.IGNORECASE | re.DOTALL)
+_BATCH_ROWS = 1024
+_BLOCK_BYTES = 1 << 20
+
+Text: TypeAlias = tuple[str, str | None]
+"""A text, and its language if something says it."""
+
+
+@dataclass(slots=True)
+class Losses:
+    """What was met on the way and is no text, by reason."""
+
+    reasons: Counter[str] = field(default_factory=Counter)
+
+
+def names_files(value: str) -> bool:
+    """Whether a value is a pattern of file names rather than a rule: it ends like a file of texts."""
+    return _FILES.fullmatch(value) is not None
+
+
+def texts_of_files(pattern: str, column: str, losses: Losses) -> Iterator[Text]:
+    """Every text of the files that a pattern names, in order of their names.
+
+    JSON lines and Parquet give the column `column`, and `language` where a record has it; a file of plain text gives a
+    text a line.
+    """
+    files = sorted(path for path in glob.glob(pattern, recursive=True) if os.path.isfile(path))
+    if not files:
+        raise SourceError(f"{pattern}: no such file; expected JSON lines, Parquet, or plain text with a text a line")
+    for path in files:
+        with open(path, "rb") as stream:
+            if _LINES.fullmatch(path):
+                yield from ((line, None) for line in _lines(stream, losses))
+            else:
+                yield from _records(stream, path, column, losses)
+
+
+def _records(stream: BinaryIO, path: str, column: str, losses: Losses) -> Iterator[Text]:
+    size = os.fstat(stream.fileno()).st_size
+    read = container_reader("auto", path, ColumnMapping(text=column))
+    for event in read(stream, FilePart(path, size, 0, size), ReadLimits()):
+        if isinstance(event, Record) and event.text is not None:
+            language = event.metadata.get("language")
+            yield event.text, language if isinstance(language, str) else None
+        elif isinstance(event, Unreadable):
+            losses.reasons[event.reason] += 1
+
+
+def _lines(stream: BinaryIO, losses: Losses) -> Iterator[str]:
+    size = os.fstat(stream.fileno()).st_size
+    limits = ReadLimits()
+    codec = codec_of(stream.read(8))
+    stream.seek(0)
+    blocks: Iterable[bytes | Damage] = (
+        iter(lambda: stream.read(_BLOCK_BYTES), b"") if codec is None else inflated(stream, size, codec, limits)
+    )
+    for line in split_lines(_sound(blocks, losses), 0, limits.max_body_bytes):
+        if line.content is None:
+            losses.reasons["too_large"] += 1
+            continue
+        try:
+            text = line.content.decode()
+        except UnicodeDecodeError:
+            losses.reasons["bad_utf8"] += 1
+            continue
+        if text.strip():
+            yield text
+
+
+def _sound(blocks: Iterable[bytes | Damage], losses: Losses) -> Iterator[bytes]:
+    for block in blocks:
+        if isinstance(block, Damage):
+            losses.reasons[block.reason] += 1
+        else:
+            yield block
+
+
+def texts_of_store(store: Store, texts: Sequence[str], rule: str, losses: Losses) -> Iterator[Text]:
+    """The text of every row that meets a rule, in order of shards and rows.
+
+    Args:
+        store: The store; its latest generation is read.
+        texts: The columns that the recipe's `text` names, in order of preference.
+        rule: A SQL condition over columns of `samples` and of layers, such as `text.gopher.words > 100`.
+        losses: Counts the rows that meet the rule and have no text.
+    """
+    generation = store.require_latest()
+    layers = sorted(generation.layers)
+    try:
+        asked = columns_read(rule)
+    except ConditionError as error:
+        raise RecipeError(f"rule {shown(rule)}: {error}") from None
+    languages = [LANGUAGE] if column_of(LANGUAGE, layers) else []
+    columns = [_column(name, layers, rule) for name in dict.fromkeys([*asked, *texts, *languages])]
+    manifests = {
+        layer: {row.shard: row.object for row in store.manifest(generation, layer)}
+        for layer in sorted({column.layer for column in columns})
+    }
+    hidden = hidden_rows(store, generation)
+    for shard in sorted(set().union(*manifests.values())):
+        lacking = next((layer for layer, objects in manifests.items() if shard not in objects), None)
+        if lacking:
+            raise RecipeError(f"{store.root}: shard {shard} has no layer {lacking}; run winnow annotate first")
+        objects = {layer: found[shard] for layer, found in manifests.items()}
+        _check_columns(store, objects, columns)
+        for rows in read_aligned(store.objects, objects, columns, _BATCH_ROWS, hidden.get(shard, NOTHING).rows):
+            yield from _chosen(rows, rule, asked, texts, languages, losses)
+
+
+def _chosen(
+    rows: dict[str, pa.Array],
+    rule: str,
+    asked: Sequence[str],
+    texts: Sequence[str],
+    languages: Sequence[str],
+    losses: Losses,
+) -> Iterator[Text]:
+    count = len(rows[texts[0]])
+    met = pa.array(selected_rows(rule, {name: rows[name] for name in asked}, count))
+    found = [rows[name].filter(met).cast(pa.large_string()) for name in texts]
+    text = pc.coalesce(*found)
+    language = rows[languages[0]].filter(met) if languages else pa.nulls(len(text), pa.string())
+    for value, code in zip(text, language, strict=True):
+        if value.is_valid:
+            yield value.as_py(), code.as_py()
+        else:
+            losses.reasons["no_text"] += 1
+
+
+def _column(name: str, layers: Sequence[str], rule: str) -> Column:
+    column = column_of(name, layers)
+    if column is None:
+        raise RecipeError(
+            f"rule {shown(rule)}: no layer of the store has a column {shown(name)}; layers: {', '.join(layers)}"
+        )
+    return column
+
+
+def _check_columns(store: Store, objects: dict[str, str], columns: Sequence[Column]) -> None:
+    import pyarrow.parquet as pq
+
+    for layer, path in objects.items():
+        with store.objects.open(path) as stream:
+            known = dict(leaves(pq.read_schema(stream)))
+        for column in columns:
+            if column.layer == layer and column.leaf not in known:
+                names = [f"{layer}.{leaf}" for leaf in known]
+                raise RecipeError(f"unknown column {shown(column.name)}{suggestion(column.name, names)}")

@@ -1,0 +1,34 @@
+"""The one shuffle: packed blocks to their partitions, through the engine or through files, with one result.
+
+A task splits its rows with `split_by_partition` (or all at once with `addressed_blocks`), `Exchange` brings the
+blocks of each partition together and hands them to a consumer, in the same order whatever carried them.
+"""
+
+from winnow.pipelines.running.exchange.engine import Engine
+from winnow.pipelines.running.exchange.exchange import Consumer, Exchange, Transport
+from winnow.pipelines.running.exchange.files import Files, clear_scratch
+from winnow.pipelines.running.exchange.packing import MAX_BLOCK_BYTES, BlockPacker, addressed_blocks
+from winnow.pipelines.running.exchange.partition import (
+    GROUP_BYTES,
+    partition_of_key,
+    partitions_for,
+    split_by_partition,
+)
+from winnow.pipelines.running.exchange.totals import ExchangeError
+
+__all__ = [
+    "GROUP_BYTES",
+    "MAX_BLOCK_BYTES",
+    "BlockPacker",
+    "Consumer",
+    "Engine",
+    "Exchange",
+    "ExchangeError",
+    "Files",
+    "Transport",
+    "addressed_blocks",
+    "clear_scratch",
+    "partition_of_key",
+    "partitions_for",
+    "split_by_partition",
+]

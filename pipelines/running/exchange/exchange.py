@@ -1,0 +1,110 @@
+"""The transform: blocks in, what a consumer makes of each partition out, whichever way the blocks travel."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Generic, Protocol, TypeAlias, TypeVar
+
+import apache_beam as beam
+import pyarrow as pa
+from apache_beam.pvalue import PCollection
+
+from winnow.pipelines.running.blocks import AddressedBlock
+from winnow.pipelines.running.exchange.engine import GroupInOneWindow
+from winnow.pipelines.running.exchange.inputs import Blocks, each
+from winnow.pipelines.running.exchange.totals import Total, Totals
+
+T = TypeVar("T")
+Consumer: TypeAlias = Callable[[int, Iterator[pa.RecordBatch]], Iterable[T]]
+"""What becomes of a partition: its number and its batches, in order of origin and number, to elements."""
+
+# In front of each element of a group; eight bytes, so that a block behind it stays aligned.
+_IS_TOTAL = b"total\0\0\0"
+_IS_MEMBER = b"member\0\0"
+
+
+class Transport(Protocol):
+    """How blocks get from where they are made to where their partition is consumed."""
+
+    def send(self, blocks: Blocks) -> PCollection[tuple[int, bytes]]:
+        """Under each partition the blocks, or references to them."""
+        ...
+
+    def receive(self, partition: int, expected: Total | None, members: list[memoryview]) -> Iterator[pa.RecordBatch]:
+        """The batches of what was sent, each block once, in order; raises unless it is what was announced."""
+        ...
+
+
+class Exchange(beam.PTransform[PCollection[AddressedBlock], PCollection[T]], Generic[T]):
+    """Brings all blocks of a partition together and hands them to `consume`.
+
+    Input: `AddressedBlock`s, numbered from 0 for each (origin, partition), as `addressed_blocks` makes them; a
+    task's blocks are best yielded one after another in one bundle. What several steps send to the same partitions is
+    a tuple: FnApiRunner holds all that a Flatten is given in memory. Output: what `consume` yields, of the type that
+    `emits` names to Beam, so that the next boundary does not fall back to pickle.
+
+    The consumer runs once for each partition that got a block, behind the shuffle in the same fused step, so no
+    group ever crosses a stage boundary. It sees batches in order of origin and number, the same on every runner,
+    transport and number of workers. A block that is sent again with equal content counts once; a block that is
+    missing or differs raises `ExchangeError`, before the consumer starts where the group is in memory or its
+    index shows it, and from the iterator where a file turns out to be damaged: commit only after the last batch.
+
+        blocks | Exchange(duplicate_groups, transport=Files(store, "scratch/bands"), emits=DuplicateGroup)
+    """
+
+    def __init__(self, consume: Consumer[T], *, transport: Transport, emits: object) -> None:
+        super().__init__()
+        self._consume = consume
+        self._transport = transport
+        self._emits = emits
+
+    def expand(self, blocks: PCollection[AddressedBlock]) -> PCollection[T]:  # or several: Beam has no type for that
+        """Totals and members of each partition meet in one group."""
+        for one in each(blocks):
+            if one.element_type is not AddressedBlock:
+                raise TypeError(
+                    f"{self.label}: the step before must declare .with_output_types(AddressedBlock), not "
+                    f"{one.element_type}: Beam would pickle what it does not know"
+                )
+        totals = blocks | "Totals" >> Totals() | "TagTotals" >> _Tag(_IS_TOTAL)
+        members = self._transport.send(blocks) | "TagMembers" >> _Tag(_IS_MEMBER)
+        consumed: PCollection[T] = (
+            (totals, members)
+            | "Meet" >> beam.Flatten()
+            | "ByPartition" >> GroupInOneWindow()
+            | "Consume" >> beam.ParDo(_Consume(self._consume, self._transport)).with_output_types(self._emits)
+        )
+        return consumed
+
+
+class _Tag(beam.PTransform[PCollection[tuple[int, bytes]], PCollection[tuple[int, bytes]]]):
+    """Puts the tag in front of each value."""
+
+    def __init__(self, tag: bytes) -> None:
+        super().__init__()
+        self._tag = tag
+
+    def expand(self, keyed: PCollection[tuple[int, bytes]]) -> PCollection[tuple[int, bytes]]:
+        tagged: PCollection[tuple[int, bytes]] = keyed | beam.Map(_tagged, self._tag).with_output_types(
+            tuple[int, bytes]
+        )
+        return tagged
+
+
+class _Consume(beam.DoFn, Generic[T]):
+    def __init__(self, consume: Consumer[T], transport: Transport) -> None:
+        self._consume = consume
+        self._transport = transport
+
+    def process(self, group: tuple[int, Iterable[bytes]]) -> Iterator[T]:
+        partition, tagged = group
+        expected: Total | None = None
+        members: list[memoryview] = []
+        for element in tagged:
+            if element.startswith(_IS_TOTAL):
+                expected = Total.decode(element[len(_IS_TOTAL) :])
+            else:
+                members.append(memoryview(element)[len(_IS_MEMBER) :])
+        yield from self._consume(partition, self._transport.receive(partition, expected, members))
+
+
+def _tagged(keyed: tuple[int, bytes], tag: bytes) -> tuple[int, bytes]:
+    return keyed[0], tag + keyed[1]

@@ -1,0 +1,125 @@
+"""A shuffle through files: Beam carries only references.
+
+For one machine, where the engine would hold every byte in memory several times over.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import apache_beam as beam
+import orjson
+import pyarrow as pa
+from apache_beam.pvalue import PCollection
+from apache_beam.transforms import window
+from apache_beam.utils.windowed_value import WindowedValue
+
+from winnow.pipelines.running.blocks import AddressedBlock, encoded_pieces
+from winnow.pipelines.running.exchange.engine import GroupInOneWindow
+from winnow.pipelines.running.exchange.inputs import Blocks, OfBlocks, of_each
+from winnow.pipelines.running.exchange.segments import (
+    PackedBlock,
+    Segment,
+    SegmentFile,
+    merge_files,
+    placed_runs,
+    plan_merges,
+    read_index,
+    read_runs,
+    write_file,
+)
+from winnow.pipelines.running.exchange.totals import Total, check_arrival
+from winnow.pipelines.store.facade import ObjectStore
+from winnow.pipelines.store.together import delete_all
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """Each origin writes one file with a segment a partition below `prefix`; readers fetch their ranges.
+
+    The prefix belongs to this exchange alone. Who runs the pipeline removes it afterwards with `clear_scratch`.
+    """
+
+    store: ObjectStore
+    prefix: str
+    max_file_bytes: int = 64 << 20  # what a worker holds while it collects a file
+    min_segment_bytes: int = 256 << 10  # smaller reads cost a disk more than the merge does
+    merge_above_files: int = 64
+    merge_fan_in: int = 64
+
+    def send(self, blocks: Blocks) -> PCollection[tuple[int, bytes]]:
+        """Writes the blocks, merges files whose segments are small, and gives each segment under its partition."""
+        segments: PCollection[tuple[int, bytes]] = (
+            of_each(blocks, "WriteFiles", self._write)
+            | "AllFiles" >> GroupInOneWindow()
+            | "PlanMerges" >> beam.FlatMap(_planned, self).with_output_types(tuple[int, bytes])
+            | "SpreadMerges" >> GroupInOneWindow()
+            | "Merge" >> beam.FlatMap(_merged, self).with_output_types(tuple[int, bytes])
+        )
+        return segments
+
+    def _write(self) -> OfBlocks[tuple[int, bytes]]:
+        write: OfBlocks[tuple[int, bytes]] = beam.ParDo(_WriteFiles(self)).with_output_types(tuple[int, bytes])
+        return write
+
+    def receive(self, partition: int, expected: Total | None, members: list[memoryview]) -> Iterator[pa.RecordBatch]:
+        """The batches in order of origin and number: announced totals are checked now, bytes as they are read."""
+        placed = placed_runs(partition, (Segment.decode(member) for member in members))
+        check_arrival(partition, expected, [place.run for place in placed])
+        return read_runs(self.store, placed)
+
+
+def clear_scratch(store: ObjectStore, prefix: str) -> int:
+    """Removes what exchanges left below the prefix; returns how many files."""
+    return delete_all(store, [info.path for info in store.list(f"{prefix}/")])
+
+
+class _WriteFiles(beam.DoFn):
+    """Collects the blocks of one origin after another and puts each origin's file.
+
+    A task's blocks come one after another from the step before. Where they do not, as after a shuffle, an origin
+    merely gets several files.
+    """
+
+    def __init__(self, files: Files) -> None:
+        self._files = files
+
+    def start_bundle(self) -> None:
+        self._origin = ""
+        self._blocks: list[PackedBlock] = []
+        self._bytes = 0
+
+    def process(self, block: AddressedBlock) -> Iterator[tuple[int, bytes]]:
+        packed = PackedBlock(block.partition, block.number, block.batch.num_rows, encoded_pieces(block.batch))
+        if self._blocks and (block.origin != self._origin or self._bytes + packed.length > self._files.max_file_bytes):
+            yield self._put()
+        self._origin = block.origin
+        self._blocks.append(packed)
+        self._bytes += packed.length
+
+    def finish_bundle(self) -> Iterator[WindowedValue]:
+        if self._blocks:
+            everything = window.GlobalWindow()
+            yield WindowedValue(self._put(), everything.max_timestamp(), (everything,))
+
+    def _put(self) -> tuple[int, bytes]:
+        file = write_file(self._files.store, self._files.prefix, self._origin, self._blocks)
+        self._blocks, self._bytes = [], 0
+        return 0, file.encode()
+
+
+def _planned(everything: tuple[int, Iterable[bytes]], files: Files) -> Iterator[tuple[int, bytes]]:
+    groups = plan_merges(
+        (SegmentFile.decode(reference) for reference in everything[1]),
+        files.min_segment_bytes,
+        files.merge_above_files,
+        files.merge_fan_in,
+    )
+    for number, group in enumerate(groups):
+        yield number, orjson.dumps(group)
+
+
+def _merged(planned: tuple[int, Iterable[bytes]], files: Files) -> Iterator[tuple[int, bytes]]:
+    for group in planned[1]:
+        members = [SegmentFile(**member) for member in orjson.loads(group)]
+        for segment in read_index(files.store, merge_files(files.store, files.prefix, members)):
+            yield segment.partition, segment.encode()

@@ -1,0 +1,117 @@
+"""A process that has imported what workers need, and forks each of them off itself.
+
+A worker that starts from nothing imports Beam, numba and the libraries of its stage, a second or two of a core: longer
+than the tasks of a small pipeline take, and one command runs many pipelines. The fork server does it once for a
+command.
+
+A line of JSON on standard input, a `Birth`, asks for a worker; the answer is a line with its process id. The fork
+server ends with its input, which is when the driver does. It runs nothing itself, so that nothing but memory that was
+read reaches a worker: no thread, no connection, no model. While nobody asks it gets ready what workers would otherwise
+each make for themselves: numba's own modules, and tables of characters.
+"""
+
+import gc
+import json
+import os
+import select
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from importlib import import_module
+from typing import NoReturn
+
+from winnow.pipelines.running import worker
+
+IDLE_SECONDS = 0.2  # longer than between the workers of one pipeline
+
+
+@dataclass(frozen=True, slots=True)
+class Birth:
+    """What a worker does not get from the fork server."""
+
+    environment: dict[str, str]
+    folder: str
+    log: str  # a file for all that it prints
+
+    def line(self) -> bytes:
+        """As it is sent."""
+        return json.dumps(asdict(self)).encode() + b"\n"
+
+
+def main() -> NoReturn:
+    """Import the modules that are named as arguments, then fork workers until the input ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to the whole group; the driver decides
+    signal.signal(signal.SIGCHLD, _bury)
+    for module in ("apache_beam.runners.worker.sdk_worker_main", *sys.argv[1:]):
+        import_module(module)
+    _settle()
+    steps = list(_STEPS)
+    while line := _asked(steps):
+        birth = Birth(**json.loads(line))
+        process = os.fork()
+        if not process:
+            _live(birth)
+        os.write(1, b"%d\n" % process)
+    os._exit(0)  # without the interpreter's farewell to all that was imported
+
+
+def _settle() -> None:
+    gc.collect()
+    gc.freeze()  # a worker's collector does not touch, and so copy, the pages that it shares with the others
+
+
+def _asked(steps: list[Callable[[], object]]) -> bytes:
+    """The next line, of which there is never a second one under way; until it comes, steps that are left are done."""
+    while steps and not select.select([sys.stdin.buffer], [], [], IDLE_SECONDS)[0]:
+        steps.pop(0)()
+        _settle()
+    return sys.stdin.buffer.readline()
+
+
+def _load_numba() -> None:
+    """What it loads at the first call of any kernel."""
+    from numba.core.registry import cpu_target
+
+    cpu_target.typing_context.refresh()
+    cpu_target.target_context.refresh()
+
+
+def _make_forms() -> None:
+    """The table of normal forms. Imported here: every command imports this module, and few need numba."""
+    from winnow.filters.duplicates.normal_form import forms
+
+    forms()
+
+
+_STEPS: Sequence[Callable[[], object]] = (_load_numba, _make_forms)
+
+
+def _bury(*_: object) -> None:
+    """Wait for the workers that have ended: so what they used is counted."""
+    with suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+
+
+def _live(birth: Birth) -> NoReturn:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    try:
+        log = os.open(birth.log, os.O_WRONLY | os.O_APPEND)
+    except FileNotFoundError:  # the driver has removed it: the run is over, and asks for nothing
+        os._exit(0)
+    for opened, standard in ((nothing, 0), (log, 1), (log, 2)):
+        os.dup2(opened, standard)
+    os.chdir(birth.folder)
+    sys.path.insert(0, birth.folder)  # where a worker that starts from nothing would find modules first
+    os.environ.clear()
+    os.environ.update(birth.environment)
+    worker.main()
+    os._exit(1)  # never reached: a worker ends by itself
+
+
+if __name__ == "__main__":
+    main()

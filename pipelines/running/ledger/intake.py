@@ -1,0 +1,220 @@
+"""Which tasks a source consists of, decided from listings and then frozen.
+
+A large file becomes several tasks, each a byte range; small files are packed, several to a task. The first
+look at a source writes its tasks down, a later look adds tasks for what is new, so a crawl grows without
+renaming anything and a run that died finds the same tasks again. Every look is one record put if absent.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from winnow.pipelines.ingest.records import FilePart
+from winnow.pipelines.running.ledger.listing import Listing, matches
+from winnow.pipelines.store import layout
+from winnow.pipelines.store.facade import ObjectInfo, ObjectStore
+from winnow.pipelines.store.tables import read_table
+from winnow.schemas.errors import SourceError
+from winnow.schemas.identity import digest, path_slug
+
+FILES_PER_TASK = 10_000
+
+ROWS = pa.schema(
+    [
+        pa.field("task", pa.string(), nullable=False),
+        pa.field("retired", pa.bool_(), nullable=False),
+        pa.field("path", pa.string()),
+        pa.field("size", pa.int64()),
+        pa.field("version", pa.string()),
+        pa.field("start", pa.int64()),
+        pa.field("end", pa.int64()),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFile:
+    """A file, or a part of one, that a task reads; `version` is what the listing said when it was frozen."""
+
+    part: FilePart
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class IngestTask:
+    """A unit of ingest: parts of one large file, or a batch of small files."""
+
+    name: str
+    source: str
+    files: tuple[TaskFile, ...]
+
+    @property
+    def bytes(self) -> int:
+        """How much of its files the task reads."""
+        return sum(file.part.end - file.part.start for file in self.files)
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The outcome of comparing a listing with the frozen tasks."""
+
+    number: int  # of the record that would hold the additions; none is needed when nothing changed
+    tasks: tuple[IngestTask, ...]  # all that are current, in order of names
+    added: tuple[IngestTask, ...]
+    retired: tuple[str, ...]
+    changed: tuple[str, ...]  # paths whose size or version is not what was frozen
+    vanished: tuple[str, ...]  # paths that were frozen and are no longer there
+
+
+def look(
+    objects: ObjectStore, listing: Listing, patterns: Sequence[str], task_bytes: int, splittable: Mapping[str, bool]
+) -> Look:
+    """Compare a listing with what is frozen. Reads no source file; writes nothing."""
+    number, frozen, retirements = _frozen(objects, listing.source)
+    now = {info.path: info for info in listing.files}
+    changed: set[str] = set()
+    vanished: set[str] = set()
+    unmatched: set[str] = set()
+    for task in frozen.values():
+        for file in task.files:
+            path = file.part.path
+            if not matches(path, patterns):
+                unmatched.add(path)
+            elif path not in now:
+                vanished.add(path)
+            elif (now[path].size, now[path].version) != (file.part.size, file.version):
+                changed.add(path)
+    retired = {name for name, task in frozen.items() if any(file.part.path in unmatched for file in task.files)}
+    retirements.update(file.part.path for name in retired for file in frozen[name].files)
+    kept = {name: task for name, task in frozen.items() if name not in retired}
+    covered = {file.part.path for task in kept.values() for file in task.files}
+    fresh = [info for info in listing.files if info.path not in covered]
+    added = _pack(fresh, listing.source, task_bytes, splittable, retirements)
+    return Look(
+        number=number,
+        tasks=tuple(sorted((*kept.values(), *added), key=lambda task: task.name)),
+        added=added,
+        retired=tuple(sorted(retired)),
+        changed=tuple(sorted(changed)),
+        vanished=tuple(sorted(vanished)),
+    )
+
+
+def replace_changed(
+    objects: ObjectStore,
+    seen: Look,
+    listing: Listing,
+    task_bytes: int,
+    splittable: Mapping[str, bool],
+    paths: Iterable[str],
+) -> Look:
+    """The same look with the tasks of these paths retired and their files, as they are now, in new tasks."""
+    gone = set(paths)
+    retired = {task.name for task in seen.tasks if any(file.part.path in gone for file in task.files)}
+    kept = [task for task in seen.tasks if task.name not in retired]
+    covered = {file.part.path for task in kept for file in task.files}
+    number, _, retirements = _frozen(objects, listing.source)
+    retirements.update(file.part.path for task in seen.tasks if task.name in retired for file in task.files)
+    fresh = [info for info in listing.files if info.path not in covered]
+    added = _pack(fresh, listing.source, task_bytes, splittable, retirements)
+    return Look(
+        number=number,
+        tasks=tuple(sorted((*kept, *added), key=lambda task: task.name)),
+        added=added,
+        retired=tuple(sorted({*seen.retired, *retired})),
+        changed=(),
+        vanished=seen.vanished,
+    )
+
+
+def freeze(objects: ObjectStore, source: str, seen: Look) -> bool:
+    """Write the additions of a look down; False where another look has taken its number, so that this one is stale."""
+    if not seen.added and not seen.retired:
+        return True
+    rows = [
+        {
+            "task": task.name,
+            "retired": False,
+            "path": file.part.path,
+            "size": file.part.size,
+            "version": file.version,
+            "start": file.part.start,
+            "end": file.part.end,
+        }
+        for task in seen.added
+        for file in task.files
+    ]
+    rows += [{"task": name, "retired": True} for name in seen.retired]
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.Table.from_pylist(rows, schema=ROWS), sink, compression="zstd")
+    return objects.put_if_absent(layout.intake(source, seen.number), sink.getvalue().to_pybytes())
+
+
+def reject_changed(source: str, changed: Sequence[str]) -> None:
+    """Refuse to go on over files that are not what was ingested."""
+    if changed:
+        more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
+        raise SourceError(
+            f"source {source!r}: {changed[0]}{more} changed since it was ingested; "
+            "run with --replace to ingest what is there now in its place"
+        )
+
+
+def _frozen(objects: ObjectStore, source: str) -> tuple[int, dict[str, IngestTask], Counter[str]]:
+    """The next record's number, the current tasks, and how often a task of each path was retired."""
+    tasks: dict[str, list[TaskFile]] = {}
+    number = 1
+    retirements: Counter[str] = Counter()
+    for info in objects.list(f"{layout.INTAKE}{source}/"):
+        number += 1
+        added: dict[str, list[TaskFile]] = {}
+        for row in read_table(objects, info.path).to_pylist():
+            if row["retired"]:
+                retirements.update(file.part.path for file in tasks.pop(row["task"], ()))
+            else:
+                part = FilePart(row["path"], row["size"], row["start"], row["end"])
+                added.setdefault(row["task"], []).append(TaskFile(part, row["version"]))
+        tasks.update(added)
+    return number, {name: IngestTask(name, source, tuple(files)) for name, files in tasks.items()}, retirements
+
+
+def _pack(
+    files: Sequence[ObjectInfo], source: str, task_bytes: int, splittable: Mapping[str, bool], retirements: Counter[str]
+) -> tuple[IngestTask, ...]:
+    tasks: list[IngestTask] = []
+    batch: list[ObjectInfo] = []
+    batch_bytes = 0
+
+    def name(paths: Sequence[str], index: int) -> str:
+        return _name(source, paths, index, max(retirements[path] for path in paths))
+
+    def close() -> None:
+        if batch:
+            parts = tuple(TaskFile(FilePart(info.path, info.size, 0, info.size), info.version) for info in batch)
+            tasks.append(IngestTask(name([info.path for info in batch], 0), source, parts))
+            batch.clear()
+
+    for info in sorted(files, key=lambda info: info.path):
+        if info.size > task_bytes:
+            count = -(-info.size // task_bytes) if splittable.get(info.path, False) else 1
+            for index in range(count):
+                start, end = index * info.size // count, (index + 1) * info.size // count
+                part = FilePart(info.path, info.size, start, end)
+                tasks.append(IngestTask(name([info.path], index), source, (TaskFile(part, info.version),)))
+            continue
+        if batch and (batch_bytes + info.size > task_bytes or len(batch) >= FILES_PER_TASK):
+            close()
+            batch_bytes = 0
+        batch.append(info)
+        batch_bytes += info.size
+    close()
+    return tuple(tasks)
+
+
+def _name(source: str, paths: Sequence[str], index: int, revision: int) -> str:
+    """From the source and its files alone; only files that were replaced carry how often that happened."""
+    label = path_slug(paths[0]) if len(paths) == 1 else f"{path_slug(paths[0], 24)}-and-{len(paths) - 1}"
+    return f"{path_slug(source)}-{label}-{digest(source, revision, *paths, size=8).hex()}-{index:05d}"

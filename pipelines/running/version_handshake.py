@@ -1,0 +1,65 @@
+"""What a worker and its driver must have the same of, and where the driver is, as a driver says it to its workers.
+
+Functions travel between them pickled, not as source; paths as the user wrote them.
+"""
+
+import json
+import os
+import platform
+import sys
+from importlib.metadata import version
+
+from apache_beam.options.pipeline_options import PipelineOptions
+
+from winnow.schemas.errors import StageError
+
+OPTION = "winnow_driver"
+FOLDER_OPTION = "winnow_folder"
+
+
+class DriverOptions(PipelineOptions):
+    """The driver's word to workers on other machines, beside Beam's own options."""
+
+    @classmethod
+    def _add_argparse_args(cls, parser) -> None:  # type: ignore[no-untyped-def]  # Beam's own parser has no types
+        parser.add_argument(f"--{OPTION}", default=None, help="What the driver is made of; set by winnow.")
+        parser.add_argument(f"--{FOLDER_OPTION}", default=None, help="The driver's folder; set by winnow.")
+
+
+def versions_here() -> str:
+    """What this process is made of, as far as it matters to pickled functions."""
+    python = ".".join(str(part) for part in sys.version_info[:2])
+    return f"winnow {version('winnow')}, apache-beam {version('apache-beam')}, Python {python}"
+
+
+def unlike_driver(theirs: str | None) -> str | None:
+    """What is wrong with this worker for a driver that says what it is made of; None when nothing is."""
+    ours = versions_here()
+    if theirs is None or theirs == ours:
+        return None
+    return (
+        f"a worker on {platform.node()} has {ours} (in {sys.prefix}), its driver has {theirs}; install the same "
+        "versions on both"
+    )
+
+
+def require_like_driver(theirs: str | None) -> None:
+    """Refuse to work for a driver that is made of other versions.
+
+    Raises:
+        StageError: It is.
+    """
+    if said := unlike_driver(theirs):
+        raise StageError(said)
+
+
+def enter_folder(options: str) -> None:
+    """Go to the driver's folder, where this machine has it too: relative paths are meant from there.
+
+    Args:
+        options: The pipeline's options, as JSON.
+    """
+    folder = json.loads(options).get(f"beam:option:{FOLDER_OPTION}:v1")
+    if isinstance(folder, str) and os.path.isdir(folder):
+        os.chdir(folder)
+        sys.path.insert(0, folder)  # where a worker of the driver's own machine would find modules first

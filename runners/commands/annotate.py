@@ -1,0 +1,40 @@
+"""`winnow annotate`: measure what was ingested with the operators of the recipe."""
+
+import argparse
+from typing import TYPE_CHECKING
+
+from winnow.runners.commands.opening import open_console, open_engine
+from winnow.runners.commands.parser import engine_arguments, recipe_argument, slice_argument
+from winnow.schemas.errors import WinnowError
+
+if TYPE_CHECKING:
+    from winnow.runners.commands.parser import Commands
+
+
+def add(commands: "Commands") -> None:
+    """The command and its arguments."""
+    parser = commands.add_parser("annotate", help="measure what was ingested with the recipe's operators")
+    recipe_argument(parser)
+    engine_arguments(parser)
+    slice_argument(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Measure every shard, or a slice of them."""
+    from winnow.runners.report.summarise import summarise
+    from winnow.runners.stages.slices import annotate_slice, parse_slice
+    from winnow.runners.stages.store_stages import annotate
+    from winnow.runners.terminal.tables import print_layers
+    from winnow.schemas.recipe import load_recipe
+
+    console = open_console()
+    recipe = load_recipe(options.recipe)
+    if not recipe.annotate:
+        raise WinnowError(f"{options.recipe}: nothing to annotate; name operators under 'annotate' (winnow operators)")
+    if options.tasks is not None:
+        done = annotate_slice(recipe, parse_slice(options.tasks), open_engine(options), console)
+        console.print(done.line(recipe), markup=False, soft_wrap=True)
+        return 0
+    outcome = annotate(recipe, open_engine(options), console)
+    print_layers(summarise(outcome.store, outcome.generation), console)
+    return 0

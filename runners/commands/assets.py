@@ -1,0 +1,70 @@
+"""`winnow assets`: the models and lists that operators need: list them, or fetch them."""
+
+import argparse
+from typing import TYPE_CHECKING
+
+from winnow.runners.commands.opening import open_console
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from winnow.pipelines.assets import AnyAsset
+    from winnow.runners.commands.parser import Commands
+
+
+def add(commands: "Commands") -> None:
+    """The command and its arguments."""
+    parser = commands.add_parser("assets", help="list or fetch the models and lists that operators need")
+    actions = parser.add_subparsers(dest="action", metavar="ACTION")
+    actions.add_parser("list", help="list all assets, and which are on this machine (the default)")
+    fetching = actions.add_parser("fetch", help="download what is missing, and check it")
+    fetching.add_argument("names", nargs="*", metavar="NAME", help="an asset's name (default: all but optional ones)")
+
+
+def run(options: argparse.Namespace) -> int:
+    """List, or fetch."""
+    console = open_console()
+    if options.action == "fetch":
+        fetch_assets(tuple(options.names), console)
+    else:
+        list_assets(console)
+    return 0
+
+
+def list_assets(console: "Console") -> None:
+    """One line per asset."""
+    from winnow.pipelines.assets import ASSETS, Asset, cache_folder, size_of, state_of
+    from winnow.runners.terminal.quantities import byte_size
+
+    width = max(len(asset.name) for asset in ASSETS)
+    for asset in ASSETS:
+        size = size_of(asset)
+        packages = asset.package if isinstance(asset, Asset) else ", ".join(source.package for source in asset.of)
+        console.print(
+            f"{asset.name:<{width}}  {state_of(asset):<7}  {'-' if size is None else byte_size(size):>9}  "
+            f"{asset.licence}  {asset.summary} ({packages}){'  optional' if asset.optional else ''}",
+            markup=False,
+            soft_wrap=True,
+        )
+    console.print(f"folder  {cache_folder()}", markup=False, soft_wrap=True)
+
+
+def fetch_assets(names: tuple[str, ...], console: "Console") -> None:
+    """Fetch the named assets, or all but optional ones; an unknown name is refused before anything is downloaded.
+
+    Of all, those that this machine lacks a program or a package for are left out, with a line that says so.
+    """
+    from winnow.pipelines.assets import ASSETS, AssetUnavailableError, cache_folder, fetch, find_asset
+
+    chosen: tuple[AnyAsset, ...] = tuple(find_asset(name) for name in names) or tuple(
+        asset for asset in ASSETS if not asset.optional
+    )
+    for asset in chosen:
+        try:
+            word = "fetched" if fetch(asset) else "already here"
+        except AssetUnavailableError as error:
+            if names:
+                raise
+            console.print(f"{asset.name}  left out  {error}", markup=False, soft_wrap=True)
+            continue
+        console.print(f"{asset.name}  {word}  {cache_folder() / asset.file_name}", markup=False, soft_wrap=True)

@@ -1,0 +1,56 @@
+"""`winnow audit`: prove from files alone that no row and no byte is lost."""
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+from winnow.runners.commands.opening import open_console, open_place
+from winnow.runners.commands.parser import place_argument
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from winnow.pipelines.audit import Findings
+    from winnow.runners.commands.parser import Commands
+
+
+SHOWN = 50
+
+
+def add(commands: "Commands") -> None:
+    """The command and its arguments."""
+    parser = commands.add_parser("audit", help="prove from files alone that no row and no byte is lost")
+    place_argument(parser)
+    parser.add_argument("--store-only", action="store_true", help="read neither sources nor exports again")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Audit the latest generation; 0 when everything is proved, 1 when something is wrong."""
+    from winnow.pipelines.audit import audit_generation
+    from winnow.pipelines.binding.sources import ingest_context
+
+    recipe, store = open_place(options.place)
+    context = ingest_context(recipe, store) if recipe is not None and not options.store_only else None
+    findings = audit_generation(store, store.require_latest(), context, exports=not options.store_only)
+    return print_findings(findings, open_console(), as_json=options.json)
+
+
+def print_findings(findings: "Findings", console: "Console", *, as_json: bool) -> int:
+    """Print; the exit status says whether all is well."""
+    from winnow.runners.terminal.escaping import visible
+    from winnow.schemas.records import to_json
+
+    if as_json:
+        sys.stdout.write(to_json(findings).decode() + "\n")
+        return 1 if findings.problems else 0
+    for line in findings.proved:
+        console.print(f"ok      {visible(line)}", soft_wrap=True, markup=False)
+    for line in findings.notes:
+        console.print(f"note    {visible(line)}", soft_wrap=True, markup=False)
+    for line in findings.problems[:SHOWN]:
+        console.print(f"WRONG   {visible(line)}", soft_wrap=True, markup=False)
+    if len(findings.problems) > SHOWN:
+        console.print(f"WRONG   … and {len(findings.problems) - SHOWN:,} more")
+    console.print(f"audit   {'clean' if not findings.problems else f'{len(findings.problems)} problems'}")
+    return 1 if findings.problems else 0

@@ -1,0 +1,34 @@
+"""`winnow dedupe`: find the samples that are the same as others, or nearly."""
+
+import argparse
+from typing import TYPE_CHECKING
+
+from winnow.runners.commands.opening import open_console, open_engine
+from winnow.runners.commands.parser import engine_arguments, recipe_argument
+from winnow.schemas.errors import WinnowError
+
+if TYPE_CHECKING:
+    from winnow.runners.commands.parser import Commands
+
+
+def add(commands: "Commands") -> None:
+    """The command and its arguments."""
+    parser = commands.add_parser("dedupe", help="find the samples that are the same as others, or nearly")
+    recipe_argument(parser)
+    engine_arguments(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Search the whole store for duplicates."""
+    from winnow.runners.report.summarise import summarise
+    from winnow.runners.stages.store_stages import dedupe
+    from winnow.runners.terminal.tables import print_layers
+    from winnow.schemas.recipe import load_recipe
+
+    console = open_console()
+    recipe = load_recipe(options.recipe)
+    if recipe.dedupe is None:
+        raise WinnowError(f"{options.recipe}: nothing to look for; write 'dedupe: {{exact: {{}}, near: {{}}}}'")
+    outcome = dedupe(recipe, open_engine(options), console)
+    print_layers(summarise(outcome.store, outcome.generation), console)
+    return 0

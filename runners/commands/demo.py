@@ -1,0 +1,59 @@
+"""`winnow demo`: make the bundled crawl in a folder, and run the demo recipe on it."""
+
+import argparse
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from winnow.runners.commands.opening import open_console, open_engine
+from winnow.runners.commands.parser import engine_arguments
+from winnow.schemas.errors import WinnowError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from winnow.runners.commands.parser import Commands
+    from winnow.runners.engines import Engine
+    from winnow.runners.stages.whole_recipe import Whole
+    from winnow.schemas.recipe import Recipe
+
+RECIPE, LAW = "demo.yaml", "demo-law.json"
+MARK = ".winnow-demo"  # in a folder that the demo made, so that it never works in one that it did not
+
+
+def add(commands: "Commands") -> None:
+    """The command and its arguments."""
+    parser = commands.add_parser("demo", help="run every stage on the bundled crawl, ending in a report")
+    parser.add_argument("--into", default="demo-output", metavar="FOLDER", help="where to work (default: %(default)s)")
+    engine_arguments(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the demo, and show what it left."""
+    from winnow.runners.terminal.closing import print_closing
+
+    console = open_console()
+    recipe, whole = run_demo(Path(options.into), open_engine(options), console)
+    print_closing(recipe, whole, console)
+    return 0
+
+
+def run_demo(folder: Path, engine: "Engine", console: "Console") -> "tuple[Recipe, Whole]":
+    """The whole product on a few hundred pages. A second run finds everything done."""
+    from winnow.runners.demo import make_crawl
+    from winnow.runners.stages.whole_recipe import run_whole
+    from winnow.schemas.recipe import load_recipe
+
+    mark = folder / MARK
+    if folder.exists() and any(folder.iterdir()) and not mark.exists():
+        raise WinnowError(f"{folder}: not empty, and not made by the demo; choose another folder with --into")
+    if not (folder / RECIPE).exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        mark.touch()
+        make_crawl(folder)
+        for name in (LAW, RECIPE):
+            raw = resources.files("winnow.recipes").joinpath(name).read_bytes()
+            (folder / name).write_bytes(raw)
+        console.print(f"crawl   {folder} (made; nothing was fetched)", soft_wrap=True)
+    recipe_file = load_recipe(folder / RECIPE)
+    return recipe_file, run_whole(recipe_file, engine, console)

@@ -1,0 +1,63 @@
+"""`winnow gc`: drop what the latest generations do not name."""
+
+import argparse
+from typing import TYPE_CHECKING
+
+from winnow.runners.commands.opening import open_console, open_place
+from winnow.runners.commands.parser import place_argument
+from winnow.schemas.errors import WinnowError
+
+if TYPE_CHECKING:
+    from winnow.runners.commands.parser import Commands
+
+
+def add(commands: "Commands") -> None:
+    """The command and its arguments."""
+    parser = commands.add_parser("gc", help="drop what the latest generations do not name")
+    place_argument(parser)
+    parser.add_argument("--keep", type=int, default=2, metavar="K", help="generations to keep (default: %(default)s)")
+    parser.add_argument("--purge", action="store_true", help="remove the content of forgotten rows from every file")
+    parser.add_argument(
+        "--gone", action="store_true", help="also drop the records of exports and other outputs that no longer exist"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="show what would be dropped; drop nothing")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Collect, after finishing or making a purge."""
+    from winnow.pipelines.forgetting.outputs import drop_gone
+    from winnow.pipelines.forgetting.purging import finish_purge
+    from winnow.pipelines.store import layout
+    from winnow.pipelines.store.gc import collect_garbage
+    from winnow.pipelines.store.lease import Lease
+    from winnow.runners.report.writing import write_report
+    from winnow.runners.stages.forgetting import run_purge
+
+    if options.keep < 1:
+        raise WinnowError(f"--keep {options.keep}: the latest generation is always kept; expected 1 or more")
+    recipe, store = open_place(options.place)
+    if options.purge:
+        done = run_purge(store, options.keep, open_console(), dry_run=options.dry_run)
+        if layout.REPORT in done.removed and not options.dry_run:
+            write_report(store, None, recipe)
+            open_console().print("report        written again")
+        gone = done.collected
+    else:
+        with Lease(store.objects):
+            if not options.dry_run:
+                finish_purge(store)
+            elif store.objects.exists(layout.PURGE):
+                word = "would finish the purge that was begun: what it still has to drop comes on top"
+                open_console().print(word, soft_wrap=True)
+            gone = collect_garbage(store, options.keep, dry_run=options.dry_run)
+    word = "would drop" if options.dry_run else "dropped"
+    for output in drop_gone(store.objects, dry_run=options.dry_run) if options.gone else ():
+        open_console().print(f"{word} the record of {output.kind} {output.path}", markup=False, soft_wrap=True)
+    if options.purge and options.dry_run:
+        return 0
+    open_console().print(
+        f"{word} {gone.generations} generations, {gone.objects} objects, {gone.commits} commits "
+        f"({gone.bytes:,} bytes) and {gone.unfinished} unfinished files",
+        soft_wrap=True,
+    )
+    return 0

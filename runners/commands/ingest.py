@@ -1,0 +1,39 @@
+"""`winnow ingest`: read the sources into the store, and extract text in the same read."""
+
+import argparse
+from typing import TYPE_CHECKING
+
+from winnow.runners.commands.opening import open_console, open_engine
+from winnow.runners.commands.parser import engine_arguments, recipe_argument, slice_argument
+
+if TYPE_CHECKING:
+    from winnow.runners.commands.parser import Commands
+
+
+def add(commands: "Commands") -> None:
+    """The command and its arguments."""
+    parser = commands.add_parser("ingest", help="read the sources into the store, and extract text in the same read")
+    recipe_argument(parser)
+    engine_arguments(parser)
+    parser.add_argument("--replace", action="store_true", help="ingest changed source files again, in place of the old")
+    slice_argument(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Ingest all of the sources, or a slice of their tasks."""
+    from winnow.runners.report.summarise import summarise
+    from winnow.runners.stages.slices import ingest_slice, parse_slice
+    from winnow.runners.stages.store_stages import ingest
+    from winnow.runners.terminal.tables import print_summary
+    from winnow.schemas.recipe import load_recipe
+
+    console = open_console()
+    recipe = load_recipe(options.recipe)
+    if options.tasks is not None:
+        part, engine = parse_slice(options.tasks), open_engine(options)
+        done = ingest_slice(recipe, part, engine, console, replace_files=options.replace)
+        console.print(done.line(recipe), markup=False, soft_wrap=True)
+        return 0
+    outcome = ingest(recipe, open_engine(options), console, replace=options.replace)
+    print_summary(summarise(outcome.store, outcome.generation, recipe), console)
+    return 0

@@ -1,0 +1,121 @@
+"""`winnow mix`: plan the mixture, and draw its samples; `winnow plan --diff` compares two plans."""
+
+import argparse
+import os
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from winnow.runners.commands.opening import open_console, open_engine
+from winnow.runners.commands.parser import engine_arguments
+from winnow.schemas.errors import WinnowError
+
+if TYPE_CHECKING:
+    from winnow.runners.commands.parser import Commands
+    from winnow.schemas.mixture import MixturePlan
+
+
+PLAN_FILE = "plan.json"
+_HEAD = b'{\n  "plan": "'  # of `plan_json`
+
+
+def add(commands: "Commands") -> None:
+    """The command and its arguments."""
+    parser = commands.add_parser(
+        "mix",
+        help="plan the mixture: what each stratum is asked for and gives, and which samples those are; moves no data",
+    )
+    parser.add_argument("recipe", metavar="RECIPE", help="a recipe file with a 'mix'")
+    parser.add_argument("--plan-only", action="store_true", help="write the plan and show it; draw nothing")
+    parser.add_argument("--output", metavar="FILE", help="write the plan to this file (--plan-only: plan.json)")
+    parser.add_argument(
+        "--sample", default="100%", metavar="SHARE", help="draw a share of the plan, such as 1%% (default: all)"
+    )
+    parser.add_argument("--json", action="store_true", help="print the plan as one JSON object in place of tables")
+    engine_arguments(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Plan and, unless the plan alone is wanted, draw."""
+    from rich.console import Console
+
+    from winnow.runners.stages.mixing import WHOLE, mix, parse_sample, plan_only
+    from winnow.runners.terminal.mixture_tables import print_mixture
+    from winnow.schemas.recipe import load_recipe
+
+    console = open_console()
+    recipe = load_recipe(options.recipe)
+    sample = parse_sample(options.sample)
+    engine = open_engine(options)
+    file = Path(options.output or PLAN_FILE) if options.plan_only or options.output else None
+    if file is not None:
+        _require_ours(file)
+    quiet = Console(stderr=True, quiet=True) if options.json else console
+    plan = (
+        plan_only(recipe, engine, quiet, sample)
+        if options.plan_only
+        else mix(recipe, engine, quiet, sample, tell_notes=False).record.plan
+    )
+    if file is not None:
+        write_plan(plan, file)
+    if options.json:
+        sys.stdout.write(plan_json(plan).decode() + "\n")
+        return 0
+    print_mixture(plan, console)
+    if file is not None:
+        console.print(f"written {file}", markup=False, soft_wrap=True)
+    elif not options.plan_only:
+        share = "" if sample == WHOLE else f" --sample {shlex.quote(options.sample)}"
+        console.print(f"next    winnow export {options.recipe}{share}", markup=False, soft_wrap=True)
+    return 0
+
+
+def run_diff(options: argparse.Namespace) -> int:
+    """`winnow plan --diff OLD NEW`."""
+    import orjson
+
+    from winnow.runners.terminal.plan_difference import difference, print_difference, read_plan
+
+    old, new = (read_plan(name) for name in options.diff)
+    found = difference(old, new)
+    if options.json:
+        sys.stdout.write(orjson.dumps(found.to_json()).decode() + "\n")
+    else:
+        print_difference(found, open_console())
+    return 0
+
+
+def plan_json(plan: "MixturePlan") -> bytes:
+    """A plan as its file holds it: with its name, which is a hash of the rest, and what was asked for, in words."""
+    import orjson
+
+    return orjson.dumps({"plan": plan.name} | plan.to_json() | {"asked": plan.asked}, option=orjson.OPT_INDENT_2)
+
+
+def _require_ours(file: Path) -> None:
+    """Refuse to write over a file that holds no plan of winnow, whether it was named or is only in the way."""
+    from winnow.runners.terminal.rules import require_writable
+
+    require_writable("--output", file)
+    try:
+        with file.open("rb") as stream:
+            head = stream.read(len(_HEAD))
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise WinnowError(f"--output {file}: cannot be read: {error.strerror or error}") from None
+    if head and head != _HEAD:  # an empty file was made to be written to
+        raise WinnowError(f"{file}: is there already and is no plan of winnow; name another file with --output")
+
+
+def write_plan(plan: "MixturePlan", file: Path) -> None:
+    """Write a plan, whole or not at all."""
+    unfinished = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        unfinished.write_bytes(plan_json(plan) + b"\n")
+        os.replace(unfinished, file)
+    except OSError as error:
+        raise WinnowError(f"--output {file}: cannot be written: {error.strerror or error}") from None
+    finally:
+        unfinished.unlink(missing_ok=True)

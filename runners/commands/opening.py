@@ -1,0 +1,50 @@
+"""What commands open: the store of a recipe, the engine that was asked for, and the terminal."""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from winnow.schemas.errors import StoreError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from winnow.pipelines.store.generations import Store
+    from winnow.runners.engines import Engine
+    from winnow.schemas.recipe import Recipe
+
+
+def open_console() -> "Console":
+    """The terminal, without colours for numbers and names."""
+    from rich.console import Console
+
+    return Console(highlight=False)
+
+
+def open_engine(options: argparse.Namespace) -> "Engine":
+    """The engine that `--runner`, `--workers` and Beam's flags ask for."""
+    from winnow.runners.engines import named_engine, parse_workers
+
+    return named_engine(options.runner, parse_workers(options.workers), options.beam)
+
+
+def store_of(recipe: "Recipe") -> "Store":
+    """The store of a recipe, which must exist."""
+    from winnow.pipelines.store.generations import open_store
+    from winnow.pipelines.store.location import open_location
+
+    return open_store(open_location(recipe.located(recipe.store.path)))
+
+
+def open_place(place: str) -> "tuple[Recipe | None, Store]":
+    """A recipe and its store, or a store alone."""
+    from winnow.pipelines.store.generations import open_store
+    from winnow.pipelines.store.location import open_location
+    from winnow.schemas.recipe import load_recipe
+
+    if Path(place).is_dir() or "://" in place:
+        return None, open_store(open_location(place))
+    if not Path(place).exists():
+        raise StoreError(f"{place}: neither a recipe file nor a store's folder")
+    recipe = load_recipe(place)
+    return recipe, store_of(recipe)

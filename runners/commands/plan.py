@@ -1,0 +1,50 @@
+"""`winnow plan`: the resolved recipe, the tasks, an estimate, and what the rules decide."""
+
+import argparse
+import os
+from typing import TYPE_CHECKING
+
+from winnow.runners.commands.mix import run_diff
+from winnow.runners.commands.opening import open_console
+from winnow.schemas.errors import WinnowError
+
+if TYPE_CHECKING:
+    from winnow.runners.commands.parser import Commands
+
+
+def add(commands: "Commands") -> None:
+    """The command and its arguments."""
+    parser = commands.add_parser(
+        "plan", help="show the resolved recipe, its tasks, and what the rules drop and why; changes nothing"
+    )
+    parser.add_argument("recipe", metavar="RECIPE", nargs="?", help="a recipe file")
+    parser.add_argument(
+        "--diff", nargs=2, metavar=("OLD", "NEW"), help="compare two plans of mixtures, instead of reading a recipe"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--rates", metavar="FILE", help="estimate with the rates in this file over the built-in ones")
+    parser.add_argument(
+        "--workers", default="0", metavar="N", help="estimate the time that N workers take (default: one per core)"
+    )
+    parser.add_argument("--decisions", metavar="FILE", help="write one row per dropped sample to this Parquet file")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Show the plan of a recipe, or compare two plans of mixtures."""
+    if (options.recipe is None) == (options.diff is None):
+        raise WinnowError("winnow plan: expected a recipe, or --diff OLD NEW")
+    if options.diff is not None:
+        return run_diff(options)
+    from winnow.runners.engines import parse_workers
+    from winnow.runners.terminal.plan import show_plan
+    from winnow.schemas.recipe import load_recipe
+
+    show_plan(
+        load_recipe(options.recipe),
+        open_console(),
+        as_json=options.json,
+        decisions=options.decisions,
+        rates=options.rates,
+        workers=parse_workers(options.workers) or os.cpu_count() or 1,
+    )
+    return 0

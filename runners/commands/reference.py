@@ -1,0 +1,87 @@
+"""`winnow reference`: the weights that scores are measured towards: train them, or merge several."""
+
+import argparse
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from winnow.runners.commands.opening import open_console
+from winnow.schemas.errors import ScoreError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from winnow.runners.commands.parser import Commands
+    from winnow.scoring.tasks.protocol import Weights
+
+
+def add(commands: "Commands") -> None:
+    """The command and its arguments."""
+    reference = commands.add_parser("reference", help="make the weights that scores point to: train, or merge")
+    verbs = reference.add_subparsers(dest="verb", required=True, metavar="VERB")
+    train = verbs.add_parser("train", help="train the reference of a recipe's score on the samples that it trusts")
+    train.add_argument("recipe", metavar="RECIPE", help="a recipe file")
+    train.add_argument("--score", metavar="NAME", help="of which score; needed where the recipe has several")
+    train.add_argument("--output", metavar="FILE", help="also write the weights here, as safetensors")
+    merge = verbs.add_parser("merge", help="one set of weights of several: their mean, or task arithmetic")
+    merge.add_argument("files", nargs="+", metavar="WEIGHTS", help="safetensors files of one model")
+    merge.add_argument("--output", required=True, metavar="FILE", help="where to write the merged weights")
+    merge.add_argument(
+        "--base", metavar="FILE", help="weights that all began from: what each learnt beyond them is added"
+    )
+    merge.add_argument(
+        "--scale", type=float, default=1.0, help="how much of what was learnt is added (default: %(default)s)"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Train or merge."""
+    console = open_console()
+    return _train(options, console) if options.verb == "train" else _merge(options, console)
+
+
+def _train(options: argparse.Namespace, console: "Console") -> int:
+    from winnow.pipelines.score.weights import load_weights
+    from winnow.runners.stages.scoring import train_reference
+    from winnow.runners.terminal.rules import require_writable
+    from winnow.schemas.recipe import load_recipe
+
+    if options.output is not None:
+        require_writable("--output", Path(options.output))
+    bound, made, store = train_reference(load_recipe(options.recipe), options.score, console)
+    on = f"trained on {made.samples:,} samples" if made.samples else "as the recipe gives it"
+    console.print(f"reference of {bound.entry.layer}  {on}: {made.objects[0]}", markup=False, soft_wrap=True)
+    if options.output is not None:
+        _write(Path(options.output), load_weights(store, made.objects[0]), console)
+    return 0
+
+
+def _merge(options: argparse.Namespace, console: "Console") -> int:
+    from winnow.filters.models.tensors import read_tensors
+    from winnow.runners.terminal.rules import require_writable
+    from winnow.scoring.merging import average, task_arithmetic
+
+    target = Path(options.output)
+    require_writable("--output", target)
+    if len({os.path.realpath(file) for file in options.files}) < len(options.files):
+        raise ScoreError("winnow reference merge: a file is named twice; name each once")
+    read = [*options.files, *([options.base] if options.base is not None else [])]
+    if os.path.realpath(target) in {os.path.realpath(file) for file in read}:
+        raise ScoreError(f"--output {target} is one of the files that are read; write another")
+    found = {path: read_tensors(path).arrays for path in options.files}
+    if options.base is None:
+        if options.scale != 1.0:
+            raise ScoreError("--scale says how much is added to --base, and there is none")
+        merged = average(found)
+    else:
+        merged = task_arithmetic(read_tensors(options.base).arrays, found, options.scale)
+    _write(target, merged, console)
+    return 0
+
+
+def _write(target: Path, weights: "Weights", console: "Console") -> None:
+    from winnow.filters.models.tensors import tensors_bytes
+    from winnow.runners.law.files import write_whole
+
+    write_whole(target, tensors_bytes(weights, {}))
+    console.print(f"weights  {target}", markup=False, soft_wrap=True)

@@ -1,0 +1,36 @@
+"""`winnow report`: one HTML page about the store."""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from winnow.runners.commands.opening import open_console, open_place
+from winnow.runners.commands.parser import place_argument
+
+if TYPE_CHECKING:
+    from winnow.runners.commands.parser import Commands
+
+
+def add(commands: "Commands") -> None:
+    """The command and its arguments."""
+    parser = commands.add_parser("report", help="write one HTML page about the store")
+    place_argument(parser)
+    parser.add_argument("--output", metavar="FILE", help="where to write it (default: report.html in the store)")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write the page."""
+    from winnow.pipelines.forgetting.outputs import REPORT, register
+    from winnow.pipelines.store import layout
+    from winnow.runners.report.writing import write_report
+    from winnow.runners.terminal.rules import require_writable
+
+    recipe, store = open_place(options.place)
+    target = Path(options.output) if options.output else None
+    if target is not None:
+        require_writable("--output", target)
+    write_report(store, target, recipe)
+    if target is not None:
+        register(store.objects, REPORT, target, store.require_latest().number)
+    open_console().print(f"report  {target or f'{store.root}/{layout.REPORT}'}", soft_wrap=True)
+    return 0

@@ -1,0 +1,37 @@
+"""`winnow score`: score samples towards reference weights, and decide which of them to keep."""
+
+import argparse
+from typing import TYPE_CHECKING
+
+from winnow.runners.commands.opening import open_console, open_engine
+from winnow.runners.commands.parser import engine_arguments, recipe_argument, slice_argument
+
+if TYPE_CHECKING:
+    from winnow.runners.commands.parser import Commands
+
+
+def add(commands: "Commands") -> None:
+    """The command and its arguments."""
+    parser = commands.add_parser("score", help="score samples towards reference weights, and decide which to keep")
+    recipe_argument(parser)
+    engine_arguments(parser)
+    slice_argument(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Score every shard, or a slice of them."""
+    from winnow.runners.report.summarise import summarise
+    from winnow.runners.stages.scoring import score, score_slice
+    from winnow.runners.stages.slices import parse_slice
+    from winnow.runners.terminal.tables import print_layers
+    from winnow.schemas.recipe import load_recipe
+
+    console = open_console()
+    recipe = load_recipe(options.recipe)
+    if options.tasks is not None:
+        done = score_slice(recipe, parse_slice(options.tasks), open_engine(options), console)
+        console.print(done.line(recipe), markup=False, soft_wrap=True)
+        return 0
+    outcome = score(recipe, open_engine(options), console)
+    print_layers(summarise(outcome.store, outcome.generation), console)
+    return 0

@@ -1,0 +1,75 @@
+"""`winnow stats`: what is in a store, and what its runs took."""
+
+import argparse
+import json
+import sys
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from winnow.runners.commands.opening import open_console, open_place
+from winnow.runners.commands.parser import place_argument
+from winnow.schemas.errors import WinnowError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from winnow.pipelines.store.generations import Store
+    from winnow.runners.commands.parser import Commands
+    from winnow.schemas.recipe import Recipe
+
+
+def add(commands: "Commands") -> None:
+    """The command and its arguments."""
+    parser = commands.add_parser("stats", help="show what is in the store")
+    place_argument(parser)
+    parser.add_argument("--rates", metavar="FILE", help="compare what runs took with the rates in this file")
+    parser.add_argument("--measured", action="store_true", help="print the rates of past runs, as a file for --rates")
+    parser.add_argument("--near", metavar="REASON", help="show the samples nearest to the thresholds of this rule")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Show the latest generation, or one of its details."""
+    from winnow.runners.estimating.rates import read_rates
+    from winnow.runners.estimating.run_log import read_runs
+    from winnow.runners.estimating.tables import measured_yaml, print_runs, runs_json
+    from winnow.runners.report.summarise import summarise
+    from winnow.runners.terminal.rules import pinned_if_measured
+    from winnow.runners.terminal.scores import print_scores, scores_counted, with_scores
+    from winnow.runners.terminal.tables import print_stats
+    from winnow.runners.terminal.threshold_samples import borders_around, print_borders
+
+    recipe, store = open_place(options.place)
+    rates = read_rates(options.rates)
+    runs = read_runs(store.objects)
+    if options.measured:
+        sys.stdout.write(measured_yaml(runs, rates))
+        return 0
+    console = open_console()
+    if options.near:
+        return _near(options, recipe, store, console)
+    generation = store.require_latest()
+    summary = summarise(store, generation, recipe)
+    scores = scores_counted(recipe, store, generation)
+    if options.json:
+        found = json.loads(with_scores(summary.to_json(), scores))
+        sys.stdout.write(json.dumps(found | {"runs": runs_json(runs, rates)}, ensure_ascii=False) + "\n")
+    else:
+        print_stats(summary, console)
+        print_runs(runs, rates, console)
+        print_scores(scores, console)
+        print_borders(borders_around(pinned_if_measured(recipe, store, generation), recipe, generation), console)
+    return 0
+
+
+def _near(options: argparse.Namespace, recipe: "Recipe | None", store: "Store", console: "Console") -> int:
+    from winnow.runners.terminal.threshold_samples import borders_of, named_borders, print_nearest
+
+    if recipe is None:
+        raise WinnowError(f"--near {options.near}: rules are in a recipe; give its file in place of the store")
+    borders = named_borders(borders_of(recipe, store, store.require_latest()), options.near)
+    if options.json:
+        sys.stdout.write(json.dumps([asdict(border) for border in borders], ensure_ascii=False) + "\n")
+    else:
+        print_nearest(borders, console)
+    return 0

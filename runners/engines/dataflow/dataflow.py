@@ -1,0 +1,196 @@
+"""`dataflow`: each stage is a job of Google Cloud Dataflow; this process submits it and waits. See docs/dataflow.md."""
+
+import os
+import re
+import socket
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from urllib.parse import urlsplit
+
+from apache_beam.options.pipeline_options import (
+    GoogleCloudOptions,
+    PipelineOptions,
+    SetupOptions,
+    TestOptions,
+    WorkerOptions,
+)
+
+from winnow.pipelines.store.gcs import GcsStore
+from winnow.runners.engines.addresses import require_answering
+from winnow.runners.engines.backend import Launch, Request
+from winnow.runners.engines.dataflow.packed import pack
+from winnow.runners.engines.failures import WorkerLostError
+from winnow.runners.engines.flags import beam_options
+from winnow.schemas.errors import StageError, WinnowError
+
+INSTALL = "pip install 'winnow[dataflow]'"
+GOOGLE = GoogleCloudOptions.DATAFLOW_ENDPOINT
+NEEDED = ("google.cloud.dataflow", "google.cloud.storage", "apitools")
+PROJECT = re.compile(r"[a-z][-a-z0-9:.]{4,}[a-z0-9]")
+HINT = "--runner dataflow -- --project=PROJECT --region=REGION --temp_location=gs://BUCKET/tmp"
+
+
+LOST = (
+    "dataflow: workers died of a task again and again, as the job's page shows; give them more memory (a larger "
+    "--machine_type, --number_of_worker_harness_threads=1) and run the same command again: what was committed stays"
+)
+
+
+UNREACHED = (
+    "the service answers no more; what was committed stays, run the same command again once it does, and once a job "
+    "whose page was shown has ended or is cancelled"
+)
+
+
+class DataflowError(WinnowError):
+    """Dataflow cannot be used as it was asked for."""
+
+
+class Dataflow:
+    """Google's own workers."""
+
+    here = False
+
+    def check(self, request: Request) -> None:
+        """The packages, the flags and the bucket for what is staged, each within seconds."""
+        if absent := [name for name in NEEDED if not _installed(name)]:
+            raise DataflowError(f"--runner dataflow needs the package {absent[0]}; {INSTALL}")
+        options = beam_options(request.flags)
+        _require_settings(options)
+        if not options.view_as(TestOptions).dry_run:
+            for address in _staging(options):
+                if address.startswith("gs://"):
+                    next(iter(GcsStore.of(address).list()), None)  # says what is wrong with bucket and credentials
+            _require_service(options)
+
+    def require_reachable(self, request: Request, places: Sequence[str]) -> None:
+        """Workers see no disk of this machine, except where a service on this machine runs them."""
+        if _is_local(beam_options(request.flags)):
+            return
+        for place in places:
+            if not place.startswith(("gs://", "s3://")):
+                raise DataflowError(
+                    f"{place}: Dataflow's workers do not see it; put it at gs://BUCKET/… or s3://BUCKET/…"
+                )
+
+    @contextmanager
+    def launch(self, request: Request, _: Path) -> Iterator[Launch]:
+        """A job's options, with what ships winnow; a job whose driver is interrupted is cancelled."""
+        from winnow.runners.engines.dataflow.job import DataflowRunner
+
+        with TemporaryDirectory(prefix="winnow-package-") as folder:
+            runner = DataflowRunner(request.stage)
+            try:
+                yield Launch(runner, job_options(request.flags, Path(folder)))
+            except KeyboardInterrupt:
+                runner.cancel()
+                raise
+            except WorkerLostError as error:  # the service has tried four times; another job would try four more
+                raise StageError(LOST) from error
+            except StageError as error:
+                if _is_unreached(error.__cause__):
+                    raise StageError(f"dataflow: {UNREACHED}") from error
+                raise
+
+    def understood(self, message: str) -> WinnowError | None:
+        """What the service answers, and what its jobs end with."""
+        for pattern, said in _MEANINGS:
+            if found := re.search(pattern, message):
+                return StageError(f"dataflow: {said.format(*found.groups())}")
+        return None
+
+
+def job_options(flags: Sequence[str], folder: Path) -> PipelineOptions:
+    """Beam's options for a job; without an image, winnow is shipped as a wheel that is written to the folder."""
+    options = beam_options(flags, save_main_session=False)
+    setup = options.view_as(SetupOptions)
+    cloud = options.view_as(GoogleCloudOptions)
+    cloud.staging_location = cloud.staging_location or cloud.temp_location
+    cloud.temp_location = cloud.temp_location or cloud.staging_location
+    cloud.region = cloud.region or os.environ.get("CLOUDSDK_COMPUTE_REGION")
+    if options.view_as(WorkerOptions).sdk_container_image:
+        setup.sdk_location = "container"
+    elif not setup.setup_file and not any("winnow" in Path(one).name for one in setup.extra_packages or ()):
+        setup.extra_packages = [str(pack(folder)), *(setup.extra_packages or ())]
+    return options
+
+
+def _is_unreached(error: BaseException | None) -> bool:
+    """Whether Beam's client, where it asks by HTTP, has given up to reach the service."""
+    from requests.exceptions import ConnectionError as NotConnectedError
+
+    return isinstance(error, ConnectionError | TimeoutError | socket.gaierror | NotConnectedError)
+
+
+def _require_settings(options: PipelineOptions) -> None:
+    cloud = options.view_as(GoogleCloudOptions)
+    if not cloud.project:
+        raise DataflowError(f"--project is missing; expected {HINT}")
+    if not PROJECT.fullmatch(cloud.project):
+        raise DataflowError(f"--project={cloud.project} is no project id; expected 6 or more of a-z, 0-9 and '-'")
+    if not (cloud.region or os.environ.get("CLOUDSDK_COMPUTE_REGION")):
+        raise DataflowError(f"--region is missing (nor is CLOUDSDK_COMPUTE_REGION set); expected {HINT}")
+    if not _staging(options):
+        raise DataflowError(f"--temp_location is missing; expected {HINT}")
+    for address in _staging(options):
+        if address.startswith("gs://"):
+            GcsStore.of(address)
+        elif not _is_local(options):
+            raise DataflowError(f"--temp_location={address}: Dataflow stages in a bucket; expected gs://BUCKET/FOLDER")
+    if cloud.template_location:
+        raise DataflowError(
+            "--template_location: a stage's graph depends on what earlier stages committed; run the driver as a job"
+        )
+
+
+def _require_service(options: PipelineOptions) -> None:
+    """The service answers: Beam's client would try for a minute."""
+    endpoint = options.view_as(GoogleCloudOptions).dataflow_endpoint or GOOGLE
+    ours = "correct --dataflow_endpoint, or leave it out: Google's own is asked then"
+    require_answering(endpoint, "is there a network? HTTPS_PROXY names a proxy" if endpoint == GOOGLE else ours)
+
+
+def _staging(options: PipelineOptions) -> list[str]:
+    cloud = options.view_as(GoogleCloudOptions)
+    return list(dict.fromkeys(place for place in (cloud.temp_location, cloud.staging_location) if place))
+
+
+def _is_local(options: PipelineOptions) -> bool:
+    """Whether the service is one on this machine, as Beam sees it."""
+    return urlsplit(options.view_as(GoogleCloudOptions).dataflow_endpoint or "").hostname == "localhost"
+
+
+def _installed(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # the package that would hold it
+        return False
+
+
+_MEANINGS = (
+    (r"\A503 ", UNREACHED),  # by gRPC
+    (r"State: FAILED, Error:\nNone", "the job failed and gave no reason; its page shows the workers' logs"),
+    (r"State: CANCELLED", "the job was cancelled; what was committed stays, run the same command again"),
+    (
+        r"Job did not reach to a terminal state.*?(https://\S+)",
+        "lost sight of the job, which may still run: {}; run the same command again once it has ended or is cancelled",
+    ),
+    (
+        r"\b403 (?:[A-Z]+ \S+ )?([^\n]+)",
+        "refused: {}; docs/dataflow.md lists the roles and APIs that a project needs",
+    ),
+    (
+        r"(?:default credentials were not found|could not be automatically determined|Unable to find credentials)",
+        "no credentials; run: gcloud auth application-default login, or set GOOGLE_APPLICATION_CREDENTIALS",
+    ),
+    (
+        r"(?i)no module named '?winnow|ModuleNotFoundError: No module named '(winnow[\w.]*)'",
+        "workers have no winnow; build the image of docs/dataflow.md anew, or give no --sdk_container_image",
+    ),
+)
+"""What is found in a job's or the service's words, and what it means. The groups fill the braces."""
+
+DATAFLOW = Dataflow()

@@ -1,0 +1,70 @@
+"""Beam's runner for Dataflow, with a name and labels for each job, and a hand on the one that runs."""
+
+import re
+import secrets
+from contextlib import suppress
+from datetime import UTC, datetime
+
+import apache_beam as beam
+from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions, TestOptions
+from apache_beam.portability.api.org.apache.beam.model.pipeline.v1 import beam_runner_api_pb2
+from apache_beam.runners.dataflow import dataflow_runner
+from apache_beam.runners.runner import PipelineResult
+
+import winnow
+from winnow.runners.engines.backend import say
+from winnow.runners.engines.dataflow.disks import require_no_disks
+from winnow.schemas.errors import StageError
+
+NAME = "winnow"
+
+
+class DataflowRunner(dataflow_runner.DataflowRunner):
+    """One job. Beam knows Dataflow's runner by its class's name."""
+
+    def __init__(self, stage: str) -> None:
+        super().__init__()
+        self._stage = stage
+        self._job: dataflow_runner.DataflowPipelineResult | None = None
+
+    def run_pipeline(
+        self,
+        pipeline: beam.Pipeline,
+        options: PipelineOptions,
+        pipeline_proto: beam_runner_api_pb2.Pipeline | None = None,
+    ) -> PipelineResult:
+        """Submit it."""
+        stage, version = self._stage, slug(winnow.__version__)
+        cloud = options.view_as(GoogleCloudOptions)
+        cloud.job_name = job_name(cloud.job_name or NAME, stage)
+        cloud.labels = [*(cloud.labels or ()), f"winnow-stage={slug(stage)}", f"winnow-version={version}"]
+        if not (cloud.dataflow_endpoint or "").startswith("http://localhost"):
+            require_no_disks(pipeline)
+        job: dataflow_runner.DataflowPipelineResult = super().run_pipeline(pipeline, options, pipeline_proto)
+        if options.view_as(TestOptions).dry_run:
+            graph = self.proto_pipeline
+            raise StageError(
+                f"dataflow: dry run: {stage} is a graph of {len(graph.components.transforms)} transforms and "
+                f"{graph.ByteSize():,} bytes; nothing was submitted, and what comes after it needs its results"
+            )
+        self._job = job
+        where = f"https://console.cloud.google.com/dataflow/jobs/{cloud.region}/{job.job_id()}?project={cloud.project}"
+        say("dataflow", f"{stage}: job {cloud.job_name}  {where}")
+        return job
+
+    def cancel(self) -> None:
+        """Ask the service to end the job, if there is one."""
+        if self._job is not None:
+            with suppress(Exception):  # the user has asked to leave, and was shown the job
+                self._job.cancel()
+
+
+def job_name(name: str, stage: str) -> str:
+    """A job's name: what the user called it, the stage, and what no other job has."""
+    now = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+    return f"{name}-{slug(stage)}"[:40].rstrip("-") + f"-{now}-{secrets.token_hex(2)}"
+
+
+def slug(text: str) -> str:
+    """A text as names and labels may hold it."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:60] or "x"

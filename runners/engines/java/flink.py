@@ -1,0 +1,225 @@
+"""`flink`: Beam's Flink runner, in a Java of this process's own (`[local]`) or on a session cluster.
+
+In a batch a Beam bundle is a whole subtask of Flink's, so the parallelism says how many tasks of a stage run at once.
+Here it is the number of workers, each a process; on a cluster the number of its slots.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from apache_beam.options.pipeline_options import FlinkRunnerOptions, JobServerOptions, PipelineOptions, PortableOptions
+
+from winnow.pipelines.running.version_handshake import FOLDER_OPTION, OPTION, versions_here
+from winnow.runners.engines.backend import Launch, Request, say
+from winnow.runners.engines.failures import DIED, WorkerLostError
+from winnow.runners.engines.flags import beam_options
+from winnow.runners.engines.java import FLINK as SERVER
+from winnow.runners.engines.java.flink_cluster import Cluster, cluster_at, cluster_kept
+from winnow.runners.engines.java.job_servers import Service
+from winnow.runners.engines.java.watch import EXIT_ON_OUT_OF_MEMORY
+from winnow.runners.engines.portable import (
+    asked_job_server,
+    cancelled,
+    endpoint_is_here,
+    require_job_server,
+    server_arguments,
+    submission,
+)
+from winnow.runners.engines.workers.environments import Supply
+from winnow.schemas.errors import StageError, WinnowError
+
+CACHE_MILLIS = 60_000  # a worker outlives the end of one stage of a job by so much, and serves the next
+EMBEDDED = ("[local]", "[auto]")
+
+_BASE_HEAP, _HEAP_EACH = 768, 64  # MiB, and for each unit of parallelism: tasks are references, not rows
+_BASE_NETWORK, _NETWORK_EACH = 64, 32  # MiB
+_SHUFFLE_BUFFERS = 64  # of 32 KiB, that each exchange takes in each subtask; of Flink's own 512 a job runs out
+
+_WORKER_GONE = ("CANCELLED: client cancelled", "call already closed", "call is closed")
+"""What Beam's Java says of a worker that went without a word."""
+_FEW_SLOTS = (
+    "Flink has fewer free slots than the job's parallelism: free some, start TaskManagers, or run with a smaller "
+    "--parallelism after '--'"
+)
+_UNDERSTOOD = (
+    (
+        "Insufficient number of network buffers",
+        "Flink's TaskManagers lack memory for exchanges: set taskmanager.network.sort-shuffle.min-buffers: 64 and "
+        "taskmanager.memory.network.min: 256m on the cluster, or run with a smaller --parallelism after '--'",
+    ),
+    ("NoResourceAvailableException", _FEW_SLOTS),
+    ("TimeoutException: Timeout has occurred: ", _FEW_SLOTS),  # a request for slots that was made for long enough
+    (
+        "exceeds JVM heap space",
+        "a group of rows does not fit the heap of Flink's Java: give it more (taskmanager.memory.process.size on a "
+        "cluster, --job_server_jvm_properties=-Xmx4g here)",
+    ),
+    (
+        "java.lang.OutOfMemoryError",
+        "Flink's Java ran out of memory: give it more (taskmanager.memory.process.size and "
+        "taskmanager.memory.task.off-heap.size on a cluster, --job_server_jvm_properties=-Xmx4g here)",
+    ),
+)
+
+
+class FlinkOptions(PipelineOptions):
+    """Flags of the Flink runner that Beam declares in Java alone."""
+
+    @classmethod
+    def _add_argparse_args(cls, parser) -> None:  # type: ignore[no-untyped-def]  # Beam's own parser has no types
+        parser.add_argument("--execution_mode_for_batch", default=None, help="PIPELINED or BATCH, or …_FORCED.")
+        parser.add_argument("--number_of_execution_retries", type=int, default=None, help="Of a failed job.")
+        parser.add_argument("--execution_retry_delay", type=int, default=None, help="Before one, in milliseconds.")
+        parser.add_argument("--flink_conf_dir", default=None, help="A folder with Flink's own settings for the job.")
+
+
+@dataclass(frozen=True, slots=True)
+class FlinkService(Service):
+    """Flink's job server, with settings for the Flink inside it."""
+
+    settings: tuple[tuple[str, str], ...] = ()
+
+    def command(self, folder: Path) -> list[str]:
+        """With a folder of settings; one that the user names comes later, and wins."""
+        conf = folder / "conf"
+        conf.mkdir()
+        (conf / "config.yaml").write_text("".join(f"{name}: {value}\n" for name, value in self.settings))
+        given = Service.command(self, folder)
+        at = given.index("--artifacts-dir")
+        return [*given[:at], "--flink-conf-dir", str(conf), *given[at:]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Flags:
+    """What the user said, as far as it is decided by here."""
+
+    master: str
+    parallelism: int | None
+    endpoint: str | None  # of a job server that runs already
+    conf: str | None
+    portable: PortableOptions
+    jobs: JobServerOptions
+    flink: FlinkRunnerOptions
+
+    @property
+    def embedded(self) -> bool:
+        """Whether Flink is inside the job server."""
+        return self.master in EMBEDDED
+
+    @property
+    def supply(self) -> Supply:
+        """Where workers come from."""
+        return Supply.asked(self.portable, here=self.embedded and endpoint_is_here(self.endpoint))
+
+
+class Flink:
+    """Flink 1.19."""
+
+    here = False
+
+    def __init__(self) -> None:
+        self._services: dict[tuple[object, ...], FlinkService] = {}  # found once: it means reading a large jar
+
+    def check(self, request: Request) -> None:
+        """Flags, Java, the job server, and the cluster if one is named."""
+        flags = _flags(request)
+        require_job_server("flink", flags.flink.flink_job_server_jar, flags.jobs, flags.endpoint)
+        if not flags.embedded:
+            cluster_at(flags.master, SERVER.engine_minor)
+        flags.supply.check()
+
+    @contextmanager
+    def launch(self, request: Request, log: Path) -> Iterator[Launch]:
+        """A job server at the first pipeline; on this machine a pool of workers at each."""
+        flags = _flags(request)
+        settings: dict[str, object] = {OPTION: versions_here(), FOLDER_OPTION: os.getcwd()}
+        with ExitStack() as stack:
+            if flags.embedded:
+                settings |= _spread(request.workers, request.workers)
+            else:
+                cluster = cluster_at(flags.master, SERVER.engine_minor)
+                settings |= _spread(cluster.slots, cluster.slots_each)
+                stack.enter_context(cluster_kept(cluster, SERVER.engine_minor))
+                if (wanted := flags.parallelism or cluster.slots) > cluster.free:
+                    _say_waits(cluster, wanted)
+            workers = stack.enter_context(flags.supply.workers(log))
+            settings |= workers.settings
+            submitted = submission(flags.endpoint, partial(self._service, flags, request), log, workers.pool)
+            settings["job_endpoint"], runner = stack.enter_context(submitted)
+            yield Launch(runner, beam_options(request.flags, **settings))
+
+    def understood(self, message: str) -> WinnowError | None:
+        """What a failed job means, where only Flink says it so."""
+        if any(word in message for word in _WORKER_GONE):
+            return WorkerLostError(DIED)
+        return next((StageError(said) for known, said in _UNDERSTOOD if known in message), None) or cancelled(message)
+
+    def _service(self, flags: _Flags, request: Request) -> FlinkService:
+        key = (request.workers, request.flags)
+        service = self._services[key] = self._services.get(key) or _service(flags, request)
+        return service
+
+
+def _say_waits(cluster: Cluster, wanted: int) -> None:
+    say(
+        "flink",
+        f"waiting: {cluster.free} of the {wanted} slots that the job asks for are free; Flink fails a job that "
+        "gets none for five minutes (slot.request.timeout). For less: --parallelism=N",
+    )
+
+
+def _spread(parallelism: int, processes: int) -> dict[str, object]:
+    return {
+        "parallelism": parallelism,
+        "sdk_worker_parallelism": processes,
+        "environment_cache_millis": CACHE_MILLIS,
+    }
+
+
+def _flags(request: Request) -> _Flags:
+    options = beam_options(request.flags)
+    flink, portable = options.view_as(FlinkRunnerOptions), options.view_as(PortableOptions)
+    return _Flags(
+        master=flink.flink_master.strip().removeprefix("http://"),
+        parallelism=flink.parallelism if flink.parallelism > 0 else None,
+        endpoint=portable.job_endpoint,
+        conf=options.view_as(FlinkOptions).flink_conf_dir,
+        portable=portable,
+        jobs=options.view_as(JobServerOptions),
+        flink=flink,
+    )
+
+
+def _service(flags: _Flags, request: Request) -> FlinkService:
+    jar, java = asked_job_server("flink", flags.flink.flink_job_server_jar, flags.jobs)
+    parallelism = flags.parallelism or (request.workers if flags.embedded else 1)
+    heap = _BASE_HEAP + _HEAP_EACH * parallelism
+    network = _BASE_NETWORK + _NETWORK_EACH * parallelism
+    conf = ("--flink-conf-dir", flags.conf) if flags.conf else ()
+    return FlinkService(
+        title="Flink's job server",
+        java=java.path,
+        jvm=(f"-Xmx{heap}m", EXIT_ON_OUT_OF_MEMORY, *flags.jobs.job_server_jvm_properties),
+        jar=jar.path,
+        arguments=(
+            *("--flink-master", "[local]" if flags.embedded else flags.master),
+            *server_arguments(flags.jobs),
+            *conf,
+        ),
+        settings=(
+            ("rest.bind-address", "127.0.0.1"),
+            ("rest.address", "127.0.0.1"),
+            ("jobmanager.bind-host", "127.0.0.1"),
+            ("taskmanager.bind-host", "127.0.0.1"),
+            ("taskmanager.memory.network.min", f"{network}m"),
+            ("taskmanager.memory.network.max", f"{network}m"),
+            ("taskmanager.network.sort-shuffle.min-buffers", str(_SHUFFLE_BUFFERS)),
+        ),
+    )
+
+
+FLINK = Flink()

@@ -1,0 +1,140 @@
+"""Finding Java, and saying in a line what is wrong with the one there is."""
+
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from winnow.runners.engines.java.server_kinds import JAVA_VERSIONS, JobServer, JobServerError
+
+PACKAGE = "openjdk-17-jre-headless"
+"""A runtime is enough: nothing is compiled, by winnow or by Maven."""
+
+LAUNCHER_FLAG = "--job_server_java_launcher"
+
+_ANSWER_SECONDS = 60  # a cold disk; a Java that has not said its version by then never will
+_NEEDED = " or ".join(str(major) for major in JAVA_VERSIONS)
+INSTALLED = Path("/usr/lib/jvm")
+"""Where distributions of Linux put them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Java:
+    """A Java that runs and has said what it is."""
+
+    path: Path  # of its launcher
+    version: str  # as it says it: 17.0.15, 1.8.0_392, 21-ea
+    vendor: str  # as it says it; empty when it does not
+    home: Path | None
+    found_by: str  # JAVA_HOME, PATH, or the flag that named it
+
+    @property
+    def major(self) -> int:
+        """17 of 17.0.15, 8 of 1.8.0_392."""
+        return major_version(self.version)
+
+    def __str__(self) -> str:
+        return f"Java {self.version}{f' ({self.vendor})' if self.vendor else ''} at {self.path} by {self.found_by}"
+
+
+def version_in(said: str) -> str | None:
+    """The version in what `java -version` prints, whoever made it."""
+    found = re.search(r'^\S+ version "(\d[^"]*)"', said, re.MULTILINE)
+    return found[1] if found else None
+
+
+def major_version(version: str) -> int:
+    """The number that people call a Java by; until 8 it stood in the second place."""
+    numbers = [int(part) for part in re.findall(r"\d+", version)[:2]]
+    return numbers[1] if numbers[0] == 1 and len(numbers) > 1 else numbers[0]
+
+
+def find_java(launcher: str | None = None) -> Java:
+    """The Java that job servers are started with: the launcher that was named, else JAVA_HOME's, else PATH's.
+
+    Raises:
+        JobServerError: There is none, or it does not run.
+    """
+    home = os.environ.get("JAVA_HOME")
+    if launcher:
+        found_by, named = LAUNCHER_FLAG, shutil.which(launcher)
+        absent = f"{LAUNCHER_FLAG}={launcher}: no such program"
+    elif home:
+        found_by, named = "JAVA_HOME", shutil.which(Path(home).expanduser() / "bin" / "java")
+        absent = f"JAVA_HOME={home} holds no bin/java"
+    else:
+        found_by, named = "PATH", shutil.which("java")
+        absent = "no Java: JAVA_HOME is not set and there is no java on PATH"
+    if named is None:
+        raise JobServerError(f"{absent}; Spark and Flink need Java {_NEEDED}: {_remedy(found_by)}")
+    return _asked(Path(named).absolute(), found_by)
+
+
+def require_java(server: JobServer, launcher: str | None = None) -> Java:
+    """A Java that the engine runs on.
+
+    Raises:
+        JobServerError: There is none, it does not run, or it is of a version that the engine does not run on.
+    """
+    return fitting(find_java(launcher), server)
+
+
+def fitting(java: Java, server: JobServer) -> Java:
+    """The same Java, if the engine runs on its version; JobServerError otherwise."""
+    if java.major not in JAVA_VERSIONS:
+        raise JobServerError(
+            f"found {java}; {server.title} {server.engine_minor} needs Java {_NEEDED}: {_remedy(java.found_by)}"
+        )
+    return java
+
+
+def _asked(path: Path, found_by: str) -> Java:
+    command = [str(path), "-XshowSettings:properties", "-version"]
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_ANSWER_SECONDS, check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise JobServerError(
+            f"{path} ({found_by}) does not say its version within {_ANSWER_SECONDS} s; {_remedy(found_by)}"
+        ) from None
+    except OSError as error:
+        raise JobServerError(f"{path} ({found_by}) cannot be run: {error.strerror}; {_remedy(found_by)}") from None
+    said = done.stderr + done.stdout
+    version = version_in(said)
+    if done.returncode != 0 or version is None:
+        lines = [line.strip() for line in said.splitlines() if line.strip()]
+        why = lines[0][:200] if lines else f"it ended with status {done.returncode}"
+        raise JobServerError(f"{path} ({found_by}) is no Java that runs: {why}; {_remedy(found_by)}")
+    home = _setting("java.home", said)
+    return Java(path, version, _setting("java.vendor", said) or "", Path(home) if home else None, found_by)
+
+
+def _setting(name: str, said: str) -> str | None:
+    found = re.search(rf"^\s+{re.escape(name)} = (.+)$", said, re.MULTILINE)
+    return found[1].strip() if found else None
+
+
+def _remedy(found_by: str) -> str:
+    """What to do: point at a fitting Java that is installed already, else install one."""
+    if home := _installed():
+        return f"{LAUNCHER_FLAG}={home}/bin/java is one" if found_by == LAUNCHER_FLAG else f"export JAVA_HOME={home}"
+    where = f"let {LAUNCHER_FLAG}" if found_by == LAUNCHER_FLAG else "let JAVA_HOME"
+    return f"apt-get install {PACKAGE} (or any other build of Java 17), or {where} name one"
+
+
+def _installed() -> Path | None:
+    """A fitting Java of the system's, by what its own file `release` says; the newest first."""
+    found: list[tuple[int, Path]] = []
+    for home in sorted(INSTALLED.glob("*")):
+        try:
+            said = re.search(
+                r'^JAVA_VERSION="(\d[^"]*)"', (home / "release").read_text("utf-8", "replace"), re.MULTILINE
+            )
+        except OSError:
+            continue
+        if said and major_version(said[1]) in JAVA_VERSIONS and os.access(home / "bin" / "java", os.X_OK):
+            found.append((major_version(said[1]), home))
+    return max(found, key=lambda one: one[0])[1] if found else None

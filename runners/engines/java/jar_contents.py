@@ -1,0 +1,99 @@
+"""What a job server's jar says about itself, and whether it is one that winnow can use."""
+
+import re
+import zipfile
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from winnow.runners.engines.java.server_kinds import JobServer, JobServerError, beam_installed, minor
+
+_MANIFEST = "META-INF/MANIFEST.MF"
+_BEAM = "org/apache/beam/sdk/sdk.properties"  # every Beam jar with its core in it has this one
+_MAX_BYTES = 1 << 20  # of an entry that is read here; real ones have a few kilobytes
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What a jar's own entries say; None where they do not."""
+
+    main_class: str | None
+    beam_version: str | None
+    engine_version: str | None
+    opens: bool  # its manifest opens Java's modules, so that no flag of the JVM has to
+
+
+def read_contents(jar: Path, server: JobServer) -> Contents:
+    """What is in a jar.
+
+    Raises:
+        JobServerError: It is not a jar.
+    """
+    try:
+        with zipfile.ZipFile(jar) as archive:
+            manifest = _entry(archive, _MANIFEST).replace("\r\n", "\n").replace("\n ", "")
+            beam = _entry(archive, _BEAM)
+            engine = _entry(archive, server.engine_word)
+    except FileNotFoundError:
+        raise JobServerError(f"{jar}: no such file") from None
+    except IsADirectoryError:
+        raise JobServerError(f"{jar}: a folder; expected a jar") from None
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+        raise JobServerError(f"{jar}: not a whole jar ({str(error).lower()})") from None
+    return Contents(
+        main_class=_value(manifest, "Main-Class", ":"),
+        beam_version=_value(beam, "version", "="),
+        engine_version=_value(engine, server.engine_key, "="),
+        opens=_value(manifest, "Add-Opens", ":") is not None,
+    )
+
+
+def require_fitting(jar: Path, server: JobServer, engine_version: str | None = None) -> Contents:
+    """The contents of a jar that is the engine's job server, of versions that winnow can use.
+
+    Args:
+        jar: A file.
+        server: Whose job server it should be.
+        engine_version: The exact version of the engine that is wanted; any of the minor version when None.
+
+    Raises:
+        JobServerError: It is not a jar, not this job server, or one of other versions.
+    """
+    contents = read_contents(jar, server)
+    title = f"{server.title}'s job server"
+    if contents.main_class is None:
+        raise JobServerError(f"{jar}: not {title}: its manifest names no Main-Class (expected {server.main_class})")
+    if contents.main_class != server.main_class:
+        raise JobServerError(
+            f"{jar}: not {title}: its Main-Class is {contents.main_class[:200]}, expected {server.main_class}"
+        )
+    oldest, newest = server.beam_version, beam_installed()
+    if contents.beam_version is None or not _numbers(oldest) <= _numbers(contents.beam_version) <= _numbers(newest):
+        found = contents.beam_version or "an unknown version"
+        raise JobServerError(
+            f"{jar}: made of Beam {found}; apache-beam {newest} is installed, and job servers from {oldest} on "
+            f"up to that version work with it"
+        )
+    wanted = engine_version or server.engine_minor
+    found = contents.engine_version or ""
+    if (found if engine_version else minor(found)) != wanted:
+        raise JobServerError(f"{jar}: {server.title} {found or 'of no version'} is in it; expected {wanted}")
+    return contents
+
+
+def _entry(archive: zipfile.ZipFile, name: str) -> str:
+    """A small entry's text; empty when there is none."""
+    try:
+        with archive.open(name) as stream:
+            return stream.read(_MAX_BYTES).decode("utf-8", "replace")
+    except KeyError:
+        return ""
+
+
+def _value(text: str, key: str, separator: str) -> str | None:
+    found = re.search(rf"^{re.escape(key)}\s*{separator}\s*(\S+)", text, re.MULTILINE)
+    return found[1] if found else None
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", version)[:3])

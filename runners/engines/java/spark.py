@@ -1,0 +1,243 @@
+"""`spark`: Beam's Spark runner, in a Java of this process's own (`local[N]`), on a cluster, or at a running job server.
+
+A Beam bundle is a whole Spark partition here, so `spark.default.parallelism` says how finely a stage's tasks are cut.
+"""
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from apache_beam.options.pipeline_options import JobServerOptions, PortableOptions, SparkRunnerOptions
+
+from winnow.pipelines.running.version_handshake import FOLDER_OPTION, OPTION, versions_here
+from winnow.runners.engines.addresses import is_loopback, require_listening, split_address
+from winnow.runners.engines.backend import Launch, Request
+from winnow.runners.engines.failures import DIED, WorkerLostError
+from winnow.runners.engines.flags import beam_options
+from winnow.runners.engines.java import SPARK as SERVER
+from winnow.runners.engines.java import Java, JobServerJar
+from winnow.runners.engines.java.job_servers import Service
+from winnow.runners.engines.java.spark_resources import ClusterOptions, SparkResources, executor_cores, spark_setting
+from winnow.runners.engines.java.watch import EXIT_ON_OUT_OF_MEMORY
+from winnow.runners.engines.portable import (
+    asked_job_server,
+    cancelled,
+    endpoint_is_here,
+    require_job_server,
+    server_arguments,
+    submission,
+)
+from winnow.runners.engines.workers.environments import Supply
+from winnow.schemas.errors import StageError, WinnowError
+
+CACHE_MILLIS = 60_000  # without it every Spark task starts a Python of its own
+PARTITIONS_EACH = 8  # for each worker: few enough that empty ones cost little, enough that the last are short
+CLUSTER_PARTITIONS = 64  # at least, on a cluster, whose size is not known here
+
+_EMBEDDED = re.compile(r"local(?:\[.+\])?")
+_CLUSTER = "spark://"
+_TRIES = 4
+_EMBEDDED_JVM = (
+    "-Xmx2g",  # tasks are references; bulk goes through files
+    "-Dspark.driver.host=127.0.0.1",
+    "-Dspark.driver.bindAddress=127.0.0.1",
+)
+_CLUSTER_JVM = (
+    "-Xmx1g",
+    # A Python worker that died stays in its executor's cache, and every task that is sent there fails: so a task is
+    # tried elsewhere, and the executor gets no more of this job; the next job begins with all of them. A task that has
+    # failed everywhere ends the job at once: Spark's own two minutes, and an executor restarted for each try, would
+    # only keep back an error of the task itself.
+    "-Dspark.scheduler.excludeOnFailure.unschedulableTaskSetTimeout=1s",
+    "-Dspark.excludeOnFailure.stage.maxFailedExecutorsPerNode=64",
+    "-Dspark.excludeOnFailure.application.maxFailedExecutorsPerNode=64",
+    f"-Dspark.executor.extraJavaOptions={EXIT_ON_OUT_OF_MEMORY}",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Flags:
+    """What the user said, as far as it is decided by here."""
+
+    master: str | None  # only if it was said
+    endpoint: str | None  # of a job server that runs already
+    portable: PortableOptions
+    jobs: JobServerOptions
+    spark: SparkRunnerOptions
+    cluster: ClusterOptions
+
+    @property
+    def embedded(self) -> bool:
+        """Whether Spark is inside the job server."""
+        return self.master is None or _EMBEDDED.fullmatch(self.master) is not None
+
+    @property
+    def masters(self) -> tuple[str, ...]:
+        """The addresses of the cluster's masters."""
+        return tuple((self.master or "").removeprefix(_CLUSTER).split(","))
+
+    @property
+    def supply(self) -> Supply:
+        """Where workers come from."""
+        return Supply.asked(self.portable, here=self.embedded and endpoint_is_here(self.endpoint))
+
+    def require_master(self) -> None:
+        """One of the masters listens."""
+        if not self.embedded:
+            require_listening(self.masters, "--spark_master_url", "start the master, or correct the address")
+
+
+class Spark:
+    """Spark 3.5."""
+
+    here = False
+
+    def check(self, request: Request) -> None:
+        """Flags, Java, the job server, and whoever is named."""
+        flags = _flags(request)
+        if flags.master is not None and not flags.embedded and not flags.master.startswith(_CLUSTER):
+            raise WinnowError(
+                f"--spark_master_url={flags.master}: expected local[N] or spark://host:port; for others start a job "
+                "server of your own beside them, and give its --job_endpoint"
+            )
+        require_job_server("spark", flags.spark.spark_job_server_jar, flags.jobs, flags.endpoint)
+        flags.require_master()
+        flags.supply.check()
+
+    @contextmanager
+    def launch(self, request: Request, log: Path) -> Iterator[Launch]:
+        """A job server at the first pipeline; on this machine a pool of workers at each."""
+        flags = _flags(request)
+        flags.require_master()  # again: stages may be hours apart
+        supply = flags.supply
+        settings: dict[str, object] = {
+            OPTION: versions_here(),
+            FOLDER_OPTION: os.getcwd(),
+            "environment_cache_millis": CACHE_MILLIS,
+            # One for each of an executor's cores; 0 for about all of its machine's, as Spark gives it.
+            "sdk_worker_parallelism": request.workers if supply.here else executor_cores(flags.jobs),
+        }
+        with ExitStack() as stack:
+            workers = stack.enter_context(supply.workers(log))
+            settings |= workers.settings
+            resources = None if flags.embedded else SparkResources(flags.jobs, flags.cluster, len(flags.masters))
+            submitted = submission(flags.endpoint, partial(_service, flags, request), log, workers.pool, resources)
+            settings["job_endpoint"], runner = stack.enter_context(submitted)
+            yield Launch(runner, beam_options(request.flags, **settings))
+
+    def understood(self, message: str) -> WinnowError | None:
+        """What Spark and its Java side say in their own words."""
+        for pattern, line in _MEANINGS:
+            if found := re.search(pattern, message):
+                return StageError(line.format(*found.groups()))
+        if re.search(_LOST, message):
+            return WorkerLostError(DIED)
+        return cancelled(message)
+
+
+_MEANINGS = (
+    (
+        r'Cannot run program "([^"]+)".*error=(?:2|13)\b',
+        "a machine of the cluster has no {0} that it may run; install winnow there, or name the command by "
+        "--environment_options=process_command=…",
+    ),
+    (
+        r"Process died with exit code (\d+)",
+        "the command that starts workers on the cluster ended with status {0}: run winnow-boot --help on its machines, "
+        "as the user of its executors",
+    ),
+    (
+        r"All masters are unresponsive",
+        f"no Spark master takes this application: are they up, and Spark {SERVER.engine_version} as the job server is? "
+        "One of another version is made by winnow engines build spark --engine-version, and named by "
+        f"{SERVER.variable}",
+    ),
+    (
+        r"local class incompatible: stream classdesc serialVersionUID",
+        f"the cluster's Spark is of another version than the job server's, {SERVER.engine_version}; make one of the "
+        f"cluster's by winnow engines build spark --engine-version, and let {SERVER.variable} name it",
+    ),
+    (
+        r"\[INVALID_(?:DRIVER|EXECUTOR)_MEMORY\].*must be at least (\d+)",
+        "Spark takes no heap of less than {0} bytes: give it more by --job_server_jvm_properties=-Xmx1g embedded, "
+        "-Dspark.executor.memory=1g on a cluster",
+    ),
+    (
+        # As Java ends by ExitOnOutOfMemoryError, and as Spark ends one.
+        r"java\.lang\.OutOfMemoryError|exited with code (?:3|52)\b",
+        "an executor of Spark ran out of memory; nothing incomplete was committed; give more by "
+        "--job_server_jvm_properties=-Dspark.executor.memory=2g, or smaller partitions by "
+        "--job_server_jvm_properties=-Dspark.default.parallelism=…",
+    ),
+)
+_LOST = (
+    r"TimeoutException: Waited \d+|StatusRuntimeException: (?:CANCELLED|UNAVAILABLE)|ExecutorLostFailure|"
+    r"call already cancelled|Job \d+ cancelled because SparkContext was shut down|Connection reset"
+)
+
+
+def _flags(request: Request) -> _Flags:
+    options = beam_options(request.flags)
+    spark, portable = options.view_as(SparkRunnerOptions), options.view_as(PortableOptions)
+    for given, flag in (
+        (portable.output_executable_path, "--output_executable_path"),
+        (spark.spark_submit_uber_jar, "--spark_submit_uber_jar"),
+    ):
+        if given:
+            raise WinnowError(
+                f"{flag}: a stage needs what its pipeline commits, so a pipeline that only is packed is no use"
+            )
+    named = any(flag.partition("=")[0] == "--spark_master_url" for flag in request.flags)
+    return _Flags(
+        master=spark.spark_master_url.strip() if named else None,
+        endpoint=portable.job_endpoint,
+        portable=portable,
+        jobs=options.view_as(JobServerOptions),
+        spark=spark,
+        cluster=options.view_as(ClusterOptions),
+    )
+
+
+def _service(flags: _Flags, request: Request) -> Service:
+    jar, java = asked_job_server("spark", flags.spark.spark_job_server_jar, flags.jobs)
+    partitions = PARTITIONS_EACH * request.workers
+    if not flags.embedded:
+        partitions = max(partitions, CLUSTER_PARTITIONS)
+    jvm = [*(_EMBEDDED_JVM if flags.embedded else _CLUSTER_JVM), EXIT_ON_OUT_OF_MEMORY]
+    jvm += [f"-Dspark.default.parallelism={partitions}", "-Dspark.ui.enabled=false", "-Dspark.app.name=winnow"]
+    if not flags.embedded and all(is_loopback(split_address(one, "")[0]) for one in flags.masters):
+        jvm += ["-Dspark.driver.host=127.0.0.1", "-Dspark.driver.bindAddress=127.0.0.1"]
+    if not flags.embedded:
+        jvm += _tries(flags.jobs)
+    master = flags.master or f"local[{request.workers}]"
+    return Service(
+        title="Spark's job server",
+        java=java.path,
+        jvm=(*_opened(jar, java), *jvm, *flags.jobs.job_server_jvm_properties),
+        jar=jar.path,
+        arguments=("--spark-master-url", master, *server_arguments(flags.jobs)),
+    )
+
+
+def _tries(jobs: JobServerOptions) -> list[str]:
+    """How often a task is tried: Spark refuses as many tries on one machine as there are in all."""
+    asked = spark_setting(jobs, "spark.task.maxFailures", str(_TRIES))
+    here = min(int(asked), _TRIES) - 1 if asked.isdigit() else _TRIES - 1
+    tries = f"-Dspark.task.maxFailures={_TRIES}"  # the user's comes later, and wins
+    if here < 1:
+        return [tries]
+    exclude = "-Dspark.excludeOnFailure"
+    return [tries, f"{exclude}.enabled=true", f"{exclude}.task.maxTaskAttemptsPerNode={here}"]
+
+
+def _opened(jar: JobServerJar, java: Java) -> list[str]:
+    """What Java has to be told for this jar, beside where it is."""
+    flag = "--job_server_jvm_properties="
+    return [one.removeprefix(flag) for one in jar.flags(java) if one.startswith(flag)]
+
+
+SPARK = Spark()

@@ -1,0 +1,132 @@
+"""What a Spark cluster gives a job, as Spark's driver tells it in the job server's log.
+
+A standalone cluster that gives no executor, or has lost its master and all executors, leaves the job waiting for ever.
+The first may be busy, and is waited for, in a line that a person sees; the second is an end.
+"""
+
+import re
+import time
+
+from apache_beam.options.pipeline_options import JobServerOptions, PipelineOptions
+
+from winnow.runners.engines.backend import say
+
+GONE_SECONDS = 30.0  # for a master that has gone with all executors, and may be started anew
+STANDBY_SECONDS = 150.0  # for one of several: another takes its place in one to two minutes, says Spark
+QUIET_SECONDS = 15.0  # between an executor's end and the word that there is none: Spark's own, for the first
+STARTING_SECONDS = 60.0  # of an executor that was granted and is not there yet, on a busy machine
+QUICK_SECONDS = 20.0  # an executor that ends within so long has not worked
+QUICK_ENDS = 12  # of those in succession: the next would end so, too; a master gives another one for ever
+AGAIN_SECONDS = 300.0  # until a run that waits says so again
+
+_GRANTED = "Granted executor ID"
+_REGISTERED = re.compile(r"Registered executor .*? with ID (\d+)")
+_LOST = re.compile(r"Lost executor (\d+) on ")
+_LOST_TASK = "Lost task "
+_STARVED = "Initial job has not accepted any resources"
+_MASTER_LOST = "Disconnected from Spark cluster"
+_MASTER_FOUND = "Master has changed, new master is at"
+_STAYS = "what was committed stays, run the same command again"
+
+
+class ClusterOptions(PipelineOptions):
+    """A flag of our own among Beam's."""
+
+    @classmethod
+    def _add_argparse_args(cls, parser) -> None:  # type: ignore[no-untyped-def]  # Beam's own parser has no types
+        parser.add_argument(
+            "--resource_wait_seconds", type=int, default=0, help="How long a job waits for a busy cluster; 0: for ever."
+        )
+
+
+def spark_setting(jobs: JobServerOptions, name: str, default: str) -> str:
+    """A setting of Spark's, as the user gave it to the job server; of two the later."""
+    start = f"-D{name}="
+    given = [one.removeprefix(start) for one in jobs.job_server_jvm_properties if one.startswith(start)]
+    return given[-1] if given else default
+
+
+def executor_cores(jobs: JobServerOptions) -> int:
+    """Cores of an executor, if they were said; else 0: as many as a worker of the cluster has free."""
+    given = spark_setting(jobs, "spark.executor.cores", "0")
+    return int(given) if given.isdigit() else 0  # what is no number Spark refuses itself
+
+
+class SparkResources:
+    """Follows the executors of one job, and tells a person when there is none."""
+
+    def __init__(self, jobs: JobServerOptions, asked: ClusterOptions, masters: int) -> None:
+        self._limit = float(max(asked.resource_wait_seconds, 0))
+        memory = spark_setting(jobs, "spark.executor.memory", "1g")
+        cores = executor_cores(jobs) or 1
+        self._wanted = f"{memory} of memory and {cores} core{'s' if cores > 1 else ''}"
+        self._living: dict[str, float] = {}  # since when
+        self._quick_ends = 0
+        self._grace = GONE_SECONDS if masters == 1 else STANDBY_SECONDS
+        self._masterless_since: float | None = None
+        self._none_since: float | None = None  # without any executor
+        self._starting_until = 0.0
+        self._told_at: float | None = None
+        self._told_gone = False
+
+    def heard(self, line: str) -> None:
+        """A line of Spark's driver."""
+        now = time.monotonic()
+        if found := _REGISTERED.search(line):
+            self._living[found[1]] = now
+            self._none_since = None
+        elif found := _LOST.search(line):
+            since = self._living.pop(found[1], now)
+            self._quick_ends = self._quick_ends + 1 if now - since < QUICK_SECONDS else 0
+            if not self._living and self._none_since is None:
+                self._none_since = now
+        elif _STARVED in line:
+            if not self._living and self._none_since is None:
+                self._none_since = now - QUIET_SECONDS
+        elif _GRANTED in line:
+            self._starting_until = now + STARTING_SECONDS
+        elif _MASTER_LOST in line:
+            self._masterless_since = now
+        elif _MASTER_FOUND in line:
+            self._masterless_since = None
+
+    def of_others(self, line: str) -> bool:
+        """Where a task failed, it was in an executor."""
+        return _LOST_TASK in line
+
+    def reason_to_end(self) -> str:
+        """That the cluster is gone, or that it was waited for long enough."""
+        now = time.monotonic()
+        if self._quick_ends >= QUICK_ENDS:
+            return (
+                f"executors of the Spark cluster end as soon as they start, {QUICK_ENDS} in succession; the stderr of "
+                f"one, in its worker's work folder, says why; {_STAYS}"
+            )
+        if self._none_since is None:
+            if self._told_at is not None:
+                self._told_at = None
+                say("spark", "the cluster gives executors; the run goes on")
+            return ""
+        without = now - self._none_since
+        if self._masterless_since is not None:
+            if min(without, now - self._masterless_since) >= self._grace:
+                return f"the Spark cluster is gone, its master and all executors; {_STAYS} once it is up"
+            if not self._told_gone:
+                self._told_gone = True
+                say(
+                    "spark",
+                    f"the master and all executors are gone; the run ends in {self._grace:.0f} s unless they are back",
+                )
+            return ""
+        self._told_gone = False
+        if self._limit and without >= self._limit:
+            return f"the Spark cluster gave no executor of {self._wanted} within {self._limit:.0f} s; {_STAYS} later"
+        due = without >= QUIET_SECONDS and now >= self._starting_until
+        if due and (self._told_at is None or now - self._told_at >= AGAIN_SECONDS):
+            self._told_at = now
+            say(
+                "spark",
+                f"waiting: the cluster gives no executor of {self._wanted}; its master's page says which workers it "
+                "has, and who holds them. For less: --job_server_jvm_properties=-Dspark.executor.memory=500m",
+            )
+        return ""

@@ -1,0 +1,30 @@
+"""Beam's program `prism`: named, or found where Go puts programs. It is never fetched, which Beam's Python would do."""
+
+import os
+import shutil
+from pathlib import Path
+
+from winnow.runners.engines.java.server_kinds import beam_installed
+from winnow.schemas.errors import WinnowError
+
+PROGRAM = "prism"
+_FLAG = "--prism_location"
+
+
+def find_prism(named: str | None) -> Path:
+    """The Prism that is named, or found on PATH, in GOBIN or where Go puts programs.
+
+    Raises:
+        WinnowError: There is none.
+    """
+    remedy = f"go install github.com/apache/beam/sdks/v2/go/cmd/prism@v{beam_installed()}"
+    if named:
+        given = Path(named).expanduser()
+        if given.is_file() and os.access(given, os.X_OK):
+            return given.absolute()
+        raise WinnowError(f"{_FLAG}={named}: no program of this machine; give the path of one that {remedy} made")
+    homes = [os.environ.get("GOBIN"), *(f"{path}/bin" for path in os.environ.get("GOPATH", "").split(":") if path)]
+    places = [os.environ.get("PATH", os.defpath), *(home for home in homes if home), str(Path.home() / "go" / "bin")]
+    if found := shutil.which(PROGRAM, path=os.pathsep.join(places)):
+        return Path(found).absolute()
+    raise WinnowError(f"no {PROGRAM} on PATH or in GOBIN; {remedy}, or give {_FLAG}=/path/of/prism after '--'")

@@ -1,0 +1,1 @@
+"""Python workers of this machine: forked, pooled, or started by an engine."""

@@ -1,0 +1,74 @@
+"""The driver's side of the fork server: asking for workers."""
+
+import atexit
+import os
+import subprocess
+import sys
+import threading
+
+from winnow.pipelines.running import fork_server
+from winnow.pipelines.running.fork_server import Birth
+
+IMPORTED_FROM = ("PYTHONPATH", "PYTHONHOME", "PATH", "LD_LIBRARY_PATH")
+"""Variables that say what an import finds: with another value of one, a fork server has imported something else."""
+
+
+class ForkServer:
+    """The one of this process, and there from the first worker on."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._surroundings: tuple[object, ...] = ()
+
+    def worker(self, birth: Birth) -> int:
+        """The process id of a new worker."""
+        surroundings = (os.getpid(), *(birth.environment.get(name) for name in IMPORTED_FROM))
+        with self._lock:
+            for _ in range(2):  # a fork server that was killed, as by a system out of memory, is replaced
+                if self._process is None or self._surroundings != surroundings:
+                    self._end()
+                    self._process, self._surroundings = _started(birth), surroundings
+                if answer := _asked(self._process, birth):
+                    return int(answer)
+                self._end()
+        raise RuntimeError("no worker process could be started")
+
+    def close(self) -> None:
+        """Wait for its end: then what workers used is counted as used by this process's children."""
+        with self._lock:
+            self._end()
+
+    def _end(self) -> None:
+        process, self._process = self._process, None
+        if process is not None and self._surroundings[0] == os.getpid():  # not in a fork of the driver
+            process.communicate()
+
+
+def _started(birth: Birth) -> subprocess.Popen[bytes]:
+    """A fork server that knows what this process knows of the pipelines."""
+    modules = sorted(name for name in sys.modules if name.startswith("winnow.pipelines."))
+    with open(birth.log, "ab") as log:
+        return subprocess.Popen(
+            [sys.executable, "-m", fork_server.__name__, *modules],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            env=birth.environment,
+        )
+
+
+def _asked(process: subprocess.Popen[bytes], birth: Birth) -> bytes:
+    """The answer to the request for a worker; empty when the fork server is no more."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        process.stdin.write(birth.line())
+        process.stdin.flush()
+    except BrokenPipeError:
+        return b""
+    return process.stdout.readline()
+
+
+FORK_SERVER = ForkServer()
+atexit.register(FORK_SERVER.close)

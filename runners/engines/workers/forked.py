@@ -1,0 +1,110 @@
+"""A Beam environment whose workers are forked from the fork server, not started anew.
+
+Beam's own `SubprocessSDKEnvironment` starts a Python for each worker of each pipeline. This one differs from it in
+nothing but where the process comes from; it stays in use where a process that has imported much is not safe to fork.
+"""
+
+import os
+import platform
+import shlex
+import sys
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from apache_beam.portability.api.org.apache.beam.model.pipeline.v1 import beam_runner_api_pb2, endpoints_pb2
+from apache_beam.runners.pipeline_context import PipelineContext
+from apache_beam.runners.portability.fn_api_runner.fn_runner import ExtendedProvisionInfo
+from apache_beam.runners.portability.fn_api_runner.worker_handlers import (
+    GrpcServer,
+    GrpcWorkerHandler,
+    StateServicer,
+    WorkerHandler,
+)
+from apache_beam.transforms.environments import Environment, SubprocessSDKEnvironment
+from google.protobuf import json_format  # type: ignore[import-untyped]  # publishes no types
+
+from winnow.pipelines.running import worker
+from winnow.pipelines.running.fork_server import Birth
+from winnow.pipelines.running.processes import started
+from winnow.runners.engines.workers.fork_server import FORK_SERVER
+
+URN = "winnow:environment:forked:v1"
+ENDED_SECONDS = 0.01  # between two looks at whether a worker has ended
+
+
+@Environment.register_urn(URN, bytes)
+class ForkedEnvironment(Environment):
+    """Where a pipeline's functions run: in workers from the fork server, which print into a file."""
+
+    def __init__(
+        self,
+        log: str,
+        capabilities: Iterable[str] = (),
+        artifacts: Iterable[beam_runner_api_pb2.ArtifactInformation] = (),
+        resource_hints: Mapping[str, bytes] | None = None,
+    ) -> None:
+        super().__init__(capabilities, artifacts, resource_hints)
+        self._log = log
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ForkedEnvironment) and super().__eq__(other) and self._log == other._log
+
+    def __hash__(self) -> int:
+        return hash((super().__hash__(), self._log))
+
+    def to_runner_api_parameter(self, _: PipelineContext) -> tuple[str, bytes]:
+        """For Beam."""
+        return URN, self._log.encode()
+
+    @staticmethod
+    def from_runner_api_parameter(
+        log: bytes,
+        capabilities: Iterable[str],
+        artifacts: Iterable[beam_runner_api_pb2.ArtifactInformation],
+        resource_hints: Mapping[str, bytes],
+        _: PipelineContext,
+    ) -> "ForkedEnvironment":
+        """For Beam."""
+        return ForkedEnvironment(log.decode(), capabilities, artifacts, resource_hints)
+
+
+def worker_environment(log: Path) -> Environment:
+    """Where workers of this machine come from; what they print goes into `log`."""
+    if platform.system() == "Linux":
+        return ForkedEnvironment(str(log))
+    command = f"exec {shlex.quote(sys.executable)} -m {worker.__name__}"  # prints where its driver does
+    return SubprocessSDKEnvironment.from_command_string(command)
+
+
+@WorkerHandler.register_environment(URN, bytes)
+class ForkedWorker(GrpcWorkerHandler):
+    """One worker, as Beam's runner sees it."""
+
+    def __init__(
+        self, log: bytes, state: StateServicer, provision: ExtendedProvisionInfo, grpc_server: GrpcServer
+    ) -> None:
+        super().__init__(state, provision, grpc_server)
+        self._log = log.decode()
+        self._process = 0
+        self._since: str | None = None
+
+    def start_worker(self) -> None:
+        """Called once; what the worker connects to is there."""
+        told = {
+            "CONTROL_API_SERVICE_DESCRIPTOR": _descriptor(self.control_address),
+            "LOGGING_API_SERVICE_DESCRIPTOR": _descriptor(self.logging_api_service_descriptor().url),
+            "PIPELINE_OPTIONS": json_format.MessageToJson(self.provision_info.provision_info.pipeline_options),
+            "WORKER_ID": self.worker_id,
+        }
+        self._process = FORK_SERVER.worker(Birth({**os.environ, **told}, os.getcwd(), self._log))
+        self._since = started(self._process)
+
+    def stop_worker(self) -> None:
+        """Called once it has been told to end; returns when it has ended."""
+        while self._since is not None and started(self._process) == self._since:
+            time.sleep(ENDED_SECONDS)
+
+
+def _descriptor(address: str) -> str:
+    return str(endpoints_pb2.ApiServiceDescriptor(url=address))  # in protobuf's text format, which workers read

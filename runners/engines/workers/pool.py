@@ -1,0 +1,182 @@
+"""Workers of this machine for engines that ask for them over the network: forked from the fork server, not threads.
+
+Beam's own LOOPBACK answers such an engine with threads of the driver, all under one interpreter's lock, and they
+neither leave marks nor die of what kills a worker: the driver does. Here each is a process like those of `local`.
+"""
+
+import os
+import platform
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import grpc  # type: ignore[import-untyped]  # publishes no types
+from apache_beam.portability.api.org.apache.beam.model.fn_execution.v1 import beam_fn_api_pb2, beam_fn_api_pb2_grpc
+
+from winnow.pipelines.running.fork_server import Birth
+from winnow.pipelines.running.processes import started
+from winnow.pipelines.running.provisioning import Asked, provision_of
+from winnow.pipelines.running.version_handshake import FOLDER_OPTION, OPTION, unlike_driver, versions_here
+from winnow.pipelines.running.worker import DRIVER_VARIABLE, driver_mark
+from winnow.runners.engines.failures import DIED, WorkerLostError
+from winnow.runners.engines.workers.fork_server import FORK_SERVER
+from winnow.schemas.errors import StageError, WinnowError
+
+STOP_SECONDS = 5.0  # for a worker that is asked to end; then it is made to
+_LOOK_SECONDS = 0.01
+_WATCH_SECONDS = 0.5
+_THREADS = 16  # answers at once; none takes long
+
+
+class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
+    """Starts and stops workers at an engine's word."""
+
+    def __init__(self, log: Path) -> None:
+        self._log = str(log)
+        self._lock = threading.Lock()
+        self._workers: dict[str, tuple[int, str]] = {}  # by the engine's name: the process, and when it started
+        self._closed = False
+
+    def StartWorker(  # noqa: N802  # Beam's name
+        self, request: beam_fn_api_pb2.StartWorkerRequest, _: grpc.ServicerContext
+    ) -> beam_fn_api_pb2.StartWorkerResponse:
+        """Bear a worker; what goes wrong is the engine's to report."""
+        asked = Asked(
+            request.worker_id,
+            request.provision_endpoint.url,
+            request.control_endpoint.url,
+            request.logging_endpoint.url,
+        )
+        try:
+            self._bear(asked)
+        except WinnowError as error:
+            name = f"{type(error).__module__}.{type(error).__name__}"  # as the last line of a traceback
+            return beam_fn_api_pb2.StartWorkerResponse(error=f"{name}: {error}")
+        except (grpc.RpcError, OSError, RuntimeError) as error:
+            said = (str(error).splitlines() or [type(error).__name__])[0]
+            return beam_fn_api_pb2.StartWorkerResponse(error=f"no worker {asked.worker_id}: {said}")
+        return beam_fn_api_pb2.StartWorkerResponse()
+
+    def StopWorker(  # noqa: N802  # Beam's name
+        self, request: beam_fn_api_pb2.StopWorkerRequest, _: grpc.ServicerContext
+    ) -> beam_fn_api_pb2.StopWorkerResponse:
+        """End a worker; one that is not there has ended."""
+        with self._lock:
+            worker = self._workers.pop(request.worker_id, None)
+        if worker is not None:
+            _end([worker])
+        return beam_fn_api_pb2.StopWorkerResponse()
+
+    @property
+    def lost(self) -> int:
+        """How many workers have died that nobody stopped."""
+        with self._lock:
+            return sum(not _lives(worker) for worker in self._workers.values())
+
+    def close(self) -> None:
+        """End every worker; there will be no other."""
+        with self._lock:
+            self._closed = True
+            workers = list(self._workers.values())
+            self._workers.clear()
+        _end(workers)
+
+    def _bear(self, asked: Asked) -> None:
+        provision = provision_of(asked)
+        if unlike := unlike_driver(provision.option(OPTION)):
+            raise StageError(unlike)
+        folder = provision.option(FOLDER_OPTION) or ""
+        folder = folder if os.path.isdir(folder) else os.getcwd()
+        told = {**provision.variables(), "PIPELINE_OPTIONS": provision.options}
+        with self._lock:
+            if self._closed:
+                raise RuntimeError("the driver is ending")
+            process = FORK_SERVER.worker(Birth({**os.environ, **told}, folder, self._log))
+            self._workers[asked.worker_id] = process, started(process) or ""
+
+
+def forks_workers() -> bool:
+    """Whether workers can come from a pool: elsewhere a process that has imported much is not safe to fork."""
+    return platform.system() == "Linux"
+
+
+@contextmanager
+def worker_pool(log: Path, port: int = 0) -> Iterator[tuple[str, WorkerPool]]:
+    """A pool on a port of the loopback, a free one for 0, and its address; workers print into `log`, end with it."""
+    pool = WorkerPool(log)
+    # One listener a port: by default a second pool may share it, and take what is asked of the first.
+    server = grpc.server(ThreadPoolExecutor(_THREADS), options=[("grpc.so_reuseport", 0)])
+    beam_fn_api_pb2_grpc.add_BeamFnExternalWorkerPoolServicer_to_server(pool, server)
+    try:
+        address = f"127.0.0.1:{server.add_insecure_port(f'127.0.0.1:{port}')}"
+    except RuntimeError:
+        raise StageError(f"port {port} is taken by another program; choose a free one with --port") from None
+    server.start()
+    try:
+        yield address, pool
+    finally:
+        pool.close()
+        server.stop(None).wait()
+
+
+@contextmanager
+def losses_told(pool: WorkerPool, end: Callable[[], object]) -> Iterator[None]:
+    """Call `end` once a worker has died under a job that would wait for it, and say that it was lost.
+
+    Raises:
+        WorkerLostError: In place of whatever error the block ended with.
+    """
+    done = threading.Event()
+
+    def watch() -> None:
+        while not done.wait(_WATCH_SECONDS):
+            if pool.lost:
+                lost.set()
+                end()
+                return
+
+    lost = threading.Event()
+    watching = threading.Thread(target=watch, name="worker-watch", daemon=True)
+    watching.start()
+    try:
+        yield
+    except Exception as error:
+        if lost.is_set():
+            raise WorkerLostError(DIED) from error
+        raise
+    finally:
+        done.set()
+        watching.join()
+
+
+def serve(port: int) -> None:
+    """Be a pool until this process is told to end. What workers print goes where this process prints."""
+    os.environ[DRIVER_VARIABLE] = driver_mark()  # however this process ends, its workers do
+    ended = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: ended.set())
+    with worker_pool(Path("/dev/stderr"), port) as (address, _):
+        print(f"winnow-boot: workers for engines that ask at {address}; {versions_here()}", flush=True)
+        ended.wait()
+    FORK_SERVER.close()
+
+
+def _lives(worker: tuple[int, str]) -> bool:
+    process, since = worker
+    return bool(since) and started(process) == since
+
+
+def _end(workers: list[tuple[int, str]]) -> None:
+    """Ask all to end, then make them; returns when none is left."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        for worker in workers:
+            if _lives(worker):
+                with suppress(ProcessLookupError):
+                    os.kill(worker[0], number)
+        until = time.monotonic() + STOP_SECONDS
+        while any(_lives(worker) for worker in workers) and time.monotonic() < until:
+            time.sleep(_LOOK_SECONDS)

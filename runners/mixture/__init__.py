@@ -1,1 +1,0 @@
-"""The doors of mixtures: planning them, showing plans, and telling two apart."""

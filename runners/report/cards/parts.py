@@ -1,0 +1,169 @@
+"""The sections that cards of stores and of mixtures share.
+
+Names that come from outside are escaped, so that none of them can pose as the card's own words.
+"""
+
+from pathlib import Path
+
+import orjson
+
+from winnow import __version__
+from winnow.pipelines.binding.measurements import near_settings
+from winnow.pipelines.rules.coverage import SafetyCoverage
+from winnow.pipelines.rules.decisions import Tally
+from winnow.pipelines.rules.summary import RulesSummary
+from winnow.runners.report.cards.markdown import table, text
+from winnow.runners.terminal.escaping import visible
+from winnow.runners.terminal.quantities import byte_size, grouped, share
+from winnow.runners.terminal.safety_coverage import categories, largest_languages, uncovered
+from winnow.schemas.languages import language
+from winnow.schemas.recipe import Recipe
+from winnow.schemas.safety import subcategories
+from winnow.schemas.summary import StoreSummary
+
+SHOWN_LANGUAGES = 100
+_SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
+_MILLIONS = (
+    (10, "1M<n<10M"),
+    (100, "10M<n<100M"),
+    (1_000, "100M<n<1B"),
+    (10_000, "1B<n<10B"),
+    (100_000, "10B<n<100B"),
+    (1_000_000, "100B<n<1T"),
+)
+
+
+def front_matter(summary: StoreSummary, rules: RulesSummary) -> str:
+    """What model hubs read."""
+    codes = sorted({group.language.partition("_")[0] for group in rules.groups if group.kept.rows})
+    names = [code for code in codes if language(code) is not None]
+    size = size_category(rules.kept.rows)
+    lines = ["---", pretty_name(summary.store)]
+    lines += ["language:", *(f"- {name}" for name in names)] if names else []
+    lines += ["size_categories:", f"- {size}", "tags:", "- winnow", "---", ""]
+    return "\n".join(lines)
+
+
+def pretty_name(store: str) -> str:
+    """The name as YAML takes it: what JSON quotes, but for characters that YAML does not allow as they are."""
+    return "pretty_name: " + orjson.dumps(visible(store)).decode()
+
+
+def size_category(rows: int) -> str:
+    """What model hubs call so many samples."""
+    sizes = (*_SIZES, *((most * 1_000_000, name) for most, name in _MILLIONS))
+    return next((name for most, name in sizes if rows < most), "n>1T")
+
+
+def overview(summary: StoreSummary, rules: RulesSummary, recipe: Recipe) -> str:
+    """How much there is, of which store, by which recipe."""
+    lost = rules.rows.rows - rules.kept.rows - rules.forgotten.rows
+    facts = [
+        ("samples", grouped(rules.kept.rows)),
+        (f"bytes of {rules.bytes_of}", byte_size(rules.kept.bytes)),
+        ("dropped by rules", f"{grouped(lost)} of {grouped(rules.rows.rows)} ({share(lost, rules.rows.rows)})"),
+        *([("forgotten on request", grouped(rules.forgotten.rows))] if rules.forgotten.rows else []),
+        ("store", f"generation {summary.generation}, tree {summary.tree_hash}"),
+        ("recipe", Path(recipe.file).name),
+        ("made with", f"winnow {__version__}"),
+    ]
+    return f"# {text(summary.store)}\n\n{table(('', ''), facts)}"
+
+
+def sources(summary: StoreSummary, rules: RulesSummary) -> str:
+    """Where samples are from, and under which licence."""
+    kept: dict[str, Tally] = {}
+    for group in rules.groups:
+        kept[group.source] = kept.get(group.source, Tally()) + group.kept
+    rows = [
+        (
+            source.name,
+            source.source_class,
+            source.licence,
+            grouped(source.records),
+            grouped(kept.get(source.name, Tally()).rows),
+        )
+        for source in summary.sources
+    ]
+    return "## Sources\n\n" + table(("source", "class", "licence", "records", "samples kept"), rows)
+
+
+def languages(rules: RulesSummary) -> str:
+    """Samples by language."""
+    by_code: dict[str, Tally] = {}
+    for group in rules.groups:
+        by_code[group.language] = by_code.get(group.language, Tally()) + group.kept
+    kept = ((code, tally) for code, tally in by_code.items() if tally.rows)
+    ordered = sorted(kept, key=lambda one: (-one[1].rows, one[0]))
+    rows = []
+    for code, tally in ordered[:SHOWN_LANGUAGES]:
+        known = language(code.partition("_")[0])
+        rows.append((code, known.name if known else "", grouped(tally.rows), share(tally.rows, rules.kept.rows)))
+    rest = ordered[SHOWN_LANGUAGES:]
+    if rest:
+        count = sum(tally.rows for _, tally in rest)
+        rows.append((f"{len(rest):,} others", "", grouped(count), share(count, rules.kept.rows)))
+    return "## Languages\n\n" + table(("code", "language", "samples", "share"), rows)
+
+
+def dropped(rules: RulesSummary, recipe: Recipe) -> str:
+    """What each rule drops, and how duplicates were looked for."""
+    whole = rules.rows.rows
+    rows = [
+        (rule.reason, rule.drop, grouped(rule.dropped.rows), share(rule.dropped.rows, whole)) for rule in rules.rules
+    ]
+    return "## What the rules drop\n\n" + table(("reason", "drops where", "samples", "share"), rows) + _searched(recipe)
+
+
+def _searched(recipe: Recipe) -> str:
+    """How duplicates were looked for, and which of them stay."""
+    config = recipe.dedupe
+    if config is None:
+        return ""
+    looked = []
+    if config.url is not None:
+        looked.append("samples of one address")
+    if config.exact is not None:
+        looked.append("equal texts")
+    if config.near is not None:
+        near = near_settings(config.near)
+        looked.append(
+            f"texts with {near.min_similarity:g} or more of their shingles in common ({near.size} {near.shingle}; "
+            f"{near.bands} bands of {near.rows} hashes, verified)"
+        )
+    chosen = ", ".join(dict.fromkeys([*map(str, config.representative), "id"]))
+    stays = f"Of each cluster the first by {chosen} stays" if config.representative else "None of them is dropped"
+    return f"\nDuplicates that were looked for: {text('; '.join(looked))}. {text(stays)}.\n"
+
+
+def safety(coverage: SafetyCoverage | None) -> str:
+    """What was looked for, by whom, and what nobody looked at."""
+    title = "## Safety\n\n"
+    if coverage is None or not coverage.rows:
+        return f"{title}Nothing was looked for: no operator of the recipe detects harmful or personal content.\n"
+    total, meanings, named = coverage.total, subcategories(), categories(coverage)
+    looked = [
+        (
+            name,
+            meanings[name].meaning,
+            ", ".join(layers),
+            share(total.seen[name], total.rows),
+            grouped(total.found[name]) if name in total.found else "scored",
+        )
+        for name, layers in coverage.detectors.items()
+    ]
+    unseen = [
+        (one.language, grouped(one.rows), *(share(uncovered(one, of), one.rows) for of in named.values()))
+        for one in largest_languages(coverage, SHOWN_LANGUAGES)
+    ]
+    lines = [
+        f"Of the samples kept, by winnow's taxonomy {coverage.version}. A sample that no detector saw is not safe: "
+        "nobody looked at it.\n",
+        table(("looked for", "meaning", "by", "looked at", "found in"), looked),
+        "The share of samples that no detector saw, by language, for the subcategory of each category that was looked "
+        "at least:\n",
+        table(("language", "samples", *named), unseen),
+    ]
+    if coverage.unwatched:
+        lines.append(f"Not looked for at all: {', '.join(coverage.unwatched)}.\n")
+    return title + "\n".join(lines)

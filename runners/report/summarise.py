@@ -1,0 +1,216 @@
+"""From a generation to the summary that stats, report and the end of a run show.
+
+Reads records, never rows; only of shards in which forgotten rows wait for their purge are the rows counted again.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
+from typing import TypeAlias
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from winnow.pipelines.forgetting.hidden_rows import hidden_rows
+from winnow.pipelines.forgetting.hiding import NOTHING, HiddenRows
+from winnow.pipelines.forgetting.ranges import ForgottenRanges
+from winnow.pipelines.rules.borders import Border
+from winnow.pipelines.rules.coverage import SafetyCoverage
+from winnow.pipelines.rules.summary import RulesSummary
+from winnow.pipelines.score.overview import ScoreOverview
+from winnow.pipelines.store import layout
+from winnow.pipelines.store.generations import ManifestRow, Store
+from winnow.pipelines.store.neutral import neutral_stream
+from winnow.pipelines.store.tables import read_batches
+from winnow.pipelines.store.together import AT_ONCE, each
+from winnow.runners.report import DuplicatesFound, ExampleRange, ExampleRow, Examples
+from winnow.schemas.recipe import Recipe
+from winnow.schemas.records import Generation, TaskCommit
+from winnow.schemas.statistics import ShardStatistics, layer_spec, merge_in_order
+from winnow.schemas.summary import LayerSummary, SourceSummary, StageSummary, StoreSummary, add_counts, summarise_layer
+from winnow.schemas.tombstones import FORGOTTEN
+
+EXAMPLES = 12
+OF_A_REASON = 3
+EXCERPT_CHARACTERS = 300
+
+_OF_RANGE = ("reason", "source", "path", "offset", "length", "unit", "detail")
+
+
+def summarise(store: Store, generation: Generation, recipe: Recipe | None = None) -> StoreSummary:
+    """The whole summary of one generation; a source without a row is of the class and licence that the recipe says."""
+    tasks = store.tasks(generation)
+    hidden = hidden_rows(store, generation)
+    modalities: dict[str, Counter[str]] = {}
+    layers = tuple(_layer(store, generation, name, hidden, modalities) for name in sorted(generation.layers))
+    by_source: dict[str, list[TaskCommit]] = {}
+    for task in tasks:
+        by_source.setdefault(task.source, []).append(task)
+    said = {} if recipe is None else {one.name: (one.source_class, one.licence) for one in recipe.sources}
+    sources = tuple(
+        _source(
+            name, found, _class_and_licence(store, found) or said.get(name, ("", "")), dict(modalities.get(name, {}))
+        )
+        for name, found in sorted(by_source.items())
+    )
+    ingest = StageSummary(
+        name="ingest",
+        shards=sum(len(task.shards) for task in tasks),
+        rows=sum(task.records for task in tasks),
+        kept=sum(task.kept for task in tasks),
+        dropped=add_counts(task.dropped_by_reason for task in tasks),
+        quarantined=add_counts(task.quarantined_by_reason for task in tasks),
+    )
+    return StoreSummary(
+        store=store.record.name,
+        generation=generation.number,
+        tree_hash=generation.tree_hash,
+        sources=sources,
+        stages=(ingest,),
+        layers=layers,
+    )
+
+
+def examples_of(
+    store: Store,
+    generation: Generation,
+    borders: tuple[Border, ...] = (),
+    rules: RulesSummary | None = None,
+    coverage: SafetyCoverage | None = None,
+    duplicates: tuple[DuplicatesFound, ...] = (),
+    scores: tuple[ScoreOverview, ...] = (),
+) -> Examples:
+    """A few refused ranges of every reason and a few rows, the same for the same store."""
+    return Examples(
+        rows=tuple(_rows(store, generation)),
+        ranges=tuple(_ranges(store, generation)),
+        borders=borders,
+        rules=rules,
+        coverage=coverage,
+        duplicates=duplicates,
+        scores=scores,
+    )
+
+
+def _ranges(store: Store, generation: Generation) -> Iterator[ExampleRange]:
+    """The first ranges that were quarantined for each reason; tasks that have no more to show are not read."""
+    shown: Counter[str] = Counter()
+    forgotten = ForgottenRanges.of(store, generation)
+    for task in store.tasks(generation):
+        there = task.quarantined_by_reason.items()
+        lacking = sum(min(count, OF_A_REASON - shown[reason]) for reason, count in there)
+        batches = forgotten.read(task) if lacking else ()
+        for row in (row for batch in batches for row in batch.to_pylist()):
+            if shown[row["reason"]] < OF_A_REASON:
+                shown[row["reason"]] += 1
+                yield ExampleRange(*(row[name] for name in _OF_RANGE))
+                lacking -= 1
+                if not lacking:
+                    break
+
+
+def _rows(store: Store, generation: Generation) -> list[ExampleRow]:
+    """The first rows of shards spread evenly over the store."""
+    shards = store.manifest(generation, layout.SAMPLES)
+    step = max(1, len(shards) // EXAMPLES)
+    texts = sorted(name for name in generation.layers if name.startswith("extract."))
+    extracted = {name: {row.shard: row for row in store.manifest(generation, name)} for name in texts}
+    found: list[ExampleRow] = []
+    for shard in shards[::step]:
+        batch = next(store.batches(shard, ["id", "source", "url", "modality", "mime", "text"]), None)
+        if batch is None:
+            continue
+        head = batch.slice(0, max(1, EXAMPLES // max(1, len(shards)))).to_pylist()
+        layers = {
+            name: next(store.batches(rows[shard.shard], ["text"])).slice(0, len(head))["text"].to_pylist()
+            for name, rows in extracted.items()
+            if shard.shard in rows
+        }
+        for index, row in enumerate(head):
+            if row["modality"] == FORGOTTEN:
+                continue
+            candidates = [row["text"], *(values[index] for values in layers.values())]
+            text = next((value for value in candidates if value), "")
+            found.append(
+                ExampleRow(
+                    id=row["id"].hex(),
+                    source=row["source"]["name"],
+                    url=row["url"],
+                    mime=row["mime"],
+                    text=text[:EXCERPT_CHARACTERS],
+                )
+            )
+    return found[:EXAMPLES]
+
+
+Hidden: TypeAlias = Mapping[str, HiddenRows]
+"""The forgotten rows of each shard that has some."""
+
+
+def _layer(
+    store: Store, generation: Generation, name: str, hidden: Hidden, modalities: dict[str, Counter[str]]
+) -> LayerSummary:
+    """A layer of all shards; of samples also how many of each modality a source has."""
+    entry = generation.layers[name]
+    counted = _counted(store, generation, name, hidden)
+    if name == layout.SAMPLES:
+        counted = _tallied(counted, modalities)
+    merged = merge_in_order(statistics for _, statistics in counted)
+    return summarise_layer(name, ", ".join(sorted(set(entry.keys.values()))), entry.bytes, merged)
+
+
+def _counted(
+    store: Store, generation: Generation, layer: str, hidden: Hidden
+) -> Iterator[tuple[ManifestRow, ShardStatistics]]:
+    def counted(row: ManifestRow) -> tuple[ManifestRow, ShardStatistics]:
+        """What was counted when the shard was written; counted anew while forgotten rows are only hidden in it."""
+        pending = hidden.get(row.shard, NOTHING).pending
+        if not len(pending):
+            return row, ShardStatistics.from_json(store.objects.read(row.statistics))
+        batches = neutral_stream(layer, read_batches(store.objects, row.object), pending)
+        return row, ShardStatistics.of(layer_spec(layer, _schema(store, row)), batches)
+
+    at_once = 1 if any(len(one.pending) for one in hidden.values()) else AT_ONCE  # whole shards may have to be read
+    return each(store.objects, counted, store.manifest(generation, layer), at_once)
+
+
+def _tallied(
+    counted: Iterable[tuple[ManifestRow, ShardStatistics]], modalities: dict[str, Counter[str]]
+) -> Iterator[tuple[ManifestRow, ShardStatistics]]:
+    for row, statistics in counted:
+        column = statistics.columns.get("modality")
+        if column is not None and column.top is not None:
+            modalities.setdefault(row.source, Counter()).update(column.top.counts)
+        yield row, statistics
+
+
+def _schema(store: Store, row: ManifestRow) -> pa.Schema:
+    with closing(store.objects.open(row.object)) as stream:
+        return pq.read_schema(stream)
+
+
+def _source(
+    name: str, tasks: list[TaskCommit], class_and_licence: tuple[str, str], modalities: dict[str, int]
+) -> SourceSummary:
+    source_class, licence = class_and_licence
+    return SourceSummary(
+        name=name,
+        source_class=source_class,
+        licence=licence,
+        files=len({part.path for task in tasks for part in task.inputs}),
+        input_bytes=sum(task.input_bytes for task in tasks),
+        records=sum(task.records for task in tasks),
+        kept=sum(task.kept for task in tasks),
+        dropped=add_counts(task.dropped_by_reason for task in tasks),
+        quarantined=add_counts(task.quarantined_by_reason for task in tasks),
+        by_modality=modalities,
+    )
+
+
+def _class_and_licence(store: Store, tasks: list[TaskCommit]) -> tuple[str, str] | None:
+    """As a row has it; None where there is none."""
+    shard = next((shard for task in tasks for shard in task.shards), None)
+    if shard is None:
+        return None
+    batch = next(read_batches(store.objects, shard.object.path, ["source_class", "licence"], batch_rows=1))
+    return batch["source_class"][0].as_py(), batch["licence"][0].as_py()

@@ -1,1 +1,0 @@
-"""`winnow safety-parity`: what safety rules cost each language, and what they find, on texts whose truth is known."""

@@ -1,0 +1,122 @@
+"""Driving a search for duplicates: the search as a pipeline or a few, what it means, and the layers that say so."""
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+
+import apache_beam as beam
+from rich.console import Console
+
+from winnow.pipelines.annotate.stage import State
+from winnow.pipelines.dedupe import clusters
+from winnow.pipelines.dedupe.clusters import StarRound, star_partitions, star_rounds, unjoined_edges
+from winnow.pipelines.dedupe.covered import Search
+from winnow.pipelines.dedupe.graph import SearchGraph, SettleGraph, StarGraph
+from winnow.pipelines.dedupe.near import ALL_PAIRS
+from winnow.pipelines.dedupe.outcomes import count_buckets
+from winnow.pipelines.dedupe.stage import search_for, settled_hiding, standing_layer, take_standing
+from winnow.pipelines.dedupe.task import GlobalKey, WriteDuplicates, WritingTask
+from winnow.pipelines.dedupe.verdicts import forget_superseded
+from winnow.pipelines.running.exchange import clear_scratch
+from winnow.pipelines.store import layout
+from winnow.pipelines.store.commits import committed_names
+from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.lease import require_lease
+from winnow.runners.engines import WorkerLostError
+from winnow.runners.estimating.noting import note_search
+from winnow.runners.stages.stage_run import Clock, StageRun
+from winnow.runners.terminal.dedupe_progress import Comparing
+from winnow.schemas.duplicates import Kind, layer_of_kind
+from winnow.schemas.errors import StageError
+from winnow.schemas.recipe import Recipe
+
+TRIES = 3  # of a pipeline whose worker dies: nothing is committed before its end
+
+
+def find_duplicates(run: StageRun, recipe: Recipe, state: State) -> None:
+    """Bring every layer of duplicates up to date with what the state holds; its signatures must stand."""
+    require_lease(run.store.objects)
+    clear_scratch(run.store.objects, layout.SCRATCH.rstrip("/"))  # of a search that was stopped
+    hiding = settled_hiding(run.store)
+    lacking = take_standing(run.store, recipe, state, hiding.tombstones)
+    if not lacking or not state.shards:
+        return
+    search = search_for(run.store, recipe, state, lacking, hiding)
+    rows = sum(shard.rows for shard in search.covered)
+    began, clock = time.monotonic(), Clock(run.engine)
+    run.console.print(f"dedupe  comparing {rows:,} rows of {len(search.covered):,} shards: {', '.join(lacking)}")
+    compare(run, search, rows)
+    if "near" in lacking:
+        tell_buckets(run.console, search)
+    run.console.print(f"dedupe  compared in {time.monotonic() - began:.1f} s")
+    shards = {one.shard: number for number, one in enumerate(search.covered)}
+    run.tasks(
+        "dedupe",
+        {shard: WritingTask(number).to_json() for shard, number in shards.items()},
+        WriteDuplicates(search, lacking),
+        _awaited(run.store, shards, lacking),
+        {},
+    )
+    for kind, key in lacking.items():
+        commits = standing_layer(run.store, layer_of_kind(kind), key, shards)
+        if commits is None:
+            raise StageError(f"dedupe: shards ended without a commit of {layer_of_kind(kind)}; run again")
+        state.layers[layer_of_kind(kind)] = commits
+    shuffled = sum(info.size for info in run.store.objects.list(f"{search.scratch}/"))
+    note_search(run, state, search, shuffled, clock.ran(shards))
+    require_lease(run.store.objects)
+    forget_superseded(search)
+    clear_scratch(run.store.objects, search.scratch)
+    run.store.objects.delete(search.shards)
+
+
+def _awaited(store: Store, shards: Iterable[str], keys: Mapping[Kind, GlobalKey]) -> dict[str, tuple[str, str]]:
+    """The commit that each shard's task ends with: of the last kind, or of the last that a stopped run left out."""
+    every = [(layer_of_kind(kind), key.covered) for kind, key in keys.items()]
+    there = {one: committed_names(store.objects, *one) for one in every}
+    return {shard: next((one for one in reversed(every) if shard not in there[one]), every[-1]) for shard in shards}
+
+
+def compare(run: StageRun, search: Search, rows: int) -> None:
+    """Leave what is said of each row that has duplicates in the search's scratch folder."""
+    graph = SearchGraph(search, rows, clusters.MOST_EDGES)
+    with Comparing(search, graph.steps).shown(run.console):
+        _run(run, graph.build)
+        if "near" in search.kinds and (edges := unjoined_edges(search)):
+            _run(run, SettleGraph(_contracted(run, search, edges)).build)
+
+
+def _contracted(run: StageRun, search: Search, edges: int) -> StarRound:
+    """The round of star contraction that changed nothing."""
+    partitions = star_partitions(edges)
+    for number in range(star_rounds(edges)):
+        one = StarRound(search, number, partitions)
+        _run(run, StarGraph(one).build)
+        require_lease(run.store.objects)
+        one.clear_before()
+        if one.settled:
+            run.console.print(f"dedupe  joined {edges:,} edges by {number + 1} rounds of star contraction")
+            return one
+    raise StageError(f"dedupe: {edges:,} edges had not settled after {star_rounds(edges)} rounds of star contraction")
+
+
+def _run(run: StageRun, build: Callable[[beam.Pipeline], object]) -> None:
+    for attempt in range(1, TRIES + 1):
+        try:
+            run.engine.run(build, stage="dedupe.compare")
+            return
+        except WorkerLostError:
+            if attempt == TRIES:
+                raise
+            run.console.print("dedupe: a worker process died; comparing again")
+
+
+def tell_buckets(console: Console, search: Search) -> None:
+    """Say how many buckets are large ones."""
+    counted = count_buckets(search)
+    if counted.hot_buckets:
+        console.print(
+            f"dedupe  {counted.hot_buckets:,} of {counted.buckets:,} buckets hold more than {search.max_bucket:,} rows "
+            f"({counted.hot_rows:,} in all); max_bucket only counts them, as of more than {ALL_PAIRS} rows in a bucket "
+            "each is compared with its neighbours alone",
+            soft_wrap=True,
+        )

@@ -1,0 +1,208 @@
+"""Driving exports: what stands is left as it is, the rest is made by one run, and each is shown when it is whole."""
+
+import errno
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from rich.text import Text
+
+from winnow.pipelines.binding.edits import BoundEdit, with_keys
+from winnow.pipelines.dedupe.scratch import steps_done
+from winnow.pipelines.export.places.destination import ExportPlace
+from winnow.pipelines.export.places.manifest import Manifest
+from winnow.pipelines.export.places.opening import export_place
+from winnow.pipelines.export.planning.fitting import require_one_medium
+from winnow.pipelines.export.planning.sizing import Cutting, Way, cut_outputs, notes_of
+from winnow.pipelines.export.reading import BEATS, READ
+from winnow.pipelines.export.stage import (
+    BoundExport,
+    Closing,
+    Finished,
+    Unfinished,
+    finish_export,
+    make_graph,
+    no_closing,
+    require_planned,
+)
+from winnow.pipelines.media.references import MediaSources
+from winnow.pipelines.mix.drawn import Draw
+from winnow.runners.engines import WorkerLostError
+from winnow.runners.stages.full_disk import full_disk
+from winnow.runners.stages.stage_run import StageRun
+from winnow.runners.terminal.status_line import WatchedLine
+from winnow.schemas.errors import ExportError, StageError
+
+LOSSES = 3  # deaths of a worker in a row without a shard written between them
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What every export of one run shares."""
+
+    run: StageRun
+    draw: Draw
+    text: Sequence[str]
+    edits: Sequence[BoundEdit]
+    media: MediaSources | None
+
+
+def no_beginning(_: BoundExport) -> None:
+    """Nothing."""
+
+
+def export_draw(
+    run: StageRun,
+    draw: Draw,
+    text: Sequence[str],
+    edits: Sequence[BoundEdit],
+    exports: Sequence[BoundExport],
+    *,
+    media: MediaSources | None = None,
+    beginning: Callable[[BoundExport], None] = no_beginning,
+    closing: Closing = no_closing,
+    replace: bool = False,
+) -> list[Finished]:
+    """Bring every export up to date with a draw.
+
+    Args:
+        run: The console, the engine and the store.
+        draw: What is given.
+        text: The columns that the recipe's `text` names.
+        edits: What is done to texts.
+        exports: What to write.
+        media: Where media are read, for exports that want their bytes.
+        beginning: Called with each export that is owed, before anything is written for it.
+        closing: The files beside an export's own, asked for when its shards stand.
+        replace: An export of another plan or with other options makes room for this one; one that stands is read whole,
+            and is written again where it is damaged or lacks samples.
+
+    Raises:
+        ExportError: A folder is not ours, a format cannot hold a sample, or the store is not what was planned.
+        RecipeError: A sample of the draw does not have the medium that a format wants of each.
+    """
+    if not any(output.given.samples for output in draw.plan.outputs):
+        raise ExportError(
+            f"{run.store.objects.root}: plan {draw.plan.name} gives no sample; there is nothing to export"
+        )
+    if media is None and any(export.way.media for export in exports):
+        raise ValueError("exports that want the bytes of media need to know where those are read")
+    with_keys(edits)  # a key that is missing is said before anything starts
+    work = _Work(run, draw, text, edits, media)
+    finished: dict[int, Finished] = {}
+    with ExitStack() as stack:
+        opened = [
+            stack.enter_context(export_place(one.path, one.identity(draw.plan), one.outline(draw.plan.name)))
+            for one in exports
+        ]
+        notes: list[str] = []
+        owed: dict[int, tuple[BoundExport, ExportPlace]] = {}
+        for number, manifest in enumerate(_standing(opened, notes, replace=replace)):
+            if manifest is None:
+                owed[number] = exports[number], opened[number]
+                continue
+            finished[number] = Finished(exports[number], manifest, False)
+            read = ", as it was written" if replace else ""
+            run.console.print(f"export  {exports[number].path}: stands already{read}", soft_wrap=True, markup=False)
+        if owed:
+            cuttings = _cut(work, [export for export, _ in owed.values()])
+            unfinished = []
+            for export, folder in owed.values():
+                beginning(export)
+                folder.begin(notes, replace=replace)
+                unfinished.append(Unfinished(export, folder, folder.committed()))
+                notes += [_of(export, note) for note in notes_of(cuttings[export.way])]
+            for note in notes:
+                run.console.print(f"note    {note}", soft_wrap=True, markup=False)
+            _write(work, cuttings, unfinished)
+            for number, one in zip(owed, unfinished, strict=True):
+                told = notes_of(cuttings[one.export.way])
+                finished[number] = finish_export(one, draw, cuttings[one.export.way], closing, told)
+                for note in finished[number].notes[len(told) :]:
+                    run.console.print(f"note    {_of(one.export, note)}", soft_wrap=True, markup=False)
+    return [finished[number] for number in range(len(exports))]
+
+
+def _standing(folders: Sequence[ExportPlace], notes: list[str], *, replace: bool) -> list[Manifest | None]:
+    """What stands in each folder; of all that is in the way, a line each."""
+    found: list[Manifest | None] = []
+    wrong: list[str] = []
+    for folder in folders:
+        try:
+            found.append(folder.standing(replace=replace, notes=notes))
+        except ExportError as error:
+            wrong.append(str(error))
+    if wrong:
+        raise ExportError("\n".join(wrong))
+    return found
+
+
+def _cut(work: _Work, exports: Sequence[BoundExport]) -> dict[Way, Cutting]:
+    """How outputs are cut, once it is known that the draw is what was planned and that formats can hold it."""
+    require_one_medium(work.run.store.objects, work.draw, exports)
+    cuttings = cut_outputs(work.run.store.objects, work.draw, [export.way for export in exports])
+    require_planned(work.draw.plan, cuttings)
+    return cuttings
+
+
+def _of(export: BoundExport, note: str) -> str:
+    return f"{export.format.name} {export.path}: {note}"
+
+
+def _write(work: _Work, cuttings: Mapping[Way, Cutting], exports: Sequence[Unfinished]) -> None:
+    """Until every shard of every export stands."""
+    run, losses = work.run, 0
+    progress = _Progress(work.draw, cuttings, exports)
+    with WatchedLine(run.console, progress.line(), progress.line):
+        while True:
+            for one in exports:
+                one.refresh()
+            graph = make_graph(run.store, work.draw, work.text, work.edits, cuttings, exports, work.media)
+            if graph is None:
+                break
+            before = progress.written()
+            try:
+                run.engine.run(graph.build, stage="export")
+                for one in exports:
+                    one.refresh()
+                break
+            except WorkerLostError as error:
+                losses = 0 if progress.written() > before else losses + 1
+                if losses > LOSSES:
+                    raise WorkerLostError(f"export: {error}") from error
+                run.console.print("export: a worker process died; writing what is left again")
+            except (StageError, ExportError) as error:
+                if os.strerror(errno.ENOSPC) not in str(error):
+                    raise
+                raise full_disk(cuttings, exports, str(error)) from None
+    run.console.print(progress.line(), soft_wrap=True)
+
+
+class _Progress:
+    """Where an export is: shards of the draw that are read, files that stand. Nothing is ever decided by it."""
+
+    def __init__(self, draw: Draw, cuttings: Mapping[Way, Cutting], exports: Sequence[Unfinished]) -> None:
+        self._exports = exports
+        self._scratch = exports[0].place.scratch
+        self._shards = len(draw.shards)
+        self._total = sum(cuttings[one.export.way].shards for one in exports)
+        self._samples = sum(output.given.samples for output in draw.plan.outputs)
+        self._started = time.monotonic()
+
+    def written(self) -> int:
+        """How many shards of all exports stand."""
+        return sum(one.place.work.count() for one in self._exports)
+
+    def line(self) -> Text:
+        """One line."""
+        seconds = time.monotonic() - self._started
+        written = self.written()
+        parts = [f"{'export':<16}", f"{written:,}/{self._total:,} shards"]
+        if written == self._total:
+            parts += [f"{self._samples:,} samples", f"{seconds:.1f} s"]
+        else:
+            read = min(self._shards, steps_done(self._scratch, BEATS)[READ])
+            parts += [f"{read:,}/{self._shards:,} shards of the store read", f"{seconds:.0f} s"]
+        return Text("  ".join(parts))

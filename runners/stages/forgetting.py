@@ -1,0 +1,203 @@
+"""`winnow forget`: a tombstone, what it hides, and where copies may be; and the purge of `winnow gc`."""
+
+import argparse
+import contextlib
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+import orjson
+from rich.console import Console
+
+from winnow.pipelines.forgetting.effects import Effect, effect_of
+from winnow.pipelines.forgetting.hidden_rows import hidden_rows, look
+from winnow.pipelines.forgetting.hiding import load_tombstones, put_tombstone
+from winnow.pipelines.forgetting.outputs import AffectedOutput, affected
+from winnow.pipelines.forgetting.purging import Purged, purge
+from winnow.pipelines.forgetting.requests import RequestError, Wish, read_list, selectors_of, wish
+from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.lease import Lease
+from winnow.runners.terminal.escaping import visible
+from winnow.runners.terminal.quantities import grouped
+from winnow.schemas.errors import WinnowError
+from winnow.schemas.identity import Json
+from winnow.schemas.tombstones import KINDS, Selectors
+
+NOTHING_MET = 3
+"""The exit status when all was recorded and no row of the store is meant by it."""
+
+SHOWN = 10
+UNKNOWN_COPIES = "copies that were made outside of winnow, backups and what was trained on them are not known here"
+
+
+def run_forget(options: argparse.Namespace, store: Store, console: Console) -> int:
+    """`winnow forget`: 0, or 3 when nothing in the store is meant, or 1 when some of it could not be understood.
+
+    What was asked for before, in the same words, is met: by now it may be purged, and nothing is left to know it by.
+    """
+    if options.list:
+        return _list(store, console, as_json=options.json)
+    wishes, bad = _wishes(options)
+    if not wishes and not bad:
+        raise WinnowError("forget: nothing is named; give --url, --domain, --id, --sha256 or --file")
+    selectors = selectors_of(wishes)
+    name, new = "", False
+    if wishes and not options.dry_run:
+        name, new = put_tombstone(store.objects, selectors.tombstone(options.reason))
+    effect = effect_of(store, selectors) if wishes else Effect()
+    latest = store.latest()
+    if name and latest is not None:
+        with contextlib.suppress(FileNotFoundError):  # a look only saves time, and a collector may be in its way
+            look(store, latest)
+    unmet = [one for one in wishes if not one.hashes & effect.met]
+    copies = affected(store.objects, effect.ids)
+    if options.json:
+        found = _json(name, new, selectors, effect, unmet, bad, copies)
+        sys.stdout.write(orjson.dumps(found).decode() + "\n")
+    elif wishes:
+        _print(options, console, name, new, selectors, effect, unmet, copies)
+    for line in bad:
+        print(f"winnow: {visible(line)}", file=sys.stderr)
+    if bad:
+        return 1
+    return 0 if effect.rows or (name and not new) else NOTHING_MET
+
+
+def run_purge(store: Store, keep: int, console: Console, *, dry_run: bool) -> Purged:
+    """`winnow gc --purge`."""
+    with Lease(store.objects):
+        done = purge(store, keep, dry_run=dry_run)
+
+    def say(word: str, text: str) -> None:
+        console.print(f"{word:<14}{text}", soft_wrap=True, markup=False)
+
+    rows, objects = f"{_rows(done.rows)} of what was forgotten", f"{grouped(done.objects)} objects"
+    say("would purge" if dry_run else "purged", f"{rows}: {objects} {'to write' if dry_run else 'written'} again")
+    if done.dropped:
+        names = ", ".join(map(str, done.dropped))
+        say("would drop" if dry_run else "dropped", f"generations {names}, whatever --keep says: they name such rows")
+    for path in done.removed:
+        say("would remove" if dry_run else "removed", f"{path} in the store's folder")
+    return done
+
+
+def _wishes(options: argparse.Namespace) -> tuple[list[Wish], list[str]]:
+    wishes: list[Wish] = []
+    bad: list[str] = []
+    for kind in KINDS:
+        for value in getattr(options, kind):
+            try:
+                wishes.append(wish(kind, value))
+            except RequestError as error:
+                bad.append(f"--{error}")
+    for name in options.file:
+        read, unread = read_list(Path(name))
+        wishes += read
+        bad += unread
+    return wishes, bad
+
+
+def _print(
+    options: argparse.Namespace,
+    console: Console,
+    name: str,
+    new: bool,
+    selectors: Selectors,
+    effect: Effect,
+    unmet: list[Wish],
+    copies: list[AffectedOutput],
+) -> None:
+    def say(word: str, text: str) -> None:
+        console.print(f"{word:<12}{visible(text)}", soft_wrap=True, markup=False)
+
+    if name:
+        say("tombstone", f"{name}: {_kinds(selectors)}{'' if new else ' (was there before)'}")
+    if effect.generation is None:
+        say("hidden", "no row: nothing has been ingested yet")
+    elif effect.rows:
+        sources = ", ".join(f"{source} {grouped(count)}" for source, count in effect.sources.items())
+        word = "would hide" if options.dry_run else "hidden"
+        say(word, f"{_rows(effect.rows)} of generation {effect.generation} in {len(effect.shards):,} shards: {sources}")
+    else:
+        say("hidden", f"no row of generation {effect.generation} that holds anything")
+    for one in unmet[:SHOWN]:
+        say("unmet", f"{one}: no row holds it{'' if options.dry_run else '; it is hidden when it arrives'}")
+    if len(unmet) > SHOWN:
+        say("unmet", f"… and {len(unmet) - SHOWN:,} more")
+    if effect.ids:
+        say("affected", f"generations that name such rows: {', '.join(map(str, effect.generations))}")
+        for copy in copies:
+            say("affected", _copy(copy))
+        say("note", UNKNOWN_COPIES)
+        if not options.dry_run:
+            say("next", f"winnow gc --purge {options.place}")
+
+
+def _kinds(selectors: Selectors) -> str:
+    counted = [(kind, len(getattr(selectors, kind))) for kind in KINDS]
+    return ", ".join(f"{count:,} {kind}" for kind, count in counted if count)
+
+
+def _rows(count: int) -> str:
+    return f"{grouped(count)} row" if count == 1 else f"{grouped(count)} rows"
+
+
+def _copy(copy: AffectedOutput) -> str:
+    output = copy.output
+    which = f" (generation {output.generation})" if output.generation else ""
+    holds = "may show such rows" if copy.rows is None else f"holds {_rows(copy.rows)} of them"
+    then = "; the purge takes it away" if copy.inside else "; delete it or write it again"
+    return f"{output.kind} {output.path}{which} {holds}{then}"
+
+
+def _json(
+    name: str,
+    new: bool,
+    selectors: Selectors,
+    effect: Effect,
+    unmet: list[Wish],
+    bad: list[str],
+    copies: list[AffectedOutput],
+) -> dict[str, Json]:
+    return {
+        "tombstone": name or None,
+        "new": new,
+        "selectors": {kind: len(getattr(selectors, kind)) for kind in KINDS},
+        "generation": effect.generation,
+        "rows": effect.rows,
+        "sources": dict(effect.sources),
+        "shards": dict(effect.shards),
+        "generations": list(effect.generations),
+        "unmet": [{"kind": one.kind, "value": one.value} for one in unmet],
+        "bad": bad,
+        "outputs": [
+            {**asdict(copy.output), "inside_store": copy.inside, "rows": copy.rows, "known": copy.rows is not None}
+            for copy in copies
+        ],
+        "note": UNKNOWN_COPIES,
+    }
+
+
+def _list(store: Store, console: Console, *, as_json: bool) -> int:
+    """Every tombstone, and how much of what they mean is still held."""
+    tombstones = load_tombstones(store.objects)
+    latest = store.latest()
+    hidden = hidden_rows(store, latest) if latest is not None else {}
+    rows = sum(len(found.rows) for found in hidden.values())
+    pending = sum(len(found.pending) for found in hidden.values())
+    if as_json:
+        listed = [
+            {"tombstone": name, "reason": one.reason, "selectors": {kind: len(getattr(one, kind)) for kind in KINDS}}
+            for name, one in sorted(tombstones.items())
+        ]
+        found = {"tombstones": listed, "rows": rows, "purged": rows - pending}
+        sys.stdout.write(orjson.dumps(found).decode() + "\n")
+        return 0
+    for name, one in sorted(tombstones.items()):
+        console.print(
+            f"tombstone   {name}: {_kinds(Selectors.of(one))}{f' ({visible(one.reason)})' if one.reason else ''}",
+            soft_wrap=True,
+            markup=False,
+        )
+    console.print(f"hidden      {_rows(rows)}, of which {grouped(rows - pending)} are purged")
+    return 0

@@ -1,0 +1,80 @@
+"""What to say when a disk is full under an export: which one, and about how much room it lacks."""
+
+import errno
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from winnow.pipelines.export.planning.sizing import Cutting, Way
+from winnow.pipelines.export.stage import Unfinished
+from winnow.runners.terminal.quantities import byte_size
+from winnow.schemas.errors import ExportError
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A folder that is written to, and what is still to come there."""
+
+    name: str
+    folder: Path
+    needs: int = 0  # bytes, before compression
+
+    @property
+    def device(self) -> int:
+        return self.folder.stat().st_dev
+
+    @property
+    def free(self) -> int:
+        return shutil.disk_usage(self.folder).free
+
+
+def full_disk(cuttings: Mapping[Way, Cutting], exports: Sequence[Unfinished], said: str) -> ExportError:
+    """The error of a full disk, which mostly names no file: said with the folders that lie there.
+
+    Args:
+        cuttings: How outputs are cut.
+        exports: Those that were being written.
+        said: What the system said.
+    """
+    for one in exports:
+        one.refresh()
+    # What is exchanged on the way lies with the first export; the next run writes it anew.
+    travels = sum(size.bytes for cutting in cuttings.values() for size in cutting.outputs)
+    places = [
+        _Place(one.export.path, disk, _owed(one, cuttings[one.export.way]) + (0 if number else travels))
+        for number, one in enumerate(exports)
+        if (disk := one.place.disk) is not None
+    ]
+    places.append(_Place("temporary files", Path(tempfile.gettempdir())))
+    full = _full(places, said)
+    there = [place for place in places if place.device == full.device and (place.needs or place is full)]
+    free, needs = full.free, sum(place.needs for place in there)
+    lacking = f", and up to {byte_size(needs)} more are to be written there" if needs else ""
+    names = ", ".join(place.name for place in there)
+    return ExportError(
+        f"{names}: {os.strerror(errno.ENOSPC)}: {byte_size(free)} are free on the disk of {full.folder}{lacking}; what "
+        "stands is kept: make room and run the same command again"
+    )
+
+
+def _full(places: Sequence[_Place], said: str) -> _Place:
+    """The place that the error names, or else the one with the least room."""
+    named = re.search(r"'(/[^']*)'", said)
+    if named is not None:
+        for place in places:
+            if Path(named[1]).is_relative_to(place.folder):
+                return place
+    return min(places, key=lambda place: place.free)
+
+
+def _owed(one: Unfinished, cutting: Cutting) -> int:
+    """About how many bytes its shards hold that do not stand."""
+    owed = 0
+    for size in cutting.outputs:
+        standing = sum(count for number, count in enumerate(size.counts) if (size.output, number) in one.commits)
+        owed += size.bytes * (size.samples - standing) // max(1, size.samples)
+    return owed

@@ -1,0 +1,182 @@
+"""From a recipe to a plan and its draw: what is lacking is measured, what stands is taken as it is."""
+
+import re
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import get_args
+
+from rich.console import Console
+
+from winnow.pipelines.binding.mixture import UNCLASSIFIED, BoundStage, bind_mix
+from winnow.pipelines.mix.plans import (
+    Laws,
+    Planned,
+    PlanRecord,
+    find_plan,
+    layers_read,
+    make_plan,
+    put_plan,
+    request_of,
+)
+from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.lease import Lease, require_lease
+from winnow.runners.engines import Engine
+from winnow.runners.law.files import read_law
+from winnow.runners.stages.tokens import measure_tokens
+from winnow.runners.terminal.mixture_tables import print_notes
+from winnow.runners.terminal.rules import pinned_rules, require_accepted
+from winnow.schemas.errors import StageError, WinnowError
+from winnow.schemas.identity import content_name
+from winnow.schemas.languages import grouping
+from winnow.schemas.law import ScalingLaw, law_to_json
+from winnow.schemas.mixture import MixturePlan
+from winnow.schemas.problems import Problem, recipe_error, shown
+from winnow.schemas.recipe import Recipe
+from winnow.schemas.recipe.mix import FamiliesBy
+from winnow.schemas.records import Generation
+from winnow.scoring.mixture.cells import listed
+
+WHOLE = Fraction(1)
+# Not whatever a Fraction is made of: the exponent of `1e-999999999` alone takes all memory.
+_SHARE = re.compile(r"(?P<number>[0-9]{1,9}(\.[0-9]{0,18}|/[1-9][0-9]{0,8})?|\.[0-9]{1,18})\s*(?P<percent>%?)")
+
+
+@dataclass(frozen=True)
+class Mixed:
+    """A plan whose draw is in the store."""
+
+    store: Store
+    generation: Generation
+    record: PlanRecord
+    new: bool
+
+
+def mix(
+    recipe: Recipe, engine: Engine, console: Console, sample: Fraction = WHOLE, *, tell_notes: bool = True
+) -> Mixed:
+    """Plan a recipe's mixture and draw it.
+
+    Args:
+        recipe: Whose mixture.
+        engine: Where it runs.
+        console: Where progress goes.
+        sample: The share of the plan that is drawn.
+        tell_notes: Print what a reader should know of the plan; False where it is shown as a whole.
+
+    Raises:
+        RecipeError: The mixture cannot be had as it is asked for, or duplicates raise an alarm.
+    """
+    with _told(recipe):
+        mixed = _mix(recipe, engine, console, sample)
+    if tell_notes:
+        print_notes(mixed.record.plan, console)
+    return mixed
+
+
+def _mix(recipe: Recipe, engine: Engine, console: Console, sample: Fraction) -> Mixed:
+    laws = read_laws(recipe)
+    outcome = measure_tokens(recipe, engine, console)
+    store, generation = outcome.store, outcome.generation
+    request = request_of(recipe, store, generation, laws, sample)
+    standing = find_plan(store, request)
+    if standing is not None:
+        return Mixed(store, generation, standing, False)
+    with tempfile.TemporaryDirectory(prefix="winnow-mix-") as folder, Lease(store.objects):
+        planned = _plan(recipe, store, generation, laws, sample, Path(folder))
+        require_lease(store.objects)
+        return Mixed(store, generation, put_plan(store, planned), True)
+
+
+def plan_only(recipe: Recipe, engine: Engine, console: Console, sample: Fraction = WHOLE) -> MixturePlan:
+    """Plan a recipe's mixture; nothing is drawn."""
+    laws = read_laws(recipe)
+    with _told(recipe), tempfile.TemporaryDirectory(prefix="winnow-mix-") as folder:
+        outcome = measure_tokens(recipe, engine, console)
+        return _plan(recipe, outcome.store, outcome.generation, laws, sample, Path(folder)).plan
+
+
+@contextmanager
+def _told(recipe: Recipe) -> Iterator[None]:
+    """What a disk refuses, with its name: where the system gives none it is the store's."""
+    try:
+        yield
+    except OSError as error:
+        where = error.filename or recipe.located(recipe.store.path)
+        raise StageError(
+            f"{where}: {error.strerror or error}; when that is mended, run the same command again"
+        ) from None
+
+
+def parse_sample(text: str) -> Fraction:
+    """`1%`, `0.25 %` or `0.01` as a share."""
+    written = _SHARE.fullmatch(text.strip())
+    found = Fraction(0) if written is None else Fraction(written["number"]) / (100 if written["percent"] else 1)
+    if not 0 < found <= 1:
+        raise WinnowError(f"--sample {shown(text)}: expected a share above 0 and up to 100%, such as 1% or 0.01")
+    return found
+
+
+def read_laws(recipe: Recipe) -> Laws:
+    """The scaling laws that a recipe's mixture names.
+
+    Raises:
+        RecipeError: One cannot be read, with where the recipe names it.
+    """
+    bound = bind_mix(recipe)
+    laws, digests, problems = {}, {}, []
+    for stage in bound.stages:
+        name = stage.config.families.law if stage.config.families is not None else None
+        if name is None:
+            continue
+        try:
+            if name not in laws:
+                laws[name] = read_law(recipe.located(name))
+                digests[name] = content_name(law_to_json(laws[name]))
+            problems += _misnamed(stage, laws[name]) or _of_others(stage, laws[name])
+        except OSError as error:
+            said = f"{shown(name, 200)} cannot be read: {error.strerror}; make it with winnow law fit"
+            problems.append(Problem(stage.config.place, f"{stage.path}.families.law", said))
+        except WinnowError as error:
+            problems.append(Problem(stage.config.place, f"{stage.path}.families.law", str(error)))
+    if problems:
+        raise recipe_error(problems)
+    return Laws(laws, digests)
+
+
+def _misnamed(stage: BoundStage, law: ScalingLaw) -> list[Problem]:
+    """A family whose name differs in case alone would be given what `unfitted` gives, as if the law knew nothing."""
+    families = stage.config.families
+    assert families is not None
+    called = {name.casefold(): name for name in grouping(families.by).groups()}
+    wrong = [name for name in law.names if called.get(name.casefold(), name) != name]
+    if not wrong:
+        return []
+    right = ", ".join(f"{shown(name)} for {shown(called[name.casefold()])}" for name in wrong[:4])
+    said = f"{shown(families.law or '', 200)} writes {right}; write them so in the table of runs, and fit again"
+    return [Problem(stage.config.place, f"{stage.path}.families.law", said)]
+
+
+def _of_others(stage: BoundStage, law: ScalingLaw) -> list[Problem]:
+    """A law none of whose families the stage's grouping has: every family would miss."""
+    families = stage.config.families
+    assert families is not None
+    named = set(law.names)
+    if named & {*grouping(families.by).groups(), UNCLASSIFIED}:
+        return []
+    shared = {way: len(named & set(grouping(way).groups())) for way in get_args(FamiliesBy)}
+    ways = " or ".join(f"by: {way}" for way, count in shared.items() if count and count == max(shared.values()))
+    right = f"write {ways} under families" if ways else "fit a law of such families"
+    said = f"{shown(families.law or '', 200)} is of {listed(law.names)}, none a family with by: {families.by}; {right}"
+    return [Problem(stage.config.place, f"{stage.path}.families.law", said)]
+
+
+def _plan(recipe: Recipe, store: Store, generation: Generation, laws: Laws, sample: Fraction, folder: Path) -> Planned:
+    pinned = pinned_rules(recipe, store, generation, more=layers_read(recipe))
+    assert pinned is not None  # it reads the layers of the mixture
+    planned = make_plan(recipe, pinned, generation, laws, sample, folder)
+    require_accepted(recipe, planned.rules)
+    return planned

@@ -1,0 +1,157 @@
+"""`winnow train-quality`: a classifier from texts that are wanted and texts that are not, and how good it is."""
+
+import argparse
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from rich.console import Console
+
+from winnow.filters.models.fasttext_files import load_fasttext
+from winnow.filters.models.normalisation import one_line
+from winnow.filters.models.training.config import TrainingConfig
+from winnow.filters.models.training.examples import Examples
+from winnow.filters.models.training.metrics import AtThreshold, Evaluation
+from winnow.filters.models.training.quality import Trained
+from winnow.filters.models.training.quality import train_quality as train
+from winnow.pipelines.query.training_texts import Losses, Text, names_files, texts_of_files, texts_of_store
+from winnow.pipelines.store.generations import Store, open_store
+from winnow.pipelines.store.location import open_location
+from winnow.runners.terminal.quantities import grouped
+from winnow.runners.terminal.tables import Grid, print_grid
+from winnow.schemas.errors import RecipeError, WinnowError
+from winnow.schemas.problems import shown
+from winnow.schemas.recipe import Recipe, load_recipe
+
+SHOWN_LANGUAGES = 20
+_PREFIX = "__label__"
+
+
+def train_quality(options: argparse.Namespace) -> int:
+    """Train, save, and print what the model did with texts that it had not seen."""
+    config = _config(options)
+    output = Path(options.output)
+    if output.suffix not in (".ftz", ".bin"):
+        raise WinnowError(f"--output {shown(options.output)}: expected a name that ends in .ftz (quantised) or .bin")
+    if not output.parent.is_dir():
+        raise WinnowError(f"--output {shown(options.output)}: there is no folder {output.parent}; make it first")
+    recipe = load_recipe(options.recipe) if options.recipe else None
+    store = open_store(open_location(recipe.located(recipe.store.path))) if recipe else None
+    console = Console(highlight=False)
+    losses = Losses()
+    with (
+        tempfile.TemporaryDirectory(prefix="winnow-train-", dir=output.parent) as scratch,
+        Examples(Path(scratch), config.normalisation, config.max_characters) as examples,
+    ):
+        for side, value in ((True, options.positives), (False, options.negatives)):
+            found = _texts(value, recipe, store, options.column, losses)
+            for text, language in _in_language(found, options.language_model):
+                examples.add(text, positive=side, language=language)
+        trained = train(examples, config, output, Path(scratch))
+    print_trained(trained, losses, console)
+    console.print(f"model   {output}", soft_wrap=True, markup=False)
+    console.print(f"next    annotate: [{{text.classifier: {{model: {output}}}}}]", soft_wrap=True, markup=False)
+    return 0
+
+
+def _config(options: argparse.Namespace) -> TrainingConfig:
+    config = TrainingConfig(
+        positive=options.positive_label,
+        negative=options.negative_label,
+        normalisation=options.normalisation,
+        balance=options.balance,
+        held_out=options.held_out,
+        seed=options.seed,
+        learning_rate=options.learning_rate,
+        epochs=options.epochs,
+        dimension=options.dimension,
+        word_ngrams=options.word_ngrams,
+        buckets=options.buckets,
+        cutoff=options.cutoff,
+    )
+    for name, low, high in (
+        ("held_out", 0.001, 0.9),
+        ("seed", 0, (1 << 31) - 1),
+        ("learning_rate", 1e-6, 10),
+        ("epochs", 1, 1000),
+        ("dimension", 1, 1000),
+        ("word_ngrams", 1, 5),
+        ("buckets", 1, 100_000_000),
+        ("cutoff", 1, 100_000_000),
+    ):
+        value = getattr(config, name)
+        if not low <= value <= high:
+            raise WinnowError(f"--{name.replace('_', '-')} {value}: expected {low:_} to {high:_}")
+    for label in (config.positive, config.negative):
+        if not label.startswith(_PREFIX) or label == _PREFIX or any(mark.isspace() or mark == "\0" for mark in label):
+            raise WinnowError(f"label {shown(label)}: expected {_PREFIX} and a name without spaces")
+    if config.positive == config.negative:
+        raise WinnowError(f"both sides have the label {config.positive}")
+    return config
+
+
+def _texts(value: str, recipe: Recipe | None, store: Store | None, column: str, losses: Losses) -> Iterator[Text]:
+    if names_files(value):
+        return texts_of_files(value, column, losses)
+    if recipe is None or store is None:
+        raise RecipeError(
+            f"{shown(value)}: not a pattern of file names (*.jsonl, *.parquet, *.txt); a rule needs the RECIPE whose "
+            "store it is about"
+        )
+    return texts_of_store(store, recipe.text, value, losses)
+
+
+def _in_language(texts: Iterator[Text], model: str | None) -> Iterator[Text]:
+    """Texts whose language nothing says get the one that the model finds."""
+    if model is None:
+        yield from texts
+        return
+    loaded, _ = load_fasttext(model)
+    line = one_line("lines")
+    for text, language in texts:
+        if language is not None:
+            yield text, language
+            continue
+        labels, _ = loaded.multilinePredict([line(text)], 1, 0.0, "strict")
+        yield text, labels[0][0].removeprefix(_PREFIX) if labels[0] else None
+
+
+def print_trained(trained: Trained, losses: Losses, console: Console) -> None:
+    """The counts, the thresholds, and a line a language."""
+    lost = [(reason, grouped(count)) for reason, count in sorted(losses.reasons.items())]
+    print_grid(console, Grid("Records that gave no text", ("reason", "records"), lost))
+    names = ("given", "empty", "repeated", "both_sides", "unbalanced", "training", "held_out")
+    chosen = trained.chosen
+    print_grid(
+        console,
+        Grid(
+            "Texts",
+            ("side", *(name.replace("_", " ") for name in names)),
+            [
+                (side, *(grouped(getattr(counts, name)) for name in names))
+                for side, counts in (("positive", chosen.positive), ("negative", chosen.negative))
+            ],
+        ),
+    )
+    title = f"Held out: AUC {_number(trained.overall.auc)}"
+    thresholds = [_threshold(row) for row in trained.overall.at]
+    print_grid(console, Grid(title, ("kept from", "kept", "precision", "recall", "F1"), thresholds))
+    headers = ("language", "positive", "negative", "AUC", "precision", "recall", "F1")
+    languages = [_language(name, found) for name, found in trained.by_language[:SHOWN_LANGUAGES]]
+    if rest := len(trained.by_language) - len(languages):
+        languages.append((f"({rest} more: see the model's card)", *("",) * (len(headers) - 1)))
+    print_grid(console, Grid("Held out, kept from 0.5, by language", headers, languages))
+
+
+def _threshold(row: AtThreshold) -> tuple[str, ...]:
+    return (f"{row.threshold:.2f}", grouped(row.kept), *map(_number, (row.precision, row.recall, row.f1)))
+
+
+def _language(name: str, found: Evaluation) -> tuple[str, ...]:
+    half = next(row for row in found.at if row.threshold == 0.5)
+    counts = (grouped(found.positives), grouped(found.negatives))
+    return (name, *counts, *map(_number, (found.auc, half.precision, half.recall, half.f1)))
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"

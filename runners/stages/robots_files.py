@@ -1,0 +1,135 @@
+"""`winnow robots`: collects what sites said in files beside their pages, so that it can be applied to any crawl.
+
+A crawl that fetched robots.txt has it among its samples; Common Crawl publishes its own in archives apart, which can be
+ingested into a store of their own. In order of shards and rows, so the same store gives the same bytes. A
+tdmrep.json is no text to ingest: its record is read again, for which the recipe must say where the sources lie.
+"""
+
+import gzip
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Final, cast
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from rich.console import Console
+
+from winnow.filters.extraction.charset import decode_page
+from winnow.filters.web.rights.kept_files import PATHS, Kind, split_url
+from winnow.pipelines.binding.operators import SAMPLES_LAYER
+from winnow.pipelines.binding.sources import ingest_context
+from winnow.pipelines.forgetting.outputs import ROBOTS, register
+from winnow.pipelines.ingest.planning.context import IngestContext
+from winnow.pipelines.ingest.planning.formats import container_reader
+from winnow.pipelines.ingest.records import FilePart, Record
+from winnow.pipelines.store.generations import Store
+from winnow.runners.terminal.rules import require_writable
+from winnow.schemas.errors import WinnowError
+from winnow.schemas.identity import Json, canonical_json
+from winnow.schemas.recipe import Recipe
+from winnow.schemas.records import Generation
+
+_NAMES: Final = "|".join(path.rpartition("/")[2].replace(".", r"\.") for path in PATHS)
+_COLUMNS: Final = ["url", "text", "source", "media"]
+
+
+@dataclass(frozen=True, slots=True)
+class KeptFile:
+    """One file of a host; without a body where the store does not hold it and no recipe says where it lies."""
+
+    kind: Kind
+    url: str
+    fetched_at: str | None
+    body: str | None
+
+    def line(self) -> bytes:
+        """As the operator reads it."""
+        entry: dict[str, Json] = {"url": self.url, "body": self.body}
+        if self.fetched_at is not None:
+            entry["fetched_at"] = self.fetched_at
+        return canonical_json(entry).encode() + b"\n"
+
+
+def kept_files(store: Store, generation: Generation, context: IngestContext | None) -> Iterator[KeptFile]:
+    """Every robots.txt and tdmrep.json among the samples."""
+    for row in store.manifest(generation, SAMPLES_LAYER):
+        urls = (batch.column("url") for batch in store.batches(row, ["url"]))
+        if not any(pc.any(_named(batch)).as_py() for batch in urls):  # most shards: their texts are not read
+            continue
+        for batch in store.batches(row, _COLUMNS):
+            yield from _files(batch.filter(_named(batch.column("url"))), context)
+
+
+def _named(urls: pa.Array) -> pa.BooleanArray:
+    return pc.fill_null(pc.match_substring_regex(urls, rf"/(?:{_NAMES})(?:$|[?#])"), False)
+
+
+def _files(batch: pa.RecordBatch, context: IngestContext | None) -> Iterator[KeptFile]:
+    for url, text, source, media in zip(*(batch.column(name).to_pylist() for name in _COLUMNS), strict=True):
+        place = split_url(url)
+        if place is None or place[1] not in PATHS or (text is None and not media):
+            continue
+        fetched = source["fetched_at"]
+        moment = None if fetched is None else fetched.isoformat().replace("+00:00", "Z")
+        body = text if text is not None or context is None else _body(source, url, context)
+        yield KeptFile(PATHS[place[1]], url, moment, body)
+
+
+def _body(source: Mapping[str, object], url: str, context: IngestContext) -> str | None:
+    """What the record holds that a sample was made of; None where it is no longer there."""
+    bound = context.sources.get(str(source["name"]))
+    if bound is None:
+        return None
+    path, offset = str(source["path"]), cast(int, source["offset"])
+    try:
+        with bound.objects.open(path) as stream:
+            part = FilePart(path, stream.seek(0, 2), offset, offset + 1)
+            for event in container_reader(bound.format, path, bound.columns)(stream, part, context.limits):
+                if isinstance(event, Record) and event.url == url and event.span.member == source["member"]:
+                    return None if event.body is None else decode_page(event.body, event.declared_charset).text
+    except FileNotFoundError:
+        return None
+    return None
+
+
+def write_kept_files(recipe: Recipe | None, store: Store, output: Path, console: Console) -> int:
+    """Write them to a file; 0 when there are any."""
+    require_writable("--output", output)
+    generation = store.require_latest()
+    context = None if recipe is None else ingest_context(recipe, store)
+    part = output.with_name(f".{output.name}.part")
+    counts: dict[str, int] = dict.fromkeys(PATHS.values(), 0)
+    unread = 0
+    try:
+        with open(part, "wb") as raw, _packed(raw, output) as stream:
+            for file in kept_files(store, generation, context):
+                if file.body is None:
+                    unread += 1
+                    continue
+                counts[file.kind] += 1
+                stream.write(file.line())
+        os.replace(part, output)
+        register(store.objects, ROBOTS, output, generation.number)
+    except OSError as error:
+        raise WinnowError(f"--output {output}: {error.strerror or error}") from None
+    finally:
+        part.unlink(missing_ok=True)
+    found = ", ".join(f"{count:_} {kind}" for kind, count in counts.items())
+    console.print(f"{output}: {found} (generation {generation.number})", markup=False, highlight=False, soft_wrap=True)
+    if unread:
+        why = "name the recipe instead of the store" if recipe is None else "their archives are gone"
+        console.print(
+            f"not among them: {unread:_} that the store only points at; {why}",
+            markup=False,
+            highlight=False,
+            soft_wrap=True,
+        )
+    return 0 if any(counts.values()) else 3
+
+
+def _packed(raw: IO[bytes], output: Path) -> IO[bytes]:
+    if output.suffix != ".gz":
+        return raw
+    return cast(IO[bytes], gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0))

@@ -1,0 +1,250 @@
+"""Driving scores: the weights they are made with, what each checkpoint says of each row, and whom that keeps."""
+
+import time
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+
+from rich.console import Console
+
+from winnow.pipelines.annotate.stage import State, load_layers
+from winnow.pipelines.binding.operators import bind_operators
+from winnow.pipelines.binding.rules import rule_program
+from winnow.pipelines.binding.scores import MEDIA, BoundScore, require_scores, try_scores
+from winnow.pipelines.dedupe.stage import take_standing
+from winnow.pipelines.forgetting.purging import finish_purge
+from winnow.pipelines.media.references import media_sources
+from winnow.pipelines.media.score_inputs import Inputs
+from winnow.pipelines.score.keeping import Decided, Fitted, decide, read_traces, write_scores
+from winnow.pipelines.score.keys import TraceLayer, score_key
+from winnow.pipelines.score.stage import lacking_layers, owed_traces, take_score, take_trace, trace_layer
+from winnow.pipelines.score.trace import TraceContext, TraceRows
+from winnow.pipelines.score.weights import (
+    Made,
+    Makers,
+    WeightKeys,
+    find_weights,
+    forgotten_by,
+    load_weights,
+    make_reference,
+    make_weights,
+    note_use,
+)
+from winnow.pipelines.store.generations import Store, open_store
+from winnow.pipelines.store.lease import Lease, Share
+from winnow.pipelines.store.location import open_location
+from winnow.runners.engines import Engine
+from winnow.runners.estimating.noting import note_rows
+from winnow.runners.report.scores import NOTES
+from winnow.runners.stages.slices import Slice, SliceDone, require_no_purge, sliced
+from winnow.runners.stages.stage_run import Ran, StageRun
+from winnow.runners.stages.store_stages import Outcome, publish, standing_state
+from winnow.schemas.errors import ScoreError, StageError, StoreError
+from winnow.schemas.recipe import Recipe
+
+SHOWN = 6  # fits in the terminal; the report shows all
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A recipe whose scores are checked, and the store that they are of."""
+
+    recipe: Recipe
+    scores: tuple[BoundScore, ...]
+    store: Store
+
+
+def prepare(recipe: Recipe) -> Prepared:
+    """What is wrong with the scores of a recipe is said here, before anything is trained or read.
+
+    Raises:
+        RecipeError: A score, its task or a file of it cannot be used.
+        ScoreError: There is no score.
+    """
+    rule_program(recipe)
+    scores = require_scores(recipe)
+    try_scores(scores)
+    return Prepared(recipe, scores, open_store(open_location(recipe.located(recipe.store.path))))
+
+
+def score(recipe: Recipe, engine: Engine, console: Console) -> Outcome:
+    """Score what the latest generation holds, and publish the result.
+
+    Raises:
+        StoreError: A layer that a score is made of is not measured yet.
+    """
+    prepared = prepare(recipe)
+    run = StageRun(console, engine, prepared.store)
+    with Lease(prepared.store.objects):
+        state = _state(prepared)
+        for bound in prepared.scores:
+            _trace(run, recipe, state, bound)
+            _keep(run, state, bound)
+        return publish(recipe, prepared.store, state)
+
+
+def score_slice(recipe: Recipe, part: Slice, engine: Engine, console: Console) -> SliceDone:
+    """Trace a slice of the shards of the latest generation; nobody is kept or dropped before every slice is done.
+
+    Raises:
+        StoreError: A layer that a score is made of is not measured yet, or another slice is making its weights.
+    """
+    prepared = prepare(recipe)
+    with part.share(prepared.store, "score"):
+        require_no_purge(prepared.store)
+        state = _standing(prepared)
+        mine = sliced(state, part)
+        run = StageRun(console, engine, prepared.store, part.name)
+        for bound in prepared.scores:
+            _trace(run, recipe, state, bound, mine)
+    return SliceDone("score", part, len(mine.shards), len(state.shards), "shards")
+
+
+def train_reference(recipe: Recipe, name: str | None, console: Console) -> tuple[BoundScore, Made, Store]:
+    """Train the reference of one of a recipe's scores, or find it; nothing is scored.
+
+    Raises:
+        ScoreError: There is no score of this name, or several and none is named.
+    """
+    prepared = prepare(recipe)
+    bound = _named(prepared.scores, name)
+    if bound.kind.measures:
+        raise ScoreError(f"score.{bound.entry.name}: {bound.kind.name} measures without weights; nothing is trained")
+    with Lease(prepared.store.objects):
+        state = _state(prepared)
+        layer = _ready_layer(prepared.store, recipe, state, bound)
+        makers = _makers(prepared.store, recipe, state, bound, console)
+        if bound.adapted:
+            return bound, make_weights(makers, bound.task(), bound, layer.weights)[0], prepared.store
+        return bound, make_reference(makers, bound.task(), bound, layer.weights.reference, None), prepared.store
+
+
+def _named(scores: tuple[BoundScore, ...], name: str | None) -> BoundScore:
+    names = ", ".join(bound.entry.name for bound in scores)
+    if name is None and len(scores) > 1:
+        raise ScoreError(f"the recipe has several scores ({names}); name one with --score")
+    found = scores[0] if name is None else next((bound for bound in scores if bound.entry.name == name), None)
+    if found is None:
+        raise ScoreError(f"--score {name}: the recipe has no such score; there are: {names}")
+    return found
+
+
+def _state(prepared: Prepared) -> State:
+    finish_purge(prepared.store)
+    return _standing(prepared)
+
+
+def _standing(prepared: Prepared) -> State:
+    recipe, store = prepared.recipe, prepared.store
+    state = standing_state(recipe, store)
+    load_layers(store, state, bind_operators(recipe))
+    take_standing(store, recipe, state)
+    return state
+
+
+def _ready_layer(store: Store, recipe: Recipe, state: State, bound: BoundScore) -> TraceLayer:
+    if lacking := lacking_layers(state, bound):
+        stages = " && ".join(
+            f"winnow {stage} {recipe.file}"
+            for stage in ("annotate", "dedupe")
+            if any(layer.startswith("dedupe.") == (stage == "dedupe") for layer in lacking)
+        )
+        raise StoreError(f"{store.root}: {', '.join(lacking)} must stand before samples are scored; run: {stages}")
+    return trace_layer(store, bound, state)
+
+
+def _makers(store: Store, recipe: Recipe, state: State, bound: BoundScore, console: Console) -> Makers:
+    def tell(line: str) -> None:
+        console.print(line, markup=False, soft_wrap=True)
+
+    return Makers(store, state, _inputs(recipe, bound), tell)
+
+
+def _inputs(recipe: Recipe, bound: BoundScore) -> Inputs:
+    return Inputs(media_sources(recipe) if MEDIA in bound.inputs else None)
+
+
+def _trace(run: StageRun, recipe: Recipe, state: State, bound: BoundScore, mine: State | None = None) -> None:
+    """Bring the trace of a score up to date with what the state holds, or of a slice of that with `mine`."""
+    layer = _ready_layer(run.store, recipe, state, bound)
+    shards = state if mine is None else mine
+    owed = owed_traces(run.store, shards, layer)
+    ran = Ran()
+    if owed:
+        context = _context(run, recipe, state, bound, layer)
+        if not bound.kind.measures:
+            note_use(run.store, bound, layer.weights, {one.owed[layer.layer] for one in owed})
+        ran = run.tasks(
+            layer.layer,
+            {one.shard: one.to_json() for one in owed},
+            TraceRows(context),
+            {one.shard: (layer.layer, one.owed[layer.layer]) for one in owed},
+            {},
+            bound.entry.hints,
+        )
+    if not take_trace(run.store, shards, layer):
+        raise StageError(f"{layer.layer}: shards ended without a commit; run again")
+    note_rows(run, shards, "score", layer.layer, f"score.{bound.entry.task}", owed, ran, bound.passes)
+
+
+def _context(run: StageRun, recipe: Recipe, state: State, bound: BoundScore, layer: TraceLayer) -> TraceContext:
+    """What workers need, with weights that are made or found."""
+    inputs = _inputs(recipe, bound)
+    if bound.kind.measures:
+        return TraceContext(run.store, bound, None, (), inputs)
+    makers = _makers(run.store, recipe, state, bound, run.console)
+    task = bound.task()
+    with _alone(run, bound, layer.weights):
+        reference, trajectory = make_weights(makers, task, bound, layer.weights)
+    weights = load_weights(run.store, reference.objects[0])
+    for number, path in enumerate(trajectory.objects, 1):  # a zero direction is told of here, not by a worker
+        try:
+            task.scorer(load_weights(run.store, path), weights, bound.entry.parameters)
+        except ScoreError as error:
+            given = f", {bound.trajectory[number - 1].file}" if bound.trajectory else ""
+            raise ScoreError(f"{bound.entry.layer}: checkpoint {number}{given}: {error}") from error
+    return TraceContext(run.store, bound, reference.objects[0], trajectory.objects, inputs)
+
+
+def _alone(run: StageRun, bound: BoundScore, keys: WeightKeys) -> AbstractContextManager[object]:
+    """Of slices that find no weights one makes them; the others are told so and end."""
+    name = bound.entry.name
+    counts = {keys.reference: 1, keys.trajectory: bound.entry.checkpoints}
+    lacking = any(find_weights(run.store, name, key, count) is None for key, count in counts.items())
+    return Share(run.store.objects, f"weights.{name}") if run.part and lacking else nullcontext()
+
+
+def _keep(run: StageRun, state: State, bound: BoundScore) -> None:
+    forgotten = forgotten_by(run.store)
+    if take_score(run.store, state, bound, forgotten):
+        return
+    began = time.monotonic()
+    traces = read_traces(run.store, bound, state)
+    said = decide(traces, bound.entry.filter, bound.seed)
+    write_scores(run.store, bound, state, score_key(bound, state, forgotten), traces, said)
+    if not take_score(run.store, state, bound, forgotten):
+        raise StageError(f"{bound.entry.layer}: shards ended without a commit; run again")
+    _tell(run.console, bound, said, time.monotonic() - began)
+
+
+def _tell(console: Console, bound: BoundScore, said: Decided, seconds: float) -> None:
+    """A line a fit, of the largest ones: the dataset's quality, as the filter sees it."""
+    largest = sorted(said.fitted, key=lambda one: -one.quality.rows)
+    for one in largest[:SHOWN]:
+        quality = one.quality
+        of = f" of {bound.entry.filter.by} {one.name}" if one.name else ""
+        if quality.rows:
+            console.print(
+                f"{bound.entry.layer}{of}  {quality.rows:,} samples; worth keeping {quality.share:.1%} "
+                f"({quality.low:.1%} to {quality.high:.1%}, {quality.method}); {seconds:.1f} s",
+                markup=False,
+                soft_wrap=True,
+            )
+        else:
+            console.print(f"{bound.entry.layer}{of}  no votes: {_why(one)}", markup=False, soft_wrap=True)
+    if (rest := len(largest) - SHOWN) > 0:
+        console.print(f"{bound.entry.layer}  {rest} more values of {bound.entry.filter.by}: winnow report")
+
+
+def _why(fitted: Fitted) -> str:
+    notes = sorted({NOTES[step.note] for step in fitted.steps if step.note})
+    return ", ".join(notes) or NOTES["unscored"]

@@ -1,0 +1,149 @@
+"""Slices of row-wise stages, for schedulers that know no Beam: `--tasks 3/16` does the third of sixteen.
+
+The tasks of a stage in the order of their names are dealt out one by one, so that all slices together have each task
+once, whatever is committed already, and a slice that is run again does what it still owes. A slice puts commits and
+publishes no generation. Who has run them all runs the stage without `--tasks`, which finds every commit and publishes
+what an unsliced run would have.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from rich.console import Console
+
+from winnow.pipelines.annotate.stage import State
+from winnow.pipelines.binding.edits import bind_edits
+from winnow.pipelines.binding.operators import passes_of
+from winnow.pipelines.binding.rules import rule_program
+from winnow.pipelines.binding.sources import ingest_context, store_record
+from winnow.pipelines.ingest.planning.stage import frozen_plans
+from winnow.pipelines.store import layout
+from winnow.pipelines.store.generations import Store, create_or_open, open_store
+from winnow.pipelines.store.lease import Share
+from winnow.pipelines.store.location import open_location
+from winnow.runners.engines import Engine
+from winnow.runners.estimating.noting import note_ingest
+from winnow.runners.stages.stage_run import StageRun
+from winnow.runners.stages.store_stages import (
+    all_committed,
+    extract_text,
+    measure,
+    read_tasks,
+    ready_operators,
+    standing_state,
+)
+from winnow.schemas.errors import StoreError, WinnowError
+from winnow.schemas.recipe import Recipe
+
+_WRITTEN = re.compile(r"([0-9]{1,7})/([0-9]{1,7})")
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """One of so many slices of a list of tasks."""
+
+    number: int  # from 1
+    of: int
+
+    @property
+    def name(self) -> str:
+        """As it stands in names of objects."""
+        return f"{self.number}-of-{self.of}"
+
+    def take(self, names: Iterable[str]) -> frozenset[str]:
+        """Which of these tasks are the slice's; every task is one slice's alone."""
+        return frozenset(sorted(set(names))[self.number - 1 :: self.of])
+
+    def share(self, store: Store, stage: str) -> Share:
+        """The right to do this slice of a stage."""
+        return Share(store.objects, f"{stage}.{self.name}")
+
+
+def parse_slice(text: str) -> Slice:
+    """`3/16` as the third of sixteen."""
+    written = _WRITTEN.fullmatch(text.strip())
+    number, of = (int(part) for part in written.groups()) if written else (0, 0)
+    if not 1 <= number <= of:
+        raise WinnowError(f"--tasks {text}: expected K/N with K from 1 to N, such as 3/16 for the third of 16 slices")
+    return Slice(number, of)
+
+
+@dataclass(frozen=True, slots=True)
+class SliceDone:
+    """What a slice has brought to its commits."""
+
+    stage: str
+    part: Slice
+    tasks: int  # of the slice
+    all: int  # of the stage
+    what: str  # tasks, or shards
+
+    def line(self, recipe: Recipe) -> str:
+        """For people, with what is to be done next."""
+        return (
+            f"{self.stage}  slice {self.part.number}/{self.part.of}: {self.tasks:,} of {self.all:,} {self.what}, all "
+            f"committed; when every slice is: winnow {self.stage} {recipe.file}"
+        )
+
+
+def sliced(state: State, part: Slice) -> State:
+    """The shards of a slice with their layers: the state of a store that holds no others."""
+    mine = part.take(shard.shard for _, shard in state.shards)
+    tasks = [replace(task, shards=tuple(shard for shard in task.shards if shard.shard in mine)) for task in state.tasks]
+    layers = {name: [commit for commit in found if commit.shard in mine] for name, found in state.layers.items()}
+    return State(tasks, layers)
+
+
+def ingest_slice(
+    recipe: Recipe, part: Slice, engine: Engine, console: Console, *, replace_files: bool = False
+) -> SliceDone:
+    """Read a slice of the sources' tasks; whichever slice comes first freezes the list of them."""
+    rule_program(recipe)
+    bind_edits(recipe)
+    store = create_or_open(open_location(recipe.located(recipe.store.path)), store_record(recipe))
+    context = ingest_context(recipe, store)
+    with part.share(store, "ingest"):
+        require_no_purge(store)
+        patterns = {source.name: source.files for source in recipe.sources}
+        plans = frozen_plans(context, patterns, replace_files=replace_files)
+        names = [task.name for plan in plans for task in plan.look.tasks]
+        mine = part.take(names)
+        plans = [
+            replace(plan, look=replace(plan.look, tasks=tuple(task for task in plan.look.tasks if task.name in mine)))
+            for plan in plans
+        ]
+        run = StageRun(console, engine, store, part.name)
+        ran = read_tasks(run, context, plans)
+        commits = {plan.name: all_committed(context, plan) for plan in plans}
+        extract_text(run, context, commits)
+        note_ingest(run, context, ran, commits)
+    return SliceDone("ingest", part, len(mine), len(names), "tasks")
+
+
+def annotate_slice(recipe: Recipe, part: Slice, engine: Engine, console: Console) -> SliceDone:
+    """Measure a slice of the shards of the latest generation with every operator of the recipe."""
+    rule_program(recipe)
+    bind_edits(recipe)
+    operators = ready_operators(recipe, console)
+    store = open_store(open_location(recipe.located(recipe.store.path)))
+    with part.share(store, "annotate"):
+        require_no_purge(store)
+        whole = standing_state(recipe, store)
+        state = sliced(whole, part)
+        run = StageRun(console, engine, store, part.name)
+        for one_pass in passes_of(operators):
+            measure(run, state, one_pass)
+    return SliceDone("annotate", part, len(state.shards), len(whole.shards), "shards")
+
+
+def require_no_purge(store: Store) -> None:
+    """A purge that was begun takes commits back until it is finished, and a slice may not finish it.
+
+    Raises:
+        StoreError: One was begun.
+    """
+    if store.objects.exists(layout.PURGE):
+        raise StoreError(
+            f"{store.root}: a purge was begun and must be finished before slices are done; run: winnow gc {store.root}"
+        )

@@ -1,0 +1,120 @@
+"""Driving one stage on the engine until everything that was owed is committed."""
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import apache_beam as beam
+from rich.console import Console
+
+from winnow.pipelines.running.ledger.strikes import put_strikes, read_marks
+from winnow.pipelines.running.tasks import RunTasks, put_task_list
+from winnow.pipelines.store.commits import committed_names
+from winnow.pipelines.store.generations import Store
+from winnow.runners.engines import Engine, WorkerLostError
+from winnow.runners.terminal.progress import StageProgress
+
+LOSSES = 4  # deaths in a row without a new commit or a row left out: the fourth strike on one row never comes
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """Tasks that were run to their commits."""
+
+    names: frozenset[str] = frozenset()
+    seconds: float = 0.0
+    cpu_seconds: float | None = None  # None where workers are other processes
+
+    def __add__(self, other: "Ran") -> "Ran":
+        both = self.cpu_seconds is not None and other.cpu_seconds is not None
+        cpu = (self.cpu_seconds or 0.0) + (other.cpu_seconds or 0.0) if both else None
+        return Ran(self.names | other.names, self.seconds + other.seconds, cpu)
+
+
+class Clock:
+    """Times work on an engine. What it says goes to people and into the run log, and into no output."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._alone = engine.name == "local" and engine.processes == 1  # the worker is this process
+        self._began, self._cpu = time.monotonic(), time.process_time()
+
+    def ran(self, names: Iterable[str]) -> Ran:
+        """These tasks, since the clock was made."""
+        cpu = time.process_time() - self._cpu if self._alone else None
+        return Ran(frozenset(names), time.monotonic() - self._began, cpu)
+
+
+@dataclass(frozen=True)
+class StageRun:
+    """What every stage's driver needs."""
+
+    console: Console
+    engine: Engine
+    store: Store
+    part: str = ""  # the name of the slice of each stage that is run; empty for all of it
+
+    def __post_init__(self) -> None:
+        self.engine.require_reachable(self.store.root)
+
+    def tasks(
+        self,
+        stage: str,
+        elements: Mapping[str, bytes],
+        worker: beam.DoFn,
+        awaited: Mapping[str, tuple[str, str]],
+        sizes: Mapping[str, int],
+        hints: Mapping[str, str] | None = None,
+    ) -> "Ran":
+        """Run a list of tasks to the last commit; tasks whose worker died are run again.
+
+        Args:
+            stage: Its name, for people.
+            elements: Each task's line, by the task's name.
+            worker: Runs one task.
+            awaited: The layer and key of the commit that each task ends with.
+            sizes: Bytes of input of each task, as far as they are known.
+            hints: What workers ask a runner for, as Beam's resource hints.
+
+        Returns:
+            Which tasks were run, and how long that took.
+        """
+        clock = Clock(self.engine)
+        objects = self.store.objects
+        where = f"{stage}/{self.part}" if self.part else stage  # lists of two slices may be the same
+        with TemporaryDirectory(prefix="winnow-marks-") as folder:
+            marks = Path(folder)
+            losses = 0
+            while True:
+                done = self._committed(awaited)
+                path = put_task_list(objects, where, [task for name, task in elements.items() if name not in done])
+                try:
+                    with StageProgress(self.console, objects, stage, awaited, sizes):
+                        self.engine.run(
+                            partial(_build, stage, RunTasks(objects, path, worker, hints)), marks, stage=stage
+                        )
+                    objects.delete(path)
+                    return clock.ran(elements)
+                except WorkerLostError as error:
+                    condemned = put_strikes(objects, read_marks(marks))
+                    for place in condemned:
+                        self.console.print(
+                            f"{stage}: {place.path} at {place.offset}: left out, its worker died on it", soft_wrap=True
+                        )
+                    losses = 0 if condemned or self._committed(awaited) > done else losses + 1
+                    if losses > LOSSES:
+                        raise WorkerLostError(f"{stage}: {error}") from error
+                    self.console.print(f"{stage}: a worker process died; running what is left again")
+
+    def _committed(self, awaited: Mapping[str, tuple[str, str]]) -> set[str]:
+        found: set[str] = set()
+        for layer, key in set(awaited.values()):
+            names = committed_names(self.store.objects, layer, key)
+            found |= {name for name in names if awaited.get(name) == (layer, key)}
+        return found
+
+
+def _build(stage: str, tasks: RunTasks, pipeline: beam.Pipeline) -> None:
+    pipeline | stage >> tasks

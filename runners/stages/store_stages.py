@@ -1,0 +1,250 @@
+"""Driving the stages: what is owed is run on the engine, and what stands then becomes the next generation."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.console import Console
+
+from winnow.pipelines.annotate.stage import State, load_layers, owed_tasks
+from winnow.pipelines.annotate.task import AnnotationContext
+from winnow.pipelines.annotate.transforms import RunAnnotation
+from winnow.pipelines.binding.edits import bind_edits
+from winnow.pipelines.binding.measurements import measurements, signing_entries
+from winnow.pipelines.binding.operators import BoundOperator, Pass, bind_operators, passes_of, remarks_of, try_operators
+from winnow.pipelines.binding.rule_presets import spelt_out
+from winnow.pipelines.binding.rules import rule_program
+from winnow.pipelines.binding.sources import ingest_context, store_record
+from winnow.pipelines.dedupe.stage import take_standing
+from winnow.pipelines.forgetting.hidden_rows import look
+from winnow.pipelines.forgetting.purging import finish_purge
+from winnow.pipelines.ingest.planning.context import BoundExtractor, IngestContext
+from winnow.pipelines.ingest.planning.stage import (
+    SourcePlan,
+    freeze_plans,
+    look_at_sources,
+    mend_splits,
+    pending_extractions,
+    pending_tasks,
+    settle_changes,
+)
+from winnow.pipelines.ingest.transforms import RunExtraction, RunIngest, ingest_element
+from winnow.pipelines.mix.tokens import take_tokens
+from winnow.pipelines.score.stage import take_scores
+from winnow.pipelines.store import layout
+from winnow.pipelines.store.commits import load_layer_commits, load_task_commits
+from winnow.pipelines.store.generations import Store, create_or_open, next_generation, open_store
+from winnow.pipelines.store.lease import Lease
+from winnow.pipelines.store.location import open_location
+from winnow.runners.engines import Engine
+from winnow.runners.estimating.noting import note_ingest, note_pass
+from winnow.runners.stages.deduplication import find_duplicates
+from winnow.runners.stages.stage_run import Ran, StageRun
+from winnow.schemas.errors import StageError, StoreError
+from winnow.schemas.identity import fingerprint_of
+from winnow.schemas.recipe import Recipe, resolved_yaml
+from winnow.schemas.records import Generation, LayerCommit, TaskCommit
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run left behind."""
+
+    store: Store
+    generation: Generation
+    new: bool
+
+
+def ingest(recipe: Recipe, engine: Engine, console: Console, *, replace: bool = False) -> Outcome:
+    """Bring a store up to date with its sources and extractors, and publish the result."""
+    rule_program(recipe)  # what is wrong with the rules is said before anything is read
+    bind_edits(recipe)
+    store = create_or_open(open_location(recipe.located(recipe.store.path)), store_record(recipe))
+    context = ingest_context(recipe, store)
+    patterns = {source.name: source.files for source in recipe.sources}
+    run = StageRun(console, engine, store)
+    with Lease(store.objects):
+        finish_purge(store)
+        plans = look_at_sources(context, patterns)
+        plans = [settle_changes(context, plan, replace_files=replace) for plan in plans]
+        freeze_plans(context, plans)
+        ran = read_tasks(run, context, plans)
+        latest = store.latest()
+        published = {(task.key, task.task) for task in store.tasks(latest)} if latest else set()
+        while mended := {plan.name: better for plan in plans if (better := mend_splits(context, plan, published))}:
+            plans = [mended.get(plan.name, plan) for plan in plans]
+            for name in sorted(mended):
+                console.print(f"source {name}: a file cannot be read in parts; reading it whole")
+            freeze_plans(context, mended.values())
+            ran += read_tasks(run, context, plans)
+        commits = {plan.name: all_committed(context, plan) for plan in plans}
+        extract_text(run, context, commits)
+        note_ingest(run, context, ran, commits)
+        layers = {bound.layer: _layer(context, bound, commits) for bound in context.extractors}
+        state = State([commit for found in commits.values() for commit in found], layers)
+        if latest is not None and latest.layers.keys() & {entry.layer for entry, _ in measurements(recipe)}:
+            load_layers(store, state, bind_operators(recipe))  # measurements of the same rows stand
+        return publish(recipe, store, state)
+
+
+def annotate(recipe: Recipe, engine: Engine, console: Console) -> Outcome:
+    """Measure what the latest generation holds with every operator of the recipe, and publish the result."""
+    rule_program(recipe)
+    bind_edits(recipe)
+    return _annotate(recipe, ready_operators(recipe, console), engine, console)
+
+
+def dedupe(recipe: Recipe, engine: Engine, console: Console) -> Outcome:
+    """Find the duplicates among everything that the latest generation holds, and publish the result."""
+    rule_program(recipe)
+    bind_edits(recipe)
+    operators = bind_operators(recipe)
+    signing = {where for _, where in signing_entries(recipe)}
+    wanted = [bound for bound in operators if bound.path in signing]
+    needed = {layer for bound in wanted for layer in bound.reads}
+    try_operators(wanted)
+    store = open_store(open_location(recipe.located(recipe.store.path)))
+    run = StageRun(console, engine, store)
+    with Lease(store.objects):
+        finish_purge(store)
+        state = standing_state(recipe, store)
+        load_layers(store, state, operators)
+        missing = [bound for bound in operators if bound.layer in needed and bound.layer not in state.layers]
+        for one_pass in passes_of([*missing, *(bound for bound in wanted if bound.layer not in state.layers)]):
+            measure(run, state, one_pass)
+        find_duplicates(run, recipe, state)
+        return publish(recipe, store, state)
+
+
+def ready_operators(recipe: Recipe, console: Console) -> tuple[BoundOperator, ...]:
+    """The recipe's operators, each of which has run once: what is wrong with them is said before hours of work."""
+    operators = bind_operators(recipe)
+    try_operators(operators)
+    for said in remarks_of(operators):
+        console.print(f"note    {said}", markup=False, soft_wrap=True)
+    return operators
+
+
+def _annotate(recipe: Recipe, operators: Sequence[BoundOperator], engine: Engine, console: Console) -> Outcome:
+    store = open_store(open_location(recipe.located(recipe.store.path)))
+    run = StageRun(console, engine, store)
+    with Lease(store.objects):
+        finish_purge(store)
+        state = standing_state(recipe, store)
+        for one_pass in passes_of(operators):
+            measure(run, state, one_pass)
+        return publish(recipe, store, state)
+
+
+def run_all(recipe: Recipe, engine: Engine, console: Console, *, replace: bool = False) -> Outcome:
+    """Every stage that the recipe asks for."""
+    operators = ready_operators(recipe, console)
+    outcome = ingest(recipe, engine, console, replace=replace)
+    if operators:
+        measured = _annotate(recipe, operators, engine, console)
+        outcome = Outcome(measured.store, measured.generation, outcome.new or measured.new)
+    if recipe.dedupe is not None:
+        found = dedupe(recipe, engine, console)
+        outcome = Outcome(found.store, found.generation, outcome.new or found.new)
+    return outcome
+
+
+def read_tasks(run: StageRun, context: IngestContext, plans: Sequence[SourcePlan]) -> Ran:
+    """Bring every task of these plans to its commit."""
+    owed = [(plan, task) for plan in plans for task in pending_tasks(context, plan)]
+    if not owed:
+        return Ran()
+    ran = run.tasks(
+        "ingest",
+        {task.name: ingest_element(task) for _, task in owed},
+        RunIngest(context),
+        {task.name: (layout.SAMPLES, plan.key) for plan, task in owed},
+        {task.name: task.bytes for _, task in owed},
+    )
+    missing = [task.name for plan in plans for task in pending_tasks(context, plan)]
+    if missing:
+        raise StageError(f"ingest: {len(missing)} tasks ended without a commit, {missing[0]} first; run again")
+    return ran
+
+
+def extract_text(run: StageRun, context: IngestContext, commits: dict[str, list[TaskCommit]]) -> None:
+    """Extract again what these tasks read before an extractor was asked for."""
+    for bound in context.extractors:
+        owed = pending_extractions(context, bound, commits)
+        if owed:
+            keys = {name: bound.key(source.key(context.limits)) for name, source in context.sources.items()}
+            run.tasks(
+                bound.layer,
+                {task.shard: task.to_json() for task in owed},
+                RunExtraction(context),
+                {task.shard: (bound.layer, keys[task.source]) for task in owed},
+                {},
+            )
+
+
+def measure(run: StageRun, state: State, one_pass: Pass) -> None:
+    """Bring the layers of a pass up to date with the shards of the state, and take them into it."""
+    owed = owed_tasks(run.store, state, one_pass)
+    ran = Ran()
+    if owed:
+        ran = run.tasks(
+            f"annotate.{one_pass.resource}",
+            {task.shard: task.to_json() for task in owed},
+            RunAnnotation(AnnotationContext(run.store, one_pass.operators)),
+            {task.shard: task.last(one_pass.operators) for task in owed},
+            {},
+        )
+    if lacking := load_layers(run.store, state, one_pass.operators):
+        raise StageError(f"annotate: shards ended without a commit of {', '.join(lacking)}; run again")
+    note_pass(run, state, one_pass, owed, ran)
+
+
+def standing_state(recipe: Recipe, store: Store) -> State:
+    """What the latest generation holds, which must be what this recipe would ingest."""
+    generation = store.require_latest()
+    context = ingest_context(recipe, store)
+    tasks = store.tasks(generation)
+    expected = {name: source.key(context.limits) for name, source in context.sources.items()}
+    stale = sorted({task.source for task in tasks if expected.get(task.source) != task.key})
+    commits: dict[str, list[TaskCommit]] = {}
+    for task in tasks:
+        commits.setdefault(task.source, []).append(task)
+    if stale or commits.keys() != expected.keys():
+        names = ", ".join(stale or sorted(commits.keys() ^ expected.keys()))
+        raise StoreError(f"{store.root}: was ingested under other settings ({names}); run: winnow ingest {recipe.file}")
+    for bound in context.extractors:
+        if pending_extractions(context, bound, commits):
+            raise StoreError(f"{store.root}: lacks the layer {bound.layer}; run: winnow ingest {recipe.file}")
+    return State(tasks, {bound.layer: _layer(context, bound, commits) for bound in context.extractors})
+
+
+def publish(recipe: Recipe, store: Store, state: State) -> Outcome:
+    """Publish the next generation: what the state holds, with all that still stands of other stages."""
+    take_standing(store, recipe, state)
+    take_scores(store, recipe, state)
+    take_tokens(store, recipe, state)
+    generation, new = next_generation(
+        store, fingerprint_of(resolved_yaml(spelt_out(recipe))), state.tasks, state.layers
+    )
+    look(store, generation)
+    return Outcome(store, generation, new)
+
+
+def all_committed(context: IngestContext, plan: SourcePlan) -> list[TaskCommit]:
+    """The commits of every task of a plan."""
+    names = [task.name for task in plan.look.tasks]
+    found = load_task_commits(context.store.objects, plan.key, names)
+    return [found[name] for name in names]
+
+
+def _layer(context: IngestContext, bound: BoundExtractor, commits: dict[str, list[TaskCommit]]) -> list[LayerCommit]:
+    found: list[LayerCommit] = []
+    for source, tasks in commits.items():
+        shards = [shard.shard for task in tasks for shard in task.shards]
+        key = bound.key(context.sources[source].key(context.limits))
+        loaded = load_layer_commits(context.store.objects, bound.layer, key, shards)
+        if absent := [shard for shard in shards if shard not in loaded]:
+            raise StageError(
+                f"{bound.layer}: {len(absent)} shards ended without a commit, {absent[0]} first; run again"
+            )
+        found += loaded.values()
+    return found

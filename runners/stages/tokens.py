@@ -1,0 +1,72 @@
+"""Driving the count of tokens: how long texts are once they are edited, as a mixture needs it."""
+
+from rich.console import Console
+
+from winnow.pipelines.annotate.stage import State, load_layers
+from winnow.pipelines.binding.operators import bind_operators
+from winnow.pipelines.binding.rules import rule_program
+from winnow.pipelines.forgetting.purging import finish_purge
+from winnow.pipelines.mix.tokens import (
+    TOKENS_LAYER,
+    CountTokens,
+    TokensContext,
+    TokensLayer,
+    bind_tokens,
+    lacking_layers,
+    owed_counts,
+    take_tokens,
+    try_tokens,
+)
+from winnow.pipelines.store.generations import open_store
+from winnow.pipelines.store.lease import Lease
+from winnow.pipelines.store.location import open_location
+from winnow.runners.engines import Engine
+from winnow.runners.estimating.noting import note_rows
+from winnow.runners.stages.stage_run import Ran, StageRun
+from winnow.runners.stages.store_stages import Outcome, publish, standing_state
+from winnow.schemas.errors import RecipeError, StageError, StoreError
+from winnow.schemas.recipe import Recipe
+
+
+def measure_tokens(recipe: Recipe, engine: Engine, console: Console) -> Outcome:
+    """Count what the latest generation holds in the recipe's tokenizer, and publish the result.
+
+    Raises:
+        RecipeError: The recipe has no mixture, or its tokenizer or its edits cannot be had.
+        StoreError: What the edits read is not measured yet.
+    """
+    rule_program(recipe)
+    layer = bind_tokens(recipe)
+    if layer is None:
+        raise RecipeError(f"{recipe.file}: has no 'mix'; write one to have its texts counted")
+    operators = bind_operators(recipe)
+    try_tokens(recipe, layer)
+    store = open_store(open_location(recipe.located(recipe.store.path)))
+    run = StageRun(console, engine, store)
+    with Lease(store.objects):
+        finish_purge(store)
+        state = standing_state(recipe, store)
+        load_layers(store, state, operators)
+        if lacking := lacking_layers(state, layer):
+            raise StoreError(
+                f"{store.root}: {', '.join(lacking)} must be measured before texts are edited; run: "
+                f"winnow annotate {recipe.file}"
+            )
+        count_texts(run, recipe, layer, state)
+        return publish(recipe, store, state)
+
+
+def count_texts(run: StageRun, recipe: Recipe, layer: TokensLayer, state: State) -> None:
+    """Bring the layer up to date with what the state holds."""
+    ran = Ran()
+    if owed := owed_counts(run.store, state, layer):
+        ran = run.tasks(
+            TOKENS_LAYER,
+            {task.shard: task.to_json() for task in owed},
+            CountTokens(TokensContext(run.store, layer.bound, layer.columns)),
+            {task.shard: (TOKENS_LAYER, task.owed[TOKENS_LAYER]) for task in owed},
+            {},
+        )
+    if not take_tokens(run.store, recipe, state):
+        raise StageError(f"{TOKENS_LAYER}: shards ended without a commit; run again")
+    note_rows(run, state, "mix", TOKENS_LAYER, "mix.tokens", owed, ran)

@@ -1,0 +1,32 @@
+"""What a run of a whole recipe shows when it has ended: the store, the rules, the mixture, and what to do next."""
+
+from rich.console import Console
+
+from winnow.pipelines.store import layout
+from winnow.runners.report.writing import write_report
+from winnow.runners.stages.exports import print_exports
+from winnow.runners.stages.whole_recipe import Whole
+from winnow.runners.terminal.mixture_tables import print_given
+from winnow.runners.terminal.rules import print_effects
+from winnow.runners.terminal.tables import print_summary
+from winnow.schemas.recipe import Recipe
+
+
+def print_closing(recipe: Recipe, whole: Whole, console: Console) -> None:
+    """Write the report, and print what the run left."""
+    outcome = whole.outcome
+    store = outcome.store
+    summary, rules = write_report(store, None, recipe)
+    print_summary(summary, console)
+    if rules is not None:
+        print_effects(rules, console)
+    if whole.mixed is not None:
+        print_given(whole.mixed.record.plan, console)
+    print_exports(whole.exported, console)
+    console.print(f"store   {store.root}  (generation {outcome.generation.number})", soft_wrap=True)
+    console.print(f"report  {store.root}/{layout.REPORT}", soft_wrap=True)
+    commands = ["plan", "stats", "audit"] if recipe.annotate else ["stats", "audit"]
+    if recipe.mix is not None:
+        commands.insert(0, "mix" if recipe.export else "export")
+    following = "; ".join(f"winnow {command} {recipe.file}" for command in commands)
+    console.print(f"next    {following}", soft_wrap=True)

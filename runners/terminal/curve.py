@@ -1,0 +1,223 @@
+"""`winnow curve`: what bands and rows find and miss, for a preset, numbers of one's own, or the best there are."""
+
+import argparse
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+from rich.text import Text
+
+from winnow.filters.duplicates.curves import best_bands, expected_recall, false_candidates, half_point, probability
+from winnow.filters.duplicates.presets import NearPreset, near_preset, near_presets
+from winnow.runners.commands.curve import THRESHOLD
+from winnow.runners.report.curve_plot import block_plot, curve_file
+from winnow.runners.terminal.escaping import visible
+from winnow.runners.terminal.quantities import grouped
+from winnow.runners.terminal.rules import require_writable
+from winnow.runners.terminal.tables import Grid, encodable, is_plain, print_grid
+from winnow.schemas.errors import WinnowError
+from winnow.schemas.identity import Json
+
+COMPARED: Final = (0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9)
+"""Similarities of the table that sets presets beside each other."""
+STEPS: Final = 20
+MAX_BANDS, MAX_ROWS = 10_000, 1_000  # as a recipe takes them
+MAX_HASHES = 10_000
+"""All bands of so many are tried within two seconds; nobody has published more than 9 000."""
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """Bands and rows, the threshold they are judged by, and where they come from."""
+
+    bands: int
+    rows: int
+    threshold: float
+    preset: NearPreset | None = None
+    chosen_from: int | None = None  # of so many hashes they are the best
+
+    @property
+    def name(self) -> str:
+        """What the curve is called."""
+        size = f"{grouped(self.bands)} bands of {grouped(self.rows)} rows"
+        return size if self.preset is None else f"{self.preset.name}: {size}"
+
+    @property
+    def recall(self) -> float:
+        """The mean of P at or above the threshold."""
+        return expected_recall(self.bands, self.rows, self.threshold)
+
+    @property
+    def vain(self) -> float:
+        """The mean of P below the threshold."""
+        return false_candidates(self.bands, self.rows, self.threshold)
+
+    def at(self, similarity: float) -> float:
+        """P of a similarity."""
+        return probability(similarity, self.bands, self.rows)
+
+
+def run_curve(options: argparse.Namespace, console: Console) -> int:
+    """Show one curve, or all presets."""
+    threshold = THRESHOLD if options.threshold is None else options.threshold
+    if not 0 < threshold <= 1:
+        raise WinnowError(f"--threshold {threshold:g}: expected a similarity above 0 and at most 1")
+    curve = _asked(options, threshold)
+    if curve is None:
+        if options.plot is not None:
+            raise WinnowError("--plot draws one curve; name a preset, or give --bands and --rows, or --hashes")
+        curves = [Curve(preset.bands, preset.rows, threshold, preset) for preset in near_presets()]
+        if options.json:
+            _write_json({"threshold": threshold, "curves": [_described(curve) for curve in curves]})
+        else:
+            _print_all(curves, console, judged=options.threshold is not None)
+        return 0
+    target = None if options.plot is None else _drawing(options.plot)
+    if target is not None:
+        drawing = curve_file(curve.name, curve.bands, curve.rows, threshold, percent(curve.recall), percent(curve.vain))
+        target.write_text(drawing, encoding="utf-8")
+    if options.json:
+        _write_json(_described(curve))
+        return 0
+    _print_one(curve, console)
+    if target is not None:
+        _line(console, f"plot  {target}")
+    return 0
+
+
+def _asked(options: argparse.Namespace, threshold: float) -> Curve | None:
+    """The one curve that the options mean; None where they mean all."""
+    own = options.bands is not None or options.rows is not None
+    asked = [
+        text
+        for text, given in (
+            (f"the preset {options.preset}", options.preset is not None),
+            ("--bands and --rows", own),
+            ("--hashes", options.hashes is not None),
+        )
+        if given
+    ]
+    if len(asked) > 1:
+        raise WinnowError(f"{' and '.join(asked)}: each says what the bands and rows are; give one of them")
+    if options.preset is not None:
+        preset = near_preset(options.preset)
+        return Curve(preset.bands, preset.rows, threshold, preset)
+    if own:
+        for missing, given in (("--bands", options.bands), ("--rows", options.rows)):
+            if given is None:
+                raise WinnowError(f"{missing} is missing: a curve has --bands and --rows (or --hashes chooses both)")
+        _require("--bands", options.bands, MAX_BANDS)
+        _require("--rows", options.rows, MAX_ROWS)
+        return Curve(options.bands, options.rows, threshold)
+    if options.hashes is not None:
+        _require("--hashes", options.hashes, MAX_HASHES)
+        bands, rows = best_bands(options.hashes, threshold)
+        return Curve(bands, rows, threshold, chosen_from=options.hashes)
+    return None
+
+
+def _require(option: str, given: int, most: int) -> None:
+    if not 1 <= given <= most:
+        raise WinnowError(f"{option} {given}: expected 1 to {grouped(most)}")
+
+
+def _drawing(name: str) -> Path:
+    target = Path(name)
+    if target.suffix.lower() != ".svg":
+        raise WinnowError(f"--plot {name}: draws SVG only; give a file whose name ends with .svg")
+    require_writable("--plot", target)
+    return target
+
+
+def _print_all(curves: list[Curve], console: Console, *, judged: bool) -> None:
+    """A row a preset; what each does at the threshold only where one was asked for, as lines are to fit 80 columns."""
+    threshold = curves[0].threshold
+    headers = ["preset", "bands", "hashes", "half", *(f".{round(s * 100):02}".removesuffix("0") for s in COMPARED)]
+    if judged:
+        headers += [f"recall >= {threshold:g}", f"false < {threshold:g}"]
+    rows = []
+    for curve in curves:
+        row = [
+            "" if curve.preset is None else curve.preset.name,
+            f"{curve.bands}x{curve.rows}",
+            grouped(curve.bands * curve.rows),
+            short(half_point(curve.bands, curve.rows)),
+            *(short(curve.at(similarity)) for similarity in COMPARED),
+        ]
+        rows.append((*row, percent(curve.recall), percent(curve.vain)) if judged else tuple(row))
+    title = "How likely two texts are to be compared, by their similarity"
+    print_grid(console, Grid(title, tuple(headers), rows, whole=frozenset({0})))
+    _line(console, "half: the similarity at which one pair in two is compared; ~0 is below .0005, ~1 above .9995")
+    _line(console, "winnow curve PRESET shows one in full; --bands B --rows R, or --hashes N --threshold T, any other")
+
+
+def _print_one(curve: Curve, console: Console) -> None:
+    _line(console, curve.name, "" if is_plain(console) else "bold")
+    _line(console, f"  hashes      {grouped(curve.bands * curve.rows)}")
+    if curve.chosen_from is not None:
+        unused = curve.chosen_from - curve.bands * curve.rows
+        left = f"; {grouped(unused)} of them unused" if unused else ""
+        most = f"{grouped(curve.chosen_from)} hashes at most and a threshold of {curve.threshold:g}"
+        _line(console, f"  chosen      the least error for {most}{left}")
+    if (preset := curve.preset) is not None:
+        _line(console, f"  shingles    {_shingles(preset)}, seed {preset.seed}")
+        _line(console, f"  note        {preset.note}")
+    _line(console, f"  half point  {half_point(curve.bands, curve.rows):.3f}  one pair in two is compared")
+    mean = f"mean over similarities from {curve.threshold:g} to 1"
+    _line(console, f"  recall      {percent(curve.recall)}  {mean}")
+    mean = f"mean from 0 to {curve.threshold:g}: compared in vain, dropped when verified"
+    _line(console, f"  false       {percent(curve.vain)}  {mean}")
+    _line(console, "")
+    for line in block_plot(curve.bands, curve.rows, curve.threshold, ascii_only=is_plain(console)):
+        _line(console, line)
+    _line(console, "")
+    rows = [(f"{step / STEPS:.2f}", exact(curve.at(step / STEPS))) for step in range(1, STEPS)]
+    rows.append(("1.00", "1"))
+    print_grid(console, Grid("P: compared, by similarity", ("similarity", "P"), rows, names=frozenset()))
+
+
+def _shingles(preset: NearPreset) -> str:
+    return f"{preset.size} {preset.shingle}" if preset.size > 1 else f"single {preset.shingle}"
+
+
+def _described(curve: Curve) -> dict[str, Json]:
+    described: dict[str, Json] = {}
+    if (preset := curve.preset) is not None:
+        described |= {"preset": preset.name, "shingle": preset.shingle, "size": preset.size, "seed": preset.seed}
+        described["note"] = preset.note
+    return described | {
+        "bands": curve.bands,
+        "rows": curve.rows,
+        "hashes": curve.bands * curve.rows,
+        "half_point": half_point(curve.bands, curve.rows),
+        "threshold": curve.threshold,
+        "expected_recall": curve.recall,
+        "false_candidates": curve.vain,
+        "probability": {f"{step / STEPS:.2f}": curve.at(step / STEPS) for step in range(1, STEPS + 1)},
+    }
+
+
+def _write_json(value: Json) -> None:
+    sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
+
+
+def short(share: float) -> str:
+    """`.053`, in four characters; `~0` and `~1` where three digits would say nothing or all."""
+    return "~0" if share < 0.0005 else "~1" if share >= 0.9995 else f"{share:.3f}"[1:]
+
+
+def exact(share: float) -> str:
+    """`0.0531`; what is not nothing never reads as 0, and what is not all never as 1, though a float may be 1."""
+    return f"{share:.1e}" if share < 0.00005 else "> 0.9999" if share > 0.99995 else f"{share:.4f}"
+
+
+def percent(share: float) -> str:
+    """`93.5 %`, with the same promise."""
+    return "< 0.1 %" if share < 0.0005 else "> 99.9 %" if share > 0.9995 else f"{100 * share:.1f} %"
+
+
+def _line(console: Console, text: str, style: str = "") -> None:
+    console.print(Text(encodable(visible(text), console), style=style), soft_wrap=True)

@@ -1,0 +1,384 @@
+"""`winnow duplicates show`: a row's clusters, and where it differs from the row that it matched."""
+
+import argparse
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import orjson
+import pyarrow as pa
+from rich.console import Console
+from rich.text import Text
+
+from winnow.filters.duplicates.signatures import Scheme, shingle_sets
+from winnow.filters.duplicates.verification import jaccard
+from winnow.pipelines.binding.measurements import near_settings
+from winnow.pipelines.dedupe.verdicts import SET_LIMIT
+from winnow.pipelines.query.cluster_counts import EXACT, Membership
+from winnow.pipelines.query.duplicates import Browser, Member, Members
+from winnow.pipelines.query.find_sample import ID_BYTES, Place, find_by_id
+from winnow.runners.report.duplicates import outdated, similar
+from winnow.runners.terminal.escaping import cells, shortened, visible
+from winnow.runners.terminal.excerpts import Excerpts
+from winnow.runners.terminal.quantities import grouped
+from winnow.runners.terminal.rules import Going, going
+from winnow.runners.terminal.side_by_side import Fold, Pieces, side_by_side
+from winnow.runners.terminal.tables import Grid, encodable, is_plain, print_grid
+from winnow.runners.terminal.text_difference import Difference, Words, difference
+from winnow.schemas.duplicates import OK, UNMATCHED, Kind
+from winnow.schemas.errors import WinnowError
+from winnow.schemas.identity import Json
+from winnow.schemas.problems import shown
+from winnow.schemas.recipe import Recipe
+
+ID_DIGITS = 12
+MATCH_DIGITS = 8  # so that a row still fits 80 columns
+LEAST_COLUMN = 24
+_ORDER = ("near", "exact", "url")
+"""Whose match a row is compared with: the first that has one."""
+
+
+@dataclass(frozen=True)
+class Resemblance:
+    """How alike two texts are."""
+
+    shared: int  # shingles that both have
+    together: int  # that one of them has
+    scheme: str
+    assumed: bool  # whether the scheme is the usual one, as no recipe says which it was
+
+    @property
+    def jaccard(self) -> float | None:
+        """The share; None where neither has a shingle."""
+        return self.shared / self.together if self.together else None
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A row and the one that it is compared with."""
+
+    left: Place
+    right: Place
+    matched: str | None  # the kind that did; None where the pair was asked for
+    similarity: float | None  # what the layer says of them
+    by: str | None  # how it knows
+    resemblance: Resemblance | None  # None where one has no text
+    difference: Difference | None  # None where a text is not shown
+
+
+@dataclass(frozen=True)
+class Found:
+    """All that is shown of a row."""
+
+    place: Place
+    said: tuple[Membership, ...]
+    members: tuple[Members | None, ...]  # beside each
+    pair: Pair | None
+    unpaired: str | None  # why there is no pair
+    stale: Mapping[Kind, bool | None]  # whether a kind's layer is not as the recipe would make it now
+    going: Going  # which members the plan drops as duplicates
+
+
+def run_duplicates_show(options: argparse.Namespace, identity: str, excerpts: Excerpts, console: Console) -> int:
+    """`winnow duplicates show`."""
+    found = _find(options, identity, excerpts)
+    if options.json:
+        sys.stdout.buffer.write(orjson.dumps(_json(found)) + b"\n")
+        sys.stdout.buffer.flush()
+    else:
+        _print(found, excerpts, console, most=options.lines or None)
+    return 0
+
+
+def _find(options: argparse.Namespace, identity: str, excerpts: Excerpts) -> Found:
+    browser = excerpts.browser
+    kinds = browser.require(options.kind)
+    place = _place(browser, identity)
+    said = tuple(browser.membership(kind, place) for kind in kinds)
+    if options.other is None and all(one.status != OK for one in said):
+        raise WinnowError(f"{place.id}: {'; '.join(map(_alone, said))}")
+    members = tuple(browser.members(one, place, options.limit) if one.status == OK else None for one in said)
+    pair, unpaired = _pair(options.other, place, said, members, excerpts)
+    listed = [one.place for of in members if of is not None for one in of.shown]
+    dropped = going(excerpts.recipe, browser.store, browser.generation, listed)
+    return Found(place, said, members, pair, unpaired, browser.stale(excerpts.recipe), dropped)
+
+
+def _place(browser: Browser, given: str, option: str = "") -> Place:
+    """The row whose id begins so."""
+    if not re.fullmatch(f"[0-9a-fA-F]{{1,{2 * ID_BYTES}}}", given):
+        said = f"expected 1 to {2 * ID_BYTES} hexadecimal digits, as winnow duplicates lists them"
+        raise WinnowError(f"{option}{shown(given)} is no id: {said}")
+    return find_by_id(browser.store, browser.generation, given)
+
+
+def _alone(said: Membership) -> str:
+    if said.status == UNMATCHED:
+        return f"{said.kind}: alone, no row is like it"
+    return f"{said.kind}: not compared ({said.status})"
+
+
+def _pair(
+    other: str | None,
+    place: Place,
+    said: Sequence[Membership],
+    members: Sequence[Members | None],
+    excerpts: Excerpts,
+) -> tuple[Pair | None, str | None]:
+    """The row's pair, or why there is none."""
+    if other is not None:
+        found = _place(excerpts.browser, other, "--with ")
+        if found.id == place.id:
+            raise WinnowError(f"--with {other}: is the row itself; give another row's id")
+        known = [one for one in said if one.matched == found.id]
+        known += [one for kind in said if (one := excerpts.browser.membership(kind.kind, found)).matched == place.id]
+        return _compared(place, found, None, known[0] if known else None, excerpts), None
+    for kind in _ORDER:
+        for one, of in zip(said, members, strict=True):
+            if one.kind == kind and of is not None and of.matched is not None:
+                return _compared(place, of.matched, kind, one, excerpts), None
+    return None, "the row that it matched is forgotten: nothing of it is shown; --with ID compares it with another"
+
+
+def _compared(left: Place, right: Place, matched: str | None, said: Membership | None, excerpts: Excerpts) -> Pair:
+    texts = excerpts.compared(left), excerpts.compared(right)
+    shown = excerpts.shown(left), excerpts.shown(right)
+    alike = None if texts[0] is None or texts[1] is None else resemblance(texts[0], texts[1], excerpts.recipe)
+    where = None if shown[0] is None or shown[1] is None else difference(shown[0], shown[1])
+    measured = (None, None) if said is None else (said.similarity, said.by)
+    return Pair(left, right, matched, *measured, alike, where)
+
+
+def resemblance(left: str, right: str, recipe: Recipe | None) -> Resemblance:
+    """The shingles that two texts share, under the recipe's scheme or else the usual one."""
+    near = None if recipe is None or recipe.dedupe is None else recipe.dedupe.near
+    if near is None:
+        scheme = Scheme()
+    else:
+        settings = near_settings(near)
+        scheme = Scheme(settings.shingle, settings.size, settings.hashes, settings.seed)
+    one, other = (shingle_sets(pa.array([text], pa.large_string()), scheme, SET_LIMIT) for text in (left, right))
+    shared, together = jaccard(one, other, limit=SET_LIMIT)
+    return Resemblance(int(shared[0]), int(together[0]), f"{scheme.size} {scheme.unit}", near is None)
+
+
+def _json(found: Found) -> dict[str, Json]:
+    return {
+        "id": found.place.id,
+        "clusters": {
+            said.kind: {**_membership_json(said, members, found.going), "stale": found.stale[said.kind]}
+            for said, members in zip(found.said, found.members, strict=True)
+        },
+        "decided": found.going.reasons is not None,
+        "not_decided": found.going.undecided,
+        "compared": None if found.pair is None else _pair_json(found.pair),
+        "not_compared": found.unpaired,
+    }
+
+
+def _membership_json(said: Membership, members: Members | None, dropped: Going) -> dict[str, Json]:
+    return {
+        "status": said.status,
+        "cluster": said.cluster,
+        "rows": said.rows,
+        "texts": said.texts,
+        "similarity": said.similarity,
+        "matched": said.matched,
+        "by": said.by,
+        "found": None if members is None else members.found,
+        "members": [] if members is None else [_member_json(one, dropped) for one in members.shown],
+        "not_listed": 0 if members is None else members.found - len(members.shown),
+    }
+
+
+def _member_json(one: Member, dropped: Going) -> dict[str, Json]:
+    return {
+        "id": one.place.id,
+        "source": one.source,
+        "url": one.url,
+        "language": one.language,
+        "characters": one.characters,
+        "similarity": one.similarity,
+        "matched": one.matched,
+        "by": one.by,
+        "names_cluster": one.names_cluster,
+        "goes": (dropped.reasons or {}).get(one.place.id),
+        "duplicate_of": dropped.stays.get(one.place.id),
+    }
+
+
+def _pair_json(pair: Pair) -> dict[str, Json]:
+    alike, where = pair.resemblance, pair.difference
+    return {
+        "left": pair.left.id,
+        "right": pair.right.id,
+        "matched": pair.matched,
+        "similarity": pair.similarity,
+        "by": pair.by,
+        "jaccard": None if alike is None else alike.jaccard,
+        "shared_shingles": None if alike is None else alike.shared,
+        "shingles": None if alike is None else alike.together,
+        "scheme": None if alike is None else alike.scheme,
+        "scheme_assumed": None if alike is None else alike.assumed,
+        "difference": None
+        if where is None
+        else {
+            "characters": list(where.whole),
+            "compared": list(where.compared),
+            "coarse": where.coarse,
+            "runs": [{"same": run.same, "left": _joined(run.left), "right": _joined(run.right)} for run in where.runs],
+        },
+    }
+
+
+def _joined(words: Words) -> str:
+    return "".join(word.after + word.text for word in words).lstrip()
+
+
+def _print(found: Found, excerpts: Excerpts, console: Console, *, most: int | None) -> None:
+    plain = is_plain(console)
+
+    def line(text: str, style: str = "") -> None:
+        console.print(Text(encodable(visible(text), console), style="" if plain else style), soft_wrap=True)
+
+    line(f"id       {found.place.id}")
+    line(f"source   {found.place.shard.source}")
+    line("")
+    for said, members in zip(found.said, found.members, strict=True):
+        if members is None:
+            line(_alone(said))
+            line("")
+            continue
+        texts = "" if said.texts is None else f", {grouped(said.texts)} different texts"
+        title = f"{said.kind}: cluster {said.cluster} of {grouped(said.rows or 0)} rows{texts}"
+        print_grid(console, _grid(title, found, said, members))
+        if rest := members.found - len(members.shown):
+            line(f"and {grouped(rest)} more (--limit N)")
+        if gone := (said.rows or 0) - members.found:
+            line(f"note  {grouped(gone)} of its rows are forgotten since; winnow dedupe takes them out")
+        if rest or gone:
+            line("")
+    if notes := _notes(found):
+        for note in notes:
+            line(f"note  {note}")
+        line("")
+    if found.pair is None:
+        line(found.unpaired or "")
+        return
+    _print_pair(found.pair, excerpts, console, most=most)
+
+
+def _notes(found: Found) -> list[str]:
+    """What is to be known of all clusters that are shown."""
+    notes = []
+    if stale := [said.kind for said in found.said if found.stale[said.kind]]:
+        notes.append(outdated(stale))
+    if found.going.undecided is not None:
+        notes.append(f"which rows go as duplicates is not decided: {found.going.undecided}")
+    elif found.place.id in found.going.stays:
+        reason = (found.going.reasons or {})[found.place.id]
+        notes.append(f"the plan drops the row as {reason}: {found.going.stays[found.place.id]} stays in its place")
+    elif not found.going.reasons and any(members is not None for members in found.members):
+        notes.append("the plan drops none of the rows above as duplicates")
+    return notes
+
+
+def _grid(title: str, found: Found, said: Membership, members: Members) -> Grid:
+    """The members; whatever else is to be said of each of them is one more column here."""
+    place, dropped = found.place, found.going.reasons or {}
+
+    def note(one: Member) -> str:
+        notes = (
+            (one.place.id == place.id, "this row"),
+            (one.place.id == said.matched, "match"),
+            (one.names_cluster, "names it"),
+        )
+        return ", ".join(text for true, text in notes if true)
+
+    columns: tuple[tuple[str, list[str]], ...] = (
+        ("id", [one.place.id[:ID_DIGITS] for one in members.shown]),
+        ("source", [one.source for one in members.shown]),
+        ("language", [one.language or "" for one in members.shown]),
+        ("length", ["" if one.characters is None else grouped(one.characters) for one in members.shown]),
+        ("similar", [similar(one.similarity, exact=one.by in EXACT) for one in members.shown]),
+        ("by", [one.by or "" for one in members.shown]),
+        ("matched", [(one.matched or "")[:MATCH_DIGITS] for one in members.shown]),
+        ("", [note(one) for one in members.shown]),
+        ("goes as", [dropped.get(one.place.id, "") for one in members.shown]),
+        ("url", [one.url or "" for one in members.shown]),
+    )
+    kept = [(name, values) for name, values in columns if any(values)]
+    titles = tuple(name for name, _ in kept)
+    names = frozenset(number for number, name in enumerate(titles) if name not in ("length", "similar"))
+    whole = frozenset(number for number, name in enumerate(titles) if name in ("id", "matched", "by"))
+    return Grid(title, titles, list(zip(*(values for _, values in kept), strict=True)), names, whole=whole)
+
+
+def _print_pair(pair: Pair, excerpts: Excerpts, console: Console, *, most: int | None) -> None:
+    plain = is_plain(console)
+
+    def line(text: str, style: str = "") -> None:
+        console.print(Text(encodable(visible(text), console), style="" if plain else style), soft_wrap=True)
+
+    what = "the row that was asked for" if pair.matched is None else f"its match ({pair.matched})"
+    line(f"beside {what}: {pair.right.id}, {pair.right.shard.source}", "bold")
+    said = [] if pair.similarity is None else [f"layer {pair.similarity:.4f} ({pair.by})"]
+    if (alike := pair.resemblance) is not None:
+        usual = ", FineWeb's as no recipe says which" if alike.assumed else ""
+        share = "no shingles" if alike.jaccard is None else f"Jaccard {alike.jaccard:.4f}"
+        counts = f"{grouped(alike.shared)} of {grouped(alike.together)} shingles of {alike.scheme}{usual}"
+        said.append(f"{share} ({counts})")
+    line("; ".join(said))
+    where = pair.difference
+    if where is None:
+        if excerpts.silent:
+            line("texts are shown with the recipe in place of the store, which says what to edit in them; or --raw")
+        else:
+            line("a text of them is not shown: there is none, or what to edit in it is unknown (--raw)")
+        return
+    if where.cut:
+        cut = " and ".join(f"{grouped(part)} of {grouped(whole)}" for part, whole in _cuts(where))
+        line(f"compared: the first {cut} characters")
+    if where.coarse:
+        line("more words differ than are compared one by one: they stand as different in whole")
+    line("")
+    _print_columns(where, pair, console, most=most)
+
+
+def _cuts(where: Difference) -> list[tuple[int, int]]:
+    return list(zip(where.compared, where.whole, strict=True))
+
+
+def _print_columns(where: Difference, pair: Pair, console: Console, *, most: int | None) -> None:
+    if where.same:
+        console.print(Text("no difference but for white space"), soft_wrap=True)
+        return
+    plain = is_plain(console)
+    border = " | " if plain else " │ "
+    ellipsis = "..." if plain else "…"
+    width = max(LEAST_COLUMN, (console.width - len(border)) // 2)
+
+    def shown(text: str) -> str:
+        return encodable(visible(text), console)
+
+    def column(pieces: Pieces, style: str) -> Text:
+        text = Text()
+        for piece in pieces:
+            text.append(piece.text, style=style if piece.changed and not plain else "")
+        return text
+
+    heads = [shortened(f"{place.id[:ID_DIGITS]} {place.shard.source}", width) for place in (pair.left, pair.right)]
+    heads[0] += " " * (width - cells(heads[0]))
+    console.print(Text(border.join(heads), style="" if plain else "bold"), soft_wrap=True)
+    rows = list(side_by_side(where, width, shown, marks=plain))
+    for row in rows[:most]:
+        if isinstance(row, Fold):
+            console.print(Text(f"{ellipsis} {row.said}", style="" if plain else "dim"), soft_wrap=True)
+            continue
+        left, right = column(row.left, "reverse red"), column(row.right, "reverse green")
+        space = " " * max(0, width - cells(left.plain))
+        console.print(Text.assemble(left, space, border if row.right else border.rstrip(), right), soft_wrap=True)
+    if most is not None and len(rows) > most:
+        rest = grouped(len(rows) - most)
+        console.print(Text(f"{ellipsis} and {rest} lines more (--lines 0 shows all)"), soft_wrap=True)

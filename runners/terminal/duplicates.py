@@ -1,0 +1,220 @@
+"""`winnow duplicates`: how many clusters of duplicates there are, and the largest of them with an example."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import orjson
+from rich.console import Console
+from rich.text import Text
+
+from winnow.pipelines.query.cluster_counts import BIN_NAMES, Cluster, Overview
+from winnow.pipelines.query.find_sample import Place
+from winnow.pipelines.store.generations import Store
+from winnow.runners.commands.duplicates import MOST
+from winnow.runners.report import DuplicatesFound
+from winnow.runners.report.duplicates import counted, outdated, similar
+from winnow.runners.terminal.duplicate_members import run_duplicates_show
+from winnow.runners.terminal.escaping import visible
+from winnow.runners.terminal.excerpts import Excerpts
+from winnow.runners.terminal.quantities import grouped, share
+from winnow.runners.terminal.tables import Grid, encodable, is_plain, print_grid
+from winnow.schemas.duplicates import Kind
+from winnow.schemas.errors import RecipeError, WinnowError
+from winnow.schemas.identity import Json
+from winnow.schemas.recipe import Recipe
+from winnow.schemas.records import Generation
+
+SHOW = "show"
+ID_DIGITS = 12
+"""Of the id of a cluster: enough to find it by."""
+
+EXCERPT_CHARACTERS = 200
+BAR = 40
+REPORTED = 10
+"""Clusters of each kind in a report."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the words of the command line say."""
+
+    place: str
+    id: str | None  # of the row to show; None where clusters are listed
+
+
+def asked(words: Sequence[str]) -> Asked:
+    """`PLACE`, or `show PLACE ID`."""
+    if words[0] == SHOW:
+        if len(words) != 3:
+            raise WinnowError(
+                "duplicates show: expected RECIPE|STORE and ID, in front of the options; a store's folder that is "
+                "called show is written ./show"
+            )
+        return Asked(words[1], words[2])
+    if len(words) == 2:
+        raise WinnowError(f"duplicates: to see one row's, write: winnow duplicates show {words[0]} {words[1]}")
+    if len(words) > 2:
+        raise WinnowError(f"duplicates: {words[1]}: not expected; write: winnow duplicates RECIPE|STORE [options]")
+    return Asked(words[0], None)
+
+
+def run_duplicates(options: argparse.Namespace, said: Asked, recipe: Recipe | None, store: Store, out: Console) -> int:
+    """`winnow duplicates`."""
+    if not 1 <= options.limit <= MOST:
+        raise WinnowError(f"--limit {options.limit}: expected 1 to {grouped(MOST)}")
+    if options.lines < 0:
+        raise WinnowError(f"--lines {options.lines}: expected a number of lines, or 0 for all")
+    excerpts = Excerpts.of(store, store.require_latest(), recipe, raw=options.raw)
+    if said.id is not None:
+        return run_duplicates_show(options, said.id, excerpts, out)
+    if options.other is not None:
+        raise WinnowError("--with ID: compares two rows; write: winnow duplicates show RECIPE|STORE ID --with ID")
+    kinds = excerpts.browser.require(options.kind)
+    found = overviews(excerpts, kinds, options.limit)
+    if options.json:
+        sys.stdout.buffer.write(orjson.dumps(_json(found, excerpts)) + b"\n")
+        sys.stdout.buffer.flush()
+    else:
+        _print(found, excerpts, out)
+    return 0
+
+
+def overviews(excerpts: Excerpts, kinds: Sequence[Kind], most: int) -> list[Overview]:
+    """What there is of each kind."""
+    stale = excerpts.browser.stale(excerpts.recipe)
+    return [replace(excerpts.browser.overview(kind, most), stale=stale[kind]) for kind in kinds]
+
+
+def duplicates_found(store: Store, generation: Generation, recipe: Recipe | None) -> tuple[DuplicatesFound, ...]:
+    """What a report shows of every kind: texts as the recipe exports them; of a store alone as all else on the page."""
+    excerpts = Excerpts.of(store, generation, recipe, raw=recipe is None)
+
+    def text(place: Place) -> str | None:
+        try:
+            return beginning(excerpts.shown(place))
+        except RecipeError:  # a key of its edits is not there: the page does without
+            return None
+
+    def of(one: Overview) -> DuplicatesFound:
+        texts = {cluster.id: tuple((place.id, text(place)) for place in cluster.examples) for cluster in one.largest}
+        return DuplicatesFound(one, texts)
+
+    return tuple(map(of, overviews(excerpts, excerpts.browser.kinds, REPORTED)))
+
+
+def beginning(text: str | None) -> str | None:
+    """The first words of a text in one line."""
+    return None if text is None else " ".join(text[: 4 * EXCERPT_CHARACTERS].split())[:EXCERPT_CHARACTERS].rstrip()
+
+
+def _json(found: Sequence[Overview], excerpts: Excerpts) -> dict[str, Json]:
+    return {
+        "generation": excerpts.browser.generation.number,
+        "kinds": {one.kind: _overview_json(one, excerpts) for one in found},
+    }
+
+
+def _overview_json(one: Overview, excerpts: Excerpts) -> dict[str, Json]:
+    return {
+        "rows": one.rows,
+        "compared": one.compared,
+        "forgotten": one.forgotten,
+        "stale": one.stale,
+        "clusters": one.clusters,
+        "rows_in_clusters": one.clustered,
+        "surplus": one.surplus,
+        "most_rows": one.most_rows,
+        "sizes": dict(zip(BIN_NAMES, one.sizes, strict=True)),
+        "largest": [_cluster_json(cluster, excerpts) for cluster in one.largest],
+    }
+
+
+def _cluster_json(one: Cluster, excerpts: Excerpts) -> dict[str, Json]:
+    return {
+        "cluster": one.id,
+        "rows": one.rows,
+        "texts": one.texts,
+        "forgotten": one.rows - one.found,
+        "sources": dict(one.sources),
+        "languages": dict(one.languages),
+        "lowest_similarity": one.similarity,
+        "examples": [{"id": place.id, "text": beginning(excerpts.shown(place))} for place in one.examples],
+    }
+
+
+def _print(found: Sequence[Overview], excerpts: Excerpts, console: Console) -> None:
+    plain = is_plain(console)
+
+    def line(text: str, style: str = "") -> None:
+        console.print(Text(encodable(visible(text), console), style="" if plain else style), soft_wrap=True)
+
+    largest = [_largest(one, excerpts) for one in found]  # first: what is wrong with edits is all that is said then
+    for one in found:
+        line(f"{one.kind:<6}{summed(one)}", "bold")
+    line("")
+    print_grid(console, _sizes(found, plain=plain))
+    for grid in largest:
+        print_grid(console, grid)
+    if any(one.forgotten for one in found):
+        rows = max(one.forgotten for one in found)
+        line(f"note  {grouped(rows)} of the rows are forgotten since; winnow dedupe takes them out of the clusters")
+    if stale := [one.kind for one in found if one.stale]:
+        line(f"note  {outdated(stale)}")
+    if any(one.largest for one in found):
+        if excerpts.silent:
+            line(
+                "note  texts are shown with the recipe in place of the store, which says what to edit in them; or --raw"
+            )
+        line("next  winnow duplicates show RECIPE|STORE CLUSTER")
+
+
+def summed(one: Overview) -> str:
+    """All of a kind in one line."""
+    parts = [
+        f"{grouped(one.compared)} of {grouped(one.rows)} rows compared",
+        f"{grouped(one.clusters)} clusters of {grouped(one.clustered)} rows",
+        f"{grouped(one.surplus)} beyond one of each ({share(one.surplus, one.compared)})",
+    ]
+    if one.most_rows:
+        parts.append(f"largest {grouped(one.most_rows)}")
+    return "; ".join(parts)
+
+
+def _sizes(found: Sequence[Overview], *, plain: bool) -> Grid:
+    """Clusters of all kinds by size; of one kind with bars."""
+    headers = ("rows", *(one.kind for one in found))
+    rows = [
+        (name, *map(grouped, counts)) for name, *counts in zip(BIN_NAMES, *(one.sizes for one in found), strict=True)
+    ]
+    names = frozenset({0})
+    if len(found) == 1:
+        longest, mark = max(found[0].sizes) or 1, "#" if plain else "█"
+        bars = (mark * max(bool(count), round(BAR * count / longest)) for count in found[0].sizes)
+        headers, rows, names = (*headers, ""), [(*row, bar) for row, bar in zip(rows, bars, strict=True)], names | {2}
+    return Grid("Clusters by size", headers, rows, names)
+
+
+def _largest(one: Overview, excerpts: Excerpts) -> Grid:
+    headers: tuple[str, ...] = ("cluster", "rows", "texts", "lowest", "sources", "languages")
+    shown = not excerpts.silent
+    rows = []
+    for cluster in one.largest:
+        cells: tuple[str, ...] = (
+            cluster.id[:ID_DIGITS],
+            grouped(cluster.rows),
+            "" if cluster.texts is None else grouped(cluster.texts),
+            similar(cluster.similarity, exact=cluster.exact),
+            counted(cluster.sources),
+            counted(cluster.languages),
+        )
+        if shown:
+            text = beginning(excerpts.shown(cluster.examples[0])) if cluster.examples else "(forgotten)"
+            cells = (*cells, "(not shown)" if text is None else text)
+        rows.append(cells)
+    keep = [number for number in range(len(headers)) if any(row[number] for row in rows)]
+    titles = (*(headers[number] for number in keep), *(("begins",) if shown else ()))
+    lines = [(*(row[number] for number in keep), *row[len(headers) :]) for row in rows]
+    words = frozenset(number for number, title in enumerate(titles) if title not in ("rows", "texts", "lowest"))
+    return Grid(f"{one.kind}: the largest clusters", titles, lines, words, whole=frozenset({0}))

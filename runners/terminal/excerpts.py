@@ -1,0 +1,84 @@
+"""Texts of samples as they may be shown: as they would be exported, with the recipe's edits put in.
+
+Without a recipe nobody knows what to edit in a text, so none is shown unless it is asked for as it was read.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from winnow.pipelines.binding.edits import BoundEdit, bind_edits
+from winnow.pipelines.query.columns import Column, column_of
+from winnow.pipelines.query.duplicates import Browser
+from winnow.pipelines.query.find_sample import Place, Sample
+from winnow.pipelines.store import layout
+from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.tables import read_rows
+from winnow.runners.terminal.sample import exported_text, shown_with
+from winnow.schemas.recipe import Recipe
+from winnow.schemas.records import Generation
+
+EXTRACTED = "extract."
+"""Layers of this prefix hold texts: what a store's texts are, where no recipe says it."""
+
+
+@dataclass(frozen=True)
+class Excerpts:
+    """Reads texts of samples."""
+
+    browser: Browser
+    recipe: Recipe | None
+    raw: bool = False
+    _edits: list[tuple[BoundEdit, ...]] = field(default_factory=list)  # bound once, when the first text is shown
+
+    @classmethod
+    def of(cls, store: Store, generation: Generation, recipe: Recipe | None, *, raw: bool = False) -> "Excerpts":
+        """Of a generation's texts, which are those that the recipe names."""
+        if recipe is None:
+            layers = [layout.SAMPLES, *sorted(one for one in generation.layers if one.startswith(EXTRACTED))]
+            text = tuple(Column(layer, "text") for layer in layers)
+        else:
+            found = (column_of(name, generation.layers) for name in recipe.text)
+            text = tuple(column for column in found if column is not None)
+        return cls(Browser(store, generation, text), recipe, raw)
+
+    @property
+    def silent(self) -> bool:
+        """Whether no text may be shown."""
+        return self.recipe is None and not self.raw
+
+    def compared(self, place: Place) -> str | None:
+        """The text that was compared, for measures of it alone: it may hold what is not to be shown."""
+        return self._sample(place, self.browser.text).text(self.browser.text)
+
+    def shown(self, place: Place) -> str | None:
+        """The text as it may be shown; None where it may not, or where there is none.
+
+        Raises:
+            RecipeError: The edits are wrong, or a key that they need is not there.
+        """
+        if self.raw:
+            return self.compared(place)
+        if self.recipe is None:
+            return None
+        if not self._edits:
+            self._edits.append(bind_edits(self.recipe))
+        bound = self._edits[0]
+        beside = (column for one in bound for column in (one.column, one.status) if column is not None)
+        sample = self._sample(place, (*self.browser.text, *beside))
+        return exported_text(shown_with(self.recipe, bound, sample))
+
+    def _sample(self, place: Place, columns: Iterable[Column]) -> Sample:
+        """A sample with these columns alone, as far as they are there."""
+        wanted: dict[str, list[str]] = {}
+        for column in dict.fromkeys(columns):
+            wanted.setdefault(column.layer, []).append(column.leaf)
+        layers: Mapping[str, pa.RecordBatch] = {
+            layer: read_rows(self.browser.store.objects, row.object, [place.row], leaves)
+            .combine_chunks()
+            .to_batches()[0]
+            for layer, leaves in wanted.items()
+            if (row := self.browser.objects(layer).get(place.shard.shard)) is not None
+        }
+        return Sample(place, layers)

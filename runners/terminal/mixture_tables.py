@@ -1,0 +1,109 @@
+"""A plan as tables: for each output and stratum what there is, what was asked, what is given, and how often."""
+
+from collections.abc import Sequence
+
+from rich.console import Console
+
+from winnow.runners.terminal.quantities import grouped, share
+from winnow.runners.terminal.tables import Grid, print_grid
+from winnow.schemas.mixture import Amount, MixturePlan, PlannedOutput, PlannedStratum, Stratum
+
+SHOWN_STRATA = 40
+
+_HEADERS = ("class", "source", "family", "language", "band")
+_NUMBERS = ("available", "asked", "given", "share", "epochs", "samples", "repeated")
+
+
+def print_mixture(plan: MixturePlan, console: Console) -> None:
+    """What a plan gives, table by table, and what a reader should know of it."""
+    for output in plan.outputs:
+        print_grid(console, _output(plan, output))
+        _print_notes(output, console)
+    if plan.left_out:
+        print_grid(console, _left_out(plan))
+    for note in plan.notes:
+        console.print(f"note    {note}", markup=False, soft_wrap=True)
+    print_given(plan, console)
+
+
+def print_notes(plan: MixturePlan, console: Console) -> None:
+    """What a reader should know of a plan that is not shown in tables."""
+    for output in plan.outputs:
+        _print_notes(output, console)
+    for note in plan.notes:
+        console.print(f"note    {note}", markup=False, soft_wrap=True)
+
+
+def _print_notes(output: PlannedOutput, console: Console) -> None:
+    for note in output.notes:
+        console.print(f"note    {output.name}: {note}", markup=False, soft_wrap=True)
+
+
+def print_given(plan: MixturePlan, console: Console) -> None:
+    """A plan in one line."""
+    of = "" if plan.sample == "1" else f" (a share of {plan.sample} of it is drawn)"
+    console.print(f"plan    {plan.name}{of}: {_all(plan)}", markup=False, soft_wrap=True)
+
+
+def _all(plan: MixturePlan) -> str:
+    return "; ".join(
+        f"{output.name} {grouped(output.given.samples)} samples{_in_units(plan, output.given)}"
+        for output in plan.outputs
+    )
+
+
+def _in_units(plan: MixturePlan, amount: Amount) -> str:
+    return "" if plan.unit == "samples" else f", {grouped(amount.units)} {plan.unit}"
+
+
+def _output(plan: MixturePlan, output: PlannedOutput) -> Grid:
+    bands = any(one.stratum.band for one in output.strata)
+    by_size = sorted(output.strata, key=lambda one: (-one.given.units, one.stratum))
+    whole = output.given.units
+    rows = [_row(one, whole, bands) for one in by_size[:SHOWN_STRATA]]
+    if rest := by_size[SHOWN_STRATA:]:
+        rows.append(_row(_together(rest, f"({len(rest):,} others)"), whole, bands))
+    footer = _row(_together(output.strata, "all"), whole, bands) if len(output.strata) > 1 else None
+    title = f"{output.name}: {grouped(output.budget)} {plan.unit} asked, {grouped(whole)} given"
+    names = _HEADERS if bands else _HEADERS[:-1]
+    return Grid(title, (*names, *_NUMBERS), rows, frozenset(range(len(names))), footer)
+
+
+def _row(one: PlannedStratum, whole: int, bands: bool) -> tuple[str, ...]:
+    stratum = one.stratum
+    names = (stratum.source_class, stratum.source, stratum.family, stratum.language, stratum.band)
+    return (
+        *(names if bands else names[:-1]),
+        grouped(one.available.units),
+        grouped(one.asked),
+        grouped(one.given.units),
+        share(one.given.units, whole),
+        f"{one.given.units / one.available.units:.2f}" if one.available.units else "-",
+        grouped(one.given.samples),
+        grouped(one.repeated.units),
+    )
+
+
+def _together(strata: Sequence[PlannedStratum], name: str) -> PlannedStratum:
+    def total(amounts: Sequence[Amount]) -> Amount:
+        return sum(amounts, Amount())
+
+    return PlannedStratum(
+        Stratum(name, "", "", ""),
+        total([one.available for one in strata]),
+        sum(one.exposed for one in strata),
+        sum(one.asked for one in strata),
+        sum(one.target for one in strata),
+        total([one.given for one in strata]),
+        total([one.unique for one in strata]),
+        0,
+        -1,
+    )
+
+
+def _left_out(plan: MixturePlan) -> Grid:
+    rows = [
+        (reason, grouped(amount.samples), share(amount.samples, plan.kept.samples))
+        for reason, amount in plan.left_out.items()
+    ]
+    return Grid("Kept by the rules, and not in the mixture", ("reason", "samples", "share"), rows, frozenset({0}))

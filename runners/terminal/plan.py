@@ -1,0 +1,249 @@
+"""`winnow plan`: the recipe as it will be understood, the tasks, an estimate, and what the rules decide.
+
+Tasks and the estimate come from listings alone; what the rules drop and why from the columns that they name.
+"""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import orjson
+from rich.console import Console
+from rich.markup import escape
+
+from winnow.pipelines.binding.edits import bind_edits
+from winnow.pipelines.binding.operators import bind_operators, configure, remarks_of, try_operators
+from winnow.pipelines.binding.preset_settings import preset_notes
+from winnow.pipelines.binding.rule_presets import spelt_out
+from winnow.pipelines.binding.rules import rule_program
+from winnow.pipelines.binding.scores import try_scores
+from winnow.pipelines.binding.sources import ingest_context, store_record
+from winnow.pipelines.forgetting.outputs import DECISIONS, register
+from winnow.pipelines.ingest.planning.context import IngestContext
+from winnow.pipelines.ingest.planning.stage import SourcePlan, look_at_sources
+from winnow.pipelines.rules.coverage import SafetyCoverage
+from winnow.pipelines.rules.summary import RulesSummary
+from winnow.pipelines.store import layout
+from winnow.pipelines.store.commits import committed_names
+from winnow.pipelines.store.generations import Store, open_store
+from winnow.pipelines.store.location import open_location
+from winnow.runners.estimating.amounts import Owed, StageEstimate, estimate
+from winnow.runners.estimating.noting import ingest_part
+from winnow.runners.estimating.rates import Rates, read_rates
+from winnow.runners.estimating.scores import PlannedScore, planned_scores, print_needs
+from winnow.runners.estimating.tables import duration, estimate_json, print_estimate
+from winnow.runners.terminal.quantities import byte_size
+from winnow.runners.terminal.rules import coverage_counter, decided, pinned_rules, print_rules, require_accepted
+from winnow.runners.terminal.safety_coverage import print_coverage
+from winnow.schemas.errors import StoreError, WinnowError
+from winnow.schemas.identity import Json
+from winnow.schemas.recipe import Recipe, resolved_yaml
+from winnow.schemas.records import Generation
+
+FIRST_TASKS = 8
+
+
+@dataclass(frozen=True)
+class RecipePlan:
+    """What a run would do, as far as listings say."""
+
+    resolved: str
+    store: Store
+    generation: Generation | None
+    state: str
+    context: IngestContext
+    sources: tuple[tuple[SourcePlan, frozenset[str]], ...]  # with the names of the tasks that are owed
+
+    @property
+    def owed_bytes(self) -> int:
+        """The input that is still to be read."""
+        return sum(task.bytes for plan, owed in self.sources for task in plan.look.tasks if task.name in owed)
+
+
+def show_plan(
+    recipe: Recipe,
+    console: Console,
+    *,
+    as_json: bool = False,
+    decisions: str | None = None,
+    rates: str | None = None,
+    workers: int = 1,
+) -> None:
+    """Print what a run would do and what the rules decide. Makes no store; only a file of decisions is noted in it.
+
+    Args:
+        recipe: What is planned.
+        console: Where to print.
+        as_json: Print one JSON object in place of tables.
+        decisions: A Parquet file to write, one row for each sample that a rule drops.
+        rates: A file of rates to estimate by, over those that are shipped.
+        workers: With how many the time is estimated.
+
+    Raises:
+        RecipeError: Duplicates raise an alarm that the recipe does not accept; the plan is printed before.
+    """
+    known = read_rates(rates)
+    rule_program(recipe)  # what is wrong with the rules is said without a store, too
+    bind_edits(recipe)
+    plan = _plan(recipe)
+    standing = plan.generation.layers if plan.generation is not None else {}
+    operators = bind_operators(recipe)
+    try_operators([bound for bound in operators if bound.layer not in standing])
+    scores = planned_scores(recipe, plan.store, plan.generation, plan.context, operators)
+    try_scores(tuple(one.bound for one in scores if not one.stands))
+    notes = [*preset_notes(recipe), *remarks_of(operators)]
+    notes += _strays(recipe, plan)
+    left = estimate(recipe, _owed(plan), operators, scores, known)
+    if not as_json:
+        _print_plan(plan, scores, notes, _estimate(plan, left, known), console)
+        print_estimate(left, known, workers, console)
+    rules, coverage = _rules(recipe, plan, decisions)
+    if as_json:
+        cost = estimate_json(left, known, workers)
+        sys.stdout.write(orjson.dumps(_json(plan, scores, notes, rules, coverage) | {"estimate": cost}).decode() + "\n")
+        require_accepted(recipe, rules)
+        return
+    if rules is not None:
+        console.print()
+        print_rules(rules, console)
+    if coverage is not None:
+        console.print()
+        print_coverage(coverage, console)
+    require_accepted(recipe, rules)
+
+
+def _plan(recipe: Recipe) -> RecipePlan:
+    objects = open_location(recipe.located(recipe.store.path))
+    generation = None
+    try:
+        store = open_store(objects)
+        generation = store.latest()
+        state = "nothing ingested yet" if generation is None else f"generation {generation.number}"
+    except StoreError:
+        store = Store(objects, store_record(recipe))
+        state = "does not exist yet"
+    context = ingest_context(recipe, store)
+    sources = []
+    for plan in look_at_sources(context, {source.name: source.files for source in recipe.sources}):
+        done = committed_names(objects, layout.SAMPLES, plan.key)
+        sources.append((plan, frozenset(task.name for task in plan.look.tasks if task.name not in done)))
+    configs: dict[str, object] = {bound.extractor.name: bound.config for bound in context.extractors}
+    for number, entry in enumerate(recipe.annotate):
+        configs[entry.layer] = configure(entry, f"annotate[{number}].{entry.name}")[1]
+    resolved = resolved_yaml(spelt_out(recipe), configs)
+    return RecipePlan(resolved, store, generation, state, context, tuple(sources))
+
+
+def _strays(recipe: Recipe, plan: RecipePlan) -> list[str]:
+    """A line about samples of sources that the recipe no longer lists."""
+    if plan.generation is None:
+        return []
+    there = {row.source for row in plan.store.manifest(plan.generation, layout.SAMPLES)}
+    strays = sorted(there - {source.name for source in recipe.sources})
+    if not strays:
+        return []
+    return [
+        f"the store has samples of {', '.join(strays)} too, which the recipe does not list; they count below until "
+        f"'winnow run {recipe.file}' leaves them out"
+    ]
+
+
+def _rules(
+    recipe: Recipe, plan: RecipePlan, decisions: str | None
+) -> tuple[RulesSummary | None, SafetyCoverage | None]:
+    """What the rules decide about the latest generation, and who looked for harm in what they keep."""
+    pinned = None
+    if plan.generation is not None:
+        pinned = pinned_rules(recipe, plan.store, plan.generation, plan.context)
+    if pinned is None or plan.generation is None:
+        if decisions is not None:
+            what = "the recipe has no rules" if plan.generation is not None else "nothing has been ingested yet"
+            raise WinnowError(f"--decisions {decisions}: there are no decisions, {what}")
+        return None, None
+    counter = coverage_counter(recipe, pinned, plan.generation)
+    rules = decided(pinned, plan.generation.number, decisions, counter)
+    if decisions is not None:
+        register(plan.store.objects, DECISIONS, decisions, plan.generation.number)
+    return rules, None if counter is None else counter.coverage()
+
+
+def _json(
+    plan: RecipePlan,
+    scores: Sequence[PlannedScore],
+    notes: list[str],
+    rules: RulesSummary | None,
+    coverage: SafetyCoverage | None,
+) -> dict[str, Json]:
+    return {
+        "recipe": plan.resolved,
+        "store": plan.store.root,
+        "generation": None if plan.generation is None else plan.generation.number,
+        "sources": [
+            {
+                "name": one.name,
+                "files": len(one.listing.files),
+                "bytes": one.listing.bytes,
+                "tasks": len(one.look.tasks),
+                "owed": len(owed),
+                "changed": list(one.look.changed),
+                "vanished": list(one.look.vanished),
+            }
+            for one, owed in plan.sources
+        ],
+        "owed_bytes": plan.owed_bytes,
+        "scores": [one.to_json() for one in scores],
+        "notes": notes,
+        "rules": None if rules is None else rules.to_json(),
+        "safety": None if coverage is None else coverage.to_json(),
+    }
+
+
+def _print_plan(
+    plan: RecipePlan, scores: Sequence[PlannedScore], notes: list[str], left: str, console: Console
+) -> None:
+    console.print(escape(plan.resolved), end="", soft_wrap=True)
+    console.print(f"\nstore   {plan.store.root} ({plan.state})", soft_wrap=True, markup=False)
+    for source, owed in plan.sources:
+        _print_source(console, source, owed)
+    layers = {} if plan.generation is None else plan.generation.layers
+    print_needs(scores, layers[layout.SAMPLES].shards if layout.SAMPLES in layers else 0, console)
+    console.print(f"\nestimate  {left}", markup=False, soft_wrap=True)
+    for note in notes:
+        console.print(f"note      {note}", markup=False, soft_wrap=True)
+
+
+def _print_source(console: Console, plan: SourcePlan, owed: frozenset[str]) -> None:
+    files, tasks = len(plan.listing.files), plan.look.tasks
+    console.print(
+        f"\nsource  {plan.name}: {files:,} files, {byte_size(plan.listing.bytes)}; "
+        f"{len(tasks):,} tasks, {len(owed):,} to do",
+        markup=False,
+    )
+    for task in tasks[:FIRST_TASKS]:
+        mark = "to do" if task.name in owed else "done"
+        part = task.files[0].part
+        where = part.path if len(task.files) == 1 else f"{len(task.files):,} files from {part.path}"
+        cut = "" if part.whole or len(task.files) > 1 else f" [{part.start:,}, {part.end:,})"
+        console.print(f"  {mark:<6}{task.name}  {where}{cut}", soft_wrap=True, markup=False)
+    if len(tasks) > FIRST_TASKS:
+        console.print(f"  … and {len(tasks) - FIRST_TASKS:,} more")
+    for paths, text in (
+        (plan.look.changed, "changed since they were ingested"),
+        (plan.look.vanished, "no longer there; their rows stay"),
+    ):
+        if paths:
+            console.print(f"  {len(paths):,} files {text}: {', '.join(paths[:3])}", soft_wrap=True, markup=False)
+
+
+def _estimate(plan: RecipePlan, left: Sequence[StageEstimate], rates: Rates) -> str:
+    if not plan.owed_bytes:
+        return "nothing to ingest" if left else "nothing is left to do"
+    part = ingest_part(bound.extractor.name for bound in plan.context.extractors)
+    seconds = plan.owed_bytes / (rates.of(part).mb_per_second * 1e6)
+    about = duration(seconds)
+    return f"{byte_size(plan.owed_bytes)} to ingest: about {about} of one core, divided by the cores that you give it"
+
+
+def _owed(plan: RecipePlan) -> Owed:
+    tasks = [task.bytes for source, owed in plan.sources for task in source.look.tasks if task.name in owed]
+    return Owed(plan.store, plan.generation, plan.context, tasks)

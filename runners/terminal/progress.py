@@ -1,0 +1,144 @@
+"""Live progress of a stage, the same on every engine: from commit records, and the beats of running tasks.
+
+Nothing is ever decided by what is shown here.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Self
+
+import orjson
+from rich.console import Console
+from rich.text import Text
+
+from winnow.pipelines.store import layout
+from winnow.pipelines.store.facade import ObjectStore
+from winnow.pipelines.store.together import each
+from winnow.runners.terminal.status_line import WatchedLine
+
+
+@dataclass(slots=True)
+class Tally:
+    """What a stage has done since it started."""
+
+    shards: int = 0
+    rows: int = 0
+    bytes: int = 0
+    dropped: Counter[str] = field(default_factory=Counter)
+    quarantined: Counter[str] = field(default_factory=Counter)
+
+
+class StageProgress:
+    """Shows a stage while its pipeline runs: shards, rows/s, bytes/s, time left, what was dropped and why."""
+
+    def __init__(
+        self,
+        console: Console,
+        objects: ObjectStore,
+        stage: str,
+        tasks: Mapping[str, tuple[str, str]],
+        sizes: Mapping[str, int],
+    ) -> None:
+        """`tasks`: the layer and key of each commit that is awaited, by its name; `sizes`: the bytes of their input."""
+        self._console = console
+        self._objects = objects
+        self._stage = stage
+        self._awaited = dict(tasks)
+        self._keys = set(tasks.values())
+        self._layers = {layer for layer, _ in self._keys}
+        self._sizes = sizes
+        self._total = len(tasks)
+        self._total_bytes = sum(sizes.values())
+        self._tally = Tally()
+        self._started = time.monotonic()
+        self._watched = WatchedLine(console, self._line(Tally()), self._looked)
+
+    def __enter__(self) -> Self:
+        self._watched.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._watched.__exit__(kind, error, trace)
+        if kind is None:
+            self._collect()
+            self._console.print(self._line(Tally()), soft_wrap=True)
+
+    def _looked(self) -> Text:
+        self._collect()
+        return self._line(self._running())
+
+    def _collect(self) -> None:
+        for layer, key in self._keys:
+            prefix = layout.commits(layer, key)
+            names = [info.path.removeprefix(prefix).removesuffix(".json") for info in self._objects.list(prefix)]
+            fresh = [name for name in names if self._awaited.get(name) == (layer, key)]
+            read = each(self._objects, self._objects.read, [f"{prefix}{name}.json" for name in fresh])
+            for name, commit in zip(fresh, read, strict=True):
+                self._count(name, orjson.loads(commit))
+
+    def _count(self, name: str, commit: dict[str, object]) -> None:
+        del self._awaited[name]
+        tally = self._tally
+        tally.shards += 1
+        tally.bytes += self._sizes.get(name, 0)
+        made = commit.get("object")
+        rows = commit.get("kept") if made is None else made.get("rows") if isinstance(made, dict) else 0
+        tally.rows += rows if isinstance(rows, int) else 0
+        for reasons, counter in (("dropped_by_reason", tally.dropped), ("quarantined_by_reason", tally.quarantined)):
+            found = commit.get(reasons)
+            if isinstance(found, dict):
+                counter.update(found)
+
+    def _running(self) -> Tally:
+        running = Tally()
+        beats = [info for layer in self._layers for info in self._objects.list(f"{layout.HEARTBEATS}{layer}/")]
+        for info in beats:
+            name = info.path.rpartition("/")[2].removesuffix(".json")
+            if name in self._awaited:
+                try:
+                    beat = orjson.loads(self._objects.read(info.path))
+                except (FileNotFoundError, orjson.JSONDecodeError):
+                    continue
+                running.rows += int(beat["rows"])
+                running.bytes += int(beat["bytes"])
+        return running
+
+    def _line(self, running: Tally) -> Text:
+        tally = self._tally
+        seconds = max(time.monotonic() - self._started, 1e-3)
+        rows, done = tally.rows + running.rows, tally.bytes + running.bytes
+        parts = [
+            f"{self._stage:<16}",
+            f"{tally.shards}/{self._total} tasks",
+            f"{rows:,} rows",
+            f"{rows / seconds:,.0f} rows/s",
+        ]
+        if self._total_bytes:
+            parts.append(f"{done / seconds / 1e6:,.1f} MB/s")
+        if tally.shards == self._total:
+            parts.append(f"{seconds:.1f} s")
+        elif self._total_bytes and done:
+            left = seconds * (self._total_bytes - done) / done
+            parts.append(f"{_clock(left)} left")
+        for word, counter in (("dropped", tally.dropped), ("quarantined", tally.quarantined)):
+            if counter:
+                parts.append(f"{word} {counter.total():,} ({_reasons(counter)})")
+        return Text("  ".join(parts), no_wrap=False)
+
+
+def _reasons(counter: Counter[str]) -> str:
+    ranked = sorted(counter.items(), key=lambda item: (-item[1], item[0]))
+    shown: Iterable[str] = (f"{reason} {count:,}" for reason, count in ranked[:4])
+    return ", ".join(shown) + (", …" if len(ranked) > 4 else "")
+
+
+def _clock(seconds: float) -> str:
+    whole = int(seconds)
+    if whole >= 3600:
+        return f"{whole // 3600}:{whole // 60 % 60:02d} h"
+    return f"{whole // 60}:{whole % 60:02d} min"

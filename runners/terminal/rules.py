@@ -1,0 +1,284 @@
+"""What the rules of a recipe do to its store, on the terminal and in a file."""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow.parquet as pq
+from rich.console import Console
+
+from winnow.pipelines.binding.measurements import measurements
+from winnow.pipelines.binding.operators import bind_operators
+from winnow.pipelines.binding.rules import rule_program
+from winnow.pipelines.binding.sources import ingest_context
+from winnow.pipelines.dedupe.stage import generation_keys
+from winnow.pipelines.forgetting.hidden_rows import hidden_rows
+from winnow.pipelines.ingest.planning.context import IngestContext
+from winnow.pipelines.query.find_sample import Place
+from winnow.pipelines.rules import guards
+from winnow.pipelines.rules.coverage import CoverageCounter, detectors_of
+from winnow.pipelines.rules.deciding import decide, represent
+from winnow.pipelines.rules.decisions import DecisionCounts, ShardDecisions, Tally
+from winnow.pipelines.rules.dropped import DROPPED_SAMPLES, dropped_samples
+from winnow.pipelines.rules.pinning import PinnedProgram, ShardObjects, expected_keys, pin
+from winnow.pipelines.rules.representatives import Duplicates
+from winnow.pipelines.rules.summary import GroupEffect, RulesSummary, summarise_rules
+from winnow.pipelines.score.overview import ReadScores
+from winnow.pipelines.score.stage import generation_scores
+from winnow.pipelines.store.generations import Store
+from winnow.runners.terminal.quantities import byte_size, grouped, share
+from winnow.runners.terminal.tables import Grid, print_grid
+from winnow.schemas.errors import RecipeError, WinnowError
+from winnow.schemas.recipe import Recipe
+from winnow.schemas.records import Generation
+from winnow.schemas.tombstones import FORGOTTEN
+
+SHOWN_GROUPS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Going:
+    """What the plan says of some rows as duplicates."""
+
+    reasons: Mapping[str, str] | None  # by id, of those that it drops so; None where that cannot be decided
+    undecided: str | None = None  # why
+    stays: Mapping[str, str] = field(default_factory=dict)  # the row that each goes for, by id
+
+
+def require_writable(option: str, file: Path) -> None:
+    """Refuse a folder, a device or the like, and a file in a folder that does not exist."""
+    if file.exists() and not file.is_dir() and not file.is_file():
+        raise WinnowError(f"{option} {file}: is no ordinary file; give a file's name")
+    if file.is_dir() or not file.parent.is_dir():
+        what = "is a folder; give a file's name" if file.is_dir() else "its folder does not exist; make it first"
+        raise WinnowError(f"{option} {file}: {what}")
+
+
+def pinned_rules(
+    recipe: Recipe,
+    store: Store,
+    generation: Generation,
+    context: IngestContext | None = None,
+    more: Sequence[str] = (),
+) -> PinnedProgram | None:
+    """The recipe's rules on a generation, with `more` layers beside what they read.
+
+    None where it has no rules, nothing is forgotten, and nothing more is read.
+
+    Raises:
+        RecipeError: A rule cannot be run, or a layer that it reads is not there or was made with other settings.
+    """
+    program = rule_program(recipe)
+    if not program.rules and not more and not hidden_rows(store, generation):
+        return None
+    operators = bind_operators(recipe) if measurements(recipe) else ()
+    keys = expected_keys(context or ingest_context(recipe, store), operators)
+    keys |= generation_keys(store, recipe, generation)
+    keys |= generation_scores(store, recipe, generation, keys)
+    return pin(store, generation, program, keys, recipe.file, more)
+
+
+def decided(
+    pinned: PinnedProgram,
+    generation: int,
+    file: str | None = None,
+    coverage: CoverageCounter | None = None,
+    scores: ReadScores | None = None,
+) -> RulesSummary:
+    """Decide every row.
+
+    Args:
+        pinned: The rules and what they read.
+        generation: What is decided on.
+        file: Where to write one row for each sample that is dropped.
+        coverage: Counts who looked at the samples that are kept.
+        scores: Count what their drops have in common with those of each rule.
+    """
+
+    duplicates = represent(pinned)
+
+    def watched() -> Iterator[tuple[ShardObjects, ShardDecisions]]:
+        for shard, decisions in zip(pinned.shards, decide(pinned, duplicates=duplicates), strict=True):
+            if coverage is not None:
+                coverage.see(shard, decisions.kept)
+            if scores is not None:
+                scores.see(decisions)
+            yield shard, decisions
+
+    if file is None:
+        counts = DecisionCounts.merged(decisions.counts for _, decisions in watched())
+    else:
+        require_writable("--decisions", Path(file))
+        counts = DecisionCounts.merged(_written(pinned, duplicates, watched(), Path(file)))
+    return summarise_rules(pinned, counts, generation, duplicates)
+
+
+def coverage_counter(
+    recipe: Recipe | None, pinned: PinnedProgram | None, generation: Generation
+) -> CoverageCounter | None:
+    """What counts who looked for harm; None where the recipe's operators look for none."""
+    detectors = detectors_of(bind_operators(recipe)) if recipe is not None and recipe.annotate else ()
+    if pinned is None or not detectors:
+        return None
+    return CoverageCounter(pinned.store, generation, detectors, pinned.languages)
+
+
+def pinned_if_measured(recipe: Recipe | None, store: Store, generation: Generation) -> PinnedProgram | None:
+    """The rules; None where there is no recipe or no rule, or where they read what is not measured yet."""
+    try:
+        return None if recipe is None else pinned_rules(recipe, store, generation)
+    except RecipeError:  # `winnow plan` says what is missing; a report shows what there is
+        return None
+
+
+def decided_if_possible(
+    pinned: PinnedProgram | None,
+    generation: int,
+    coverage: CoverageCounter | None = None,
+    scores: ReadScores | None = None,
+) -> RulesSummary | None:
+    """What the rules decide; None where there are none, or where one cannot be decided for some row."""
+    try:
+        return None if pinned is None else decided(pinned, generation, coverage=coverage, scores=scores)
+    except RecipeError:  # `winnow plan` says which
+        return None
+
+
+def going(recipe: Recipe | None, store: Store, generation: Generation, places: Iterable[Place]) -> Going:
+    """Which rows the plan drops as duplicates; of the others it is not said that they stay, as other rules may fire."""
+    if recipe is None:
+        return Going(None, "a recipe says it; give it in place of the store")
+    try:
+        pinned = pinned_rules(recipe, store, generation)
+        if pinned is None or pinned.program.choice is None:
+            return Going({})
+        duplicates = represent(pinned)
+    except RecipeError as error:
+        first, *others = str(error).splitlines()
+        return Going(None, f"{first} (and {len(others)} more; see winnow plan)" if others else first)
+    reasons = {one.rule.drop: one.rule.reason for one in pinned.program.rules if one.phase == "dedupe"}
+    found: dict[str, str] = {}
+    stays: dict[str, str] = {}
+    for place in places:
+        marks = duplicates.of(place.shard.shard, place.shard.rows)
+        lost = next((name for name, rows in marks.items() if rows[place.row]), None)
+        if lost is not None:
+            found[place.id] = reasons[lost]
+            stays[place.id] = duplicates.gone_for(place.shard.shard, place.shard.rows)[place.row].as_py().hex()
+    return Going(found, stays=stays)
+
+
+def print_effects(summary: RulesSummary, console: Console) -> None:
+    """What each rule drops, and the alarms."""
+    print_grid(console, _rules(summary))
+    print_alarms(summary, console)
+
+
+def print_rules(summary: RulesSummary, console: Console) -> None:
+    """Two tables: what each rule drops, and what is left of each source and language; and the alarms."""
+    print_grid(console, _rules(summary))
+    print_grid(console, _groups(summary))
+    print_alarms(summary, console)
+
+
+def print_alarms(summary: RulesSummary, console: Console) -> None:
+    """A line for each alarm that the recipe does not accept."""
+    for alarm in summary.alarms:
+        console.print(f"ALARM  {alarm.said}", style="bold red", markup=False, highlight=False, soft_wrap=True)
+
+
+def require_accepted(recipe: Recipe, summary: RulesSummary | None) -> None:
+    """Refuse to go on from a plan with alarms.
+
+    Raises:
+        RecipeError: One line an alarm, with what the recipe would say to accept it.
+    """
+    if recipe.dedupe is not None and summary is not None:
+        guards.require_accepted(recipe.dedupe, summary.alarms, recipe.file)
+
+
+def _written(
+    pinned: PinnedProgram, duplicates: Duplicates, decided: Iterator[tuple[ShardObjects, ShardDecisions]], file: Path
+) -> Iterator[DecisionCounts]:
+    unfinished = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        with pq.ParquetWriter(unfinished, DROPPED_SAMPLES, compression="zstd") as writer:
+            for shard, decisions in decided:
+                writer.write_table(dropped_samples(pinned, shard, decisions, duplicates))
+                yield decisions.counts
+        os.replace(unfinished, file)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def _rules(summary: RulesSummary) -> Grid:
+    whole = summary.rows.rows
+    gone = summary.forgotten
+    rows = [("", FORGOTTEN, grouped(gone.rows), share(gone.rows, whole), _bytes(gone), "", "")] if gone.rows else []
+    rows += [
+        (
+            rule.list,
+            rule.reason,
+            grouped(rule.dropped.rows),
+            share(rule.dropped.rows, whole),
+            _bytes(rule.dropped),
+            grouped(rule.fires.rows),
+            grouped(rule.null.rows),
+        )
+        for rule in summary.rules
+    ]
+    lost = whole - summary.kept.rows
+    footer = (
+        ("", "kept", grouped(summary.kept.rows), share(summary.kept.rows, whole), _bytes(summary.kept), "", "")
+        if whole
+        else None
+    )
+    title = f"Rules: {grouped(lost)} of {grouped(whole)} samples dropped; bytes are those of the {summary.bytes_of}"
+    headers = ("list", "reason", "dropped", "share", "bytes", "fires", "by null")
+    return Grid(title, headers, rows, frozenset({0, 1}), footer, whole=frozenset({1}))
+
+
+def _groups(summary: RulesSummary) -> Grid:
+    by_size = sorted(summary.groups, key=lambda group: (-group.rows.rows, group.source, group.language))
+    shown = by_size[:SHOWN_GROUPS]
+    rest = by_size[SHOWN_GROUPS:]
+    rows = [_group(group) for group in shown]
+    if rest:
+        rows.append(_group(_together(rest)))
+    headers = ("source", "language", "samples", "kept", "share", "kept bytes", "dropped", "most by")
+    return Grid("Kept by source and language", headers, rows, frozenset({0, 1, 7}))
+
+
+def _group(group: GroupEffect) -> tuple[str, ...]:
+    lost = group.rows.rows - group.kept.rows
+    most = max(group.dropped.items(), key=lambda item: item[1].rows, default=None)
+    named = "" if most is None else f"{most[0].partition('.')[2] or most[0]} {share(most[1].rows, lost)}"
+    return (
+        group.source,
+        group.language,
+        grouped(group.rows.rows),
+        grouped(group.kept.rows),
+        share(group.kept.rows, group.rows.rows),
+        _bytes(group.kept),
+        grouped(lost),
+        named,
+    )
+
+
+def _together(groups: list[GroupEffect]) -> GroupEffect:
+    dropped: dict[str, Tally] = {}
+    for group in groups:
+        for reason, tally in group.dropped.items():
+            dropped[reason] = dropped.get(reason, Tally()) + tally
+    return GroupEffect(
+        source="(all others)",
+        language=f"{len(groups):,} groups",
+        rows=sum((group.rows for group in groups), Tally()),
+        kept=sum((group.kept for group in groups), Tally()),
+        dropped=dropped,
+    )
+
+
+def _bytes(tally: Tally) -> str:
+    return byte_size(tally.bytes) if tally.bytes or not tally.rows else "-"

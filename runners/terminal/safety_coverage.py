@@ -1,0 +1,80 @@
+"""Who looked for harm in the samples that are kept, on the terminal: what was found, and what nobody looked at."""
+
+from collections.abc import Sequence
+from itertools import groupby
+
+from rich.console import Console
+
+from winnow.pipelines.rules.coverage import LanguageCoverage, SafetyCoverage
+from winnow.runners.terminal.quantities import grouped, share
+from winnow.runners.terminal.tables import Grid, print_grid
+
+SHOWN_LANGUAGES = 30
+
+
+def print_coverage(coverage: SafetyCoverage, console: Console) -> None:
+    """Two tables: by subcategory, and the uncovered share of every language."""
+    print_grid(console, _found(coverage))
+    print_grid(console, _uncovered(coverage))
+    if coverage.unwatched:
+        console.print(f"not looked for  {', '.join(coverage.unwatched)}", markup=False, soft_wrap=True)
+
+
+def categories(coverage: SafetyCoverage) -> dict[str, tuple[str, ...]]:
+    """The subcategories that are looked for, by category."""
+    return {name: tuple(of) for name, of in groupby(coverage.detectors, lambda full: full.partition(".")[0])}
+
+
+def largest_languages(coverage: SafetyCoverage, shown: int) -> list[LanguageCoverage]:
+    """The languages with most samples, and all others as one."""
+    first, rest = coverage.languages[:shown], coverage.languages[shown:]
+    if not rest:
+        return list(first)
+    return [*first, _together(rest)]
+
+
+def uncovered(one: LanguageCoverage, of: Sequence[str]) -> int:
+    """The most samples of a language that nobody looked at for one of these subcategories."""
+    return max(one.rows - one.seen[name] for name in of)
+
+
+def _together(languages: Sequence[LanguageCoverage]) -> LanguageCoverage:
+    def added(counts: Sequence[dict[str, int]]) -> dict[str, int]:
+        return {name: sum(one[name] for one in counts) for name in counts[0]}
+
+    return LanguageCoverage(
+        f"({len(languages):,} others)",
+        sum(one.rows for one in languages),
+        added([dict(one.seen) for one in languages]),
+        added([dict(one.found) for one in languages]),
+    )
+
+
+def _found(coverage: SafetyCoverage) -> Grid:
+    total = coverage.total
+    rows = [
+        (
+            name,
+            ", ".join(layers),
+            grouped(total.seen[name]),
+            share(total.seen[name], total.rows),
+            grouped(total.found[name]) if name in total.found else "scored",
+        )
+        for name, layers in coverage.detectors.items()
+    ]
+    title = f"Safety: who looked at the {grouped(total.rows)} samples that are kept (taxonomy {coverage.version})"
+    return Grid(
+        title, ("looked for", "by", "samples", "share", "found in"), rows, frozenset({0, 1}), whole=frozenset({0})
+    )
+
+
+def _uncovered(coverage: SafetyCoverage) -> Grid:
+    named = categories(coverage)
+    rows = [
+        (one.language, grouped(one.rows), *(share(uncovered(one, of), one.rows) for of in named.values()))
+        for one in largest_languages(coverage, SHOWN_LANGUAGES)
+    ]
+    total = coverage.total
+    footer = ("all", grouped(total.rows), *(share(uncovered(total, of), total.rows) for of in named.values()))
+    title = "Not looked at: the share of samples that no detector saw, for the least seen subcategory of each category"
+    return Grid(title, ("language", "samples", *named), rows, frozenset({0}), footer)

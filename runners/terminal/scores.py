@@ -1,0 +1,100 @@
+"""The scores of a store on the terminal and in `--json`, and the overviews that its report shows."""
+
+from collections.abc import Sequence
+
+import orjson
+from rich.console import Console
+
+from winnow.pipelines.rules.pinning import PinnedProgram
+from winnow.pipelines.score.overview import FitOverview, ReadScores, ScoreOverview, read_scores, score_overviews
+from winnow.pipelines.store.generations import Store
+from winnow.runners.report.scores import median, quality
+from winnow.runners.terminal.quantities import grouped, share
+from winnow.runners.terminal.tables import Grid, print_grid
+from winnow.schemas.errors import RecipeError
+from winnow.schemas.identity import Json
+from winnow.schemas.recipe import Recipe
+from winnow.schemas.records import Generation
+
+
+def scores_if_bound(recipe: Recipe | None, store: Store, generation: Generation) -> ReadScores | None:
+    """The scores that stand; None where there is none, or a file that one needs is gone (`winnow score` says which)."""
+    try:
+        return None if recipe is None or not recipe.score else read_scores(recipe, store, generation)
+    except RecipeError:
+        return None
+
+
+def scores_counted(recipe: Recipe | None, store: Store, generation: Generation) -> tuple[ScoreOverview, ...]:
+    """The numbers alone: no text is read, and nothing is compared with rules."""
+    try:
+        return () if recipe is None or not recipe.score else score_overviews(recipe, store, generation, shown=0)
+    except RecipeError:
+        return ()
+
+
+def overviews(
+    scores: ReadScores | None, recipe: Recipe | None, pinned: PinnedProgram | None
+) -> tuple[ScoreOverview, ...]:
+    """What is known of every score.
+
+    Args:
+        scores: They have seen what the rules decide.
+        recipe: Whose rules.
+        pinned: The rules; None where there are none, or they cannot be decided.
+    """
+    if scores is None or recipe is None:
+        return ()
+    if pinned is not None:
+        return scores.overviews(pinned.program.rules)
+    dedupe = recipe.dedupe is not None and recipe.dedupe.representative
+    return scores.overviews(undecided=bool(recipe.eligible or recipe.keep or dedupe))
+
+
+def print_scores(found: Sequence[ScoreOverview], console: Console) -> None:
+    """A line a score and value that it is fitted by: how many are scored, and how good they are."""
+    rows = [_row(one, fit) for one in found for fit in one.fits]
+    headers = ("score", "fitted by", "scored", "share", "quality", "from", "to", "median score")
+    print_grid(console, Grid("Scores", headers, rows, frozenset({0, 1})))
+
+
+def _row(one: ScoreOverview, fit: FitOverview) -> tuple[str, ...]:
+    middle = median(one.score)
+    return (
+        one.name,
+        "" if one.by is None else f"{one.by} {fit.name}",
+        grouped(fit.quality.rows if one.by is not None else one.scored),
+        share(one.scored, one.rows) if one.by is None else "",
+        *quality(fit.quality),
+        "" if middle is None or one.by is not None else f"{middle:.4g}",
+    )
+
+
+def with_scores(summary: bytes, found: Sequence[ScoreOverview]) -> bytes:
+    """A summary's JSON with the scores beside it; as it was where there are none."""
+    if not found:
+        return summary
+    return orjson.dumps({**orjson.loads(summary), "scores": [_json(one) for one in found]})
+
+
+def _json(one: ScoreOverview) -> dict[str, Json]:
+    return {
+        "name": one.name,
+        "task": one.task,
+        "rows": one.rows,
+        "scored": one.scored,
+        "dropped": one.dropped,
+        "median": median(one.score),
+        "fits": [
+            {
+                "by": fit.name,
+                "votes": fit.how,
+                "rows": fit.quality.rows,
+                "quality": fit.quality.share if fit.quality.rows else None,
+                "low": fit.quality.low,
+                "high": fit.quality.high,
+                "interval": fit.quality.method,
+            }
+            for fit in one.fits
+        ],
+    }

@@ -1,0 +1,72 @@
+"""The thresholds of a recipe's rules on its store, with the samples around them, for stats and the report."""
+
+from collections.abc import Sequence
+
+from rich.console import Console
+
+from winnow.pipelines.rules.borders import Border, BorderSample, find_borders
+from winnow.pipelines.rules.pinning import PinnedProgram
+from winnow.pipelines.store.generations import Store
+from winnow.runners.terminal.quantities import grouped, share
+from winnow.runners.terminal.rules import pinned_rules
+from winnow.runners.terminal.tables import Grid, print_grid
+from winnow.schemas.errors import WinnowError
+from winnow.schemas.problems import nearest
+from winnow.schemas.recipe import Recipe
+from winnow.schemas.records import Generation
+
+EXCERPT_CHARACTERS = 70
+
+
+def borders_of(recipe: Recipe, store: Store, generation: Generation) -> tuple[Border, ...]:
+    """Every threshold of the recipe's rules; RecipeError where a layer that they read is not there."""
+    return borders_around(pinned_rules(recipe, store, generation), recipe, generation)
+
+
+def borders_around(pinned: PinnedProgram | None, recipe: Recipe | None, generation: Generation) -> tuple[Border, ...]:
+    """The thresholds of rules that are pinned already; none where there are no rules."""
+    if pinned is None or recipe is None:
+        return ()
+    return tuple(find_borders(pinned, generation, recipe.text))
+
+
+def print_borders(borders: Sequence[Border], console: Console) -> None:
+    """A line a threshold: how many samples are on each side."""
+    rows = [
+        (
+            f"{border.phase}.{border.reason}",
+            f"{border.cut.column} {border.cut.operator} {border.cut.value:g}",
+            grouped(border.met),
+            share(border.met, border.met + border.unmet),
+            grouped(border.unmet),
+            grouped(border.null),
+        )
+        for border in borders
+    ]
+    headers = ("rule", "threshold", "meet it", "share", "do not", "null")
+    print_grid(console, Grid("Thresholds", headers, rows, frozenset({0, 1}), whole=frozenset({0, 1})))
+
+
+def named_borders(borders: Sequence[Border], reason: str) -> list[Border]:
+    """The thresholds of one rule; WinnowError where none has this reason."""
+    chosen = [border for border in borders if border.reason == reason]
+    if not chosen:
+        reasons = dict.fromkeys(border.reason for border in borders)
+        near = nearest(reason, reasons)
+        hint = f"did you mean {near!r}?" if near else f"there are: {', '.join(reasons) or 'none'}"
+        raise WinnowError(f"--near {reason}: no rule with a threshold has this reason ({hint})")
+    return chosen
+
+
+def print_nearest(borders: Sequence[Border], console: Console) -> None:
+    """The samples nearest to each threshold."""
+    for border in borders:
+        threshold = f"{border.cut.column} {border.cut.operator} {border.cut.value:g}"
+        for words, samples in (("meet", border.met_samples), ("do not meet", border.unmet_samples)):
+            rows = [_sample(sample) for sample in samples]
+            title = f"{border.reason}: nearest that {words} {threshold}"
+            print_grid(console, Grid(title, ("value", "source", "id", "text"), rows, frozenset({1, 2, 3})))
+
+
+def _sample(sample: BorderSample) -> tuple[str, ...]:
+    return f"{sample.value:.6g}", sample.source, sample.id, " ".join(sample.text.split())[:EXCERPT_CHARACTERS]

@@ -1,0 +1,141 @@
+"""The compiled network: against a plain restatement, against another engine, and against itself in any company."""
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.filters.models.toxicity import restated
+from tests.filters.models.toxicity.published import published
+from winnow.filters.models.tensors import read_tensors, tensors_bytes
+from winnow.filters.models.toxicity.made import LABELS, TOKENS, WORDS
+from winnow.filters.models.toxicity.network import Network
+from winnow.filters.models.toxicity.words import Vocabulary
+from winnow.schemas.errors import RecipeError
+
+# The examples of the package's own description, as Keras scored them.
+EXAMPLE = "You are so dumb and stupid!"
+SCORES = {
+    "toxic": 0.9889402985572815,
+    "severe_toxic": 0.07256772369146347,
+    "obscene": 0.620429277420044,
+    "threat": 0.01934845559298992,
+    "insult": 0.8664075136184692,
+    "identity_hate": 0.04072948172688484,
+}
+MEANS = {
+    "I hate you so much!": 0.1395,
+    "This is wonderful news.": 0.0013,
+    "You're disgusting!": 0.3110,
+    "Absolutely love your energy!": 0.0088,
+    "You're the worst person ever!": 0.0937,
+    "Have a nice day :)": 0.0115,
+}
+WEIRD = "İSTANBUL Straße ΣΊΣΥΦΟΣ don’t DON'T\u00a0talk the\tthe\nthe\rthe «the» —the — “the 北京the a_b-c @you_me \0the"
+
+
+@pytest.fixture(scope="module")
+def network() -> Network:
+    return Network(published())
+
+
+@pytest.fixture(scope="module")
+def weights() -> Mapping[str, npt.NDArray[Any]]:
+    return read_tensors(published()).arrays
+
+
+def window(network: Network, text: str) -> npt.NDArray[np.uint16]:
+    return np.array(restated.padded(restated.sequence(text, network.words)), np.uint16)
+
+
+def windows(count: int, shortest: int = 0) -> npt.NDArray[np.uint16]:
+    """Windows of all lengths, common words the likeliest, the same ones each time."""
+    random = np.random.default_rng(7)
+    made = (1 + (WORDS - 1) * random.random((count, TOKENS)) ** 4).astype(np.uint16)
+    for row, length in enumerate(random.integers(shortest, TOKENS + 1, count)):
+        made[row, : TOKENS - length] = 0
+    return made
+
+
+def test_the_packages_own_examples_are_reproduced(network: Network) -> None:
+    (found,) = network.score(window(network, EXAMPLE)[None])
+    assert dict(zip(LABELS, found.tolist(), strict=True)) == pytest.approx(SCORES, abs=1e-6)
+    means = network.score(np.stack([window(network, text) for text in MEANS])).mean(axis=1)
+    assert means.tolist() == pytest.approx(list(MEANS.values()), abs=5.1e-5)
+
+
+def test_scores_are_those_of_the_restatement(network: Network, weights: Mapping[str, npt.NDArray[Any]]) -> None:
+    given_ = windows(24)
+    expected = np.array([restated.scores(row.tolist(), weights) for row in given_])
+    np.testing.assert_allclose(network.score(given_), expected, atol=5e-6)
+
+
+def test_scores_are_those_of_onnx_runtime(network: Network, weights: Mapping[str, npt.NDArray[Any]]) -> None:
+    pytest.importorskip("onnx", reason="writes the network for another engine")
+    runtime = pytest.importorskip("onnxruntime", reason="the other engine")
+    from tests.filters.models.toxicity.elsewhere import onnx_network
+
+    session = runtime.InferenceSession(onnx_network(weights), providers=["CPUExecutionProvider"])
+    given_ = windows(64)
+    (expected,) = session.run(None, {"windows": given_.astype(np.int64)})
+    np.testing.assert_allclose(network.score(given_), expected, atol=5e-6)
+
+
+@pytest.mark.parametrize("text", [WEIRD, "", "  ,,,  ", "THE the The tHe", "a" * 10_000, "the," * 300, "\ud7ff the"])
+def test_words_are_numbered_as_keras_numbers_them(network: Network, text: str) -> None:
+    found = Vocabulary(network.words).numbered(["you", text, "me"])
+    assert found.numbers[found.bounds[1] : found.bounds[2]].tolist() == restated.sequence(text, network.words)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.text(alphabet="tTheEyou -_'’\t\n\r\u00a0İßΣσ—北\0", max_size=40), max_size=5))
+def test_words_of_any_texts_are_numbered_as_keras_numbers_them(network: Network, texts: list[str]) -> None:
+    found = Vocabulary(network.words).numbered(texts)
+    for row, text in enumerate(texts):
+        numbers = found.numbers[found.bounds[row] : found.bounds[row + 1]].tolist()
+        assert numbers == restated.sequence(text, network.words)
+
+
+def test_no_window_sees_another(network: Network) -> None:
+    given_ = windows(41)
+    whole = network.score(given_)
+    for cut in (1, 2, 3, 5, 8, 40):
+        parts = [network.score(given_[at : at + cut]) for at in range(0, len(given_), cut)]
+        np.testing.assert_array_equal(np.concatenate(parts), whole)
+    np.testing.assert_array_equal(network.score(given_[::-1])[::-1], whole)
+
+
+def test_scores_are_the_same_bits_everywhere(network: Network) -> None:
+    # Single precision in a fixed order, nothing fused: no processor may give others.
+    found = network.score(windows(64)).astype("<f4").tobytes()
+    assert hashlib.sha256(found).hexdigest()[:16] == "def7fb477cc8a36d"
+
+
+def test_windows_of_extremes_have_finite_scores(network: Network) -> None:
+    given_ = np.zeros((3, TOKENS), np.uint16)
+    given_[1] = WORDS - 1
+    given_[2] = np.arange(TOKENS)
+    assert np.isfinite(network.score(given_)).all()
+    assert network.score(given_[:0]).shape == (0, 6)
+
+
+def test_a_file_that_is_not_the_network_is_refused(tmp_path: Path, weights: Mapping[str, npt.NDArray[Any]]) -> None:
+    path = tmp_path / "other.safetensors"
+
+    def refusal(**changes: npt.NDArray[Any]) -> str:
+        path.write_bytes(tensors_bytes({**weights, **changes}, {}))
+        with pytest.raises(RecipeError) as caught:
+            Network(str(path))
+        return str(caught.value)
+
+    broken = weights["output.bias"].copy()
+    broken[0] = np.nan
+    assert "no weights output.bias of shape (6,)" in refusal(**{"output.bias": broken})
+    assert "no weights hidden.bias of shape (50,)" in refusal(**{"hidden.bias": np.zeros(51, np.float32)})
+    assert "words; expected 19,999" in refusal(words=np.frombuffer(b"a\nb", np.uint8))

@@ -1,0 +1,212 @@
+"""A recipe's edits bound to columns, with their keys, on texts."""
+
+import os
+import pickle
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from winnow.filters.edits import SPANS, TYPED_SPANS
+from winnow.pipelines.binding.edits import bind_edits, with_keys
+from winnow.schemas.errors import RecipeError
+from winnow.schemas.recipe import Recipe, recipe_from_text
+
+KEY = "sixteen-bytes-of-it"
+
+
+def recipe(
+    edits: str, annotate: str = "[text.c4, text.refinedweb, text.secrets, text.length]", name: str = "r.yaml"
+) -> Recipe:
+    return recipe_from_text(
+        'version: 1\nstore: {path: s}\nsources: {a: {root: r, files: ["*"], class: web}}\n'
+        f"environment: {{PII_KEY: {{}}}}\nannotate: {annotate}\nedits: {edits}\n",
+        name,
+    )
+
+
+def complaint(edits: str, annotate: str = "[text.c4, text.secrets, text.length]") -> str:
+    with pytest.raises(RecipeError) as caught:
+        bind_edits(recipe(edits, annotate))
+    return str(caught.value)
+
+
+def test_a_layer_stands_for_its_column_of_spans() -> None:
+    bound = bind_edits(recipe("[text.c4, text.refinedweb.removed, {text.secrets: {kinds: [jwt]}}]"))
+    assert [(one.column.name, one.action, one.kinds) for one in bound] == [
+        ("text.c4.removed", "delete", None),
+        ("text.refinedweb.removed", "delete", None),
+        ("text.secrets.spans", "placeholder", ("jwt",)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("edits", "message"),
+    [
+        ("[text.secret]", "edits[0].text.secret: unknown layer or column 'text.secret' (did you mean 'text.secrets'?)"),
+        (
+            "[text.c4.remove]",
+            "edits[0].text.c4.remove: unknown layer or column 'text.c4.remove' (did you mean 'text.c4.removed'?)",
+        ),
+        (
+            "[text.length]",
+            "edits[0].text.length: text.length says nothing of what to delete or to replace: it has no spans; of spans "
+            "there are: text.c4.removed, text.secrets.spans",
+        ),
+        (
+            "[text.length.bytes]",
+            "edits[0].text.length.bytes: text.length.bytes says nothing of what to delete or to replace: it has no "
+            "spans; of spans there are: text.c4.removed, text.secrets.spans",
+        ),
+        (
+            "[{text.c4: {replace: placeholder}}]",
+            "edits[0].text.c4: the spans of text.c4.removed are of no kind: they can only be deleted; leave replace: "
+            "placeholder out",
+        ),
+        (
+            "[{text.c4: {kinds: [email]}}]",
+            "edits[0].text.c4: the spans of text.c4.removed are of no kind: they can only be deleted; leave 'kinds' "
+            "out",
+        ),
+        (
+            "[text.c4, text.c4.removed]",
+            "edits[1].text.c4.removed: edits text.c4.removed, as edits[0].text.c4 does; write one",
+        ),
+    ],
+)
+def test_what_cannot_be_edited_is_said_with_the_line(edits: str, message: str) -> None:
+    assert complaint(edits) == f"r.yaml:6: {message}"
+
+
+def test_the_layers_of_edits_must_be_measured() -> None:
+    assert complaint("[text.secrets]", "[text.length]") == (
+        "r.yaml:6: edits[0].text.secrets: unknown layer or column 'text.secrets'; name it under 'annotate' to have it "
+        "measured"
+    )
+
+
+NULL_TEXTS = pa.array(["ada@host.org " * 3, None, "clean", "k3y"], pa.large_string())
+NULL_SPANS = {
+    "text.c4.removed": pa.array([[{"start": 0, "end": 4}], None, [], []], SPANS),
+    "text.c4.status": pa.array(["ok"] * 4),
+    "text.secrets.spans": pa.array([None, None, [], [{"start": 0, "end": 3, "kind": "jwt"}]], TYPED_SPANS),
+    "text.secrets.status": pa.array(["too_many_spans", "ok", "ok", "ok"]),
+}
+
+
+@pytest.mark.parametrize(
+    ("setting", "first", "dropped"),
+    [
+        ("", None, True),
+        ("when_null: drop", None, True),
+        ("when_null: keep", "host.org ada@host.org ada@host.org ", False),
+    ],
+)
+@pytest.mark.parametrize("kinds", ["", "kinds: [jwt]"])
+def test_a_text_that_was_not_measured_is_dropped_unless_it_is_to_be_kept(
+    setting: str, kinds: str, first: str | None, dropped: bool
+) -> None:
+    options = ", ".join(filter(None, (setting, kinds)))
+    edits = with_keys(bind_edits(recipe(f"[text.c4, {{text.secrets: {{{options}}}}}]")), {})
+    made = edits.apply(NULL_TEXTS, NULL_SPANS)
+    assert made.texts.to_pylist() == [first, None, "clean", "<JWT>"]
+    assert made.dropped.to_pylist() == [dropped, False, False, False]
+
+
+def test_where_it_is_an_error_the_layer_and_its_status_are_named() -> None:
+    edits = with_keys(bind_edits(recipe("[text.c4, {text.secrets: {when_null: error}}]")), {})
+    with pytest.raises(RecipeError) as caught:
+        edits.apply(NULL_TEXTS, NULL_SPANS)
+    assert str(caught.value) == (
+        "r.yaml:6: edits[1].text.secrets: text.secrets.spans is null for text 0 (its text.secrets.status is "
+        "'too_many_spans'), so what to edit in it is unknown, and 'when_null' says error; drop such texts by a rule, "
+        "or say drop or keep"
+    )
+    rest = {name: column.slice(1) for name, column in NULL_SPANS.items()}
+    assert edits.apply(NULL_TEXTS.slice(1), rest).texts.to_pylist() == [None, "clean", "<JWT>"]
+
+
+PII = '{text.secrets: {replace: pseudonym, key: "${PII_KEY}"}}'
+
+
+def test_texts_are_edited_as_the_recipe_says() -> None:
+    edits = with_keys(
+        bind_edits(recipe('[text.c4, {text.secrets: {kinds: [jwt], placeholders: {jwt: "[token]"}}}]')), {}
+    )
+    texts = pa.array(["one two three four", None, "five"], pa.large_string())
+    spans = {
+        "text.c4.removed": pa.array([[{"start": 0, "end": 4}], None, []], SPANS),
+        "text.secrets.spans": pa.array(
+            [[{"start": 4, "end": 7, "kind": "jwt"}, {"start": 8, "end": 13, "kind": "npm_token"}], None, []],
+            TYPED_SPANS,
+        ),
+    }
+    assert {column.name for column in edits.columns} == {*spans, "text.c4.status", "text.secrets.status"}
+    made = edits.apply(texts, spans)
+    assert made.texts.to_pylist() == ["[token] three four", None, "five"]
+    assert made.dropped.to_pylist() == [False, False, False]
+    one = {name: column.slice(0, 1) for name, column in spans.items()}
+    assert [(edit.start, edit.end, written) for edit, written in edits.of("one two three four", one)] == [
+        (0, 4, ""),
+        (4, 7, "[token]"),
+    ]
+
+
+def test_pseudonyms_take_their_key_from_the_variable_or_the_file(tmp_path: Path) -> None:
+    (tmp_path / "keys").mkdir()
+    (tmp_path / "keys/pii.key").write_bytes(KEY.encode() + b"\n")
+    by_file = recipe("[{text.secrets: {replace: pseudonym, key_file: keys/pii.key}}]", name=str(tmp_path / "r.yaml"))
+    spans = {"text.secrets.spans": pa.array([[{"start": 0, "end": 3, "kind": "jwt"}]], TYPED_SPANS)}
+    written = {
+        with_keys(bind_edits(one), env).apply(pa.array(["abc"], pa.large_string()), spans).texts[0].as_py()
+        for one, env in ((recipe(f"[{PII}]"), {"PII_KEY": KEY}), (by_file, {}))
+    }
+    assert len(written) == 1
+    assert next(iter(written)).startswith("<JWT_")
+
+
+def test_what_is_bound_travels_and_knows_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PII_KEY", KEY)
+    bound = bind_edits(recipe(f"[{PII}]"))
+    assert KEY.encode() not in pickle.dumps(bound)
+    assert KEY not in repr(with_keys(bound))
+
+
+@pytest.mark.parametrize(
+    ("env", "message"),
+    [
+        ({}, "the variable PII_KEY is not set; it holds the key of pseudonyms, of 16 bytes or more"),
+        ({"PII_KEY": "short"}, "the key has 5 bytes; expected 16 or more, at random"),
+    ],
+)
+def test_a_key_that_is_none_is_said_with_its_line(env: dict[str, str], message: str) -> None:
+    with pytest.raises(RecipeError) as caught:
+        with_keys(bind_edits(recipe(f"[{PII}]")), env)
+    assert str(caught.value).startswith(f"r.yaml:6: edits[0].text.secrets.key: {message}")
+    assert "short" not in str(caught.value)
+
+
+def test_a_file_without_a_key_is_said(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "large").write_bytes(b"k" * 100_000)
+    messages = {"gone": "No such file", "pipe": "not a file", ".": "not a file", "large": "a key is short"}
+    for name, message in messages.items():
+        edits = f"[{{text.secrets: {{replace: pseudonym, key_file: {name}}}}}]"
+        with pytest.raises(RecipeError, match=rf"edits\[0\].text.secrets.key_file: .*{message}"):
+            with_keys(bind_edits(recipe(edits, name=str(tmp_path / "r.yaml"))), {})
+
+
+def test_a_kind_that_is_never_found_is_refused_with_the_nearest() -> None:
+    text = """
+version: 1
+store: {path: store}
+sources: {lines: {root: lines, files: ["*.jsonl"], class: web}}
+annotate: [{text.pii: {kinds: [email, ip]}}, text.secrets]
+edits:
+- {text.pii: {kinds: [emial]}}
+- {text.secrets: {placeholders: {githb_token: X}}}
+"""
+    with pytest.raises(RecipeError) as refused:
+        bind_edits(recipe_from_text(text))
+    assert "text.pii finds no 'emial' (did you mean 'email'?)" in str(refused.value)
+    assert "text.secrets finds no 'githb_token' (did you mean 'github_token'?)" in str(refused.value)

@@ -1,0 +1,47 @@
+import pyarrow as pa
+import pytest
+
+from winnow.pipelines.binding.extractor_conditions import check_conditions
+from winnow.pipelines.query.conditions import evaluate
+from winnow.schemas.errors import RecipeError
+from winnow.schemas.recipe import recipe_from_text
+
+RECIPE = """
+version: 1
+store: {{path: store}}
+sources:
+  crawl: {{root: crawl, files: ["*.warc"], class: web}}
+extract: {{fast: {{where: "{where}"}}}}
+text: extract.fast.text
+"""
+
+
+@pytest.mark.parametrize("where", ["mime = 'text/html'", "samples.mime = 'text/html'", "source.name = 'crawl'"])
+def test_a_where_reads_the_samples(where: str) -> None:
+    check_conditions(recipe_from_text(RECIPE.format(where=where)))
+
+
+@pytest.mark.parametrize(
+    ("where", "complaint"),
+    [
+        ("mine = 'x'", "unknown column 'mine' (did you mean 'mime'?)"),
+        ("read_csv('/etc/passwd') is null", "extract.fast.where"),
+    ],
+)
+def test_a_condition_that_cannot_run_is_a_line_of_the_recipe(where: str, complaint: str) -> None:
+    with pytest.raises(RecipeError) as raised:
+        check_conditions(recipe_from_text(RECIPE.format(where=where)))
+    assert complaint in str(raised.value)
+    assert str(raised.value).startswith("recipe.yaml:")
+
+
+def test_conditions_are_evaluated_with_null_as_no() -> None:
+    batch = pa.RecordBatch.from_pylist([{"mime": "text/html"}, {"mime": None}, {"mime": "image/png"}])
+    assert evaluate("mime = 'text/html'", batch) == [True, False, False]
+    assert evaluate("samples.mime like 'image/%'", batch) == [False, False, True]
+
+
+def test_a_condition_reaches_no_file() -> None:
+    batch = pa.RecordBatch.from_pylist([{"mime": "text/html"}])
+    with pytest.raises(RecipeError, match="condition"):
+        evaluate("exists(select * from read_text('/etc/hostname'))", batch)

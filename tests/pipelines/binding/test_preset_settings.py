@@ -1,0 +1,24 @@
+"""A preset's rules over a measure with other settings than the preset's: allowed, and said."""
+
+from winnow.pipelines.binding.preset_settings import preset_notes
+from winnow.schemas.recipe import recipe_from_text
+
+RECIPE = """\
+version: 1
+store: {path: s}
+sources: {crawl: {root: crawl, files: ["*.warc.gz"], class: web}}
+annotate: [{text.fineweb: {preset: fineweb}}, {text.fineweb: {as: text.late, short_line_chars: 50}}]
+keep:
+- {preset: fineweb}
+"""
+
+
+def test_a_measure_as_the_preset_has_it_needs_no_note() -> None:
+    assert preset_notes(recipe_from_text(RECIPE)) == []
+    assert preset_notes(recipe_from_text(RECIPE.replace("{preset: fineweb}}", "{}}"))) == []
+
+
+def test_other_settings_are_named_with_the_presets() -> None:
+    assert preset_notes(
+        recipe_from_text(RECIPE.replace("{preset: fineweb}\n", "{preset: fineweb, layer: text.late}\n"))
+    ) == ["recipe.yaml:6: keep[0]: fineweb measures text.late with short_line_chars 30, here 50"]

@@ -1,0 +1,155 @@
+"""Rules against the columns of a recipe's layers: all that is wrong is said before a row is read, with its line."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from tests.pipelines.rules.stores import columns_of
+from winnow.pipelines.binding.rules import RuleProgram, rule_program
+from winnow.schemas.errors import RecipeError
+from winnow.schemas.recipe import recipe_from_text
+
+RECIPE = """\
+version: 1
+store: {path: s}
+sources: {crawl: {root: crawl, files: ["*.warc.gz"], class: web}}
+extract: {fast: {}}
+text: extract.fast.text
+annotate: [{text.fineweb: {preset: fineweb}}]
+"""
+TABLE = "language,least,most\ndeu_Latn,1.5,9\nfra_Latn,,7\n"
+LAYERS = {
+    "text.some": pa.schema([pa.field("words", pa.int64()), pa.field("code", pa.string())]),
+    "dedupe.near": pa.schema([pa.field("size", pa.int64(), nullable=False)]),
+}
+
+
+def refusal(text: str, folder: Path = Path()) -> list[str]:
+    with pytest.raises(RecipeError) as caught:
+        rule_program(recipe_from_text(RECIPE + text, str(folder / "r.yaml")))
+    return [line.removeprefix(f"{folder}/") for line in str(caught.value).splitlines()]
+
+
+def over_layers(text: str, folder: Path) -> RuleProgram:
+    columns = [*columns_of({"text.some": LAYERS["text.some"]}), *columns_of(LAYERS, "keep")[-1:]]
+    return rule_program(recipe_from_text(RECIPE.partition("extract")[0] + text, str(folder / "r.yaml")), columns)
+
+
+def test_a_program_knows_all_that_it_reads() -> None:
+    program = rule_program(
+        recipe_from_text(
+            RECIPE + "eligible: [{drop: extract.fast.status <> 'ok', reason: page}]\nkeep: [{preset: fineweb}]"
+        )
+    )
+    assert program.eligible == 1
+    assert program.reasons[:2] == ("page", "no_lines")
+    assert program.layers == ("extract.fast", "text.fineweb")
+    assert [column.name for column in program.languages] == ["extract.fast.language"]
+    assert program.only_eligible().layers == ("extract.fast",)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "keep: [{drop: text.fineweb.lins > 1, reason: x, when_null: keep}]",
+            "r.yaml:7: keep[0]: unknown column 'text.fineweb.lins' (did you mean 'text.fineweb.lines'?)",
+        ),
+        (
+            "keep: [{drop: text.fineweb.lines > 1, reason: x}]",
+            "r.yaml:7: keep[0]: text.fineweb.lines can be null; say what then: when_null: keep, drop or error",
+        ),
+        (
+            "keep: [{drop: text.fineweb.lines LIKE 'x', reason: x, when_null: keep}]",
+            "r.yaml:7: keep[0]: does not fit its columns' types: ",
+        ),
+        (
+            "keep:\n- {preset: fineweb, rules: {no_lines: {drop: text.fineweb.lins = 0}}}",
+            "r.yaml:8: keep[0].rules.no_lines: unknown column 'text.fineweb.lins' (did you mean 'text.fineweb.lines'?)",
+        ),
+        (
+            "keep: [{drop: text.c4.lines > 1, reason: x, when_null: keep}]",
+            "r.yaml:7: keep[0]: text.c4 is not measured; add `text.c4` to 'annotate'",
+        ),
+        (
+            "keep: [{drop: text.fineweb.lines < thresholds.mine.a, reason: x, when_null: keep}]",
+            "r.yaml:7: keep[0]: no threshold table 'mine'",
+        ),
+        (
+            "thresholds: {mine: {cells: {deu_Latn: {a: 1}}}}",
+            "r.yaml:7: thresholds.mine: no table of this name is built in",
+        ),
+        (
+            "thresholds: {mine: {file: none.csv, key: text.some.code}}\n"
+            "keep: [{drop: thresholds.mine.least > 1, reason: x, when_null: keep}]",
+            "r.yaml:7: thresholds.mine: there is no file 'none.csv'; the path is relative to the recipe's folder",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_rule(text: str, message: str) -> None:
+    lines = refusal(text)
+    assert len(lines) == 1
+    assert lines[0].startswith(message)
+
+
+def test_a_preset_without_its_measure_says_how_to_ask_for_it() -> None:
+    text = RECIPE.replace("annotate: [{text.fineweb: {preset: fineweb}}]", "") + "keep: [{preset: fineweb}]"
+    with pytest.raises(RecipeError) as caught:
+        rule_program(recipe_from_text(text))
+    assert "text.fineweb is not measured; add `text.fineweb: {preset: fineweb}` to 'annotate'" in str(caught.value)
+
+
+def test_eligible_reads_nothing_that_is_computed_among_eligible_rows(tmp_path: Path) -> None:
+    assert over_layers("keep: [{drop: dedupe.near.size > 1, reason: x}]", tmp_path).layers == ("dedupe.near",)
+    with pytest.raises(RecipeError, match=r"eligible\[0\]: dedupe\.near\.size comes after who is eligible"):
+        over_layers("eligible: [{drop: dedupe.near.size > 1, reason: x}]", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("file", "key", "message"),
+    [
+        (
+            "table.csv",
+            "text.some.cod",
+            "thresholds.mine: rows are looked up by text.some.cod, which no layer of this re",
+        ),
+        (
+            "table.csv",
+            "text.some.words",
+            "thresholds.mine: rows are looked up by text.some.words, which is int64, not te",
+        ),
+        ("table.csv, by: lang", "text.some.code", "thresholds.mine: table.csv: no column 'lang' to hold the keys"),
+        ("words.csv", "text.some.code", "words.csv:3: least: expected a number or nothing, found 'many'"),
+        ("twice.jsonl", "text.some.code", "thresholds.mine: twice.jsonl:2: the key 'a' is on line 1 already"),
+        ("odd.jsonl", "text.some.code", "thresholds.mine: odd.jsonl:1: not JSON: "),
+        ("ragged.csv", "text.some.code", "thresholds.mine: ragged.csv:2: 1 cells under a header of 2"),
+    ],
+)
+def test_what_is_wrong_with_a_table(file: str, key: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "table.csv").write_text(TABLE)
+    (tmp_path / "words.csv").write_text("key,least\na,1\nb,many\n")
+    (tmp_path / "twice.jsonl").write_text('{"k": "a", "least": 1}\n{"k": "a", "least": 2}\n')
+    (tmp_path / "odd.jsonl").write_text("{")
+    (tmp_path / "ragged.csv").write_text("key,least\na\n")
+    text = f"thresholds: {{mine: {{file: {file}, key: {key}}}}}\n"
+    text += "keep: [{drop: text.some.words < thresholds.mine.least, reason: x, when_null: keep}]"
+    with pytest.raises(RecipeError) as caught:
+        over_layers(text, tmp_path)
+    assert message in str(caught.value)
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def test_a_recipes_own_table_and_its_cells(tmp_path: Path) -> None:
+    (tmp_path / "table.csv").write_text(TABLE)
+    text = (
+        "thresholds: {mine: {file: table.csv, key: text.some.code, cells: {deu_Latn: {most: null}, new: {least: 3}}}}"
+    )
+    rule = "\nkeep: [{drop: text.some.words < thresholds.mine.least, reason: x, when_null: keep}]"
+    (table,) = over_layers(text + rule, tmp_path).tables
+    assert (table.keys, dict(table.columns)) == (("deu_Latn", "fra_Latn", "new"), {"least": (1.5, None, 3.0)})
+    assert over_layers(text, tmp_path).tables == ()
+    with pytest.raises(RecipeError, match=r"thresholds\.mine\.cells\.deu_Latn: unknown column 'mots' \(did you mean"):
+        over_layers(text.replace("most: null", "mots: null"), tmp_path)
+    with pytest.raises(RecipeError, match=r"thresholds\.mine\.cells\.deu_Latn\.most: expected a number or null"):
+        over_layers(text.replace("most: null", "most: many"), tmp_path)

@@ -1,0 +1,75 @@
+"""Hiding never waits: what no look covers is looked at when it is asked for, and looks stay true."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.pipelines.rules.stores import Shard, make_store
+from winnow.pipelines.forgetting.effects import effect_of
+from winnow.pipelines.forgetting.hidden_rows import hidden_rows, look
+from winnow.pipelines.forgetting.hiding import load_hiding, load_tombstones, put_tombstone
+from winnow.pipelines.forgetting.outputs import affected, register
+from winnow.pipelines.forgetting.requests import selectors_of, wish
+from winnow.pipelines.store import layout
+from winnow.pipelines.store.memory import MemoryStore, forget_memory_store
+from winnow.schemas.errors import StoreError
+
+
+@pytest.fixture
+def objects() -> Iterator[MemoryStore]:
+    yield MemoryStore("hiding")
+    forget_memory_store("hiding")
+
+
+def hide(objects: MemoryStore, *domains: str, reason: str = "") -> tuple[str, bool]:
+    return put_tombstone(objects, selectors_of(wish("domain", name) for name in domains).tombstone(reason))
+
+
+def test_a_look_says_what_a_look_at_the_rows_says(objects: MemoryStore) -> None:
+    store, generation = make_store(objects, {"a": Shard("x", 5), "b": Shard("x", 3), "c": Shard("y", 2)})
+    assert hidden_rows(store, generation) == {}
+    name, new = hide(objects, "b.example", "c.example")
+    assert new
+    assert hide(objects, "c.example", "b.example") == (name, False), "one tombstone, whatever the order"
+    for _ in range(2):
+        found = hidden_rows(store, generation)
+        assert {shard: rows.rows.tolist() for shard, rows in found.items()} == {"b": [0, 1, 2], "c": [0, 1]}
+        assert {shard: rows.pending.tolist() for shard, rows in found.items()} == {"b": [0, 1, 2], "c": [0, 1]}
+        look(store, generation)
+    looks = [info.path for info in objects.list(layout.HIDDEN)]
+    assert len(looks) == 1, "what is covered is not looked at again"
+    hide(objects, "a.example")
+    assert set(hidden_rows(store, generation)) == {"a", "b", "c"}
+
+
+def test_what_rows_say_of_themselves_is_enough_without_a_look(objects: MemoryStore) -> None:
+    """A look saves time and nothing else: a store without its looks hides the same."""
+    store, generation = make_store(objects, {"a": Shard("x", 2), "b": Shard("x", 1)})
+    hide(objects, "a.example")
+    look(store, generation)
+    for info in list(objects.list(layout.HIDDEN)):
+        objects.delete(info.path)
+    assert set(hidden_rows(store, generation)) == {"a"}
+    read = [batch for row in store.manifest(generation, "samples") for batch in store.batches(row, ["url"])]
+    assert [batch["url"].to_pylist() for batch in read] == [[None, None], ["https://b.example/0"]]
+
+
+def test_the_effect_of_selectors_before_they_are_recorded(objects: MemoryStore) -> None:
+    store, _ = make_store(objects, {"a": Shard("x", 2)})
+    make_store(objects, {"a": Shard("x", 2), "b": Shard("y", 1)})
+    effect = effect_of(store, selectors_of([wish("domain", "b.example"), wish("url", "http://a.example/1")]))
+    assert (effect.rows, effect.sources, effect.generations) == (2, {"x": 1, "y": 1}, (1, 2))
+    assert not load_hiding(objects)
+
+
+def test_outputs_are_listed_while_they_are_there(objects: MemoryStore) -> None:
+    assert register(objects, "export", "s3://bucket/mixture", 3)
+    assert register(objects, "report", "/nowhere/report.html", 3)
+    assert [one.output.path for one in affected(objects, [b"x"])] == ["s3://bucket/mixture"]
+    assert affected(objects, []) == []
+
+
+def test_a_tombstone_of_another_shape_is_named(objects: MemoryStore) -> None:
+    objects.put(f"{layout.TOMBSTONES}x.json", b"{}")
+    with pytest.raises(StoreError, match=r"memory://hiding/tombstones/x\.json: not a Tombstone"):
+        load_tombstones(objects)

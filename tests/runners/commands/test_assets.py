@@ -1,0 +1,48 @@
+"""`winnow assets`: what there is, whether it is here, and names that are not known."""
+
+import argparse
+from pathlib import Path
+
+import pytest
+
+from winnow.pipelines.assets import ASSETS, AssetError
+from winnow.runners.commands.assets import add
+from winnow.runners.commands.assets import run as run_command
+
+
+def run(*arguments: str) -> int:
+    parser = argparse.ArgumentParser()
+    add(parser.add_subparsers(dest="command"))
+    return run_command(parser.parse_args(["assets", *arguments]))
+
+
+@pytest.fixture(autouse=True)
+def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WINNOW_ASSETS", str(tmp_path))
+
+
+def test_a_line_an_asset_and_where_they_lie(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run() == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("lid.176")
+    assert "missing" in lines[0]
+    assert "CC-BY-SA-3.0" in lines[0]
+    assert lines[-1] == f"folder  {tmp_path}"
+
+
+def test_an_unknown_name_is_refused_before_anything_is_fetched(tmp_path: Path) -> None:
+    with pytest.raises(AssetError, match=r"unknown asset 'lid.177' \(did you mean 'lid.176'\?\)"):
+        run("fetch", "lid.176", "lid.177")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_optional_one_is_fetched_by_its_name_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    optional = tuple(asset for asset in ASSETS if asset.optional)
+    assert [asset.name for asset in optional[:1]] == ["efficientnet-lite0"]
+    monkeypatch.setattr("winnow.pipelines.assets.ASSETS", optional)
+    assert run("fetch") == 0
+    assert list(tmp_path.iterdir()) == []
+    assert run() == 0
+    assert capsys.readouterr().out.splitlines()[0].endswith("optional")

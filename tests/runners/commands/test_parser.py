@@ -1,0 +1,38 @@
+"""What is typed wrongly: one line, exit status 2, nothing guessed."""
+
+import pytest
+
+from winnow.runners.commands.main import main
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        (
+            "annotate r.yaml --tsks 1/2",
+            "winnow annotate has no flag --tsks (did you mean '--tasks'?); flags of Beam's come after '--'",
+        ),
+        (
+            "run r.yaml --runner spark --spark_master_url=spark://m:7077",
+            "winnow run has no flag --spark_master_url "
+            "(known: --help, --replace, --runner, --workers); flags of Beam's come after '--'",
+        ),
+        ("run r.yaml --tasks 1/2", "winnow run has no slices; --tasks is for ingest, annotate, score"),
+        ("export --tasks 1/2 r.yaml", "winnow export has no slices; --tasks is for ingest, annotate, score"),
+        ("annotate r.yaml --work 2", "winnow annotate has no flag --work (did you mean '--workers'?)"),
+        ("plan r.yaml --rate f", "winnow plan has no flag --rate (did you mean '--rates'?)"),
+        ("annotate r.yaml s.yaml", "winnow annotate: nothing is known of 's.yaml', which comes after all"),
+        ("annotate r.yaml --tasks", "argument --tasks: expected one argument; 'winnow annotate --help' says more"),
+        ("annotate", "the following arguments are required: RECIPE; 'winnow annotate --help' says more"),
+        ("engines build sparc", "argument ENGINE: invalid choice: 'sparc' (choose from 'spark', 'flink')"),
+        ("engines build spark --engine 3", "winnow engines build has no flag --engine (did you mean"),
+        ("anotate r.yaml", "argument COMMAND: invalid choice: 'anotate'"),
+    ],
+)
+def test_what_is_typed_wrongly_is_one_line(typed: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(typed.split())
+    assert ended.value.code == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"winnow: {said}")
+    assert line.endswith("--help' says more")

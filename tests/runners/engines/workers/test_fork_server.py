@@ -1,0 +1,136 @@
+"""Workers of this machine are forked from one process that lives as long as its driver."""
+
+import os
+import re
+import signal
+import time
+from functools import partial
+from pathlib import Path
+
+import apache_beam as beam
+import psutil
+import pytest
+
+from winnow.filters.duplicates.normal_form import forms
+from winnow.pipelines.running.fork_server import Birth
+from winnow.pipelines.running.processes import started
+from winnow.runners.engines import Engine
+from winnow.runners.engines.workers.fork_server import FORK_SERVER
+from winnow.schemas.errors import WinnowError
+
+
+def noted(folder: Path, number: int) -> None:
+    print("a worker's word", flush=True)
+    said = (str(os.getppid()), os.getcwd(), os.environ.get("SAID", ""))
+    (folder / f"{os.getpid()}-{number}").write_text("\n".join(said))
+
+
+def notes(folder: Path) -> list[list[str]]:
+    """What the workers of one pipeline say: the process id of their parent, where they are, a variable."""
+    folder.mkdir()
+    Engine("local", 2).run(partial(build, folder))
+    return [path.read_text().split("\n") for path in sorted(folder.iterdir())]
+
+
+def build(folder: Path, pipeline: beam.Pipeline) -> object:
+    return pipeline | beam.Create([1, 2, 3]) | beam.Map(partial(noted, folder))
+
+
+def fork_servers() -> list[psutil.Process]:
+    alive = [child for child in psutil.Process().children() if child.status() != psutil.STATUS_ZOMBIE]
+    return [child for child in alive if "winnow.pipelines.running.fork_server" in child.cmdline()]
+
+
+def childless(process: psutil.Process, seconds: float = 10) -> bool:
+    """Whether its children are buried, before long: their parent may be about something that takes a moment."""
+    end = time.monotonic() + seconds
+    while process.children() and time.monotonic() < end:
+        time.sleep(0.01)
+    return not process.children()
+
+
+def test_one_fork_server_serves_every_pipeline_and_its_workers_end_with_theirs(tmp_path: Path) -> None:
+    first = notes(tmp_path / "first")
+    (server,) = fork_servers()
+    assert childless(server)
+    second = notes(tmp_path / "second")
+    assert {parent for parent, _, _ in first + second} == {str(server.pid)}
+    FORK_SERVER.close()
+    assert fork_servers() == []
+
+
+def test_a_worker_is_where_its_driver_is_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    notes(tmp_path / "first")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SAID", "new")
+    assert {(folder, said) for _, folder, said in notes(tmp_path / "second")} == {(str(tmp_path), "new")}
+
+
+def test_a_fork_server_that_was_killed_is_replaced(tmp_path: Path) -> None:
+    notes(tmp_path / "first")
+    (server,) = fork_servers()
+    server.send_signal(signal.SIGKILL)
+    server.wait(30)
+    assert {parent for parent, _, _ in notes(tmp_path / "second")} == {str(one.pid) for one in fork_servers()}
+
+
+def test_other_packages_are_for_another_fork_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    notes(tmp_path / "first")
+    (server,) = fork_servers()
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    assert {parent for parent, _, _ in notes(tmp_path / "second")} != {str(server.pid)}
+    assert not server.is_running()
+
+
+def test_what_a_worker_prints_stays_in_the_log(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    notes(tmp_path / "first")
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_worker_that_is_born_when_its_run_is_over_makes_no_log_anew(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "gone.log"
+    process = FORK_SERVER.worker(Birth(dict(os.environ), str(tmp_path), str(log)))
+    end = time.monotonic() + 30
+    while started(process) is not None and time.monotonic() < end:
+        time.sleep(0.01)
+    assert started(process) is None
+    assert not log.exists()
+    assert capfd.readouterr() == ("", "")
+
+
+def test_no_fork_server_at_all_is_an_error_of_one_line_and_its_words_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONHOME", str(tmp_path))  # a Python that finds nothing
+    with pytest.raises(WinnowError) as caught:
+        notes(tmp_path / "first")
+    said = re.fullmatch(r"no worker process could be started \(the workers' own words: (.*\.log)\)", str(caught.value))
+    assert said
+    log = Path(said[1])
+    assert "Python" in log.read_text()
+    log.unlink()
+
+
+def known(folder: Path, number: int) -> None:
+    (folder / f"{os.getpid()}-{number}").write_text(str(forms.cache_info().currsize))
+
+
+def build_known(folder: Path, pipeline: beam.Pipeline) -> object:
+    return pipeline | beam.Create([1, 2, 3]) | beam.Map(partial(known, folder))
+
+
+def test_while_nobody_asks_it_makes_the_tables_that_each_worker_would(tmp_path: Path) -> None:
+    FORK_SERVER.close()
+    notes(tmp_path / "first")
+    found: set[str] = set()
+    end = time.monotonic() + 60
+    while found != {"1"} and time.monotonic() < end:
+        time.sleep(0.5)
+        (tmp_path / "next").mkdir(exist_ok=True)
+        Engine("local", 2).run(partial(build_known, tmp_path / "next"))
+        found = {path.read_text() for path in (tmp_path / "next").iterdir()}
+        for path in (tmp_path / "next").iterdir():
+            path.unlink()
+    assert found == {"1"}

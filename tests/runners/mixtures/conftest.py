@@ -1,0 +1,35 @@
+"""The store is made once a session; each test has a copy."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.runners.mixtures.tiny import RECIPE, Tiny, winnow, write_sources
+from winnow.pipelines.assets import AssetError, lookup
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the sources and their store, measured; tokens of `bytes` are counted, nothing is drawn."""
+    try:
+        lookup("lid.176")
+    except AssetError as error:
+        pytest.skip(str(error))  # it ends with the command to run
+    folder = tmp_path_factory.mktemp("mixture")
+    write_sources(folder)
+    recipe = folder / "recipe.yaml"
+    recipe.write_text(RECIPE)
+    winnow("run", recipe)
+    recipe.write_text(f"{RECIPE}mix: {{unit: tokens, tokenizer: bytes}}\n")
+    winnow("mix", recipe, "--plan-only", "--output", folder / "plan.json")
+    (folder / "plan.json").unlink()
+    return folder
+
+
+@pytest.fixture
+def tiny(made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Tiny:
+    """A copy of it, with a recipe that mixes everything."""
+    folder = tmp_path / "tiny"
+    shutil.copytree(made, folder)
+    return Tiny(folder, capsys)

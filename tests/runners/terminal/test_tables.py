@@ -1,0 +1,115 @@
+"""The terminal's tables: aligned, exact, and safe whatever the crawl says and wherever they are printed."""
+
+import io
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from tests.runners.example_store import SUMMARY
+from winnow.runners.terminal.tables import print_stats, print_summary
+from winnow.schemas.summary import SourceSummary, StoreSummary
+
+SMALL = StoreSummary(
+    "./demo",
+    1,
+    "9f8e",
+    (
+        SourceSummary("crawl", "web", "unknown", 12, 1 << 30, 1_234_567, 1_000_000, {"revisit": 234_500}, {"bomb": 67}),
+        SourceSummary("books", "public", "CC0-1.0", 1, 2048, 3, 3),
+    ),
+)
+
+
+def piped(encoding: str = "utf-8") -> Console:
+    return Console(file=io.TextIOWrapper(io.BytesIO(), encoding=encoding), force_terminal=False)
+
+
+def terminal(width: int) -> Console:
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    return Console(file=stream, force_terminal=True, width=width, color_system="truecolor", _environ={"TERM": "xterm"})
+
+
+def printed(console: Console) -> str:
+    assert isinstance(console.file, io.TextIOWrapper)
+    assert isinstance(console.file.buffer, io.BytesIO)
+    console.file.flush()
+    return console.file.buffer.getvalue().decode(console.encoding)
+
+
+def test_the_end_of_a_run() -> None:
+    console = piped()
+    print_summary(SMALL, console)
+    assert printed(console) == (
+        "Sources\n"
+        "source  class   licence  files    input    records       kept    share  dropped  quarantined\n"
+        "------  ------  -------  -----  -------  ---------  ---------  -------  -------  -----------\n"
+        "crawl   web     unknown     12  1.0 GiB  1,234,567  1,000,000   81.0 %  234,500           67\n"
+        "books   public  CC0-1.0      1  2.0 KiB          3          3  100.0 %        0            0\n"
+        "total                       13  1.0 GiB  1,234,570  1,000,003   81.0 %  234,500           67\n"
+        "\n"
+        "Records that were not kept\n"
+        "source  fate         reason   records    share\n"
+        "------  -----------  -------  -------  -------\n"
+        "crawl   dropped      revisit  234,500   19.0 %\n"
+        "crawl   quarantined  bomb          67  < 0.1 %\n"
+        "\n"
+        "./demo: generation 1, tree 9f8e\n"
+    )
+
+
+def test_a_pipe_gets_no_escape_and_no_drawing() -> None:
+    console = piped()
+    print_stats(SUMMARY, console)
+    assert "\x1b" not in printed(console)
+    assert not set("─│┃━…") & set(printed(console))
+
+
+def test_an_ascii_stream_gets_codes_for_other_letters() -> None:
+    console = piped("ascii")
+    print_stats(SUMMARY, console)
+    assert "\\u4f8b\\u3048.org" in printed(console)
+
+
+def test_crawled_names_are_neutralised_everywhere() -> None:
+    for console in (piped(), terminal(200)):
+        print_stats(SUMMARY, console)
+        shown = printed(console)
+        assert "\u202e" not in shown
+        assert "\x1b[31m" not in shown
+        assert "\\x1b[31m" in shown
+
+
+def test_markup_of_the_terminal_library_is_text() -> None:
+    console = piped()
+    print_summary(replace(SMALL, store="[bold]x[/bold]"), console)
+    assert "[bold]x[/bold]: generation 1" in printed(console)
+
+
+def test_numbers_are_never_cut_and_names_are_on_a_narrow_terminal() -> None:
+    console = terminal(100)
+    long = replace(SMALL.sources[0], name="a-source-of-a-rather-long-name")
+    print_summary(replace(SMALL, sources=(long,)), console)
+    shown = printed(console)
+    assert "1,234,567" in shown
+    assert "a-source-of-a-r…  web    unknown" in shown
+
+
+def test_no_color_asks_for_plain_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    console = terminal(100)
+    print_summary(SMALL, console)
+    assert printed(console).isascii()
+    assert "\x1b" not in printed(console)
+
+
+def test_counts_that_do_not_reconcile_are_said() -> None:
+    console = piped()
+    print_summary(StoreSummary("./demo", 1, None, (SourceSummary("crawl", "web", "unknown", 1, 9, 10, 6),)), console)
+    assert "crawl: kept + dropped + quarantined is not what came in; run winnow audit\n" in printed(console)
+
+
+def test_an_empty_store_prints_its_name() -> None:
+    console = piped()
+    print_stats(StoreSummary("./demo", 0, None), console)
+    assert printed(console) == "./demo: generation 0\n"
