@@ -9,7 +9,8 @@ the rate after it. `kernels` are the bare kernels of annotate and `tasks` the ta
 processes without Beam (`benchmarks.engine_loops`); both read the objects that `local` has made, and what the kernels
 wrote must be what its store holds. The stores must have one tree hash. Texts are those of `benchmarks.planted`.
 
-`--markdown` prints the table for docs/engines.md; without `--quick` there are the lines for recipes/rates.yaml, too.
+`--markdown` prints the table for docs/howto/engines.md; without `--quick` it also prints the lines for
+recipes/rates.yaml.
 """
 
 import shutil

@@ -309,7 +309,7 @@ def _refuse(node: _Tree) -> None:
         raise ConditionError(f"the aggregate {shown(name)} is not allowed in a condition; it looks at one row")
     if name not in FUNCTIONS:
         near = nearest(name, FUNCTIONS) if _kind_of_function(name) == "unknown" else None
-        hint = f" (did you mean {near!r}?)" if near else "; docs/recipe.md lists those that are"
+        hint = f" (did you mean {near!r}?)" if near else "; docs/reference/recipe.md lists those that are"
         raise ConditionError(f"the function {shown(name)} is not allowed in a condition{hint}")
 
 

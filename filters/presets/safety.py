@@ -1,7 +1,7 @@
 """The rules that winnow recommends for the safety of texts, all together.
 
-Each was measured by `python -m benchmarks.safety_parity` on clean texts; docs/safety.md has the numbers and says what
-was tuned.
+Each was measured by `python -m benchmarks.safety_parity` on clean texts; docs/explanation/safety.md has the numbers
+and says what was tuned.
 """
 
 from winnow.filters.presets import Preset, PresetRule, spam, urls, wordlists

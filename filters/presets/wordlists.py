@@ -25,7 +25,7 @@ PRESETS = (
         rules=(PresetRule("vulgar_words", f"{_W}.density >= 0.01 AND {_W}.distinct >= 3"),),
         notes=(
             "the limits are winnow's own, set so that none of its clean passages on health, law and sex education is "
-            "dropped (docs/safety.md); nothing else is asked of a language than of English",
+            "dropped (docs/explanation/safety.md); nothing else is asked of a language than of English",
             "pages in languages or scripts without a list are null, kept, and counted as not looked at",
             "in Chinese, Japanese, Thai and Burmese a `word` of the density is a character or cluster, so that more "
             "words must be listed for the same density",

@@ -45,4 +45,4 @@ def wrong_clock(place: str, words: str = "") -> StoreError:
 
 def refused(place: str, endpoint: str, code: str | int, words: str) -> StoreError:
     """What nobody expected."""
-    return StoreError(f"{place}: {endpoint} refused: {code} ({words}); see docs/object-stores.md")
+    return StoreError(f"{place}: {endpoint} refused: {code} ({words}); see docs/howto/object-stores.md")

@@ -54,7 +54,7 @@ _REMEDIES = {
     "IllegalLocationConstraintException": "the bucket is in another region{region}; set AWS_REGION to the bucket's own",
     "KeyTooLongError": "the name of an object is too long for the service (1024 bytes); choose a shorter prefix",
     "EntityTooLarge": "an object is too large for the service; lower store.shard_bytes",
-    "NotImplemented": "the service lacks something that a store needs ({said}); see docs/object-stores.md",
+    "NotImplemented": "the service lacks something that a store needs ({said}); see docs/howto/object-stores.md",
     "QuotaExceeded": "the bucket is full ({said}); make room, or raise its quota",
     "XMinioStorageFull": "the service's disk is full; make room",
     "InvalidObjectState": "an object lies in an archive; restore it, and keep stores out of archival classes",

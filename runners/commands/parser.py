@@ -56,7 +56,7 @@ def place_argument(parser: argparse.ArgumentParser) -> None:
 def slice_argument(parser: argparse.ArgumentParser) -> None:
     """`--tasks`, for schedulers without Beam."""
     parser.add_argument(
-        "--tasks", metavar="K/N", help="run slice K of N of the tasks and publish nothing; see docs/slurm.md"
+        "--tasks", metavar="K/N", help="run slice K of N of the tasks and publish nothing; see docs/howto/slurm.md"
     )
 
 
@@ -66,6 +66,6 @@ def engine_arguments(parser: argparse.ArgumentParser) -> None:
         "--runner",
         default="local",
         metavar="NAME",
-        help="local (default), portable, spark, flink, dataflow or prism; see docs/engines.md",
+        help="local (default), portable, spark, flink, dataflow or prism; see docs/howto/engines.md",
     )
     parser.add_argument("--workers", default="0", metavar="N", help="worker processes (default: one per core)")

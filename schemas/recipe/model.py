@@ -1,6 +1,6 @@
 """The recipe, typed: what each key is, what it defaults to, what it may hold.
 
-Every class here is read by `build`: its annotations are the grammar and `docs/recipe.md` is checked against
+Every class here is read by `build`: its annotations are the grammar and `docs/reference/recipe.md` is checked against
 them. Names of sources and extractors become pieces of object names and columns, hence the small alphabet.
 """
 

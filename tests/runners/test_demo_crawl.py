@@ -28,7 +28,7 @@ from winnow.schemas.errors import SourceError
 
 Row = dict[str, Any]
 
-DOCUMENTATION = Path(__file__).parents[2] / "docs" / "demo.md"
+DOCUMENTATION = Path(__file__).parents[2] / "docs" / "tutorial" / "demo.md"
 MEMBER = b"\x1f\x8b\x08\0\0\0\0\0\0\xff"
 
 

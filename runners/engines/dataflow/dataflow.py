@@ -1,4 +1,7 @@
-"""`dataflow`: each stage is a job of Google Cloud Dataflow; this process submits it and waits. See docs/dataflow.md."""
+"""`dataflow`: each stage is a job of Google Cloud Dataflow; this process submits it and waits.
+
+docs/howto/dataflow.md says how to set a project up.
+"""
 
 import os
 import re
@@ -180,7 +183,7 @@ _MEANINGS = (
     ),
     (
         r"\b403 (?:[A-Z]+ \S+ )?([^\n]+)",
-        "refused: {}; docs/dataflow.md lists the roles and APIs that a project needs",
+        "refused: {}; docs/howto/dataflow.md lists the roles and APIs that a project needs",
     ),
     (
         r"(?:default credentials were not found|could not be automatically determined|Unable to find credentials)",
@@ -188,7 +191,7 @@ _MEANINGS = (
     ),
     (
         r"(?i)no module named '?winnow|ModuleNotFoundError: No module named '(winnow[\w.]*)'",
-        "workers have no winnow; build the image of docs/dataflow.md anew, or give no --sdk_container_image",
+        "workers have no winnow; build the image of docs/howto/dataflow.md anew, or give no --sdk_container_image",
     ),
 )
 """What is found in a job's or the service's words, and what it means. The groups fill the braces."""

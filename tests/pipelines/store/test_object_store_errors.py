@@ -85,7 +85,7 @@ def test_keys_that_the_service_does_not_know(versitygw: Server, monkeypatch: pyt
         (301, "PermanentRedirect", "use another endpoint", "in another region (eu-west-3); set AWS_REGION"),
         (400, "AuthorizationHeaderMalformed", "the region is wrong", "in another region (eu-west-3); set AWS_REGION"),
         (403, "ExpiredToken", "expired", "the credentials have expired; get new ones"),
-        (400, "Surprise", "what nobody expects", "refused: Surprise (what nobody expects); see docs/object-stores.md"),
+        (400, "Surprise", "what nobody expects", "refused: Surprise (what nobody expects); see docs/"),
     ],
 )
 def test_refusals_of_s3(
@@ -102,7 +102,7 @@ def test_refusals_of_s3(
     [
         (401, "Invalid Credentials", "does not take these credentials (Invalid Credentials); run: gcloud auth"),
         (403, "x does not have storage.objects.get", "x does not have storage.objects.get; give who these credentials"),
-        (400, "surprise", "refused: 400 (surprise); see docs/object-stores.md"),
+        (400, "surprise", "refused: 400 (surprise); see docs/howto/object-stores.md"),
     ],
 )
 def test_refusals_of_gcs(monkeypatch: pytest.MonkeyPatch, status: int, message: str, expected: str) -> None:

@@ -1,4 +1,4 @@
-"""`docs/recipe.md` says what the code does: its tables are compared with the model, key by key."""
+"""`docs/reference/recipe.md` says what the code does: its tables are compared with the model, key by key."""
 
 import dataclasses
 import re
@@ -43,7 +43,7 @@ from winnow.schemas.recipe import (
 )
 from winnow.schemas.recipe.build import Setting, expected, settings
 
-PAGE = (Path(__file__).parents[3] / "docs/recipe.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[3] / "docs/reference/recipe.md").read_text(encoding="utf-8")
 TABLES = [
     Recipe,
     StoreConfig,

@@ -1,4 +1,4 @@
-"""`docs/score-tasks.md` says what the tasks take: its tables are compared with their configurations, key by key."""
+"""`docs/reference/score-tasks.md` says what the tasks take: its tables match their configurations, key by key."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ from winnow.scoring.tasks import find_task, task_names
 from winnow.scoring.torch_models.blocks import Size
 from winnow.scoring.torch_models.running import Running
 
-PAGE = (Path(__file__).parents[3] / "docs/score-tasks.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[3] / "docs/reference/score-tasks.md").read_text(encoding="utf-8")
 
 
 def shown(setting: Setting) -> str:

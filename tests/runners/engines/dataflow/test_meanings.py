@@ -12,7 +12,7 @@ from winnow.runners.engines.dataflow.dataflow import DATAFLOW
             "403 POST https://dataflow.example/v1b3/projects/p/locations/r/jobs: Could not create workflow; user does "
             "not have write access to project: p",
             "dataflow: refused: Could not create workflow; user does not have write access to project: p; "
-            "docs/dataflow.md lists the roles and APIs that a project needs",
+            "docs/howto/dataflow.md lists the roles and APIs that a project needs",
         ),
         (
             "Dataflow pipeline failed. State: CANCELLED, Error:\nNone",
@@ -30,7 +30,7 @@ from winnow.runners.engines.dataflow.dataflow import DATAFLOW
         (
             "Dataflow pipeline failed. State: FAILED, Error:\nTraceback (most recent call last):\nModuleNotFoundError: "
             "No module named 'winnow'",
-            "dataflow: workers have no winnow; build the image of docs/dataflow.md anew, or give no "
+            "dataflow: workers have no winnow; build the image of docs/howto/dataflow.md anew, or give no "
             "--sdk_container_image",
         ),
         (
