@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from benchmarks.peers import peer_python
 from benchmarks.reporting import Measured
-from winnow.filters.extras import needed_package
+from winnow.filters.extras import required_package
 
 END = "<|endoftext|>"
 ONE_THREAD = {"TOKENIZERS_PARALLELISM": "false", "RAYON_NUM_THREADS": "1"}
@@ -65,7 +65,7 @@ if __name__ == "__main__":
 
 def train_tokenizer(texts: Path, file: Path, vocabulary: int = 32_000, every: int = 8) -> None:
     """Train a byte-level BPE on every eighth text of a Parquet file."""
-    package = needed_package("the benchmark", "tokenizers", "tokens")
+    package = required_package("the benchmark", "tokenizers", "tokens")
     pre, table = package.pre_tokenizers, pq.read_table(texts, columns=["text"])
     tokenizer = package.Tokenizer(package.models.BPE())
     tokenizer.pre_tokenizer = pre.ByteLevel(add_prefix_space=False)

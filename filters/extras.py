@@ -10,7 +10,7 @@ from winnow.schemas.errors import RecipeError, WinnowError
 _PUBLISHED_AS = {"stdnum": "python-stdnum"}
 
 
-def needed_package(operator: str, module: str, extra: str) -> ModuleType:
+def required_package(operator: str, module: str, extra: str) -> ModuleType:
     """A package of one of winnow's extras; RecipeError where it is not installed, with the command that installs it."""
     try:
         return import_module(module)
@@ -26,7 +26,7 @@ def one_line(error: BaseException) -> str:
 
 
 @contextmanager
-def told_in_a_line(what: str, hint: str = "", kind: type[WinnowError] = RecipeError) -> Iterator[None]:
+def one_line_errors(what: str, hint: str = "", kind: type[WinnowError] = RecipeError) -> Iterator[None]:
     """Turn whatever a package raises into a line: its errors have no class of their own, and a panic is no error."""
     try:
         yield

@@ -2,7 +2,7 @@
 
 A shingle's bytes are its units in UTF-8, with one space between words and nothing between characters; a text of fewer
 units has one shingle of them all. `words64` and `characters64` are the hash functions, `words32` and `characters32`
-their upper halves. `winnow.filters.duplicates.walking` gives the same numbers without making the bytes.
+their upper halves. `winnow.filters.duplicates.shingle_hashes` gives the same numbers without making the bytes.
 
 A unit is hashed eight bytes at a time: of each code point of ASCII one byte, whose sixth bit is set, and of others
 three. Stacked marks are added, so that their order means nothing. A shingle is a polynomial of its units' hashes,

@@ -13,8 +13,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from winnow.filters.duplicates.normal_form import Unit, forms
+from winnow.filters.duplicates.shingle_hashes import DONE, PLACES, RING, ROOM, SUMS, begin, digest_of, walk
 from winnow.filters.duplicates.shingles import characters32, power_of, words32
-from winnow.filters.duplicates.walking import DONE, PLACES, RING, ROOM, SUMS, begin, digest_of, walk
 from winnow.filters.language.kernels.spans import texts_of
 from winnow.schemas.errors import RecipeError, SourceError
 from winnow.schemas.kernels import kernel, leaf

@@ -12,7 +12,7 @@ from resiliparse.extract.html2text import extract_plain_text
 
 from winnow.filters.extraction.budgets import Budgets
 from winnow.filters.extraction.page import Page, PageLimits
-from winnow.filters.extraction.placing import context, place
+from winnow.filters.extraction.placed_text import context, place
 from winnow.filters.extraction.reading import read_pages
 from winnow.filters.extractors import Extractor
 

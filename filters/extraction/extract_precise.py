@@ -21,7 +21,7 @@ from trafilatura.xml import xmltotxt
 from winnow.filters.extraction.budgets import Budgets
 from winnow.filters.extraction.extract_fast import Sighting, sightings
 from winnow.filters.extraction.page import Page, PageLimits
-from winnow.filters.extraction.placing import Parts, PlacedText
+from winnow.filters.extraction.placed_text import Parts, PlacedText
 from winnow.filters.extraction.reading import read_pages
 from winnow.filters.extractors import Extractor
 from winnow.schemas.extraction import PartKind

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from winnow.filters.extraction.budgets import Budgets, is_too_deep, refusal, without_copies
 from winnow.filters.extraction.page import Page, PageLimits, page_facts, read_page
-from winnow.filters.extraction.placing import PlacedText
+from winnow.filters.extraction.placed_text import PlacedText
 from winnow.filters.extraction.rows import ExtractionRows
 
 Read: TypeAlias = Callable[[Page, str], PlacedText | None]

@@ -3,7 +3,7 @@
 import pyarrow as pa
 
 from winnow.filters.extraction.page import Facts
-from winnow.filters.extraction.placing import PlacedText, context
+from winnow.filters.extraction.placed_text import PlacedText, context
 from winnow.schemas.extraction import EXTRACTION, IMAGE, LINK, PART, Status
 
 _NOWHERE = (None, None)

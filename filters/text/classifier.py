@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from winnow.filters.models.card import read_card
 from winnow.filters.models.fasttext_files import load_fasttext
-from winnow.filters.models.needed import needed_model
 from winnow.filters.models.normalisation import Normalisation, one_line
+from winnow.filters.models.required_model import required_model
 from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, Operator
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.problems import nearest
@@ -113,7 +113,7 @@ def _kind(name: str) -> Normalisation:
 
 
 def _model(config: ClassifierConfig) -> str:
-    return needed_model(
+    return required_model(
         "text.classifier",
         config.model,
         "the path of a fastText model (.bin or .ftz), such as one made by `winnow train-quality`",

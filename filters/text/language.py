@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from winnow.filters.language.identification.cld2 import Opinion, second_opinion
 from winnow.filters.language.identification.model import Guesses, LanguageModel, Normalise, language_model, one_line
 from winnow.filters.language.identification.paragraphs import Bounds, Mixture, mixtures
 from winnow.filters.language.identification.scripts import Scripts, dominant_scripts, script_names
-from winnow.filters.language.identification.second import Opinion, second_opinion
 from winnow.filters.language.kernels.spans import texts_of
 from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, Operator
 from winnow.schemas.languages import NO_LANGUAGE, UNKNOWN, language, same_language

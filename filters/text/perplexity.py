@@ -16,8 +16,8 @@ import pyarrow as pa
 
 from winnow.filters.models.arpa import is_arpa, load_arpa
 from winnow.filters.models.backoff import Sums
-from winnow.filters.models.needed import needed_model
-from winnow.filters.models.wording import Wording, spelt
+from winnow.filters.models.required_model import required_model
+from winnow.filters.models.spelling import Wording, spelling_of
 from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, Operator
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.recipe.checks import Between
@@ -56,7 +56,7 @@ WRITES = pa.schema(
 
 def measure_perplexity(batch: pa.RecordBatch, wording: Wording, score: Score) -> pa.RecordBatch:
     """The layer of a batch of texts."""
-    prepare = spelt(wording)
+    prepare = spelling_of(wording)
     parts = [score(group) for group in _groups(batch.column(TEXT), prepare)]
     empty = [np.zeros(0)]
     total = np.concatenate([part.log10_prob for part in parts] or empty)
@@ -153,7 +153,7 @@ def _ascii_split(line: str) -> list[str]:
 
 
 def _model(config: PerplexityConfig) -> str:
-    return needed_model(
+    return required_model(
         "text.perplexity", config.model, "the path of an ARPA file (.arpa or .arpa.gz) or of a KenLM binary"
     )
 

@@ -25,12 +25,12 @@ from winnow.filters.language.kernels.spans import Texts, texts_of
 from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, Operator
 from winnow.filters.private.personal.candidates import digit_groups
 from winnow.filters.private.personal.cards import cards
+from winnow.filters.private.personal.detections import Detections
 from winnow.filters.private.personal.emails import emails
-from winnow.filters.private.personal.found import Found
 from winnow.filters.private.personal.ibans import ibans
 from winnow.filters.private.personal.ips import ips
 from winnow.filters.private.personal.national_ids import national_ids, national_ids_ready
-from winnow.filters.private.personal.overlaps import Apart, apart
+from winnow.filters.private.personal.overlaps import DisjointSpans, disjoint_spans
 from winnow.filters.private.personal.phones import phones, phones_ready
 from winnow.filters.private.personal.regions import Regions, row_regions
 from winnow.filters.private.personal.wallets import wallets
@@ -100,10 +100,10 @@ def _regions(batch: pa.RecordBatch, config: Config) -> Regions:
     return row_regions(batch.column(_LANGUAGE), batch.column(_DOMAIN), batch.num_rows)
 
 
-def _found(texts: Texts, regions: Regions, config: Config) -> list[Found]:
+def _found(texts: Texts, regions: Regions, config: Config) -> list[Detections]:
     """What each detector of the kinds finds, in the order of `KINDS`."""
     groups = cache(lambda: digit_groups(texts))
-    detectors: Mapping[Kind, Callable[[], Found]] = {
+    detectors: Mapping[Kind, Callable[[], Detections]] = {
         "email": lambda: emails(texts, spelled_out=config.spelled_out, reserved=config.reserved),
         "crypto_address": lambda: wallets(texts),
         "iban": lambda: ibans(texts, groups()),
@@ -115,7 +115,7 @@ def _found(texts: Texts, regions: Regions, config: Config) -> list[Found]:
     return [detectors[kind]() for kind in KINDS if kind in config.kinds]
 
 
-def _in_original(spans: Apart, folded: Folded) -> Apart:
+def _in_original(spans: DisjointSpans, folded: Folded) -> DisjointSpans:
     """The spans as bytes of the original texts, counted from the beginning of each."""
     bases = folded.texts.offsets[spans.documents]
     starts = folded.original(spans.documents, spans.starts - bases)
@@ -124,7 +124,7 @@ def _in_original(spans: Apart, folded: Folded) -> Apart:
     same = spans.documents[1:] == spans.documents[:-1]
     starts[1:] = np.where(same, np.maximum(starts[1:], ends[:-1]), starts[1:])
     kept = starts < ends
-    return Apart(spans.documents[kept], starts[kept], ends[kept], spans.kinds[kept])
+    return DisjointSpans(spans.documents[kept], starts[kept], ends[kept], spans.kinds[kept])
 
 
 def pii(batch: pa.RecordBatch, config: Config) -> pa.RecordBatch:
@@ -133,7 +133,7 @@ def pii(batch: pa.RecordBatch, config: Config) -> pa.RecordBatch:
     rows = batch.num_rows
     folded = fold(texts, case=False)
     found = _found(folded.texts, _regions(batch, config), config)
-    spans = _in_original(apart(found), folded)
+    spans = _in_original(disjoint_spans(found), folded)
     counts = np.zeros((rows, len(found)), np.int64)
     np.add.at(counts, (spans.documents, spans.kinds), 1)
     totals = counts.sum(axis=1)

@@ -20,7 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from winnow.filters.models.code import code_identity
-from winnow.filters.models.needed import needed_model
+from winnow.filters.models.required_model import required_model
 from winnow.filters.models.safety.formats import format_of
 from winnow.filters.models.safety.onnx_models import OnnxModel
 from winnow.filters.models.safety.tokens import Tokenizer
@@ -178,7 +178,7 @@ class _Measured:
 
 
 def _model_path(config: SafetyModelConfig) -> str:
-    return needed_model(NAME, config.model, "the path of an ONNX file, or of weights in safetensors")
+    return required_model(NAME, config.model, "the path of an ONNX file, or of weights in safetensors")
 
 
 def _tokenizer_path(config: SafetyModelConfig) -> str:

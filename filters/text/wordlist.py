@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from winnow.filters.edits import SPANS, spans_column
 from winnow.filters.language.folding import Folded, fold
-from winnow.filters.language.identification.served import covered_languages
+from winnow.filters.language.identification.list_coverage import covered_languages
 from winnow.filters.language.kernels.spans import texts_of
 from winnow.filters.language.lexicons.boundaries import whole_words
 from winnow.filters.language.lexicons.lexicon import LEET, SEGMENTERS, Lexicon, compiled

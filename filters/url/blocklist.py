@@ -17,12 +17,12 @@ import pyarrow as pa
 
 from winnow.filters.language.kernels.spans import Texts, texts_of
 from winnow.filters.operators import STATUS, Assets, Kernel, Operator
-from winnow.filters.web.url_lists import matching, wording
+from winnow.filters.web.url_lists import matching, word_matching
+from winnow.filters.web.url_lists.cache import load_list
 from winnow.filters.web.url_lists.entries import Entry, Kind, written_entry
 from winnow.filters.web.url_lists.index import UrlIndex, is_index
-from winnow.filters.web.url_lists.kept import load_list
 from winnow.filters.web.url_lists.matching import match_places
-from winnow.filters.web.url_lists.wording import Automaton, automaton_of, match_words, word_text
+from winnow.filters.web.url_lists.word_matching import Automaton, automaton_of, match_words, word_text
 from winnow.filters.web.urls import canonical_url
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.recipe.checks import Between, NotEmpty
@@ -150,7 +150,7 @@ class Matcher:
         entries: npt.NDArray[np.object_],
     ) -> None:
         found = match_words(self._index, self._automaton, texts, canonical, False)
-        foreign = np.flatnonzero(wanted & (found[:, 0] == wording.NOT_FOLDED))
+        foreign = np.flatnonzero(wanted & (found[:, 0] == word_matching.NOT_FOLDED))
         for at in np.flatnonzero(wanted & (found[:, 0] >= 0)).tolist():
             url = texts.array[at].as_py().encode()
             self._write(found[at], url, rows[at], matches, entries)

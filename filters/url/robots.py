@@ -13,7 +13,7 @@ from typing import Annotated, TypeVar
 import pyarrow as pa
 
 from winnow.filters.operators import STATUS, Assets, Kernel, Operator
-from winnow.filters.web.rights.kept_files import KeptFiles, read_kept, split_url
+from winnow.filters.web.rights.host_files import HostFiles, read_host_files, split_url
 from winnow.filters.web.rights.paths import one_spelling
 from winnow.filters.web.rights.robots_txt import EVERYBODY, Found, Group, unpack
 from winnow.filters.web.rights.tdmrep import Reservation, reservations, reserved
@@ -59,7 +59,7 @@ Row = tuple[str, bool | None, bool | None, bool | None, str | None, str | None]
 class _Recent:
     """Contents made ready, the most recently used of them."""
 
-    def __init__(self, kept: KeptFiles) -> None:
+    def __init__(self, kept: HostFiles) -> None:
         self._kept = kept
         self._ready: OrderedDict[int, object] = OrderedDict()
 
@@ -80,7 +80,7 @@ Groups = tuple[tuple[str, Group], ...]
 class Robots:
     """The rules of all hosts, for addresses."""
 
-    def __init__(self, kept: KeptFiles, agents: tuple[str, ...]) -> None:
+    def __init__(self, kept: HostFiles, agents: tuple[str, ...]) -> None:
         self._agents = agents
         self._recent = _Recent(kept)
         self._files = lru_cache(_CACHED_HOSTS)(lambda host: (kept.find(host, "robots"), kept.find(host, "tdmrep")))
@@ -145,7 +145,7 @@ def _rules(config: RobotsConfig) -> tuple[str, ...]:
 
 def _load(config: RobotsConfig, assets: Assets) -> Kernel:
     (path,) = _rules(config)
-    kept = read_kept(assets.path(path), frozenset(config.agents) - {EVERYBODY})
+    kept = read_host_files(assets.path(path), frozenset(config.agents) - {EVERYBODY})
     return partial(robots, rules=Robots(kept, config.agents))
 
 

@@ -16,7 +16,7 @@ from typing import Final
 
 from rich.console import Console
 
-from winnow.filters.extras import needed_package
+from winnow.filters.extras import required_package
 from winnow.runners.law.files import target, write_whole
 from winnow.runners.law.probe_data import PackedTexts, packed_texts
 from winnow.runners.law.probe_progress import ProbeProgress
@@ -129,8 +129,8 @@ def read_grid(name: str) -> Grid:
 def _require_torch(device: str) -> None:
     """PyTorch and safetensors, and the device; one line where something is missing."""
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # without it CUDA's matrix products are not repeatable
-    torch = needed_package("winnow law probe", "torch", "torch")
-    needed_package("winnow law probe", "safetensors.torch", "torch")
+    torch = required_package("winnow law probe", "torch", "torch")
+    required_package("winnow law probe", "safetensors.torch", "torch")
     if device == "cuda" and not torch.cuda.is_available():
         raise WinnowError("--device cuda: PyTorch finds no such device here; leave it out to train on the CPU")
 

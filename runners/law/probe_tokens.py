@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from winnow.filters.extras import needed_package, told_in_a_line
+from winnow.filters.extras import one_line_errors, required_package
 from winnow.schemas.errors import WinnowError
 from winnow.scoring.probe.streams import Tokens
 
@@ -40,8 +40,8 @@ class Tokenizer:
         self._path = path
         self.name = re.sub(r"[^\w.@+-]+", "-", path.name)[:60]
         self.digest = hashlib.sha256(raw).hexdigest()
-        package = needed_package("winnow law probe", "tokenizers", "torch")
-        with told_in_a_line(f"{path}: no tokenizer, or a damaged one", _EXPECTED, WinnowError):
+        package = required_package("winnow law probe", "tokenizers", "torch")
+        with one_line_errors(f"{path}: no tokenizer, or a damaged one", _EXPECTED, WinnowError):
             said = json.loads(raw)
             if not isinstance(said, dict):
                 raise ValueError("no mapping")
@@ -66,7 +66,7 @@ class Tokenizer:
         self._counter: Any = None
         if model.get("type") == "BPE" and self._unknown is None and not bytewise:
             model |= {"vocab": {**model["vocab"], _LEFT_OUT: last + 1}, "unk_token": _LEFT_OUT, "fuse_unk": False}
-            with told_in_a_line(f"{path}: no tokenizer, or a damaged one", _EXPECTED, WinnowError):
+            with one_line_errors(f"{path}: no tokenizer, or a damaged one", _EXPECTED, WinnowError):
                 self._counter = package.Tokenizer.from_str(json.dumps(said | {"model": model}))
         for one in (self._tokenizer, self._counter):
             if one is not None:
@@ -84,7 +84,7 @@ class Tokenizer:
         parts: list[Tokens] = []
         unknown = missed = 0
         for piece in pieces(text):
-            with told_in_a_line(f"{self._path}: it fails on a text of {len(text):,} characters", kind=WinnowError):
+            with one_line_errors(f"{self._path}: it fails on a text of {len(text):,} characters", kind=WinnowError):
                 encoding = self._tokenizer.encode(piece, add_special_tokens=False)
                 missed += self._left_out(piece)
             parts.append(np.array(encoding.ids, self.dtype))

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from rich.console import Console
 
 from winnow.filters.extraction.charset import decode_page
-from winnow.filters.web.rights.kept_files import PATHS, Kind, split_url
+from winnow.filters.web.rights.host_files import PATHS, Kind, split_url
 from winnow.pipelines.binding.operators import SAMPLES_LAYER
 from winnow.pipelines.binding.sources import ingest_context
 from winnow.pipelines.forgetting.outputs import ROBOTS, register

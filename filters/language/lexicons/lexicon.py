@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from winnow.filters.language.folding import fold
-from winnow.filters.language.identification.served import list_codes, usual_code
+from winnow.filters.language.identification.list_coverage import list_codes, usual_code
 from winnow.filters.language.kernels.spans import texts_of
 from winnow.filters.language.lexicons.affixes import AFFIXES
 from winnow.filters.language.lexicons.lists import Lists, joined

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from winnow.filters.extras import needed_package, told_in_a_line
+from winnow.filters.extras import one_line_errors, required_package
 from winnow.filters.language.tokenizers.vocabulary import EXTRA, NEEDS, Ids, encoded_each
 from winnow.filters.language.tokenizers.words import word_tokens
 from winnow.schemas.errors import WinnowError
@@ -26,9 +26,9 @@ class JsonVocabulary:
 
     def __init__(self, path: str, raw: bytes) -> None:
         os.environ["TOKENIZERS_PARALLELISM"] = "false"  # worker processes are the parallelism
-        package = needed_package(NEEDS, "tokenizers", EXTRA)
+        package = required_package(NEEDS, "tokenizers", EXTRA)
         self._path = path
-        with told_in_a_line(f"{path}: no tokenizer, or a damaged one", _EXPECTED, WinnowError):
+        with one_line_errors(f"{path}: no tokenizer, or a damaged one", _EXPECTED, WinnowError):
             said = json.loads(raw)
             if not isinstance(said, dict) or not isinstance(said.get("model"), dict):
                 raise ValueError("no mapping with a model")
@@ -49,7 +49,7 @@ class JsonVocabulary:
         unknown = model.get("unk_token")
         if "merges" in model and (unknown is None or unknown not in model["vocab"]) and not bytewise:
             model |= {"vocab": {**model["vocab"], _LEFT_OUT: _LEFT_OUT_ID}, "unk_token": _LEFT_OUT, "fuse_unk": False}
-            with told_in_a_line(f"{path}: no tokenizer, or a damaged one", _EXPECTED, WinnowError):
+            with one_line_errors(f"{path}: no tokenizer, or a damaged one", _EXPECTED, WinnowError):
                 self._counter = package.Tokenizer.from_str(json.dumps((named or said) | {"model": model}))
         for one in (self._tokenizer, self._counter):
             if one is not None:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from winnow.filters.extras import needed_package, told_in_a_line
+from winnow.filters.extras import one_line_errors, required_package
 from winnow.filters.language.tokenizers.vocabulary import EXTRA, NEEDS, Ids, encoded_each
 from winnow.schemas.errors import WinnowError
 
@@ -64,11 +64,11 @@ class RankVocabulary:
                 f"{path}: ranks alone do not say how texts are split; known by name are {names}: name the file as one "
                 "of them if it is one, else convert it to a tokenizer.json"
             )
-        package = needed_package(NEEDS, "tiktoken", EXTRA)
+        package = required_package(NEEDS, "tiktoken", EXTRA)
         ranks = _ranks(path, raw)
         if taken := sorted(set(ranks.values()).intersection(range(known.end, known.last + 1))):
             raise WinnowError(f"{path}: has a token {taken[0]}, which of {stem} is a special one; is it another file?")
-        with told_in_a_line(f"{path}: no ranks that tiktoken takes", kind=WinnowError):
+        with one_line_errors(f"{path}: no ranks that tiktoken takes", kind=WinnowError):
             self._encoding: Any = package.Encoding(
                 stem, pat_str=known.pattern, mergeable_ranks=ranks, special_tokens={}
             )

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from winnow.filters.extras import needed_package, told_in_a_line
+from winnow.filters.extras import one_line_errors, required_package
 from winnow.filters.language.tokenizers.vocabulary import EXTRA, NEEDS, Ids, encoded_each
 from winnow.schemas.errors import WinnowError
 
@@ -13,8 +13,8 @@ class SentencePieceVocabulary:
     """Control pieces, such as `</s>`, are in no text: the package itself never finds them there."""
 
     def __init__(self, path: str, raw: bytes) -> None:
-        package = needed_package(NEEDS, "sentencepiece", EXTRA)
-        with told_in_a_line(f"{path}: no SentencePiece model, or a damaged one", kind=WinnowError):
+        package = required_package(NEEDS, "sentencepiece", EXTRA)
+        with one_line_errors(f"{path}: no SentencePiece model, or a damaged one", kind=WinnowError):
             if not raw:
                 raise ValueError("the file is empty")  # the package takes that for a model without pieces
             self._processor: Any = package.SentencePieceProcessor(model_proto=raw)

@@ -6,7 +6,7 @@ from typing import Final, Protocol, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.filters.extras import told_in_a_line
+from winnow.filters.extras import one_line_errors
 from winnow.schemas.errors import WinnowError
 
 Ids: TypeAlias = NDArray[np.uint32]
@@ -42,7 +42,7 @@ class Vocabulary(Protocol):
 def encoded_each(call: Callable[[list[str]], list[T]], pieces: list[str]) -> list[T | None]:
     """What a package says of each piece; None of those that it fails on, by an error or a panic of its own."""
     try:
-        with told_in_a_line("encoding", kind=WinnowError):
+        with one_line_errors("encoding", kind=WinnowError):
             return list(call(pieces))
     except WinnowError:
         if len(pieces) == 1:

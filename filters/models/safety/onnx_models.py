@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from winnow.filters.extras import needed_package, one_line
+from winnow.filters.extras import one_line, required_package
 from winnow.filters.models.safety.onnx_files import check_onnx
 from winnow.filters.models.safety.windows import INPUTS, OPERATOR, Window
 from winnow.schemas.errors import RecipeError
@@ -51,7 +51,7 @@ class OnnxModel:
 
 
 def _session(path: str, content: bytes) -> Any:
-    runtime = needed_package(OPERATOR, "onnxruntime", "onnx")
+    runtime = required_package(OPERATOR, "onnxruntime", "onnx")
     options = runtime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.execution_mode = runtime.ExecutionMode.ORT_SEQUENTIAL

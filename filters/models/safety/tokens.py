@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from winnow.filters.extras import needed_package, told_in_a_line
+from winnow.filters.extras import one_line_errors, required_package
 from winnow.filters.models.safety.windows import OPERATOR, Window
 from winnow.schemas.errors import RecipeError
 
@@ -34,7 +34,7 @@ class Tokenizer:
         padding = self._tokenizer.padding or {}
         self.pad: int = int(padding.get("pad_id", 0))
         self._tokenizer.no_padding()
-        with told_in_a_line(f"{path}: it cannot cut texts into windows of {max_tokens} tokens", "raise `max_tokens`"):
+        with one_line_errors(f"{path}: it cannot cut texts into windows of {max_tokens} tokens", "raise `max_tokens`"):
             self._tokenizer.enable_truncation(max_tokens)
             self._specials = len(self._tokenizer.encode("").ids)
         if self._specials >= max_tokens:
@@ -43,7 +43,7 @@ class Tokenizer:
     def read(self, text: str) -> Read:
         """The windows of a text; none where it has no tokens of its own."""
         head = text[: self._max_bytes].encode()[: self._max_bytes].decode("utf-8", "ignore")
-        with told_in_a_line(f"{self._path}: it fails on a text of {len(head):,} characters", _EXPECTED):
+        with one_line_errors(f"{self._path}: it fails on a text of {len(head):,} characters", _EXPECTED):
             encoding = self._tokenizer.encode(head)
         windows = list(self._windows(encoding))
         cut = len(encoding.overflowing) >= self._max_windows or len(head) < len(text)
@@ -56,7 +56,7 @@ class Tokenizer:
 
 
 def _loaded(path: str) -> Any:
-    tokenizers = needed_package(OPERATOR, "tokenizers", "onnx")
+    tokenizers = required_package(OPERATOR, "tokenizers", "onnx")
     try:
         with open(path, "rb") as stream:
             raw = stream.read(MAX_TOKENIZER_BYTES + 1)
@@ -64,7 +64,7 @@ def _loaded(path: str) -> Any:
         raise RecipeError(f"{path}: {error.strerror or error}; {_EXPECTED}") from None
     if len(raw) > MAX_TOKENIZER_BYTES:
         raise RecipeError(f"{path}: more than {MAX_TOKENIZER_BYTES:,} bytes; {_EXPECTED}")
-    with told_in_a_line(f"{path}: no tokenizer, or a damaged one", _EXPECTED):
+    with one_line_errors(f"{path}: no tokenizer, or a damaged one", _EXPECTED):
         if not isinstance(json.loads(raw), dict):
             raise ValueError("no mapping")
         return tokenizers.Tokenizer.from_str(raw.decode())

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from winnow.filters.extras import needed_package, one_line
+from winnow.filters.extras import one_line, required_package
 from winnow.filters.models.safety.windows import INPUTS, OPERATOR, Window
 from winnow.schemas.errors import RecipeError
 
@@ -19,8 +19,8 @@ class TorchModel:
     """What a module computes of a window: one number a label."""
 
     def __init__(self, path: str, architecture: str) -> None:
-        self._torch: Any = needed_package(OPERATOR, "torch", "torch")
-        storage: Any = needed_package(OPERATOR, "safetensors.torch", "torch")
+        self._torch: Any = required_package(OPERATOR, "torch", "torch")
+        storage: Any = required_package(OPERATOR, "safetensors.torch", "torch")
         self._path = path
         self._module = _built(self._torch, architecture)
         try:

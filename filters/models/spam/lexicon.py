@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from winnow.filters.language.folding import fold
-from winnow.filters.language.identification.served import covered_languages
+from winnow.filters.language.identification.list_coverage import covered_languages
 from winnow.filters.language.kernels.classes import ALPHA, DECIMAL, MARK
 from winnow.filters.language.kernels.spans import Texts, texts_of
 from winnow.filters.language.words import Table, decode, flags_of, unicode_classes

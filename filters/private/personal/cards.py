@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from winnow.filters.language.kernels.spans import Texts
 from winnow.filters.private.personal.candidates import DigitGroups, glued_after, glued_before
-from winnow.filters.private.personal.found import Found
+from winnow.filters.private.personal.detections import Detections
 from winnow.filters.private.personal.growing_spans import FIRST_ROOM, roomier
 from winnow.schemas.kernels import kernel, leaf
 
@@ -221,7 +221,7 @@ def _cards(text: Bytes, offsets: Ints, runs: Ints, starts: Ints, ends: Ints, iss
     return spans[:count].copy()
 
 
-def cards(texts: Texts, groups: DigitGroups) -> Found:
+def cards(texts: Texts, groups: DigitGroups) -> Detections:
     """The payment cards of every (folded) text."""
     spans = _cards(texts.buffer, texts.offsets, groups.document_runs, groups.run_starts, groups.run_ends, _ISSUERS)
-    return Found("card", spans[:, 0], spans[:, 1], spans[:, 2], np.ones(len(texts.offsets) - 1, np.bool_))
+    return Detections("card", spans[:, 0], spans[:, 1], spans[:, 2], np.ones(len(texts.offsets) - 1, np.bool_))

@@ -20,8 +20,8 @@ import numpy.typing as npt
 
 from winnow.filters.language.kernels.classes import ALPHA, MARK, Table, decode, flags_of, unicode_classes
 from winnow.filters.language.kernels.spans import Texts
+from winnow.filters.private.personal.detections import Detections
 from winnow.filters.private.personal.domains import top_level_domains
-from winnow.filters.private.personal.found import Found
 from winnow.filters.private.personal.growing_spans import FIRST_ROOM, roomier
 from winnow.filters.private.personal.hosts import BRACKETED, NONE, SIGN, SPELLED, dot_start, host_end, is_reserved
 from winnow.filters.private.personal.letters import (
@@ -258,7 +258,7 @@ def _emails(
     return spans[:count].copy()
 
 
-def emails(texts: Texts, *, spelled_out: bool, reserved: bool) -> Found:
+def emails(texts: Texts, *, spelled_out: bool, reserved: bool) -> Detections:
     """The e-mail addresses of every text.
 
     Args:
@@ -268,4 +268,4 @@ def emails(texts: Texts, *, spelled_out: bool, reserved: bool) -> Found:
     """
     spans = _emails(texts.buffer, texts.offsets, spelled_out, reserved, unicode_classes(), top_level_domains())
     looked = np.ones(len(texts.offsets) - 1, np.bool_)
-    return Found("email", spans[:, 0], spans[:, 1], spans[:, 2], looked)
+    return Detections("email", spans[:, 0], spans[:, 1], spans[:, 2], looked)

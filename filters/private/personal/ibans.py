@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from winnow.filters.language.kernels.spans import Texts
 from winnow.filters.private.personal.candidates import DigitGroups, glued_after, glued_before
-from winnow.filters.private.personal.found import Found
+from winnow.filters.private.personal.detections import Detections
 from winnow.filters.private.personal.growing_spans import FIRST_ROOM, roomier
 from winnow.schemas.kernels import kernel, leaf
 
@@ -113,7 +113,7 @@ def _ibans(text: Bytes, offsets: Ints, runs: Ints, starts: Ints, ends: Ints, tab
     return spans[:count].copy()
 
 
-def ibans(texts: Texts, groups: DigitGroups) -> Found:
+def ibans(texts: Texts, groups: DigitGroups) -> Detections:
     """The bank account numbers of every (folded) text."""
     spans = _ibans(texts.buffer, texts.offsets, groups.document_runs, groups.run_starts, groups.run_ends, _TABLE)
-    return Found("iban", spans[:, 0], spans[:, 1], spans[:, 2], np.ones(len(texts.offsets) - 1, np.bool_))
+    return Detections("iban", spans[:, 0], spans[:, 1], spans[:, 2], np.ones(len(texts.offsets) - 1, np.bool_))

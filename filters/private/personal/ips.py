@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from winnow.filters.language.kernels.spans import Texts
 from winnow.filters.private.personal.candidates import DigitGroups, glued_after, glued_before
-from winnow.filters.private.personal.found import Found
+from winnow.filters.private.personal.detections import Detections
 from winnow.filters.private.personal.growing_spans import FIRST_ROOM, roomier
 from winnow.filters.private.personal.ipv6 import ipv6
 from winnow.filters.private.personal.letters import is_letter, word_list
@@ -230,7 +230,7 @@ def _ipv4(
     return spans[:count].copy()
 
 
-def ips(texts: Texts, groups: DigitGroups, *, reserved: bool) -> Found:
+def ips(texts: Texts, groups: DigitGroups, *, reserved: bool) -> Detections:
     """The public IP addresses of every text.
 
     Args:
@@ -252,4 +252,4 @@ def ips(texts: Texts, groups: DigitGroups, *, reserved: bool) -> Found:
     )
     spans = np.concatenate([old, ipv6(texts.buffer, texts.offsets, reserved)])
     spans = spans[np.argsort(spans[:, 1], kind="stable")]
-    return Found("ip", spans[:, 0], spans[:, 1], spans[:, 2], np.ones(len(texts.offsets) - 1, np.bool_))
+    return Detections("ip", spans[:, 0], spans[:, 1], spans[:, 2], np.ones(len(texts.offsets) - 1, np.bool_))

@@ -15,11 +15,11 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
-from winnow.filters.extras import needed_package
+from winnow.filters.extras import required_package
 from winnow.filters.language.kernels.spans import Texts
 from winnow.filters.private.personal.candidates import DigitGroups, glued_after, glued_before
 from winnow.filters.private.personal.cues import Cues, window
-from winnow.filters.private.personal.found import Found, nothing
+from winnow.filters.private.personal.detections import Detections, no_detections
 from winnow.filters.private.personal.growing_spans import FIRST_ROOM, roomier
 from winnow.filters.private.personal.regions import LANGUAGE_REGIONS, Regions
 from winnow.filters.private.personal.states import STATES
@@ -73,10 +73,10 @@ def covered_languages() -> frozenset[str]:
 
 def national_ids_ready() -> None:
     """RecipeError where the package that checks the numbers is not installed."""
-    needed_package("text.pii", "stdnum", "pii")
+    required_package("text.pii", "stdnum", "pii")
 
 
-def national_ids(texts: Texts, groups: DigitGroups, regions: Regions) -> Found:
+def national_ids(texts: Texts, groups: DigitGroups, regions: Regions) -> Detections:
     """The numbers of persons in every text; `looked` is False where no number of its countries is known."""
     kinds = [tuple(kind for region in choice for kind in _kinds().get(region, ())) for choice in regions.choices]
     looked = np.array([bool(one) for one in kinds], np.bool_)[regions.chosen]
@@ -91,9 +91,9 @@ def national_ids(texts: Texts, groups: DigitGroups, regions: Regions) -> Found:
     )  # fmt: skip
     found = list(_checked(texts, shaped, kinds, regions.chosen)) if len(shaped) else []
     if not found:
-        return Found(KIND, *(nothing(KIND, 0).starts,) * 3, looked)
+        return Detections(KIND, *(no_detections(KIND, 0).starts,) * 3, looked)
     documents, starts, ends = np.array(found, np.int64).T
-    return Found(KIND, documents, starts, ends, looked)
+    return Detections(KIND, documents, starts, ends, looked)
 
 
 @lru_cache(maxsize=1)
@@ -285,4 +285,4 @@ def _valid(module: str, number: str) -> bool:
 def _check(module: str) -> Callable[[str], bool]:
     if module == "gb.nino":  # has no check digits, and the package has no module for it
         return lambda number: _INSURANCE.fullmatch(number) is not None
-    return cast(Callable[[str], bool], needed_package("text.pii", f"stdnum.{module}", "pii").is_valid)
+    return cast(Callable[[str], bool], required_package("text.pii", f"stdnum.{module}", "pii").is_valid)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from winnow.filters.extras import needed_package
+from winnow.filters.extras import required_package
 
 if TYPE_CHECKING:
     from phonenumbers.phonemetadata import NumberFormat, PhoneMetadata, PhoneNumberDesc
@@ -38,7 +38,7 @@ _TYPES = (
 @lru_cache(maxsize=1)
 def calling_codes() -> dict[int, tuple[str, ...]]:
     """Every calling code with its regions, the main one first; `001` where it is no country's."""
-    codes: dict[int, tuple[str, ...]] = needed_package("text.pii", "phonenumbers", "pii").COUNTRY_CODE_TO_REGION_CODE
+    codes: dict[int, tuple[str, ...]] = required_package("text.pii", "phonenumbers", "pii").COUNTRY_CODE_TO_REGION_CODE
     return codes
 
 
@@ -137,7 +137,7 @@ def plan(region: str, code: int = 0) -> Plan:
 
 @lru_cache(maxsize=512)
 def _metadata(code: int, region: str) -> "PhoneMetadata":
-    package = needed_package("text.pii", "phonenumbers", "pii")
+    package = required_package("text.pii", "phonenumbers", "pii")
     found: PhoneMetadata = package.PhoneMetadata.metadata_for_region_or_calling_code(code, region)
     return found
 

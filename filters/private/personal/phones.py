@@ -19,11 +19,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from winnow.filters.extras import needed_package
+from winnow.filters.extras import required_package
 from winnow.filters.language.kernels.spans import Texts
 from winnow.filters.private.personal.candidates import DigitGroups
 from winnow.filters.private.personal.cues import PHONES, window
-from winnow.filters.private.personal.found import Found
+from winnow.filters.private.personal.detections import Detections
 from winnow.filters.private.personal.numbering import Plan, dialled, international, plan, plan_regions
 from winnow.filters.private.personal.phone_chunks import LEAST, MOST, Chunks, phone_chunks
 from winnow.filters.private.personal.regions import Regions
@@ -68,10 +68,10 @@ _NORTH_AMERICAN = (3, 3, 4)
 
 def phones_ready() -> None:
     """RecipeError where the package that knows the numbers is not installed."""
-    needed_package("text.pii", "phonenumbers", "pii")
+    required_package("text.pii", "phonenumbers", "pii")
 
 
-def phones(texts: Texts, groups: DigitGroups, regions: Regions) -> Found:
+def phones(texts: Texts, groups: DigitGroups, regions: Regions) -> Detections:
     """The telephone numbers of every text; `looked` is False where no country is known and so none was found.
 
     Numbers behind `+` are found in every text. Where nothing but those could be looked for and there is none, the
@@ -85,7 +85,7 @@ def phones(texts: Texts, groups: DigitGroups, regions: Regions) -> Found:
     documents = np.array([one[0] for one in found], np.int64)
     looked[documents] = True
     starts, ends = (np.array([one[side] for one in found], np.int64) for side in (1, 2))
-    return Found(KIND, documents, starts, ends, looked)
+    return Detections(KIND, documents, starts, ends, looked)
 
 
 class _Reader:

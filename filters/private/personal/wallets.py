@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from winnow.filters.language.kernels.spans import Texts
 from winnow.filters.private.personal.candidates import glued_after, glued_before
-from winnow.filters.private.personal.found import Found
+from winnow.filters.private.personal.detections import Detections
 from winnow.filters.private.personal.growing_spans import FIRST_ROOM, roomier
 from winnow.filters.private.personal.keccak import CONSTANTS, STATE_LANES, keccak_256
 from winnow.schemas.kernels import kernel, leaf
@@ -262,7 +262,7 @@ def _is_base58check(token: str) -> bool:
     return hashlib.sha256(hashlib.sha256(octets[:-4]).digest()).digest()[:4] == octets[-4:]
 
 
-def wallets(texts: Texts) -> Found:
+def wallets(texts: Texts) -> Detections:
     """The addresses of crypto-currency wallets of every (folded) text."""
     spans = _tokens(
         texts.buffer,
@@ -280,4 +280,4 @@ def wallets(texts: Texts) -> Found:
         right[number] = _is_base58check(token)
     spans = spans[right]
     looked = np.ones(len(texts.offsets) - 1, np.bool_)
-    return Found("crypto_address", spans[:, 0], spans[:, 1], spans[:, 2], looked)
+    return Detections("crypto_address", spans[:, 0], spans[:, 1], spans[:, 2], looked)

@@ -23,7 +23,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from winnow.filters.extras import needed_package, told_in_a_line
+from winnow.filters.extras import one_line_errors, required_package
 from winnow.pipelines.export.formats.counting import Counted, json_of, output_of
 from winnow.pipelines.export.formats.protocol import About, Made, ShardName, WrittenShard
 from winnow.pipelines.export.formats.tf_example import examples
@@ -58,7 +58,7 @@ class _Writer(Protocol):
 
 def _writers() -> Callable[[str, str], _Writer]:
     """The writer's class; RecipeError where its package is missing."""
-    writer: Callable[[str, str], _Writer] = needed_package("arrayrecord", _MODULE, "arrayrecord").ArrayRecordWriter
+    writer: Callable[[str, str], _Writer] = required_package("arrayrecord", _MODULE, "arrayrecord").ArrayRecordWriter
     return writer
 
 
@@ -150,8 +150,8 @@ class _ArrayRecord:
         """For the audit: the records of each file, by the package's reader, and what TFDS is told."""
         output = output_of(r"([^/]+)/[^/]+/\1-(?P<output>[a-z][a-z0-9_]*)\.array_record-\d{5}-of-\d{5}", path)
         if output is not None:
-            reader = needed_package("counting", _MODULE, "arrayrecord").ArrayRecordReader
-            with told_in_a_line("cannot be read", kind=ExportError):
+            reader = required_package("counting", _MODULE, "arrayrecord").ArrayRecordReader
+            with one_line_errors("cannot be read", kind=ExportError):
                 opened = reader(str(folder / path))
                 samples = int(opened.num_records())
                 opened.close()
@@ -169,7 +169,7 @@ class _ArrayRecord:
 
 def _told(path: str) -> AbstractContextManager[None]:
     """The package says RuntimeError to a full disk, at the latest when it closes a file."""
-    return told_in_a_line(f"arrayrecord: {path} cannot be written", kind=ExportError)
+    return one_line_errors(f"arrayrecord: {path} cannot be written", kind=ExportError)
 
 
 def _check(rows: pa.RecordBatch) -> None:

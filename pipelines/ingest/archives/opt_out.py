@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from winnow.filters.extraction.metas import opt_out_metas
+from winnow.filters.extraction.meta_elements import opt_out_elements
 from winnow.pipelines.ingest.archives.http import Fields, decode_field
 from winnow.schemas.identity import Json
 from winnow.schemas.opt_out import CUT, HEADER_NAMES, HEADERS, MAX_CHARACTERS, MAX_VALUES, META
@@ -21,7 +21,7 @@ def of_headers(fields: Fields) -> dict[str, Json]:
 
 def with_metas(said: Json, html: str) -> Json:
     """What is known of a page's response, with what its `<meta>` elements say."""
-    found = _bounded(META, opt_out_metas(html))
+    found = _bounded(META, opt_out_elements(html))
     if not found[META]:
         return said
     return {**(said if isinstance(said, Mapping) else {}), **found}

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.filters.models.ngrams import arpa
 from tests.filters.models.training.declarations import paragraphs
 from tests.filters.text.hostile_texts import HOSTILE
-from winnow.filters.models.wording import spelt
+from winnow.filters.models.spelling import spelling_of
 from winnow.filters.operators import find_operator
 from winnow.filters.text.perplexity import OPERATOR, PerplexityConfig
 from winnow.schemas.errors import RecipeError
@@ -32,7 +32,7 @@ class Files:
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("ngrams") / "eng.arpa.gz"
-    text = arpa([spelt("ccnet")(paragraph) for paragraph in paragraphs("eng")])
+    text = arpa([spelling_of("ccnet")(paragraph) for paragraph in paragraphs("eng")])
     path.write_bytes(gzip.compress(text.encode()))
     return path
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from winnow.filters.url.robots import OPERATOR, Robots, RobotsConfig, robots
-from winnow.filters.web.rights.kept_files import read_kept
+from winnow.filters.web.rights.host_files import read_host_files
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.identity import Json, digest
 from winnow.schemas.safety.taxonomy import subcategories
@@ -174,7 +174,7 @@ def test_contents_that_say_the_same_to_us_are_held_once(tmp_path: Path) -> None:
     entries = [
         file_of(f"https://h{n}.org/robots.txt", f"{CLOSED}\nUser-agent: bot{n}\nDisallow: /") for n in range(100)
     ]
-    kept = read_kept(written(tmp_path, entries).path("rules.jsonl"), frozenset(("gptbot",)))
+    kept = read_host_files(written(tmp_path, entries).path("rules.jsonl"), frozenset(("gptbot",)))
     assert (len(kept.keys), len(kept.packed)) == (100, 1)
 
 
@@ -201,7 +201,7 @@ URLS = st.lists(st.tuples(HOSTS, st.sampled_from(["", "/", "/admin/x", "/%zz?*$"
 def rules(tmp_path_factory: pytest.TempPathFactory) -> Robots:
     folder = tmp_path_factory.mktemp("rules")
     files = written(folder, [file_of("https://a.org/robots.txt", CLOSED), file_of("http://c.org:8080/robots.txt", "")])
-    return Robots(read_kept(files.path("rules.jsonl"), frozenset(("gptbot",))), ("*", "gptbot"))
+    return Robots(read_host_files(files.path("rules.jsonl"), frozenset(("gptbot",))), ("*", "gptbot"))
 
 
 @given(urls=URLS)

@@ -361,7 +361,7 @@ def test_without_the_package_records_are_not_counted(folder: Path, monkeypatch: 
     def missing(*_: str) -> None:
         raise RecipeError("counting needs the package array_record; run: pip install 'winnow[arrayrecord]'")
 
-    monkeypatch.setattr("winnow.pipelines.export.formats.arrayrecord.needed_package", missing)
+    monkeypatch.setattr("winnow.pipelines.export.formats.arrayrecord.required_package", missing)
     findings = audited(folder)
     assert findings.problems == []
     assert findings.notes == [

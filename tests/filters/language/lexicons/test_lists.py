@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.filters.language.lexicons.mild import MILD
-from winnow.filters.language.identification.served import covered_languages
+from winnow.filters.language.identification.list_coverage import covered_languages
 from winnow.filters.language.lexicons import made
 from winnow.filters.language.lexicons.lexicon import compiled
 from winnow.filters.language.lexicons.lists import read_lists, write_lists

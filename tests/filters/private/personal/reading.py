@@ -7,12 +7,12 @@ import pyarrow as pa
 
 from winnow.filters.language.kernels.spans import Texts, texts_of
 from winnow.filters.private.personal.candidates import DigitGroups, digit_groups
-from winnow.filters.private.personal.found import Found
+from winnow.filters.private.personal.detections import Detections
 from winnow.filters.private.personal.national_ids import national_ids
 from winnow.filters.private.personal.phones import phones
 from winnow.filters.private.personal.regions import Regions
 
-Detector = Callable[[Texts, DigitGroups, Regions], Found]
+Detector = Callable[[Texts, DigitGroups, Regions], Detections]
 
 
 def spans(detector: Detector, texts: Sequence[str], regions: Sequence[str]) -> list[tuple[list[str], bool]]:

@@ -4,17 +4,17 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.filters.private.personal.found import Found, nothing
-from winnow.filters.private.personal.overlaps import apart
+from winnow.filters.private.personal.detections import Detections, no_detections
+from winnow.filters.private.personal.overlaps import disjoint_spans
 
 
-def found(*spans: tuple[int, int]) -> Found:
+def found(*spans: tuple[int, int]) -> Detections:
     starts, ends = np.array(spans, np.int64).reshape(-1, 2).T
-    return Found("kind", np.zeros(len(spans), np.int64), starts.copy(), ends.copy(), np.ones(1, np.bool_))
+    return Detections("kind", np.zeros(len(spans), np.int64), starts.copy(), ends.copy(), np.ones(1, np.bool_))
 
 
-def kept(*detectors: Found) -> list[tuple[int, int, int]]:
-    one = apart(detectors)
+def kept(*detectors: Detections) -> list[tuple[int, int, int]]:
+    one = disjoint_spans(detectors)
     return list(zip(one.starts.tolist(), one.ends.tolist(), one.kinds.tolist(), strict=True))
 
 
@@ -24,7 +24,7 @@ def test_the_more_trusted_detector_keeps_its_span() -> None:
         (9, 12, 1),
         (12, 13, 2),
     ]
-    assert kept(nothing("kind", 1), found((0, 1))) == [(0, 1, 1)]
+    assert kept(no_detections("kind", 1), found((0, 1))) == [(0, 1, 1)]
     assert kept() == []
 
 

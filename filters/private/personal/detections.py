@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Found", "nothing"]
+__all__ = ["Detections", "no_detections"]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Detections:
     """The spans of one kind.
 
     Span j is the bytes `starts[j]` to `ends[j]` of the buffer (half-open, of the whole buffer, not of its text) and
@@ -24,7 +24,7 @@ class Found:
     looked: npt.NDArray[np.bool_]  # one a text
 
 
-def nothing(kind: str, texts: int, looked: bool = True) -> Found:
+def no_detections(kind: str, texts: int, looked: bool = True) -> Detections:
     """No span in any of so many texts."""
     none = np.zeros(0, np.int64)
-    return Found(kind, none, none, none, np.full(texts, looked))
+    return Detections(kind, none, none, none, np.full(texts, looked))

@@ -35,7 +35,7 @@ _EXPECTED: Final = '{"url": "https://host/robots.txt", "body": "…"}, with "fet
 
 
 @dataclass(frozen=True, slots=True)
-class KeptFiles:
+class HostFiles:
     """For each host and kind of file the newest content."""
 
     keys: npt.NDArray[np.uint64]  # of host and kind, ascending
@@ -62,7 +62,7 @@ def split_url(url: str) -> tuple[str, str] | None:
     return canonical[host:path], canonical[path:]
 
 
-def read_kept(path: str, agents: frozenset[str]) -> KeptFiles:
+def read_host_files(path: str, agents: frozenset[str]) -> HostFiles:
     """What the file says to these crawlers and to everybody.
 
     Raises:
@@ -93,14 +93,14 @@ def read_kept(path: str, agents: frozenset[str]) -> KeptFiles:
     return _newest(keys, moments, contents, tuple(distinct))
 
 
-def _newest(keys: "array[int]", moments: "array[int]", contents: "array[int]", packed: tuple[bytes, ...]) -> KeptFiles:
+def _newest(keys: "array[int]", moments: "array[int]", contents: "array[int]", packed: tuple[bytes, ...]) -> HostFiles:
     key = np.frombuffer(keys, np.uint64) if keys else np.empty(0, np.uint64)
     moment = np.array(moments, np.int64)
     content = np.array(contents, np.int32)
     order = np.lexsort((np.arange(len(key)), moment, key))  # of equally old ones the last in the file
     key, content = key[order], content[order]
     last = np.append(key[1:] != key[:-1], True) if len(key) else np.empty(0, np.bool_)
-    return KeptFiles(key[last].copy(), content[last].copy(), packed)
+    return HostFiles(key[last].copy(), content[last].copy(), packed)
 
 
 def _key(host: str, kind: Kind) -> np.uint64:

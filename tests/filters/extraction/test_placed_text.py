@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.filters.extraction.placing import context, place
+from winnow.filters.extraction.placed_text import context, place
 
 
 def placed(printed: str) -> tuple[str, list[tuple[str, str]]]:

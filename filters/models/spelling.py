@@ -1,4 +1,4 @@
-"""How a text is spelt for an n-gram model, whose words are plain: the text that it was trained on was prepared so."""
+"""How text is prepared for an n-gram model: in the same way as the text that the model was trained on."""
 
 import unicodedata
 from collections.abc import Callable
@@ -22,7 +22,7 @@ _ASCII = dict(
 _ASCII |= {"．": ". ", "—": " - ", "…": "..."}
 
 
-def spelt(kind: Wording) -> Callable[[str], str]:
+def spelling_of(kind: Wording) -> Callable[[str], str]:
     """The function that prepares a text. It looks at one character at a time, so it takes linear time on any."""
     if kind == "none":
         return lambda text: text

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.filters.models.wording import Wording, spelt
+from winnow.filters.models.spelling import Wording, spelling_of
 
 KINDS: tuple[Wording, ...] = ("none", "lower", "words", "ccnet")
 
@@ -20,11 +20,11 @@ KINDS: tuple[Wording, ...] = ("none", "lower", "words", "ccnet")
     ],
 )
 def test_a_text_is_spelt(kind: Wording, text: str, expected: str) -> None:
-    assert spelt(kind)(text) == expected
+    assert spelling_of(kind)(text) == expected
 
 
 @given(st.text(max_size=50), st.text(max_size=50), st.sampled_from(KINDS))
 def test_lines_stay_lines(first: str, second: str, kind: Wording) -> None:
-    prepare = spelt(kind)
+    prepare = spelling_of(kind)
     first, second = (text.replace("\n", "") for text in (first, second))
     assert prepare(f"{first}\n{second}") == f"{prepare(first)}\n{prepare(second)}"

@@ -48,7 +48,7 @@ _MARKUP: Final = re.compile(
 _ATTRIBUTE: Final = re.compile(rf"[\s/]*+([^\s/>][^\s/>=]*+)(?:\s*+=\s*+({VALUE})|\s++=\s*+({VALUE}))?")
 
 
-def opt_out_metas(html: str) -> Iterator[tuple[str, str, bool]]:
+def opt_out_elements(html: str) -> Iterator[tuple[str, str, bool]]:
     """The name, the content, and whether the content was cut, of every element that may speak of the page's use.
 
     An element of interest is named like a standard's, like a crawler, or begins with a word that says no. Forms with

@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from winnow.filters.web.url_lists import kept
-from winnow.filters.web.url_lists.kept import load_list
+from winnow.filters.web.url_lists import cache
+from winnow.filters.web.url_lists.cache import load_list
 from winnow.schemas.errors import RecipeError
 
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("WINNOW_ASSETS", str(tmp_path / "cache" / "assets"))
-    kept._loaded.cache_clear()
+    cache._loaded.cache_clear()
     return tmp_path / "cache" / "lists"
 
 
@@ -33,7 +33,7 @@ def test_a_list_is_kept_by_its_content(listed: Path, folder: Path) -> None:
     assert load_list(str(listed)).summary.remarks() == ["1 of 2 lines are no entries (line 2: more than one word)"]
     (made,) = folder.iterdir()
     before = made.stat().st_mtime_ns
-    kept._loaded.cache_clear()
+    cache._loaded.cache_clear()
     assert _domains(str(listed)) == 1
     assert made.stat().st_mtime_ns == before
     listed.write_text("example.com\nexample.org\n")
@@ -46,7 +46,7 @@ def test_a_kept_list_that_is_damaged_is_made_again(listed: Path, folder: Path) -
     (made,) = folder.iterdir()
     whole = made.read_bytes()
     made.write_bytes(whole[:-5])
-    kept._loaded.cache_clear()
+    cache._loaded.cache_clear()
     assert _domains(str(listed)) == 1
     assert made.read_bytes() == whole
 

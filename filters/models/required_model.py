@@ -3,7 +3,7 @@
 from winnow.schemas.errors import RecipeError
 
 
-def needed_model(operator: str, model: str, expected: str) -> str:
+def required_model(operator: str, model: str, expected: str) -> str:
     """The model as the recipe names it; RecipeError where it names none."""
     if not model:
         raise RecipeError(f"{operator}: `model` is not set; expected {expected}")

@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from resiliparse.parse.html import HTMLTree
 
-from winnow.filters.extraction.metas import opt_out_metas
+from winnow.filters.extraction.meta_elements import opt_out_elements
 
 NOAI = '<meta name="robots" content="noai">'
 
 
 def found(html: str) -> list[tuple[str, str]]:
-    return [(name, content) for name, content, _ in opt_out_metas(html)]
+    return [(name, content) for name, content, _ in opt_out_elements(html)]
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_standards_crawlers_and_whoever_is_told_no() -> None:
 
 
 def test_a_long_content_is_cut_and_says_so() -> None:
-    [(name, content, cut)] = opt_out_metas(f'<meta name="robots" content="{"noai," * 1000}">')
+    [(name, content, cut)] = opt_out_elements(f'<meta name="robots" content="{"noai," * 1000}">')
     assert (name, content, cut) == ("robots", ("noai," * 1000)[:1024], True)
     assert found(f'<meta name="robots" content="&#{"9" * 100_000};">') == [("robots", "\ufffd")]
 
@@ -126,7 +126,7 @@ def test_it_sees_what_a_parser_of_the_standard_sees(pieces: list[str]) -> None:
 @given(st.text(st.sampled_from("<>meta robots='\"/!-n oc&;#"), max_size=80))
 @settings(max_examples=300, deadline=None)
 def test_any_text_is_read_and_what_is_put_behind_closed_markup_is_found(text: str) -> None:
-    list(opt_out_metas(text))
+    list(opt_out_elements(text))
     assert found(f'<p title="{escape(text)}">{escape(text)}</p>{NOAI}') == [("robots", "noai")]
 
 
@@ -146,5 +146,5 @@ def test_any_text_is_read_and_what_is_put_behind_closed_markup_is_found(text: st
 )
 def test_hostile_markup_takes_linear_time(html: str) -> None:
     start = time.process_time()
-    list(islice(opt_out_metas(html), 33))
+    list(islice(opt_out_elements(html), 33))
     assert time.process_time() - start < 20  # a quadratic walk takes minutes
