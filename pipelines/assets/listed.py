@@ -53,7 +53,7 @@ class MadeAsset:
     @property
     def value_digest(self) -> str:
         """What stands for its content in the keys of layers."""
-        return digest(self.name, self.maker, str(self.version), *(source.sha256 for source in self.of)).hex()
+        return digest(self.name, str(self.version), *(source.sha256 for source in self.of)).hex()
 
     @property
     def file_name(self) -> str:
