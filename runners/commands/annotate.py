@@ -24,7 +24,7 @@ def run(options: argparse.Namespace) -> int:
     from winnow.runners.report.summarise import summarise
     from winnow.runners.stages.slices import annotate_slice, parse_slice
     from winnow.runners.stages.store_stages import annotate
-    from winnow.runners.terminal.tables import print_layers
+    from winnow.runners.terminal.store_tables import print_layers
     from winnow.schemas.recipe import load_recipe
 
     console = open_console()

@@ -22,7 +22,7 @@ def run(options: argparse.Namespace) -> int:
     """Search the whole store for duplicates."""
     from winnow.runners.report.summarise import summarise
     from winnow.runners.stages.store_stages import dedupe
-    from winnow.runners.terminal.tables import print_layers
+    from winnow.runners.terminal.store_tables import print_layers
     from winnow.schemas.recipe import load_recipe
 
     console = open_console()

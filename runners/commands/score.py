@@ -23,7 +23,7 @@ def run(options: argparse.Namespace) -> int:
     from winnow.runners.report.summarise import summarise
     from winnow.runners.stages.scoring import score, score_slice
     from winnow.runners.stages.slices import parse_slice
-    from winnow.runners.terminal.tables import print_layers
+    from winnow.runners.terminal.store_tables import print_layers
     from winnow.schemas.recipe import load_recipe
 
     console = open_console()

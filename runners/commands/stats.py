@@ -36,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
     from winnow.runners.report.summarise import summarise
     from winnow.runners.terminal.rules import pinned_if_measured
     from winnow.runners.terminal.scores import print_scores, scores_counted, with_scores
-    from winnow.runners.terminal.tables import print_stats
+    from winnow.runners.terminal.store_tables import print_stats
     from winnow.runners.terminal.threshold_samples import borders_around, print_borders
 
     recipe, store = open_place(options.place)

@@ -9,7 +9,8 @@ from typing import Final
 
 from rich.console import Console
 
-from winnow.runners.law.views import figure, say
+from winnow.runners.law.views import figure
+from winnow.runners.terminal.tables import print_line
 from winnow.scoring.scaling_law.hypotheses import Independence, Invariance
 
 LEVEL: Final = 0.05
@@ -20,13 +21,13 @@ _Slope = tuple[float, float, float]
 
 def independence(answers: Sequence[Independence], console: Console) -> None:
     """Whether the shares of other families matter beyond a family's own."""
-    say(console, "Does it matter what the rest of the mixture is? The law says no.", "bold")
+    print_line(console, "Does it matter what the rest of the mixture is? The law says no.", "bold")
     _say_all([(answer.family, _independence(answer), answer.why_not) for answer in answers], console)
 
 
 def invariance(answers: Sequence[Invariance], console: Console) -> None:
     """Whether gamma changes with the size of the model or with the tokens."""
-    say(console, "Is gamma the same at every N and D? The law says yes.", "bold")
+    print_line(console, "Is gamma the same at every N and D? The law says yes.", "bold")
     _say_all([(answer.family, _invariance(answer), answer.why_not) for answer in answers], console)
 
 
@@ -47,12 +48,12 @@ def _say_all(said: Sequence[tuple[str, str, str]], console: Console) -> None:
     """A line a family; one for all where none could be tested for the same reason."""
     reasons = {why for _, _, why in said}
     if len(reasons) == 1 and "" not in reasons:
-        say(console, f"  not tested: {reasons.pop()}")
+        print_line(console, f"  not tested: {reasons.pop()}")
     else:
         width = max(len(family) for family, _, _ in said)
         for family, text, why in said:
-            say(console, f"  {family:<{width}}  {f'not tested: {why}' if why else text}")
-    say(console, "")
+            print_line(console, f"  {family:<{width}}  {f'not tested: {why}' if why else text}")
+    print_line(console, "")
 
 
 def _independence(answer: Independence) -> str:

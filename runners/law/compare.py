@@ -12,9 +12,9 @@ from rich.console import Console
 from winnow.runners.law.amounts import read_amounts, size
 from winnow.runners.law.files import read_law
 from winnow.runners.law.ratios import given_weights
-from winnow.runners.law.views import figure, figure6, require_numbers, say, shared, warn
+from winnow.runners.law.views import figure, figure6, require_numbers, shared, warn
 from winnow.runners.terminal.quantities import grouped
-from winnow.runners.terminal.tables import Grid, print_grid
+from winnow.runners.terminal.tables import Grid, print_grid, print_line
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.law import ScalingLaw
 from winnow.scoring.sampling import (
@@ -97,13 +97,13 @@ def _print(
         for row in compared
     ]
     known = [name for name in law.names if name in inventory.families]
-    say(
+    print_line(
         console,
         f"{grouped(inventory.budget)} tokens of {grouped(sum(inventory.tokens.values()))} that there are",
         "bold",
     )
-    say(console, f"  D     {law.units.d}")
-    say(console, "")
+    print_line(console, f"  D     {law.units.d}")
+    print_line(console, "")
     headers = ("method", "total", "with repeats", "above least", "most epochs")
     print_grid(console, Grid("Predicted totals of losses, each over its own at p = 1", headers, rows))
     families = inventory.families

@@ -17,10 +17,10 @@ from winnow import __version__
 from winnow.runners.law.assumptions import contradictions, independence, invariance
 from winnow.runners.law.files import STDIN, apart, picture, require_extra, target, write_all
 from winnow.runners.law.joined import read_runs
-from winnow.runners.law.views import parameters, quality, ranges, say, say_units, warn, without_draws
+from winnow.runners.law.views import parameters, quality, ranges, say_units, warn, without_draws
 from winnow.runners.terminal.escaping import visible
 from winnow.runners.terminal.quantities import grouped
-from winnow.runners.terminal.tables import print_grid
+from winnow.runners.terminal.tables import print_grid, print_line
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.identity import Json
 from winnow.schemas.law import ScalingLaw, law_to_json
@@ -87,7 +87,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     _print(fit, law, others, sizes, console)
     for what, file in (("law", output), ("plot", plot[0] if plot else None)):
         if file is not None:
-            say(console, f"{what:<5} {file}")
+            print_line(console, f"{what:<5} {file}")
     return 0
 
 
@@ -115,12 +115,13 @@ def _print(
 ) -> None:
     of = law.provenance
     count = len(law.families)
-    say(console, f"{of.source}: {grouped(of.rows)} losses of {count} {'family' if count == 1 else 'families'}", "bold")
+    families = f"{count} {'family' if count == 1 else 'families'}"
+    print_line(console, f"{of.source}: {grouped(of.rows)} losses of {families}", "bold")
     way = {"joint": "all parameters at once", "two_stage": "gamma first, then the bracket"}[of.method]
     what = "gamma alone" if law.mode == "gamma" else way
-    say(console, f"  fitted {what}; {grouped(of.resamples)} resamples")
+    print_line(console, f"  fitted {what}; {grouped(of.resamples)} resamples")
     say_units(law, console)
-    say(console, "")
+    print_line(console, "")
     print_grid(console, parameters(law, two_stage(fit) if law.mode == "full" else None))
     print_grid(console, quality(law))
     print_grid(console, ranges(law))

@@ -22,10 +22,10 @@ from winnow.runners.law.probe_data import PackedTexts, packed_texts
 from winnow.runners.law.probe_progress import ProbeProgress
 from winnow.runners.law.probe_texts import texts_at
 from winnow.runners.law.probe_tokens import tokenizer_at
-from winnow.runners.law.views import say, warn
+from winnow.runners.law.views import warn
 from winnow.runners.terminal.quantities import byte_size, grouped
 from winnow.runners.terminal.tables import Grid as Table
-from winnow.runners.terminal.tables import print_grid
+from winnow.runners.terminal.tables import print_grid, print_line
 from winnow.schemas.errors import SourceError, WinnowError
 from winnow.schemas.recipe.nodes import MAX_FILE_BYTES
 from winnow.schemas.records import from_json, to_json
@@ -160,7 +160,7 @@ def _train(
     done = _finished(work, runs)
     todo = {name: one for name, one in runs.items() if name not in done}
     if done and todo:
-        say(console, f"{grouped(len(done))} of {grouped(len(runs))} runs are finished already")
+        print_line(console, f"{grouped(len(done))} of {grouped(len(runs))} runs are finished already")
     progress = ProbeProgress(console, tuple(runs.values()), tuple(todo.values()), packed.vocabulary)
     with deterministic(options.device, options.threads), progress:
         for name, one in todo.items():
@@ -209,10 +209,10 @@ def _write(
     versions = {(one.torch, one.device, one.threads) for one in measured}
     if len(versions) > 1:
         warn(console, ["runs were trained by different versions of PyTorch, devices or threads"])
-    say(console, f"runs  {output}")
+    print_line(console, f"runs  {output}")
     sizes = len({one.n for one in measured}), len({one.d for one in measured})
     mode = "" if min(sizes) >= 3 else " --mode gamma"
-    say(console, f"next  winnow law fit {output}{mode}")
+    print_line(console, f"next  winnow law fit {output}{mode}")
     return 0
 
 

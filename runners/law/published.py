@@ -10,8 +10,7 @@ from typing import Final
 import numpy as np
 from rich.console import Console
 
-from winnow.runners.law.views import say
-from winnow.runners.terminal.tables import Grid, print_grid
+from winnow.runners.terminal.tables import Grid, print_grid, print_line
 from winnow.scoring.scaling_law import published
 from winnow.scoring.scaling_law.ratios import objective, optimal_shares
 
@@ -47,9 +46,9 @@ def run(options: argparse.Namespace, console: Console) -> int:
         missing = [{"what": what, "why": why} for what, why in published.NOT_RECOMPUTED]
         sys.stdout.write(json.dumps({"recomputed": numbers, "not_recomputed": missing}) + "\n")
         return 0
-    say(console, "Scaling Laws for Multilingual Language Models (arXiv 2410.12883)", "bold")
-    say(console, "  its public numbers are those that its abstract and reviews quote (tables 4 and 6)")
-    say(console, "")
+    print_line(console, "Scaling Laws for Multilingual Language Models (arXiv 2410.12883)", "bold")
+    print_line(console, "  its public numbers are those that its abstract and reviews quote (tables 4 and 6)")
+    print_line(console, "")
     rows = [
         (
             row.what,
@@ -66,9 +65,9 @@ def run(options: argparse.Namespace, console: Console) -> int:
     print_grid(
         console, Grid("At least and at most: as printed digits may be rounded", headers, rows, words, whole=words)
     )
-    say(console, "Cannot be computed again", "bold")
+    print_line(console, "Cannot be computed again", "bold")
     for what, why in published.NOT_RECOMPUTED:
-        say(console, f"  {what}: {why}")
+        print_line(console, f"  {what}: {why}")
     return 0
 
 

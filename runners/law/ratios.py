@@ -15,9 +15,9 @@ from rich.console import Console
 
 from winnow.runners.law.amounts import read_amounts, size
 from winnow.runners.law.files import apart, picture, read_law, target, write_all
-from winnow.runners.law.views import confidence, figure, figure6, require_numbers, say, shared, warn
+from winnow.runners.law.views import confidence, figure, figure6, require_numbers, shared, warn
 from winnow.runners.terminal.quantities import grouped
-from winnow.runners.terminal.tables import Grid, print_grid
+from winnow.runners.terminal.tables import Grid, print_grid, print_line
 from winnow.schemas.errors import SourceError, WinnowError
 from winnow.schemas.identity import Json
 from winnow.schemas.law import ScalingLaw
@@ -77,7 +77,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
         return 0
     _print(law, answer, options.weights, console)
     for what, file, _ in written:
-        say(console, f"{what:<6} {file}")
+        print_line(console, f"{what:<6} {file}")
     return 0
 
 
@@ -215,10 +215,11 @@ def _print(law: ScalingLaw, answer: Answer, name: str, console: Console) -> None
     print_grid(console, Grid(f"Shares of least total of {_kind(answer, name)}{sizes}", tuple(headers), rows))
     if answer.others:
         named = ", ".join(answer.others)
-        say(console, f"no exponent, given {answer.fallback}: {named}")
+        print_line(console, f"no exponent, given {answer.fallback}: {named}")
     gain = f"{figure(found.gain)} [{figure(found.gain_low)}, {figure(found.gain_high)}]"
-    say(console, f"total {figure6(found.objective)}, at equal shares {figure6(found.equal_objective)}: less by {gain}")
-    say(console, "")
+    equal = figure6(found.equal_objective)
+    print_line(console, f"total {figure6(found.objective)}, at equal shares {equal}: less by {gain}")
+    print_line(console, "")
     _print_sensitivity(answer, console)
     warn(console, answer.warnings)
 
@@ -237,7 +238,7 @@ def _print_sensitivity(answer: Answer, console: Console) -> None:
     headers = ("family", "gamma", "share then", "share now", "lost by staying")
     print_grid(console, Grid("If one gamma lay at an end of its interval", headers, rows))
     if not rows:
-        say(console, f"no table of sensitivity: the law has more than {grouped(MOST_SENSITIVITY)} families")
+        print_line(console, f"no table of sensitivity: the law has more than {grouped(MOST_SENSITIVITY)} families")
 
 
 def _csv(answer: Answer) -> bytes:

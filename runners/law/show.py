@@ -7,9 +7,9 @@ import sys
 from rich.console import Console
 
 from winnow.runners.law.files import read_law
-from winnow.runners.law.views import parameters, quality, ranges, say, say_units, warn, without_draws
+from winnow.runners.law.views import parameters, quality, ranges, say_units, warn, without_draws
 from winnow.runners.terminal.quantities import grouped
-from winnow.runners.terminal.tables import print_grid
+from winnow.runners.terminal.tables import print_grid, print_line
 from winnow.schemas.law import ScalingLaw
 
 
@@ -24,10 +24,10 @@ def run(options: argparse.Namespace, console: Console) -> int:
     form = "L = (E + A N^-alpha + B D^-beta) p^-gamma"
     if law.mode == "gamma":
         form = "L = L(N, D) p^-gamma, with gamma alone fitted across N and D"
-    say(console, f"{options.law}: the law of {families}", "bold")
-    say(console, f"  {form}")
+    print_line(console, f"{options.law}: the law of {families}", "bold")
+    print_line(console, f"  {form}")
     say_units(law, console)
-    say(console, "")
+    print_line(console, "")
     print_grid(console, parameters(law))
     print_grid(console, ranges(law))
     print_grid(console, quality(law))
@@ -41,7 +41,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
 
 def _provenance(law: ScalingLaw, console: Console) -> None:
     of = law.provenance
-    say(console, "Where it comes from", "bold")
+    print_line(console, "Where it comes from", "bold")
     for name, text in (
         ("runs", f"{of.source}, {grouped(of.rows)} losses, digest {of.digest}"),
         ("fit", f"{of.method.replace('_', '-')}, Huber on log losses beyond {of.huber_delta:g}"),
@@ -51,5 +51,5 @@ def _provenance(law: ScalingLaw, console: Console) -> None:
         ("note", of.note),
     ):
         if text:
-            say(console, f"  {name:<10} {text}")
-    say(console, "")
+            print_line(console, f"  {name:<10} {text}")
+    print_line(console, "")

@@ -7,11 +7,9 @@ from dataclasses import replace
 from typing import Final
 
 from rich.console import Console
-from rich.text import Text
 
-from winnow.runners.terminal.escaping import visible
 from winnow.runners.terminal.quantities import grouped
-from winnow.runners.terminal.tables import Grid, encodable, is_plain
+from winnow.runners.terminal.tables import Grid, print_line
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.identity import Json
 from winnow.schemas.law import Estimate, FamilyLaw, ScalingLaw, law_to_json
@@ -127,15 +125,10 @@ def require_numbers(where: str, numbers: Iterable[float]) -> None:
 def say_units(law: ScalingLaw, console: Console) -> None:
     """What N, D and loss count, and where p comes in."""
     for name, unit in (("N", law.units.n), ("D", law.units.d), ("loss", law.units.loss)):
-        say(console, f"  {name:<6}{unit}")
-
-
-def say(console: Console, text: str, style: str = "") -> None:
-    """A line; styles only where there is a terminal to show them."""
-    console.print(Text(encodable(visible(text), console), "" if is_plain(console) else style), soft_wrap=True)
+        print_line(console, f"  {name:<6}{unit}")
 
 
 def warn(console: Console, warnings: Sequence[str]) -> None:
     """A line each."""
     for text in warnings:
-        say(console, f"warning: {text}", "yellow")
+        print_line(console, f"warning: {text}", "yellow")

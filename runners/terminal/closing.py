@@ -8,7 +8,7 @@ from winnow.runners.stages.exports import print_exports
 from winnow.runners.stages.whole_recipe import Whole
 from winnow.runners.terminal.mixture_tables import print_given
 from winnow.runners.terminal.rules import print_effects
-from winnow.runners.terminal.tables import print_summary
+from winnow.runners.terminal.store_tables import print_summary
 from winnow.schemas.recipe import Recipe
 
 

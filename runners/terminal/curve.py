@@ -8,16 +8,14 @@ from pathlib import Path
 from typing import Final
 
 from rich.console import Console
-from rich.text import Text
 
 from winnow.filters.duplicates.curves import best_bands, expected_recall, false_candidates, half_point, probability
 from winnow.filters.duplicates.presets import NearPreset, near_preset, near_presets
 from winnow.runners.commands.curve import THRESHOLD
 from winnow.runners.report.curve_plot import block_plot, curve_file
-from winnow.runners.terminal.escaping import visible
 from winnow.runners.terminal.quantities import grouped
 from winnow.runners.terminal.rules import require_writable
-from winnow.runners.terminal.tables import Grid, encodable, is_plain, print_grid
+from winnow.runners.terminal.tables import Grid, is_plain, print_grid, print_line
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.identity import Json
 
@@ -84,7 +82,7 @@ def run_curve(options: argparse.Namespace, console: Console) -> int:
         return 0
     _print_one(curve, console)
     if target is not None:
-        _line(console, f"plot  {target}")
+        print_line(console, f"plot  {target}")
     return 0
 
 
@@ -150,30 +148,32 @@ def _print_all(curves: list[Curve], console: Console, *, judged: bool) -> None:
         rows.append((*row, percent(curve.recall), percent(curve.vain)) if judged else tuple(row))
     title = "How likely two texts are to be compared, by their similarity"
     print_grid(console, Grid(title, tuple(headers), rows, whole=frozenset({0})))
-    _line(console, "half: the similarity at which one pair in two is compared; ~0 is below .0005, ~1 above .9995")
-    _line(console, "winnow curve PRESET shows one in full; --bands B --rows R, or --hashes N --threshold T, any other")
+    print_line(console, "half: the similarity at which one pair in two is compared; ~0 is below .0005, ~1 above .9995")
+    print_line(
+        console, "winnow curve PRESET shows one in full, --bands B --rows R or --hashes N --threshold T any other"
+    )
 
 
 def _print_one(curve: Curve, console: Console) -> None:
-    _line(console, curve.name, "" if is_plain(console) else "bold")
-    _line(console, f"  hashes      {grouped(curve.bands * curve.rows)}")
+    print_line(console, curve.name, "bold")
+    print_line(console, f"  hashes      {grouped(curve.bands * curve.rows)}")
     if curve.chosen_from is not None:
         unused = curve.chosen_from - curve.bands * curve.rows
         left = f"; {grouped(unused)} of them unused" if unused else ""
         most = f"{grouped(curve.chosen_from)} hashes at most and a threshold of {curve.threshold:g}"
-        _line(console, f"  chosen      the least error for {most}{left}")
+        print_line(console, f"  chosen      the least error for {most}{left}")
     if (preset := curve.preset) is not None:
-        _line(console, f"  shingles    {_shingles(preset)}, seed {preset.seed}")
-        _line(console, f"  note        {preset.note}")
-    _line(console, f"  half point  {half_point(curve.bands, curve.rows):.3f}  one pair in two is compared")
+        print_line(console, f"  shingles    {_shingles(preset)}, seed {preset.seed}")
+        print_line(console, f"  note        {preset.note}")
+    print_line(console, f"  half point  {half_point(curve.bands, curve.rows):.3f}  one pair in two is compared")
     mean = f"mean over similarities from {curve.threshold:g} to 1"
-    _line(console, f"  recall      {percent(curve.recall)}  {mean}")
+    print_line(console, f"  recall      {percent(curve.recall)}  {mean}")
     mean = f"mean from 0 to {curve.threshold:g}: compared in vain, dropped when verified"
-    _line(console, f"  false       {percent(curve.vain)}  {mean}")
-    _line(console, "")
+    print_line(console, f"  false       {percent(curve.vain)}  {mean}")
+    print_line(console, "")
     for line in block_plot(curve.bands, curve.rows, curve.threshold, ascii_only=is_plain(console)):
-        _line(console, line)
-    _line(console, "")
+        print_line(console, line)
+    print_line(console, "")
     rows = [(f"{step / STEPS:.2f}", exact(curve.at(step / STEPS))) for step in range(1, STEPS)]
     rows.append(("1.00", "1"))
     print_grid(console, Grid("P: compared, by similarity", ("similarity", "P"), rows, names=frozenset()))
@@ -217,7 +217,3 @@ def exact(share: float) -> str:
 def percent(share: float) -> str:
     """`93.5 %`, with the same promise."""
     return "< 0.1 %" if share < 0.0005 else "> 99.9 %" if share > 0.9995 else f"{100 * share:.1f} %"
-
-
-def _line(console: Console, text: str, style: str = "") -> None:
-    console.print(Text(encodable(visible(text), console), style=style), soft_wrap=True)

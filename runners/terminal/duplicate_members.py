@@ -5,6 +5,7 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import orjson
 import pyarrow as pa
@@ -24,7 +25,7 @@ from winnow.runners.terminal.excerpts import Excerpts
 from winnow.runners.terminal.quantities import grouped
 from winnow.runners.terminal.rules import Going, going
 from winnow.runners.terminal.side_by_side import Fold, Pieces, side_by_side
-from winnow.runners.terminal.tables import Grid, encodable, is_plain, print_grid
+from winnow.runners.terminal.tables import Grid, encodable, is_plain, print_grid, print_line
 from winnow.runners.terminal.text_difference import Difference, Words, difference
 from winnow.schemas.duplicates import OK, UNMATCHED, Kind
 from winnow.schemas.errors import WinnowError
@@ -237,10 +238,7 @@ def _joined(words: Words) -> str:
 
 
 def _print(found: Found, excerpts: Excerpts, console: Console, *, most: int | None) -> None:
-    plain = is_plain(console)
-
-    def line(text: str, style: str = "") -> None:
-        console.print(Text(encodable(visible(text), console), style="" if plain else style), soft_wrap=True)
+    line = partial(print_line, console)
 
     line(f"id       {found.place.id}")
     line(f"source   {found.place.shard.source}")
@@ -316,10 +314,7 @@ def _grid(title: str, found: Found, said: Membership, members: Members) -> Grid:
 
 
 def _print_pair(pair: Pair, excerpts: Excerpts, console: Console, *, most: int | None) -> None:
-    plain = is_plain(console)
-
-    def line(text: str, style: str = "") -> None:
-        console.print(Text(encodable(visible(text), console), style="" if plain else style), soft_wrap=True)
+    line = partial(print_line, console)
 
     what = "the row that was asked for" if pair.matched is None else f"its match ({pair.matched})"
     line(f"beside {what}: {pair.right.id}, {pair.right.shard.source}", "bold")

@@ -4,10 +4,10 @@ import argparse
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import orjson
 from rich.console import Console
-from rich.text import Text
 
 from winnow.pipelines.query.cluster_counts import BIN_NAMES, Cluster, Overview
 from winnow.pipelines.query.find_sample import Place
@@ -16,10 +16,9 @@ from winnow.runners.commands.duplicates import MOST
 from winnow.runners.report import DuplicatesFound
 from winnow.runners.report.duplicates import counted, outdated, similar
 from winnow.runners.terminal.duplicate_members import run_duplicates_show
-from winnow.runners.terminal.escaping import visible
 from winnow.runners.terminal.excerpts import Excerpts
 from winnow.runners.terminal.quantities import grouped, share
-from winnow.runners.terminal.tables import Grid, encodable, is_plain, print_grid
+from winnow.runners.terminal.tables import Grid, is_plain, print_grid, print_line
 from winnow.schemas.duplicates import Kind
 from winnow.schemas.errors import RecipeError, WinnowError
 from winnow.schemas.identity import Json
@@ -146,9 +145,7 @@ def _cluster_json(one: Cluster, excerpts: Excerpts) -> dict[str, Json]:
 
 def _print(found: Sequence[Overview], excerpts: Excerpts, console: Console) -> None:
     plain = is_plain(console)
-
-    def line(text: str, style: str = "") -> None:
-        console.print(Text(encodable(visible(text), console), style="" if plain else style), soft_wrap=True)
+    line = partial(print_line, console)
 
     largest = [_largest(one, excerpts) for one in found]  # first: what is wrong with edits is all that is said then
     for one in found:

@@ -7,6 +7,8 @@ unassigned noncharacters become `\\x1b` or `\\u202e`. Letters, marks and joiners
 import re
 import unicodedata
 
+from rich.cells import cell_len, chop_cells
+
 SHOWN_AS_CODE = re.compile(
     "["
     "\x00-\x1f\x7f-\x9f"  # C0 and C1 controls
@@ -46,24 +48,12 @@ def _thin_marks(text: str) -> str:
 
 
 def cells(text: str) -> int:
-    """How many columns of a terminal the text takes."""
-    return sum(_width(character) for character in text)
+    """How many columns of a terminal the text takes, by one version of Unicode wherever it runs."""
+    return cell_len(text, "latest")
 
 
-def shortened(text: str, width: int, ellipsis: str = "…") -> str:
+def shortened(text: str, width: int) -> str:
     """The text cut to at most this many columns, with an ellipsis where something is missing."""
-    # A character takes at most two columns: what is longer by this much need not be measured to its end.
-    if len(text) <= 4 * width and cells(text) <= width:
+    if cells(text) <= width:
         return text
-    room = width - cells(ellipsis)
-    for index, character in enumerate(text):
-        room -= _width(character)
-        if room < 0:
-            return text[:index] + ellipsis
-    return text + ellipsis
-
-
-def _width(character: str) -> int:
-    if unicodedata.category(character) in ("Mn", "Me"):
-        return 0
-    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+    return f"{chop_cells(text, width - 1, 'latest')[0]}…"

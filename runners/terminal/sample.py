@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 import orjson
 import pyarrow as pa
@@ -24,7 +25,7 @@ from winnow.pipelines.store.location import open_location
 from winnow.runners.terminal.escaping import visible
 from winnow.runners.terminal.quantities import grouped
 from winnow.runners.terminal.rules import pinned_rules
-from winnow.runners.terminal.tables import encodable, is_plain
+from winnow.runners.terminal.tables import encodable, is_plain, print_line
 from winnow.schemas.errors import RecipeError, WinnowError
 from winnow.schemas.identity import Json
 from winnow.schemas.recipe import Recipe, load_recipe
@@ -204,9 +205,7 @@ def _pieces(shown: Shown, *, raw: bool) -> Iterator[tuple[str, Edit | None]]:
 
 def _print(shown: Shown, console: Console, *, raw: bool, most: int | None) -> None:
     plain = is_plain(console)
-
-    def line(text: str, style: str = "") -> None:
-        console.print(Text(encodable(visible(text), console), style="" if plain else style), soft_wrap=True)
+    line = partial(print_line, console)
 
     for name, value in _origin(shown.sample):
         line(f"{name:<9}{value}")

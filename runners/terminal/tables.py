@@ -1,33 +1,31 @@
-"""Tables on the terminal: what a store holds and what became of its sources.
+"""Tables on the terminal: a `Grid` says what stands in one, and `print_grid` has rich lay it out.
 
-On a terminal names are cut until a line fits; numbers never are. Into a pipe, with NO_COLOR or TERM=dumb there are
-no styles, the furniture is ASCII and lines are as long as they need. Where the stream's encoding cannot carry a
-character of a name, its code is written.
+On a terminal names are cut until a line fits; numbers never are. Into a pipe, with NO_COLOR or TERM=dumb, nothing is
+cut or wrapped, so that lines can be searched, there are no styles, and the furniture is ASCII. Where the stream's
+encoding cannot carry a character of a name, its code is written.
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from rich.cells import cell_len
 from rich.console import Console
+from rich.rule import Rule
+from rich.segment import Segment
+from rich.table import Table
 from rich.text import Text
 
-from winnow.runners.terminal.escaping import cells, shortened, visible
-from winnow.runners.terminal.quantities import byte_size, grouped, share
-from winnow.schemas.language_counts import LANGUAGE_LAYER, language_counts
-from winnow.schemas.languages import language
-from winnow.schemas.summary import LayerSummary, Number, SourceSummary, StoreSummary, by_count
+from winnow.runners.terminal.escaping import visible
 
-GAP = "  "
-NAME_CELLS = 40
 LEAST_NAME_CELLS = 8
-SHOWN_VALUES = 10
-SHOWN_LANGUAGES = 40
+ENDLESS_CELLS = 1_000_000
+"""How wide a line may be where nobody has to see it at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A table: `names` are cut to fit, every other column is numbers and is never cut."""
+    """A table: columns of `names` are aligned left and may be cut, all others are numbers and are never cut."""
 
     title: str
     headers: tuple[str, ...]
@@ -37,232 +35,23 @@ class Grid:
     whole: frozenset[int] = frozenset()  # names that are written in full: what a user must be able to type again
 
 
-def print_summary(summary: StoreSummary, console: Console) -> None:
-    """What the end of a run shows: a line a source, why records were lost, and where the store is."""
-    print_grid(console, _sources(summary))
-    print_grid(console, _losses(summary))
-    _print_verdict(summary, console)
-    _line(console, _place(summary))
-
-
-def print_layers(summary: StoreSummary, console: Console) -> None:
-    """What the end of `winnow annotate` shows: the layers, and what languages were found."""
-    print_grid(console, _layers(summary))
-    print_grid(console, _languages(summary))
-    _line(console, _place(summary))
-
-
-def print_stats(summary: StoreSummary, console: Console) -> None:
-    """What `winnow stats` shows: sources, losses, stages, layers, and the columns of each layer."""
-    _line(console, _place(summary), "" if is_plain(console) else "bold")
-    for grid in (_sources(summary), _losses(summary), _modalities(summary), _stages(summary), _layers(summary)):
-        print_grid(console, grid)
-    print_grid(console, _families(summary))
-    print_grid(console, _languages(summary))
-    for layer in summary.layers:
-        print_grid(console, _measures(layer))
-        print_grid(console, _values(layer))
-    _print_verdict(summary, console)
-
-
-def _place(summary: StoreSummary) -> str:
-    tree = f", tree {summary.tree_hash}" if summary.tree_hash else ""
-    return f"{summary.store}: generation {summary.generation}{tree}"
-
-
-def _sources(summary: StoreSummary) -> Grid:
-    def row(source: SourceSummary) -> tuple[str, ...]:
-        dropped, quarantined = sum(source.dropped.values()), sum(source.quarantined.values())
-        return (
-            source.name,
-            source.source_class,
-            source.licence,
-            grouped(source.files),
-            byte_size(source.input_bytes),
-            grouped(source.records),
-            grouped(source.kept),
-            share(source.kept, source.records),
-            grouped(dropped),
-            grouped(quarantined),
-        )
-
-    headers = ("source", "class", "licence", "files", "input", "records", "kept", "share", "dropped", "quarantined")
-    footer = row(summary.total()) if len(summary.sources) > 1 else None
-    return Grid("Sources", headers, [row(source) for source in summary.sources], frozenset({0, 1, 2}), footer)
-
-
-def _losses(summary: StoreSummary) -> Grid:
-    rows = [
-        (source.name, fate, reason, grouped(count), share(count, source.records))
-        for source in summary.sources
-        for fate, counts in (("dropped", source.dropped), ("quarantined", source.quarantined))
-        for reason, count in by_count(counts)
-    ]
-    return Grid(
-        "Records that were not kept", ("source", "fate", "reason", "records", "share"), rows, frozenset({0, 1, 2})
-    )
-
-
-def _modalities(summary: StoreSummary) -> Grid:
-    rows = [
-        (source.name, modality, grouped(count), share(count, source.kept))
-        for source in summary.sources
-        for modality, count in by_count(source.by_modality)
-    ]
-    return Grid("Modalities of what was kept", ("source", "modality", "samples", "share"), rows, frozenset({0, 1}))
-
-
-def _stages(summary: StoreSummary) -> Grid:
-    rows = [
-        (
-            stage.name,
-            grouped(stage.shards),
-            grouped(stage.rows),
-            grouped(stage.kept),
-            grouped(sum(stage.dropped.values())),
-            grouped(sum(stage.quarantined.values())),
-        )
-        for stage in summary.stages
-    ]
-    return Grid("Stages", ("stage", "shards", "rows in", "kept", "dropped", "quarantined"), rows)
-
-
-def _layers(summary: StoreSummary) -> Grid:
-    rows = [
-        (
-            layer.name,
-            layer.version,
-            grouped(layer.rows),
-            byte_size(layer.bytes),
-            grouped(layer.nulls),
-            _statuses(layer.statuses),
-        )
-        for layer in summary.layers
-    ]
-    return Grid("Layers", ("layer", "version", "rows", "size", "not measured", "status"), rows, frozenset({0, 1, 5}))
-
-
-def _languages(summary: StoreSummary) -> Grid:
-    counted = language_counts(summary)
-    rows: list[tuple[str, ...]] = []
-    for code, count in by_count(counted.codes) if counted else ():
-        known = language(code.partition("_")[0])
-        named = (known.name, known.group or "", known.family or "") if known else ("", "", "")
-        rows.append((code, *named, grouped(count), share(count, counted.rows if counted else 0)))
-    rest = rows[SHOWN_LANGUAGES:]
-    if rest and counted:
-        more = counted.other + sum(count for _, count in by_count(counted.codes)[SHOWN_LANGUAGES:])
-        rows[SHOWN_LANGUAGES:] = [(f"(and {len(rest)} more)", "", "", "", grouped(more), share(more, counted.rows))]
-    headers = ("code", "language", "group", "family", "documents", "share")
-    return Grid(f"Languages ({LANGUAGE_LAYER})", headers, rows, frozenset({0, 1, 2, 3}))
-
-
-def _families(summary: StoreSummary) -> Grid:
-    counted = language_counts(summary)
-    ranked = by_count(counted.families) if counted else []
-    rows = [(family, grouped(count), share(count, counted.rows if counted else 0)) for family, count in ranked]
-    return Grid("Language families", ("family", "documents", "share"), rows)
-
-
-def _statuses(statuses: Mapping[str, int]) -> str:
-    return ", ".join(f"{name} {grouped(count)}" for name, count in by_count(statuses))
-
-
-def _measures(layer: LayerSummary) -> Grid:
-    """Numbers of the columns whose values are not counted one by one."""
-
-    def shown(value: Number | None) -> str:
-        return "" if value is None else grouped(value)
-
-    rows = [
-        (
-            column.name,
-            measure.name,
-            grouped(column.nulls),
-            "" if column.distinct is None else f"~{grouped(column.distinct)}",
-            shown(measure.minimum),
-            *(shown(measure.quantile(fraction)) for fraction in (0.05, 0.5, 0.95)),
-            shown(measure.maximum),
-            shown(measure.mean),
-        )
-        for column in layer.columns
-        if column.values and not column.top
-        for measure in column.measures
-    ]
-    headers = ("column", "measure", "null", "distinct", "min", "5 %", "median", "95 %", "max", "mean")
-    return Grid(f"{layer.name}: columns", headers, rows, frozenset({0, 1}))
-
-
-def _values(layer: LayerSummary) -> Grid:
-    """The most frequent values of the columns that have them counted."""
-    rows: list[tuple[str, ...]] = []
-    for column in layer.columns:
-        for place, value in enumerate(column.top[:SHOWN_VALUES]):
-            name = column.name if place == 0 else ""
-            rows.append((name, value.value or '""', grouped(value.count), share(value.count, column.values)))
-        if rest := column.other + sum(value.count for value in column.top[SHOWN_VALUES:]):
-            rows.append(("", "(all others)", grouped(rest), share(rest, column.values)))
-        if column.nulls and column.top:
-            rows.append(("", "(null)", grouped(column.nulls), ""))
-    return Grid(f"{layer.name}: values", ("column", "value", "rows", "share"), rows, frozenset({0, 1}))
-
-
-def _print_verdict(summary: StoreSummary, console: Console) -> None:
-    sources = [source.name for source in summary.sources if not source.balanced]
-    stages = [stage.name for stage in summary.stages if not stage.balanced]
-    for name in (*sources, *stages):
-        text = f"{name}: kept + dropped + quarantined is not what came in; run winnow audit"
-        _line(console, text, "" if is_plain(console) else "bold red")
-
-
 def print_grid(console: Console, grid: Grid) -> None:
     """One table and an empty line after it; nothing where there are no rows."""
     if not grid.rows:
         return
     plain = is_plain(console)
-
-    def shown(row: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(encodable(visible(text), console) for text in row)
-
-    rows = [shown(row) for row in grid.rows]
-    footer = shown(grid.footer) if grid.footer else None
-    every = [grid.headers, *rows, *([footer] if footer else [])]
-    widths = [max(cells(row[index]) for row in every) for index in range(len(grid.headers))]
-    _narrow(widths, grid.names - grid.whole, None if plain else console.width)
-
-    def line(row: tuple[str, ...], style: str = "") -> None:
-        _line(console, _aligned(row, widths, grid.names, "..." if plain else "…"), "" if plain else style)
-
-    _line(console, grid.title, "" if plain else "bold")
-    line(grid.headers, "dim")
-    line(tuple(("-" if plain else "─") * width for width in widths), "dim")
-    for row in rows:
-        line(row)
-    if footer:
-        line(footer, "bold")
-    _line(console, "")
+    print_line(console, grid.title, "bold")
+    options = console.options.update(width=ENDLESS_CELLS) if plain else console.options
+    for line in Segment.split_lines(console.render(_table(console, grid, plain), options)):
+        text = Text.assemble(*((segment.text, segment.style or "") for segment in line))
+        text.rstrip()  # rich fills the last column of names with spaces
+        console.print(text, soft_wrap=True)
+    console.print()
 
 
-def _narrow(widths: list[int], names: frozenset[int], room: int | None) -> None:
-    """Cut the columns of names to `NAME_CELLS`, and further, the widest first, until a line fits the terminal."""
-    for index in names:
-        widths[index] = min(widths[index], NAME_CELLS)
-    while room is not None and sum(widths) + len(GAP) * (len(widths) - 1) > room:
-        if not names:
-            return
-        widest = max(names, key=lambda index: (widths[index], -index))
-        if widths[widest] <= LEAST_NAME_CELLS:
-            return
-        widths[widest] -= 1
-
-
-def _aligned(row: tuple[str, ...], widths: Sequence[int], names: frozenset[int], ellipsis: str) -> str:
-    padded = []
-    for index, (text, width) in enumerate(zip(row, widths, strict=True)):
-        shown = shortened(text, width, ellipsis) if index in names else text
-        space = " " * (width - cells(shown))
-        padded.append(shown + space if index in names else space + shown)
-    return GAP.join(padded).rstrip()
+def print_line(console: Console, text: str, style: str = "") -> None:
+    """One line of text, which may name what a crawl holds; styled where the terminal shows styles."""
+    console.print(Text(encodable(visible(text), console), "" if is_plain(console) else style), soft_wrap=True)
 
 
 def is_plain(console: Console) -> bool:
@@ -280,6 +69,25 @@ def encodable(text: str, console: Console) -> str:
     return text
 
 
-def _line(console: Console, text: str, style: str = "") -> None:
-    shown = encodable(visible(text), console)
-    console.print(Text(shown, style=style), soft_wrap=True)
+def _table(console: Console, grid: Grid, plain: bool) -> Table:
+    def shown(row: tuple[str, ...]) -> list[Text]:
+        # Each text says itself that it is cut and not wrapped: rich narrows only columns that may wrap.
+        return [Text(encodable(visible(cell), console), no_wrap=True, overflow="ellipsis") for cell in row]
+
+    rows = [shown(row) for row in (grid.headers, *grid.rows, *([grid.footer] if grid.footer else []))]
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    for index, column in enumerate(zip(*rows, strict=True)):
+        wide = max(cell_len(cell.plain) for cell in column)
+        if index not in grid.names:
+            table.add_column(justify="right", min_width=wide, no_wrap=True)
+        else:
+            whole = index in grid.whole
+            table.add_column(min_width=wide if whole else min(wide, LEAST_NAME_CELLS), no_wrap=whole)
+    dim, bold = ("", "") if plain else ("dim", "bold")
+    table.add_row(*rows[0], style=dim)
+    table.add_row(*(Rule(characters="-" if plain else "─", style=dim) for _ in rows[0]))
+    for row in rows[1 : len(grid.rows) + 1]:
+        table.add_row(*row)
+    if grid.footer:
+        table.add_row(*rows[-1], style=bold)
+    return table

@@ -7,7 +7,9 @@ import pytest
 from rich.console import Console
 
 from tests.runners.example_store import SUMMARY
-from winnow.runners.terminal.tables import print_stats, print_summary
+from winnow.runners.terminal.escaping import cells
+from winnow.runners.terminal.store_tables import print_stats, print_summary
+from winnow.runners.terminal.tables import Grid, print_grid
 from winnow.schemas.summary import SourceSummary, StoreSummary
 
 SMALL = StoreSummary(
@@ -93,6 +95,29 @@ def test_numbers_are_never_cut_and_names_are_on_a_narrow_terminal() -> None:
     shown = printed(console)
     assert "1,234,567" in shown
     assert "a-source-of-a-r…  web    unknown" in shown
+
+
+def test_a_pipe_gets_every_name_on_one_line_and_in_full() -> None:
+    console = piped()
+    console.width = 40
+    name = "https://example.org/" + "a/rather/long/path/" * 20
+    print_grid(console, Grid("Pages", ("page", "rows"), [(name, "1"), ("short", "2")]))
+    assert f"\n{name}     1\n" in printed(console)
+
+
+def test_columns_of_wide_letters_and_marks_stand_one_below_the_other() -> None:
+    console = piped()
+    rows = [("例え", "1"), ("e\u0301te\u0301", "22"), ("हिन्दी", "3"), ("می\u200cخواهم", "4")]
+    print_grid(console, Grid("Names", ("name", "count"), rows, footer=("total", "30")))
+    lines = printed(console).splitlines()[1:-1]
+    assert {cells(line) for line in lines} == {len("-------  -----")}
+
+
+def test_a_name_that_is_typed_again_is_never_cut() -> None:
+    console = terminal(20)
+    both = frozenset({0, 1})
+    print_grid(console, Grid("", ("id", "name"), [("0123456789abcdef", "x" * 30)], both, whole=frozenset({0})))
+    assert "0123456789abcdef  xxxxxxx…" in printed(console)
 
 
 def test_no_color_asks_for_plain_text(monkeypatch: pytest.MonkeyPatch) -> None:
