@@ -1,12 +1,16 @@
-# The README's two commands: `make demo` and `make test`. Both set up .venv first.
+# `make help` lists the targets. Those that need .venv set it up first.
 .DELETE_ON_ERROR:
-.PHONY: setup demo test test-large test-torch test-engines engines lint types trainers clean
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-large test-torch test-engines engines lint types trainers clean
 
 PYTHON ?= python3
 BIN := .venv/bin
 TEST_WORKERS ?= $(shell $(PYTHON) -c 'import os; print(os.cpu_count() + 1)')  # tests wait a fifth of their time
 
-setup: .venv/ready
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: .venv/ready  ## make .venv with winnow (editable), its tools and its models
 
 .venv/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -15,11 +19,11 @@ setup: .venv/ready
 	$(BIN)/winnow assets fetch
 	touch $@
 
-demo: setup
+demo: setup  ## take the bundled crawl through every stage, ending in a mixture and a report
 	$(BIN)/winnow demo
 
 # The libraries that training loops read exports with; torch is among them, so they have an environment of their own.
-trainers: .cache/trainers/ready
+trainers: .cache/trainers/ready  ## make the environment of the libraries that read exports
 
 .cache/trainers/ready: examples/requirements.txt
 	$(PYTHON) -m venv .cache/trainers
@@ -28,7 +32,7 @@ trainers: .cache/trainers/ready
 	touch $@
 
 # What needs PyTorch, where it is: beside the trainers' libraries. `make test` skips these.
-test-torch: .cache/trainers/winnow
+test-torch: .cache/trainers/winnow  ## run the tests that need PyTorch
 	.cache/trainers/bin/python -m pytest -q tests/scoring tests/filters/models/safety/test_torch_models.py \
 		tests/runners/scores/test_torch_tasks.py tests/runners/scores/test_images.py
 
@@ -36,11 +40,11 @@ test-torch: .cache/trainers/winnow
 	.cache/trainers/bin/python -m pip install --quiet --requirement examples/requirements.txt --editable ".[torch]" hypothesis networkx pytest scikit-learn scipy
 	touch $@
 
-test: setup
+test: setup  ## run the tests
 	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist worksteal
 
 # What takes minutes: large sizes, kills at random times, the demo out of a wheel, the examples' training loops.
-test-large: setup
+test-large: setup  ## run the tests that take minutes
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m large
 
 # Real engines and servers for `make test-engines`. Java 17 and Maven are needed, Go for the servers of object stores and
@@ -49,7 +53,7 @@ ENGINES := $(CURDIR)/.cache/engines
 SPARK_VERSION := 3.5.0
 FLINK_VERSION := 1.19.0
 
-engines: setup $(ENGINES)/spark/ready $(ENGINES)/flink/ready $(ENGINES)/bin/ready $(ENGINES)/dataflow/ready
+engines: setup $(ENGINES)/spark/ready $(ENGINES)/flink/ready $(ENGINES)/bin/ready $(ENGINES)/dataflow/ready  ## get Spark, Flink and servers of object stores
 	$(BIN)/winnow engines build spark
 	$(BIN)/winnow engines build flink
 
@@ -83,18 +87,18 @@ $(ENGINES)/dataflow/ready: .venv/ready
 	$(ENGINES)/dataflow/bin/python -m pip install --quiet --constraint constraints.txt --upgrade "setuptools>=77" "apache-beam[gcp]>=2.77,<2.78"
 	touch $@
 
-test-engines: engines
+test-engines: engines  ## run the tests on real engines and object stores
 	GOBIN=$(ENGINES)/bin WINNOW_FLINK_HOME=$(ENGINES)/flink/deps \
 	WINNOW_SPARK_HOME=$$(echo $(ENGINES)/spark/lib/python*/site-packages/pyspark) \
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m engines
 	PATH=$(ENGINES)/bin:$$PATH $(ENGINES)/dataflow/bin/python -m pytest -q -m "" tests/runners/dataflow
 
-lint: setup
+lint: setup  ## check style and formatting
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: setup
+types: setup  ## check types
 	$(BIN)/mypy
 
-clean:
+clean:  ## remove .venv and everything that was built
 	rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache demo-output

@@ -64,3 +64,10 @@ def test_the_mistake_of_the_readme_is_answered_as_shown(tmp_path: Path) -> None:
 @pytest.mark.parametrize("reason", [*DROP_REASONS, *QUARANTINE_REASONS])
 def test_every_reason_is_explained(reason: str) -> None:
     assert f"`{reason}`" in (ROOT / "docs" / "reference" / "ingest.md").read_text()
+
+
+def test_make_help_lists_every_target() -> None:
+    targets = re.search(r"^\.PHONY: (.*)", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert targets is not None
+    shown = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert sorted(line.split()[1] for line in shown.splitlines()) == sorted(targets[1].split())
