@@ -19,7 +19,8 @@ from benchmarks.mimic_images import ImageSet, Labels, images_of
 from benchmarks.mimic_network import SIDE
 from benchmarks.pages import CACHE
 from benchmarks.reporting import REPOSITORY
-from winnow.pipelines.assets import Asset, cache_folder, fetch
+from winnow.pipelines.assets import cache_folder, fetch
+from winnow.schemas.assets import Asset
 
 Embedding = Literal["network", "pixels"]
 Features = NDArray[np.float32]

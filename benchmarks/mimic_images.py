@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from benchmarks.pages import CACHE
-from winnow.pipelines.assets import Asset, cache_folder, fetch
+from winnow.pipelines.assets import cache_folder, fetch
+from winnow.schemas.assets import Asset
 
 SEED = 20260101
 """Of which images are taken, and in what order."""

@@ -19,7 +19,7 @@ from benchmarks.documents import cached_documents
 from winnow.filters.extraction.extract_fast import FastConfig, extract_fast
 from winnow.pipelines.assets.cached import cache_folder
 from winnow.pipelines.assets.fetched import fetch
-from winnow.pipelines.assets.listed import Asset
+from winnow.schemas.assets import Asset
 from winnow.schemas.extraction import PAGES
 from winnow.schemas.identity import digest
 

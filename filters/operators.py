@@ -15,6 +15,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 import pyarrow as pa
 
+from winnow.schemas.assets import AnyAsset
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.problems import nearest
 
@@ -74,6 +75,8 @@ class Operator:
     load: Callable[[Any, Assets], Kernel]
     needs: tuple[str, ...] = (TEXT,)  # columns that a row must have to be measured
     assets: Callable[[Any], tuple[str, ...]] = field(default=_nothing)  # names, or paths that the config gives
+    declares: tuple[AnyAsset, ...] = ()
+    """The assets that its configurations may name, with where each comes from."""
     resource: Resource = "cpu"
     reasons: tuple[str, ...] = ()  # the statuses that it gives itself, beside those of the stage
     detects: Callable[[Any], Mapping[str, str]] = field(default=_no_detection)

@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from winnow.filters.language.identification.cld2 import Opinion, second_opinion
+from winnow.filters.language.identification.lid_176 import LID_176
 from winnow.filters.language.identification.model import Guesses, LanguageModel, Normalise, language_model, one_line
 from winnow.filters.language.identification.paragraphs import Bounds, Mixture, mixtures
 from winnow.filters.language.identification.scripts import Scripts, dominant_scripts, script_names
@@ -60,7 +61,7 @@ _MIXTURE = (
 class Config:
     """Which model judges what."""
 
-    model: str = "lid.176"  # an asset, or the path of a fastText model
+    model: str = LID_176.name  # an asset, or the path of a fastText model
     normalise: Normalise = "line"  # `openlid` for OpenLID
     max_bytes: Annotated[int, Between(1_000, 64 << 20)] = 1 << 20  # of a text; longer ones are judged by their head
     alternatives: Annotated[int, Between(1, 10)] = 3  # languages in `top`; each beyond the first slows the model down
@@ -236,5 +237,6 @@ OPERATOR = Operator(
     writes=lambda config: pa.schema(_fields(config)),
     load=_load,
     assets=lambda config: (config.model,),
+    declares=(LID_176,),
     reasons=(NO_LETTERS,),
 )

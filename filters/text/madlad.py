@@ -20,6 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from winnow.filters.language.identification.lid_176 import LID_176
 from winnow.filters.language.kernels.classes import (
     ALPHA,
     DECIMAL,
@@ -348,4 +349,5 @@ OPERATOR = Operator(
     writes=lambda _config: _SCHEMA,
     load=_load,
     assets=_lists,
+    declares=(LID_176,),
 )

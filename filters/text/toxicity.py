@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from winnow.filters.models.toxicity.made import LABELS, NAME, TOKENS
+from winnow.filters.models.toxicity.made import LABELS, MODEL, NAME, TOKENS
 from winnow.filters.models.toxicity.network import Network
 from winnow.filters.models.toxicity.words import Vocabulary
 from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, Operator
@@ -149,6 +149,7 @@ OPERATOR = Operator(
     writes=lambda _config: WRITES,
     load=_load,
     assets=lambda _config: (NAME,),
+    declares=(MODEL,),
     resource="model",
     reasons=(NO_LANGUAGE, NO_DETECTOR, NO_WORDS),
     detects=lambda _config: {label: f"language.{label}" for label in LABELS},

@@ -27,7 +27,7 @@ from winnow.filters.language.kernels.spans import texts_of
 from winnow.filters.language.lexicons.boundaries import whole_words
 from winnow.filters.language.lexicons.lexicon import LEET, SEGMENTERS, Lexicon, compiled
 from winnow.filters.language.lexicons.lists import joined, read_lists
-from winnow.filters.language.lexicons.made import LANGUAGES
+from winnow.filters.language.lexicons.made import ASSETS, LANGUAGES
 from winnow.filters.language.lexicons.scanning import roles, scan
 from winnow.filters.language.lexicons.substrings import scan_unspaced
 from winnow.filters.language.words.packages import PACKAGES, Segmenter, package_segmenter
@@ -226,6 +226,7 @@ OPERATOR = Operator(
     writes=lambda _config: _SCHEMA,
     load=_load,
     assets=lambda config: config.lists,
+    declares=ASSETS,
     reasons=_REASONS,
     detects=lambda _config: dict.fromkeys(("hits", "distinct", "density"), "language.vulgar"),
     languages=_languages,

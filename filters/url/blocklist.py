@@ -21,6 +21,7 @@ from winnow.filters.web.url_lists import matching, word_matching
 from winnow.filters.web.url_lists.cache import load_list
 from winnow.filters.web.url_lists.entries import Entry, Kind, written_entry
 from winnow.filters.web.url_lists.index import UrlIndex, is_index
+from winnow.filters.web.url_lists.made import ASSETS
 from winnow.filters.web.url_lists.matching import match_places
 from winnow.filters.web.url_lists.word_matching import Automaton, automaton_of, match_words, word_text
 from winnow.filters.web.urls import canonical_url
@@ -224,6 +225,7 @@ OPERATOR = Operator(
     load=_load,
     needs=(URL,),
     assets=lambda config: (config.list,),
+    declares=ASSETS,
     reasons=(NO_ADDRESS,),
     detects=lambda config: {"hit": config.category},
     depends=lambda config: (list_name(config.list),),  # which a layer names

@@ -10,24 +10,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
-from winnow.pipelines.assets import listed
-from winnow.pipelines.assets.listed import AnyAsset, Asset
-from winnow.schemas.errors import WinnowError
-from winnow.schemas.problems import nearest
+from winnow.pipelines.assets.catalogue import AssetError, find_asset, known_asset
+from winnow.schemas.assets import AnyAsset, Asset
 
 FOLDER_VARIABLE = "WINNOW_ASSETS"
 CHECKSUM = ".sha256"
 """What the name of a made file ends with when it holds that file's hash."""
 
 State = Literal["present", "missing", "damaged"]
-
-
-class AssetError(WinnowError):
-    """An asset is missing, damaged or cannot be fetched."""
-
-
-class AssetUnavailableError(AssetError):
-    """An asset cannot be fetched here for want of a program or a package; the line says how to get it."""
 
 
 class AssetFiles:
@@ -46,21 +36,11 @@ def cache_folder() -> Path:
     return Path(caches).expanduser() / "winnow" / "assets"
 
 
-def find_asset(name: str) -> AnyAsset:
-    """The asset of this name; an unknown one is answered with the nearest."""
-    found = next((asset for asset in listed.ASSETS if asset.name == name), None)
-    if found is None:
-        near = nearest(name, [asset.name for asset in listed.ASSETS])
-        hint = f"did you mean {near!r}?" if near else "`winnow assets` lists them; a file's path needs a '/'"
-        raise AssetError(f"unknown asset {name!r} ({hint})")
-    return found
-
-
 def lookup(name: str) -> str:
     """Where an asset lies, checked.
 
     Args:
-        name: A name from `ASSETS`, or the path of a file of the user's own, which is given back as it is.
+        name: The name of an asset, or the path of a file of the user's own, which is given back as it is.
 
     Raises:
         AssetError: It is not there, or not what it should be; the line says what to run.
@@ -68,13 +48,17 @@ def lookup(name: str) -> str:
     if is_user_file(name):
         require_file(name)
         return name
-    asset = find_asset(name)
+    return asset_path(find_asset(name))
+
+
+def asset_path(asset: AnyAsset) -> str:
+    """Where an asset lies; AssetError where it is not there or damaged, with what to run."""
+    path = cache_folder() / asset.file_name
     state = state_of(asset)
     if state != "present":
-        where = cache_folder() / asset.file_name
         said = "is missing" if state == "missing" else "is damaged"
-        raise AssetError(f"asset {name!r} {said} ({where}); run: winnow assets fetch {name}")
-    return str(cache_folder() / asset.file_name)
+        raise AssetError(f"asset {asset.name!r} {said} ({path}); run: winnow assets fetch {asset.name}")
+    return str(path)
 
 
 def asset_digest(name: str) -> str:
@@ -85,14 +69,9 @@ def asset_digest(name: str) -> str:
     return find_asset(name).value_digest
 
 
-def is_asset(name: str) -> bool:
-    """Whether winnow's list of assets has this name."""
-    return any(asset.name == name for asset in listed.ASSETS)
-
-
 def is_user_file(name: str) -> bool:
     """Whether a recipe's value is the path of a file rather than the name of an asset."""
-    return not is_asset(name) and ("/" in name or os.sep in name or Path(name).is_file())
+    return "/" in name or os.sep in name or (Path(name).is_file() and known_asset(name) is None)
 
 
 def state_of(asset: AnyAsset) -> State:

@@ -9,14 +9,14 @@ import tarfile
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import import_module
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from winnow.pipelines.assets.cached import AssetError, AssetUnavailableError, cache_folder, checksum_of, state_of
-from winnow.pipelines.assets.listed import AnyAsset, Asset, MadeAsset
+from winnow.pipelines.assets.cached import cache_folder, checksum_of, state_of
+from winnow.pipelines.assets.catalogue import AssetError, AssetUnavailableError
+from winnow.schemas.assets import AnyAsset, Asset, MadeAsset
 
 MAX_UNPACKED_BYTES = 1 << 30
 """How much of a compressed archive may be unpacked on the way to the one file that is wanted."""
@@ -67,10 +67,8 @@ def _make(asset: MadeAsset, scratch: Path, target: Path) -> None:
     for source in asset.of:
         sources[source.name] = scratch / source.file_name
         _bring(source, scratch, sources[source.name])
-    module, _, name = asset.maker.partition(":")
     try:
-        maker: Callable[[Mapping[str, Path], Path], None] = getattr(import_module(module), name)
-        maker(sources, target)
+        asset.make(sources, target)
     except ModuleNotFoundError as error:
         if asset.extra is None:
             raise

@@ -11,9 +11,10 @@ import pyarrow as pa
 from winnow.filters.operators import TEXT, Operator, Resource, find_operator, operator_names
 from winnow.filters.presets import find_preset
 from winnow.pipelines.annotate.rows import layer_schema
-from winnow.pipelines.assets import asset_digest, is_asset, lookup, require_file
+from winnow.pipelines.assets import asset_digest, asset_path, known_asset, require_file
 from winnow.pipelines.binding.measurements import located, measurements, wanted_kinds
 from winnow.pipelines.query.columns import Column, column_of, leaves
+from winnow.schemas.assets import AnyAsset
 from winnow.schemas.duplicates import layer_of_kind, schema_of_kind
 from winnow.schemas.errors import RecipeError, WinnowError
 from winnow.schemas.extraction import EXTRACTION
@@ -31,10 +32,10 @@ SAMPLES_LAYER = "samples"
 
 @dataclass(frozen=True, slots=True)
 class BoundAsset:
-    """A file that an operator needs: as its configuration names it, where the user's own lies, and its content."""
+    """A file that an operator needs: as its configuration names it, and its content."""
 
     name: str
-    file: str | None  # None for one of winnow's own, which each machine looks up for itself
+    file: AnyAsset | str  # an asset, which each machine looks up for itself, or where the user's own file lies
     digest: str
 
 
@@ -46,8 +47,8 @@ class BoundAssets:
 
     def path(self, name: str) -> str:
         """Where an asset lies on this machine."""
-        own = next((asset.file for asset in self.assets if asset.name == name and asset.file is not None), None)
-        return lookup(name) if own is None else own
+        file = next(asset.file for asset in self.assets if asset.name == name)
+        return file if isinstance(file, str) else asset_path(file)
 
 
 @dataclass(frozen=True)
@@ -225,7 +226,7 @@ def _bind(
         layer=entry.layer,
         where=entry.where,
         text=recipe.text,
-        assets=bound_assets(recipe, partial(operator.assets, config), entry.place, where),
+        assets=bound_assets(recipe, partial(operator.assets, config), operator.declares, entry.place, where),
         max_text_bytes=recipe.limits.max_text_bytes,
         columns=tuple(column for column in columns if column is not None),
         given=pa.schema([(name, _type(name, known)) for name in operator.reads(config)]),
@@ -238,17 +239,23 @@ def _type(name: str, known: Mapping[str, ColumnInfo]) -> pa.DataType:
     return pa.large_string() if name == TEXT else known[name].type
 
 
-def bound_assets(recipe: Recipe, names: Callable[[], Sequence[str]], place: Place, where: str) -> BoundAssets:
-    """Files by their names: winnow's own, or paths that the recipe gives; RecipeError where one is not there."""
+def bound_assets(
+    recipe: Recipe, names: Callable[[], Sequence[str]], declared: Sequence[AnyAsset], place: Place, where: str
+) -> BoundAssets:
+    """Files by their names: assets, or paths that the recipe gives; RecipeError where one is not there."""
     found = []
     try:
         for name in names():
-            file = None if is_asset(name) else os.path.abspath(recipe.located(name))
-            if file is None:
-                lookup(name)
-            else:
+            file = os.path.abspath(recipe.located(name))
+            asset = next((asset for asset in declared if asset.name == name), None)
+            if asset is None and not os.path.isfile(file):
+                asset = known_asset(name)  # of another operator
+            if asset is None:
                 require_file(file)
-            found.append(BoundAsset(name, file, asset_digest(file or name)))
+                found.append(BoundAsset(name, file, asset_digest(file)))
+            else:
+                asset_path(asset)
+                found.append(BoundAsset(name, asset, asset.value_digest))
     except WinnowError as error:
         raise recipe_error([Problem(place, where, str(error))]) from None
     return BoundAssets(tuple(found))

@@ -190,7 +190,7 @@ def _bound(recipe: Recipe, entry: ScoreEntry, known: Mapping[str, ColumnInfo]) -
         entry=entry,
         kind=kind,
         config=config,
-        assets=bound_assets(recipe, partial(kind.files, config), entry.place, where),
+        assets=bound_assets(recipe, partial(kind.files, config), kind.declares, entry.place, where),
         text=_columns(recipe.text, layers),
         inputs=_columns(names, layers),
         given=pa.schema([(name, _type(name, measured)) for name in reads if name in _MADE or name in measured]),

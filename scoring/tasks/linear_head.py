@@ -261,7 +261,7 @@ def _load(config: LinearHeadConfig, files: Files) -> LinearHead:
 
 
 def _files(config: LinearHeadConfig) -> tuple[str, ...]:
-    return KINDS[config.features].files if config.features in KINDS else ()
+    return tuple(asset.name for asset in KINDS[config.features].assets) if config.features in KINDS else ()
 
 
 def _depends(config: LinearHeadConfig) -> tuple[str, ...]:
@@ -289,6 +289,7 @@ TASK = TaskKind(
     load=_load,
     reads=_reads,
     files=_files,
+    declares=tuple(asset for kind in KINDS.values() for asset in kind.assets),
     depends=_depends,
     training=_training,
     reading_costs=True,

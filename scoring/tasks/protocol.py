@@ -13,6 +13,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from winnow.schemas.assets import AnyAsset
+
 Weights: TypeAlias = Mapping[str, NDArray[Any]]
 """Arrays of floating-point numbers by the names of parameters."""
 
@@ -209,6 +211,8 @@ class TaskKind:
     reads: Callable[[Any], tuple[str, ...]] = field(default=_nothing)
     """The columns that the task's `encode` needs, as `Task.reads` says once it is loaded."""
     files: Callable[[Any], tuple[str, ...]] = field(default=_nothing)
+    declares: tuple[AnyAsset, ...] = ()
+    """The assets that its configurations may name, with where each comes from."""
     depends: Callable[[Any], tuple[str, ...]] = field(default=_nothing)
     """What values depend on beside the configuration and its files: versions of packages, code of the user's."""
     resource: Literal["cpu", "model"] = "cpu"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from winnow.schemas.assets import Asset
 from winnow.schemas.errors import ScoreError
 from winnow.scoring.tasks.protocol import Files, Weights
 from winnow.scoring.torch_models import efficientnet, minilm
@@ -25,8 +26,20 @@ from winnow.scoring.torch_models.weights import check_weights
 if TYPE_CHECKING:
     from torch import Tensor  # type: ignore[import-not-found, unused-ignore]
 
-CLASSIFIER, NAMES, SENTENCES, TOKENIZER = "efficientnet-lite0", "imagenet-names", "minilm-l6", "minilm-l6.tokenizer"
-FILES: Final = (CLASSIFIER, NAMES, SENTENCES, TOKENIZER)
+CLASS_NAMES: Final = Asset(
+    name="imagenet-names",
+    summary="the names of the 1,000 classes of ImageNet",
+    registry="npm",
+    package="@tensorflow-models/mobilenet@2.1.1",
+    member="package/dist/imagenet_classes.js",
+    size_bytes=34_740,
+    sha256="2b077246aef6959d0714d3a454aac148aa71581236ba3233c839ca50307cee1b",
+    licence="Apache-2.0",
+    optional=True,
+)
+ASSETS: Final = (efficientnet.WEIGHTS, CLASS_NAMES, minilm.WEIGHTS, minilm.TOKENIZER)
+FILES: Final = tuple(asset.name for asset in ASSETS)
+CLASSIFIER, NAMES, SENTENCES, TOKENIZER = FILES
 LIKELIEST: Final = 10  # the paper's T
 
 _IMAGE, _TEXT, _VECTORS = "image.", "text.", "classes"

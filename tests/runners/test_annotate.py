@@ -2,9 +2,11 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pyarrow as pa
@@ -34,7 +36,8 @@ def shouting(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     shutil.copytree(EXAMPLE, tree)
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--no-build-isolation"]
     subprocess.run([*pip, f"--target={folder / 'site'}", str(tree)], check=True, capture_output=True)
-    return {"PYTHONPATH": str(folder / "site")}
+    paths = [str(folder / "site"), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
+    return {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
 
 
 def write(folder: Path, *entries: str, name: str = "recipe.yaml") -> None:
@@ -79,6 +82,29 @@ def test_operators_of_a_package_are_found_listed_and_run(tmp_path: Path, shoutin
     second = dict(zip(samples["text"].to_pylist(), twice.to_pylist(), strict=True))
     assert second["ÄÖÜ"] == {"status": "ok", "twice": 2.0}
     assert second["1234"] == {"status": "no_input", "twice": None}
+
+
+def test_an_operator_of_a_package_brings_its_asset(tmp_path: Path, shouting: dict[str, str]) -> None:
+    shelf = tmp_path / "shelf"
+    shelf.mkdir()
+    with zipfile.ZipFile(shelf / "acronym_list-1.0-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("acronym_list/words.txt", "NASA\nNATO\n")
+        wheel.writestr(
+            "acronym_list-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: acronym-list\nVersion: 1.0\n"
+        )
+        wheel.writestr("acronym_list-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
+        wheel.writestr("acronym_list-1.0.dist-info/RECORD", "")
+    cache = str(tmp_path / "cache")
+    env = {**shouting, "WINNOW_ASSETS": cache, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(shelf)}
+    shown = succeeded(run(tmp_path, "assets", env=env))
+    assert re.search(r"^acronyms +missing .*\(acronym-list==1.0\)$", shown, re.MULTILINE)
+    write(tmp_path, "text.acronyms")
+    assert "run: winnow assets fetch acronyms" in run(tmp_path, "run", "recipe.yaml", *ONE, env=env).err
+    succeeded(run(tmp_path, "assets", "fetch", "acronyms", env=env))
+    (tmp_path / "lines" / "more.jsonl").write_text('{"id": "new", "text": "NASA and NATO"}\n')
+    succeeded(run(tmp_path, "run", "recipe.yaml", *ONE, env=env))
+    assert sorted(table(tmp_path, "text.acronyms")["acronyms"].to_pylist())[-2:] == [0, 2]
+    assert_clean(tmp_path, env=env)
 
 
 def test_the_values_are_the_same_for_any_number_of_workers(tmp_path: Path, shouting: dict[str, str]) -> None:

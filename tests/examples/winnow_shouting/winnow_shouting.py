@@ -1,14 +1,16 @@
-"""Operators of a third party: how much of a text is in capitals, and a second one that reads the first."""
+"""Operators of a third party: capitals in a text, one that reads those, and one that brings an asset."""
 
 import os
 import signal
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, Operator
+from winnow.schemas.assets import Asset
 from winnow.schemas.recipe import Between
 
 
@@ -67,4 +69,45 @@ TWICE = Operator(
     writes=lambda _config: pa.schema([pa.field("twice", pa.float64())]),
     load=_load_twice,
     needs=("text.shouting.capitals",),
+)
+
+LIST = Asset(
+    name="acronyms",
+    summary="words that are written in capitals",
+    registry="pip",
+    package="acronym-list==1.0",
+    member="acronym_list/words.txt",
+    size_bytes=10,
+    sha256="ec5805442b23a0e4f2ec519ec7b055a5f17214a0382ba74c36ce1568d03153e1",
+    licence="CC0-1.0",
+)
+
+
+@dataclass(frozen=True)
+class AcronymsConfig:
+    """Which words."""
+
+    list: str = LIST.name  # an asset, or the path of a file: one word a line
+
+
+def _load_acronyms(config: AcronymsConfig, assets: Assets) -> Kernel:
+    words = Path(assets.path(config.list)).read_text().split()
+
+    def measure(batch: pa.RecordBatch) -> pa.RecordBatch:
+        found = pc.count_substring_regex(batch.column(TEXT), rf"\b(?:{'|'.join(words)})\b")
+        return pa.RecordBatch.from_arrays([found.cast(pa.int64())], names=["acronyms"])
+
+    return measure
+
+
+ACRONYMS = Operator(
+    name="text.acronyms",
+    version=1,
+    summary="how many acronyms there are",
+    config=AcronymsConfig,
+    reads=lambda _config: (TEXT,),
+    writes=lambda _config: pa.schema([pa.field("acronyms", pa.int64())]),
+    load=_load_acronyms,
+    assets=lambda config: (config.list,),
+    declares=(LIST,),
 )

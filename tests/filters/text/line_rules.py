@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from winnow.filters.operators import Assets, Operator, find_operator
 from winnow.filters.presets import find_preset
-from winnow.pipelines.assets import AssetFiles, is_asset
+from winnow.pipelines.assets import AssetFiles, known_asset
 
 PIECES = (
     *("a", "ab ", "Word ", "Ähre ", "FOO", "語", "e\u0301", "😀", "\u200b", "\0", "\ufffd", "\u05e9\u202e"),
@@ -30,7 +30,7 @@ class Files(Assets):
     """Winnow's own assets, and files that the recipe gives by their paths."""
 
     def path(self, name: str) -> str:
-        return AssetFiles().path(name) if is_asset(name) else name
+        return AssetFiles().path(name) if known_asset(name) is not None else name
 
 
 def measured(operator: Operator, texts: Sequence[str], **config: Any) -> list[dict[str, Any]]:

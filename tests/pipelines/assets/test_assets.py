@@ -17,20 +17,19 @@ from typing import Any
 import pytest
 
 from winnow.pipelines.assets import (
-    ASSETS,
-    Asset,
     AssetError,
     AssetFiles,
     AssetUnavailableError,
-    MadeAsset,
+    all_assets,
     asset_digest,
+    catalogue,
     fetch,
     fetched,
-    listed,
     lookup,
     size_of,
     state_of,
 )
+from winnow.schemas.assets import AnyAsset, Asset, MadeAsset
 
 CONTENT = b"weights " * 1000
 MEMBER = "small_list/words.txt"
@@ -55,7 +54,14 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WINNOW_ASSETS", str(tmp_path / "cache"))
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(shelf))
-    monkeypatch.setattr(listed, "ASSETS", (LIST, *ASSETS))
+    declare(monkeypatch, LIST)
+
+
+def declare(monkeypatch: pytest.MonkeyPatch, *assets: AnyAsset) -> None:
+    """Assets of an operator beside winnow's own."""
+    own = [("operator text.own", asset) for asset in assets]
+    others = catalogue._declared
+    monkeypatch.setattr(catalogue, "_declared", lambda: iter([*own, *others()]))
 
 
 def write_wheel(
@@ -88,7 +94,7 @@ def test_what_is_there_is_not_fetched_again() -> None:
 
 def test_processes_that_fetch_at_once_all_end_with_the_same_file(tmp_path: Path) -> None:
     code = (
-        "from winnow.pipelines.assets import Asset, fetch\n"
+        "from winnow.pipelines.assets import fetch\nfrom winnow.schemas.assets import Asset\n"
         f"fetch(Asset(**{ {field: getattr(LIST, field) for field in LIST.__slots__}!r}))"
     )
     running = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(3)]
@@ -194,7 +200,7 @@ def test_a_path_to_nothing_and_an_unknown_name_are_told_apart(tmp_path: Path) ->
 
 
 def test_every_asset_is_pinned_in_full() -> None:
-    for asset in (one for known in ASSETS for one in ([known] if isinstance(known, Asset) else known.of)):
+    for asset in (one for known in all_assets() for one in ([known] if isinstance(known, Asset) else known.of)):
         mark = "==" if asset.registry == "pip" else "@"
         assert mark in asset.package
         assert len(bytes.fromhex(asset.sha256)) == 32
@@ -202,20 +208,20 @@ def test_every_asset_is_pinned_in_full() -> None:
         assert asset.licence
 
 
+def count_words(sources: Mapping[str, Path], target: Path) -> None:
+    words = sources["small.list"].read_text().split()
+    target.write_text(json.dumps({word: words.count(word) for word in sorted(set(words))}))
+
+
 COUNTED = MadeAsset(
     name="counted",
     summary="how often each word of the list occurs",
     of=(LIST,),
-    maker=f"{__name__}:count_words",
+    make=count_words,
     version=1,
     file="counts.json",
     licence="MIT",
 )
-
-
-def count_words(sources: Mapping[str, Path], target: Path) -> None:
-    words = sources["small.list"].read_text().split()
-    target.write_text(json.dumps({word: words.count(word) for word in sorted(set(words))}))
 
 
 def need_a_package(sources: Mapping[str, Path], target: Path) -> None:
@@ -229,7 +235,7 @@ def fail(sources: Mapping[str, Path], target: Path) -> None:
 
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> MadeAsset:
-    monkeypatch.setattr(listed, "ASSETS", (LIST, COUNTED))
+    declare(monkeypatch, COUNTED)
     return COUNTED
 
 
@@ -254,7 +260,13 @@ def test_a_made_asset_that_has_changed_since_is_damaged_and_made_again(made: Mad
     assert json.loads(Path(lookup("counted")).read_text()) == {"weights": 1000}
 
 
-@pytest.mark.parametrize("change", [{"version": 2}, {"of": (dataclasses.replace(LIST, sha256="0" * 64),)}])
+def test_a_made_assets_digest_stays_when_its_function_is_another(made: MadeAsset) -> None:
+    assert dataclasses.replace(made, make=fail).value_digest == made.value_digest
+
+
+@pytest.mark.parametrize(
+    "change", [{"version": 2}, {"maker_id": "another"}, {"of": (dataclasses.replace(LIST, sha256="0" * 64),)}]
+)
 def test_what_a_made_asset_is_made_of_and_how_is_part_of_its_digest(made: MadeAsset, change: dict[str, Any]) -> None:
     other = dataclasses.replace(made, **change)
     assert other.value_digest != made.value_digest
@@ -262,7 +274,7 @@ def test_what_a_made_asset_is_made_of_and_how_is_part_of_its_digest(made: MadeAs
 
 
 def test_a_missing_package_is_told_with_the_line_that_installs_it(made: MadeAsset, tmp_path: Path) -> None:
-    wanting = dataclasses.replace(made, maker=f"{__name__}:need_a_package", extra="toxicity")
+    wanting = dataclasses.replace(made, make=need_a_package, extra="toxicity")
     with pytest.raises(AssetUnavailableError, match=r"made with h6py; run: pip install 'winnow\[toxicity\]'"):
         fetch(wanting)
     assert not list((tmp_path / "cache").iterdir())
@@ -270,7 +282,7 @@ def test_a_missing_package_is_told_with_the_line_that_installs_it(made: MadeAsse
 
 def test_a_maker_that_fails_leaves_nothing(made: MadeAsset, tmp_path: Path) -> None:
     with pytest.raises(AssetError, match="the list is no list"):
-        fetch(dataclasses.replace(made, maker=f"{__name__}:fail"))
+        fetch(dataclasses.replace(made, make=fail))
     assert not list((tmp_path / "cache").iterdir())
 
 
@@ -286,3 +298,46 @@ def test_an_archive_can_be_an_asset_as_it_is(tmp_path: Path) -> None:
     )
     assert fetch(whole)
     assert state_of(whole) == "present"
+
+
+DIGESTS = {
+    "toxicity.en": "19e24a3f1f408e93",
+    "ut1-adult": "0314910fc232f139",
+    "fineweb-urls": "7a8078671611fac3",
+    "wordlists.core": "4b0e9894e3b267ec",
+    "wordlists.ldnoobw": "7db8edd574ffb9a8",
+    "wordlists.ldnoobw2": "fb50b6311cd9f83b",
+    "wordlists.safetext": "8dc06e0141c89e1f",
+}
+"""Of the made assets; they are part of the keys of layers in users' stores, so they change with a version alone."""
+
+
+def test_digests_of_made_assets_stay_wherever_their_code_lies() -> None:
+    made = {asset.name: asset.value_digest[:16] for asset in all_assets() if isinstance(asset, MadeAsset)}
+    assert made == DIGESTS
+
+
+def test_assets_come_in_the_order_of_the_operators_that_declare_them_and_no_name_is_a_path() -> None:
+    names = [asset.name for asset in all_assets()]
+    assert names == [
+        "small.list",
+        "lid.176",
+        "toxicity.en",
+        "wordlists.core",
+        "wordlists.ldnoobw",
+        "wordlists.ldnoobw2",
+        "wordlists.safetext",
+        "ut1-adult",
+        "fineweb-urls",
+        "efficientnet-lite0",
+        "imagenet-names",
+        "minilm-l6",
+        "minilm-l6.tokenizer",
+    ]
+    assert not any("/" in name for name in names)
+
+
+def test_two_assets_of_one_name_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    declare(monkeypatch, dataclasses.replace(LIST, sha256="0" * 64))
+    with pytest.raises(AssetError, match=r"^asset 'small.list': operator text.own declares another one"):
+        all_assets()

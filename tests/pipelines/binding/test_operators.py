@@ -1,5 +1,7 @@
 """The keys of layers cover everything that their values depend on."""
 
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -42,3 +44,26 @@ def test_other_code_of_a_users_model_is_another_model(tmp_path: Path, monkeypatc
 def test_installed_packages_are_named_with_their_versions() -> None:
     assert any(part.startswith("numpy ") for part in code_identity("numpy.linalg"))
     assert code_identity("no_such_module_anywhere") == ()
+
+
+def test_binding_an_operator_with_an_asset_or_a_file_imports_no_other_operator(tmp_path: Path) -> None:
+    (tmp_path / "own.txt").write_text("example.com\n")
+    code = (
+        "import sys\n"
+        "from winnow.pipelines.binding.operators import bind_operators\n"
+        "from winnow.schemas.recipe import load_recipe\n"
+        "from winnow.schemas.errors import RecipeError\n"
+        "for name in ('ut1-adult', 'own.txt'):\n"
+        "    try: bind_operators(load_recipe(f'{name}.yaml'))\n"
+        "    except RecipeError as error: print(error)\n"
+        "print([name for name in sys.modules if name.startswith('winnow.filters.text.')])"
+    )
+    for name in ("ut1-adult", "own.txt"):
+        (tmp_path / f"{name}.yaml").write_text(RECIPE.format(file=name))
+    env = {**os.environ, "WINNOW_ASSETS": str(tmp_path / "none")}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, env=env, check=True
+    )
+    missing, imported = done.stdout.splitlines()
+    assert "asset 'ut1-adult' is missing" in missing
+    assert imported == "[]"

@@ -24,7 +24,7 @@ torch: Any = pytest.importorskip("torch", reason="needs the extra `torch`")
 
 TEXTS = LinearHeadConfig(label="kind", labels=("kitchen", "code"), features="minilm")
 IMAGES = LinearHeadConfig(label="kind", labels=("plain", "noise"), features="efficientnet")
-NEEDED = sorted({name for kind in frozen.KINDS.values() for name in kind.files})
+NEEDED = sorted({asset.name for kind in frozen.KINDS.values() for asset in kind.assets})
 fetched = pytest.mark.skipif(
     any(state_of(find_asset(name)) != "present" for name in NEEDED),
     reason=f"needs: winnow assets fetch {' '.join(NEEDED)}",

@@ -15,7 +15,7 @@ from winnow.filters.language.lexicons import made
 from winnow.filters.language.lexicons.lexicon import compiled
 from winnow.filters.language.lexicons.lists import read_lists, write_lists
 from winnow.filters.language.lexicons.make_selection import EVERYDAY, selected
-from winnow.pipelines.assets import ASSETS, AssetError, lookup
+from winnow.pipelines.assets import AssetError, all_assets, lookup
 from winnow.schemas.errors import RecipeError
 
 
@@ -121,7 +121,7 @@ def test_everyday_words_are_listed_in_order() -> None:
 
 @pytest.mark.parametrize("name", sorted(made.LANGUAGES))
 def test_an_asset_has_the_languages_that_are_said_of_it(name: str) -> None:
-    assert any(asset.name == name for asset in ASSETS)
+    assert any(asset.name == name for asset in all_assets())
     try:
         path = lookup(name)
     except AssetError as error:

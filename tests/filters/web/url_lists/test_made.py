@@ -8,8 +8,7 @@ import pytest
 
 from tests.filters.web.url_lists.addresses import matched
 from winnow.filters.web.url_lists.index import open_index
-from winnow.filters.web.url_lists.made import ADULT_SITES, WORDS, make_adult_sites, make_fineweb_urls
-from winnow.pipelines.assets import ASSETS, MadeAsset
+from winnow.filters.web.url_lists.made import ADULT_SITES, ASSETS, WORDS, make_adult_sites, make_fineweb_urls
 from winnow.schemas.errors import RecipeError
 
 
@@ -71,6 +70,6 @@ def test_an_archive_that_is_not_that_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_assets_are_made_of_what_their_makers_take() -> None:
-    made = {asset.name: asset for asset in ASSETS if isinstance(asset, MadeAsset)}
+    made = {asset.name: asset for asset in ASSETS}
     assert [source.name for source in made["ut1-adult"].of] == [ADULT_SITES]
     assert [source.name for source in made["fineweb-urls"].of] == [ADULT_SITES, *WORDS]

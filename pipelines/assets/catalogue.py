@@ -1,0 +1,56 @@
+"""The assets there are: those that operators and tasks declare beside their code, third parties' included."""
+
+from collections.abc import Iterator
+
+from winnow.filters.operators import find_operator, operator_names
+from winnow.schemas.assets import AnyAsset
+from winnow.schemas.errors import WinnowError
+from winnow.schemas.problems import nearest
+from winnow.scoring.tasks import find_task, task_names
+
+
+class AssetError(WinnowError):
+    """An asset is missing, damaged or cannot be fetched."""
+
+
+class AssetUnavailableError(AssetError):
+    """An asset cannot be fetched here for want of a program or a package; the line says how to get it."""
+
+
+def all_assets() -> tuple[AnyAsset, ...]:
+    """Every asset once, in the order of the operators that declare them and then of the tasks; imports all of these.
+
+    Raises:
+        AssetError: Two that differ have the same name.
+    """
+    found: dict[str, AnyAsset] = {}
+    for owner, asset in _declared():
+        if found.setdefault(asset.name, asset) != asset:
+            raise AssetError(f"asset {asset.name!r}: {owner} declares another one than an operator before it")
+    return tuple(found.values())
+
+
+def find_asset(name: str) -> AnyAsset:
+    """The asset of this name; an unknown one is answered with the nearest."""
+    found = known_asset(name)
+    if found is None:
+        near = nearest(name, [asset.name for asset in all_assets()])
+        hint = f"did you mean {near!r}?" if near else "`winnow assets` lists them; a file's path needs a '/'"
+        raise AssetError(f"unknown asset {name!r} ({hint})")
+    return found
+
+
+def known_asset(name: str) -> AnyAsset | None:
+    """The asset of this name, or None; operators are imported until one declares it."""
+    if "/" in name:  # a path
+        return None
+    return next((asset for _, asset in _declared() if asset.name == name), None)
+
+
+def _declared() -> Iterator[tuple[str, AnyAsset]]:
+    for name in operator_names():
+        for asset in find_operator(name).declares:
+            yield f"operator {name}", asset
+    for name in task_names():
+        for asset in find_task(name).declares:
+            yield f"task {name}", asset

