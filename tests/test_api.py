@@ -1,7 +1,5 @@
 """The public names, from Python."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import winnow
@@ -24,9 +22,3 @@ def test_a_recipe_runs_and_its_store_is_read_from_python(tmp_path: Path) -> None
 
 def test_every_public_name_is_there() -> None:
     assert all(getattr(winnow, name) is not None for name in winnow.__all__)
-
-
-def test_importing_winnow_loads_no_beam() -> None:
-    code = "import sys, winnow, winnow.schemas, winnow.filters; print('apache_beam' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"

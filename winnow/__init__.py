@@ -9,7 +9,6 @@ What is named here is loaded when it is first used, so that `import winnow.schem
 """
 
 from importlib import import_module
-from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -18,7 +17,8 @@ if TYPE_CHECKING:
     from winnow.runners.stages.whole_recipe import run
     from winnow.schemas.recipe import Recipe, load_recipe
 
-__version__ = version("winnow")
+    __version__: str
+
 __all__ = ["Extractor", "Recipe", "__version__", "load_recipe", "open_store", "run"]
 
 _HOMES = {
@@ -35,6 +35,8 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> object:
+    if name == "__version__":
+        return import_module("winnow.schemas.version").winnow_version()
     if name not in _HOMES:
         raise AttributeError(f"module 'winnow' has no attribute {name!r}")
     module, attribute = _HOMES[name]

@@ -14,7 +14,6 @@ import apache_beam as beam
 import numpy as np
 from apache_beam.pvalue import PCollection
 
-from winnow import __version__
 from winnow.pipelines.binding.edits import BoundEdit
 from winnow.pipelines.export.formats import find_format
 from winnow.pipelines.export.formats.protocol import About, ExportFormat, FileRecord, WrittenShard
@@ -40,6 +39,7 @@ from winnow.schemas.mixture import MixturePlan
 from winnow.schemas.problems import Place, Problems
 from winnow.schemas.recipe import Recipe
 from winnow.schemas.recipe.build import build
+from winnow.schemas.version import winnow_version
 
 VERSION = 1
 """Of all that decides which rows a shard has, in which order and how they are edited, given the plan."""
@@ -287,7 +287,7 @@ def finish_export(one: Unfinished, draw: Draw, cutting: Cutting, closing: Closin
         options=export_format.identity(export.config),
         shard_bytes=export.shard_bytes,
         identity=export.identity(plan),
-        winnow_version=__version__,
+        winnow_version=winnow_version(),
         outputs={size.output: _output(size.output, size.samples, shards) for size in cutting.outputs},
         files=records,
         left_out=left_out,

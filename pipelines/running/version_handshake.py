@@ -12,6 +12,7 @@ from importlib.metadata import version
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from winnow.schemas.errors import StageError
+from winnow.schemas.version import winnow_version
 
 OPTION = "winnow_driver"
 FOLDER_OPTION = "winnow_folder"
@@ -29,7 +30,7 @@ class DriverOptions(PipelineOptions):
 def versions_here() -> str:
     """What this process is made of, as far as it matters to pickled functions."""
     python = ".".join(str(part) for part in sys.version_info[:2])
-    return f"winnow {version('winnow')}, apache-beam {version('apache-beam')}, Python {python}"
+    return f"winnow {winnow_version()}, apache-beam {version('apache-beam')}, Python {python}"
 
 
 def unlike_driver(theirs: str | None) -> str | None:

@@ -127,7 +127,7 @@ class _Version(argparse.Action):
     """Prints the version, which is looked up when it is asked for."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        from winnow import __version__
+        from winnow.schemas.version import winnow_version
 
-        print(f"winnow {__version__}")
+        print(f"winnow {winnow_version()}")
         parser.exit()

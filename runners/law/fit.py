@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
 
-from winnow import __version__
 from winnow.runners.law.assumptions import contradictions, independence, invariance
 from winnow.runners.law.files import STDIN, apart, picture, require_extra, target, write_all
 from winnow.runners.law.joined import read_runs
@@ -24,6 +23,7 @@ from winnow.runners.terminal.tables import print_grid, print_line
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.identity import Json
 from winnow.schemas.law import ScalingLaw, law_to_json
+from winnow.schemas.version import winnow_version
 
 if TYPE_CHECKING:
     from winnow.scoring.scaling_law.fitting import LawFit
@@ -144,7 +144,7 @@ def _described(
 
 def _environment() -> str:
     parts = " ".join(f"{name} {version(name)}" for name in ("numpy", "scipy"))
-    return f"winnow {__version__}, {parts}, Python {platform.python_version()}, {platform.machine()}"
+    return f"winnow {winnow_version()}, {parts}, Python {platform.python_version()}, {platform.machine()}"
 
 
 def _progress(of: int) -> Callable[[str], None]:

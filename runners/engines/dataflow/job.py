@@ -11,10 +11,10 @@ from apache_beam.portability.api.org.apache.beam.model.pipeline.v1 import beam_r
 from apache_beam.runners.dataflow import dataflow_runner
 from apache_beam.runners.runner import PipelineResult
 
-import winnow
 from winnow.runners.engines.backend import say
 from winnow.runners.engines.dataflow.disks import require_no_disks
 from winnow.schemas.errors import StageError
+from winnow.schemas.version import winnow_version
 
 NAME = "winnow"
 
@@ -34,7 +34,7 @@ class DataflowRunner(dataflow_runner.DataflowRunner):
         pipeline_proto: beam_runner_api_pb2.Pipeline | None = None,
     ) -> PipelineResult:
         """Submit it."""
-        stage, version = self._stage, slug(winnow.__version__)
+        stage, version = self._stage, slug(winnow_version())
         cloud = options.view_as(GoogleCloudOptions)
         cloud.job_name = job_name(cloud.job_name or NAME, stage)
         cloud.labels = [*(cloud.labels or ()), f"winnow-stage={slug(stage)}", f"winnow-version={version}"]

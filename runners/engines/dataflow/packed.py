@@ -9,10 +9,11 @@ import hashlib
 import os
 import zipfile
 from collections.abc import Iterator
+from importlib import resources
 from importlib.metadata import distribution
 from pathlib import Path
 
-import winnow
+from winnow.schemas.version import winnow_version
 
 _BORN = (1980, 1, 1, 0, 0, 0)  # the same files are the same wheel
 _LEFT_OUT = {"__pycache__"}
@@ -20,7 +21,7 @@ _LEFT_OUT = {"__pycache__"}
 
 def pack(folder: Path) -> Path:
     """Write the wheel into a folder."""
-    version = winnow.__version__
+    version = winnow_version()
     about = f"winnow-{version}.dist-info"
     wheel = folder / f"winnow-{version}-py3-none-any.whl"
     record: list[str] = []
@@ -35,7 +36,7 @@ def pack(folder: Path) -> Path:
 
 def _sources() -> Iterator[tuple[str, bytes]]:
     """Every file of the package; in a checkout its folders are links."""
-    root = Path(winnow.__file__).parent
+    root = Path(str(resources.files("winnow")))
     for folder, below, files in os.walk(root, followlinks=True):
         below[:] = sorted(name for name in below if name not in _LEFT_OUT)
         for name in sorted(files):

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import orjson
 
-from winnow import __version__
 from winnow.pipelines.binding.measurements import measurements, near_settings
 from winnow.pipelines.binding.operators import bind_operators
 from winnow.pipelines.binding.rule_presets import spelt_out
@@ -30,6 +29,7 @@ from winnow.schemas.mixture import Amount, MixturePlan, PlannedOutput, PlannedSt
 from winnow.schemas.recipe import Recipe, resolved_yaml
 from winnow.schemas.records import Generation
 from winnow.schemas.summary import StoreSummary
+from winnow.schemas.version import winnow_version
 
 README, CARD = "README.md", "card.json"
 SHOWN_STRATA = 200
@@ -149,7 +149,7 @@ def _overview(facts: MixtureFacts, written: Written) -> str:
         ("store", f"tree {facts.store.tree_hash}"),  # generations of one tree are told apart by how it came about
         *([("tokenizer", plan.tokenizer)] if plan.tokenizer else []),
         *([("drawn", f"a share of {plan.sample} of the plan")] if plan.sample != "1" else []),
-        ("made with", f"winnow {__version__}"),
+        ("made with", f"winnow {winnow_version()}"),
     ]
     return f"# {text(facts.store.store)}\n\n{table(('', ''), rows)}"
 
@@ -287,7 +287,7 @@ def _json(facts: MixtureFacts, written: Written) -> dict[str, Json]:
         "tree_hash": facts.store.tree_hash,
         "plan": plan.name,
         "recipe": {"file": Path(facts.recipe.file).name, "hash": recipe_hash(facts.recipe)},
-        "winnow_version": __version__,
+        "winnow_version": winnow_version(),
         "format": written.export.format.name,
         "unit": plan.unit,
         "tokenizer": plan.tokenizer,

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import orjson
 
-from winnow import __version__
 from winnow.pipelines.binding.measurements import near_settings
 from winnow.pipelines.rules.coverage import SafetyCoverage
 from winnow.pipelines.rules.decisions import Tally
@@ -20,6 +19,7 @@ from winnow.schemas.languages import language
 from winnow.schemas.recipe import Recipe
 from winnow.schemas.safety import subcategories
 from winnow.schemas.summary import StoreSummary
+from winnow.schemas.version import winnow_version
 
 SHOWN_LANGUAGES = 100
 _SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
@@ -65,7 +65,7 @@ def overview(summary: StoreSummary, rules: RulesSummary, recipe: Recipe) -> str:
         *([("forgotten on request", grouped(rules.forgotten.rows))] if rules.forgotten.rows else []),
         ("store", f"generation {summary.generation}, tree {summary.tree_hash}"),
         ("recipe", Path(recipe.file).name),
-        ("made with", f"winnow {__version__}"),
+        ("made with", f"winnow {winnow_version()}"),
     ]
     return f"# {text(summary.store)}\n\n{table(('', ''), facts)}"
 

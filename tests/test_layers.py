@@ -1,0 +1,74 @@
+"""Each room imports only rooms left of it, none imports the package's root, and light rooms load nothing heavy."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import winnow
+from winnow.scoring import scaling_law
+
+ROOT = Path(winnow.__file__).parent
+ROOMS = {
+    "schemas": {"schemas"},
+    "filters": {"schemas", "filters"},
+    "scoring": {"schemas", "scoring"},
+    "pipelines": {"schemas", "filters", "scoring", "pipelines"},
+    "runners": {"schemas", "filters", "scoring", "pipelines", "runners"},
+}
+OUTSIDE = {"benchmarks", "tests"}
+
+
+def imported(source: Path) -> Iterator[str]:
+    """Every module that a file imports anywhere in it, by a statement or by name; `from a import b` is `a.b`."""
+    for node in ast.walk(ast.parse(source.read_text("utf-8"))):
+        match node:
+            case ast.Import():
+                yield from (alias.name for alias in node.names)
+            case ast.ImportFrom():
+                assert node.level == 0, f"{source}:{node.lineno}: a relative import"
+                yield from (f"{node.module}.{alias.name}" for alias in node.names)
+            case ast.Call(
+                func=ast.Name(id="import_module") | ast.Attribute(attr="import_module"),
+                args=[ast.Constant(value=str(name)), *_],
+            ):
+                yield name
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_imports_only_rooms_left_of_it_and_never_the_root(room: str) -> None:
+    sources = sorted((ROOT / room).rglob("*.py"))
+    assert len(sources) > 10
+    wrong = []
+    for source in sources:
+        for name in imported(source):
+            package, _, rest = name.partition(".")
+            if package in OUTSIDE or (package == "winnow" and rest.partition(".")[0] not in ROOMS[room]):
+                wrong.append(f"{source.relative_to(ROOT)} imports {name}")
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    ("modules", "heavy"),
+    [
+        ("winnow, winnow.schemas, winnow.filters", ("apache_beam", "numpy")),
+        ("winnow.schemas.recipe, winnow.filters.operators", ("apache_beam", "torch", "numba")),
+        ("winnow.scoring.sampling, winnow.scoring.scaling_law.making", ("apache_beam", "torch")),
+    ],
+)
+def test_light_rooms_load_nothing_heavy(modules: str, heavy: tuple[str, ...]) -> None:
+    code = f"import sys, {modules}; print([name for name in {heavy} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_names_of_the_law_are_there_and_ratios_load_no_scipy() -> None:
+    assert all(getattr(scaling_law, name) is not None for name in scaling_law.__all__)
+    code = (
+        "import sys; from winnow.scoring.scaling_law import family_ratios, runs_from_csv; print('scipy' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
