@@ -1,6 +1,6 @@
-"""Extractors by name: each is one file, `filters/extraction/extract_<name>.py`, that defines `EXTRACTOR`.
+"""Registry of extractors: each is one file, `filters/extraction/extract_<name>.py`, that defines `EXTRACTOR`.
 
-A package outside winnow adds one by an entry point of the group `winnow.extractors` that names such an object.
+Another package adds one with an entry point of the group `winnow.extractors` that names such an object.
 """
 
 import pkgutil
@@ -22,7 +22,7 @@ ENTRY_POINTS = "winnow.extractors"
 
 @dataclass(frozen=True, slots=True)
 class Extractor:
-    """A kernel from decoded pages (PAGES) to their text and structure (EXTRACTION), row by row.
+    """A kernel that turns decoded pages (PAGES) into text and structure (EXTRACTION), row by row.
 
     The version goes up whenever the output for any page changes; the configuration is a frozen dataclass.
     """
@@ -35,7 +35,7 @@ class Extractor:
 
 @lru_cache(maxsize=1)
 def extractor_names() -> tuple[str, ...]:
-    """Every extractor there is."""
+    """The names of all extractors."""
     folder = import_module("winnow.filters.extraction")
     modules = [module.name for module in pkgutil.iter_modules(folder.__path__)]
     ours = [name.removeprefix("extract_") for name in modules if name.startswith("extract_")]
@@ -43,10 +43,10 @@ def extractor_names() -> tuple[str, ...]:
 
 
 def find_extractor(name: str) -> Extractor:
-    """The extractor of this name; an unknown one is answered with the nearest."""
+    """The extractor with this name; the error for an unknown name suggests the nearest."""
     if name not in extractor_names() or not re.fullmatch(r"[a-z0-9_-]+", name):
         near = get_close_matches(name, extractor_names(), n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(extractor_names())}"
+        hint = f"did you mean {near[0]!r}?" if near else f"available: {', '.join(extractor_names())}"
         raise RecipeError(f"extract: unknown extractor {name!r} ({hint})")
     for point in entry_points(group=ENTRY_POINTS):
         if point.name == name:
@@ -55,5 +55,5 @@ def find_extractor(name: str) -> Extractor:
     else:
         found = import_module(f"winnow.filters.extraction.extract_{name}").EXTRACTOR
     if not isinstance(found, Extractor):
-        raise RecipeError(f"extract: {name!r} is registered but is not an Extractor")
+        raise RecipeError(f"extract: {name!r} is registered but is not an Extractor; correct its entry point")
     return found

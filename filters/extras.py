@@ -1,4 +1,4 @@
-"""Packages that a few operators need and winnow does not: its extras."""
+"""Optional packages that some operators need (winnow's extras), and their errors as one line."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +11,7 @@ _PUBLISHED_AS = {"stdnum": "python-stdnum"}
 
 
 def required_package(operator: str, module: str, extra: str) -> ModuleType:
-    """A package of one of winnow's extras; RecipeError where it is not installed, with the command that installs it."""
+    """Import a package of one of winnow's extras; RecipeError with the install command if it is missing."""
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
@@ -21,13 +21,13 @@ def required_package(operator: str, module: str, extra: str) -> ModuleType:
 
 
 def one_line(error: BaseException) -> str:
-    """What a package says went wrong, without its line breaks."""
+    """A package's error message without line breaks."""
     return " ".join(str(error).split())[:300]
 
 
 @contextmanager
 def one_line_errors(what: str, hint: str = "", kind: type[WinnowError] = RecipeError) -> Iterator[None]:
-    """Turn whatever a package raises into a line: its errors have no class of their own, and a panic is no error."""
+    """Turn any error or panic of a package into a one-line error: packages have no error class of their own."""
     try:
         yield
     except BaseException as error:

@@ -1,7 +1,7 @@
-"""Operators by name: a measurement of samples, one file each, written down as one layer of the store.
+"""Registry of operators: each is one file that measures samples and writes one layer of the store.
 
-The operator `text.gopher` is the object `OPERATOR` of `filters/text/gopher.py`. A package outside winnow adds one by
-an entry point of the group `winnow.operators`, named like the operator.
+The operator `text.gopher` is the object `OPERATOR` of `filters/text/gopher.py`. Another package adds one with an entry
+point of the group `winnow.operators`, named like the operator.
 """
 
 import pkgutil
@@ -21,7 +21,7 @@ from winnow.schemas.problems import nearest
 
 ENTRY_POINTS = "winnow.operators"
 TEXT = "text"
-"""The column that stands for what the recipe's `text` says."""
+"""The column for the text that the recipe's `text` selects."""
 
 STATUS = pa.field("status", pa.string(), nullable=False)
 """The first column of every layer: `ok`, or why the row was not measured. The stage adds it where a kernel does not."""
@@ -31,14 +31,14 @@ _NAME = re.compile(r"[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*")
 
 Resource: TypeAlias = Literal["cpu", "model", "gpu"]
 Kernel: TypeAlias = Callable[[pa.RecordBatch], pa.RecordBatch]
-"""From the columns that an operator reads to those that it writes, row by row in the same order."""
+"""Turns the columns that an operator reads into those that it writes, row by row in the same order."""
 
 
 class Assets(Protocol):
-    """Files that operators need beside code: models and lists, fetched and checked before any worker starts."""
+    """Files that operators need: models and lists, fetched and checked before any worker starts."""
 
     def path(self, name: str) -> str:
-        """Where an asset lies: a name from winnow's list of assets, or a path that the recipe gave."""
+        """The path of an asset, given its name in winnow's list of assets or a path from the recipe."""
 
 
 def _nothing(_config: Any) -> tuple[str, ...]:
@@ -59,10 +59,10 @@ def _whatever_language(_config: Any) -> frozenset[str] | None:
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """A measurement: what it reads, what it writes, and how it is made ready once a process.
+    """A measurement: the columns it reads and writes, and how it is loaded once per process.
 
-    A kernel gets only rows that have every column of `needs` and whose condition is met; the others become null rows
-    whose status says why. What it writes for a row depends on that row alone. The version goes up whenever the
+    A kernel gets only rows that have every column of `needs` and meet the condition; the others become null rows
+    whose status says why. Its output for a row depends only on that row. The version goes up whenever the
     output for any row changes.
     """
 
@@ -78,23 +78,23 @@ class Operator:
     declares: tuple[AnyAsset, ...] = ()
     """The assets that its configurations may name, with where each comes from."""
     resource: Resource = "cpu"
-    reasons: tuple[str, ...] = ()  # the statuses that it gives itself, beside those of the stage
+    reasons: tuple[str, ...] = ()  # its own statuses, in addition to the stage's
     detects: Callable[[Any], Mapping[str, str]] = field(default=_no_detection)
-    """The columns that look for something harmful, each with its subcategory in the taxonomy of `schemas/safety`: null
-    where the operator cannot see, never where it saw nothing."""
+    """The columns that detect harmful content, each with its subcategory in the taxonomy of `schemas/safety`: null
+    where the operator could not look, never where it found nothing."""
     languages: Callable[[Any], frozenset[str] | None] = field(default=_whatever_language)
-    """The languages that it covers, as ISO 639-3; None where it looks at no language."""
+    """The languages that it covers, as ISO 639-3; None if it does not depend on language."""
     kinds: Callable[[Any], tuple[str, ...]] = field(default=_nothing)
-    """The kinds of its spans, such as `email`, where they have kinds; none where anything may be one."""
+    """The kinds of its spans, such as `email`; empty if its spans have no fixed kinds."""
     depends: Callable[[Any], tuple[str, ...]] = field(default=_nothing)
-    """What values depend on beside the configuration and the content of its files, such as code that it names."""
+    """What values depend on besides the configuration and the content of its files, such as code that it names."""
     remarks: Callable[[Any, Assets], tuple[str, ...]] = field(default=_no_remarks)
-    """What a user should know of the files that it was given, such as lines of a list that are no entries."""
+    """Warnings about the files it was given, such as invalid lines of a list."""
 
 
 @lru_cache(maxsize=1)
 def operator_names() -> tuple[str, ...]:
-    """Every operator there is."""
+    """The names of all operators."""
     ours = [
         f"{folder}.{module.name}"
         for folder in _FOLDERS
@@ -104,7 +104,7 @@ def operator_names() -> tuple[str, ...]:
 
 
 def find_operator(name: str) -> Operator:
-    """The operator of this name; an unknown one is answered with the nearest."""
+    """The operator with this name; the error for an unknown name suggests the nearest."""
     if name not in operator_names() or not _NAME.fullmatch(name):
         near = nearest(name, operator_names())
         hint = f"did you mean {near!r}?" if near else "`winnow operators` lists them"
@@ -112,10 +112,10 @@ def find_operator(name: str) -> Operator:
     point = next((point for point in _points() if point.name == name), None)
     try:
         found = point.load() if point else import_module(f"winnow.filters.{name}").OPERATOR
-    except (ImportError, AttributeError) as error:  # of a package outside winnow, or one that it needs
+    except (ImportError, AttributeError) as error:  # in another package, or in one that it needs
         raise RecipeError(f"operator {name!r} cannot be loaded: {error}") from error
     if not isinstance(found, Operator):
-        raise RecipeError(f"{name!r} is registered as an operator but is none")
+        raise RecipeError(f"{name!r} is registered as an operator but is not an Operator; correct its entry point")
     return found
 
 

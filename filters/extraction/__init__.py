@@ -1,1 +1,1 @@
-"""From decoded HTML pages to text: extractors, and what all of them share."""
+"""Extractors, which turn decoded HTML pages into text, and the code they share."""

@@ -1,6 +1,6 @@
-"""What a page may cost, decided by counting and never by a clock (law 9).
+"""Budgets for one page, checked by counting and never by a clock (law 9).
 
-HTML parsers and extractors are linear on the pages that people write, and not on others:
+HTML parsers and extractors are linear on ordinary pages, but not on all pages:
 
 - nesting makes the extraction's walk quadratic;
 - the attributes of one tag are compared with each other;
@@ -20,13 +20,13 @@ from resiliparse.parse.html import HTMLTree
 from winnow.schemas.extraction import Status
 from winnow.schemas.recipe.checks import Between
 
-# One attribute by the HTML standard's tokenizer. Possessive throughout: no input makes it go back.
+# One attribute by the HTML standard's tokenizer. Possessive throughout: no input makes it backtrack.
 VALUE: Final = r"""(?:"[^"]*+"|'[^']*+'|[^\s>"'][^\s>]*+)"""
 ATTRIBUTE: Final = rf"[\s/]*+[^\s/>][^\s/>=]*+(?:=\s*+{VALUE}|\s++=\s*+{VALUE}|)"
 
 
 def any_case(word: str) -> str:
-    """A pattern for the word in any case that leaves the rest of the expression case-sensitive, hence fast."""
+    """A case-insensitive pattern for one word; the rest of the expression stays case-sensitive, hence fast."""
     return "".join(f"[{letter}{letter.upper()}]" for letter in word)
 
 
@@ -34,21 +34,21 @@ RAW_TEXT: Final = "|".join(
     rf"{any_case(name)}(?=[\s/>])(?:[^<]++|<(?!/{any_case(name)}))*+"
     for name in ("script", "style", "textarea", "title", "xmp", "iframe", "noembed", "noframes")
 )
-"""Elements whose content is not markup, from after `<` up to their end tag or the end of the page."""
+"""Elements whose content is not markup, from just after `<` to their end tag or the end of the page."""
 
 COMMENT: Final = r"!--(?:[^-]++|-(?!-!?>))*+"
 
 
 @dataclass(frozen=True, slots=True)
 class Budgets:
-    """Caps on one page, in what can be counted. Beyond any of them the row says so and has no text."""
+    """Limits for one page, in countable units. A page beyond any of them gets a status and no text."""
 
     max_bytes: Annotated[int, Between(1, 1 << 30)] = 8 << 20  # above the 5 MiB at which Common Crawl truncates a page
     # Tags in the source, start and end. Worst known page at the cap: 3 s.
     max_nodes: Annotated[int, Between(1, 1_000_000)] = 50_000
     max_depth: Annotated[int, Between(1, 10_000)] = 512  # where Blink and WebKit stop nesting; pages rarely pass 60
     max_attributes: Annotated[int, Between(1, 1_000_000)] = 4_096  # on one tag; 4 096 cost 30 ms, 100 000 cost minutes
-    # In all lists together: the parser walks a list's options for each that it adds.
+    # Over all lists together: the parser walks a list's options for each one it adds.
     max_options: Annotated[int, Between(1, 1_000_000)] = 10_000
 
 
@@ -71,9 +71,9 @@ _OPTION = re.compile(rf"<{any_case('option')}")
 
 
 def refusal(html: str, tags: int, budgets: Budgets, *, every_page: bool = False) -> Status | None:
-    """Why the page, with its number of `<`, may not be parsed, or None. Its bytes are the caller's to compare.
+    """Why a page with this many `<` may not be parsed, or None. The caller checks its size in bytes.
 
-    A small page can do little harm to a fast parser and is let through unread unless `every_page` is to be read.
+    A small page can do little harm to a fast parser, so it passes unread unless `every_page` is set.
     """
     if tags > budgets.max_nodes:
         return "too_many_nodes"
@@ -86,7 +86,7 @@ def refusal(html: str, tags: int, budgets: Budgets, *, every_page: bool = False)
 
 
 def without_copies(html: str, tags: int) -> str:
-    """The page, or, if its formatting elements could be copied too often, the page with their attributes removed.
+    """The page; if its formatting elements could be copied too often, without their attributes.
 
     A parser keeps at most three open formatting elements that are equal, so without attributes few are ever open.
     """
@@ -99,7 +99,7 @@ def without_copies(html: str, tags: int) -> str:
 def is_too_deep(tree: HTMLTree, tags: int, budgets: Budgets, *, every_page: bool = False) -> bool:
     """Whether some element has more than `max_depth` ancestors. Parsing bears any depth; extraction does not.
 
-    A page of few tags is no harm at any depth, and is asked only if `every_page` is.
+    A page with few tags is harmless at any depth and is checked only if `every_page` is set.
     """
     if tags <= (budgets.max_depth if every_page else _FREE_NESTING_TAGS):
         return False

@@ -1,7 +1,7 @@
-"""The characters of a page, by measuring its bytes rather than believing what anybody said about them.
+"""Decoding a page: the charset is measured from the bytes; declarations are only hints.
 
 The order: byte order mark; strictly valid UTF-8 (or UTF-16 that shows by its NULs); UTF-8 with a few broken
-bytes; the charset of the HTTP header, then of the page's own `<meta>`, each only if the bytes bear it out; a
+bytes; the charset of the HTTP header, then of the page's own `<meta>`, each only if the bytes agree; a
 statistical detector; windows-1252. Labels mean what the WHATWG Encoding Standard says they mean.
 """
 
@@ -125,7 +125,7 @@ def decode_page(body: bytes, declared: str | None) -> Decoded:
 
 
 def charset_of_label(label: str | None) -> str | None:
-    """The WHATWG name of the charset that a label stands for; None for a label nobody knows."""
+    """The WHATWG name of the charset that a label stands for; None for an unknown label."""
     return _LABELS.get(label.strip(" \t\r\n\f\"';").lower()) if label else None
 
 
@@ -178,7 +178,7 @@ def _legacy(body: bytes, declared: str | None) -> Decoded:
 
 
 def _seven_bit(body: bytes, declared: str | None) -> Decoded | None:
-    """Charsets that hide in ASCII count only where they are declared: an escape alone may be anything."""
+    """Decode a 7-bit charset, which counts only if declared: an escape sequence alone may be anything."""
     meta = _prescanned(body)
     for name, how in ((charset_of_label(declared), "http"), (meta, "meta")):
         if name in _SEVEN_BIT:
@@ -208,7 +208,7 @@ def _is_cut(body: bytes) -> bool:
 
 
 def _utf16_by_nuls(body: bytes, least: float) -> str | None:
-    """UTF-16 without a mark shows by NULs that stand on one side of its pairs only."""
+    """Detect UTF-16 without a byte order mark by NULs on only one side of its pairs."""
     probe = body[:UTF16_PROBE_BYTES]
     if b"\0" not in probe or len(probe) < 4:
         return None
@@ -224,7 +224,7 @@ def _utf16_by_nuls(body: bytes, least: float) -> str | None:
 
 
 def _plausible(body: bytes, text: str, name: str) -> bool:
-    """Whether text that decodes without an error looks like what the charset is for."""
+    """Whether text that decodes without errors looks like text in this charset."""
     if name in _UTF16:
         return _utf16_by_nuls(body, 0.0) == name
     beyond = _beyond_ascii(text)
@@ -265,7 +265,7 @@ def _strictly(body: bytes, name: str, final: bool = True) -> str | None:
 
 
 def _leniently(body: bytes, name: str) -> tuple[str, int]:
-    """The text with U+FFFD for what is broken, and how many of them the page itself did not hold."""
+    """The text with U+FFFD for broken bytes, and how many of these were not in the page itself."""
     if name in _SINGLE_BYTE:
         text = codecs.charmap_decode(body, "replace", _table(name))[0]
         return text, text.count("\ufffd")

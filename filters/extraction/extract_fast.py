@@ -1,7 +1,7 @@
-"""The fast extractor: Resiliparse's main content, in reading order with the page's images, and the page's facts.
+"""The fast extractor: Resiliparse's main content with images in reading order, and page metadata.
 
-The text is what a reader reads: no alternative texts, link targets, bullets or form fields; no comments under an
-article and no by-lines, dates or tags around it. A caption belongs to its image, not to the text.
+The text is what a reader sees: no alt texts, link targets, bullets or form fields, no comments below an article and
+no by-lines, dates or tags around it. A caption belongs to its image, not to the text.
 """
 
 from dataclasses import dataclass, field
@@ -21,9 +21,9 @@ VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class FastConfig:
-    """How pages become text. Scores are F1 on half of the article extraction benchmark (benchmarks.extraction)."""
+    """Settings of the extractor. Scores are F1 on half of the article extraction benchmark (benchmarks.extraction)."""
 
-    main_content: bool = True  # False: everything that is visible
+    main_content: bool = True  # False: all visible text
     comments: bool = False  # readers' comments; without them 0.930 instead of 0.920
     post_meta: bool = False  # by-lines, dates, tags; without them and comments 0.938
     headline: bool = True  # <h1>; 0.948 without, as the benchmark's articles have none, but a text should have its own
@@ -31,12 +31,12 @@ class FastConfig:
     limits: PageLimits = field(default_factory=PageLimits)
 
 
-# Alternative texts must be printed for images to show where they stand; these would be printed with them.
+# Alt texts must be printed to locate images; these would be printed too.
 _SKIPPED = ("figcaption", "object", "video", "audio", "svg", "area", "canvas")
 
 
 def extract_fast(pages: pa.RecordBatch, config: FastConfig) -> pa.RecordBatch:
-    """PAGES to EXTRACTION, row by row in the same order. A row depends on its page and the config alone."""
+    """Turn PAGES into EXTRACTION, row by row in the same order. A row depends only on its page and the config."""
     return read_pages(pages, config.budgets, config.limits, lambda page, _source: place(_printed(page, config)))
 
 
@@ -66,7 +66,7 @@ class Sighting(NamedTuple):
 
 
 def sightings(page: Page) -> list[Sighting]:
-    """The images that this extractor places, for those that cannot."""
+    """The images that this extractor locates, for extractors that cannot."""
     if not page.image_attributes:
         return []
     placed = place(_printed(page, FastConfig()))

@@ -1,8 +1,8 @@
-"""The precise extractor: trafilatura's article body, some ten times slower than the fast one, and the page's facts.
+"""The precise extractor: trafilatura's article body and page metadata, about ten times slower than the fast one.
 
 The text is trafilatura's, block by block: each child of the body that it finds is a part, rendered by its own
-serializer, with a blank line between two. Asked for images it finds other text, and less well; so images are placed
-by the text that the fast extractor has before and after them.
+serializer, with a blank line between two. With images enabled it finds different and worse text, so images are
+located by the text that the fast extractor has before and after them.
 """
 
 import logging
@@ -29,7 +29,7 @@ from winnow.schemas.recipe.checks import Between
 
 VERSION = 1
 
-# What it logs speaks of single pages to nobody in particular; rows carry a status instead.
+# Its logs are about single pages, which nobody reads; rows carry a status instead.
 for _name in ("trafilatura", "htmldate", "courlan", "justext"):
     logging.getLogger(_name).setLevel(logging.CRITICAL + 1)
 
@@ -40,12 +40,12 @@ class PreciseBudgets(Budgets):
 
     max_bytes: Annotated[int, Between(1, 1 << 30)] = 2 << 20
     max_nodes: Annotated[int, Between(1, 1_000_000)] = 20_000  # worst known page at the cap: 4 s, all superscripts
-    max_depth: Annotated[int, Between(1, 250)] = 250  # libxml2 drops without a word what is nested deeper than 256
+    max_depth: Annotated[int, Between(1, 250)] = 250  # libxml2 silently drops what is nested deeper than 256
 
 
 @dataclass(frozen=True, slots=True)
 class PreciseConfig:
-    """How pages become text. Scores are F1 on half of the article extraction benchmark (benchmarks.extraction)."""
+    """Settings of the extractor. Scores are F1 on half of the article extraction benchmark (benchmarks.extraction)."""
 
     favor_precision: bool = True  # 0.970 instead of 0.958
     favor_recall: bool = False  # 0.959
@@ -59,13 +59,13 @@ _WRITTEN_JOINER = (
     r"&(?:zwn?j|[lr]lm|#(?:0*82(?:0[3-7]|3[4-8]|9[4-7])|0*1564|[xX]0*(?:20(?:0[b-fB-F]|2[a-eA-E]|6[6-9])|61[cC])));"
 )
 _JOINER = re.compile(rf"[{_JOINERS}]|{_WRITTEN_JOINER}")
-_JOINER_IN_ASCII = re.compile(_WRITTEN_JOINER)  # begins with one letter, hence is searched for much faster
-# Letters of scripts that nothing on the web is written in; a page that holds some of one gets those of the next.
+_JOINER_IN_ASCII = re.compile(_WRITTEN_JOINER)  # begins with one letter, so searching is much faster
+# Letters of scripts that nothing on the web is written in; a page that has letters of one gets those of the next.
 _RARE_LETTERS = (0x10380, 0x10A60, 0x10900, 0x10840, 0x12000, 0x13000, 0x14400)
 
 _BETWEEN = b"\n\n"
-_COMPARED_CHARACTERS = 60  # of the text beside an image …
-_LEAST_CHARACTERS = 12  # … and how many of them say where it is
+_COMPARED_CHARACTERS = 60  # of the text next to an image
+_LEAST_CHARACTERS = 12  # of these, the fewest that locate an image
 
 _FAULTS: Final = (ValueError, TypeError, AttributeError, LookupError, RecursionError, etree.LxmlError)
 
@@ -79,7 +79,7 @@ _KINDS: Final[dict[str, PartKind]] = {
 
 
 def extract_precise(pages: pa.RecordBatch, config: PreciseConfig) -> pa.RecordBatch:
-    """PAGES to EXTRACTION, row by row in the same order. A row depends on its page and the config alone."""
+    """Turn PAGES into EXTRACTION, row by row in the same order. A row depends only on its page and the config."""
     return read_pages(
         pages, config.budgets, config.limits, lambda page, source: _read(page, source, config), every_page=True
     )
@@ -88,7 +88,7 @@ def extract_precise(pages: pa.RecordBatch, config: PreciseConfig) -> pa.RecordBa
 def _read(page: Page, source: str, config: PreciseConfig) -> PlacedText | None:
     try:
         blocks = _blocks(source, config)
-    except _FAULTS:  # no page is known that does this; one that did would otherwise stop its whole task
+    except _FAULTS:  # no known page does this; one that did would stop its whole task
         return None
     return _placed(blocks, sightings(page))
 
@@ -101,7 +101,7 @@ def _blocks(html: str, config: PreciseConfig) -> list[tuple[PartKind, str]]:
         favor_precision=config.favor_precision,
         favor_recall=config.favor_recall,
         include_tables=config.tables,
-        include_images=False,  # with them other text is found, and less well: 0.962
+        include_images=False,  # with images the text is worse: 0.962
         include_comments=False,
         include_formatting=False,
         include_links=False,
@@ -116,7 +116,7 @@ def _blocks(html: str, config: PreciseConfig) -> list[tuple[PartKind, str]]:
 
 
 def _with_stand_ins(html: str) -> tuple[str, dict[int, str]]:
-    """The page with letters in place of its invisible joiners and direction marks, and the way back.
+    """The page with letters in place of its invisible joiners and direction marks, and the mapping back.
 
     trafilatura drops every invisible character, without which Persian words, Indic clusters, Khmer line breaks,
     right-to-left punctuation and family emoji fall apart.
@@ -139,7 +139,7 @@ def _holds_letters(html: str, first: int) -> bool:
 
 
 def _placed(blocks: list[tuple[PartKind, str]], images: list[Sighting]) -> PlacedText:
-    """The blocks as one text, and each image between the two blocks where its surroundings say it stood."""
+    """The blocks as one text, with each image between the two blocks that its surrounding text points to."""
     before_block = _images_by_block([text for _, text in blocks], images)
     parts = Parts()
     text: list[bytes] = []

@@ -1,4 +1,4 @@
-"""One pass over a page's source: its links, images and headings, and marks that survive into extracted text.
+"""Scan a page's source in one pass: find links, images and headings, and insert marks that survive extraction.
 
 Walking a hundred links through a DOM's objects costs more than extracting the text, and each pass over the source
 costs as much as the rest of this file, so one pattern finds everything at once. It knows quotes, comments and raw
@@ -24,7 +24,7 @@ _WRITTEN_MARK = re.compile(f" alt={_IMAGE_START}([0-9]+){_IMAGE_END} ?")
 
 
 def plain_references(more: str = "", escapes: str = "") -> tuple[str, str, str]:
-    """Patterns of URLs, paths and relative paths that are canonical but for what stands before them.
+    """Patterns of URLs, paths and relative paths that are canonical except for what precedes them.
 
     They hold no ports, entities or, unless given, escapes. One with "/." in it is not canonical, which a pattern
     would be slow to say.
@@ -66,7 +66,7 @@ Anchor: TypeAlias = tuple[str, str | None, str | None, str | None, str | None, s
 
 @dataclass(frozen=True, slots=True)
 class Markup:
-    """What a page's source holds, and the source with its marks."""
+    """The elements of a page's source, and the source with marks."""
 
     source: str
     _pieces: list[str | None]
@@ -79,7 +79,7 @@ class Markup:
         return (anchor for anchor in zip(*columns, strict=True) if anchor[-1])
 
     def images(self) -> list[str]:
-        """The attributes of every <img>, the page's own; an image's place in this list is the number of its mark."""
+        """The original attributes of every <img>; an image's index is the number of its mark."""
         return [image for image in self._pieces[8::_GROUPS] if image]
 
 
@@ -113,7 +113,7 @@ def scan(html: str) -> Markup:
 
 
 def mark_everything(html: str) -> tuple[str, list[str]]:
-    """The source with every `<img` marked, wherever it stands, and what follows each: for pages that lie to a scan."""
+    """The source with every `<img` marked, wherever it is, and what follows each: for pages that mislead the scan."""
     pieces = _IMAGES.split(html.translate(_DROPPED))
     for place in range(1, len(pieces), 2):
         pieces[place] += _written(place // 2)
@@ -122,7 +122,7 @@ def mark_everything(html: str) -> tuple[str, list[str]]:
 
 
 def unmarked(text: str) -> str:
-    """A piece of source or text as it was before its page was marked."""
+    """Remove the marks from a piece of source or text."""
     if _IMAGE_START in text:
         text = IMAGE_MARK.sub("", _WRITTEN_MARK.sub("", text))
     return text.replace(HEADING_MARK, "") if HEADING_MARK in text else text

@@ -1,8 +1,8 @@
-"""The `<meta>` elements by which a page says who may use it for what.
+"""The `<meta>` elements that may state a page's usage rights.
 
-Most pages have none of interest, which one look at their `<meta>` tags tells. Only where a tag may be of interest, or
-is too untidy to be read alone, the page is walked from its beginning, as the HTML standard's tokenizer would: so a tag
-inside a comment, a script or another tag's attribute is none. Each loop is possessive, so this is linear on any input.
+Most pages have none, which one scan of their `<meta>` tags shows. Only if a tag may be relevant, or is too malformed
+to be read alone, is the page walked from its beginning, as the HTML standard's tokenizer would: a tag inside a comment,
+a script or another tag's attribute does not count. Each loop is possessive, so this is linear on any input.
 """
 
 import re
@@ -49,10 +49,10 @@ _ATTRIBUTE: Final = re.compile(rf"[\s/]*+([^\s/>][^\s/>=]*+)(?:\s*+=\s*+({VALUE}
 
 
 def opt_out_elements(html: str) -> Iterator[tuple[str, str, bool]]:
-    """The name, the content, and whether the content was cut, of every element that may speak of the page's use.
+    """The name, the content, and whether the content was cut, of every element that may restrict the page's use.
 
-    An element of interest is named like a standard's, like a crawler, or begins with a word that says no. Forms with
-    `http-equiv` count, too.
+    Relevant elements are named after a standard or a crawler, or begin with a word that refuses use. `http-equiv`
+    counts, too.
     """
     last = -1
     for tag in _TAG.finditer(html):
@@ -71,7 +71,7 @@ def opt_out_elements(html: str) -> Iterator[tuple[str, str, bool]]:
 
 
 def _may_be_meant(attributes: str) -> bool:
-    """Whether a tag is worth a proper look: true of every one that says something."""
+    """Whether a tag may be relevant: true for every tag that states something."""
     for name in _NAMED.findall(attributes):
         if "&" in name or _is_meant(name.lower()):
             return True
@@ -79,7 +79,7 @@ def _may_be_meant(attributes: str) -> bool:
 
 
 def _statement(attributes: str) -> Iterator[tuple[str, str, bool]]:
-    """What a tag with these attributes says; of attributes with one name the first counts."""
+    """The statement of a tag with these attributes; of repeated attributes the first counts."""
     values: dict[str, str] = {}
     for found in _ATTRIBUTE.finditer(attributes):
         name = found[1].lower()

@@ -1,4 +1,4 @@
-"""Facts from a page beside its text: title, canonical URL, declared language, links, images and their captions."""
+"""Page metadata: title, canonical URL, declared language, links, images and their captions."""
 
 import re
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from winnow.schemas.recipe.checks import Between
 
 @dataclass(frozen=True, slots=True)
 class PageLimits:
-    """Caps on what is kept of one page's facts; what is beyond them is left out."""
+    """Limits for one page's metadata; anything beyond them is left out."""
 
     max_links: Annotated[int, Between(1, 1_000_000)] = 2_000  # distinct URLs
     max_images: Annotated[int, Between(1, 1_000_000)] = 1_000
@@ -32,7 +32,7 @@ class PageLimits:
 
 
 class Image(NamedTuple):
-    """An <img> as its page declares it; nothing here was verified."""
+    """An <img> as its page declares it; nothing here is verified."""
 
     src: str
     alt: str | None
@@ -44,7 +44,7 @@ class Image(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a page says of itself. Links are distinct, in order of appearance, with the `rel` of the first."""
+    """A page's metadata. Links are distinct, in order of appearance, with the `rel` of the first."""
 
     title: str | None
     canonical_url: str | None
@@ -64,10 +64,10 @@ class Page:
     trusted: bool  # False: the scan and the tree disagree, so the tree says what is an element
 
 
-# What lazy loaders fill `src` from stands first: where one is present `src` is a placeholder.
+# Attributes of lazy loaders come first: where one is present, `src` is a placeholder.
 _SOURCES = ("data-src", "data-original", "data-lazy-src", "src", "data-srcset", "srcset")
 _MOST_PARENTS = 32
-_MENTION_CHARACTERS = 1 << 15  # of the head, for what pages rarely say
+_MENTION_CHARACTERS = 1 << 15  # of the head, searched for rare elements
 _ATTRIBUTE = re.compile(
     rf"[\s/]*+(?:([sS][rR][cC](?:[sS][eE][tT])?+|[dD][aA][tT][aA]-[a-zA-Z-]++|[aA][lL][tT]|[tT][iI][tT][lL][eE]"
     rf"|[wW][iI][dD][tT][hH]|[hH][eE][iI][gG][hH][tT])(?=[\s=])|[^\s/>][^\s/>=]*+)(?:\s*+=\s*+({VALUE}))?"
@@ -96,14 +96,14 @@ def read_page(html: str) -> Page:
         return Page(tree, markup.source, markup, images, True)
     anchors = sum(1 for _ in markup.anchors())
     if len(document.get_elements_by_tag_name("img")) != len(images):
-        # What looked like a comment or a script may be none, and an image inside kept its own alternative text.
+        # What looked like a comment or a script may not be one, and an image inside kept its own alt text.
         source, images = mark_everything(html)
         return Page(HTMLTree.parse(source), source, markup, images, False)
     return Page(tree, markup.source, markup, images, len(document.get_elements_by_tag_name("a")) == anchors)
 
 
 def page_facts(page: Page, url: str | None, limits: PageLimits) -> Facts:
-    """The facts of a page that was fetched from `url`."""
+    """The metadata of a page fetched from `url`."""
     document = page.tree.document
     title = _label(page.tree.title, limits)
     if document is None:
@@ -128,7 +128,7 @@ def page_facts(page: Page, url: str | None, limits: PageLimits) -> Facts:
 
 
 class Addresses:
-    """The absolute URLs that one page's references mean, in canonical spelling; common forms are not parsed."""
+    """Resolves a page's references to absolute canonical URLs; common forms are not parsed."""
 
     __slots__ = ("base", "folders", "root")
 
@@ -137,7 +137,7 @@ class Addresses:
         self.root, self.folders = _folders(base[: base.rfind("/", 0, _path_end(base)) + 1]) if base else ("", ())
 
     def absolute(self, reference: str) -> str | None:
-        """The URL that a reference means, or None if it is no http or https URL."""
+        """The URL that a reference points to, or None if it is not an http or https URL."""
         up = 0
         if reference.startswith("../"):
             parents = _PARENTS.match(reference)
@@ -223,7 +223,7 @@ def _links_of_tree(document: DocumentNode, addresses: Addresses, limits: PageLim
 
 
 def _link(reference: str, addresses: Addresses) -> str | None:
-    # A reference to a place on the page itself is no link.
+    # A reference to a place on the same page is not a link.
     reference = reference.strip()
     return None if not reference or reference[0] == "#" else addresses.absolute(reference)
 
@@ -321,7 +321,7 @@ def _attribute_of(document: DocumentNode, selector: str, name: str) -> str | Non
 
 
 def _value(written: str) -> str:
-    # An attribute's value from how it is written.
+    # An attribute's value, decoded.
     value = written[1:-1] if written[0] in "\"'" else written
     if "&" in value:
         value = value.replace("&amp;", "&") if value.count("&") == value.count("&amp;") else unescape(value)

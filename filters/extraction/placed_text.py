@@ -1,8 +1,8 @@
-"""Where images and headings stand in an extracted text, read from the marks that the extractor printed.
+"""Locate images and headings in an extracted text by the marks that the extractor printed.
 
-The marks come out again, and with them the white space that only they caused: what is left is the text of the same
-page with its images' alternative texts empty. (One thing does not show in printed text: whether a line of its own
-was made by blocks or by line breaks. Around an image on such a line the larger number of line feeds is kept.)
+The marks are removed, with the white space that only they caused: the rest is the text of the same page with empty
+alt texts. (Printed text does not show whether a separate line was made by blocks or by line breaks. Around an image
+on such a line the larger number of line feeds is kept.)
 """
 
 import re
@@ -22,7 +22,7 @@ _HEADING = HEADING_MARK.encode()
 
 @dataclass(slots=True)
 class Parts:
-    """The pieces of a text in reading order, as columns: UTF-8 byte ranges, empty for an image, which has a number."""
+    """The parts of a text in reading order, as columns: UTF-8 byte ranges, which are empty for images."""
 
     kinds: list[str] = field(default_factory=list)
     starts: list[int] = field(default_factory=list)
@@ -30,7 +30,7 @@ class Parts:
     images: list[int | None] = field(default_factory=list)
 
     def add(self, kind: PartKind, start: int, end: int, image: int | None = None) -> None:
-        """One more piece."""
+        """Append a part."""
         self.complete()
         self.kinds.append(kind)
         self.starts.append(start)
@@ -38,7 +38,7 @@ class Parts:
         self.images.append(image)
 
     def complete(self) -> "Parts":
-        """The columns at one length."""
+        """Fill the column of images to the length of the others."""
         self.images.extend([None] * (len(self.kinds) - len(self.images)))
         return self
 
@@ -52,7 +52,7 @@ class PlacedText:
 
 
 def place(printed: str) -> PlacedText:
-    """Take the marks out of what an extractor printed. Blocks are what blank lines part."""
+    """Remove the marks from an extractor's output. Blocks are separated by blank lines."""
     has_images = "\x02" in printed
     if has_images or _EMPTY_HEADING.search(printed):
         printed = _without_room(printed)
@@ -82,7 +82,7 @@ def place(printed: str) -> PlacedText:
 
 
 def context(text: bytes, at: int) -> tuple[str | None, str | None]:
-    """What a reader sees just before and just after a place in a text."""
+    """The text just before and just after a position."""
     room = 4 * CONTEXT_CHARACTERS + 8  # bytes of the longest characters, and blank lines
     before = text[max(0, at - room) : at].decode("utf-8", "ignore").rstrip()[-CONTEXT_CHARACTERS:].lstrip()
     after = text[at : at + room].decode("utf-8", "ignore").lstrip()[:CONTEXT_CHARACTERS].rstrip()
@@ -108,7 +108,7 @@ def _add_with_images(parts: Parts, kind: PartKind, block: bytes, at: int) -> int
 
 
 def _without_room(printed: str) -> str:
-    """The same with every image's mark put right behind the text before it, and empty headings gone."""
+    """The text with every image's mark directly after the preceding text, without empty headings."""
     pieces = _IMAGE_OR_EMPTY_HEADING.split(printed)
     kept: list[str] = []
     room: list[str] = []  # white space and heading marks since the last text

@@ -1,4 +1,4 @@
-"""What every extractor does around its own reading of a page: budgets before it, the page's facts after it."""
+"""The frame of every extractor: budgets before it reads a page, metadata after."""
 
 from collections.abc import Callable
 from typing import TypeAlias
@@ -12,19 +12,19 @@ from winnow.filters.extraction.placed_text import PlacedText
 from winnow.filters.extraction.rows import ExtractionRows
 
 Read: TypeAlias = Callable[[Page, str], PlacedText | None]
-"""From a page and its source to its text; None when the extractor fails on it."""
+"""Turns a page and its source into text; None when the extractor fails on it."""
 
 
 def read_pages(
     pages: pa.RecordBatch, budgets: Budgets, limits: PageLimits, read: Read, *, every_page: bool = False
 ) -> pa.RecordBatch:
-    """PAGES to EXTRACTION, row by row in the same order. A row depends on its page alone.
+    """Turn PAGES into EXTRACTION, row by row in the same order. A row depends only on its page.
 
-    With `every_page` the budgets are held against small pages too, which can only harm a slow extractor.
+    With `every_page` the budgets apply to small pages too, which can only harm a slow extractor.
     """
     rows = ExtractionRows()
     html = pages.column("html")
-    # One page a turn: the work is in C, and a page's own Python costs less than its parsing.
+    # One page at a time: the work is in C, and the Python per page costs less than parsing it.
     for source, url, size in zip(
         html.to_pylist(), pages.column("url").to_pylist(), pc.binary_length(html).to_pylist(), strict=True
     ):

@@ -1,4 +1,4 @@
-"""The rows that an extractor makes, gathered column by column: a hundred links a page are too many for dicts."""
+"""Builder of extraction rows, column by column: a hundred links per page are too many for dicts."""
 
 import pyarrow as pa
 
@@ -10,7 +10,7 @@ _NOWHERE = (None, None)
 
 
 class ExtractionRows:
-    """Rows of EXTRACTION in the making."""
+    """Collects rows of EXTRACTION."""
 
     def __init__(self) -> None:
         self._status: list[str] = []
@@ -23,7 +23,7 @@ class ExtractionRows:
         self._parts = _Lists(4)
 
     def refuse(self, status: Status) -> None:
-        """A row that was not extracted: null but for why."""
+        """Add a row that was not extracted: null except for its status."""
         self._status.append(status)
         for column in (self._text, self._title, self._canonical_url, self._language):
             column.append(None)
@@ -31,7 +31,7 @@ class ExtractionRows:
             lists.end_null()
 
     def add(self, placed: PlacedText, facts: Facts) -> None:
-        """A row that was extracted. Parts and facts number the images alike."""
+        """Add an extracted row. Parts and metadata number the images alike."""
         text, parts = placed.text, placed.parts
         self._status.append("ok" if text else "empty")
         self._text.append(text)
@@ -82,7 +82,7 @@ class ExtractionRows:
 
 
 class _Lists:
-    """One list column of structs: flat columns, and where each row's list ends."""
+    """One list column of structs: flat columns, and the end of each row's list."""
 
     def __init__(self, columns: int) -> None:
         self.columns: list[list[str | int | None]] = [[] for _ in range(columns)]

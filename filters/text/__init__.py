@@ -1,1 +1,1 @@
-"""Operators on text, one a file."""
+"""Operators on text, one per file."""

@@ -1,9 +1,9 @@
-"""The line rules of C4 (Raffel et al., https://jmlr.org/papers/v21/20-074.html): which lines go, what stays of a page.
+"""The line rules of C4 (Raffel et al., https://jmlr.org/papers/v21/20-074.html): removed lines and the remaining page.
 
-A line goes where it has a word that is too long, no end mark, too few words, `javascript` or a policy phrase, in
-this order; the first cause counts. From lines that stay, citations such as `[1]`, `[edit]` and the white space around
-them go. That is an edit, the column `removed`; nothing here drops a page. The edited text has the line breaks of the
-page, while the published code joins lines by newlines: a page that breaks lines otherwise differs in these alone.
+A line is removed if it has a word that is too long, no end mark, too few words, `javascript` or a policy phrase, in
+this order; the first cause counts. From the remaining lines, citations such as `[1]` and `[edit]` are removed with the
+white space around them. This is an edit, the column `removed`; nothing here drops a page. The edited text keeps the
+page's line breaks, while the published code joins lines with newlines: other line breaks are the only difference.
 """
 
 from collections.abc import Sequence
@@ -48,10 +48,10 @@ _COUNTS = (
     "short_lines",
     "javascript_lines",
     "policy_lines",
-    "lorem_ipsum_lines",  # of those that reach the test: these and curly ones drop the page, not the line
+    "lorem_ipsum_lines",  # among lines that reach the test: these and curly brackets drop the page, not the line
     "curly_lines",
-    "citations",  # that go from kept lines
-    "words",  # after edits, between white space
+    "citations",  # removed from kept lines
+    "words",  # after edits, split at white space
 )
 (
     _LINES,
@@ -83,19 +83,19 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """What makes a line go; the defaults are the paper's, as datatrove reads them."""
+    """When a line is removed; the defaults are the paper's, as datatrove reads them."""
 
     min_line_words: Annotated[int, Between(0, 1_000_000)] = 3  # the paper: 3; the TFDS builder: 5
     count_words: Literal["before_citations", "after_citations"] = "before_citations"  # TFDS: after
     max_word_chars: Annotated[int, Between(0, 1_000_000)] = 1000
     end_marks: str = ".?!\"'"  # the paper and TFDS: without the apostrophe
     require_end_mark: bool = True  # FineWeb: false
-    sentences: str = "spacy_en"  # how `sentences` are told apart, line by line
+    sentences: str = "spacy_en"  # how each line is split into sentences
 
 
 @leaf  # type: ignore[untyped-decorator]
 def _fate(text: Bytes, start: int, end: int, enough: bool, needs_end_mark: bool, end_marks: Ints, counts: Ints) -> bool:
-    """Whether a line stays, without its citations, with enough words or not; the cause is counted if it goes."""
+    """Whether a line stays, ignoring citations; otherwise the cause is counted."""
     if needs_end_mark and not terminated(text, start, end, end_marks):
         counts[_UNTERMINATED] += 1
         return False
@@ -138,7 +138,7 @@ def _clean(
     places, lines, pages = np.empty((256, 2), np.int64), 0, np.zeros(rows + 1, np.int64)
     for row in range(rows):
         begin, end = offsets[row], offsets[row + 1]
-        cursor = begin  # what lies before it is decided
+        cursor = begin  # everything before it is decided
         solid = begin  # the end of the last kept character that is no white space; begin while there is none
         break_start = break_end = begin  # the line break after the last kept line
         at = begin
@@ -149,7 +149,7 @@ def _clean(
             if longest > max_word_chars and counted_words(text, start, final, classes)[1] > max_word_chars:
                 counts[row, _LONG_WORD] += 1
                 continue
-            # What follows is undone, by not moving on, where the line does not stay.
+            # If the line does not stay, the following is undone by not advancing.
             count, here, solid_here, copied, cited = used, cursor, solid, filled, 0
             if solid > begin:  # the break before this line
                 spans = grown(spans, count + 1)
@@ -215,10 +215,10 @@ def _joined(phrases: Sequence[str]) -> tuple[Bytes, Ints]:
 
 
 def _sentences(batch: Texts, kept: Bytes, places: Ints, pages: Ints, style: str) -> Ints:
-    """How many sentences the kept lines of each page have, told apart line by line.
+    """How many sentences the kept lines of each page have, split line by line.
 
-    No token reaches over a line break, so that a line has the tokens of its page, which others ask for too; only lines
-    that had citations are cut into tokens for themselves.
+    No token crosses a line break, so a line has the tokens of its page, which other operators use too; only lines that
+    had citations are tokenized again.
     """
     found = sentences_of_lines(segment(batch.array, style), pages, places)
     cited = np.flatnonzero(places[:, 0] < 0)
@@ -231,7 +231,7 @@ def _sentences(batch: Texts, kept: Bytes, places: Ints, pages: Ints, style: str)
 
 
 def c4(texts: Texts, config: Config) -> pa.RecordBatch:
-    """The lines of every page that C4 would drop, and what would be left."""
+    """The lines that C4 would remove from every page, and measures of the rest."""
     marks, mark_ends = _joined(_CITATIONS)
     counts, bounds, spans, kept, places, pages = _clean(
         texts.buffer,
@@ -266,7 +266,7 @@ def _load(config: Config, _assets: Assets) -> Kernel:
 OPERATOR = Operator(
     name="text.c4",
     version=1,
-    summary="C4: lines that go, as spans, and the sentences and words that stay",
+    summary="C4: removed lines as spans, and the sentences and words that remain",
     config=Config,
     reads=lambda _config: (TEXT,),
     writes=lambda _config: _SCHEMA,

@@ -1,8 +1,8 @@
-"""How a fastText classifier of the user's judges a text: the probability of one label, and the most probable label.
+"""Scores of a user's fastText classifier: the probability of one label, and the most probable label.
 
-The usual such model tells texts like chosen ones from texts like the rest of the web (DCLM's `oh-eli5`, or one made by
-`winnow train-quality`). The score is fastText's own probability, which it raises by 1e-5 in places: it is cut to
-[0, 1] and rounded, so that it is the same wherever the same build of fastText ran.
+A typical model separates texts like selected ones from the rest of the web (DCLM's `oh-eli5`, or one made by `winnow
+train-quality`). The score is fastText's own probability, which can be 1e-5 too high: it is clipped to [0, 1] and
+rounded, so that it is the same wherever the same build of fastText ran.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,7 +21,7 @@ from winnow.schemas.problems import nearest
 from winnow.schemas.recipe.checks import Between
 
 NO_WORDS = "no_words"
-"""The model knows no word of the text, so that fastText has no answer."""
+"""The model knows no word of the text, so fastText has no answer."""
 
 _GROUP_ROWS = 512
 _GROUP_BYTES = 8 << 20
@@ -29,12 +29,12 @@ _GROUP_BYTES = 8 << 20
 
 @dataclass(frozen=True, slots=True)
 class ClassifierConfig:
-    """Which model is asked for which label."""
+    """The model and the label whose probability is measured."""
 
-    model: str = ""  # the path of a .bin or .ftz; there is no model that suits everybody
+    model: str = ""  # the path of a .bin or .ftz; required
     positive: str = "__label__hq"  # DCLM
     normalisation: Literal["auto", "newlines", "lines", "words", "lower", "tutorial"] = "auto"
-    """How the text is made one line. `auto`: as the card beside the model says, or `lines` where there is no card."""
+    """How the text becomes one line. `auto`: as the card next to the model says, or `lines` without a card."""
     decimals: Annotated[int, Between(1, 6)] = 4  # DCLM's published threshold, 0.018112, wants 6
 
 
@@ -52,7 +52,7 @@ def classify(batch: pa.RecordBatch, score: Callable[[list[str]], Iterator[tuple[
 
     Args:
         batch: Rows with a column `text` that is never null.
-        score: From texts to the top label and the positive one's probability of each; None where it knows no word.
+        score: Gives each text's top label and the probability of the positive one; None where it knows no word.
     """
     statuses, scores, labels = [], [], []
     for group in _groups(batch[TEXT]):
@@ -65,7 +65,7 @@ def classify(batch: pa.RecordBatch, score: Callable[[list[str]], Iterator[tuple[
 
 
 def _groups(texts: pa.LargeStringArray) -> Iterator[list[str]]:
-    """The texts in order, so many at once that neither they nor the answers take much memory."""
+    """The texts in order, in groups that keep texts and answers small in memory."""
     group: list[str] = []
     size = 0
     for text in texts:
@@ -79,14 +79,14 @@ def _groups(texts: pa.LargeStringArray) -> Iterator[list[str]]:
 
 
 class FastTextScorer:
-    """A model that answers for lists of texts."""
+    """A model that scores lists of texts."""
 
     def __init__(self, path: str, positive: str, normalisation: str, decimals: int) -> None:
         self._model, header = load_fasttext(path)
         card = read_card(path)
         if positive not in header.labels:
             near = nearest(positive, header.labels)
-            known = f"did you mean {near!r}?" if near else f"it has: {', '.join(header.labels[:8])}"
+            known = f"did you mean {near!r}?" if near else f"its labels: {', '.join(header.labels[:8])}"
             raise RecipeError(f"{path}: the model has no label {positive!r} ({known}); set `positive`")
         kind = normalisation
         if kind == "auto":
@@ -97,13 +97,13 @@ class FastTextScorer:
         self._labels = len(header.labels)
 
     def __call__(self, texts: list[str]) -> Iterator[tuple[str, float] | None]:
-        """Top label and the positive one's probability of each text; None where the model knows no word of it."""
+        """Each text's top label and probability of the positive one; None where the model knows no word."""
         labels, values = self._model.multilinePredict([self._line(text) for text in texts], self._labels, 0.0, "strict")
         for names, found in zip(labels, values, strict=True):
             if not names:
                 yield None
                 continue
-            # A label that the hierarchical softmax gives less than 1e-5 is not among the answers.
+            # Labels below 1e-5 in the hierarchical softmax are missing from the answers.
             value = float(found[names.index(self._positive)]) if self._positive in names else 0.0
             yield names[0], min(max(round(value, self._decimals), 0.0), 1.0)
 
@@ -133,7 +133,7 @@ def _load(config: ClassifierConfig, assets: Assets) -> Kernel:
 OPERATOR = Operator(
     name="text.classifier",
     version=1,
-    summary="the probability that a fastText model of yours gives to a label, such as __label__hq",
+    summary="probability of a label, such as __label__hq, by your own fastText model",
     config=ClassifierConfig,
     reads=lambda _config: (TEXT,),
     writes=lambda _config: WRITES,

@@ -1,7 +1,7 @@
-"""A digest of each text: two texts with one digest are the same.
+"""A digest of each text: texts with equal digests are the same.
 
-In the form `bytes` they are the same bytes; in the form `spaces` they may differ in white space and in characters that
-nobody sees. Case, punctuation and normal forms of Unicode count in both: what also differs there is for `text.minhash`.
+In the form `bytes` they are the same bytes; in the form `spaces` they may differ in white space and invisible
+characters. Case, punctuation and Unicode normal forms count in both; `text.minhash` ignores these too.
 """
 
 import sys
@@ -48,9 +48,9 @@ SPACES = (  # White_Space of Unicode
     (0x2028, 0x2029), (0x202F, 0x202F), (0x205F, 0x205F), (0x3000, 0x3000),
 )  # fmt: skip
 
-_SEEN, _SPACE, _UNSEEN = 0, 1, 2  # what a code point is
-_PLAIN, _IS_BLANK, _UNSURE, _OTHER_SPACE = 0, 1, 2, 3  # what a byte is, given the one that follows it
-_BLOCK = 4096  # normalised bytes that are held at once
+_SEEN, _SPACE, _UNSEEN = 0, 1, 2  # classes of code points
+_PLAIN, _IS_BLANK, _UNSURE, _OTHER_SPACE = 0, 1, 2, 3  # classes of bytes, given the next one
+_BLOCK = 4096  # normalised bytes held at once
 _BLANK = 32
 
 _EVERY = uint64(0x0101010101010101)
@@ -60,14 +60,14 @@ _BLANKS = uint64(0x2020202020202020)
 
 @dataclass(frozen=True, slots=True)
 class DigestConfig:
-    """What counts as the same."""
+    """Which texts count as the same."""
 
     form: Form = "spaces"  # or bytes: the text as it is
 
 
 @lru_cache(maxsize=1)
 def _tables() -> tuple[npt.NDArray[np.uint8], Table]:
-    """What every byte and every code point is."""
+    """The class of every byte and of every code point."""
     points = np.zeros(sys.maxunicode + 1, np.uint16)
     kinds = np.full((256, 64), _PLAIN, np.uint8)  # of bytes, by the last six bits of the next
     for role, ranges in ((_UNSEEN, INVISIBLE), (_SPACE, SPACES)):
@@ -85,10 +85,10 @@ def _tables() -> tuple[npt.NDArray[np.uint8], Table]:
 
 @leaf
 def _normalised(buffer, at, end, kinds, pages, roles, block):  # type: ignore[no-untyped-def]
-    """The halves of the digest of a text in the form `spaces`, and how long it is in that form.
+    """The two halves of a text's digest in the form `spaces`, and its length in that form.
 
-    The form is written into a block, which is hashed whenever it is full: its last byte stays, for it may be the
-    space at the end.
+    The form is written into a block, which is hashed whenever it is full, except its last byte, which may be the
+    trailing space.
     """
     first = second = uint64(0)
     length = np.int64(0)
@@ -102,9 +102,9 @@ def _normalised(buffer, at, end, kinds, pages, roles, block):  # type: ignore[no
             length += _BLOCK
             filled -= _BLOCK
         if at + 8 < end:
-            # Eight bytes stay as they are if no blank follows a space, and none of them may begin something that goes.
-            # For ASCII a few operations on the whole word tell: a borrow may take another byte for a blank, but only
-            # behind one, which sends both the long way.
+            # Eight bytes stay unchanged if no blank follows a space and none may begin something that is removed.
+            # For ASCII a few operations on the whole word decide: a borrow may mistake a byte for a blank, but only
+            # after a real one, so both take the slow path.
             word = load_word(buffer, uint64(at))
             if word & _TOPS == uint64(0):
                 blank = word ^ _BLANKS
@@ -143,7 +143,7 @@ def _normalised(buffer, at, end, kinds, pages, roles, block):  # type: ignore[no
                     filled += 1 - spaced
                     spaced = np.int64(1)
                 at += size
-            else:  # without a branch: where words end cannot be predicted
+            else:  # without a branch: word ends cannot be predicted
                 white = kind & 1
                 block[filled] = _BLANK if white else buffer[at]
                 filled += 1 - (white & spaced)
@@ -173,7 +173,7 @@ def _digests_of_spaces(buffer, offsets, kinds, pages, roles):  # type: ignore[no
 def digests(batch: pa.RecordBatch, form: Form) -> pa.RecordBatch:
     """The layer of a batch of texts."""
     texts = texts_of(batch.column(TEXT))
-    for array in (texts.buffer, texts.offsets):  # read-only whatever they are, so that kernels are compiled once
+    for array in (texts.buffer, texts.offsets):  # always read-only, so that kernels are compiled once
         array.setflags(write=False)
     lengths = np.diff(texts.offsets)
     if form == "bytes":
@@ -196,7 +196,7 @@ def _load(config: DigestConfig, _assets: Assets) -> Kernel:
 OPERATOR = Operator(
     name=NAME,
     version=VERSION,
-    summary="a digest of the text, the same for texts that are the same but for white space and invisible characters",
+    summary="digest of the text, by default ignoring white space and invisible characters",
     config=DigestConfig,
     reads=lambda _config: (TEXT,),
     writes=lambda _config: WRITES,

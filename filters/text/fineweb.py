@@ -1,7 +1,7 @@
-"""The page rules of FineWeb (Penedo et al., https://arxiv.org/abs/2406.17557) as datatrove 0.10.1 measures them.
+"""Measures for FineWeb's page rules (Penedo et al., https://arxiv.org/abs/2406.17557) as in datatrove 0.10.1.
 
-Lines end at newlines alone and are looked at as they are, unstripped; lines of white space do not count. FineWeb
-applies these rules to what C4's edits leave; here they see the text that the recipe binds.
+Lines end only at newlines and are not stripped; blank lines do not count. FineWeb applies these rules to what C4's
+edits leave; here they see the text that the recipe selects.
 """
 
 from dataclasses import dataclass
@@ -53,10 +53,10 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """How lines and words are told apart."""
+    """How lines and words are measured."""
 
-    short_line_chars: Annotated[int, Between(0, 1_000_000)] = 30  # FineWeb: a line of so many characters is short
-    stop_chars: str | None = None  # what ends a sentence; the default is datatrove's set for all scripts
+    short_line_chars: Annotated[int, Between(0, 1_000_000)] = 30  # FineWeb: longest short line
+    stop_chars: str | None = None  # characters that end a sentence; the default is datatrove's set for all scripts
     words: str = "spacy_en"  # a style of winnow.filters.language.words
 
 
@@ -70,7 +70,7 @@ def _stops(chosen: str | None) -> Table:
 
 @leaf  # type: ignore[untyped-decorator]
 def _blank(text: Bytes, start: int, end: int, classes: Table) -> bool:
-    """Whether a line has nothing but white space."""
+    """Whether a line is only white space."""
     while start < end:
         if not flags_of(classes, decode(text, start)) & SPACE:
             return False
@@ -80,7 +80,7 @@ def _blank(text: Bytes, start: int, end: int, classes: Table) -> bool:
 
 @leaf  # type: ignore[untyped-decorator]
 def _stopped(text: Bytes, end: int, stops: Table) -> bool:
-    """Whether the last code point before this place is one of the stops."""
+    """Whether the last code point before this position is one of the stops."""
     last = end - 1
     while text[last] & 0xC0 == 0x80:
         last -= 1
@@ -89,7 +89,7 @@ def _stopped(text: Bytes, end: int, stops: Table) -> bool:
 
 @kernel  # type: ignore[untyped-decorator]
 def _counts(text: Bytes, pages: Ints, starts: Ints, ends: Ints, classes: Table, stops: Table, short_chars: int) -> Ints:
-    """The counts of every page, but for its words."""
+    """The counts of every page, except words."""
     counts = np.zeros((len(pages) - 1, len(_COUNTS)), np.int64)
     for page in range(len(pages) - 1):
         first, after = pages[page], pages[page + 1]
@@ -117,7 +117,7 @@ def _counts(text: Bytes, pages: Ints, starts: Ints, ends: Ints, classes: Table, 
 
 
 def _ratio(part: Ints, whole: Ints) -> npt.NDArray[np.float64]:
-    """A share of nothing is 0; where datatrove would divide a page without words by zero, too."""
+    """A ratio; 0 if there is nothing, where datatrove would divide a page without words by zero."""
     return np.where(whole > 0, part / np.maximum(whole, 1), 0.0)
 
 
@@ -146,7 +146,7 @@ def _load(config: Config, _assets: Assets) -> Kernel:
 OPERATOR = Operator(
     name="text.fineweb",
     version=1,
-    summary="FineWeb: lines that stop and short lines, duplicated characters, newlines for each word",
+    summary="FineWeb: lines with end marks, short lines, duplicated characters, newlines per word",
     config=Config,
     reads=lambda _config: (TEXT,),
     writes=lambda _config: _SCHEMA,

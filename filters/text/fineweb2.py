@@ -1,11 +1,11 @@
-"""FineWeb-2's measures of a text by its language (Penedo et al., https://arxiv.org/abs/2506.20920).
+"""FineWeb-2's measures by language (Penedo et al., https://arxiv.org/abs/2506.20920).
 
-Words are found as datatrove 0.10.1 finds them in the text's language, once, and all that looks at words looks at these:
-n-grams that repeat, words by kind, stop words of the language, newlines for each word. What FineWeb-2 asks of lines
-alone is measured by `text.fineweb`. A text whose language has no segmentation here, or whose package is missing, is
-not measured. `segmentation` says what found the words, `substituted` where datatrove would have asked something else.
+Words are found once, as datatrove 0.10.1 finds them in the text's language, and used by all measures of words:
+repeated n-grams, words by kind, stop words of the language, newlines per word. FineWeb-2's measures of lines are in
+`text.fineweb`. A text whose language has no segmentation here, or whose package is missing, is not measured.
+`segmentation` says what found the words, `substituted` whether datatrove would have used something else.
 
-A share of nothing is 0, where datatrove would divide by the words of a text that has none.
+Ratios of nothing are 0, where datatrove would divide by the words of a text that has none.
 """
 
 from collections.abc import Iterator
@@ -30,8 +30,8 @@ from winnow.filters.language.words.scripts import segmentation_of
 from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, Operator
 from winnow.schemas.recipe.checks import Between
 
-_TOP = (2, 3, 4)  # words of the n-grams whose most frequent one is looked at
-_REPEATED = (5, 6, 7, 8, 9, 10)  # of those whose repeats are
+_TOP = (2, 3, 4)  # n-gram lengths whose most frequent n-gram is measured
+_REPEATED = (5, 6, 7, 8, 9, 10)  # n-gram lengths whose repeats are measured
 _BULLETS = "•-"
 
 _COUNTS = ("characters", "words", "non_symbol_words", "stop_words", "stop_word_occurrences")
@@ -62,7 +62,7 @@ _REASONS = (
     "unknown_language",  # FineWeb-2 has no configuration for it
     "no_segmentation",
     "substitute_refused",
-    "too_large",  # for a package or a rule over strings
+    "too_large",  # for a package or for rules in Python
     "package_failed",
     *sorted({package.reason for package in PACKAGES.values()}),
 )
@@ -74,12 +74,12 @@ _Values: TypeAlias = dict[str, npt.NDArray[np.int64] | npt.NDArray[np.float64]]
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """What may stand in for what is not to be had, and how much a package is given."""
+    """Which segmentations may be used, and how much text a package gets."""
 
-    packages: Literal["needed", "all"] = "needed"  # `all`: spaCy itself, too, for languages that have a substitute
-    substitutes: bool = True  # spaCy's multi-language rules where datatrove asks Stanza, or spaCy's rules are no style
+    packages: Literal["needed", "all"] = "needed"  # `all`: also spaCy itself, for languages that have a substitute
+    substitutes: bool = True  # spaCy's multi-language rules replace Stanza and uncompilable spaCy rules
     max_string_bytes: Annotated[int, Between(1, 64 << 20)] = (
-        1_000_000  # of a text that packages or rules of Python read
+        1_000_000  # longest text that packages or rules in Python read
     )
 
 
@@ -95,7 +95,7 @@ class _Found:
 
 
 def _words_of(found: list[list[str]]) -> Words:
-    """Words that are strings of their own, written one behind the other."""
+    """Words given as separate strings, concatenated."""
     kept = [[stripped for word in words if (stripped := word.strip())] for words in found]
     documents = np.cumsum([0, *map(len, kept)], dtype=np.int64)
     column = texts_of(pa.array([word for words in kept for word in words], pa.large_string()))
@@ -103,7 +103,7 @@ def _words_of(found: list[list[str]]) -> Words:
 
 
 def _one_by_one(segmenter: Segmenter, texts: list[str], max_bytes: int) -> Iterator[list[str] | str]:
-    """The words of every text, or why there are none."""
+    """The words of every text, or the reason there are none."""
     for text in texts:
         if len(text.encode()) > max_bytes:
             yield "too_large"
@@ -119,7 +119,7 @@ def _one_by_one(segmenter: Segmenter, texts: list[str], max_bytes: int) -> Itera
 
 
 class _Batch:
-    """One batch: what is known of its rows so far."""
+    """The results for one batch so far."""
 
     def __init__(self, config: Config, batch: pa.RecordBatch) -> None:
         self.config = config
@@ -134,7 +134,7 @@ class _Batch:
         }
 
     def measure(self) -> pa.RecordBatch:
-        """Every language of the batch, each with its own words."""
+        """Measure the batch, language by language."""
         encoded = self.codes.dictionary_encode()
         numbers = np.asarray(encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False), np.int64)
         self.status[numbers < 0] = "no_language"
@@ -162,7 +162,7 @@ class _Batch:
         )
 
     def _segmented(self, language: str, rows: _Rows) -> _Found | str:
-        """The words of these rows' texts; or why there are none."""
+        """The words of these rows' texts, or the reason there are none."""
         segmentation = segmentation_of(language) if language in fineweb2_stop_words() else None
         if segmentation is None:
             return "unknown_language"
@@ -203,7 +203,7 @@ def _characters() -> Table:
 
 
 def _measures(array: pa.LargeStringArray, words: Words, stop_words: tuple[str, ...]) -> _Values:
-    """What is measured of texts whose words are known."""
+    """The measures of texts whose words are known."""
     texts = texts_of(array)
     known = vocabulary(words)
     made = makeup(words, known, _characters(), stop_words)
@@ -243,7 +243,7 @@ def _load(config: Config, _assets: Assets) -> Kernel:
 OPERATOR = Operator(
     name="text.fineweb2",
     version=1,
-    summary="FineWeb-2: words, stop words and repetition, with the words of the text's language",
+    summary="FineWeb-2: words, stop words and repetition, segmented by the text's language",
     config=Config,
     reads=lambda _config: (TEXT, KEY),
     writes=lambda _config: _SCHEMA,

@@ -1,20 +1,20 @@
-"""The measures of Gopher's rules (Rae et al., https://arxiv.org/abs/2112.11446, A1): word shapes and repetition.
+"""Measures for Gopher's rules (Rae et al., https://arxiv.org/abs/2112.11446, A1): word shapes and repetition.
 
-The paper leaves open what a word, a line and a share of characters are, and those who implement it differ. A style
-says whose definitions hold, so that a threshold means what it means there:
+The paper does not define words, lines and shares of characters, and implementations differ. A style selects whose
+definitions apply, so that a threshold means what it means there:
 
 datatrove  GopherQualityFilter and GopherRepetitionFilter of datatrove 0.10.1. Shares of characters are of the text.
            Lines end at runs of newlines, paragraphs at two or more; all but the first of equal ones are duplicates.
            Of n-grams with 5 to 10 words the later ones count, from left to right and without overlap.
-dolma      The tagger gopher_v2 of dolma 1.2. Words stand between whitespace, and shares of characters are of those in
+dolma      The tagger gopher_v2 of dolma 1.2. Words are split at whitespace, and shares of characters are of those in
            words; lines end at runs of newlines; every one of several equal lines and n-grams is a duplicate, the first
            too, and repeated n-grams are shares of the characters of all n-grams.
 dolma_v1   Its older gopher_v1: each newline ends a line, so that the empty lines between paragraphs are equal lines.
-paper      The paper read closely. Words stand between whitespace; lines and paragraphs are trimmed and those without
+paper      The paper read closely. Words are split at whitespace; lines and paragraphs are trimmed and those without
            text ignored; all but the first of equal ones are duplicates, and their shares are of lines and paragraphs.
            A word in any n-gram that occurs twice or more counts once.
 
-A share of nothing is 0.
+Ratios of nothing are 0.
 """
 
 from collections.abc import Mapping
@@ -74,27 +74,27 @@ _SCHEMA = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """Whose definitions hold, and what differs by language."""
+    """Whose definitions apply, and what differs by language."""
 
     style: Style = "datatrove"
     words: str | None = (
         None  # a style of winnow.filters.language.words; by default the one that the style uses for English
     )
-    stop_words: tuple[str, ...] = _STOP_WORDS  # datatrove and paper count which of them occur, dolma how often they do
-    bullets: str | None = None  # characters with which a line of a list begins; by default the style's
+    stop_words: tuple[str, ...] = _STOP_WORDS  # datatrove and paper count distinct ones, dolma counts occurrences
+    bullets: str | None = None  # characters that begin a list item; by default the style's
 
     def __post_init__(self) -> None:
         if self.style not in _BULLETS:
-            raise RecipeError(f"text.gopher: style {self.style!r} is none of {', '.join(_BULLETS)}")
+            raise RecipeError(f"text.gopher: unknown style {self.style!r}; expected one of {', '.join(_BULLETS)}")
 
     @property
     def word_style(self) -> str:
-        """How words are told apart."""
+        """The style by which texts are split into words."""
         return self.words or ("spacy_en" if self.style == "datatrove" else "whitespace")
 
     @property
     def bullet_characters(self) -> str:
-        """With what a line of a list begins."""
+        """The characters that begin a list item."""
         return _BULLETS[self.style] if self.bullets is None else self.bullets
 
 
@@ -171,7 +171,7 @@ def _gram_shares(
     """The most common n-grams and those that repeat."""
     if config.style == "datatrove":
         found = grams(words, known, _TOP[-1])
-        # A space stands between the words of the most common n-gram, and none between those of longer ones.
+        # The most common n-gram counts the spaces between its words, longer ones do not.
         shares = {
             f"top_{n}gram": _share(found.top_characters[:, n - 2] + (n - 1) * found.top_copies[:, n - 2], characters)
             for n in _TOP

@@ -1,11 +1,11 @@
-"""The language of a text: a fastText model's, in a code that is the same for all models, and CLD2's beside it.
+"""The language of a text by a fastText model, in a code common to all models, and by CLD2.
 
 The default model is lid.176; GlotLID, OpenLID or any other fastText model whose labels are languages is given by its
-path. Codes are `eng_Latn`: ISO 639-3 and a script, measured from the letters where the label names none. What no
-label can mean is told apart: a text without letters has the status `no_letters`, one in a script that the model was
-never taught is `und_Scrp` with the score 0, and text that a model calls no language is `zxx`.
+path. Codes are like `eng_Latn`: ISO 639-3 and a script, measured from the letters if the label names none. Special
+cases: a text without letters has the status `no_letters`, one in a script that the model was not trained on is
+`und_Scrp` with score 0, and text that a model labels as no language is `zxx`.
 
-Scores belong to the pinned class: clamped to 1 and kept to 1e-4.
+Scores belong to the pinned class: clamped to 1 and rounded to 1e-4.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -39,7 +39,7 @@ _DOCUMENT = (
     pa.field("top", _TOP),  # the likeliest languages, that of `code` first
     pa.field("family", pa.string()),
     pa.field("group", pa.string()),
-    pa.field("text_script", pa.string()),  # of most letters
+    pa.field("text_script", pa.string()),  # script of most letters
     pa.field("text_script_share", pa.float64()),  # of letters
 )
 _SECOND = (
@@ -50,27 +50,27 @@ _SECOND = (
     pa.field("agree", pa.bool_()),  # null where either names none
 )
 _MIXTURE = (
-    pa.field("paragraphs", pa.int32()),  # that were looked at
-    pa.field("own_share", pa.float64()),  # of their characters, in the text's language
-    pa.field("other_share", pa.float64()),  # surely in others
+    pa.field("paragraphs", pa.int32()),  # how many were classified
+    pa.field("own_share", pa.float64()),  # share of their characters in the text's language
+    pa.field("other_share", pa.float64()),  # share confidently in other languages
     pa.field("languages", pa.int32()),  # with at least 5 % of the characters
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """Which model judges what."""
+    """The model and which text it classifies."""
 
     model: str = LID_176.name  # an asset, or the path of a fastText model
     normalise: Normalise = "line"  # `openlid` for OpenLID
-    max_bytes: Annotated[int, Between(1_000, 64 << 20)] = 1 << 20  # of a text; longer ones are judged by their head
+    max_bytes: Annotated[int, Between(1_000, 64 << 20)] = 1 << 20  # longer texts are judged by their beginning
     alternatives: Annotated[int, Between(1, 10)] = 3  # languages in `top`; each beyond the first slows the model down
     second_opinion: bool = True  # CLD2's
-    columns: tuple[str, ...] = field(default=())  # further text, such as extract.fast.title or samples.captions
-    max_paragraphs: Annotated[int, Between(0, 10_000)] = 16  # looked at one by one; 0: none
+    columns: tuple[str, ...] = field(default=())  # more columns, such as extract.fast.title or samples.captions
+    max_paragraphs: Annotated[int, Between(0, 10_000)] = 16  # classified one by one; 0 for none
     max_paragraph_chars: Annotated[int, Between(20, 100_000)] = 500  # read of each
     min_paragraph_chars: Annotated[int, Between(1, 100_000)] = 50  # of a line that is a paragraph
-    min_paragraph_score: Annotated[float, Between(0, 1)] = 0.5  # below, it is in no language for sure
+    min_paragraph_score: Annotated[float, Between(0, 1)] = 0.5  # below this, its language is unsure
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class _Heads:
     scripts: Scripts
 
     def texts(self) -> Iterator[bytes]:
-        """Each beginning as UTF-8."""
+        """Each beginning, as UTF-8."""
         buffer = self.buffer.data
         return (bytes(buffer[start:end]) for start, end in zip(self.starts.tolist(), self.ends.tolist(), strict=True))
 
@@ -100,7 +100,7 @@ def _heads(texts: pa.Array, max_bytes: int) -> _Heads:
 
 
 def _guesses(heads: _Heads, model: LanguageModel, normalise: Normalise, most: int) -> Guesses:
-    """Of each text; none where it has no letters."""
+    """The guesses for each text; none where it has no letters."""
     lines = [one_line(text, normalise) for text in heads.texts()]
     return model.guesses(lines, heads.scripts.numbers, most)
 
@@ -175,7 +175,7 @@ def _mixture_columns(
 def _further_columns(
     column: pa.Array, model: LanguageModel, config: Config, measured: npt.NDArray[np.bool_]
 ) -> list[pa.Array]:
-    """The language of a title, or of all captions of a document together; null where there is nothing to read."""
+    """The language of a title, or of all captions of a document together; null where there is no text."""
     guesses = _guesses(_heads(_joined(column), config.max_bytes), model, config.normalise, 1)
     missing = ~(guesses.judged & measured)
     best = guesses.best()
@@ -188,7 +188,7 @@ def _further_columns(
 
 
 def _joined(column: pa.Array) -> pa.Array:
-    """A column as texts: of lists the strings, or the `text` of each item, a line each."""
+    """A column as texts: a list's strings, or the `text` of its items, become one line each."""
     if not pa.types.is_list(column.type) and not pa.types.is_large_list(column.type):
         return column
     rows: Iterable[list[str | dict[str, str | None] | None] | None] = column.to_pylist()
@@ -231,7 +231,7 @@ def _load(config: Config, assets: Assets) -> Kernel:
 OPERATOR = Operator(
     name="text.language",
     version=1,
-    summary="the language by a fastText model and by CLD2, its script, family and group, and how mixed the text is",
+    summary="language by a fastText model and by CLD2, its script, family and group, and language mixing",
     config=Config,
     reads=lambda config: (TEXT, *config.columns),
     writes=lambda config: pa.schema(_fields(config)),

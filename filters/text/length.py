@@ -1,4 +1,4 @@
-"""How long a text is: bytes, characters, lines and paragraphs. Cheap, and what budgets and tables count by."""
+"""The length of a text: bytes, characters, lines and paragraphs. Cheap; budgets and tables use it."""
 
 from dataclasses import dataclass
 
@@ -13,15 +13,15 @@ WRITES = pa.schema(
     [
         pa.field("bytes", pa.int64()),  # of UTF-8
         pa.field("characters", pa.int64()),  # code points
-        pa.field("lines", pa.int64()),  # with something other than white space in them
-        pa.field("paragraphs", pa.int64()),  # runs of such lines, parted by lines with nothing else
+        pa.field("lines", pa.int64()),  # that are not blank
+        pa.field("paragraphs", pa.int64()),  # runs of such lines, separated by blank lines
     ]
 )
 
 
 @dataclass(frozen=True, slots=True)
 class LengthConfig:
-    """Nothing to set."""
+    """No settings."""
 
 
 def lengths(batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -1,11 +1,11 @@
 r"""The sentence rules of MADLAD-400 (Kudugunta et al., https://arxiv.org/abs/2309.04662, 2.3): questionable sentences.
 
-Sentences end at `[.!?]+\s+`, as in allenai/datamap-rs, without these marks. One is questionable by being in another
-language than its page, by its case (a list of names), by its length, by technical characters and by cursed substrings;
-all is counted in characters. The first needs a model of languages, which tells that of the page and of its sentences.
+Sentences end at `[.!?]+\s+`, as in allenai/datamap-rs, without these marks. One is questionable if it is in another
+language than its page, by its case (a list of names), its length, technical characters or cursed substrings; lengths
+are in characters. The first rule needs a language model for the page and its sentences.
 
-Neither source says what a word is in the rule on case: here one is between white space, without what stands before
-its first letter or digit. The list of cursed substrings is not part of winnow: a file may be given.
+Neither source defines a word for the rule on case: here words are split at white space, without what precedes their
+first letter or digit. The list of cursed substrings is not part of winnow; the user may give a file.
 """
 
 import re
@@ -48,7 +48,7 @@ _FLAGS: dict[Rule, int] = {
     "technical": _TECHNICAL,
     "cursed": _CURSED,
 }
-_JUDGED_BYTES = 2_000  # of a sentence, and a hundred times as much of a page: what its language is told by
+_JUDGED_BYTES = 2_000  # of a sentence, and 100 times as many of a page, are read to identify its language
 
 _TECHNICAL_MARKS = np.isin(np.arange(128), [ord(mark) for mark in "0123456789{}+/()>"])
 
@@ -80,11 +80,11 @@ class Config:
     min_chars: Annotated[int, Between(0, 1_000_000_000)] = 20
     max_chars: Annotated[int, Between(0, 1_000_000_000)] = 500
     max_technical_share: Annotated[float, Between(0, 1)] = 0.2  # of characters among 0-9 { } + / ( ) >
-    language_model: str = ""  # such as lid.176, or the path of a fastText model of languages
-    max_language_sentences: Annotated[int, Between(1, 1_000_000)] = 1_000  # of a page, the first that are long enough
-    cursed: str = ""  # the path of a list, a substring a line
-    cursed_expressions: Annotated[int, Between(0, 1_000)] = 4  # lines at its end that are regular expressions
-    rules: tuple[Rule, ...] = ("language", "case", "length", "technical", "cursed")  # that make one questionable
+    language_model: str = ""  # such as lid.176, or the path of a fastText language model
+    max_language_sentences: Annotated[int, Between(1, 1_000_000)] = 1_000  # per page: the first that are long enough
+    cursed: str = ""  # the path of a list, one substring per line
+    cursed_expressions: Annotated[int, Between(0, 1_000)] = 4  # how many lines at its end are regular expressions
+    rules: tuple[Rule, ...] = ("language", "case", "length", "technical", "cursed")  # the rules that count
 
 
 @leaf  # type: ignore[untyped-decorator]
@@ -105,7 +105,7 @@ def _doubled(values: Ints) -> Ints:
 
 @leaf  # type: ignore[untyped-decorator]
 def _next_end(text: Bytes, at: int, end: int, classes: Table) -> tuple[int, int]:
-    """Where the sentence ends that begins here, and where the next one begins."""
+    """The end of the sentence that begins here, and the start of the next one."""
     while at < end:
         if text[at] != 46 and text[at] != 33 and text[at] != 63:
             at += 1
@@ -123,7 +123,7 @@ def _next_end(text: Bytes, at: int, end: int, classes: Table) -> tuple[int, int]
 
 @kernel  # type: ignore[untyped-decorator]
 def _split(text: Bytes, offsets: Ints, classes: Table) -> tuple[Ints, Ints, Ints]:
-    """The sentences of every page; those of white space alone are none."""
+    """The sentences of every page; blank ones do not count."""
     pages = np.zeros(len(offsets), np.int64)
     starts, ends, count = np.empty(256, np.int64), np.empty(256, np.int64), 0
     for row in range(len(offsets) - 1):
@@ -213,7 +213,7 @@ def _flags(
 
 @kernel  # type: ignore[untyped-decorator]
 def _copied(text: Bytes, starts: Ints, ends: Ints) -> tuple[Bytes, Ints]:
-    """The ranges, one behind the other."""
+    """The ranges, concatenated."""
     offsets = np.zeros(len(starts) + 1, np.int64)
     for number in range(len(starts)):
         offsets[number + 1] = offsets[number] + ends[number] - starts[number]
@@ -231,7 +231,7 @@ def _cursed(text: Bytes, starts: Ints, ends: Ints, pattern: str) -> npt.NDArray[
 
 
 def _pattern(path: str, expressions: int) -> str:
-    """One expression of a list, in the syntax of RE2, which takes time linear in the text."""
+    """A list as one expression for RE2, which takes time linear in the text."""
     try:
         lines = [line for line in Path(path).read_text("utf-8").splitlines() if line]
     except (OSError, UnicodeDecodeError) as error:
@@ -241,20 +241,20 @@ def _pattern(path: str, expressions: int) -> str:
     try:
         pc.match_substring_regex(pa.array([""]), pattern)
     except pa.ArrowInvalid as error:
-        raise RecipeError(f"text.madlad: cursed: {path} has a line that is no regular expression: {error}") from None
+        raise RecipeError(f"text.madlad: cursed: {path} has a line that is not a regular expression: {error}") from None
     return pattern
 
 
 def _foreign(
     texts: Texts, pages: Ints, starts: Ints, ends: Ints, flags: Ints, most: int, labels: Labels
 ) -> npt.NDArray[np.bool_]:
-    """Which sentences are in another language than their page, of those that are not too short to tell."""
+    """Which sentences are in another language than their page; those that are too short are skipped."""
     foreign = np.zeros(len(starts), np.bool_)
 
     def line(start: int, end: int, most_bytes: int) -> bytes:
         return texts.buffer[start : min(end, start + most_bytes)].tobytes().replace(b"\n", b" ") + b"\n"
 
-    for page in range(len(pages) - 1):  # a call of the model takes longer than all else here
+    for page in range(len(pages) - 1):  # one call of the model takes longer than everything else here
         first, last = int(pages[page]), int(pages[page + 1])
         judged = [number for number in range(first, last) if not flags[number] & _SHORT][:most]
         if not judged:
@@ -273,8 +273,8 @@ def madlad(texts: Texts, config: Config, cursed: str | None, labels: Labels | No
     Args:
         texts: The pages.
         config: The limits of the rules.
-        cursed: What cursed sentences match; None if there is no list.
-        labels: From lines to the labels of their languages; None if there is no model.
+        cursed: The pattern of cursed sentences; None if there is no list.
+        labels: Gives the language labels of lines; None if there is no model.
     """
     classes = unicode_classes()
     pages, starts, ends = _split(texts.buffer, texts.offsets, classes)

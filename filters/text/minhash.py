@@ -1,8 +1,8 @@
-"""What a text is compared by with all others: the MinHash of its shingles, their number, and a digest of its words.
+"""Near-duplicate signatures: the MinHash of a text's shingles, their number, and a digest of its words.
 
-The signature is datasketch's of scheme `affine32`, bit for bit, of shingles of the normal form
-(`winnow.filters.duplicates`): no case, no width, no punctuation, one form of Unicode. Near duplicates of a whole store
-are found from it (`dedupe.near`).
+The signature is datasketch's scheme `affine32`, bit for bit, over shingles of the normal form
+(`winnow.filters.duplicates`): no case, no width, no punctuation, one form of Unicode. `dedupe.near` finds near
+duplicates of a whole store from it.
 """
 
 from dataclasses import dataclass
@@ -19,14 +19,14 @@ from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, Operator
 from winnow.schemas.recipe.checks import Between
 
 NO_WORDS = "no_words"
-"""Nothing of the text is a letter or a digit."""
+"""The text has no letter or digit."""
 
 _DIGEST_BYTES = 16
 
 
 @dataclass(frozen=True, slots=True)
 class MinhashConfig:
-    """What signatures are made of; those of different settings cannot be compared."""
+    """How signatures are made; those with different settings cannot be compared."""
 
     shingle: Unit = "words"
     size: Annotated[int, Between(1, MOST_UNITS)] = 5  # FineWeb: 5 words
@@ -45,8 +45,8 @@ def schema(config: MinhashConfig) -> pa.Schema:
         [
             STATUS,
             pa.field("signature", pa.binary(4 * config.hashes)),  # little-endian uint32
-            pa.field("digest", pa.binary(_DIGEST_BYTES)),  # equal where the normal form is
-            pa.field("shingles", pa.int64()),  # equal ones counted each
+            pa.field("digest", pa.binary(_DIGEST_BYTES)),  # of the normal form
+            pa.field("shingles", pa.int64()),  # with repeats
         ]
     )
 

@@ -1,8 +1,7 @@
-"""Names of persons and street addresses, as a model of another package recognises them.
+"""Names of persons and street addresses, found by a model of another package.
 
-winnow has no such model of its own: a recipe names one that is installed (see `filters/private/names/models.py`). A
-text whose language the model does not know is not measured, nor is one for which the model fails or says what cannot
-be: a span outside of the text, or over another.
+winnow has no such model: a recipe names an installed one (see `filters/private/names/models.py`). A text is not
+measured if the model does not know its language, fails, or returns a span outside the text or overlapping another.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,7 +25,7 @@ UNKNOWN = "und"
 _SCHEMA = pa.schema(
     [
         STATUS,
-        pa.field("model", pa.string()),  # with the package and version that it comes from
+        pa.field("model", pa.string()),  # with its package and version
         pa.field("names", pa.int32()),  # null where the model does not look for them
         pa.field("addresses", pa.int32()),
         pa.field("spans", TYPED_SPANS),
@@ -38,15 +37,15 @@ _FAILED, _WRONG = "model_failed", "wrong_spans"
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """Which model, and how much it is given."""
+    """The model, and how much text it gets."""
 
     model: str = ""  # an entry point of `winnow.ner`, package.module:object, or spacy:PIPELINE
-    max_characters: Annotated[int, Between(1, 100_000_000)] = 100_000  # a longer text is not measured
-    batch_texts: Annotated[int, Between(1, 10_000)] = 64  # that the model is given at once
+    max_characters: Annotated[int, Between(1, 100_000_000)] = 100_000  # longer texts are not measured
+    batch_texts: Annotated[int, Between(1, 10_000)] = 64  # texts per call of the model
 
 
 class _Batch:
-    """One batch: what is known of its rows so far."""
+    """The results for one batch so far."""
 
     def __init__(self, found: FoundModel, config: Config, batch: pa.RecordBatch) -> None:
         self._found, self._config = found, config
@@ -56,7 +55,7 @@ class _Batch:
         self._spans: list[list[ByteSpan]] = [[] for _ in self._texts]
 
     def measured(self) -> pa.RecordBatch:
-        """All rows, language by language."""
+        """Measure all rows, language by language."""
         for language, rows in self._by_language().items():
             for first in range(0, len(rows), self._config.batch_texts):
                 self._recognise(language, rows[first : first + self._config.batch_texts])
@@ -76,7 +75,7 @@ class _Batch:
         )
 
     def _by_language(self) -> Mapping[str, list[int]]:
-        """The rows that the model looks at, by ISO 639-3; the others get their status."""
+        """The rows that the model reads, by ISO 639-3; the others get their status."""
         rows: dict[str, list[int]] = {}
         known: dict[str | None, bool] = {}
         for row, code in enumerate(self._codes):
@@ -99,7 +98,7 @@ class _Batch:
                 self._spans[row] = answer
 
     def _answers(self, language: str, texts: list[str]) -> Iterator[list[ByteSpan] | str]:
-        """The spans of each text, or why there are none. Where a batch fails, its texts are tried one by one."""
+        """The spans of each text, or the reason there are none. If a batch fails, its texts are tried one by one."""
         try:
             found = [list(spans) for spans in self._found.model(list(texts), language)]
         except MemoryError:
@@ -114,7 +113,7 @@ class _Batch:
         if len(found) != len(texts):
             raise RecipeError(
                 f"text.names: the model {self._found.said} gave {len(found)} lists of spans for {len(texts)} texts; "
-                "expected one a text"
+                "expected one list per text"
             )
         for text, spans in zip(texts, found, strict=True):
             yield byte_spans(text, spans, self._found.model.kinds) or (_WRONG if spans else [])
@@ -143,7 +142,7 @@ def _load(config: Config, _assets: Assets) -> Kernel:
 
 
 def _kinds(config: Config) -> frozenset[str]:
-    """What the model looks for; all there is where it is not named or not there, which `load` says."""
+    """The kinds that the model looks for; all kinds if it is not set or missing, which `load` reports."""
     try:
         return find_model(config.model).model.kinds if config.model else frozenset(KINDS)
     except RecipeError:

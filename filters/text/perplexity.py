@@ -1,9 +1,9 @@
-"""How surprised an n-gram model of the user's is by a text: the perplexity of a word, as CCNet measures quality.
+"""Perplexity per word under a user's n-gram model, as CCNet measures quality.
 
 Each line with a word is one sentence between `<s>` and `</s>`; the perplexity is 10 to the mean negative log10
-probability of its words and line ends. Models come as ARPA files, plain or compressed with gzip, which winnow reads
-itself; KenLM's binary files are read by KenLM, a package under the LGPL that the user installs beside winnow. Give
-such a file only if you trust it: KenLM maps it into memory as it is.
+probability of its words and line ends. winnow reads ARPA files, plain or compressed with gzip. KenLM's binary files
+need KenLM, a package under the LGPL that the user installs separately. Use such a file only if you trust it: KenLM
+maps it into memory unchecked.
 """
 
 from collections.abc import Callable, Iterator
@@ -34,12 +34,13 @@ Score = Callable[[pa.LargeStringArray], Sums]
 
 @dataclass(frozen=True, slots=True)
 class PerplexityConfig:
-    """Which model is asked, and how the text is spelt for it."""
+    """The model, and how text is prepared for it."""
 
     model: str = ""  # the path of an ARPA file (.arpa, .arpa.gz) or of a KenLM binary
     wording: Wording = "ccnet"
     unknown_log10: Annotated[float, Between(-100, 0)] = -7.0
-    """For a word that the model does not know where it has no `<unk>`. KenLM takes -100, which leaves little else."""
+    """Log10 probability of unknown words if the model has no `<unk>`. KenLM uses -100, which outweighs everything
+    else."""
     max_ngrams: Annotated[int, Between(1, 1_000_000_000)] = 50_000_000  # of an ARPA file; each takes 16 bytes
 
 
@@ -49,7 +50,7 @@ WRITES = pa.schema(
         pa.field("perplexity", pa.float64()),  # to one decimal, as CCNet rounds it
         pa.field("log10_prob", pa.float64()),  # mean over words and line ends
         pa.field("tokens", pa.int64()),  # words and line ends
-        pa.field("unknown", pa.float64()),  # share of the words
+        pa.field("unknown", pa.float64()),  # share of unknown words
     ]
 )
 
@@ -79,12 +80,12 @@ def measure_perplexity(batch: pa.RecordBatch, wording: Wording, score: Score) ->
 
 
 def _perplexity(log10_prob: float) -> float:
-    """Rounded to one decimal, and to seven digits: C libraries differ in the last of a power."""
+    """Perplexity rounded to one decimal and seven digits: C libraries differ in the last digit of a power."""
     return round(float(f"{10.0 ** min(-log10_prob, _LARGEST_POWER):.7g}"), 1)
 
 
 def _groups(texts: pa.LargeStringArray, prepare: Callable[[str], str]) -> Iterator[pa.LargeStringArray]:
-    """The texts as they are spelt for the model, some megabytes at a time."""
+    """The texts as prepared for the model, some megabytes at a time."""
     group: list[str] = []
     size = 0
     for text in texts:
@@ -118,12 +119,12 @@ def _kenlm(path: str) -> Score:
     except ImportError:
         raise RecipeError(
             f"{path}: a KenLM binary, which only KenLM reads (LGPL, not part of winnow); "
-            "run: pip install kenlm — or give the model as an ARPA file"
+            "run: pip install kenlm, or use the model as an ARPA file"
         ) from None
     try:
         model: _KenlmModel = library.Model(path)
     except (OSError, RuntimeError, ValueError) as error:
-        raise RecipeError(f"{path}: KenLM refuses this model: {' '.join(str(error).split())[:300]}") from None
+        raise RecipeError(f"{path}: KenLM cannot load this model: {' '.join(str(error).split())[:300]}") from None
 
     def one(text: str) -> tuple[float, int, int, int]:
         total, words, unknown, lines = 0.0, 0, 0, 0
@@ -148,7 +149,7 @@ def _kenlm(path: str) -> Score:
 
 
 def _ascii_split(line: str) -> list[str]:
-    """Words between white space of ASCII, which is what both kinds of model know."""
+    """The words of a line, split at ASCII white space, as both kinds of model do."""
     return [word.decode() for word in line.encode().split()]
 
 
@@ -179,7 +180,7 @@ def _load(config: PerplexityConfig, assets: Assets) -> Kernel:
 OPERATOR = Operator(
     name="text.perplexity",
     version=1,
-    summary="the perplexity of a text under an n-gram model of yours (ARPA, or KenLM's binary with its package)",
+    summary="perplexity under your own n-gram model (ARPA, or a KenLM binary with the package kenlm)",
     config=PerplexityConfig,
     reads=lambda _config: (TEXT,),
     writes=lambda _config: WRITES,

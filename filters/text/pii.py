@@ -1,12 +1,11 @@
-"""Personal data in a text, as typed spans: addresses and numbers that lead to one person, account or machine.
+"""Personal data in a text, as typed spans: addresses and numbers that identify a person, account or machine.
 
-Everything is looked for in a folded copy (see `filters/language/folding`), so that zero-width characters, full-width
-forms and digits of other scripts hide nothing; spans are in bytes of the original. What counts as one of a kind is said
-in the file of its detector in `filters/private/personal/`. Where spans overlap, the kind that comes first in `KINDS`
-stays.
+Detectors search a folded copy (see `filters/language/folding`), so that zero-width characters, full-width forms and
+digits of other scripts hide nothing; spans are in bytes of the original. Each kind is defined in the file of its
+detector in `filters/private/personal/`. Where spans overlap, the kind that comes first in `KINDS` stays.
 
-Telephone numbers and national ids are those of the countries that a text may be of, by its language and domain, or of
-those that the recipe names; where none of these is known to the detector, the count is null and not 0.
+Telephone numbers and national ids are those of a text's possible countries, by its language and domain, or of those
+in the recipe; if the detector knows none of these, the count is null and not 0.
 """
 
 from collections.abc import Callable, Mapping
@@ -40,7 +39,7 @@ from winnow.schemas.recipe.checks import Between, Matching, NotEmpty
 Kind: TypeAlias = Literal["email", "crypto_address", "iban", "card", "national_id", "ip", "phone"]
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
-"""The most trusted first: what an earlier one has found is no part of what a later one finds."""
+"""The most trusted first: a later kind never finds what an earlier one has found."""
 
 _LANGUAGE, _DOMAIN = "text.language.code", "samples.domain"
 _BY_REGION: Mapping[Kind, Callable[[], None]] = {"national_id": national_ids_ready, "phone": phones_ready}
@@ -49,8 +48,8 @@ _TOO_MANY = "too_many_spans"
 _SCHEMA = pa.schema(
     [
         STATUS,
-        *(pa.field(kind, pa.int32()) for kind in KINDS),  # null where it was not looked for, or could not be
-        pa.field("density", pa.float64()),  # characters in spans, of the characters of the text
+        *(pa.field(kind, pa.int32()) for kind in KINDS),  # null where it was not, or could not be, looked for
+        pa.field("density", pa.float64()),  # share of the text's characters in spans
         pa.field("spans", TYPED_SPANS),
     ]
 )
@@ -61,20 +60,20 @@ _A_REGION = "a country of ISO 3166 in capitals, such as DE"
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """What is looked for."""
+    """Which kinds are detected, and how."""
 
     kinds: Annotated[tuple[Kind, ...], NotEmpty()] = KINDS  # the extra `pii` is needed for phone and national_id
-    regions: tuple[Annotated[str, Matching("[A-Z]{2}", _A_REGION)], ...] = ()  # of all texts; else by language, domain
+    regions: tuple[Annotated[str, Matching("[A-Z]{2}", _A_REGION)], ...] = ()  # default: by language and domain
     spelled_out: bool = True  # addresses such as `name [at] host [dot] tld`
     reserved: bool = False  # addresses that are reserved for documentation: example.com, 192.0.2.0/24, 2001:db8::/32
-    max_spans: Annotated[int, Between(1, 10_000_000)] = 100_000  # a text with more is not measured
+    max_spans: Annotated[int, Between(1, 10_000_000)] = 100_000  # texts with more are not measured
 
 
 @kernel  # type: ignore[untyped-decorator]
 def _characters(
     buffer: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int64]:
-    """How many code points each range of bytes has."""
+    """The number of code points in each range of bytes."""
     counts = np.zeros(len(starts), np.int64)
     for number in range(len(starts)):
         count = 0
@@ -85,7 +84,7 @@ def _characters(
 
 
 def _regional(config: Config) -> bool:
-    """Whether what is looked for depends on the countries that a text may be of."""
+    """Whether any detector depends on a text's possible countries."""
     return not _BY_REGION.keys().isdisjoint(config.kinds)
 
 
@@ -94,14 +93,14 @@ def _reads(config: Config) -> tuple[str, ...]:
 
 
 def _regions(batch: pa.RecordBatch, config: Config) -> Regions:
-    """The countries that each text may be of."""
+    """The possible countries of each text."""
     if config.regions or not _regional(config):
         return row_regions(None, None, batch.num_rows, config.regions)
     return row_regions(batch.column(_LANGUAGE), batch.column(_DOMAIN), batch.num_rows)
 
 
 def _found(texts: Texts, regions: Regions, config: Config) -> list[Detections]:
-    """What each detector of the kinds finds, in the order of `KINDS`."""
+    """The detections of each kind, in the order of `KINDS`."""
     groups = cache(lambda: digit_groups(texts))
     detectors: Mapping[Kind, Callable[[], Detections]] = {
         "email": lambda: emails(texts, spelled_out=config.spelled_out, reserved=config.reserved),
@@ -116,11 +115,11 @@ def _found(texts: Texts, regions: Regions, config: Config) -> list[Detections]:
 
 
 def _in_original(spans: DisjointSpans, folded: Folded) -> DisjointSpans:
-    """The spans as bytes of the original texts, counted from the beginning of each."""
+    """The spans in bytes of the original texts, counted from each text's start."""
     bases = folded.texts.offsets[spans.documents]
     starts = folded.original(spans.documents, spans.starts - bases)
     ends = folded.original(spans.documents, spans.ends - bases, end=True)
-    # Two that meet inside what is one character of the original both had it: it is the first one's.
+    # Two spans that meet inside one original character would both include it: it belongs to the first.
     same = spans.documents[1:] == spans.documents[:-1]
     starts[1:] = np.where(same, np.maximum(starts[1:], ends[:-1]), starts[1:])
     kept = starts < ends

@@ -1,9 +1,9 @@
 """The line and page rules of RefinedWeb (Penedo et al., https://arxiv.org/abs/2306.01116) as DCLM restates them.
 
-RefinedWeb published no code; this measures what baselines/mappers of mlfoundations/dclm does. A line goes where too
-many of its characters are upper-case or digits, where it is a counter (`3 likes`), and where it has one word; from
-short lines `items in cart`, a last `Read more...` and a first `Sign-in` go. These are the spans of `removed`; how many
-of the page's words they take is a measure, as are the words, symbols, bullets and stop words of the whole page.
+RefinedWeb published no code; this measures what baselines/mappers of mlfoundations/dclm does. A line is removed if too
+many of its characters are upper-case or digits, if it is a counter (`3 likes`), or if it has one word; from short lines
+`items in cart`, a trailing `Read more...` and a leading `Sign-in` are removed. These are the spans of `removed`; the
+share of words in them is a measure, as are the words, symbols, bullets and stop words of the whole page.
 """
 
 from dataclasses import dataclass
@@ -54,11 +54,11 @@ _LAST = np.array([*(ord(letter) for letter in "read more"), -1, -1, -1], dtype=n
 _FIRST = np.array([ord(letter) for letter in "sign-in"], dtype=np.int64)
 
 _RATIOS = (
-    "removed_word_ratio",  # below 0 where stripping uncovers a word behind white space that is not ASCII
-    "mean_word_chars",  # of words between white space, as are the next two
+    "removed_word_ratio",  # below 0 where stripping exposes a word behind non-ASCII white space
+    "mean_word_chars",  # of words split at white space, like the next two
     "symbol_ratio",  # `#`, `...`, `. . .` and `…`
     "non_alpha_ratio",
-    "bullet_ratio",  # of lines that are not blank, as is the next
+    "bullet_ratio",  # of lines that are not blank, like the next
     "ellipsis_ratio",
 )
 _TALLIES = 8
@@ -67,7 +67,7 @@ _PLAIN, _CHARS, _SYMBOLS, _NON_ALPHA, _SOLID, _BULLETS, _ELLIPSES, _STOPPED = ra
 _SCHEMA = pa.schema(
     [
         *(pa.field(name, pa.int32()) for name in LINE_COUNTS),
-        pa.field("stop_words", pa.int32()),  # how often any of the eight occurs
+        pa.field("stop_words", pa.int32()),  # occurrences of the eight stop words
         *(pa.field(name, pa.float64()) for name in _RATIOS),
         pa.field("removed", SPANS),
     ]
@@ -79,12 +79,12 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """What makes a line go; the defaults are DCLM's."""
+    """When a line is removed; the defaults are DCLM's."""
 
     max_uppercase_share: Annotated[float, Between(0, 1)] = 0.5
     max_digit_share: Annotated[float, Between(0, 1)] = 0.999999
     min_line_words: Annotated[int, Between(0, 1_000_000)] = 2
-    max_substring_words: Annotated[int, Between(0, 1_000_000)] = 10  # lines of more words keep their substrings
+    max_substring_words: Annotated[int, Between(0, 1_000_000)] = 10  # longer lines keep these substrings
 
 
 @lru_cache(maxsize=1)
@@ -94,7 +94,7 @@ def _alphanumeric() -> Table:
 
 @leaf  # type: ignore[untyped-decorator]
 def _dots(text: Bytes, at: int, end: int) -> tuple[bool, bool, bool]:
-    """Whether `...`, `. . .` and `…` stand here."""
+    """Whether `...`, `. . .` and `…` are at this position."""
     three = end - at >= 3 and text[at] == 46 and text[at + 1] == 46 and text[at + 2] == 46
     five = end - at >= 5 and text[at] == 46 and text[at + 2] == 46 and text[at + 4] == 46
     five = five and text[at + 1] == 32 and text[at + 3] == 32
@@ -118,7 +118,7 @@ def _is_stop_word(text: Bytes, start: int, end: int, names: Bytes, name_ends: In
 
 @kernel  # type: ignore[untyped-decorator]
 def _tally(text: Bytes, offsets: Ints, classes: Table, names: Bytes, name_ends: Ints) -> Ints:
-    """What the words between white space of every page are, and how often its symbols occur."""
+    """Statistics of every page's words and symbols."""
     tallies = np.zeros((len(offsets) - 1, _TALLIES), np.int64)
     for row in range(len(offsets) - 1):
         at, end = offsets[row], offsets[row + 1]
@@ -158,7 +158,7 @@ def _tally(text: Bytes, offsets: Ints, classes: Table, names: Bytes, name_ends: 
 
 @kernel  # type: ignore[untyped-decorator]
 def _tally_lines(text: Bytes, pages: Ints, starts: Ints, ends: Ints, classes: Table, tallies: Ints) -> None:
-    """How many lines are not blank, begin with a bullet, end with an ellipsis."""
+    """How many lines are not blank, begin with a bullet, or end with an ellipsis."""
     for row in range(len(pages) - 1):
         for line in range(pages[row], pages[row + 1]):
             start, end = without_space(text, starts[line], ends[line], classes)
@@ -181,12 +181,12 @@ def _joined(names: tuple[str, ...]) -> tuple[Bytes, Ints]:
 
 
 def _ratio(part: Ints, whole: Ints) -> npt.NDArray[np.float64]:
-    """A share of nothing is 0."""
+    """A ratio; 0 if there is nothing."""
     return np.where(whole > 0, part / np.maximum(whole, 1), 0.0)
 
 
 def refinedweb(texts: Texts, cut: Words, config: Config) -> pa.RecordBatch:
-    """The lines of every page that RefinedWeb would drop or shorten, and what the page is like before."""
+    """The lines that RefinedWeb would drop or shorten on every page, and measures of the original page."""
     classes, alphanumeric = unicode_classes(), _alphanumeric()
     counts, bounds, spans = clean_lines(
         texts.buffer,
@@ -235,7 +235,7 @@ def _load(config: Config, _assets: Assets) -> Kernel:
 OPERATOR = Operator(
     name="text.refinedweb",
     version=1,
-    summary="RefinedWeb: lines that go, as spans, the share of words in them, and its page measures",
+    summary="RefinedWeb: removed lines as spans, their share of words, and page measures",
     config=Config,
     reads=lambda _config: (TEXT,),
     writes=lambda _config: _SCHEMA,

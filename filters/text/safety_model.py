@@ -1,12 +1,12 @@
-"""What a safety model of the user's own says of a text, such as a multilingual classifier of toxicity.
+"""Scores of a user's own safety model, such as a multilingual toxicity classifier.
 
-The model is an ONNX file, run by ONNX Runtime, or weights in safetensors for a PyTorch module that a function of the
-user's builds. Files that run code when they are read, such as PyTorch's checkpoints, are refused. The recipe names
-what the model's outputs are, which harm each looks for, and the languages that it knows: texts in others have no
-scores. A model that needs another file, a library's operators or chance is refused as well.
+The model is an ONNX file, run by ONNX Runtime, or safetensors weights for a PyTorch module that a user's function
+builds. Files that run code when read, such as PyTorch's checkpoints, are refused, and so are models that need other
+files, custom operators or randomness. The recipe names the model's outputs, the harm that each detects, and the
+languages that it knows: texts in other languages have no scores.
 
-Texts are read one at a time and on one thread, so that no text's score depends on what is scored beside it. Scores
-belong to the pinned class, and are kept to 1e-4.
+Texts are scored one at a time and on one thread, so that no score depends on other texts. Scores belong to the
+pinned class and are rounded to 1e-4.
 """
 
 import re
@@ -40,11 +40,11 @@ NO_LANGUAGE = "no_language"
 NO_DETECTOR = "no_detector"
 NO_TOKENS = "no_tokens"
 NOT_FINITE = "not_finite"
-"""The model's answer is no number."""
+"""The model's answer is not a number."""
 
 _DECIMALS = 4
 _TAIL = (
-    pa.field("tokens", pa.int32()),  # that the model read
+    pa.field("tokens", pa.int32()),  # read by the model
     pa.field("truncated", pa.bool_()),  # whether the text has more
 )
 _TAKEN = {STATUS.name, *(column.name for column in _TAIL)}
@@ -55,13 +55,13 @@ _Model: TypeAlias = Callable[[Window], npt.NDArray[np.float64]]
 
 @lru_cache(maxsize=1)
 def _detectable() -> tuple[str, ...]:
-    """The subcategories that the taxonomy leaves to models."""
+    """The taxonomy's subcategories for models."""
     return tuple(name for name, one in subcategories().items() if NAME in one.operators)
 
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """One output of the model, as a column."""
+    """One output of the model, written as a column."""
 
     name: str = field(metadata=NOT_WRITTEN)
     detects: str | None = None  # a subcategory of the taxonomy, such as language.toxic; none for `neutral` and the like
@@ -69,7 +69,7 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class SafetyModelConfig:
-    """Which model, what its outputs are, and which texts it is asked for."""
+    """The model, its outputs, and which texts it scores."""
 
     model: str = ""  # the path of an .onnx or .safetensors
     tokenizer: str = ""  # the path of its tokenizer.json
@@ -77,10 +77,10 @@ class SafetyModelConfig:
     labels: Annotated[tuple[Label, ...], Listed(Matching("[a-z][a-z0-9_]*", "a column's name"))] = ()
     """The model's outputs, in its order."""
     languages: tuple[str, ...] = ()  # as ISO 639-3, such as eng; [any] where the model knows all
-    activation: Activation = "sigmoid"  # of independent labels; softmax where they exclude each other
-    max_tokens: Annotated[int, Between(2, 8_192)] = 512  # of a window, with those that the tokenizer adds
-    max_windows: Annotated[int, Between(1, 1_000)] = 1  # from the beginning; each score is the highest of any
-    max_bytes: Annotated[int, Between(1, 16 << 20)] = 65_536  # of a text that the tokenizer reads
+    activation: Activation = "sigmoid"  # for independent labels; softmax if they exclude each other
+    max_tokens: Annotated[int, Between(2, 8_192)] = 512  # per window, with special tokens
+    max_windows: Annotated[int, Between(1, 1_000)] = 1  # from the beginning; each score is the highest of all windows
+    max_bytes: Annotated[int, Between(1, 16 << 20)] = 65_536  # of each text's beginning that is tokenized
 
     def __post_init__(self) -> None:
         names = [label.name for label in self.labels]
@@ -94,13 +94,13 @@ class SafetyModelConfig:
             if not re.fullmatch("[a-z]{3}", code):
                 raise ValueError(f"languages: {code!r}; expected three letters (ISO 639-3), such as eng, or any")
         if ANY in self.languages and len(self.languages) > 1:
-            raise ValueError("languages: `any` stands alone")
+            raise ValueError("languages: `any` cannot be combined with other languages")
         if self.architecture and not re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*", self.architecture):
             raise ValueError(f"architecture: {self.architecture!r}; expected module:function")
 
 
 def writes(config: SafetyModelConfig) -> pa.Schema:
-    """A column a label."""
+    """The layer's columns: one per label, and more."""
     return pa.schema([STATUS, *(pa.field(label.name, pa.float64()) for label in config.labels), *_TAIL])
 
 
@@ -117,12 +117,12 @@ def _detects(config: SafetyModelConfig) -> dict[str, str]:
 
 
 def activated(values: npt.NDArray[np.float64], activation: Activation) -> npt.NDArray[np.float64]:
-    """What a model's outputs mean."""
+    """Apply the activation to a model's outputs."""
     if activation == "softmax":
         powers = np.exp(values - values.max())
         return np.asarray(powers / powers.sum())
     if activation == "sigmoid":
-        small = np.exp(-np.abs(values))  # of the side that cannot overflow
+        small = np.exp(-np.abs(values))  # of the sign that cannot overflow
         return np.asarray(np.where(values >= 0, 1.0, small) / (1.0 + small))
     return values
 
@@ -135,7 +135,7 @@ class _Measured:
         self._tokenizer = tokenizer
         self._model = model
         self._nothing = (None,) * (len(config.labels) + len(_TAIL))
-        # The last token of the vocabulary has a row in the model, or else some text would be the first to find out.
+        # Fail now, and not at some later text, if the vocabulary's last token has no row in the model.
         self._answer(Window([tokenizer.last], [0]))
 
     def __call__(self, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -173,7 +173,7 @@ class _Measured:
         found = self._model(window)
         if len(found) != len(self._config.labels):
             names = len(self._config.labels)
-            raise RecipeError(f"{self._config.model}: it gives {len(found)} numbers; `labels` names {names}")
+            raise RecipeError(f"{self._config.model}: the model has {len(found)} outputs, but `labels` names {names}")
         return found
 
 
@@ -195,10 +195,10 @@ def _loaded(config: SafetyModelConfig, model_path: str, tokenizer_path: str) -> 
     kind = format_of(model_path)
     if kind == "safetensors" and not config.architecture:
         raise RecipeError(
-            f"{model_path}: weights alone; set `architecture` to the module:function that builds their torch.nn.Module"
+            f"{model_path}: only weights; set `architecture` to the module:function that builds their torch.nn.Module"
         )
     if kind == "onnx" and config.architecture:
-        raise RecipeError(f"{model_path}: an ONNX file says itself what it computes; `architecture` is for safetensors")
+        raise RecipeError(f"{model_path}: an ONNX file needs no `architecture`; remove it (it is for safetensors)")
     tokenizer = Tokenizer(tokenizer_path, config.max_tokens, config.max_windows, config.max_bytes)
     if kind == "safetensors":
         return _Measured(config, tokenizer, TorchModel(model_path, config.architecture))
@@ -209,14 +209,14 @@ def _load(config: SafetyModelConfig, assets: Assets) -> Kernel:
     model, tokenizer = (assets.path(name) for name in _assets(config))
     for name in ("labels", "languages"):
         if not getattr(config, name):
-            raise RecipeError(f"{NAME}: `{name}` is not set; expected what the model was made for")
+            raise RecipeError(f"{NAME}: `{name}` is not set; expected those that the model was made for")
     return _loaded(config, model, tokenizer)
 
 
 OPERATOR = Operator(
     name=NAME,
     version=1,
-    summary="what a safety model of yours says: ONNX, or PyTorch with weights in safetensors",
+    summary="scores of your own safety model: ONNX, or PyTorch with weights in safetensors",
     config=SafetyModelConfig,
     reads=_reads,
     writes=writes,

@@ -1,8 +1,8 @@
-"""What gives access to something: tokens and keys by their formats, private keys, passwords given to names and in URLs.
+"""Credentials in a text: tokens and keys by format, private keys, passwords assigned to names and in URLs.
 
-Each is a span of some kind. A token whose format has a checksum counts only if it holds. What stands for a secret in
-documentation, `password = "your-password"`, counts as none. All is looked for in folded texts, so that no zero-width
-space within a key hides it.
+Each is a typed span. A token whose format has a checksum counts only if the checksum is right. Placeholders in
+documentation, `password = "your-password"`, do not count. Folded texts are searched, so that no zero-width space
+inside a key hides it.
 """
 
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ _SCHEMA = pa.schema(
         STATUS,
         pa.field("credentials", pa.int32()),
         pa.field("private_keys", pa.int32()),
-        pa.field("assigned", pa.int32()),  # of them, those known by the name that they are given to alone
+        pa.field("assigned", pa.int32()),  # of these, found only by the name they are assigned to
         pa.field("spans", TYPED_SPANS),
     ]
 )
@@ -34,21 +34,21 @@ _SCHEMA = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """What is looked for beside tokens of a known format and private keys."""
+    """What to detect besides tokens of known formats and private keys."""
 
     assigned: bool = True  # `password = "…"`, `api_key: …`
     urls: bool = True  # `https://user:password@host`
-    max_spans: Annotated[int, Between(1, 10_000_000)] = 100_000  # a text with more is not measured
+    max_spans: Annotated[int, Between(1, 10_000_000)] = 100_000  # texts with more are not measured
 
 
 def _in_original(found: list[Credential], folded: Folded) -> list[Credential]:
-    """The credentials as bytes of the original texts."""
+    """The credentials in bytes of the original texts."""
     if not found:
         return found
     rows = np.array([one.row for one in found], np.int64)
     starts = folded.original(rows, np.array([one.start for one in found], np.int64))
     ends = folded.original(rows, np.array([one.end for one in found], np.int64), end=True)
-    # Two that meet inside what is one character of the original both had it: it is the first one's.
+    # Two spans that meet inside one original character would both include it: it belongs to the first.
     starts[1:] = np.where(rows[1:] == rows[:-1], np.maximum(starts[1:], ends[:-1]), starts[1:])
     return [
         Credential(one.row, int(start), int(end), one.kind)
@@ -98,6 +98,6 @@ OPERATOR = Operator(
     writes=lambda _config: _SCHEMA,
     load=_load,
     reasons=(_TOO_MANY,),
-    detects=lambda _config: {"credentials": "secrets.credential"},  # the others count some of these
+    detects=lambda _config: {"credentials": "secrets.credential"},  # the other columns count subsets
     kinds=lambda _config: kinds(),
 )

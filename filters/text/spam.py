@@ -1,9 +1,8 @@
-"""Adverts of betting sites and of sellers of sex: how many of their terms a text holds, and how much of it they are.
+"""Adverts for betting and for paid sex: how many of their terms a text has, and their share of it.
 
-The terms are of trade, in thirty languages and those that are written everywhere (`filters/models/spam/terms.txt`):
-advice on addiction, health, law and sex education uses others. One term says nothing; many different ones that make up
-much of a text do. A text in a language whose terms winnow does not know is null unless something is found: nobody
-looked.
+The terms are commercial ones, in thirty languages and in international use (`filters/models/spam/terms.txt`): advice on
+addiction, health, law and sex education uses others. One term proves nothing; many different ones that make up much of
+a text do. A text in a language without terms is null unless something is found, as it was not searched.
 """
 
 from dataclasses import dataclass
@@ -32,14 +31,14 @@ _SCHEMA = pa.schema(
                 pa.field(f"{kind}_share", pa.float64()),  # of the text's bytes after folding
             )
         ),
-        pa.field("contacts", pa.int32()),  # names of messengers, in which such adverts ask to be answered
+        pa.field("contacts", pa.int32()),  # names of messengers, where such adverts ask for replies
     ]
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """Nothing to set."""
+    """No settings."""
 
 
 def spam(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -90,7 +89,7 @@ def _load(_config: Config, _assets: Assets) -> Kernel:
 OPERATOR = Operator(
     name="text.spam",
     version=1,
-    summary="adverts of betting and of sex: terms of the trade, how many different ones, and their share of the text",
+    summary="adverts for betting and paid sex: number of terms, of different terms, and their share of the text",
     config=Config,
     reads=lambda _config: (TEXT, _LANGUAGE),
     writes=lambda _config: _SCHEMA,

@@ -1,11 +1,11 @@
-"""How rude, obscene, threatening or hateful an English text is, by a network that was trained on comments.
+"""Toxicity of English texts (rude, obscene, threatening, hateful) by a network trained on comments.
 
-The network is the Jigsaw BiLSTM of `toxic-comment-classifier` 0.3.0, run without TensorFlow. It sees a hundred words
-that it knows at a time. A longer text is read through several such windows, spread evenly from its first known word to
-its last; each score is the highest of any window. A text of at most a hundred known words gets what the package gives.
+The network is the Jigsaw BiLSTM of `toxic-comment-classifier` 0.3.0, run without TensorFlow. It reads 100 known words
+at a time. A longer text is read in several windows, spread evenly from its first known word to its last; each score is
+the highest of all windows. A text of at most 100 known words gets the package's own scores.
 
-Scores are of the exact class: computed in a fixed order, then rounded to 1e-4. The network knows English alone, and
-comments better than prose: it is silent about sexual spam, and loud about quoted abuse.
+Scores are of the exact class: computed in a fixed order, then rounded to 1e-4. The network knows only English, and
+comments better than prose: it misses sexual spam and flags quoted abuse.
 """
 
 from collections.abc import Iterator
@@ -38,7 +38,7 @@ _GROUP_BYTES = 8 << 20
 class ToxicityConfig:
     """How much of a long text is read."""
 
-    max_windows: Annotated[int, Between(1, 10_000)] = 4  # of 100 known words; 1 reads the beginning alone
+    max_windows: Annotated[int, Between(1, 10_000)] = 4  # of 100 known words; 1 reads only the beginning
 
 
 WRITES = pa.schema(
@@ -46,9 +46,9 @@ WRITES = pa.schema(
         STATUS,
         *(pa.field(label, pa.float64()) for label in LABELS),  # probabilities
         pa.field("words", pa.int32()),
-        pa.field("known_words", pa.float64()),  # share of the words that the network knows
-        pa.field("windows", pa.int32()),  # that were scored
-        pa.field("read_words", pa.float64()),  # share of the known words that lie in a window
+        pa.field("known_words", pa.float64()),  # share of words that the network knows
+        pa.field("windows", pa.int32()),  # scored
+        pa.field("read_words", pa.float64()),  # share of known words inside a window
     ]
 )
 
@@ -60,14 +60,14 @@ class _Model:
 
 
 def starts_of(known: int, max_windows: int) -> npt.NDArray[np.int64]:
-    """Where the windows of a text with so many known words begin."""
+    """The starts of the windows of a text with this many known words."""
     most = min(-(-known // TOKENS), max_windows)
     last = max(known - TOKENS, 0)
     return np.arange(most) * last // max(most - 1, 1) if most > 1 else np.zeros(most, np.int64)
 
 
 def _windows(numbers: npt.NDArray[np.uint16], starts: npt.NDArray[np.int64]) -> npt.NDArray[np.uint16]:
-    """The windows of one text, filled from the left with zeros."""
+    """The windows of one text, left-padded with zeros."""
     windows = np.zeros((len(starts), TOKENS), np.uint16)
     for row, start in enumerate(starts.tolist()):
         seen = numbers[start : start + TOKENS]
@@ -76,7 +76,7 @@ def _windows(numbers: npt.NDArray[np.uint16], starts: npt.NDArray[np.int64]) -> 
 
 
 def _score(texts: list[str], model: _Model, max_windows: int) -> Iterator[tuple[object, ...]]:
-    """The measures of each text, behind its status."""
+    """The measures of each text, after its status."""
     found = model.vocabulary.numbered(texts)
     starts = [starts_of(int(known), max_windows) for known in np.diff(found.bounds)]
     parts = [

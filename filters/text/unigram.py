@@ -1,11 +1,11 @@
-"""How common the words of a text are in its language: the mean log-probability of a word, and how many no list knows.
+"""How common a text's words are in its language: the mean log-probability, and the share of unknown words.
 
-Frequencies are wordfreq's, for the about 42 languages that it has lists for. Words are what its tokenizer finds
-(Unicode's word boundaries, a French article apart from its noun, no punctuation; emoji count as words), in its
-spelling of each language: case folded, Arabic and Hebrew without points, Serbian in Latin letters. White space is
-looked at first, so a word never reaches across it, and a stretch without any is read in pieces of 250 characters.
+Frequencies are wordfreq's, which has lists for about 42 languages. Words are those of its tokenizer (Unicode's word
+boundaries, French articles separate from their nouns, no punctuation; emoji count as words), in its normal form of each
+language: case folded, Arabic and Hebrew without points, Serbian in Latin letters. Text is first split at white space,
+so no word crosses it, and a stretch without any is read in pieces of 250 characters.
 
-A number is as rare as wordfreq estimates it to be; a word of no list counts as one in a thousand million.
+Numbers have the frequency that wordfreq estimates; an unknown word counts as one in a billion.
 """
 
 from collections.abc import Iterator, Sequence
@@ -36,34 +36,34 @@ NO_TOKENIZER = "no_tokenizer"
 NO_WORDS = "no_words"
 
 PIECE_CHARACTERS = 250  # Unicode's normal forms and word boundaries take quadratic time in hostile sequences
-MEMO_ENTRIES = 200_000  # stretches between white space whose words are remembered, of all languages together
+MEMO_ENTRIES = 200_000  # cached stretches between white space, over all languages
 _PART_BYTES = 1 << 20
 _GROUP_BYTES = 4 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class UnigramConfig:
-    """Which language a text is taken to be in, and which lists are used."""
+    """The language of each text, and which lists are used."""
 
     column: Annotated[str, Matching(r"[a-z][\w.]*\.\w+", "a column with dots")] = "text.language.code"
     """Each text's language: a code such as `deu`, `de` or `deu_Latn`."""
     language: Annotated[str, Matching(r"([A-Za-z]{2,3}([_-][A-Za-z0-9]+)*)?", "a language code")] = ""
     """One language for every text, in place of the column."""
-    wordlist: Literal["best", "small"] = "best"  # `small`: at most 30 k words a language, a tenth of the memory
+    wordlist: Literal["best", "small"] = "best"  # `small`: at most 30 k words per language, a tenth of the memory
 
 
 WRITES = pa.schema(
     [
         STATUS,
         pa.field("words", pa.int64()),
-        pa.field("unknown", pa.float64()),  # share of the words that the list does not have
+        pa.field("unknown", pa.float64()),  # share of words that are not in the list
         pa.field("log10_prob", pa.float64()),  # mean over the words, from about -2 (function words) to -9 (unknown)
     ]
 )
 
 
 class Memo:
-    """The words of stretches of text that were seen before; emptied when full, which changes no value."""
+    """Cache of the words of stretches of text; emptied when full, which changes no value."""
 
     def __init__(self, entries: int = MEMO_ENTRIES) -> None:
         self._entries = entries
@@ -71,7 +71,7 @@ class Memo:
         self._known: dict[str, dict[str, tuple[int, int, int]]] = {}
 
     def measure(self, stretches: Sequence[str], code: str, words: Wordlist) -> NDArray[np.int64]:
-        """Words, unknown words and centibels of each stretch, as rows."""
+        """Rows of words, unknown words and centibels of each stretch."""
         known = self._known.setdefault(code, {})
         rows = [known.get(stretch) for stretch in stretches]
         new = [number for number, row in enumerate(rows) if row is None]
@@ -94,7 +94,7 @@ def _measured(stretches: Sequence[str], words: Wordlist) -> Iterator[tuple[int, 
     ]
     tokens = words.tokenise([piece for _, piece in pieces])
     owner = np.repeat(np.array([number for number, _ in pieces], np.int64), [len(found) for found in tokens])
-    numbers: dict[str, int] = {}  # hostile text has many words, but seldom many different ones
+    numbers: dict[str, int] = {}  # hostile text has many words, but rarely many different ones
     place = np.array([numbers.setdefault(token, len(numbers)) for found in tokens for token in found], np.int64)
     centibels = words.look_up(list(numbers))[place]
     values = np.stack([np.ones_like(centibels), centibels > 0, np.where(centibels > 0, UNKNOWN_WORD, centibels)])
@@ -146,7 +146,7 @@ def _by_language(batch: pa.RecordBatch, config: UnigramConfig) -> Iterator[tuple
 def _groups(
     texts: pa.LargeStringArray, numbers: NDArray[np.int64]
 ) -> Iterator[tuple[NDArray[np.int64], pa.LargeStringArray]]:
-    """Texts or parts of long ones with the row that each belongs to, some megabytes at a time."""
+    """Texts, or parts of long ones, with their rows, some megabytes at a time."""
     owners: list[int] = []
     parts: list[str] = []
     size = 0
@@ -164,7 +164,7 @@ def _groups(
 
 
 def _parts(text: str) -> Iterator[str]:
-    """A text in parts that end at a space or a newline, if there is one in reach."""
+    """A text in parts that end at a space or a newline if one is near."""
     start = 0
     while len(text) - start > 2 * _PART_BYTES:
         end = max(text.rfind(mark, start + _PART_BYTES, start + 2 * _PART_BYTES) for mark in " \n")
@@ -200,7 +200,7 @@ def _add_rows(totals, owners, rows):  # type: ignore[no-untyped-def]
 
 @kernel
 def _add_stretches(totals, owners, offsets, places, found):  # type: ignore[no-untyped-def]
-    """Add what was found of each stretch of text to the total of the row that it stands in."""
+    """Add each stretch's counts to the total of its row."""
     for part in range(len(owners)):
         for at in range(offsets[part], offsets[part + 1]):
             for column in range(3):
@@ -221,7 +221,7 @@ def _load(config: UnigramConfig, _assets: Assets) -> Kernel:
             load_wordlist(config.language, name)
         except MissingTokenizerError:
             raise RecipeError(
-                f"text.unigram: the words of {config.language!r} cannot be told apart without a tokenizer; "
+                f"text.unigram: splitting {config.language!r} into words needs another package; "
                 'run: pip install "wordfreq[cjk]"'
             ) from None
     memo = Memo()

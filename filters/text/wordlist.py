@@ -1,14 +1,14 @@
-"""Words of lists of vulgar, obscene and abusive words, looked for in texts of the lists' languages.
+"""Vulgar, obscene and abusive words from lists, found in texts of the lists' languages.
 
-A text is looked through for the words of its language (`text.language`); in a language or script without a list it is
-not measured. Only whole words count. Texts are folded first (`winnow.filters.language.folding`), so that case,
-full-width or invisible characters and letters of another script hide nothing; spans are places in the text as it was.
-Where words are written without spaces, a find counts if the package that `text.fineweb2` uses for the language begins
-and ends a word there, and words of one letter never count. In languages with closed sets of endings a word may have
-these (`winnow.filters.language.lexicons.affixes`).
+A text is searched for the words of its language (`text.language`); in a language or script without a list it is not
+measured. Only whole words count. Texts are folded first (`winnow.filters.language.folding`), so that case, full-width
+or invisible characters and letters of another script hide nothing; spans are in the original text. In scripts without
+spaces, a match counts if the package that `text.fineweb2` uses for the language begins and ends a word there, and
+words of one letter never count. In languages with closed sets of endings a word may have these
+(`winnow.filters.language.lexicons.affixes`).
 
-A word of a list says nothing of how it is meant: lists hold names of body parts, of peoples and of illnesses. How many
-may be there is for rules to say, over `density`.
+A listed word does not show how it is meant: lists contain body parts, peoples and illnesses. Rules over `density`
+decide how many are too many.
 """
 
 from collections.abc import Sequence
@@ -39,11 +39,11 @@ LANGUAGE = "text.language.code"
 _SCHEMA = pa.schema(
     [
         STATUS,
-        pa.field("list", pa.string()),  # the language whose words were looked for
+        pa.field("list", pa.string()),  # the language of the list that was used
         pa.field("words", pa.int32()),  # in scripts without spaces: characters, or letters with their vowel signs
-        pa.field("hits", pa.int32()),  # occurrences; a phrase is one
+        pa.field("hits", pa.int32()),  # occurrences; a phrase counts once
         pa.field("distinct", pa.int32()),  # different entries
-        pa.field("density", pa.float64()),  # hits for each word; 0 where there are none
+        pa.field("density", pa.float64()),  # hits per word; 0 without words
         pa.field("spans", SPANS),
     ]
 )
@@ -59,16 +59,16 @@ _Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """Which lists, and how loosely words are compared."""
+    """Which lists are used, and how words are compared."""
 
-    lists: tuple[str, ...] = ("wordlists.core",)  # names of assets, or paths of files of the user's own
-    also: tuple[str, ...] = ()  # ISO 639-3: looked for in texts of all other languages that have a list, such as eng
-    inflected: bool = True  # whether words may have the affixes of their language
-    leetspeak: bool = False  # whether words of four letters or more may have digits for letters
+    lists: tuple[str, ...] = ("wordlists.core",)  # names of assets, or paths of your own files
+    also: tuple[str, ...] = ()  # ISO 639-3, such as eng: also searched for in texts of all other languages with a list
+    inflected: bool = True  # words may have affixes of their language
+    leetspeak: bool = False  # words of four letters or more may have digits for letters
 
 
 class _Measure:
-    """One lexicon, over batches."""
+    """Applies one lexicon to batches."""
 
     def __init__(self, config: Config, assets: Assets) -> None:
         lists = joined(read_lists(assets.path(name)) for name in config.lists)
@@ -78,7 +78,7 @@ class _Measure:
         rows = batch.num_rows
         status = np.full(rows, "ok", dtype=object)
         sets = self._sets(batch.column(LANGUAGE), status)
-        # All texts, though some have no set: other operators of the batch ask for the same.
+        # All texts, even those without a set: other operators fold the same batch.
         finds = _Finds(self.lexicon, fold(texts_of(batch.column(TEXT)), case=True), sets)
         for row, reason in finds.failed.items():
             status[row] = reason
@@ -99,7 +99,7 @@ class _Measure:
         )
 
     def _sets(self, codes: pa.StringArray, status: npt.NDArray[np.object_]) -> _Ints:
-        """The set of words of every row, -1 where there is none; the status says why."""
+        """The word set of every row; -1 where there is none, with the reason in the status."""
         encoded = codes.dictionary_encode()
         numbers = np.asarray(encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False), np.int64)
         found = [self.lexicon.set_of(code) for code in encoded.dictionary.to_pylist()]
@@ -115,7 +115,7 @@ class _Measure:
 
 
 class _Finds:
-    """What is found in some folded texts: `spans` of text i are `bounds[i]` to `bounds[i + 1]`, in the originals."""
+    """Matches in folded texts: `spans` of text i are `bounds[i]` to `bounds[i + 1]`, in the originals."""
 
     def __init__(self, lexicon: Lexicon, folded: Folded, sets: _Ints) -> None:
         self.lexicon = lexicon
@@ -147,14 +147,14 @@ class _Finds:
         bounds: _Ints,
         found: npt.NDArray[np.int64],
     ) -> tuple[_Ints, npt.NDArray[np.int64]]:
-        """The finds of `scan` and those in scripts without spaces, and new counts for the rows of such languages."""
+        """The matches of `scan` and those in scripts without spaces, and new counts for the rows of such languages."""
         texts = folded.texts
         asked = np.where(np.isin(sets, list(packages)), sets, -1)
         places, candidates = scan_unspaced(texts.buffer, texts.offsets, asked, self.lexicon.unspaced)
         only = texts_of(texts.array.take(pa.array(rows)))
         self.words[rows] = np.diff(split_unicode(only).documents)
         joint: dict[int, list[tuple[int, int, int]]] = {}
-        for row in rows[np.diff(places)[rows] > 0].tolist():  # few: those with a candidate
+        for row in rows[np.diff(places)[rows] > 0].tolist():  # few: only rows with a candidate
             first, base = bounds[row], int(texts.offsets[row])
             finds = [
                 (one - base, end - base, entry)
@@ -183,7 +183,7 @@ class _Finds:
 
 
 def _whole(text: str, finds: Sequence[tuple[int, int, int]], segmenter: Segmenter) -> list[tuple[int, int, int]] | None:
-    """The finds that are words; None where the package does not take the text."""
+    """The matches that are words; None if the package rejects the text."""
     try:
         return whole_words(text, finds, segmenter)
     except MemoryError:
@@ -193,7 +193,7 @@ def _whole(text: str, finds: Sequence[tuple[int, int, int]], segmenter: Segmente
 
 
 def _apart(finds: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
-    """In order, without those that overlap an earlier one."""
+    """The matches in order, without those that overlap an earlier one."""
     chosen: list[tuple[int, int, int]] = []
     for find in sorted(finds, key=lambda find: (find[0], -find[1])):
         if not chosen or find[0] >= chosen[-1][1]:
@@ -203,7 +203,7 @@ def _apart(finds: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
 
 @lru_cache(maxsize=64)
 def _codes(name: str) -> frozenset[str]:
-    """The languages that an asset or a file of the user's has lists for; none where there is no such file."""
+    """The languages of an asset's or a user file's lists; none if the file does not exist."""
     if name in LANGUAGES:
         return LANGUAGES[name]
     return frozenset(read_lists(name)) if Path(name).is_file() else frozenset()
@@ -220,7 +220,7 @@ def _load(config: Config, assets: Assets) -> Kernel:
 OPERATOR = Operator(
     name="text.wordlist",
     version=1,
-    summary="words of lists of vulgar and abusive words, whole ones, in the text's language",
+    summary="vulgar and abusive words from lists, as whole words in the text's language",
     config=Config,
     reads=lambda _config: (TEXT, LANGUAGE),
     writes=lambda _config: _SCHEMA,

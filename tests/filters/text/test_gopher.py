@@ -272,7 +272,7 @@ def test_no_rows_give_no_rows() -> None:
 
 
 def test_an_unknown_style_is_refused() -> None:
-    with pytest.raises(RecipeError, match=r"style 'nemo' is none of datatrove, dolma, dolma_v1, paper"):
+    with pytest.raises(RecipeError, match=r"unknown style 'nemo'; expected one of datatrove, dolma, dolma_v1, paper"):
         Config(style="nemo")  # type: ignore[arg-type]
 
 

@@ -96,7 +96,7 @@ def test_cursed_substrings_come_from_a_list(tmp_path: Path) -> None:
     assert [row["questionable_sentences"] for row in without] == [0, 0]
 
 
-@pytest.mark.parametrize(("content", "complaint"), [(None, "cannot read"), ("fine\n(", "no regular expression")])
+@pytest.mark.parametrize(("content", "complaint"), [(None, "cannot read"), ("fine\n(", "not a regular expression")])
 def test_a_list_that_cannot_be_used_is_named(tmp_path: Path, content: str | None, complaint: str) -> None:
     listed = tmp_path / "cursed.txt"
     if content is not None:

@@ -168,7 +168,7 @@ def test_a_model_that_gives_no_lists_measures_nothing() -> None:
 
 
 def test_a_model_that_forgets_a_text_is_an_error() -> None:
-    with pytest.raises(RecipeError, match="gave 1 lists of spans for 2 texts; expected one a text"):
+    with pytest.raises(RecipeError, match="gave 1 lists of spans for 2 texts; expected one list per text"):
         measured([("eng_Latn", "aaa")] * 2, model=f"{__name__}:short")
 
 

@@ -135,7 +135,7 @@ def test_a_kenlm_binary_needs_kenlm(tmp_path: Path) -> None:
 def test_a_kenlm_binary_that_is_cut_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "en.bin"
     path.write_bytes(b"mmap lm http://kheafield.com/code format version 5\n\0" + bytes(200))
-    assert "KenLM refuses this model" in refusal(model=str(path))
+    assert "KenLM cannot load this model" in refusal(model=str(path))
 
 
 @settings(max_examples=30, deadline=None)

@@ -167,10 +167,10 @@ def test_settings_that_cannot_be_are_refused(folder: Path) -> None:
     assert "`tokenizer` is not set" in refusal(folder, tokenizer="")
     assert "`labels` is not set" in refusal(folder, labels=())
     assert "`languages` is not set" in refusal(folder, languages=())
-    assert "`architecture` is for safetensors" in refusal(folder, architecture="my.models:classifier")
+    assert "an ONNX file needs no `architecture`; remove it" in refusal(folder, architecture="my.models:classifier")
     for changes, why in (
         ({"languages": ("en",)}, "three letters"),
-        ({"languages": ("any", "eng")}, "stands alone"),
+        ({"languages": ("any", "eng")}, "`any` cannot be combined"),
         ({"labels": (Label("toxic"), Label("toxic"))}, "expected different names"),
         ({"labels": (Label("status"),)}, "expected different names"),
         ({"labels": (Label("toxic", "language.toxik"),)}, "did you mean 'language.toxic'"),
@@ -214,9 +214,9 @@ def test_a_model_that_fails_or_answers_otherwise_is_told_before_any_text_is_read
     out = helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["texts", "numbers"])
     each = [helper.make_node("Cast", ["input_ids"], ["logits"], to=TensorProto.FLOAT)]
     (folder / "model.onnx").write_bytes(model(computed=each, outputs=[out]).SerializeToString())
-    assert "it gives 1 numbers; `labels` names 2" in refusal(folder)
+    assert "the model has 1 outputs, but `labels` names 2" in refusal(folder)
     kernel = OPERATOR.load(config_of(folder, labels=LABELS[:1]), Files())
-    with pytest.raises(RecipeError, match="it gives 5 numbers; `labels` names 1"):
+    with pytest.raises(RecipeError, match="the model has 5 outputs, but `labels` names 1"):
         kernel(batch_of(["you are rude"]))
     (folder / "model.onnx").write_bytes(model(computed=nodes()[1:]).SerializeToString())
     assert "ONNX Runtime refuses this model" in refusal(folder)
