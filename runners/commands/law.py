@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from winnow.runners.commands.parser import Commands
 
-_PLOT = "draw into this file, FILE.svg or FILE.png"
+_PLOT = "draw into this SVG file"
 _SIZE = "a count: 85000000, 1.2e9, 85M or 20B (B is 10^9)"
 
 
@@ -51,7 +51,7 @@ def add_fit(parts: "Commands") -> None:
         "--min-seeds", type=int, default=2, metavar="N", help="seeds that a family must have (default: %(default)s)"
     )
     fit.add_argument("--output", metavar="LAW.json", help="write the law into this file")
-    fit.add_argument("--plot", metavar="FILE", help=f"losses against p, and the law through them: {_PLOT}")
+    fit.add_argument("--plot", metavar="FILE.svg", help=f"losses against p, and the law through them: {_PLOT}")
     fit.add_argument("--json", action="store_true", help="print one JSON object")
 
 
@@ -77,7 +77,7 @@ def add_ratios(parts: "Commands") -> None:
         default="unimax",
         help="what gives them their share (default: %(default)s; without --tokens, an equal one)",
     )
-    ratios.add_argument("--plot", metavar="FILE", help=f"shares with their intervals, by weighting: {_PLOT}")
+    ratios.add_argument("--plot", metavar="FILE.svg", help=f"shares with their intervals, by weighting: {_PLOT}")
     ratios.add_argument("--csv", metavar="FILE", help="write family, share, low, high, method into this file")
     ratios.add_argument("--json", action="store_true", help="print one JSON object")
 

@@ -6,14 +6,13 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, Literal, TypeAlias
+from typing import Final
 
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.law import MAX_LAW_BYTES, ScalingLaw, law_from_json
 
 STDIN: Final = "-"
 MAX_CSV_BYTES: Final = 64 << 20
-Picture: TypeAlias = Literal["svg", "png"]
 
 
 def read_law(name: str) -> ScalingLaw:
@@ -71,16 +70,12 @@ def target(option: str, name: str | None) -> Path | None:
     return file
 
 
-def picture(option: str, name: str | None) -> tuple[Path, Picture] | None:
-    """Where a plot goes and of which kind it is; refused before any work where it cannot be drawn."""
+def plot_target(option: str, name: str | None) -> Path | None:
+    """Where a plot goes; refused before any work where it cannot."""
     file = target(option, name)
-    if file is None:
-        return None
-    kind = file.suffix.lower().removeprefix(".")
-    if kind not in ("svg", "png"):
-        raise WinnowError(f"{option} {name}: draws SVG and PNG; give a file whose name ends with .svg or .png")
-    require_extra(option, "matplotlib")
-    return file, "png" if kind == "png" else "svg"
+    if file is not None and file.suffix.lower() != ".svg":
+        raise WinnowError(f"{option} {name}: draws SVG only; give a file whose name ends with .svg")
+    return file
 
 
 def apart(*named: tuple[str, Path | None]) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from rich.console import Console
 
 from winnow.runners.law.assumptions import contradictions, independence, invariance
-from winnow.runners.law.files import STDIN, apart, picture, require_extra, target, write_all
+from winnow.runners.law.files import STDIN, apart, plot_target, require_extra, target, write_all
 from winnow.runners.law.joined import read_runs
 from winnow.runners.law.views import parameters, quality, ranges, say_units, warn, without_draws
 from winnow.runners.terminal.escaping import visible
@@ -44,11 +44,11 @@ def run(options: argparse.Namespace, console: Console) -> int:
         raise WinnowError(f"--resamples {options.resamples}: expected 20 to 100000")
     if abs(options.seed) >= MOST_SEED:
         raise WinnowError(f"--seed {str(options.seed)[:30]}: expected a whole number below {MOST_SEED}")
-    output, plot = target("--output", options.output), picture("--plot", options.plot)
+    output, plot = target("--output", options.output), plot_target("--plot", options.plot)
     inputs = [(name, Path(name)) for name in options.runs if name != STDIN]
     if options.runs.count(STDIN) > 1 or len({file.resolve() for _, file in inputs}) < len(inputs):
         raise WinnowError("the same table twice; name each once")
-    apart(*inputs, ("--output", output), ("--plot", plot[0] if plot else None))
+    apart(*inputs, ("--output", output), ("--plot", plot))
     table = read_runs(options.runs)
     if len(table) * options.resamples > MOST_WORK:
         raise WinnowError(
@@ -74,18 +74,18 @@ def run(options: argparse.Namespace, console: Console) -> int:
     law = law_of(fit, _environment(), contradictions(others, sizes))
     drawn: bytes | None = None
     if plot is not None:
-        from winnow.runners.report.law_plots import fit_plot
+        from winnow.runners.report.plots.law import fit_plot
 
-        drawn = fit_plot(law, table, plot[1])
+        drawn = fit_plot(law, table)
     written = [] if output is None else [(output, law_to_json(law))]
     if plot is not None and drawn is not None:
-        written.append((plot[0], drawn))
+        written.append((plot, drawn))
     write_all(written)
     if options.json:
         sys.stdout.write(json.dumps(_described(fit, law, others, sizes), ensure_ascii=False) + "\n")
         return 0
     _print(fit, law, others, sizes, console)
-    for what, file in (("law", output), ("plot", plot[0] if plot else None)):
+    for what, file in (("law", output), ("plot", plot)):
         if file is not None:
             print_line(console, f"{what:<5} {file}")
     return 0

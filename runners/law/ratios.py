@@ -14,7 +14,7 @@ import numpy as np
 from rich.console import Console
 
 from winnow.runners.law.amounts import read_amounts, size
-from winnow.runners.law.files import apart, picture, read_law, target, write_all
+from winnow.runners.law.files import apart, plot_target, read_law, target, write_all
 from winnow.runners.law.views import confidence, figure, figure6, require_numbers, shared, warn
 from winnow.runners.terminal.quantities import grouped
 from winnow.runners.terminal.tables import Grid, print_grid, print_line
@@ -63,14 +63,14 @@ class Answer:
 
 def run(options: argparse.Namespace, console: Console) -> int:
     """Answer, write, and say."""
-    plot, table = picture("--plot", options.plot), target("--csv", options.csv)
+    plot, table = plot_target("--plot", options.plot), target("--csv", options.csv)
     law = read_law(options.law)
     answer = _answered(law, options)
     written = [] if table is None else [("shares", table, _csv(answer))]
     if plot is not None:
-        from winnow.runners.report.law_plots import ratios_plot
+        from winnow.runners.report.plots.law import ratios_plot
 
-        written.append(("plot", plot[0], ratios_plot(law, _weightings(law, answer, options.weights), plot[1])))
+        written.append(("plot", plot, ratios_plot(law, _weightings(law, answer, options.weights))))
     write_all([(file, content) for _, file, content in written])
     if options.json:
         sys.stdout.write(json.dumps(_described(answer, options.weights), ensure_ascii=False) + "\n")

@@ -3,9 +3,9 @@
 from winnow.pipelines.rules.borders import Border, BorderSample
 from winnow.runners.report.block import Block
 from winnow.runners.report.examples import Examples
-from winnow.runners.report.histograms import Mark, histogram
 from winnow.runners.report.markup import Header, Html, crawled, element, join, marked, plain, table
-from winnow.runners.report.plots import Part, Row, bars, shares
+from winnow.runners.report.plots.bars import Part, Row, bars, shares
+from winnow.runners.report.plots.histograms import Mark, histogram
 from winnow.runners.terminal.quantities import grouped, share
 from winnow.schemas.language_counts import LANGUAGE_LAYER, language_counts
 from winnow.schemas.languages import language

@@ -10,7 +10,7 @@ from winnow.runners.report import duplicates, measures, safety, scores, sections
 from winnow.runners.report.block import Block, Section
 from winnow.runners.report.examples import Examples
 from winnow.runners.report.markup import Html, crawled, element, join, plain
-from winnow.runners.report.style import STYLE
+from winnow.runners.report.style import page_style
 from winnow.schemas.summary import StoreSummary
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
@@ -61,7 +61,7 @@ def render_report(summary: StoreSummary, examples: Examples | None = None, parts
         element("meta", name="referrer", content="no-referrer"),
         element("meta", name="color-scheme", content="light dark"),
         element("title", plain(f"{summary.store}: winnow report, {generation}")),
-        element("style", Html(STYLE)),
+        element("style", Html(page_style())),
     ]
     page = element("html", element("head", join(head)), element("body", join(body)), lang="en")
     return f"<!doctype html>\n{page}\n"

@@ -3,7 +3,7 @@
 from winnow.runners.report.block import Block
 from winnow.runners.report.examples import Examples
 from winnow.runners.report.markup import Header, crawled, element, join, plain, table
-from winnow.runners.report.plots import Part, Row, shares
+from winnow.runners.report.plots.bars import Part, Row, shares
 from winnow.runners.terminal.quantities import grouped, share
 from winnow.runners.terminal.safety_coverage import categories, largest_languages, uncovered
 from winnow.schemas.safety import subcategories

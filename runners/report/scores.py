@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from winnow.pipelines.score.overview import Distribution, FitOverview, Overlapping, ScoredSample, ScoreOverview
 from winnow.runners.report.block import Block
 from winnow.runners.report.examples import Examples
-from winnow.runners.report.histograms import Mark, counted_histogram
 from winnow.runners.report.markup import Header, Html, crawled, element, join, marked, plain, table
+from winnow.runners.report.plots.histograms import Mark, counted_histogram
 from winnow.runners.terminal.quantities import grouped, share
 from winnow.schemas.summary import StoreSummary
 from winnow.scoring.selection import KEEP_AT, Quality

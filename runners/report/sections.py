@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from winnow.runners.report.block import Block
 from winnow.runners.report.examples import EXCERPT_CHARACTERS, ExampleRow, Examples
 from winnow.runners.report.markup import Header, Html, crawled, element, join, marked, plain, table
-from winnow.runners.report.plots import Curve, Part, Row, bars, log_histograms, shares
+from winnow.runners.report.plots.bars import Part, Row, bars, shares
+from winnow.runners.report.plots.histograms import Curve, log_histograms
 from winnow.runners.terminal.quantities import byte_size, grouped, share
 from winnow.schemas.summary import ColumnSummary, LayerSummary, SourceSummary, StoreSummary, add_counts, by_count
 

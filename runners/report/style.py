@@ -1,23 +1,92 @@
-"""How the report looks, on light and dark screens and on paper.
+"""How the report and its plots look, on light and dark screens and on paper.
 
 The tones are the colours of Okabe and Ito (2008), which people who see fewer colours can tell apart.
 """
 
-STYLE = """
-:root {
-  color-scheme: light dark;
-  --page: #f6f7f9; --card: #fff; --ink: #1a2029; --soft: #5b6573; --rule: #dfe3e9; --track: #eef1f5;
-  --link: #0a5fa5; --good: #00795a; --bad: #b3400a; --code: #fff1d6;
-  --tone-1: #0072b2; --tone-2: #e69f00; --tone-3: #cc79a7; --tone-4: #56b4e9; --tone-5: #d55e00; --tone-6: #8a7fd0;
-  --tone-7: #c9b100; --tone-8: #7a8594; --kept: #009e73; --dropped: #e69f00; --quarantined: #d55e00; --rest: #a6afbb;
+import re
+from collections.abc import Mapping
+from typing import Final
+
+LIGHT: Final = {
+    "page": "#f6f7f9",
+    "card": "#fff",
+    "ink": "#1a2029",
+    "soft": "#5b6573",
+    "rule": "#dfe3e9",
+    "track": "#eef1f5",
+    "link": "#0a5fa5",
+    "good": "#00795a",
+    "bad": "#b3400a",
+    "code": "#fff1d6",
+    "tone-1": "#0072b2",
+    "tone-2": "#e69f00",
+    "tone-3": "#cc79a7",
+    "tone-4": "#56b4e9",
+    "tone-5": "#d55e00",
+    "tone-6": "#8a7fd0",
+    "tone-7": "#c9b100",
+    "tone-8": "#7a8594",
+    "kept": "#009e73",
+    "dropped": "#e69f00",
+    "quarantined": "#d55e00",
+    "rest": "#a6afbb",
 }
-@media (prefers-color-scheme: dark) {
-  :root {
-    --page: #0f1318; --card: #181e26; --ink: #e7ebf0; --soft: #9aa6b4; --rule: #2c3540; --track: #232b35;
-    --link: #6bb8f5; --good: #4fd0a5; --bad: #ff9d66; --code: #4a3a12;
-    --tone-1: #4aa3df; --tone-6: #a49af0; --tone-7: #e3d24a; --kept: #2bbd92; --quarantined: #ee7733; --rest: #5f6b79;
-  }
+DARK: Final = {
+    "page": "#0f1318",
+    "card": "#181e26",
+    "ink": "#e7ebf0",
+    "soft": "#9aa6b4",
+    "rule": "#2c3540",
+    "track": "#232b35",
+    "link": "#6bb8f5",
+    "good": "#4fd0a5",
+    "bad": "#ff9d66",
+    "code": "#4a3a12",
+    "tone-1": "#4aa3df",
+    "tone-6": "#a49af0",
+    "tone-7": "#e3d24a",
+    "kept": "#2bbd92",
+    "quarantined": "#ee7733",
+    "rest": "#5f6b79",
 }
+"""Those that differ on a dark screen."""
+
+PLOT_STYLE: Final = """
+svg text { font: 13px system-ui, "Noto Sans", sans-serif; }
+svg text { fill: var(--ink); font-variant-numeric: tabular-nums; }
+svg .value, svg .axis { fill: var(--soft); }
+svg .axis { font-size: 11.5px; }
+svg .end { text-anchor: end; }
+svg .middle { text-anchor: middle; }
+svg .rule { stroke: var(--rule); }
+svg .median { stroke: var(--ink); stroke-dasharray: 3 3; }
+.track { fill: var(--track); }
+.kept { fill: var(--kept); background: var(--kept); }
+.dropped { fill: var(--dropped); background: var(--dropped); }
+.quarantined { fill: var(--quarantined); background: var(--quarantined); }
+.tone-1 { fill: var(--tone-1); background: var(--tone-1); }
+.tone-2 { fill: var(--tone-2); background: var(--tone-2); }
+.tone-3 { fill: var(--tone-3); background: var(--tone-3); }
+.tone-4 { fill: var(--tone-4); background: var(--tone-4); }
+.tone-5 { fill: var(--tone-5); background: var(--tone-5); }
+.tone-6 { fill: var(--tone-6); background: var(--tone-6); }
+.tone-7 { fill: var(--tone-7); background: var(--tone-7); }
+.tone-8 { fill: var(--tone-8); background: var(--tone-8); }
+.tone-rest { fill: var(--rest); background: var(--rest); }
+.area { opacity: .25; }
+svg .trace { fill: none; stroke-width: 2; }
+svg .mark { stroke: var(--card); stroke-width: .8; }
+.card { fill: var(--card); }
+svg .trace.tone-1 { stroke: var(--tone-1); }
+svg .trace.tone-2 { stroke: var(--tone-2); }
+svg .trace.tone-3 { stroke: var(--tone-3); }
+svg .trace.tone-4 { stroke: var(--tone-4); }
+svg .trace.tone-5 { stroke: var(--tone-5); }
+svg .trace.tone-6 { stroke: var(--tone-6); }
+svg .trace.tone-7 { stroke: var(--tone-7); }
+svg .trace.tone-8 { stroke: var(--tone-8); }
+"""
+PAGE_STYLE: Final = """
 * { box-sizing: border-box; }
 body {
   margin: 0 auto; max-width: 62rem; padding: 2rem 1.25rem 4rem; background: var(--page); color: var(--ink);
@@ -44,31 +113,9 @@ section {
 .verdict.bad { color: var(--bad); font-weight: 600; }
 .alarm { margin: .4rem 0; color: var(--bad); overflow-wrap: anywhere; }
 svg { display: block; width: 100%; min-width: 36rem; height: auto; margin: .25rem 0; }
-svg text { font: 13px system-ui, "Noto Sans", sans-serif; }
-svg text { fill: var(--ink); font-variant-numeric: tabular-nums; }
-svg .value, svg .axis { fill: var(--soft); }
-svg .axis { font-size: 11.5px; }
-svg .end { text-anchor: end; }
-svg .middle { text-anchor: middle; }
-svg .across { dominant-baseline: central; }
-svg .rule { stroke: var(--rule); }
-svg .median { stroke: var(--ink); stroke-dasharray: 3 3; }
-.track { fill: var(--track); }
 .legend { display: flex; flex-wrap: wrap; gap: .2rem 1.2rem; margin: 0 0 .5rem; padding: 0; list-style: none; }
 .legend li { color: var(--soft); font-size: .88rem; }
 .swatch { display: inline-block; width: .8em; height: .8em; margin-right: .45em; border-radius: 2px; }
-.kept { fill: var(--kept); background: var(--kept); }
-.dropped { fill: var(--dropped); background: var(--dropped); }
-.quarantined { fill: var(--quarantined); background: var(--quarantined); }
-.tone-1 { fill: var(--tone-1); background: var(--tone-1); }
-.tone-2 { fill: var(--tone-2); background: var(--tone-2); }
-.tone-3 { fill: var(--tone-3); background: var(--tone-3); }
-.tone-4 { fill: var(--tone-4); background: var(--tone-4); }
-.tone-5 { fill: var(--tone-5); background: var(--tone-5); }
-.tone-6 { fill: var(--tone-6); background: var(--tone-6); }
-.tone-7 { fill: var(--tone-7); background: var(--tone-7); }
-.tone-8 { fill: var(--tone-8); background: var(--tone-8); }
-.tone-rest { fill: var(--rest); background: var(--rest); }
 .scroll { margin: 0 0 1rem; overflow-x: auto; }
 table { width: 100%; border-collapse: collapse; font-size: .88rem; font-variant-numeric: tabular-nums; }
 caption { padding-bottom: .35rem; font-weight: 600; text-align: left; }
@@ -102,3 +149,20 @@ pre { margin: .5rem 0 0; padding: .75rem .9rem; border-radius: 6px; background: 
   .scroll { overflow: visible; }
 }
 """
+
+
+def page_style() -> str:
+    """The style of a page; its colours are variables, so that print can change them."""
+    light, dark = (" ".join(f"--{name}: {colour};" for name, colour in colours.items()) for colours in (LIGHT, DARK))
+    root = f":root {{ color-scheme: light dark; {light} }}"
+    return f"\n{root}\n@media (prefers-color-scheme: dark) {{ :root {{ {dark} }} }}{PLOT_STYLE}{PAGE_STYLE}"
+
+
+def file_style() -> str:
+    """The style of a plot that stands alone, with every colour written out."""
+    dark = _coloured(PLOT_STYLE, {**LIGHT, **DARK})
+    return f"{_coloured(PLOT_STYLE, LIGHT)}@media (prefers-color-scheme: dark) {{{dark}}}\n"
+
+
+def _coloured(style: str, colours: Mapping[str, str]) -> str:
+    return re.sub(r"var\(--([a-z0-9-]+)\)", lambda found: colours[found[1]], style)

@@ -7,12 +7,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import numpy as np
 from rich.console import Console
 
-from winnow.filters.duplicates.curves import best_bands, expected_recall, false_candidates, half_point, probability
+from winnow.filters.duplicates.curves import (
+    best_bands,
+    expected_recall,
+    false_candidates,
+    half_point,
+    probabilities,
+    probability,
+)
 from winnow.filters.duplicates.presets import NearPreset, near_preset, near_presets
 from winnow.runners.commands.curve import THRESHOLD
-from winnow.runners.report.curve_plot import block_plot, curve_file
+from winnow.runners.report.plots.curve import curve_file
 from winnow.runners.terminal.quantities import grouped
 from winnow.runners.terminal.rules import require_writable
 from winnow.runners.terminal.tables import Grid, is_plain, print_grid, print_line
@@ -25,6 +33,10 @@ STEPS: Final = 20
 MAX_BANDS, MAX_ROWS = 10_000, 1_000  # as a recipe takes them
 MAX_HASHES = 10_000
 """All bands of so many are tried within two seconds; nobody has published more than 9 000."""
+TALL, WIDE = 8, 51
+"""Lines and columns of the plot in blocks: a column for each 0.02 of similarity."""
+_BLOCKS = " ▁▂▃▄▅▆▇█"
+_ASCII = " .:#"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +88,7 @@ def run_curve(options: argparse.Namespace, console: Console) -> int:
     target = None if options.plot is None else _drawing(options.plot)
     if target is not None:
         drawing = curve_file(curve.name, curve.bands, curve.rows, threshold, percent(curve.recall), percent(curve.vain))
-        target.write_text(drawing, encoding="utf-8")
+        target.write_bytes(drawing)
     if options.json:
         _write_json(_described(curve))
         return 0
@@ -177,6 +189,25 @@ def _print_one(curve: Curve, console: Console) -> None:
     rows = [(f"{step / STEPS:.2f}", exact(curve.at(step / STEPS))) for step in range(1, STEPS)]
     rows.append(("1.00", "1"))
     print_grid(console, Grid("P: compared, by similarity", ("similarity", "P"), rows, names=frozenset()))
+
+
+def block_plot(bands: int, rows: int, threshold: float, *, ascii_only: bool) -> list[str]:
+    """Lines of a plot of P from similarity 0 to 1, with a mark under the threshold."""
+    steps = _ASCII if ascii_only else _BLOCKS
+    each = len(steps) - 1
+    levels = np.rint(probabilities(np.linspace(0, 1, WIDE), bands, rows) * TALL * each).astype(int)
+    drawn = []
+    for number in range(TALL, 0, -1):
+        filled = "".join(steps[min(each, max(0, int(level) - (number - 1) * each))] for level in levels)
+        name = "1" if number == TALL else "P" if number == TALL // 2 else ""
+        drawn.append(f"{name:>2} {'|' if ascii_only else '│'}{filled}".rstrip())
+    rule = "-" if ascii_only else "─"
+    drawn.append(f" 0 {'+' if ascii_only else '└'}{rule * WIDE}")
+    marked = [" "] * WIDE
+    marked[round(threshold * (WIDE - 1))] = "^"
+    drawn.append("    " + "".join(marked).rstrip() + f" {threshold:g}")
+    drawn.append("    0" + "similarity".center(WIDE - 2) + "1")
+    return drawn
 
 
 def _shingles(preset: NearPreset) -> str:

@@ -181,7 +181,7 @@ def test_processes_give_what_one_gives() -> None:
         (("small.csv", "--output", "small.csv"), "--output small.csv: is also small.csv; give it a file of its own"),
         (
             ("small.csv", "--plot", "fit.pdf"),
-            "--plot fit.pdf: draws SVG and PNG; give a file whose name ends with .svg or .png",
+            "--plot fit.pdf: draws SVG only; give a file whose name ends with .svg",
         ),
     ],
 )

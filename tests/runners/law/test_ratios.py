@@ -158,13 +158,19 @@ def test_no_file_is_written_where_another_cannot_be(run: Law, law_file: str, tmp
 
 
 @pytest.mark.parametrize("part", [("ratios",), ("show",), ("compare", "--tokens", "t.csv")])
-def test_a_law_file_is_read_without_scipy_matplotlib_and_beam(
-    law_file: str, tmp_path: Path, part: tuple[str, ...]
-) -> None:
+def test_a_law_file_is_read_without_scipy_and_beam(law_file: str, tmp_path: Path, part: tuple[str, ...]) -> None:
     (tmp_path / "t.csv").write_text("family,tokens\ngermanic,6B\nindic,1B\n")
     code = (
-        "import sys; sys.modules['scipy'] = sys.modules['matplotlib'] = sys.modules['apache_beam'] = None\n"
+        "import sys; sys.modules['scipy'] = sys.modules['apache_beam'] = None\n"
         "from winnow.runners.commands.main import main\n"
         f"sys.exit(main(['law', {part[0]!r}, 'law.json', *{part[1:]!r}]))"
     )
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, capture_output=True)
+
+
+def test_the_command_writes_svg_and_nothing_else(run: Law, law_file: str, tmp_path: Path) -> None:
+    asked = ("ratios", law_file, "--weights", "uniform", "--n", "1e9", "--d", "5e9", "--plot")
+    assert run(*asked, "ratios.SVG").splitlines()[-1] == "plot   ratios.SVG"
+    assert b">normalised losses</text>" in (tmp_path / "ratios.SVG").read_bytes()
+    run(*asked, "ratios.png", status=1)
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["law.json", "ratios.SVG"]

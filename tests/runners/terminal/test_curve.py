@@ -10,8 +10,7 @@ import pytest
 from rich.console import Console
 
 from winnow.runners.commands.main import main
-from winnow.runners.report.curve_plot import block_plot
-from winnow.runners.terminal.curve import Curve, exact, percent, run_curve, short
+from winnow.runners.terminal.curve import Curve, block_plot, exact, percent, run_curve, short
 
 SVG = "{http://www.w3.org/2000/svg}"
 

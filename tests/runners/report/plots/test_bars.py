@@ -2,7 +2,8 @@
 
 import re
 
-from winnow.runners.report.plots import Curve, Part, Row, bars, half_octaves, log_histograms, shares
+from winnow.runners.report.plots.bars import Part, Row, bars, shares
+from winnow.runners.report.plots.histograms import Curve, half_octaves, log_histograms
 from winnow.schemas.summary import Bin, Measure
 
 

@@ -1,0 +1,1 @@
+"""Plots as SVG: of the report, and files of their own."""

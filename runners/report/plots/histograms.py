@@ -1,0 +1,180 @@
+"""Histograms of the report: lengths above each other on one logarithmic axis, and measures with thresholds drawn in."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from winnow.runners.report.markup import Html
+from winnow.runners.report.plots.drawing import (
+    LEAST_MARK,
+    WIDTH,
+    Axis,
+    Tick,
+    even_ticks,
+    horizontal_axis,
+    line,
+    rectangle,
+    svg,
+    words,
+)
+from winnow.runners.terminal.quantities import grouped
+from winnow.schemas.summary import Measure
+
+COLUMNS = 24  # the statistics' own bins are up to 1/16 wide; finer columns would show gaps that are not there
+LEFT, RIGHT, TOP, BELOW = 58, 20, 34, 36
+HEIGHT = 110
+SMALL_HEIGHT, SMALL_GAP, SMALL_TOP = 96, 44, 18
+WIDE_SPREAD = 40
+"""A measure whose larger values are so many times its smaller ones is drawn on a logarithmic axis."""
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """A histogram to draw: how many values there are in each octave."""
+
+    label: str
+    measure: Measure
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A threshold: where it is, and what to call it."""
+
+    value: float
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    left: float
+    right: float
+    count: int
+    tip: str
+
+
+def log_histograms(title: str, unit: str, curves: Sequence[Curve]) -> Html:
+    """Small histograms above each other on one logarithmic axis, two columns to a doubling, the median marked."""
+    columns = [half_octaves(curve.measure) for curve in curves]
+    used = [number for counts in columns for number in counts]
+    first, last = min(used, default=0), max(used, default=1) + 1
+    axis = Axis(_edge(first), _edge(last), LEFT, WIDTH - RIGHT, "log")
+    drawn: list[Html] = []
+    for index, (curve, counts) in enumerate(zip(curves, columns, strict=True)):
+        base = index * (SMALL_HEIGHT + SMALL_GAP) + SMALL_HEIGHT + SMALL_TOP
+        drawn += _lengths(curve, unit, counts, axis, base)
+    said = "; ".join(
+        f"{curve.label}: {grouped(curve.measure.count)} texts"
+        + "".join(f", {part.fraction:.0%} at most {grouped(part.value)}" for part in curve.measure.quantiles)
+        for curve in curves
+    )
+    return svg(title, said, len(curves) * (SMALL_HEIGHT + SMALL_GAP), drawn)
+
+
+def histogram(title: str, measure: Measure, marks: Sequence[Mark]) -> Html:
+    """Counts by value from the least to the greatest, with a line at each threshold."""
+    axis = _axis(measure, marks)
+    counts = [0] * COLUMNS
+    for part in measure.bins:
+        share = (axis.place((part.low + part.high) / 2) - axis.start) / (axis.end - axis.start)
+        counts[min(COLUMNS - 1, int(share * COLUMNS))] += part.count
+    said = f"{grouped(measure.count)} values; thresholds {', '.join(mark.label for mark in marks)}"
+    return _drawn(title, said, axis, counts, marks)
+
+
+def counted_histogram(title: str, low: float, high: float, counts: Sequence[int], marks: Sequence[Mark] = ()) -> Html:
+    """Counts that were taken in equal columns from `low` to `high` already, with a line at each mark."""
+    said = f"{grouped(sum(counts))} values from {low:.4g} to {high:.4g}"
+    marked = f"; marks {', '.join(mark.label for mark in marks)}" if marks else ""
+    return _drawn(title, said + marked, Axis(low, high, LEFT, WIDTH - RIGHT), counts, marks)
+
+
+def half_octaves(measure: Measure) -> dict[int, int]:
+    """Counts by column: 0 holds zero, 1 + 2·k what is from 2^k to √2·2^k, and 2 + 2·k the rest of the octave."""
+    counts: dict[int, int] = {}
+    for part in measure.bins:
+        low = int(part.low)
+        if low < 1:
+            number = 0
+        else:
+            octave = low.bit_length() - 1
+            number = 1 + 2 * octave + (low * low >= 1 << (2 * octave + 1))
+        counts[number] = counts.get(number, 0) + part.count
+    return counts
+
+
+def _edge(number: int) -> float:
+    """Where a column of `half_octaves` starts; that of zero is as wide as the others."""
+    return float(2 ** ((number - 1) / 2))
+
+
+def _span(number: int) -> str:
+    if number == 0:
+        return "0"
+    low, high = _edge(number), _edge(number + 1)
+    first, last = math.ceil(low - 1e-9), math.ceil(high - 1e-9) - 1
+    return grouped(first) if last <= first else f"{grouped(first)} to {grouped(last)}"
+
+
+def _lengths(curve: Curve, unit: str, counts: Mapping[int, int], axis: Axis, base: float) -> list[Html]:
+    columns = [
+        _Column(axis.place(_edge(number)), axis.place(_edge(number + 1)), count, f"{_span(number)} {unit}")
+        for number, count in sorted(counts.items())
+    ]
+    powers = [Tick(10**power, grouped(10**power)) for power in range(20)]
+    drawn = [
+        words(f"{curve.label}: {grouped(curve.measure.count)} texts", LEFT, base - SMALL_HEIGHT - 6, "label"),
+        *_columns(columns, base, SMALL_HEIGHT),
+        *horizontal_axis(axis, base, [power for power in powers if axis.low <= power.value <= axis.high]),
+    ]
+    median = curve.measure.quantile(0.5)
+    if median is not None:
+        said = f"median {grouped(median)} {unit}"
+        drawn.append(words(said, WIDTH - RIGHT, base - SMALL_HEIGHT - 6, "value end"))
+    if median is not None and median >= 1:
+        place = axis.place(median)
+        drawn.append(line(place, base - SMALL_HEIGHT, place, base, "median"))
+    return drawn
+
+
+def _drawn(title: str, said: str, axis: Axis, counts: Sequence[int], marks: Sequence[Mark]) -> Html:
+    base, room = TOP + HEIGHT, axis.end - axis.start
+    columns = []
+    for number, count in enumerate(counts):
+        first, last = number / len(counts), (number + 1) / len(counts)
+        tip = f"{axis.value(first):.4g} to {axis.value(last):.4g}"
+        columns.append(_Column(axis.start + room * first, axis.start + room * last, count, tip))
+    drawn = [*_columns(columns, base, HEIGHT), *horizontal_axis(axis, base, even_ticks(axis, 5))]
+    if axis.kind != "linear":
+        drawn.append(words("logarithmic", axis.end, base + 29, "axis end"))
+    for number, mark in enumerate(marks):
+        x = axis.place(mark.value)
+        drawn.append(line(x, TOP - 4, x, base, "median"))
+        kind = "value end" if x > WIDTH / 2 else "value"
+        drawn.append(words(mark.label, x + (-4 if x > WIDTH / 2 else 4), TOP - 20 + 12 * (number % 2), kind))
+    return svg(title, said, base + BELOW, drawn)
+
+
+def _columns(columns: Iterable[_Column], base: float, height: float) -> list[Html]:
+    """Columns from a base line, the highest as high as there is room, with the scale on the left."""
+    columns = list(columns)
+    highest = max((column.count for column in columns), default=0) or 1
+    scale = words(grouped(highest), LEFT - 8, base - height + 8, "axis end"), words("0", LEFT - 8, base, "axis end")
+    drawn = []
+    for column in columns:
+        if column.count:
+            tall = max(height * column.count / highest, LEAST_MARK)
+            wide = max(column.right - column.left - 1, 0.5)
+            tip = f"{column.tip}: {grouped(column.count)}"
+            drawn.append(rectangle(column.left + 0.5, base - tall, wide, tall, "tone-1", tip))
+    return [*scale, *drawn]
+
+
+def _axis(measure: Measure, marks: Sequence[Mark]) -> Axis:
+    values = [value for value in (measure.minimum, measure.maximum) if value is not None]
+    values += [mark.value for mark in marks]
+    low, high = float(min(values, default=0)), float(max(values, default=1))
+    quarter = measure.quantile(0.25) or 0
+    wide = low >= 0 and high > 10 and high > WIDE_SPREAD * max(float(quarter), 1.0)
+    if high <= low:
+        return Axis(low - 0.5, low + 0.5, LEFT, WIDTH - RIGHT)
+    return Axis(low, high, LEFT, WIDTH - RIGHT, "log1p" if wide else "linear")
