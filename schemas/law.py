@@ -9,15 +9,15 @@ Numbers are written with 8 significant digits, so that equal fits are equal byte
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields, is_dataclass
-from types import UnionType
-from typing import Final, Literal, TypeAlias, Union, cast, get_args, get_origin, get_type_hints
+from dataclasses import asdict, dataclass
+from typing import Final, Literal, TypeAlias
 
 import orjson
 
 from winnow.schemas.errors import SourceError
 from winnow.schemas.identity import Json
 from winnow.schemas.problems import shown, suggestion
+from winnow.schemas.typed_json import read_value
 
 SCHEMA: Final = 1
 MAX_LAW_BYTES: Final = 64 << 20
@@ -187,7 +187,7 @@ def law_from_json(raw: bytes, where: str = "law") -> ScalingLaw:
             f"{where}: not a law of schema {SCHEMA} (found {shown(repr(schema))}); fit it again with this version"
         )
     try:
-        law = cast(ScalingLaw, _read(ScalingLaw, value, ""))
+        law = read_value(ScalingLaw, value, complete=True)
         _check(law)
     except ValueError as error:
         raise SourceError(f"{where}: {error}") from None
@@ -202,44 +202,6 @@ def _quantised(value: Json) -> Json:
     if isinstance(value, (list, tuple)):
         return [_quantised(item) for item in value]
     return value
-
-
-def _read(kind: object, value: Json, path: str) -> object:
-    """A value of the annotated kind; raises ValueError with its path."""
-    origin, arms = get_origin(kind), get_args(kind)
-    if origin in (Union, UnionType):
-        return None if value is None else _read(arms[0], value, path)
-    if origin is Literal:
-        if value not in arms:
-            raise ValueError(f"{path}: {shown(str(value))}; expected one of {', '.join(map(str, arms))}")
-        return value
-    if origin is tuple:
-        if not isinstance(value, list):
-            raise ValueError(f"{path}: expected a list")
-        return tuple(_read(arms[0], item, f"{path}[{number}]") for number, item in enumerate(value))
-    if isinstance(kind, type) and is_dataclass(kind):
-        return _read_record(kind, value, path)
-    if kind is float:
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(float(value)):
-            raise ValueError(f"{path}: expected a number")
-        return float(value)
-    if not isinstance(value, cast(type, kind)) or isinstance(value, bool):
-        raise ValueError(f"{path}: expected {'text' if kind is str else 'a whole number'}")
-    return value
-
-
-def _read_record(kind: type, value: Json, path: str) -> object:
-    if not isinstance(value, dict):
-        raise ValueError(f"{path or 'law'}: expected an object")
-    hints, names = get_type_hints(kind), [item.name for item in fields(kind)]
-    prefix = f"{path}." if path else ""
-    for name in value:
-        if name not in names:
-            raise ValueError(f"{prefix}{name[:60]}: unknown field{suggestion(name, names)}")
-    for name in names:
-        if name not in value:
-            raise ValueError(f"{prefix}{name}: missing")
-    return kind(**{name: _read(hints[name], value[name], prefix + name) for name in names})
 
 
 def _check(law: ScalingLaw) -> None:

@@ -4,14 +4,12 @@ Every record is canonical JSON, so equal records are equal bytes, and every reco
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, is_dataclass
-from types import UnionType
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
-
-import orjson
+from dataclasses import asdict, dataclass, field
+from typing import Any, TypeVar
 
 from winnow.schemas.errors import StoreError
 from winnow.schemas.identity import canonical_json, digest
+from winnow.schemas.typed_json import read_json
 
 FORMAT_VERSION = 1
 T = TypeVar("T")
@@ -134,72 +132,12 @@ def to_json(record: Any) -> bytes:  # Any: dataclass instances have no common ty
 def from_json(kind: type[T], raw: bytes, where: str) -> T:
     """A record from its bytes; a record of another shape is named with its place."""
     try:
-        record: T = _build(kind, orjson.loads(raw))
-    except (ValueError, TypeError, KeyError, AttributeError, StopIteration) as error:
+        return read_json(kind, raw)
+    except ValueError as error:
         raise StoreError(f"{where}: not a {kind.__name__} that this version of winnow reads ({error})") from None
-    return record
 
 
 def tree_hash(objects: Mapping[tuple[str, str], str]) -> str:
     """One hash for a store's values: over (layer, shard) → value hash, in order of names."""
     parts = [part for (layer, shard), values in sorted(objects.items()) for part in (layer, shard, values)]
     return digest(*parts).hex()
-
-
-class _MisfitError(ValueError):
-    """A value is not what its place wants; the place grows as the error travels up."""
-
-    def __init__(self, said: str, place: str = "") -> None:
-        super().__init__(said, place)
-        self.said, self.place = said, place
-
-    def __str__(self) -> str:
-        return f"{self.place}: {self.said}" if self.place else self.said
-
-    def within(self, part: str) -> "_MisfitError":
-        """The same, of a value that the part holds."""
-        dot = "." if self.place and not self.place.startswith("[") else ""
-        return _MisfitError(self.said, f"{part}{dot}{self.place}")
-
-
-_IN_WORDS: Mapping[type, str] = {int: "an integer", float: "a number", str: "text", bool: "true or false"}
-
-
-def _of(kind: Any, value: Any, part: str) -> Any:
-    try:
-        return _build(kind, value)
-    except _MisfitError as error:
-        raise error.within(part) from None
-
-
-def _expect(fits: bool, expected: str, value: Any) -> None:
-    if not fits:
-        raise _MisfitError(f"expected {expected}, found {value!r:.80}")
-
-
-def _build(kind: Any, value: Any) -> Any:
-    origin = get_origin(kind)
-    if origin in (Union, UnionType):
-        if value is None:
-            return None
-        return _build(next(arm for arm in get_args(kind) if arm is not type(None)), value)
-    if is_dataclass(kind) and isinstance(kind, type):
-        _expect(isinstance(value, dict), "an object", value)
-        hints = get_type_hints(kind)
-        known = {item.name for item in fields(kind)}
-        if unknown := sorted(set(value) - known):
-            raise _MisfitError(f"unknown field {unknown[0]!r}")
-        return kind(**{name: _of(hints[name], item, name) for name, item in value.items()})
-    if origin is Literal:
-        if value not in get_args(kind):
-            raise ValueError(f"{value!r:.80} is none of {', '.join(map(str, get_args(kind)))}")
-        return value
-    if origin is tuple:
-        _expect(isinstance(value, list), "a list", value)
-        return tuple(_of(get_args(kind)[0], item, f"[{number}]") for number, item in enumerate(value))
-    if origin is not None and issubclass(origin, Mapping):
-        _expect(isinstance(value, dict), "an object", value)
-        return {name: _of(get_args(kind)[1], item, name) for name, item in value.items()}
-    fits = isinstance(value, kind) and not (kind is int and isinstance(value, bool))
-    _expect(fits, _IN_WORDS.get(kind, kind.__name__), value)
-    return value

@@ -5,13 +5,9 @@ A summary holds exact counts and finished figures, no sketches; its JSON is what
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
 from typing import TypeAlias
 
-from pydantic import TypeAdapter, ValidationError
-
 from winnow.schemas.duplicates import UNMATCHED
-from winnow.schemas.errors import StoreError
 from winnow.schemas.records import to_json
 from winnow.schemas.statistics import ColumnStatistics, FloatStatistics, IntegerStatistics, ShardStatistics, bin_range
 
@@ -181,16 +177,6 @@ class StoreSummary:
         """Canonical bytes."""
         return to_json(self)
 
-    @classmethod
-    def from_json(cls, raw: bytes) -> "StoreSummary":
-        """What `to_json` wrote. StoreError if the bytes are not that."""
-        try:
-            return _reader().validate_json(raw, strict=True)
-        except ValidationError as error:
-            first = error.errors()[0]
-            place = ".".join(str(part) for part in first["loc"]) or "its start"
-            raise StoreError(f"store summary: at {place}: {first['msg']}; write it again with --json") from None
-
 
 _MEASURED = ("ok", "empty", UNMATCHED)
 """What the status of a layer says of a row that was looked at, whatever was found."""
@@ -255,8 +241,3 @@ def _measure(name: str, numbers: IntegerStatistics | FloatStatistics) -> Measure
 
 def _balanced(given: int, kept: int, dropped: Mapping[str, int], quarantined: Mapping[str, int]) -> bool:
     return given == kept + sum(dropped.values()) + sum(quarantined.values())
-
-
-@cache
-def _reader() -> TypeAdapter[StoreSummary]:
-    return TypeAdapter(StoreSummary)

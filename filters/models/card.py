@@ -10,6 +10,7 @@ import orjson
 from winnow.filters.models.normalisation import NORMALISATIONS, Normalisation
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.identity import Json
+from winnow.schemas.typed_json import read_value
 
 FORMAT = 1
 MAX_CARD_BYTES = 16 << 20
@@ -81,13 +82,11 @@ def _parsed(path: str, raw: bytes) -> ModelCard:
         value = orjson.loads(raw) if len(raw) <= MAX_CARD_BYTES else None
     except orjson.JSONDecodeError:
         value = None
-    if not isinstance(value, dict) or value.get("format") != FORMAT:
+    if not isinstance(value, dict) or value.pop("format", None) != FORMAT:
         raise RecipeError(f"{path}: not a model's card; expected what `winnow train-quality` writes, or no such file")
-    sha256, kind, positive, labels = (value.get(name) for name in ("sha256", "normalisation", "positive", "labels"))
-    if kind not in NORMALISATIONS:
+    if (kind := value.get("normalisation")) not in NORMALISATIONS:
         raise RecipeError(f"{path}: normalisation {str(kind)[:60]!r}; expected {', '.join(NORMALISATIONS)}")
-    if not (isinstance(sha256, str) and isinstance(positive, str) and isinstance(labels, list)):
-        raise RecipeError(f"{path}: not a model's card: it lacks sha256, positive or labels")
-    parts = [value.get(name) for name in ("training", "held_out", "versions")]
-    training, held_out, versions = (part if isinstance(part, dict) else {} for part in parts)
-    return ModelCard(sha256, kind, positive, tuple(map(str, labels)), training, held_out, versions)
+    try:
+        return read_value(ModelCard, value)
+    except ValueError as error:
+        raise RecipeError(f"{path}: not a model's card: {error}; train again, or remove it") from None

@@ -1,20 +1,22 @@
 """What is counted of one column: chosen by its Arrow type, read from whole arrays."""
 
 from collections.abc import Callable, Iterator, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Literal, Protocol, Self, TypeAlias, cast, get_args
+from typing import Any, Literal, Protocol, Self, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import UNSET, Struct, UnsetType
 from numpy.typing import NDArray
 
 from winnow.schemas.identity import Json
-from winnow.schemas.statistics import reading
 from winnow.schemas.statistics.distinct import Distinct
-from winnow.schemas.statistics.numbers import FloatStatistics, IntegerStatistics
-from winnow.schemas.statistics.top import TopValues
+from winnow.schemas.statistics.numbers import FloatStatistics, IntegerStatistics, WrittenFloats, WrittenIntegers
+from winnow.schemas.statistics.top import TopValues, WrittenTop
+from winnow.schemas.typed_json import Count
 
 Kind: TypeAlias = Literal["text", "binary", "integer", "float", "boolean", "list", "other"]
 
@@ -162,7 +164,7 @@ class ColumnStatistics:
 
     def copy(self) -> "ColumnStatistics":
         """Statistics that share nothing with these."""
-        return self.from_json(reading.mapping(self.to_json()))
+        return deepcopy(self)
 
     def capped(self, limit: int) -> "ColumnStatistics":
         """The same, with only the first `limit` values counted by themselves."""
@@ -182,21 +184,32 @@ class ColumnStatistics:
         return written | {name: part.to_json() for name, part in self._parts()}
 
     @classmethod
-    def from_json(cls, value: Mapping[str, Json]) -> "ColumnStatistics":
-        """What `to_json` wrote; KeyError or ValueError if it is not that."""
-        kind = reading.text(value["kind"])
-        if kind not in get_args(Kind):
-            raise ValueError(f"unknown kind {kind!r}")
-        column = cls(cast(Kind, kind), reading.count(value["rows"]), reading.count(value["nulls"]))
-        if "trues" in value:
-            column.trues = reading.count(value["trues"])
+    def from_json(cls, written: "WrittenColumn") -> "ColumnStatistics":
+        """What `to_json` wrote; ValueError if a sketch is not that."""
+        trues = None if written.trues is UNSET else written.trues
+        column = cls(written.kind, written.rows, written.nulls, trues)
         for name, read in _READERS.items():
-            if name in value:
-                setattr(column, name, read(value[name]))
+            if (part := getattr(written, name)) is not UNSET:
+                setattr(column, name, read(part))
         return column
 
 
-_READERS: Mapping[str, Callable[[Json], Part]] = {
+class WrittenColumn(Struct, frozen=True, forbid_unknown_fields=True):
+    """A column's statistics in JSON: the parts that its kind does not have are left out."""
+
+    kind: Kind
+    rows: Count
+    nulls: Count
+    trues: Count | UnsetType = UNSET
+    lengths: WrittenIntegers | UnsetType = UNSET
+    characters: WrittenIntegers | UnsetType = UNSET
+    integers: WrittenIntegers | UnsetType = UNSET
+    floats: WrittenFloats | UnsetType = UNSET
+    distinct: str | UnsetType = UNSET
+    top: WrittenTop | UnsetType = UNSET
+
+
+_READERS: Mapping[str, Callable[[Any], Part]] = {  # Any: what each reads is a field's type above
     "lengths": IntegerStatistics.from_json,
     "characters": IntegerStatistics.from_json,
     "integers": IntegerStatistics.from_json,

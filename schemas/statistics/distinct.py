@@ -13,8 +13,6 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.schemas.identity import Json
-
 PRECISION = 12
 REGISTERS = 1 << PRECISION
 RELATIVE_ERROR = 1.04 / math.sqrt(REGISTERS)  # one standard deviation: 1.6 %
@@ -64,7 +62,7 @@ class Distinct:
         total += REGISTERS * _sigma(by_rank[0] / REGISTERS)
         return round(REGISTERS * REGISTERS / (2 * math.log(2) * total)) if total else 1 << 64
 
-    def to_json(self) -> Json:
+    def to_json(self) -> str:
         """As text: each used register while they are few, else all of them."""
         used = np.flatnonzero(self.registers)
         if len(used) * _SPARSE_DIGITS < REGISTERS:
@@ -72,9 +70,9 @@ class Distinct:
         return "dense:" + base64.b64encode(self.registers.tobytes()).decode()
 
     @classmethod
-    def from_json(cls, value: Json) -> "Distinct":
+    def from_json(cls, value: str) -> "Distinct":
         """What `to_json` wrote; ValueError if it is not that."""
-        form, _, written = value.partition(":") if isinstance(value, str) else ("", "", "")
+        form, _, written = value.partition(":")
         registers = np.zeros(REGISTERS, np.uint8)
         if form == "sparse" and len(written) % _SPARSE_DIGITS == 0:
             for start in range(0, len(written), _SPARSE_DIGITS):

@@ -8,16 +8,44 @@ nothing else; -0.0 counts as zero.
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Annotated
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from winnow.schemas.identity import Json
 from winnow.schemas.statistics.histogram import Histogram, float_bins, integer_bins
-from winnow.schemas.statistics.reading import count, integer, mapping, number, pairs
+from winnow.schemas.typed_json import Count
 
 _LOW_BITS = 26
 _LOW_MASK = (1 << _LOW_BITS) - 1
+
+
+class WrittenIntegers(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Integers' statistics in JSON; the sum is text, for it may not fit 64 bits."""
+
+    min: int | None
+    max: int | None
+    sum: Annotated[str, msgspec.Meta(pattern="^-?[0-9]{1,40}$")]
+    bins: list[tuple[int, Count]]
+
+
+class WrittenFloats(
+    msgspec.Struct,
+    frozen=True,
+    forbid_unknown_fields=True,
+    rename={"positive_infinity": "inf", "negative_infinity": "-inf"},
+):
+    """Floats' statistics in JSON; the sum is a mantissa in hexadecimal digits and an exponent of two."""
+
+    nan: Count
+    positive_infinity: Count
+    negative_infinity: Count
+    min: float | None
+    max: float | None
+    sum: tuple[Annotated[str, msgspec.Meta(pattern="^-?0x[0-9a-f]+$")], Annotated[int, msgspec.Meta(ge=-1100, le=0)]]
+    bins: list[tuple[int, Count]]
 
 
 @dataclass(slots=True)
@@ -65,7 +93,7 @@ class IntegerStatistics:
         return _rounded(Fraction(self.sum, self.count)) if self.count else None
 
     def to_json(self) -> Json:
-        """As plain values; the sum is text, for it may not fit 64 bits."""
+        """As plain values."""
         return {
             "min": self.minimum,
             "max": self.maximum,
@@ -74,16 +102,9 @@ class IntegerStatistics:
         }
 
     @classmethod
-    def from_json(cls, written: Json) -> "IntegerStatistics":
-        """What `to_json` wrote; KeyError or ValueError if it is not that."""
-        value = mapping(written)
-        low, high = value["min"], value["max"]
-        return cls(
-            None if low is None else integer(low),
-            None if high is None else integer(high),
-            integer(value["sum"]),
-            Histogram("integer", pairs(value["bins"])),
-        )
+    def from_json(cls, written: "WrittenIntegers") -> "IntegerStatistics":
+        """What `to_json` wrote."""
+        return cls(written.min, written.max, int(written.sum), Histogram("integer", dict(written.bins)))
 
 
 @dataclass(slots=True)
@@ -145,7 +166,7 @@ class FloatStatistics:
         return _rounded(self.sum / self.count) if self.count else None
 
     def to_json(self) -> Json:
-        """As plain values; the sum is text, `mantissa` and `exponent` of two."""
+        """As plain values."""
         exponent = 1 - self.sum.denominator.bit_length()  # the denominator is a power of two
         return {
             "nan": self.nan,
@@ -158,19 +179,17 @@ class FloatStatistics:
         }
 
     @classmethod
-    def from_json(cls, written: Json) -> "FloatStatistics":
-        """What `to_json` wrote; KeyError or ValueError if it is not that."""
-        value = mapping(written)
-        low, high = value["min"], value["max"]
-        mantissa, exponent = _sum_parts(value["sum"])
+    def from_json(cls, written: "WrittenFloats") -> "FloatStatistics":
+        """What `to_json` wrote."""
+        mantissa, exponent = written.sum
         return cls(
-            count(value["nan"]),
-            count(value["inf"]),
-            count(value["-inf"]),
-            None if low is None else number(low),
-            None if high is None else number(high),
-            Fraction(mantissa, 1 << -exponent),
-            Histogram("float", pairs(value["bins"])),
+            written.nan,
+            written.positive_infinity,
+            written.negative_infinity,
+            written.min,
+            written.max,
+            Fraction(int(mantissa, 16), 1 << -exponent),
+            Histogram("float", dict(written.bins)),
         )
 
 
@@ -202,12 +221,3 @@ def _rounded(value: Fraction) -> float:
         return float(value)
     except OverflowError:
         return math.copysign(math.nextafter(math.inf, 0), value)
-
-
-def _sum_parts(value: Json) -> tuple[int, int]:
-    if not isinstance(value, list) or len(value) != 2 or not isinstance(value[0], str):
-        raise ValueError("a sum that is not [mantissa, exponent]")
-    exponent = integer(value[1])
-    if not -1100 <= exponent <= 0:
-        raise ValueError("a sum whose exponent is out of range")
-    return int(value[0], 16), exponent

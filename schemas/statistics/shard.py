@@ -12,13 +12,14 @@ from dataclasses import dataclass
 import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import Struct
 
 from winnow.schemas.errors import StoreError
 from winnow.schemas.extraction import EXTRACTION
 from winnow.schemas.identity import Json, canonical_json
 from winnow.schemas.samples import DROPPED, QUARANTINE, SAMPLES
-from winnow.schemas.statistics import reading
-from winnow.schemas.statistics.columns import ColumnSpec, ColumnStatistics, kind_of
+from winnow.schemas.statistics.columns import ColumnSpec, ColumnStatistics, WrittenColumn, kind_of
+from winnow.schemas.typed_json import Count, read_value
 
 VERSION = 1
 SHARD_VALUES = 64
@@ -84,6 +85,14 @@ def spec_of(
         if name not in found or found[name].kind != "text":
             raise ValueError(f"categorical column {name!r}: expected a text column of the schema")
     return StatisticsSpec(tuple(leaves), values)
+
+
+class _Written(Struct, frozen=True, forbid_unknown_fields=True):
+    """A shard's statistics in JSON."""
+
+    version: int
+    rows: Count
+    columns: dict[str, WrittenColumn]
 
 
 class ShardStatistics:
@@ -170,14 +179,13 @@ class ShardStatistics:
         found = cls(StatisticsSpec(()))
         found._spec = None
         try:
-            value = reading.mapping(orjson.loads(raw))
-            if value["version"] != VERSION:
-                raise ValueError(f"expected version {VERSION}, found {value['version']!r}")
-            found.rows = reading.count(value["rows"])
-            for name, column in reading.mapping(value["columns"]).items():
-                found.columns[name] = ColumnStatistics.from_json(reading.mapping(column))
-        except KeyError as error:
-            raise StoreError(f"statistics: {error.args[0]!r} is missing; recompute them") from error
+            value = orjson.loads(raw)
+            version = value.get("version") if isinstance(value, dict) else None
+            if version != VERSION:
+                raise ValueError(f"expected version {VERSION}, found {version!r:.40}")
+            written = read_value(_Written, value)
+            found.rows = written.rows
+            found.columns = {name: ColumnStatistics.from_json(column) for name, column in written.columns.items()}
         except ValueError as error:
             raise StoreError(f"statistics: {error}; recompute them") from error
         return found

@@ -9,10 +9,20 @@ the true count of a value is at least `counts[value]` and at most `uncounted` mo
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+import msgspec
+
 from winnow.schemas.identity import Json
-from winnow.schemas.statistics import reading
+from winnow.schemas.typed_json import Count
 
 MAX_VALUE_BYTES = 256  # longer than any domain; a longer value counts as `other` from the start
+
+
+class WrittenTop(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The values in JSON."""
+
+    values: list[tuple[str, Count]]
+    other: Count
+    uncounted: Count
 
 
 @dataclass(slots=True)
@@ -59,9 +69,6 @@ class TopValues:
         }
 
     @classmethod
-    def from_json(cls, written: Json) -> "TopValues":
-        """What `to_json` wrote; KeyError or ValueError if it is not that."""
-        value = reading.mapping(written)
-        return cls(
-            reading.value_counts(value["values"]), reading.count(value["other"]), reading.count(value["uncounted"])
-        )
+    def from_json(cls, written: "WrittenTop") -> "TopValues":
+        """What `to_json` wrote."""
+        return cls(dict(written.values), written.other, written.uncounted)

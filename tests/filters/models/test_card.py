@@ -37,7 +37,10 @@ def test_a_model_may_have_no_card(model: Path) -> None:
         (b"[1]", "not a model's card"),
         (b'{"format": 2}', "not a model's card"),
         (b'{"format": 1, "normalisation": "rot13"}', "normalisation 'rot13'; expected newlines, lines"),
-        (b'{"format": 1, "normalisation": "lower"}', "it lacks sha256, positive or labels"),
+        (b'{"format": 1, "normalisation": ["lower"]}', "expected newlines, lines"),
+        (b'{"format": 1, "normalisation": "lower"}', "missing required field sha256"),
+        (b'{"format": 1, "normalisation": "lower", "sha256": "00", "positive": "x", "labels": [1]}', "labels[0]: exp"),
+        (b'{"format": 1, "normalisation": "lower", "sha256": "00", "positive": "x", "labels": [], "a": 1}', "a: unkno"),
         (
             b'{"format": 1, "normalisation": "lower", "sha256": "00", "positive": "x", "labels": []}',
             "describes another model than hq.bin",

@@ -67,7 +67,7 @@ def test_as_json_without_draws(run: Law, law_file: str) -> None:
         (b'{"schema": 1', "law.json: not JSON ("),
         (b'{"schema": 2}', "law.json: not a law of schema 1 (found '2'); fit it again with this version"),
         (b"[]", "law.json: not a law of schema 1 (found 'None'); fit it again with this version"),
-        (b'{"schema": 1}', "law.json: mode: missing"),
+        (b'{"schema": 1}', "law.json: missing required field mode"),
         (b"\xff\xfe", "law.json: not JSON ("),
     ],
 )

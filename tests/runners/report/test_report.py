@@ -11,6 +11,7 @@ from tests.runners.example_store import EXAMPLES, HOSTILE, SUMMARY
 from winnow.runners.report import Block, Examples, render_report
 from winnow.runners.report.markup import plain
 from winnow.schemas.summary import StoreSummary
+from winnow.schemas.typed_json import read_json
 
 ALLOWED_TAGS = re.compile(
     "html|head|meta|title|style|body|header|nav|main|section|article|h[1-3]|p|a|ul|li|dl|dt|dd|div|span|strong|em|code|"
@@ -100,7 +101,7 @@ def test_nothing_invisible_is_left_on_the_page(rendered: str) -> None:
 
 
 def test_the_same_summary_is_the_same_file(rendered: str) -> None:
-    read = StoreSummary.from_json(SUMMARY.to_json())
+    read = read_json(StoreSummary, SUMMARY.to_json())
     assert render_report(read, EXAMPLES) == rendered
 
 

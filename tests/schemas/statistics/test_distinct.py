@@ -52,8 +52,8 @@ def test_few_and_many_registers_are_read_as_written(size: int) -> None:
     assert Distinct.from_json(written).to_json() == written
 
 
-@pytest.mark.parametrize("written", ["", "sparse:0", "sparse:fffff", "dense:AAAA", "dense:!", "sparse:zzz01", None, 3])
-def test_what_is_no_sketch_is_refused(written: str | int | None) -> None:
+@pytest.mark.parametrize("written", ["", "sparse:0", "sparse:fffff", "dense:AAAA", "dense:!", "sparse:zzz01"])
+def test_what_is_no_sketch_is_refused(written: str) -> None:
     with pytest.raises(ValueError, match=r".+"):
         Distinct.from_json(written)
 

@@ -255,16 +255,35 @@ def test_nothing_merges_to_nothing() -> None:
     ("raw", "message"),
     [
         (b"", "recompute"),
-        (b"[]", "expected an object"),
-        (b"{}", "'version' is missing"),
+        (b"[]", "expected version 1, found None"),
+        (b"{}", "expected version 1, found None"),
         (b'{"version":2}', "expected version 1, found 2"),
-        (b'{"version":1,"rows":-1,"columns":{}}', "negative"),
-        (b'{"version":1,"rows":1,"columns":{"a":{"kind":"odd","rows":1,"nulls":0}}}', "unknown kind 'odd'"),
-        (b'{"version":1,"rows":1,"columns":{"a":{"kind":"text","rows":1,"nulls":0,"top":[]}}}', "expected an object"),
+        (b'{"version":1,"rows":-1,"columns":{}}', "rows: expected an integer >= 0"),
+        (b'{"version":1,"rows":1,"columns":{"a":{"kind":"odd","rows":1,"nulls":0}}}', "kind: unknown value 'odd'"),
+        (
+            b'{"version":1,"rows":1,"columns":{"a":{"kind":"text","rows":1,"nulls":0,"top":[]}}}',
+            "expected an object, got a list",
+        ),
         (
             b'{"version":1,"rows":1,"columns":{"a":{"kind":"float","rows":1,"nulls":0,"floats":'
             b'{"nan":0,"inf":0,"-inf":0,"min":null,"max":null,"sum":["0x1",-99999999999],"bins":[]}}}}',
-            "out of range",
+            "expected an integer >= -1100",
+        ),
+        (b'{"version":1,"rows":true,"columns":{}}', "rows: expected an integer, got true or false"),
+        (b'{"version":1,"rows":1e0,"columns":{}}', "rows: expected an integer, got a number"),
+        (b'{"version":1,"rows":99999999999999999999,"columns":{}}', "rows: expected an integer, got a number"),
+        (b'{"version":1,"rows":1}', "missing required field columns"),
+        (b'{"version":1,"rows":1,"columns":{},"more":1}', "contains unknown field more"),
+        (b'{"version":1,"rows":1,"columns":{"a":{"kind":"text","rows":1,"nulls":0,"top":null}}}', "got nothing"),
+        (
+            b'{"version":1,"rows":1,"columns":{"a":{"kind":"text","rows":1,"nulls":0,"lengths":'
+            b'{"min":1,"max":1,"sum":"1","bins":[[1,1,1]]}}}}',
+            "length 2",
+        ),
+        (
+            b'{"version":1,"rows":1,"columns":{"a":{"kind":"text","rows":1,"nulls":0,"lengths":'
+            b'{"min":1,"max":1,"sum":1,"bins":[]}}}}',
+            "sum: expected text",
         ),
     ],
 )

@@ -1,0 +1,86 @@
+"""Typed JSON, read strictly: plain values become dataclasses, or one line says what does not fit and where.
+
+orjson reads the bytes first, for it knows no NaN, no number beyond 64 bits or a double, and no endless nesting; msgspec
+then checks types and missing fields. It passes over fields that a dataclass does not have, so these are refused here.
+"""
+
+import re
+from dataclasses import fields, is_dataclass
+from typing import Annotated, TypeAlias, TypeVar
+
+import msgspec
+import orjson
+
+from winnow.schemas.identity import Json
+from winnow.schemas.problems import shown, suggestion
+
+T = TypeVar("T")
+Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
+
+_PLACE = " - at `$"
+_WORDS = {
+    "int": "an integer",
+    "float": "a number",
+    "str": "text",
+    "bool": "true or false",
+    "object": "an object",
+    "array": "a list",
+    "null": "nothing",
+}
+_TYPES = re.compile(rf"(?<=[`| ])(?:{'|'.join(_WORDS)})(?=[`| ])")
+
+
+def read_json(kind: type[T], raw: bytes, *, complete: bool = False) -> T:
+    """A value of this type from its bytes.
+
+    Args:
+        kind: What is expected.
+        raw: JSON.
+        complete: Refuse a dataclass's missing field even where the field has a default.
+
+    Raises:
+        ValueError: It is no JSON, or that of something else: one line with the place inside it.
+    """
+    return read_value(kind, orjson.loads(raw), complete=complete)
+
+
+def read_value(kind: type[T], value: Json, *, complete: bool = False) -> T:
+    """The same of what orjson made of the bytes."""
+    try:
+        found = msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        raise ValueError(_in_words(str(error))) from None
+    _require_fields(value, found, "", complete)
+    return found
+
+
+def _in_words(said: str) -> str:
+    """msgspec's message in plain words, the place first: `rows: expected an integer, got text`."""
+    what, _, place = said.rpartition(_PLACE) if _PLACE in said else (said, "", "")
+    what = _TYPES.sub(lambda found: _WORDS.get(found[0], found[0]), what.removeprefix("Object "))
+    what = what.replace("`", "").replace(" | ", " or ").replace("Invalid enum value", "unknown value")
+    place = place.rstrip("`").removeprefix(".")
+    return (f"{place}: " if place else "") + f"{what[:1].lower()}{what[1:]}"[:200]
+
+
+def _require_fields(value: object, found: object, place: str, complete: bool) -> None:
+    """Every field of an object is one of its dataclass, whatever lies between them; structs see to it themselves."""
+    if isinstance(found, msgspec.Struct):
+        return
+    if isinstance(value, list) and isinstance(found, (list, tuple)):
+        for number, (item, made) in enumerate(zip(value, found, strict=True)):
+            if isinstance(item, (dict, list)):
+                _require_fields(item, made, f"{place}[{number}]", complete)
+    elif isinstance(value, dict):
+        dot = f"{place}." if place else ""
+        if is_dataclass(found):
+            names = [field.name for field in fields(found)]
+            for name in value:
+                if name not in names:
+                    raise ValueError(f"{dot}{shown(name)[1:-1]}: unknown field{suggestion(name, names)}")
+            if complete and (missing := [name for name in names if name not in value]):
+                raise ValueError(f"{place}: missing required field {missing[0]}".removeprefix(": "))
+        for name, item in value.items():
+            if isinstance(item, (dict, list)):
+                made = found[name] if isinstance(found, dict) else getattr(found, name)
+                _require_fields(item, made, f"{dot}{name}", complete)
