@@ -1,1 +1,1 @@
-"""What measurements of text share: words, tokenizers, folding, word lists and language identification."""
+"""Shared code of text operators: words, tokenizers, folding, word lists and language identification."""

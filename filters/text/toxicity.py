@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from winnow.filters.models.toxicity.made import LABELS, MODEL, NAME, TOKENS
+from winnow.filters.models.toxicity.conversion import LABELS, MODEL, NAME, TOKENS
 from winnow.filters.models.toxicity.network import Network
 from winnow.filters.models.toxicity.words import Vocabulary
 from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, Operator

@@ -27,7 +27,7 @@ from winnow.filters.language.kernels.spans import texts_of
 from winnow.filters.language.lexicons.boundaries import whole_words
 from winnow.filters.language.lexicons.lexicon import LEET, SEGMENTERS, Lexicon, compiled
 from winnow.filters.language.lexicons.lists import joined, read_lists
-from winnow.filters.language.lexicons.made import ASSETS, LANGUAGES
+from winnow.filters.language.lexicons.published_lists import ASSETS, LANGUAGES
 from winnow.filters.language.lexicons.scanning import roles, scan
 from winnow.filters.language.lexicons.substrings import scan_unspaced
 from winnow.filters.language.words.packages import PACKAGES, Segmenter, package_segmenter

@@ -21,8 +21,8 @@ from winnow.filters.web.url_lists import matching, word_matching
 from winnow.filters.web.url_lists.cache import load_list
 from winnow.filters.web.url_lists.entries import Entry, Kind, written_entry
 from winnow.filters.web.url_lists.index import UrlIndex, is_index
-from winnow.filters.web.url_lists.made import ASSETS
 from winnow.filters.web.url_lists.matching import match_places
+from winnow.filters.web.url_lists.published_lists import ASSETS
 from winnow.filters.web.url_lists.word_matching import Automaton, automaton_of, match_words, word_text
 from winnow.filters.web.urls import canonical_url
 from winnow.schemas.errors import RecipeError

@@ -41,14 +41,14 @@ class Tokenizer:
         self.name = re.sub(r"[^\w.@+-]+", "-", path.name)[:60]
         self.digest = hashlib.sha256(raw).hexdigest()
         package = required_package("winnow law probe", "tokenizers", "torch")
-        with one_line_errors(f"{path}: no tokenizer, or a damaged one", _EXPECTED, WinnowError):
+        with one_line_errors(f"{path}: not a tokenizer, or a damaged one", _EXPECTED, WinnowError):
             said = json.loads(raw)
             if not isinstance(said, dict):
-                raise ValueError("no mapping")
+                raise ValueError("not a mapping")
             self._tokenizer: Any = package.Tokenizer.from_str(raw.decode())
             model = dict(said["model"])
         if model.get("dropout"):
-            raise WinnowError(f"{path}: its dropout gives a text other tokens each time; set model.dropout to null")
+            raise WinnowError(f"{path}: its dropout makes tokens random; set model.dropout to null")
         known: dict[str, int] = self._tokenizer.get_vocab(with_added_tokens=True)
         last = max(known.values(), default=-1)
         if not 0 <= last < MAX_VOCABULARY:
@@ -66,7 +66,7 @@ class Tokenizer:
         self._counter: Any = None
         if model.get("type") == "BPE" and self._unknown is None and not bytewise:
             model |= {"vocab": {**model["vocab"], _LEFT_OUT: last + 1}, "unk_token": _LEFT_OUT, "fuse_unk": False}
-            with one_line_errors(f"{path}: no tokenizer, or a damaged one", _EXPECTED, WinnowError):
+            with one_line_errors(f"{path}: not a tokenizer, or a damaged one", _EXPECTED, WinnowError):
                 self._counter = package.Tokenizer.from_str(json.dumps(said | {"model": model}))
         for one in (self._tokenizer, self._counter):
             if one is not None:

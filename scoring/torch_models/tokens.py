@@ -62,9 +62,9 @@ class JsonTokenizer:
         except OSError as error:
             raise ScoreError(f"{path}: {error.strerror or error}; {_EXPECTED}") from None
         except Exception as error:  # noqa: BLE001, the package's own errors have no class in common with others
-            raise ScoreError(f"{path}: no tokenizer, or a damaged one: {one_line(error)}; {_EXPECTED}") from None
+            raise ScoreError(f"{path}: not a tokenizer, or a damaged one: {one_line(error)}; {_EXPECTED}") from None
         if dropout:
-            raise ScoreError(f"{path}: its dropout gives a text other tokens each time; set model.dropout to null")
+            raise ScoreError(f"{path}: its dropout makes tokens random; set model.dropout to null")
         self._path = path
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()

@@ -1,4 +1,4 @@
-"""A plain copy of texts to look for things in: what is not seen is gone, and each character is written in one way."""
+"""Folding: plain copies of texts for searching, without invisible characters and with one form of each character."""
 
 from winnow.filters.language.folding.fold import fold
 from winnow.filters.language.folding.texts import Folded

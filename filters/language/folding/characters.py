@@ -1,7 +1,7 @@
-"""What folding makes of every code point: tables for the kernel of `winnow.filters.language.folding`.
+"""Folding tables over all code points, for the kernel of `winnow.filters.language.folding`.
 
-They come from Python's `unicodedata`, and only for what the version of Unicode knows that
-`winnow.filters.language.words` was made with, so that another Python folds no other characters.
+They come from Python's `unicodedata`, restricted to the version of Unicode that
+`winnow.filters.language.words` was made with, so that another Python folds the same characters.
 """
 
 import sys
@@ -16,21 +16,21 @@ from winnow.filters.language.kernels.classes import flags_by_point
 
 __all__ = ["INVISIBLE", "Characters", "characters", "folded_character", "is_stripped"]
 
-WORD = 1 << 16  # letters, digits, marks and underscores: what a word is made of
+WORD = 1 << 16  # letters, digits, marks and underscores: word characters
 LATIN = 1 << 17
 CYRILLIC = 1 << 18
 GREEK = 1 << 19
-COMPOSES = 1 << 20  # may become one with the character before it
-STRIPPED = 1 << 21  # a mark that folding takes away, with what stands before it, where it has not become one with it
+COMPOSES = 1 << 20  # may compose with the character before it
+STRIPPED = 1 << 21  # a mark that folding removes unless it has composed with the character before it
 ENTRY = WORD - 1
 
 LOOKALIKES_AT = 0x370
 LOOKALIKES = 0x1C0
 
 LONGEST = 4
-"""No code point becomes more than so many times its own bytes: four Arabic phrases of one character stay."""
+"""Limit of a code point's growth in bytes: four Arabic phrases of one character stay unfolded."""
 
-INVISIBLE = (  # Default_Ignorable_Code_Point, but no jamo fillers inside of syllables
+INVISIBLE = (  # Default_Ignorable_Code_Point, except jamo fillers inside syllables
     (0x00AD, 0x00AD), (0x034F, 0x034F), (0x061C, 0x061C), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F),
     (0x200B, 0x200F), (0x202A, 0x202E), (0x2060, 0x206F), (0x3164, 0x3164), (0xFE00, 0xFE0F), (0xFEFF, 0xFEFF),
     (0xFFA0, 0xFFA0), (0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A), (0xE0000, 0xE0FFF),
@@ -63,22 +63,22 @@ _AS_THEY_ARE = (  # ideographs and syllables: whole blocks of letters that fold 
     (0x3400, 0x4DBF), (0x4E00, 0x9FFC), (0xA000, 0xA48C), (0xAC00, 0xD7A3), (0x12000, 0x12399), (0x13000, 0x1342E),
     (0x17000, 0x187F7), (0x18800, 0x18CD5), (0x20000, 0x2A6DD), (0x2A700, 0x2F7FF), (0x30000, 0x3134A),
 )  # fmt: skip
-_LAST = 0x2FA20  # no letter or digit that changes lies behind it
+_LAST = 0x2FA20  # the last letter or digit that changes
 
 
 class Characters(NamedTuple):
-    """Two stages of a table over all code points, and what they lead to."""
+    """A two-stage table over all code points, and its entries."""
 
     pages: NDArray[np.uint16]
     values: NDArray[np.uint32]  # an entry and flags; entry 0: the character stays
-    places: NDArray[np.int32]  # where each entry's bytes begin in `pool`
+    places: NDArray[np.int32]  # start of each entry's bytes in `pool`
     sizes: NDArray[np.uint8]
     points: NDArray[np.int32]  # the one code point of an entry, or -1
     pool: NDArray[np.uint8]
     pairs: NDArray[np.int64]  # open addressing: two code points, or -1
     composed: NDArray[np.int32]  # what they become
-    to_latin: NDArray[np.uint8]  # from LOOKALIKES_AT on: the Latin letter that looks alike, or 0
-    to_cyrillic: NDArray[np.int32]  # of small letters of ASCII: the Cyrillic letter that looks alike, or 0
+    to_latin: NDArray[np.uint8]  # from LOOKALIKES_AT on: the similar-looking Latin letter, or 0
+    to_cyrillic: NDArray[np.int32]  # for lower-case ASCII: the similar-looking Cyrillic letter, or 0
 
 
 def _within(point: int, ranges: tuple[tuple[int, int], ...]) -> bool:
@@ -86,12 +86,12 @@ def _within(point: int, ranges: tuple[tuple[int, int], ...]) -> bool:
 
 
 def is_stripped(character: str) -> bool:
-    """Whether a mark goes where case is folded."""
+    """Whether case folding removes this mark."""
     return _within(ord(character), _STRIPPED)
 
 
 def folded_character(character: str, *, case: bool) -> str:
-    """What one character becomes that stands by itself; nothing for an invisible one."""
+    """The folded form of a single character; empty for an invisible one."""
     if _within(ord(character), INVISIBLE):
         return ""
     category = unicodedata.category(character)
@@ -103,7 +103,7 @@ def folded_character(character: str, *, case: bool) -> str:
         plain = str(digit)
     else:
         plain = unicodedata.normalize("NFKC", character)
-        plain = character if " " in plain else plain  # an accent that stands by itself
+        plain = character if " " in plain else plain  # a stand-alone accent
     if case:
         plain = _SMALL_CAPITALS.get(character, plain)
         cased = unicodedata.normalize("NFKC", plain.casefold())
@@ -126,7 +126,7 @@ def _flags(character: str, folded: str) -> int:
 
 
 def compositions() -> dict[tuple[int, int], int]:
-    """Every two characters that Unicode composes to one, but for Hangul syllables, which are computed."""
+    """All pairs that Unicode composes to one character, except Hangul syllables, which are computed."""
     found = {}
     for point in range(_LAST):
         parts = unicodedata.decomposition(chr(point)).split()
@@ -138,13 +138,13 @@ def compositions() -> dict[tuple[int, int], int]:
 
 
 def pair_slot(first: int, second: int, slots: int) -> int:
-    """Where a pair is looked for first."""
+    """The first slot to search for a pair."""
     return ((first * 0x9E3779B1 + second * 0x85EBCA6B) >> 7) & (slots - 1)
 
 
 @lru_cache(maxsize=2)
 def characters(*, case: bool) -> Characters:
-    """The tables, made once a process."""
+    """The tables, made once per process."""
     known = flags_by_point()
     pairs = compositions()
     composing = {second for _, second in pairs}

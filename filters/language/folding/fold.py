@@ -1,10 +1,10 @@
-"""A plain copy of texts to look for things in, with the way back to the bytes of the originals.
+"""Fold texts into plain copies for searching, with a mapping back to the bytes of the originals.
 
-Folding takes away what is not seen (zero-width characters, soft hyphens, variation selectors, bidi controls, tags),
-and writes compatibility forms, decimal digits of every script, spaces, hyphens and straight quotes in one way. Where
-case is folded, characters are also composed, accents go that compose with nothing (what a text is "zalgoed" with),
-Hebrew points, Arabic vowels and the tatweel go, and a word that mixes Latin letters with Cyrillic or Greek ones that
-look like Latin is written in one script: `pаypal` with a Cyrillic letter becomes Latin, a Russian word stays.
+Folding removes invisible characters (zero-width characters, soft hyphens, variation selectors, bidi controls, tags)
+and unifies compatibility forms, decimal digits of every script, spaces, hyphens and straight quotes. With case folding,
+characters are also composed; accents that compose with nothing ("zalgo" text), Hebrew points, Arabic vowels and the
+tatweel are removed; and a word that mixes Latin letters with Latin-looking Cyrillic or Greek ones is written in one
+script: `pаypal` with a Cyrillic letter becomes Latin, a Russian word stays.
 """
 
 from threading import Lock
@@ -40,20 +40,20 @@ _PAST_Z = np.uint64((0x7F - 0x5A) * 0x0101010101010101)
 _TWO, _EIGHT, _NONE, _LOWEST = np.uint64(2), np.uint64(8), np.uint64(0), np.uint64(0x80)
 _OTHER = CYRILLIC | GREEK
 _AS_IS, _TO_LATIN, _TO_CYRILLIC = range(3)
-_NO_LATIN, _NO_CYRILLIC = 1, 2  # a letter of the word looks like none of that script
+_NO_LATIN, _NO_CYRILLIC = 1, 2  # some letter of the word has no lookalike in that script
 
 
 _LOCK = Lock()
-_REMEMBERED = 2  # with case and without
+_REMEMBERED = 2  # with and without case
 _slots: dict[tuple[int, ...], Folded] = {}  # the oldest first
 
 
 def fold(texts: Texts, *, case: bool) -> Folded:
-    """Fold every text; without `case`, texts of ASCII are given back as they are.
+    """Fold every text; without `case`, ASCII texts are returned unchanged.
 
-    The same array gives the same object when it is asked about twice: several operators look at one batch.
+    Calls with the same array return the same object, as several operators read one batch.
     """
-    # What is remembered is held, so that its addresses stay its own.
+    # Cached arrays are kept alive, so that their addresses are not reused.
     addresses = (buffer.address if buffer is not None else 0 for buffer in texts.array.buffers())
     key = (*addresses, texts.array.offset, len(texts.array), case)
     with _LOCK:
@@ -94,7 +94,7 @@ def _high_bytes(buffer: NDArray[np.uint8], begin: int, end: int) -> int:
 
 @inlined  # type: ignore[untyped-decorator]
 def _lower(block: np.uint64) -> np.uint64:
-    """Eight bytes of ASCII in small letters; other bytes may become anything."""
+    """Eight bytes of ASCII in lower case; the result for other bytes is undefined."""
     plain = block & ~_HIGH
     capital = (plain + _FROM_A) & ~(plain + _PAST_Z) & _HIGH
     return block | (capital >> _TWO)
@@ -102,7 +102,7 @@ def _lower(block: np.uint64) -> np.uint64:
 
 @leaf
 def _compose(first, second, pairs, composed):  # type: ignore[no-untyped-def]
-    """What two characters are together, or -1."""
+    """The composition of two characters, or -1."""
     if 0x1161 <= second <= 0x1175 and 0x1100 <= first <= 0x1112:
         return 0xAC00 + ((first - 0x1100) * 21 + second - 0x1161) * 28
     if 0x11A8 <= second <= 0x11C2 and 0xAC00 <= first <= 0xD7A3 and (first - 0xAC00) % 28 == 0:
@@ -118,7 +118,7 @@ def _compose(first, second, pairs, composed):  # type: ignore[no-untyped-def]
 
 @leaf  # type: ignore[untyped-decorator]
 def _put(out: NDArray[np.uint8], at: int, point: int) -> int:
-    """Write a code point as UTF-8; how many bytes it takes."""
+    """Write a code point as UTF-8; returns its number of bytes."""
     if point < 0x80:
         out[at] = point
         return 1
@@ -169,7 +169,7 @@ def _fold(buffer, offsets, case, room, tables):  # type: ignore[no-untyped-def]
             )
             if new_used >= 0:
                 break
-            size = 2 * len(folded)  # the runs found no room: once more, with room for twice as many
+            size = 2 * len(folded)  # too little room for the runs: retry with twice as much
             folded, originals = _longer(folded, size), _longer(originals, size)
             folded_steps, original_steps = _longer(folded_steps, size), _longer(original_steps, size)
         top, used = new_top, new_used
@@ -222,18 +222,18 @@ def _document(  # type: ignore[no-untyped-def]
     original_steps,
     used,
 ):
-    """Fold one text: where `out` and the runs end then, or -1 for these where they have no room.
+    """Fold one text; returns the ends of `out` and of the runs, the latter -1 if they have no room.
 
-    A word that mixes scripts is gone back to once its end is known, and written anew.
+    A word that mixes scripts is rewritten once its end is known.
     """
     first = top
     at = begin
-    expected = begin  # where a character stands that goes on with the last run
+    expected = begin  # position of a character that continues the last run
     step, old_step = np.int64(1), np.int64(1)  # of the last run
     # The last character, to go back to when a mark joins it.
     last_at, last_top, last_used, last_point = begin, top, used, np.int64(-1)
     last_expected, last_step, last_old_step = begin, step, old_step
-    # The open word, to go back to when it mixes scripts; `ran` is where ASCII began that was not looked at yet.
+    # The open word, to go back to if it mixes scripts; `ran` is the start of ASCII that was not examined yet.
     open_, scripts, lacks, latins, others = False, 0, 0, 0, 0
     word_at, word_top, word_used = begin, top, used
     word_expected, word_step, word_old_step = begin, step, old_step
@@ -282,7 +282,7 @@ def _document(  # type: ignore[no-untyped-def]
             size = np.int64(sizes[entry])
         elif wide == 0:
             size = np.int64(1)
-        changed = np.int64(-1)  # the code point that is written instead of what the tables say
+        changed = np.int64(-1)  # a code point that replaces the tables' result
         if case:
             if manner != _AS_IS:
                 if at >= manner_end:
@@ -297,7 +297,7 @@ def _document(  # type: ignore[no-untyped-def]
                     small = point if entry == 0 else np.int64(points[entry])
                     if 0 <= small < 0x80 and to_cyrillic[small]:
                         changed = np.int64(to_cyrillic[small])
-            if ran >= 0:  # letters and digits of ASCII right before this
+            if ran >= 0:  # ASCII letters and digits directly before this
                 back = at
                 while back > ran and _is_word(buffer[back - 1]):
                     back -= 1
@@ -336,7 +336,7 @@ def _document(  # type: ignore[no-untyped-def]
                     open_ = False
                     if scripts & LATIN and scripts & _OTHER:
                         can_latin = lacks & _NO_LATIN == 0
-                        # What ASCII becomes may need more bytes than are there: hence the limit.
+                        # Folded ASCII may need more bytes than there are: hence the limit.
                         can_cyrillic = lacks & _NO_CYRILLIC == 0 and scripts & GREEK == 0 and latins <= 4 * others
                         if can_latin and (latins >= others or not can_cyrillic):
                             manner = _TO_LATIN
@@ -364,7 +364,7 @@ def _document(  # type: ignore[no-untyped-def]
                     together = np.int64(_compose(last_point, point if entry == 0 else points[entry], pairs, composed))
                 if together < 0 and value & STRIPPED:
                     together = last_point
-                if together >= 0:  # the last character is written anew, over the bytes of both
+                if together >= 0:  # the last character is rewritten over the bytes of both
                     old = at + wide - last_at
                     at, top, used = last_at, last_top, last_used
                     expected, step, old_step = last_expected, last_step, last_old_step

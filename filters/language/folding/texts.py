@@ -1,4 +1,4 @@
-"""Folded texts (`winnow.filters.language.folding`), and where each of their bytes comes from."""
+"""Folded texts (`winnow.filters.language.folding`) and the origin of each of their bytes."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ __all__ = ["Folded"]
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """Folded texts, and where each of their bytes comes from.
+    """Folded texts and the origin of each of their bytes.
 
     Text i is made of runs `runs[i]` to `runs[i + 1]`, of which the first may be missing: from byte `folded[j]` of it
     on, each `folded_steps[j]` bytes are `original_steps[j]` bytes of the original from `originals[j]` on. Where both
@@ -31,13 +31,13 @@ class Folded:
     def original(
         self, documents: NDArray[np.int64], positions: NDArray[np.int64], *, end: bool = False
     ) -> NDArray[np.int64]:
-        """Bytes of the original texts for bytes of the folded ones, both counted from the beginning of their text.
+        """Map byte positions of folded texts to the originals, both counted from the beginning of their text.
 
         Args:
-            documents: Which text each position is of.
-            positions: Places in the folded texts.
-            end: Whether the positions are (exclusive) ends of what was found: a character that became several is then
-                inside as a whole, and invisible ones that follow are not.
+            documents: The text of each position.
+            positions: Positions in the folded texts.
+            end: Whether the positions are (exclusive) ends of matches: a character that became several is then
+                included as a whole, and invisible ones that follow are not.
         """
         found: NDArray[np.int64] = _original(
             np.asarray(documents, np.int64),
@@ -72,7 +72,7 @@ def _original(
         document, position = documents[number], positions[number]
         first = runs[document]
         low, high = first, runs[document + 1]
-        while low < high:  # the first run that begins behind the position
+        while low < high:  # the first run that begins after the position
             middle = (low + high) // 2
             if folded[middle] < position or (folded[middle] == position and not end):
                 low = middle + 1

@@ -1,1 +1,1 @@
-"""Which language a text is in: scripts measured from its letters, and models that judge it."""
+"""Language identification: scripts counted from letters, and models."""

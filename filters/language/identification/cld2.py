@@ -1,4 +1,4 @@
-"""A second opinion on a text's language by CLD2, which knows nothing of fastText's training."""
+"""A second opinion on a text's language by CLD2, which is independent of fastText."""
 
 import re
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ import pycld2
 
 from winnow.schemas.languages import UNKNOWN, read_label
 
-_REFUSED = re.compile(  # what CLD2 does not take for interchangeable text, found by trying every code point
+_REFUSED = re.compile(  # code points that CLD2 rejects, found by trying every one
     "[\0-\x08\x0b\x0e-\x1f\x7f-\x9f\ufdd0-\ufdef"
     + "".join(chr(plane << 16 | low) for plane in range(17) for low in (0xFFFE, 0xFFFF))
     + "]"
@@ -16,7 +16,7 @@ _REFUSED = re.compile(  # what CLD2 does not take for interchangeable text, foun
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """What CLD2 holds a text's main language to be; None where it names none."""
+    """CLD2's main language of a text; None where it names none."""
 
     label: str | None  # ISO 639-3
     reliable: bool
@@ -25,7 +25,7 @@ class Opinion:
 
 
 def second_opinion(text: bytes) -> Opinion:
-    """CLD2's opinion; controls and noncharacters, which it refuses, are read as spaces."""
+    """CLD2's opinion on a text; controls and noncharacters, which it rejects, are read as spaces."""
     try:
         found = pycld2.detect(text, isPlainText=True)
     except pycld2.error:

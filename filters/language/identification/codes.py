@@ -1,8 +1,7 @@
-"""From a model's label and the script of the text to one code, `eng_Latn`, alike for every model.
+"""Language codes such as `eng_Latn`, common to all models, from a model's label and the text's script.
 
-Chinese characters are `Hani` and Hangul is `Hang`, as GlotLID and FineWeb-2 write them, where the label does not say
-otherwise. A text in a script that no label of a model is written in is `und_Scrp`: models of character n-grams answer
-with something even there.
+Chinese characters are `Hani` and Hangul is `Hang`, as in GlotLID and FineWeb-2, unless the label says otherwise. A text
+in a script that no label of the model uses is `und_Scrp`: models of character n-grams give some answer even there.
 """
 
 from collections.abc import Iterable
@@ -24,13 +23,13 @@ class Coded:
 
 
 def coded(label: Label, text_script: str) -> Coded:
-    """The code of a label on a text whose letters are of this script."""
+    """The code for a label and a text in this script."""
     script = label.script or _written(label.code, text_script)
     return Coded(label.code, script, f"{label.code}_{script}")
 
 
 def scripts_of(labels: Iterable[Label]) -> frozenset[str]:
-    """The scripts that some label of a model is written in."""
+    """The scripts of a model's labels."""
     found: set[str] = set()
     for label in labels:
         if label.code in (UNKNOWN, NO_LANGUAGE):
@@ -43,7 +42,7 @@ def scripts_of(labels: Iterable[Label]) -> frozenset[str]:
 
 
 def _written(code: str, text_script: str) -> str:
-    """The script of the text, but one name for all that East Asian languages mix."""
+    """The text's script, with one name for the scripts that East Asian languages mix."""
     if text_script not in _EAST_ASIAN:
         return text_script
     known = language(code)

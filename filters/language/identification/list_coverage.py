@@ -1,6 +1,6 @@
-"""Which languages a list of words serves: those of its code, and those that one code usually stands for another of.
+"""Languages covered by a word list: those of its code, and those that its code usually stands for.
 
-Lists are kept under the code that their makers chose, such as `fas`, and texts have the codes of identifiers, `pes`.
+Lists have the codes that their authors chose, such as `fas`; texts have the codes of language models, such as `pes`.
 """
 
 from collections.abc import Iterable
@@ -13,18 +13,18 @@ _SAME = {**{member: macro for macro, member in USUAL_MEMBER.items()}, "pes": "fa
 
 
 def usual_code(code: str) -> str:
-    """The code that lists of a language are kept under: its macrolanguage's where that usually means it."""
+    """The usual list code of a language: its macrolanguage's, if that usually means it."""
     return _SAME.get(code, code)
 
 
 def list_codes(code: str) -> Iterable[str]:
-    """The codes that a list for a language may have."""
+    """The codes that a list for this language may have."""
     known = language(code)
     return (usual_code(code), *((known.macro,) if known and known.macro else ()))
 
 
 def covered_languages(codes: Iterable[str]) -> frozenset[str]:
-    """Every language that lists of these codes serve."""
+    """All languages covered by lists with these codes."""
     codes = tuple(codes)
     found = set(codes)
     found.update(usual_code(code) for code in codes)

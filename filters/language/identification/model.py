@@ -1,4 +1,4 @@
-"""fastText models of language identification: lid.176, GlotLID, OpenLID, or any that labels a line with a language."""
+"""fastText models for language identification: lid.176, GlotLID, OpenLID, or any model whose labels are languages."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -22,17 +22,17 @@ Normalise = Literal["line", "openlid"]
 Predict = Callable[[bytes, int, float, str], list[tuple[float, str]]]
 
 STEPS = 10_000
-"""Scores are kept to 1e-4: softmax in float32 gives up to 1.00001, and its last digits differ between processors."""
+"""Scores are rounded to 1e-4: softmax in float32 gives up to 1.00001, and its last digits differ by processor."""
 
 _PREFIX = "__label__"
 _NOT_WORD = regex.compile(r"[^\p{Word}\p{Zs}]|\d")
 _SPACES = regex.compile(r"\s\s+")
-_UNDETERMINED = [(0.0, "")]  # as fastText's answers, with a label that no model has
+_UNDETERMINED = [(0.0, "")]  # in the form of fastText's answers
 
 
 @dataclass(frozen=True, slots=True)
 class Guesses:
-    """The likeliest languages of lines: those of line i stand at `offsets[i]` to `offsets[i + 1]`, likeliest first."""
+    """The likeliest languages of lines: those of line i are at `offsets[i]` to `offsets[i + 1]`, likeliest first."""
 
     offsets: npt.NDArray[np.int32]
     numbers: npt.NDArray[np.int32]  # into the model's `codes`
@@ -40,16 +40,16 @@ class Guesses:
 
     @property
     def judged(self) -> npt.NDArray[np.bool_]:
-        """Which lines have a language at all."""
+        """Which lines have a language."""
         return np.diff(self.offsets) > 0
 
     def best(self) -> npt.NDArray[np.int32]:
-        """Where the likeliest language of each line stands; -1 where it has none."""
+        """The index of each line's likeliest language; -1 where it has none."""
         return np.where(self.judged, self.offsets[:-1], -1)
 
 
 class LanguageModel:
-    """A fastText model and what its labels mean."""
+    """A fastText model and the meaning of its labels."""
 
     def __init__(self, path: str) -> None:
         check_fasttext(path)  # fastText itself trusts the sizes that a file declares
@@ -59,13 +59,13 @@ class LanguageModel:
         except (ValueError, MemoryError, UnicodeDecodeError) as error:
             raise WinnowError(f"{path}: cannot be loaded as a fastText model: {error}") from error
         known = _read_labels(path, [name.removeprefix(_PREFIX) for name in names])
-        self._model = model  # keeps alive what `predict` is bound to
-        # The binding itself takes bytes, which saves decoding Arrow's UTF-8 only for it to be encoded again.
+        self._model = model  # keeps the object alive that `predict` is bound to
+        # The binding takes bytes, which avoids decoding Arrow's UTF-8 and encoding it again.
         self._predict = cast(Predict, model.f.predict)
         self._labels = [Label(UNKNOWN), *known]
         self._label_numbers = {name: number for number, name in enumerate(("", *names))}
         self.codes: list[Coded] = []
-        """Every code given so far; it grows as labels meet scripts."""
+        """Every code so far; it grows with each new pair of label and script."""
         self._code_numbers = np.full((len(self._labels), len(script_names())), -1, np.int32)
         scripts = scripts_of(known)
         self._knows_script = [name in scripts for name in script_names()]
@@ -76,13 +76,13 @@ class LanguageModel:
         Args:
             lines: UTF-8 that ends with its only line break.
             scripts: The number of each line's script. A line without letters has a negative one and gets no guess;
-                one in a script that the model was never taught gets `und`.
-            most: How many languages a line at most.
+                one in a script that the model was not trained on gets `und`.
+            most: The maximum number of languages per line.
         """
         predict, knows = self._predict, self._knows_script
         found = [
             [] if script < 0 else (knows[script] and predict(line, most, 0.0, "replace")) or _UNDETERMINED
-            for line, script in zip(lines, scripts.tolist(), strict=True)  # a call is ten microseconds and more
+            for line, script in zip(lines, scripts.tolist(), strict=True)  # a call takes ten microseconds and more
         ]
         offsets = np.zeros(len(found) + 1, np.int32)
         np.cumsum(np.fromiter(map(len, found), np.int32, len(found)), out=offsets[1:])
@@ -92,7 +92,7 @@ class LanguageModel:
         return Guesses(offsets, numbers, quantised(np.array(scores, np.float64)))
 
     def labels(self, lines: Sequence[bytes]) -> list[str]:
-        """The model's own label of the likeliest language of each line; empty where it has none."""
+        """The model's own label for each line's likeliest language; empty where it has none."""
         found = (self._predict(line, 1, 0.0, "replace") for line in lines)
         return [guesses[0][1] if guesses else "" for guesses in found]
 
@@ -111,7 +111,7 @@ def _read_labels(path: str, labels: Sequence[str]) -> list[Label]:
     read = [read_label(name, scheme) for name in labels]
     strange = [name for name, label in zip(labels, read, strict=True) if label is None]
     if strange or not labels:
-        what = f"the label {shown(strange[0])} is no language" if strange else "it has no labels"
+        what = f"the label {shown(strange[0])} is not a language" if strange else "it has no labels"
         expected = "expected a supervised model whose labels are codes of languages, such as en or eng_Latn"
         raise WinnowError(f"{path}: {what}; {expected}")
     return [label for label in read if label is not None]
@@ -119,21 +119,20 @@ def _read_labels(path: str, labels: Sequence[str]) -> list[Label]:
 
 @lru_cache(maxsize=4)
 def language_model(path: str) -> LanguageModel:
-    """The model of a file, loaded once a process."""
+    """The model in a file, loaded once per process."""
     return LanguageModel(path)
 
 
 def quantised(scores: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Scores as they are kept: clamped to 0 and 1, in steps of 1e-4; what is no number is 0."""
+    """Scores clamped to 0 and 1 and rounded to 1e-4; NaN becomes 0."""
     return np.rint(np.clip(np.nan_to_num(scores, nan=0.0), 0.0, 1.0) * STEPS) / STEPS
 
 
 def one_line(text: bytes, normalise: Normalise) -> bytes:
-    """A text as the model saw texts in training, ending with its only line break.
+    """A text in the form of the model's training texts, ending with its only line break.
 
-    `line` (lid.176, GlotLID): as it is; fastText itself takes every white space for the end of a word, and only a
-    line break would end the text. `openlid`: what OpenLID's page prescribes: lower case, single spaces, and neither
-    digits nor anything that is not part of a word.
+    `line` (lid.176, GlotLID): unchanged; fastText ends words at any white space, and only a line break would end the
+    text. `openlid`: as OpenLID's page prescribes: lower case, single spaces, only word characters and no digits.
     """
     if normalise == "line":
         return text.replace(b"\n", b" ") + b"\n"

@@ -1,4 +1,4 @@
-"""Whether a text keeps to one language: the languages of its paragraphs, a bounded number of them."""
+"""Language mixing: the languages of a bounded number of a text's paragraphs."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ NOTABLE_SHARE = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Which paragraphs are looked at, and which of them count as sure."""
+    """Which paragraphs are classified, and which results count as sure."""
 
     max_paragraphs: int
     max_paragraph_chars: int
@@ -25,16 +25,16 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Mixture:
-    """How the characters of the paragraphs that were looked at fall on languages; the rest is unsure."""
+    """Shares of the classified paragraphs' characters by language; the rest is unsure."""
 
     paragraphs: int
-    own_share: float | None  # in the text's language; None where there is no paragraph to look at
-    other_share: float | None  # surely in others
-    languages: int  # that hold 5 % or more
+    own_share: float | None  # in the text's language; None without paragraphs
+    other_share: float | None  # confidently in others
+    languages: int  # with 5 % or more
 
 
 def chosen_paragraphs(text: str, bounds: Bounds) -> list[str]:
-    """Lines that are long enough, spread evenly over the text where there are more than may be looked at."""
+    """Lines that are long enough, spread evenly over the text if there are more than the limit."""
     lines = [line for line in text.split("\n") if len(line) >= bounds.min_paragraph_chars]
     most = bounds.max_paragraphs
     if len(lines) <= most:
@@ -45,7 +45,7 @@ def chosen_paragraphs(text: str, bounds: Bounds) -> list[str]:
 def mixtures(
     texts: Sequence[str], labels: Sequence[str], model: LanguageModel, normalise: Normalise, bounds: Bounds
 ) -> list[Mixture]:
-    """The mixture of each text, beside the language that the whole of it was given."""
+    """The mixture of each text, given the language of the whole."""
     paragraphs = [chosen_paragraphs(text, bounds) for text in texts]
     lines = [line for chosen in paragraphs for line in chosen]
     heads = [line[: bounds.max_paragraph_chars].encode() for line in lines]
@@ -53,14 +53,14 @@ def mixtures(
     ends = np.cumsum(sizes)
     scripts = dominant_scripts(np.frombuffer(b"".join(heads), np.uint8), ends - sizes, ends)
     read = np.minimum([len(line) for line in lines], bounds.max_paragraph_chars)
-    # Numbers and tables are in no language: a quarter of what is read must be letters of one script. In running text
-    # that is 40 % (Burmese, whose vowels are marks) to 85 %.
+    # Numbers and tables are in no language: a quarter of the characters read must be letters of one script. In running
+    # text it is 40 % (Burmese, whose vowels are marks) to 85 %.
     numbers = np.where(4 * scripts.own_letters >= read, scripts.numbers, np.int16(-1))
     guesses = model.guesses([one_line(head, normalise) for head in heads], numbers, 1)
     languages = [_sure(model, guesses, place, bounds) if place >= 0 else None for place in guesses.best().tolist()]
     found: list[Mixture] = []
     at = 0
-    for chosen, label in zip(paragraphs, labels, strict=True):  # a few model calls a text: the loop itself is not hot
+    for chosen, label in zip(paragraphs, labels, strict=True):  # a few model calls per text: the loop itself is not hot
         chars: Counter[str] = Counter()
         for line in chosen:
             if (judged := languages[at]) is not None:

@@ -1,4 +1,4 @@
-"""Which script a text is written in, counted from its letters."""
+"""The script of a text, counted from its letters."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -11,15 +11,15 @@ from winnow.schemas.kernels import kernel
 from winnow.schemas.languages import script_ranges
 
 KANA_PERCENT = 5
-"""Chinese characters belong to Japanese where at least this share of them and kana is kana."""
+"""Text counts as Japanese if at least this share of its Chinese characters and kana is kana."""
 
 _JAPANESE = "Jpan"
-_NONE = 255  # of no script: not a letter, or one that several scripts share
+_NONE = 255  # no script: not a letter, or one shared by several scripts
 
 
 @dataclass(frozen=True, slots=True)
 class Scripts:
-    """The dominant script of each text. Where a text has no letters its number is -1."""
+    """The dominant script of each text; -1 where a text has no letters."""
 
     numbers: npt.NDArray[np.int16]  # into `script_names()`
     letters: npt.NDArray[np.int64]  # of any script
@@ -28,13 +28,13 @@ class Scripts:
 
 @lru_cache(maxsize=1)
 def script_names() -> tuple[str, ...]:
-    """ISO 15924 codes by number. Japanese has one of its own beside the scripts that it mixes."""
+    """ISO 15924 codes by number. Japanese has its own code besides the scripts that it mixes."""
     return tuple(sorted({item.script for item in script_ranges()} | {_JAPANESE}))
 
 
 @lru_cache(maxsize=1)
 def _numbers_of_points() -> npt.NDArray[np.uint8]:
-    """The number of each code point's script; a byte each, so that a kernel needs one look."""
+    """The number of each code point's script, one byte each, so that a kernel needs one look-up."""
     numbers = np.full(0x110000, _NONE, np.uint8)
     by_name = {name: number for number, name in enumerate(script_names())}
     for item in script_ranges():
@@ -45,7 +45,7 @@ def _numbers_of_points() -> npt.NDArray[np.uint8]:
 def dominant_scripts(
     buffer: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]
 ) -> Scripts:
-    """The dominant script of each range of UTF-8 text; of equally frequent ones the first by name."""
+    """The dominant script of each range of UTF-8 text; ties go to the first by name."""
     names = script_names()
     special = np.array([names.index(name) for name in ("Hani", "Hira", "Kana", _JAPANESE)], np.int64)
     numbers = np.empty(len(starts), np.int16)

@@ -1,7 +1,7 @@
-"""Unicode classes of code points in UTF-8 bytes, for kernels: decode one, and ask what it is.
+"""Unicode classes of code points for kernels: decode UTF-8 and look up flags.
 
-A table is two-stage: the page of a code point, then its flags. Kernels take tables as arguments, so that compiled code
-stays valid when a table changes.
+Tables have two stages: the page of a code point, then its flags. Kernels take tables as arguments, so that compiled
+code stays valid when a table changes.
 """
 
 import sys
@@ -21,8 +21,8 @@ DIGIT = 4  # str.isdigit
 DECIMAL = 8  # str.isdecimal
 PUNCT = 16  # categories P*
 SYMBOL = 32  # categories S*
-UPPER = 64  # str.isupper of this one
-LOWER = 128  # str.islower of this one
+UPPER = 64  # str.isupper
+LOWER = 128  # str.islower
 MARK = 256  # categories M*
 BREAK = 512  # str.splitlines breaks here
 CONTROL = 1024  # category Cc
@@ -32,14 +32,14 @@ _PAGE = 256
 
 
 class Table(NamedTuple):
-    """Flags of every code point."""
+    """The flags of every code point."""
 
     pages: npt.NDArray[np.uint16]
     flags: npt.NDArray[np.uint16]
 
 
 def table_of(flags: npt.NDArray[np.uint16]) -> Table:
-    """The two stages of flags that are given one a code point; what they do not reach has none."""
+    """A two-stage table from flags given per code point; code points beyond them have none."""
     padded = np.zeros(sys.maxunicode + 1, np.uint16)
     padded[: len(flags)] = flags
     blocks: dict[bytes, int] = {}
@@ -48,14 +48,14 @@ def table_of(flags: npt.NDArray[np.uint16]) -> Table:
 
 
 def character_set(characters: Iterable[str]) -> Table:
-    """A table whose flags are 1 for these characters."""
+    """A table that flags these characters with 1."""
     flags = np.zeros(sys.maxunicode + 1, dtype=np.uint16)
     flags[[ord(character) for character in characters]] = 1
     return table_of(flags)
 
 
 def flags_by_point() -> npt.NDArray[np.uint16]:
-    """The flags of this module for every code point, as the version of Unicode says that the tables were made with."""
+    """The flags of every code point, in the version of Unicode that the tables were made with."""
     runs = np.array(tables()["flags"], np.int64).reshape(-1, 2)
     begins = np.concatenate([[0], runs[:, 0], [sys.maxunicode + 1]])
     return np.repeat(np.concatenate([[0], runs[:, 1]]), np.diff(begins)).astype(np.uint16)
@@ -63,13 +63,13 @@ def flags_by_point() -> npt.NDArray[np.uint16]:
 
 @lru_cache(maxsize=1)
 def unicode_classes() -> Table:
-    """What every code point is, as a sum of the flags of this module."""
+    """The table of this module's flags for every code point."""
     return table_of(flags_by_point())
 
 
 @inlined  # type: ignore[untyped-decorator]
 def width(lead: np.uint8) -> int:
-    """How many bytes the code point has that begins with this byte."""
+    """The number of bytes of a code point with this first byte."""
     if lead < 0x80:
         return 1
     if lead < 0xE0:
@@ -81,7 +81,7 @@ def width(lead: np.uint8) -> int:
 
 @leaf  # type: ignore[untyped-decorator]
 def decode(buffer: npt.NDArray[np.uint8], at: int) -> np.int64:
-    """The code point whose first byte is at this place of valid UTF-8."""
+    """The code point at this position of valid UTF-8."""
     lead = np.int64(buffer[at])
     if lead < 0x80:
         return lead

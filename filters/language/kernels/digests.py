@@ -1,8 +1,8 @@
 """128-bit digests of bytes, for kernels: MurmurHash3 x64 128 with the seed 0, as Austin Appleby published it.
 
-A digest is what `mmh3.hash_bytes` gives on every machine: its two halves as little-endian integers, one after the
-other. Among ten billion texts the chance that any two share one is below one in a quintillion. It keeps no secret:
-whoever wants to write a text with the digest of another can.
+A digest equals `mmh3.hash_bytes` on every machine: its two halves as little-endian integers, concatenated. Among ten
+billion texts the chance that any two collide is below one in a quintillion. It is not cryptographic: texts with equal
+digests can be made on purpose.
 """
 
 import sys
@@ -35,7 +35,7 @@ DIGEST = pa.binary(DIGEST_BYTES)
 
 Bytes: TypeAlias = npt.NDArray[np.uint8]
 Halves: TypeAlias = npt.NDArray[np.uint64]
-"""A row a digest: its first half and its second."""
+"""One row per digest: its first and its second half."""
 
 State: TypeAlias = tuple[np.uint64, np.uint64]
 
@@ -44,7 +44,7 @@ _BLOCK = 16
 
 
 def digest_column(halves: Halves, there: npt.NDArray[np.bool_]) -> pa.Array:
-    """A column of digests from their two halves, a row each; null where none is there."""
+    """A column of digests from rows of two halves; null where there is none."""
     content = pa.py_buffer(np.ascontiguousarray(halves, "<u8").tobytes())
     missing = len(there) - int(np.count_nonzero(there))
     valid = pa.py_buffer(np.packbits(there, bitorder="little").tobytes()) if missing else None
@@ -53,7 +53,7 @@ def digest_column(halves: Halves, there: npt.NDArray[np.bool_]) -> pa.Array:
 
 def digests_of(texts: Texts) -> Halves:
     """The digests of the bytes of every text."""
-    for array in (texts.buffer, texts.offsets):  # read-only whatever they are, so that kernels are compiled once
+    for array in (texts.buffer, texts.offsets):  # always read-only, so that kernels are compiled once
         array.setflags(write=False)
     halves: Halves = _digests(texts.buffer, texts.offsets)
     return halves
@@ -68,10 +68,10 @@ def _little_endian(builder: Any, word: Any) -> Any:
     return word if sys.byteorder == "little" else builder.bswap(word)
 
 
-# Put together of eight bytes, a word that is also looked at byte by byte is loaded and stored byte by byte.
+# Composed of eight bytes, a word that is also read byte by byte would be loaded and stored byte by byte.
 @intrinsic
 def load_word(_context, text, _place):  # type: ignore[no-untyped-def]
-    """Eight bytes as a little-endian integer, from any place."""
+    """Load eight bytes at any position as a little-endian integer."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         pointer = _place_of_word(context, builder, signature.args[0], *arguments)
@@ -82,7 +82,7 @@ def load_word(_context, text, _place):  # type: ignore[no-untyped-def]
 
 @intrinsic
 def store_word(_context, text, _place, _word):  # type: ignore[no-untyped-def]
-    """Write a little-endian integer as eight bytes, to any place."""
+    """Store a little-endian integer as eight bytes at any position."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         pointer = _place_of_word(context, builder, signature.args[0], *arguments[:2])

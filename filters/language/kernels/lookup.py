@@ -1,7 +1,7 @@
-"""A table of strings for kernels: which of them a range of bytes is.
+"""A table of strings for kernels: look up which string a range of bytes equals.
 
-The table lies in two arrays that it shares with other tables, so that kernels pass few of them: a block of integers
-(`MASK` and so on, then its own tables) and bytes.
+The table is in two arrays shared with other tables, so that kernels pass few arguments: a block of integers (`MASK`
+and so on, then its own tables) and bytes.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ _MARK_SIZE = 1 << 14
 
 
 def strings_block(strings: Sequence[str], ints_at: int, octets_at: int) -> tuple[npt.NDArray[np.int32], bytes]:
-    """The block of different strings, numbered in their order, and its bytes, to lie at these places of the arrays."""
+    """The block of distinct strings, numbered in order, and its bytes, for these positions in the arrays."""
     encoded = [string.encode() for string in strings]
     at = np.cumsum([0, *map(len, encoded)], dtype=np.int32)
     text = b"".join(encoded)
@@ -38,19 +38,19 @@ def strings_block(strings: Sequence[str], ints_at: int, octets_at: int) -> tuple
 
 @inlined
 def _mark(first, middle, last, length):  # type: ignore[no-untyped-def]
-    """A guess at a string from little: three of its bytes and its length. Most words are turned away by it."""
+    """A fingerprint of a string from three of its bytes and its length, which rejects most words."""
     return (np.int64(first) + 67 * np.int64(middle) + 1021 * np.int64(last) + 4099 * length) & (_MARK_SIZE - 1)
 
 
 @inlined
 def filter_of(ints, block):  # type: ignore[no-untyped-def]
-    """What `may_be` needs of a block: loops ask for it once."""
+    """The parts of a block that `may_be` needs; loops read them once."""
     return np.int64(ints[block + _MARKS]), np.int64(ints[block + _LONGEST])
 
 
 @inlined
 def may_be(octets, marks, longest, buffer, start, end):  # type: ignore[no-untyped-def]
-    """Whether these bytes, at least one, are perhaps a string of a block: `find` says so of few others."""
+    """Whether these bytes (at least one) may be a string of a block; few false positives."""
     length = end - start
     return (
         length <= longest
@@ -79,7 +79,7 @@ def _fill(text, at, slots, marks):  # type: ignore[no-untyped-def]
 
 @leaf
 def find(ints, octets, block, buffer, start, end):  # type: ignore[no-untyped-def]
-    """The number of the string of a block that these bytes are, at least one of them, or -1."""
+    """The number of the block's string that equals these bytes (at least one), or -1."""
     length = end - start
     if (
         length > ints[block + _LONGEST]

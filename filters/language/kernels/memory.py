@@ -1,6 +1,6 @@
-"""Eight bytes of an array at once, as a number: one load or store, where numba makes eight of the same in Python.
+"""Load and store eight bytes of an array in one instruction, where numba would make eight from Python code.
 
-Places are not checked. The first byte is the lowest of the number, as on all processors that numba compiles for.
+Positions are not checked. The first byte is the lowest of the number, as on all processors that numba supports.
 """
 
 from llvmlite import ir  # type: ignore[import-untyped]
@@ -12,7 +12,7 @@ __all__ = ["eight_bytes", "put_eight_bytes"]
 
 @intrinsic
 def eight_bytes(_context, buffer, _at):  # type: ignore[no-untyped-def]
-    """The eight bytes from this place on."""
+    """Load eight bytes from this position."""
 
     def code(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         place = _pointer(context, builder, signature, arguments)  # type: ignore[no-untyped-call]
@@ -25,7 +25,7 @@ def eight_bytes(_context, buffer, _at):  # type: ignore[no-untyped-def]
 
 @intrinsic
 def put_eight_bytes(_context, buffer, _at, _value):  # type: ignore[no-untyped-def]
-    """Write a number's eight bytes from this place on."""
+    """Store a number's eight bytes at this position."""
 
     def code(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         place = _pointer(context, builder, signature, arguments)  # type: ignore[no-untyped-call]

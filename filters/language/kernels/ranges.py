@@ -1,8 +1,8 @@
-"""Which of many byte ranges are equal: hash tables over ranges of one buffer, exact and in linear time.
+"""Find equal byte ranges: hash tables over ranges of one buffer, exact and in linear time.
 
-Ranges with equal hashes are compared byte by byte, so a collision costs time and never a wrong answer. Hashes are
-seeded by the document that holds the ranges: whoever writes a text cannot fill one slot of a table on purpose, as each
-byte that they change moves every slot; and equal documents still give equal hashes on every machine.
+Ranges with equal hashes are compared byte by byte, so a collision costs time but never a wrong answer. Hashes are
+seeded by the document that holds the ranges: an author cannot fill one slot of a table on purpose, as each changed byte
+moves every slot; and equal documents still give equal hashes on every machine.
 """
 
 import numpy as np
@@ -28,7 +28,7 @@ def stirred(value):  # type: ignore[no-untyped-def]
 
 @leaf
 def hash_range(buffer, start, end, seed):  # type: ignore[no-untyped-def]
-    """64 bits of the bytes from `start` to `end` under a seed."""
+    """A seeded 64-bit hash of the bytes from `start` to `end`."""
     state = seed ^ (np.uint64(end - start) * _K1)
     at = start
     while at + 8 <= end:
@@ -37,7 +37,7 @@ def hash_range(buffer, start, end, seed):  # type: ignore[no-untyped-def]
         at += 8
     if at == end:
         return stirred(state)
-    if at + 8 <= len(buffer):  # one load, without the bytes that stand behind the range
+    if at + 8 <= len(buffer):  # one load, without the bytes after the range
         return stirred(state ^ (eight_bytes(buffer, at) << _BITS[8 - (end - at)]))
     rest = np.uint64(0)
     for step in range(end - at):
@@ -47,9 +47,9 @@ def hash_range(buffer, start, end, seed):  # type: ignore[no-untyped-def]
 
 @leaf
 def code_points(buffer, start, end):  # type: ignore[no-untyped-def]
-    """How many code points these bytes of UTF-8 hold: the bytes without those that continue one."""
+    """The number of code points in these bytes of UTF-8: the bytes that are not continuation bytes."""
     count = end - start
-    if count >= 64:  # compiles to vectors, which short ranges do not repay
+    if count >= 64:  # compiles to vectors, which do not pay off for short ranges
         for byte in buffer[start:end]:
             count -= (byte & 0xC0) == 0x80
         return count
@@ -69,13 +69,13 @@ def code_points(buffer, start, end):  # type: ignore[no-untyped-def]
 
 @leaf
 def document_seed(buffer, start, end):  # type: ignore[no-untyped-def]
-    """The seed of what a document holds."""
+    """The seed for a document's ranges."""
     return hash_range(buffer, start, end, _K2)
 
 
 @leaf
 def same_bytes(buffer, start, end, other, other_end):  # type: ignore[no-untyped-def]
-    """Whether two ranges with the same hash hold the same bytes."""
+    """Whether two ranges with the same hash have the same bytes."""
     size = end - start
     if size != other_end - other:
         return False
@@ -100,12 +100,12 @@ def room_for(count):  # type: ignore[no-untyped-def]
 
 @kernel
 def first_equals(buffer, starts, ends, seed):  # type: ignore[no-untyped-def]
-    """For each range the number (int32) of the first range with the same bytes: its own where it is the first."""
+    """For each range the number (int32) of the first range with the same bytes, which may be its own."""
     count = len(starts)
     firsts = np.empty(count, np.int32)
     hashes = np.empty(count, np.uint64)
     size = room_for(count)
-    table = np.zeros(size, np.int32)  # 0 is free, else a range's number and 1
+    table = np.zeros(size, np.int32)  # 0 is free, else a range's number + 1
     mask = np.uint64(size - 1)
     for one in range(count):
         value = hash_range(buffer, starts[one], ends[one], seed)

@@ -1,4 +1,4 @@
-"""Pieces of every text of a column, as byte ranges of its values buffer."""
+"""Words, lines or sentences of a column of texts, as byte ranges of its values buffer."""
 
 from dataclasses import dataclass
 
@@ -31,7 +31,7 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """A column of texts as its buffers: text i is the bytes `offsets[i]` to `offsets[i + 1]`."""
+    """The buffers of a column of texts: text i is the bytes `offsets[i]` to `offsets[i + 1]`."""
 
     buffer: npt.NDArray[np.uint8]
     offsets: npt.NDArray[np.int64]
@@ -39,7 +39,7 @@ class Texts:
 
 
 def texts_of(texts: pa.LargeStringArray | pa.ChunkedArray) -> Texts:
-    """The buffers of a column, without a copy where it is one large_string array without nulls."""
+    """The buffers of a column, without a copy if it is one large_string array without nulls."""
     if isinstance(texts, pa.ChunkedArray):
         texts = texts.combine_chunks() if texts.num_chunks != 1 else texts.chunk(0)
     array = texts.cast(pa.large_string()) if texts.type != pa.large_string() else texts

@@ -1,4 +1,4 @@
-"""What `data/rules.json.xz` holds: a line of Unicode's classes and what all languages share, then a line a language."""
+"""Read `data/rules.json.xz`: one line of Unicode classes and shared tables, then one line per language."""
 
 import json
 import lzma
@@ -9,7 +9,8 @@ from typing import TypedDict
 __all__ = ["Alternative", "LanguageTable", "Tables", "language_table", "tables"]
 
 Alternative = tuple[list[int], list[int], list[int], int, int]
-"""What stands before, the body (~set repeats), what follows, what must not follow or -1, where a loop begins or -1."""
+"""The preceding sets, the body (~set repeats), the following sets, a set that must not follow or -1, a loop's start
+or -1."""
 
 
 class LanguageTable(TypedDict):
@@ -18,8 +19,8 @@ class LanguageTable(TypedDict):
     prefix: list[Alternative]
     suffix: list[Alternative]
     infix: list[Alternative]
-    floating: list[int]  # prefixes that are not bound to the beginning
-    specials: list[str | list[str | int]]  # a chunk that stays whole, or a chunk and the bytes of each of its pieces
+    floating: list[int]  # prefixes that may match anywhere
+    specials: list[str | list[str | int]]  # a chunk that is one token, or a chunk and the bytes of each of its pieces
     phrases: list[list[str]]
 
 
@@ -28,7 +29,7 @@ class Tables(TypedDict):
 
     origin: str
     unicode: str  # the version of Unicode
-    flags: list[int]  # where a run of equal code points begins, and its flags, alternately
+    flags: list[int]  # alternately the start of a run of equal code points and its flags
     sentence_ends: str
     url: dict[str, int]
     sets: list[str]  # ranges of code points in hexadecimal
@@ -37,7 +38,7 @@ class Tables(TypedDict):
 
 @lru_cache(maxsize=1)
 def tables() -> Tables:
-    """What languages share, read once a process."""
+    """The tables that languages share, read once per process."""
     found: Tables = json.loads(_lines()[0])
     return found
 

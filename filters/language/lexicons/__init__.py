@@ -1,1 +1,1 @@
-"""Lists of words to look for, and how they are found in texts of every script."""
+"""Word lists, and how their words are found in texts of every script."""

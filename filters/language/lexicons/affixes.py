@@ -1,7 +1,7 @@
-"""What may stand before and behind a word of a list and leave it the same word, for languages that inflect that way.
+"""Prefixes and suffixes that a listed word may have, for languages that inflect that way.
 
-Closed lists, from grammars; nothing is guessed from letters alone. Other languages match the forms that their lists
-have: for Slavic languages, Greek or Hindi that loses what is not listed.
+These are closed lists from grammars; nothing is guessed from letters. In other languages only listed forms match: for
+Slavic languages, Greek or Hindi, forms that are not listed are missed.
 """
 
 from collections.abc import Mapping
@@ -17,11 +17,11 @@ class Affixes:
 
     suffixes: frozenset[str]
     prefixes: frozenset[str] = frozenset()
-    min_letters: int = 4  # of a word that may have them: short ones become other words too easily
+    min_letters: int = 4  # of a word with affixes: shorter ones become other words too easily
 
 
 def _chains(*slots: str) -> frozenset[str]:
-    """Every chain of one out of each slot, `-` standing for none."""
+    """All combinations of one affix per slot, where `-` is none."""
     parts = [["" if part == "-" else part for part in slot.split()] for slot in slots]
     return frozenset({"".join(chain) for chain in product(*parts)} - {""})
 
@@ -36,7 +36,7 @@ _KOREAN = """
     라고 이라는 라는 같은 같이 이었다 였다 이네 네
 """
 _ARABIC_BEFORE = "و ف ب ك ل ال وال بال فال كال لل ول وب ولل يا"
-_ARABIC_BEHIND = "ه ها هم هن ك كم ي نا ين ون ان"  # not the feminine endings: they make other words
+_ARABIC_BEHIND = "ه ها هم هن ك كم ي نا ين ون ان"  # without the feminine endings, which make other words
 _HUNGARIAN = (
     "- k ok ek ak ök m d ja je a e unk ünk om em am öm od ed ad öd juk jük uk ük ai ei",
     "- t ot et at öt nak nek ban ben ba be ból ből ra re ról ről tól től hoz hez höz nál nél val vel kal kel ért ig",

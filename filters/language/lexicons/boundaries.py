@@ -1,4 +1,4 @@
-"""Which finds in scripts without spaces are words: those that begin and end where a segmenter ends a word."""
+"""Select matches that are whole words in scripts without spaces, by a segmenter's word boundaries."""
 
 from collections.abc import Iterator, Sequence
 
@@ -8,18 +8,18 @@ __all__ = ["whole_words"]
 
 _BREAKS = frozenset("\n\r。！？!?；;．")
 _AROUND = 400
-"""Characters on either side of a find that are segmented, where no sentence ends before: what lies farther away does
-not change where words end."""
+"""Characters segmented on each side of a match, unless a sentence ends before: text farther away does not change word
+boundaries."""
 
 Find = tuple[int, int, int]
-"""The first byte, the end and the entry."""
+"""The first byte, the end and the entry of a match."""
 
 
 def whole_words(text: str, finds: Sequence[Find], segmenter: Segmenter) -> list[Find]:
-    """The finds that are whole words, the leftmost and then longest of those that overlap.
+    """The matches that are whole words; of overlapping ones the leftmost, then the longest.
 
     Raises:
-        ValueError: What the segmenter gives is not the text.
+        ValueError: The segmenter's words do not add up to the text.
     """
     chosen: list[Find] = []
     utf8 = text.encode()
@@ -34,10 +34,10 @@ def whole_words(text: str, finds: Sequence[Find], segmenter: Segmenter) -> list[
 
 
 def _windows(utf8: bytes, finds: Sequence[Find]) -> Iterator[tuple[int, int, list[Find]]]:
-    """Stretches to segment, apart from each other, with the finds inside of each."""
+    """Separate stretches to segment, with the matches inside each."""
     begin = end = -1
     inside: list[Find] = []
-    for find in finds:  # in the order in which they begin
+    for find in finds:  # in order of their starts
         low, high = _before(utf8, find[0]), _behind(utf8, find[1])
         if begin >= 0 and low <= end:
             end = max(end, high)
@@ -69,7 +69,7 @@ def _behind(utf8: bytes, at: int) -> int:
 
 
 def _edges(text: str, segmenter: Segmenter) -> set[int]:
-    """The bytes at which a word of the text begins or ends."""
+    """The byte positions at which words of the text begin or end."""
     found: set[int] = set()
     at = byte = 0
     for word in segmenter(text):

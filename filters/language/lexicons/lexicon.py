@@ -1,4 +1,4 @@
-"""Word lists made ready: which words can be looked for, and the tables that kernels look them up in."""
+"""Compile word lists into the tables that kernels search with."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -42,12 +42,12 @@ SEGMENTERS = {
     "tha": "pythainlp",
     "zho": "jieba",
 }
-"""The package that tells the words apart of each language without spaces."""
+"""The segmentation package of each language without spaces."""
 
 _MIXED = {"Hira": "Jpan", "Kana": "Jpan", "Hang": "Kore"}
 _EAST_ASIAN = {"Hani": ("Hani", "Hans", "Hant", "Jpan"), "Jpan": ("Jpan", "Hani", "Hira", "Kana"),
                "Kore": ("Kore", "Hang")}  # fmt: skip
-_SCRIPT_SHARE = 0.1  # of a list's words: what is written otherwise are loans
+_SCRIPT_SHARE = 0.1  # of a list's words: words in rarer scripts are loans
 _MIN_LEET = 4  # letters
 
 Phrase: TypeAlias = tuple[bytes, ...]
@@ -55,27 +55,27 @@ Phrase: TypeAlias = tuple[bytes, ...]
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """What can be looked for of a list, folded."""
+    """A list's searchable entries, folded."""
 
     phrases: tuple[Phrase, ...]  # one word or several
     unspaced: tuple[bytes, ...]  # in scripts without spaces
     scripts: frozenset[str]
-    left_out: int  # words of one letter, of digits, or with signs that part words
+    left_out: int  # words of one letter, of digits, or with signs that separate words
 
 
 @dataclass(frozen=True, slots=True)
 class Lexicon:
-    """The lists of several languages; set i is that of `codes[i]`, with what is looked for in every text."""
+    """The lists of several languages; set i is that of `codes[i]`, with the words searched for in every text."""
 
     codes: tuple[str, ...]
     entries: tuple[Entries, ...]
     words: HashTable
     unspaced: Unspaced
-    size: int  # numbers of entries: below this
+    size: int  # entries are numbered below this
     texts: tuple[str, ...]  # of entries, for messages and tests
 
     def set_of(self, code: str) -> int:
-        """The set for texts of a code such as `deu_Latn`; -1 where there is none in that language and script."""
+        """The set for texts with a code such as `deu_Latn`; -1 if there is none for that language and script."""
         name, _, script = code.partition("_")
         for candidate in list_codes(name):
             if candidate in self.codes:
@@ -86,11 +86,11 @@ class Lexicon:
 
 
 def compiled(lists: Lists, always: Iterable[str] = (), *, inflected: bool = True, leet: bool = False) -> Lexicon:
-    """Make lists ready.
+    """Compile word lists.
 
     Args:
         lists: Words by language.
-        always: Languages whose words are looked for in texts of every other language that has a list, too.
+        always: Languages whose words are also searched for in texts of every other language with a list.
         inflected: Whether words may have the affixes of their language.
         leet: Whether words may have digits for letters.
     """
@@ -100,7 +100,7 @@ def compiled(lists: Lists, always: Iterable[str] = (), *, inflected: bool = True
     for code in wanted:
         if code not in found:
             raise RecipeError(
-                f"text.wordlist: `also` names {code!r}, but no list is of it (expected a language's code, such as eng)"
+                f"text.wordlist: `also` names {code!r}, which has no list (expected a language's code, such as eng)"
             )
     shared = [phrase for code in wanted for phrase in found[code].phrases]
     return _tables(found, shared, inflected, leet)
@@ -165,7 +165,7 @@ class _Slot:
 
 
 class _Sets:
-    """Sets of hashes on their way into one table."""
+    """Builder of one table from sets of hashes."""
 
     def __init__(self) -> None:
         self.sets: list[dict[int, _Slot]] = []

@@ -1,4 +1,4 @@
-"""Files of word lists: one for many languages, as winnow makes them and as users write them.
+"""Read and write word list files, which hold lists for many languages.
 
     # a comment
     [deu]
@@ -7,8 +7,8 @@
     [zh]
     傻瓜
 
-UTF-8, a word or phrase a line, under the language that it is of: a code of ISO 639-3 or of two letters. Case, width
-and invisible characters do not matter, for words are folded like the texts.
+UTF-8, one word or phrase per line, below its language: a code of ISO 639-3 or of two letters. Case, width and invisible
+characters do not matter, as words are folded like texts.
 """
 
 from collections.abc import Iterable, Mapping
@@ -38,7 +38,7 @@ def read_lists(path: str) -> Lists:
     """The lists of a file.
 
     Raises:
-        RecipeError: A line is no word of a language; the message has its number.
+        RecipeError: A line is invalid; the message has its number.
     """
     file = Path(path)
     try:
@@ -60,7 +60,7 @@ def read_lists(path: str) -> Lists:
         if entry.startswith("[") and entry.endswith("]"):
             code = language_code(entry[1:-1].strip())
             if code is None:
-                raise RecipeError(f"word list {path}:{number}: {entry[:40]} is no ISO 639 code of a language")
+                raise RecipeError(f"word list {path}:{number}: {entry[:40]} is not an ISO 639 code of a language")
             words = found.setdefault(code, {})
         elif words is None:
             raise RecipeError(f"word list {path}:{number}: a word before any language; expected a line such as [eng]")
@@ -72,7 +72,7 @@ def read_lists(path: str) -> Lists:
 
 
 def write_lists(lists: Lists, target: Path, origin: str) -> None:
-    """Write a file of lists: languages and words in order, so that the same lists are the same bytes."""
+    """Write a file of lists, with sorted languages and words, so that equal lists give equal bytes."""
     lines = [f"# {origin}"]
     for code in sorted(lists):
         lines += [f"[{code}]", *sorted(set(lists[code]))]
@@ -80,7 +80,7 @@ def write_lists(lists: Lists, target: Path, origin: str) -> None:
 
 
 def joined(several: Iterable[Lists]) -> Lists:
-    """All words of each language."""
+    """Merge lists: all words of each language."""
     found: dict[str, dict[str, None]] = {}
     for lists in several:
         for code, words in lists.items():

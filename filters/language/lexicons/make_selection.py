@@ -3,22 +3,21 @@
     python -m winnow.filters.language.lexicons.make_selection LDNOOBW LDNOOBW2 SAFETEXT [OUT]
 
 The first three are the files of the assets `wordlists.ldnoobw`, `wordlists.ldnoobw2` and `wordlists.safetext`; the
-package wordfreq is needed. In a language that LDNOOBW has, its words are taken. In another one, those of LDNOOBWV2 that
-are not frequent: that collection is full of everyday words (`click`, `button`, `has`), and the frequency lists tell
-them. Languages for which wordfreq has no list are taken where clean pages to test on were at hand. Last, words go that
-such pages were found to use, or that medicine and law use (`everyday.txt`). What is written are hashes, so that no list
-is part of winnow.
+package wordfreq is needed. In a language of LDNOOBW, its words are taken. In other languages, those of LDNOOBWV2 that
+are rare: that collection is full of everyday words (`click`, `button`, `has`), which frequency lists reveal. Languages
+without a wordfreq list are taken only if clean pages were available for testing. Finally, words that such pages, or
+medicine and law, use (`everyday.txt`) are removed. The output is hashes, so that no list is part of winnow.
 """
 
 import sys
 from pathlib import Path
 
 from winnow.filters.language.lexicons.lists import Lists, joined, read_lists
-from winnow.filters.language.lexicons.made import SELECTION, word_key
+from winnow.filters.language.lexicons.published_lists import SELECTION, word_key
 
 EVERYDAY = Path(__file__).parent / "everyday.txt"
 _ZIPF = 3.5
-"""Three in a million words: what is written more often is taken for an everyday word."""
+"""Three in a million words: a more frequent word counts as everyday."""
 _FREQUENCIES = {
     "bul": "bg", "cat": "ca", "ell": "el", "hin": "hi", "hrv": "sh", "ind": "id", "isl": "is", "lav": "lv", "lit": "lt",
     "mkd": "mk", "msa": "ms", "ron": "ro", "slk": "sk", "slv": "sl", "srp": "sh", "tam": "ta", "ukr": "uk", "vie": "vi",
@@ -27,7 +26,7 @@ _TESTED = ("est", "eus", "glg")
 
 
 def selected(ldnoobw: Lists, ldnoobw2: Lists, safetext: Lists, everyday: Lists) -> dict[str, list[str]]:
-    """The words of each language."""
+    """The selected words of each language."""
     from wordfreq import zipf_frequency
 
     offered = joined([ldnoobw2, safetext])
@@ -40,7 +39,7 @@ def selected(ldnoobw: Lists, ldnoobw2: Lists, safetext: Lists, everyday: Lists) 
             rare = {word for word in words if zipf_frequency(word, _FREQUENCIES[code]) < _ZIPF}
         elif code in _TESTED:
             rare = set(words)
-        if code == "hin":  # LDNOOBW has it in Latin letters alone
+        if code == "hin":  # LDNOOBW has it only in Latin letters
             rare = {word for word in rare if not word.isascii()}
         kept = [word for word in words if (word.casefold() in wanted or word in rare) and word.casefold() not in usual]
         if kept:

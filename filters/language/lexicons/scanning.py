@@ -1,7 +1,7 @@
-"""Finding the words and phrases of a lexicon in folded texts: one pass, a hash a word.
+"""Find a lexicon's words and phrases in folded texts, in one pass with one hash per word.
 
-A word is a run of letters, digits and their marks; letters of scripts without spaces are no part of any. Phrases are
-words with nothing but spaces, hyphens, apostrophes and the like between them. Hashes of 64 bits stand for words.
+A word is a run of letters, digits and their marks, excluding letters of scripts without spaces. A phrase is words with
+only spaces, hyphens, apostrophes and the like between them. 64-bit hashes represent words.
 """
 
 from functools import lru_cache
@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 UNSPACED = frozenset({"Hani", "Hira", "Kana", "Thai", "Laoo", "Khmr", "Mymr", "Yiii", "Bopo"})
-"""Scripts whose words only a dictionary tells apart."""
+"""Scripts whose words only a dictionary can separate."""
 
 _OTHER, _INSIDE, _MARK, _ALONE, _GAP = range(5)
 
@@ -47,10 +47,10 @@ _LEET_SEED = np.uint64(0x84222325CBF29CE4)
 _SHIFT, _SLOT = np.uint64(29), np.uint64(20)
 _ONE = np.uint64(1)
 STARTS = 4096
-"""Flags of a set for how its words begin."""
+"""Flags for how a set's words begin."""
 
 START_BYTES = 3
-"""What they look at; shorter words have none."""
+"""The bytes that they cover; shorter words have none."""
 
 _MOST_GAP = 3  # bytes between two words of a phrase
 
@@ -59,7 +59,7 @@ Roles = Table
 
 @lru_cache(maxsize=1)
 def roles() -> Roles:
-    """What every code point is to words."""
+    """The role of every code point in words."""
     flags = flags_by_point()
     found = np.full(len(flags), _OTHER, np.uint16)
     found[(flags & (ALPHA | DECIMAL | DIGIT)) != 0] = _INSIDE
@@ -76,15 +76,15 @@ class HashTable(NamedTuple):
     """Sets of hashes, by open addressing, all in the same arrays: `masks[i] + 1` slots of set i from `begins[i]` on."""
 
     keys: NDArray[np.uint64]  # 0: free
-    entries: NDArray[np.int32]  # the word's number; -1 where it is but the beginning of a phrase
-    longer: NDArray[np.uint8]  # whether a phrase goes on behind it
+    entries: NDArray[np.int32]  # the word's number; -1 if it is only the beginning of a phrase
+    longer: NDArray[np.uint8]  # whether a phrase continues after it
     stems: NDArray[np.uint8]  # whether it may have affixes
     begins: NDArray[np.int64]
     masks: NDArray[np.int64]
-    starts: NDArray[np.uint8]  # of each set, whether one of its words begins like this
-    prefixes: NDArray[np.int64]  # the set of what may stand before its words, or -1
-    suffixes: NDArray[np.int64]  # the set of what may follow, or -1
-    leet: NDArray[np.int64]  # the set of its words as they are with digits for letters, or -1
+    starts: NDArray[np.uint8]  # for each set, whether one of its words begins like this
+    prefixes: NDArray[np.int64]  # the set of its prefixes, or -1
+    suffixes: NDArray[np.int64]  # the set of its suffixes, or -1
+    leet: NDArray[np.int64]  # the set of its words with digits for letters, or -1
 
 
 @inlined
@@ -95,7 +95,7 @@ def _final(value):  # type: ignore[no-untyped-def]
 
 @inlined
 def _chained(first, second):  # type: ignore[no-untyped-def]
-    """The hash of a phrase and one more word."""
+    """The hash of a phrase extended by one word."""
     return _final((first * _MIX) ^ second)
 
 
@@ -110,7 +110,7 @@ def _find(keys, begin, mask, value):  # type: ignore[no-untyped-def]
 
 @inlined
 def _start(buffer, at):  # type: ignore[no-untyped-def]
-    """Which of the flags of a set stands for three bytes that a word begins with."""
+    """The index of a set's flag for the three first bytes of a word."""
     return ((np.int64(buffer[at]) * 31 + np.int64(buffer[at + 1])) * 31 + np.int64(buffer[at + 2])) & (STARTS - 1)
 
 
@@ -120,7 +120,7 @@ def _start_of(word):  # type: ignore[no-untyped-def]
 
 
 def start_of(word: bytes) -> int:
-    """The flag of how a word of at least three bytes begins."""
+    """The index of the flag for how a word of at least three bytes begins."""
     return int(_start_of(np.frombuffer(word, np.uint8)))
 
 
@@ -132,9 +132,9 @@ def _role(buffer, at, pages, flags):  # type: ignore[no-untyped-def]
 
 @leaf
 def _word(buffer, at, end, pages, flags, starts, home):  # type: ignore[no-untyped-def]
-    """The next word: where it begins and ends, and its hash, 0 if no word of the set begins like it.
+    """The next word: its start, its end and its hash, which is 0 if no word of the set begins like it.
 
-    `home` is where the flags of the set are, -1 to be told every hash. `end` comes where there is no word.
+    `home` is the position of the set's flags, -1 to get every hash. Returns `end` if there is no word.
     """
     while at < end:
         lead = buffer[at]
@@ -171,7 +171,7 @@ def _word(buffer, at, end, pages, flags, starts, home):  # type: ignore[no-untyp
 
 @leaf
 def _joined(buffer, start, stop, flags):  # type: ignore[no-untyped-def]
-    """Whether what lies between two words may be inside of a phrase."""
+    """Whether the text between two words may be inside a phrase."""
     if stop - start > _MOST_GAP:
         return False
     joined = True
@@ -182,7 +182,7 @@ def _joined(buffer, start, stop, flags):  # type: ignore[no-untyped-def]
 
 @leaf
 def _leet_hash(buffer, start, stop, digits):  # type: ignore[no-untyped-def]
-    """The hash of a word of ASCII with its digits as letters; `l` is written `i`, for 1 may be either."""
+    """The hash of an ASCII word with its digits as letters; `l` becomes `i`, as 1 may be either."""
     value = _LEET_SEED
     numbers = 0
     for at in range(start, stop):
@@ -200,7 +200,7 @@ def _leet_hash(buffer, start, stop, digits):  # type: ignore[no-untyped-def]
 
 @leaf
 def _affixed(buffer, start, stop, keys, stems, starts, begins, masks, number, prefixes, suffixes):  # type: ignore[no-untyped-def]
-    """The slot of a word that has one of the set's affixes, or -1: the longest word."""
+    """The slot of the longest word that this is with affixes of the set, or -1."""
     best, size = np.int64(-1), 0
     before = _SEED
     base = start
@@ -235,12 +235,12 @@ def _affixed(buffer, start, stop, keys, stems, starts, begins, masks, number, pr
 
 _LONGEST_PREFIX = 12
 _LONGEST = 120
-"""Bytes; longer words are not asked for affixes, as that takes more than one look at each of their letters."""
+"""Bytes; longer words are not checked for affixes, which takes several reads of each letter."""
 
 
 @leaf
 def _scan(buffer, begin, end, pages, flags, table, number, digits, found, count, stamps, stamp):  # type: ignore[no-untyped-def]
-    """The words of one text, how many different entries there were, and where `found` ends, -1 if it has no room."""
+    """The number of words and of different entries in one text, and the end of `found`, -1 if it has no room."""
     keys, entries, longer = table.keys, table.entries, table.longer
     home, mask = table.begins[number], table.masks[number]
     prefixes, suffixes, leet = table.prefixes[number], table.suffixes[number], table.leet[number]
@@ -305,15 +305,15 @@ def _scan(buffer, begin, end, pages, flags, table, number, digits, found, count,
 
 @kernel
 def scan(buffer, offsets, sets, flags, table, entries, digits):  # type: ignore[no-untyped-def]
-    """Words, occurrences and different entries of every text, and each occurrence: its bytes and its entry.
+    """Counts of words, occurrences and different entries per text, and each occurrence's bytes and entry.
 
     Args:
         buffer: The folded texts.
-        offsets: Where each begins.
-        sets: The set of words that each is looked through for, -1 for none.
-        flags: What every code point is to words.
+        offsets: The start of each text.
+        sets: The set of words to search for in each text, -1 for none.
+        flags: The role of every code point in words.
         table: The sets.
-        entries: How many entries there are.
+        entries: The number of entries.
         digits: The letter that each digit may stand for.
     """
     rows = len(offsets) - 1
@@ -353,7 +353,7 @@ def scan(buffer, offsets, sets, flags, table, entries, digits):  # type: ignore[
 
 @kernel
 def hashes(buffer, offsets, leet, digits):  # type: ignore[no-untyped-def]
-    """The hash of each of some words, as `scan` asks for it."""
+    """The hashes of words, as `scan` uses them."""
     found = np.empty(len(offsets) - 1, np.uint64)
     for number in range(len(found)):
         start, stop = offsets[number], offsets[number + 1]
@@ -369,15 +369,15 @@ def hashes(buffer, offsets, leet, digits):  # type: ignore[no-untyped-def]
 
 @kernel
 def chained(first, second):  # type: ignore[no-untyped-def]
-    """The hash of a phrase and one more word."""
+    """The hash of a phrase extended by one word."""
     return _chained(first, second)
 
 
 @kernel
 def words_of(buffer, flags):  # type: ignore[no-untyped-def]
-    """Where the words of one text begin and end; and whether only what may be inside of a phrase lies between them.
+    """The starts and ends of one text's words, and whether they form a phrase.
 
-    Letters that stand alone count as words of their own here, so that an entry that has some is told from others.
+    Letters of scripts without spaces count as separate words here, so that entries with such letters can be recognised.
     """
     found = np.empty((len(buffer), 2), np.int64)
     count = 0

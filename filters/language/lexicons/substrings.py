@@ -1,4 +1,4 @@
-"""Where the letters of entries stand in texts of scripts without spaces, be they words there or not."""
+"""Find entries as substrings in scripts without spaces, whether or not they are words there."""
 
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ class Unspaced(NamedTuple):
     """Words of scripts without spaces, by their first two letters."""
 
     keys: NDArray[np.int64]  # two code points; 0: free
-    firsts: NDArray[np.int32]  # its words are these to the next
+    firsts: NDArray[np.int32]  # index of its first word
     counts: NDArray[np.int32]
     begins: NDArray[np.int64]
     masks: NDArray[np.int64]
@@ -26,7 +26,7 @@ class Unspaced(NamedTuple):
 
 @leaf
 def _candidates(buffer, begin, end, table, number, found, count):  # type: ignore[no-untyped-def]
-    """Every place where the letters of an entry stand; -1 if `found` has no room."""
+    """Every occurrence of an entry's letters; -1 if `found` has no room."""
     first_slot, mask = table.begins[number], table.masks[number]
     at = begin
     if at >= end:
@@ -62,7 +62,7 @@ def _candidates(buffer, begin, end, table, number, found, count):  # type: ignor
 
 @kernel
 def scan_unspaced(buffer, offsets, sets, table):  # type: ignore[no-untyped-def]
-    """Every place of every text where the letters of an entry of its set stand, be they words there or not."""
+    """Every occurrence in every text of an entry of its set, whether or not it is a word there."""
     rows = len(offsets) - 1
     bounds = np.zeros(rows + 1, np.int64)
     found = np.empty((256, 3), np.int64)

@@ -1,1 +1,1 @@
-"""Kernels over lines and paragraphs: repetition, make-up, and the line rules of published pipelines."""
+"""Kernels over lines and paragraphs: repetition, kinds of words, and line rules of published pipelines."""

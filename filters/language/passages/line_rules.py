@@ -1,4 +1,4 @@
-"""What C4's rules ask of a line: its bounds, words, end mark, citations and phrases."""
+"""Properties of lines for C4's rules: bounds, words, end mark, citations and phrases."""
 
 import numpy as np
 import numpy.typing as npt
@@ -33,15 +33,15 @@ _PHRASES = (
     "use of cookies",
     "use cookies",
 )
-# Of each phrase two letters that seldom stand together, and how far from its beginning: so far no letter is a Kelvin.
+# Two adjacent letters of each phrase that are rare together, and their offset: up to there no letter is a Kelvin sign.
 _HINTS = tuple((ord(pair[0]), ord(pair[1])) for pair in ("ps", "va", "ms", "oo"))
 _HINT_AT = np.array([7, 2, 3, 3, 1, 6, 8, 5], np.int64)
 LOREM, JAVASCRIPT, POLICY, CURLY = 1, 2, 4, 8
 _CURLY_BYTE = 123
-_BLOCK = 64  # bytes that are looked at together
+_BLOCK = 64  # bytes examined together
 _PHRASE_BYTES = np.frombuffer("".join(_PHRASES).encode(), np.uint8)
 _PHRASE_ENDS = np.cumsum([len(phrase) for phrase in _PHRASES], dtype=np.int64)
-_ENDS, _GAP, _BRACKET, _WIDE = 1, 2, 4, 8  # what a byte may be, beside a part of a word
+_ENDS, _GAP, _BRACKET, _WIDE = 1, 2, 4, 8  # classes of bytes, other than parts of words
 _KINDS = np.zeros(256, np.uint8)
 _KINDS[[9, 31, 32]] = _GAP
 _KINDS[[*range(10, 14), *range(28, 31)]] = _ENDS
@@ -60,10 +60,10 @@ def _space(text: Bytes, at: int, classes: Table) -> bool:
 
 @leaf  # type: ignore[untyped-decorator]
 def line_at(text: Bytes, at: int, end: int, classes: Table) -> tuple[int, int, int, int, int, int, bool]:
-    """The line that begins here, as `str.splitlines` has it.
+    """The line that begins here, as in `str.splitlines`.
 
-    Where it ends and the next one begins, where it begins and ends without the white space around it, how many words
-    it has, the bytes of the longest, and whether there is a square bracket.
+    Returns its end, the start of the next line, its start and end without surrounding white space, its number of
+    words, the bytes of the longest, and whether there is a square bracket.
     """
     words = longest = run = 0
     seen = np.uint8(0)
@@ -83,7 +83,7 @@ def line_at(text: Bytes, at: int, end: int, classes: Table) -> tuple[int, int, i
                 after += 1
             break
         seen |= kind
-        solid = int(kind != _GAP)  # no branches from here: words end where no processor foresees it
+        solid = int(kind != _GAP)  # no branches from here: word ends are unpredictable
         words += solid & (run == 0)
         run = (run + size) * solid
         at += size
@@ -98,7 +98,7 @@ def line_at(text: Bytes, at: int, end: int, classes: Table) -> tuple[int, int, i
 
 @leaf  # type: ignore[untyped-decorator]
 def _starts_with(text: Bytes, at: int, end: int, first: int, last: int) -> bool:
-    """Whether the lower-cased text from here begins with the ASCII phrase that is this range of the phrases."""
+    """Whether the lower-cased text from here begins with the ASCII phrase in this range of the phrases."""
     for number in range(first, last):
         if at >= end:
             return False
@@ -116,7 +116,7 @@ def _starts_with(text: Bytes, at: int, end: int, first: int, last: int) -> bool:
 
 @leaf  # type: ignore[untyped-decorator]
 def _hinted(text: Bytes, at: int, end: int) -> bool:
-    """Whether one of the hints begins here."""
+    """Whether one of the hint pairs begins here."""
     if at + 1 == end:
         return False
     one, two = text[at] | np.uint8(32), text[at + 1] | np.uint8(32)
@@ -128,7 +128,7 @@ def _hinted(text: Bytes, at: int, end: int) -> bool:
 
 @leaf  # type: ignore[untyped-decorator]
 def _may_hold(line: Bytes) -> bool:
-    """Whether any of the hints stands in a line, or a curly bracket; compiles to vectors."""
+    """Whether a line has any of the hint pairs or a curly bracket; compiles to vectors."""
     hinted = np.uint8(0)
     for at in range(len(line) - 1):
         one, two = line[at] | np.uint8(32), line[at + 1] | np.uint8(32)
@@ -142,7 +142,7 @@ def _may_hold(line: Bytes) -> bool:
 
 @leaf  # type: ignore[untyped-decorator]
 def found_phrases(text: Bytes, start: int, end: int) -> int:
-    """Which of the phrases a line holds, and whether it holds a curly bracket."""
+    """Which of the phrases a line has, and whether it has a curly bracket."""
     found = 0
     for low in range(start, end, _BLOCK):
         high = min(low + _BLOCK, end)
@@ -163,7 +163,7 @@ def found_phrases(text: Bytes, start: int, end: int) -> int:
 
 @leaf  # type: ignore[untyped-decorator]
 def _citation(text: Bytes, at: int, end: int, classes: Table, marks: Bytes, mark_ends: Ints) -> int:
-    """How many bytes the citation has that begins with this bracket; 0 if there is none."""
+    """The length in bytes of the citation at this bracket; 0 if there is none."""
     first = 0
     for last in mark_ends:
         here, number = at, first
@@ -183,7 +183,7 @@ def _citation(text: Bytes, at: int, end: int, classes: Table, marks: Bytes, mark
 
 @leaf  # type: ignore[untyped-decorator]
 def next_citation(text: Bytes, at: int, end: int, classes: Table, marks: Bytes, mark_ends: Ints) -> tuple[int, int]:
-    """Where the next citation begins, and its bytes; the end and none if there is no more."""
+    """The start of the next citation and its length in bytes; the end and 0 if there is none."""
     while at < end:
         if text[at] == 91:
             size = _citation(text, at, end, classes, marks, mark_ends)
@@ -195,7 +195,7 @@ def next_citation(text: Bytes, at: int, end: int, classes: Table, marks: Bytes, 
 
 @leaf  # type: ignore[untyped-decorator]
 def counted_words(text: Bytes, start: int, end: int, classes: Table) -> tuple[int, int]:
-    """How many words between white space, and the characters of the longest."""
+    """The number of words split at white space, and the characters of the longest."""
     words = longest = length = 0
     at = start
     while at < end:
@@ -211,7 +211,7 @@ def counted_words(text: Bytes, start: int, end: int, classes: Table) -> tuple[in
 
 @leaf  # type: ignore[untyped-decorator]
 def _last(text: Bytes, start: int, end: int) -> int:
-    """Where the last code point of this range begins."""
+    """The start of the last code point of this range."""
     at = end - 1
     while at > start and text[at] & 0xC0 == 0x80:
         at -= 1
@@ -220,7 +220,7 @@ def _last(text: Bytes, start: int, end: int) -> int:
 
 @leaf  # type: ignore[untyped-decorator]
 def left(text: Bytes, start: int, end: int, classes: Table) -> int:
-    """Where the white space at the front of this range ends."""
+    """The end of the leading white space of this range."""
     while start < end and _space(text, start, classes):
         start += width(text[start])
     return start
@@ -228,7 +228,7 @@ def left(text: Bytes, start: int, end: int, classes: Table) -> int:
 
 @leaf  # type: ignore[untyped-decorator]
 def right(text: Bytes, start: int, end: int, classes: Table) -> int:
-    """Where the white space at the back of this range begins."""
+    """The start of the trailing white space of this range."""
     while end > start:
         at = _last(text, start, end)
         if not _space(text, at, classes):
@@ -239,7 +239,7 @@ def right(text: Bytes, start: int, end: int, classes: Table) -> int:
 
 @leaf  # type: ignore[untyped-decorator]
 def terminated(text: Bytes, start: int, end: int, marks: Ints) -> bool:
-    """Whether a line ends in an end mark, and not in three dots."""
+    """Whether a line ends with an end mark other than three dots."""
     if end == start:
         return False
     if end - start >= 3 and text[end - 1] == 46 and text[end - 2] == 46 and text[end - 3] == 46:

@@ -1,4 +1,4 @@
-"""What texts are made of: how many words, of which kinds, how long, and how many marks stand between them."""
+"""Counts of words by kind and length, and of marks, per text."""
 
 import sys
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ from winnow.schemas.kernels import kernel
 
 Counts = npt.NDArray[np.int64]
 
-_ALPHABETIC = 1  # flags of characters, of which a word has all of its characters', and _STOP
+_ALPHABETIC = 1  # flags of characters; a word has the flags of all its characters, and _STOP
 _SOLID = 2
 _MARKED = 4
 _STOP = 8
@@ -27,7 +27,7 @@ _STOP_SEED = np.uint64(0x2545F4914F6CDD1D)
 
 
 class Marks(NamedTuple):
-    """Per text: its code points, and what `str.count` says of `#`, and of `...` and `…` together."""
+    """Per text: its code points, and the `str.count` of `#`, and of `...` and `…` together."""
 
     characters: Counts
     hashes: Counts
@@ -39,12 +39,12 @@ class Makeup(NamedTuple):
 
     words: Counts
     characters: Counts
-    solid_words: Counts  # those with a character that is no symbol
+    solid_words: Counts  # with a character that is not a symbol
     solid_characters: Counts
-    alphabetic_words: Counts  # those with an alphabetic character
-    marked_words: Counts  # those with `#` or `…`
-    stop_words: Counts  # those in a list
-    stop_kinds: Counts  # how many different ones of the list
+    alphabetic_words: Counts  # with an alphabetic character
+    marked_words: Counts  # with `#` or `…`
+    stop_words: Counts  # in the list
+    stop_kinds: Counts  # number of different ones in the list
     median_length: npt.NDArray[np.float64]  # 0 without words
 
 
@@ -55,7 +55,7 @@ def marks(texts: Texts) -> Marks:
 
 @lru_cache(maxsize=4)
 def kinds_of_characters(symbols: str) -> Table:
-    """What characters make of a word that has one; of nothing but symbols no solid word is made."""
+    """The word flags of every character; a word of only symbols is not solid."""
     points = np.arange(sys.maxunicode + 1)
     classes = unicode_classes()
     flags = classes.flags[(classes.pages[points >> 8].astype(np.int64) << 8) | (points & 0xFF)]
@@ -66,7 +66,7 @@ def kinds_of_characters(symbols: str) -> Table:
 
 
 def makeup(words: Words, vocabulary: Vocabulary, kinds: Table, stop_words: Iterable[str]) -> Makeup:
-    """Words by kind, which `kinds_of_characters` tells; a stop word is equal byte by byte."""
+    """Words by kind, according to `kinds_of_characters`; stop words are compared byte by byte."""
     encoded = [word.encode() for word in sorted(set(stop_words)) if word]
     ends = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
     stops = np.frombuffer(b"".join(encoded) or b"\0", np.uint8)
@@ -178,7 +178,7 @@ def _listed(buffer, start, end, stops, stop_starts, stop_ends, table, hashes):  
 
 @kernel
 def _median(lengths):  # type: ignore[no-untyped-def]
-    """The middle length, or the mean of the two in the middle; 0 of none."""
+    """The median length; 0 without words."""
     count = len(lengths)
     if count == 0:
         return 0.0

@@ -1,4 +1,4 @@
-"""Lines and paragraphs: how texts are cut at newlines, which pieces repeat, and how lines begin and end."""
+"""Lines and paragraphs: splitting at newlines, repeated pieces, and how lines begin and end."""
 
 from typing import NamedTuple
 
@@ -20,7 +20,7 @@ _DOTS = (46, 46, 46)
 
 
 class Repeats(NamedTuple):
-    """Per text: its pieces and those that repeat, in pieces and in code points."""
+    """Per text: its pieces and repeated pieces, counted in pieces and in code points."""
 
     pieces: Counts
     characters: Counts
@@ -44,21 +44,21 @@ def newline_runs(texts: Texts, least: int, *, strip: bool) -> Words:
 
 
 def trimmed(pieces: Words) -> Words:
-    """The pieces without the whitespace around them, and without those of which nothing is left."""
+    """The pieces without surrounding whitespace; empty ones are dropped."""
     return Words(
         pieces.buffer, *_trimmed(pieces.buffer, pieces.documents, pieces.starts, pieces.ends, unicode_classes())
     )
 
 
 def repeats(pieces: Words) -> Repeats:
-    """How much of every text repeats, where pieces with the same bytes are equal."""
+    """How much of every text repeats; pieces with the same bytes are equal."""
     return Repeats(*_repeats(pieces.buffer, pieces.documents, pieces.starts, pieces.ends))
 
 
 def line_shapes(lines: Words, bullets: str, *, strip: bool, dots: bool) -> LineShapes:
-    """Lines that begin with one of the bullets or end with an ellipsis: `…`, and with `dots` also `...`.
+    """Count lines that begin with one of the bullets or end with an ellipsis: `…`, and with `dots` also `...`.
 
-    With `strip` the whitespace around a line does not count.
+    With `strip`, whitespace around lines is ignored.
     """
     marks = np.array([ord(bullet) for bullet in bullets], np.int64)
     arguments = (lines.buffer, lines.documents, lines.starts, lines.ends)
@@ -67,7 +67,7 @@ def line_shapes(lines: Words, bullets: str, *, strip: bool, dots: bool) -> LineS
 
 @kernel
 def without_space(buffer, start, end, classes):  # type: ignore[no-untyped-def]
-    """The range without the whitespace at both ends, as `str.strip` sees it."""
+    """The range without whitespace at both ends, as in `str.strip`."""
     while start < end and flags_of(classes, decode(buffer, start)) & SPACE:
         start += width(buffer[start])
     while end > start:

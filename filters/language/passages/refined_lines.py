@@ -1,7 +1,7 @@
-"""Which lines and words of lines RefinedWeb takes from a page, in kernels: what `text.refinedweb` measures.
+"""Kernels of `text.refinedweb`: the lines and parts of lines that RefinedWeb removes from a page.
 
-The rules run one after the other, each on what the ones before it left, and all but one then strip the page; so a
-line is kept as pieces of the text, which only get shorter.
+The rules run one after the other, each on the result of the previous ones, and all but one then strip the page; so a
+line is stored as pieces of the text, which only get shorter.
 """
 
 import numpy as np
@@ -14,13 +14,13 @@ from winnow.schemas.kernels import kernel, leaf
 
 LINE_COUNTS = (
     "lines",
-    "kept_lines",  # with empty ones
+    "kept_lines",  # including empty ones
     "uppercase_lines",
     "numeric_lines",
     "counter_lines",
     "short_lines",
-    "substring_cuts",  # substrings of short lines: one a line and kind of substring
-    "words",  # between ASCII white space, those that begin with a letter or a digit
+    "substring_cuts",  # removed substrings of short lines: at most one per line and kind
+    "words",  # split at ASCII white space and beginning with a letter or digit
     "kept_words",
 )
 _LINES, _KEPT, _UPPERCASE, _NUMERIC, _COUNTER, _SHORT, _SUBSTRING, _WORDS, _KEPT_WORDS = range(len(LINE_COUNTS))
@@ -31,7 +31,7 @@ Ints = npt.NDArray[np.int64]
 
 @leaf  # type: ignore[untyped-decorator]
 def _same(point: int, letter: int) -> bool:
-    """Whether a code point matches a letter as Python's `re.IGNORECASE` has it; a negative letter is any."""
+    """Whether a code point matches a letter as in Python's `re.IGNORECASE`; a negative letter matches any."""
     if point == letter or letter < 0:
         return True
     if 97 <= letter <= 122 and point == letter - 32:
@@ -41,7 +41,7 @@ def _same(point: int, letter: int) -> bool:
 
 @leaf  # type: ignore[untyped-decorator]
 def _line_shape(text: Bytes, start: int, end: int, classes: Table) -> tuple[int, int, int, int]:
-    """The characters of a line, those that are upper-case, digits, and its words between white space."""
+    """Counts of a line's characters, upper-case letters, digits and words."""
     chars = upper = digits = words = 0
     inside = False
     at = start
@@ -99,7 +99,7 @@ def _is_counter(
 
 @leaf  # type: ignore[untyped-decorator]
 def _trim(text: Bytes, pieces: Ints, heads: Ints, tails: Ints, count: int, classes: Table) -> tuple[int, int]:
-    """Strips what is left of a page, as `str.strip`: the first and the last line that stay, and what they keep."""
+    """Strip the rest of a page as in `str.strip`; returns the first and last remaining line and their pieces."""
     first, last = 0, count
     while first < last:
         while heads[first] < tails[first]:
@@ -127,7 +127,7 @@ def _trim(text: Bytes, pieces: Ints, heads: Ints, tails: Ints, count: int, class
 
 @leaf  # type: ignore[untyped-decorator]
 def _before(text: Bytes, start: int, at: int) -> int:
-    """Where the code point begins that ends at this place; the place itself if the range begins there."""
+    """The start of the code point that ends here; the position itself at the start of the range."""
     if at == start:
         return at
     at -= 1
@@ -140,7 +140,7 @@ def _before(text: Bytes, start: int, at: int) -> int:
 def _without_middle(
     text: Bytes, pieces: Ints, used: int, line: int, heads: Ints, tails: Ints, phrase: Ints, classes: Table
 ) -> tuple[Ints, int, bool]:
-    """Cuts a phrase, and one space before it, wherever it stands in a line of one piece."""
+    """Cut a phrase, and one space before it, anywhere in a line of one piece."""
     start, end = pieces[heads[line], 0], pieces[heads[line], 1]
     at = kept_from = start
     hit = False
@@ -173,7 +173,7 @@ def _without_middle(
 
 @leaf  # type: ignore[untyped-decorator]
 def _without_last(text: Bytes, pieces: Ints, line: int, heads: Ints, tails: Ints, phrase: Ints, classes: Table) -> bool:
-    """Cuts a phrase, and one space before it, from the end of a line."""
+    """Cut a phrase, and one space before it, from the end of a line."""
     piece, at = tails[line] - 1, pieces[tails[line] - 1, 1]
     number = len(phrase)
     while number >= 0:
@@ -198,7 +198,7 @@ def _without_last(text: Bytes, pieces: Ints, line: int, heads: Ints, tails: Ints
 def _without_first(
     text: Bytes, pieces: Ints, line: int, heads: Ints, tails: Ints, phrase: Ints, classes: Table
 ) -> bool:
-    """Cuts a phrase, and one space after it, from the front of a line."""
+    """Cut a phrase, and one space after it, from the start of a line."""
     piece, at = heads[line], pieces[heads[line], 0]
     for number in range(len(phrase) + 1):
         while at == pieces[piece, 1] and piece < tails[line] - 1:
@@ -228,7 +228,7 @@ def _blank(text: Bytes, pieces: Ints, head: int, tail: int, classes: Table) -> b
 
 @leaf  # type: ignore[untyped-decorator]
 def _tokens(text: Bytes, pieces: Ints, head: int, tail: int, alphanumeric: Table) -> int:
-    """The words of a line between ASCII white space, those that begin with a letter or a digit."""
+    """The number of a line's words, split at ASCII white space, that begin with a letter or digit."""
     words, inside = 0, False
     for piece in range(head, tail):
         at = pieces[piece, 0]
@@ -260,13 +260,13 @@ def clean_lines(
     min_words: int,
     max_substring_words: int,
 ) -> tuple[Ints, Ints, npt.NDArray[np.int32]]:
-    """Counts of every page, and its spans."""
+    """The counts and spans of every page."""
     rows = len(pages) - 1
     counts = np.zeros((rows, len(LINE_COUNTS)), np.int64)
     spans, filled, bounds = np.empty((256, 2), np.int32), 0, np.zeros(rows + 1, np.int64)
     for row in range(rows):
         total = pages[row + 1] - pages[row]
-        # Line i that stays has the pieces heads[i] to tails[i], and the newline at breaks[i] where another follows.
+        # Remaining line i has the pieces heads[i] to tails[i], and the newline at breaks[i] if another follows.
         pieces = np.empty((total, 2), np.int64)
         heads, tails = np.empty(total, np.int64), np.empty(total, np.int64)
         breaks, words = np.empty(total, np.int64), np.empty(total, np.int64)
@@ -274,7 +274,7 @@ def clean_lines(
         for line in range(pages[row], pages[row + 1]):
             start, end = starts[line], ends[line]
             empty = start == end
-            squeezed = empty and newlines >= 2 and line + 1 < pages[row + 1]  # of a run of newlines two stay
+            squeezed = empty and newlines >= 2 and line + 1 < pages[row + 1]  # two newlines of a run stay
             newlines = newlines + 1 if empty else 1
             if squeezed:
                 continue

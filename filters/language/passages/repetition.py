@@ -1,9 +1,9 @@
-"""N-grams of words that repeat: how many code points stand in them, for every definition that is in use.
+"""Repeated n-grams of words: their code points, for every definition in use.
 
-Two n-grams are equal as tuples of words, or, as datatrove compares longer ones, as their words written together. Both
-are exact: tuples are pairs of numbers (the tuple without its last word, the last word), and joined words are compared
-byte by byte where their hashes are equal. Every n-gram that repeats begins and ends with an (n-1)-gram that repeats,
-so that each length looks only at what the one before left over, and most texts are through after the 3-grams.
+N-grams are compared as tuples of words, or, as datatrove does for longer ones, as their words joined. Both are exact:
+tuples are pairs of numbers (the tuple without its last word, the last word), and joined words are compared byte by byte
+where their hashes are equal. Every repeated n-gram begins and ends with a repeated (n-1)-gram, so each length examines
+only what the previous one left over, and most texts are done after the 3-grams.
 """
 
 from typing import NamedTuple
@@ -26,8 +26,8 @@ from winnow.schemas.kernels import kernel, leaf
 
 Counts = npt.NDArray[np.int64]
 
-_WINDOW = 16  # bytes by which joined n-grams are told apart before any is hashed
-_FILTER = 1 << 22  # bytes: in longer texts more words are candidates for nothing
+_WINDOW = 16  # bytes by which joined n-grams are distinguished before any is hashed
+_FILTER = 1 << 22  # bytes: in longer texts more words are false candidates
 _HALF = np.uint64(32)
 _ONE = np.uint64(1)
 
@@ -40,17 +40,17 @@ class Vocabulary(NamedTuple):
 
 
 class Grams(NamedTuple):
-    """Per text (row) and length from 2 (column): code points in n-grams, that is in the words of n-grams."""
+    """Per text (row) and length from 2 (column): code points in the words of n-grams."""
 
-    characters: Counts  # in all n-grams, each counted
-    top_copies: Counts  # how often the most common one occurs; of several the first is meant
+    characters: Counts  # in all n-grams, with overlaps
+    top_copies: Counts  # occurrences of the most common one; the first in a tie
     top_characters: Counts  # in all its occurrences
-    shared_characters: Counts  # in every occurrence of those that occur twice or more, each counted
-    covered_characters: Counts  # the same, but each word counted once
+    shared_characters: Counts  # in all occurrences of repeated ones, with overlaps
+    covered_characters: Counts  # the same, but each word counts once
 
 
 def vocabulary(words: Words) -> Vocabulary:
-    """Which words of a text are equal, and how long they are."""
+    """Which words of a text are equal, and their lengths."""
     return Vocabulary(*_vocabulary(words.buffer, words.documents, words.starts, words.ends))
 
 
@@ -63,8 +63,7 @@ def grams(words: Words, vocabulary: Vocabulary, longest: int) -> Grams:
 def later_grams(words: Words, vocabulary: Vocabulary, shortest: int, longest: int) -> Counts:
     """Code points in n-grams that were seen before, per text and length from `shortest`, as datatrove counts them.
 
-    From left to right an n-gram that is equal to one noted before, words written together, is counted and jumped over;
-    any other is noted.
+    From left to right, an n-gram whose joined words were seen before is counted and skipped; any other is remembered.
     """
     arguments = (words.buffer, words.documents, words.starts, words.ends, vocabulary.lengths, shortest, longest)
     found: Counts = _later_grams(*arguments)
@@ -124,12 +123,12 @@ def _grams_of(words, totals, seed, longest, out):  # type: ignore[no-untyped-def
     """The n-grams of one text, whose words are numbers."""
     characters, copies, top, shared, covered = out
     count = len(words)
-    counts = np.zeros(count, np.int32)  # by the number of an n-gram, which is the place of its first occurrence
+    counts = np.zeros(count, np.int32)  # by n-gram number, which is the position of its first occurrence
     for place in range(count):
         counts[words[place]] += 1
-    numbers = words.copy()  # of the (n-1)-gram that begins at a place
-    repeated = np.empty(count, np.bool_)  # whether that one occurs twice or more
-    live = np.empty(count, np.int32)  # the places where it does
+    numbers = words.copy()  # of the (n-1)-gram at each position
+    repeated = np.empty(count, np.bool_)  # whether it occurs twice or more
+    live = np.empty(count, np.int32)  # the positions where it does
     left = 0
     for place in range(count):
         repeated[place] = counts[words[place]] > 1
@@ -137,7 +136,7 @@ def _grams_of(words, totals, seed, longest, out):  # type: ignore[no-untyped-def
             live[left] = place
             left += 1
     keys = np.empty(count, np.uint64)
-    table = np.empty(room_for(left), np.int32)  # 0 is free, else the number of an n-gram and 1
+    table = np.empty(room_for(left), np.int32)  # 0 is free, else an n-gram's number + 1
     for n in range(2, min(longest, count) + 1):
         column = n - 2
         characters[column] = np.sum(totals[n:]) - np.sum(totals[: count - n + 1])
@@ -148,7 +147,7 @@ def _grams_of(words, totals, seed, longest, out):  # type: ignore[no-untyped-def
                 live[kept] = place
                 kept += 1
             else:
-                repeated[place] = False  # who looks at this place's (n-1)-gram stands before it and has done so
+                repeated[place] = False  # only earlier positions read this (n-1)-gram, and they are done
         left = kept
         size = room_for(left)
         table[:size] = 0
@@ -205,9 +204,9 @@ def _later_grams(buffer, documents, starts, ends, lengths, shortest, longest):  
             continue
         joined, places = _written_together(buffer, starts[low:high], ends[low:high])
         seed = document_seed(joined, 0, places[count])
-        live = np.empty(count, np.int32)  # where an n-gram may begin that is equal to another
+        live = np.empty(count, np.int32)  # positions where a repeated n-gram may begin
         left = _candidates(places, _window_repeats(joined, places, seed), shortest, live)
-        states = np.empty(left, np.uint64)  # of their hashes, to go on with when a word is added
+        states = np.empty(left, np.uint64)  # of their hashes, to continue when a word is added
         hashed = np.empty(left, np.int64)
         for index in range(left):
             states[index] = seed
@@ -222,7 +221,8 @@ def _later_grams(buffer, documents, starts, ends, lengths, shortest, longest):  
 
 @leaf
 def _candidates(places, repeated, shortest, live):  # type: ignore[no-untyped-def]
-    """Where n-grams may be equal to others: a window repeats at this word, or at ~word one is shorter than a window."""
+    """Possible starts of repeated n-grams: words where a window repeats, or ~word where one is shorter than a
+    window."""
     left = 0
     for place in range(len(places) - shortest):
         live[left] = place if repeated[place] else ~place
@@ -232,12 +232,12 @@ def _candidates(places, repeated, shortest, live):  # type: ignore[no-untyped-de
 
 @leaf
 def _later_of(joined, places, lengths, n, live, states, hashed, hashes, table):  # type: ignore[no-untyped-def]
-    """How many candidates are left, and the code points of n-grams that were seen before."""
+    """The number of remaining candidates, and the code points of n-grams seen before."""
     mask = np.uint64(room_for(len(live)) - 1)
     for slot in range(room_for(len(live))):
-        table[slot] = 0  # free; else the number of a word and 1
+        table[slot] = 0  # 0 is free, else a word's number + 1
     found = kept = 0
-    free = 0  # the first place that no counted n-gram covers
+    free = 0  # the first position after the last counted n-gram
     for index in range(len(live)):
         place = live[index]
         windowed = place >= 0
@@ -256,7 +256,7 @@ def _later_of(joined, places, lengths, n, live, states, hashed, hashes, table): 
         kept += 1
         if place < free:
             continue
-        # What stands behind is shifted out, with a bit above the rest that tells its size.
+        # The following bytes are shifted out, with a bit above the rest that marks its size.
         rest = ((eight_bytes(joined, at) << _ONE) | _ONE) << np.uint64(8 * (8 - (end - at)) - 1)
         value = stirred(state ^ rest)
         slot = value & mask
@@ -277,18 +277,18 @@ def _later_of(joined, places, lengths, n, live, states, hashed, hashes, table): 
 
 @kernel
 def _written_together(buffer, starts, ends):  # type: ignore[no-untyped-def]
-    """The words without what stands between them, and where each begins; the last place is the end."""
+    """The words joined, and the start of each; the last entry is the end."""
     places = np.empty(len(starts) + 1, np.int64)
     places[0] = 0
     for word in range(len(starts)):
         places[word + 1] = places[word] + ends[word] - starts[word]
-    joined = np.empty(places[-1] + 16, np.uint8)  # with room for loads that reach behind the last word
+    joined = np.empty(places[-1] + 16, np.uint8)  # with room for loads beyond the last word
     joined[places[-1] :] = 0
     for word in range(len(starts)):
         place, start = places[word], starts[word]
         until = places[word + 1]
         while place < until and start + 8 <= len(buffer):
-            put_eight_bytes(joined, place, eight_bytes(buffer, start))  # the next word overwrites what is too much
+            put_eight_bytes(joined, place, eight_bytes(buffer, start))  # the next word overwrites the excess
             place += 8
             start += 8
         while place < until:
@@ -308,10 +308,10 @@ def _window(joined, at, seed):  # type: ignore[no-untyped-def]
 
 @kernel
 def _window_repeats(joined, places, seed):  # type: ignore[no-untyped-def]
-    """At which words a window of bytes begins that perhaps begins at another word too, or does so surely.
+    """The words at which a window of bytes begins that may also begin at another word.
 
-    An n-gram of a window or more can be equal to another only if their windows are. Windows are told apart by a few
-    bits of a hash: those of different ones may be equal, which makes a word a candidate for nothing, and no more.
+    N-grams of at least a window's length can be equal only if their windows are. Windows are compared by a few bits of
+    a hash: a collision only makes a word a false candidate.
     """
     count = len(places) - 1
     size = min(room_for(8 * count), _FILTER)
@@ -319,7 +319,7 @@ def _window_repeats(joined, places, seed):  # type: ignore[no-untyped-def]
     seen = np.zeros(size, np.uint8)
     for word in range(count):
         slot = _window(joined, places[word], seed) & mask
-        seen[slot] = (seen[slot] << 1) | 1  # more than 1 from the second one on
+        seen[slot] = (seen[slot] << 1) | 1  # above 1 from the second one on
     repeated = np.empty(count, np.bool_)
     for word in range(count):
         repeated[word] = seen[_window(joined, places[word], seed) & mask] > 1

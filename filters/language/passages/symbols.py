@@ -1,6 +1,6 @@
-"""Characters that datatrove 0.10.1 calls punctuation: a word of nothing else is no word to its Gopher rules."""
+"""Characters that are punctuation in datatrove 0.10.1; its Gopher rules ignore words made only of them."""
 
-# Its list of signs, which holds control characters and the digit `１`, and the ends of sentences of all scripts.
+# Its list of signs, which contains control characters and the digit `１`, and the sentence ends of all scripts.
 _POINTS = (
     "0-8 B-1F 21-2F 3A-40 5B-60 7B-9F AB B4 BB 589 61D-61F 6D4 700-702 7F9 837 839 83D-83E 964-965 104A-104B 1362 "
     "1367-1368 166E 1735-1736 17D4-17D6 17D9-17DA 1803 1809 1944-1945 1AA8-1AAB 1B5A-1B5B 1B5E-1B5F 1B7D-1B7E "

@@ -1,1 +1,1 @@
-"""Published thresholds that differ by language, packed beside the code; SOURCES.md says where they come from."""
+"""Published thresholds by language, packed next to the code; see SOURCES.md for their origin."""

@@ -1,8 +1,9 @@
-"""FineWeb-2's thresholds and stop words: 1 929 languages in their scripts, as published and as they are used.
+"""FineWeb-2's thresholds and stop words for 1 929 languages and scripts, as published and as used.
 
-Some published values cannot be meant, such as a share above 1 or a mean word of 3 141 characters; they were computed,
-not chosen, and nobody looked at each. `BOUNDS` declares what is believed. `fineweb2_thresholds` gives the values within
-these bounds, `fineweb2_published` the values as they are, and `fineweb2_clamps` lists every one that differs.
+Some published values make no sense, such as a share above 1 or a mean word of 3 141 characters; they were computed, not
+chosen or checked one by one. `BOUNDS` declares the plausible ranges. `fineweb2_thresholds` gives the values within
+these
+bounds, `fineweb2_published` the original values, and `fineweb2_clamps` lists every difference.
 """
 
 import json
@@ -29,7 +30,7 @@ __all__ = [
 
 KEY = "text.language.code"
 ALIASES = {"egl_Latn": "eml_Latn"}
-"""Codes that ISO 639-3 has put in the place of those that FineWeb-2 uses."""
+"""ISO 639-3's replacements for outdated codes in FineWeb-2."""
 
 PACKED = Path(__file__).with_name("fineweb2.json.xz")
 
@@ -38,7 +39,7 @@ _Column: TypeAlias = tuple[float | None, ...]
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a threshold may be, and why."""
+    """The plausible range of a threshold, and the reason."""
 
     least: float
     most: float
@@ -47,7 +48,7 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Clamp:
-    """A published value that is not used as it is."""
+    """A published value that is replaced by a bound."""
 
     language: str  # deu_Latn
     field: str
@@ -71,7 +72,7 @@ BOUNDS = {
     "max_avg_word_length": Bounds(2, 100, "no writing has a mean word of more characters, spaces or none"),
     "min_alpha_word_ratio": Bounds(0, 0.95, "at 1, a single number or full stop would refuse a text"),
 }
-"""The columns of the table, and between what each is believed."""
+"""The columns of the table and their plausible ranges."""
 
 
 @lru_cache(maxsize=1)
@@ -85,7 +86,8 @@ def _texts(name: str) -> list[str]:
 
 
 def _meant(name: str, value: float) -> float | None:
-    """What a published number says: -1 is no demand on punctuation, and datatrove takes 0 for no demand on lines."""
+    """The meaning of a published number: -1 disables the punctuation rule, and datatrove reads 0 as no rule on
+    lines."""
     off = (name == "line_punct_thr" and value < 0) or (name == "dup_line_frac" and value == 0)
     return None if off else value
 
@@ -101,7 +103,7 @@ def _used(name: str, value: float | None) -> float | None:
 
 @lru_cache(maxsize=1)
 def fineweb2_languages() -> tuple[str, ...]:
-    """The languages that have a configuration, such as `deu_Latn`, in order."""
+    """The languages with a configuration, such as `deu_Latn`, in order."""
     return tuple(_texts("language"))
 
 

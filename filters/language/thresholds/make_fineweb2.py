@@ -2,8 +2,8 @@
 
     python -m winnow.filters.language.thresholds.make_fineweb2 CONFIGS [OUT]
 
-CONFIGS is the folder `configs` of the repository huggingface/fineweb-2 (`aai_Latn.yml`, …), or one file with a JSON
-object a line that has the same keys and `language_script`. The result is one object of columns, a value a language.
+CONFIGS is the folder `configs` of the repository huggingface/fineweb-2 (`aai_Latn.yml`, …), or a file with one JSON
+object per line with the same keys and `language_script`. The result is one object of columns with a value per language.
 """
 
 import json
@@ -29,7 +29,7 @@ _GRAMS = {"top": ("top_n_grams", (2, 3, 4)), "dup": ("dup_n_grams", (5, 6, 7, 8,
 
 
 def read(configs: Path) -> dict[str, Mapping[str, Any]]:
-    """The configurations by language, in order."""
+    """Read the configurations by language, in order."""
     if configs.is_dir():
         found = {path.stem: yaml.safe_load(path.read_text("utf-8")) for path in configs.glob("*.yml")}
     else:
@@ -45,7 +45,7 @@ def packed(configs: Mapping[str, Mapping[str, Any]]) -> bytes:
     rows = configs.values()
     columns: dict[str, list[Any]] = {"language": list(configs)}
     columns |= {name: [row[name] for row in rows] for name in _PLAIN}
-    # The published name says the contrary of what it is: the least share of words with a letter.
+    # The published name says the opposite: this is the least share of words with a letter.
     columns["min_alpha_word_ratio"] = [row["max_non_alpha_words_ratio"] for row in rows]
     for kind, (name, sizes) in _GRAMS.items():
         for size in sizes:

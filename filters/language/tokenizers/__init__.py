@@ -1,4 +1,4 @@
-"""Counting texts in tokens: the tokenizers that a mixture or an export may name, all behind one face."""
+"""Tokenizers for mixtures and exports, behind one interface."""
 
 from winnow.filters.language.tokenizers.loading import BYTES, load_tokenizer, tokenizer_digest
 from winnow.filters.language.tokenizers.tokenizer import Tokenizer

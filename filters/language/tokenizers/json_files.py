@@ -1,4 +1,4 @@
-"""A `tokenizer.json`, by the package tokenizers."""
+"""Tokenizers from `tokenizer.json`, run by the package tokenizers."""
 
 import hashlib
 import json
@@ -14,42 +14,42 @@ from winnow.filters.language.tokenizers.words import word_tokens
 from winnow.schemas.errors import WinnowError
 
 ENDS: Final = ("<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "[EOS]", "<|eos|>", "<|im_end|>", "<sep>", "[SEP]")
-"""How tokenizers name what ends a document; the file itself does not say which one it is."""
+"""Usual names of the end-of-document token; the file itself does not say which one it is."""
 
 _EXPECTED: Final = "expected a tokenizer.json of the package tokenizers"
 _LEFT_OUT: Final = "\0left out"
-_LEFT_OUT_ID: Final = (1 << 31) - 1  # that of no other token, whatever numbers the package gives those that are added
+_LEFT_OUT_ID: Final = (1 << 31) - 1  # used by no other token, whatever numbers the package assigns to added ones
 
 
 class JsonVocabulary:
-    """Special tokens are in no text, however the model of the file would read one."""
+    """A vocabulary that never finds special tokens in a text, whatever the file's model would do."""
 
     def __init__(self, path: str, raw: bytes) -> None:
         os.environ["TOKENIZERS_PARALLELISM"] = "false"  # worker processes are the parallelism
         package = required_package(NEEDS, "tokenizers", EXTRA)
         self._path = path
-        with one_line_errors(f"{path}: no tokenizer, or a damaged one", _EXPECTED, WinnowError):
+        with one_line_errors(f"{path}: not a tokenizer, or a damaged one", _EXPECTED, WinnowError):
             said = json.loads(raw)
             if not isinstance(said, dict) or not isinstance(said.get("model"), dict):
-                raise ValueError("no mapping with a model")
+                raise ValueError("not a mapping with a model")
             special = {str(one["content"]) for one in said.get("added_tokens") or () if one.get("special")}
             known: Mapping[str, int] = package.Tokenizer.from_str(raw.decode()).get_vocab(with_added_tokens=True)
             named = _unreachable(said, special, hashlib.blake2b(raw, digest_size=16).hexdigest())
             self._tokenizer: Any = package.Tokenizer.from_str(raw.decode() if named is None else json.dumps(named))
         model = (named or said)["model"]
         if model.get("dropout"):
-            raise WinnowError(f"{path}: its dropout gives a text other tokens each time; set model.dropout to null")
+            raise WinnowError(f"{path}: its dropout makes tokens random; set model.dropout to null")
         self.size = max(known.values(), default=-1) + 1
         self.end: int | None = next((known[name] for name in ENDS if name in special and name in known), None)
-        # A BPE that knows not all bytes and has no token for what it does not know leaves that out, silently. Another
-        # with such a token counts what is left out; its tokens are not taken, as it merges nothing across the gaps.
+        # A BPE that lacks some bytes and has no unknown token silently omits what it does not know. A copy with such a
+        # token counts the omissions; its tokens are not used, as it does not merge across the gaps.
         bytewise = b'"ByteLevel"' in raw and known.keys() >= set(package.pre_tokenizers.ByteLevel.alphabet())
         bytewise |= bool(model.get("byte_fallback")) and known.keys() >= {f"<0x{byte:02X}>" for byte in range(256)}
         self._counter: Any = None
         unknown = model.get("unk_token")
         if "merges" in model and (unknown is None or unknown not in model["vocab"]) and not bytewise:
             model |= {"vocab": {**model["vocab"], _LEFT_OUT: _LEFT_OUT_ID}, "unk_token": _LEFT_OUT, "fuse_unk": False}
-            with one_line_errors(f"{path}: no tokenizer, or a damaged one", _EXPECTED, WinnowError):
+            with one_line_errors(f"{path}: not a tokenizer, or a damaged one", _EXPECTED, WinnowError):
                 self._counter = package.Tokenizer.from_str(json.dumps((named or said) | {"model": model}))
         for one in (self._tokenizer, self._counter):
             if one is not None:
@@ -57,17 +57,17 @@ class JsonVocabulary:
                 one.no_truncation()
                 one.encode_special_tokens = True  # `</s>` in a text is text
         outside = {known[name] for name in special & known.keys()}
-        # What stands for the unknown is in texts, unless bytes do.
+        # The unknown token occurs in texts, unless bytes replace it.
         outside -= {known[unknown]} if unknown in known and not bytewise else set()
         self._ordinary = frozenset(known.values()) - outside
         self._by_words = word_tokens(named or said, self._tokenizer, package)
 
     def in_texts(self, token: int) -> bool:
-        """Whether it is of no special token, or of what stands for the unknown."""
+        """Whether it is not special, or is the unknown token."""
         return token in self._ordinary
 
     def counts(self, pieces: list[str]) -> list[int | None]:
-        """Numbers of tokens."""
+        """The number of tokens of each piece."""
         if self._by_words is not None:
             return [*self._by_words.counts(pieces)]
         return [None if one is None else len(one) for one in self._encoded(pieces)]
@@ -79,7 +79,7 @@ class JsonVocabulary:
         return [None if one is None else np.array(one.ids, np.uint32) for one in self._encoded(pieces)]
 
     def _encoded(self, pieces: list[str]) -> list[Any]:
-        """The package's own encodings; None of a piece that it refuses, or of which it would leave something out."""
+        """The package's encodings; None for a piece that it rejects or would encode incompletely."""
 
         def encode(texts: list[str]) -> list[Any]:
             return list(self._tokenizer.encode_batch_fast(texts, add_special_tokens=False))
@@ -90,24 +90,24 @@ class JsonVocabulary:
         return found
 
     def _leaves_out(self, piece: str) -> bool:
-        """Whether a character other than space is in no token."""
+        """Whether any character other than a space is in no token."""
         encoding = self._counter.encode(piece, add_special_tokens=False)
-        found = zip(encoding.ids, encoding.offsets, strict=True)  # only of the few tokenizers that leave something out
+        found = zip(encoding.ids, encoding.offsets, strict=True)  # only for the few tokenizers that omit something
         return any(token == _LEFT_OUT_ID and not piece[start:end].isspace() for token, (start, end) in found)
 
 
 def _unreachable(said: Mapping[str, Any], special: set[str], mark: str) -> dict[str, Any] | None:
-    """The file with names for its special tokens that no text has, where its model could find them in a text.
+    """The file with unique names for special tokens that its model could otherwise find in a text.
 
-    `encode_special_tokens` keeps the package from looking for them, but not a model that has them among its words.
-    None where the model has none of them, or reaches its words by merges alone.
+    `encode_special_tokens` keeps the package from searching for them, but not a model that has them among its words.
+    None if the model has none of them, or builds its words only by merges.
     """
     model = dict(said["model"])
     listed = model.get("vocab")
     if "merges" in model and not model.get("ignore_merges"):
         return None
     names = {name: f"\uffff{mark}:{number}" for number, name in enumerate(sorted(special))}
-    if isinstance(listed, list):  # of a Unigram: words with their scores
+    if isinstance(listed, list):  # a Unigram model: words with their scores
         if not any(word in names for word, _ in listed):
             return None
         model["vocab"] = [[names.get(word, word), score] for word, score in listed]

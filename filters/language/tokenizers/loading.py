@@ -1,4 +1,4 @@
-"""From a tokenizer's name or file to a tokenizer, and to its digest alone."""
+"""Load a tokenizer by name or file, or compute only its digest."""
 
 import hashlib
 import os
@@ -31,13 +31,13 @@ _EXPECTED: Final = (
 
 
 def load_tokenizer(name_or_path: str) -> Tokenizer:
-    """The tokenizer of a name or a file, made ready for this process.
+    """Load the tokenizer with this name or file.
 
     Args:
-        name_or_path: `bytes`, or the path of a file, whose ending tells what it is.
+        name_or_path: `bytes`, or the path of a file, whose ending gives its kind.
 
     Raises:
-        WinnowError: There is none, it is damaged, or its package is not installed.
+        WinnowError: It does not exist, is damaged, or its package is not installed.
     """
     if name_or_path == BYTES:
         return Tokenizer(BYTES, BYTES, 256, None, None, Cuts(False, False, False))
@@ -52,7 +52,7 @@ def load_tokenizer(name_or_path: str) -> Tokenizer:
 
 
 def tokenizer_digest(name_or_path: str) -> str:
-    """The digest that the tokenizer has, without its package.
+    """The tokenizer's digest, computed without its package.
 
     Raises:
         WinnowError: There is no such file.
@@ -61,27 +61,27 @@ def tokenizer_digest(name_or_path: str) -> str:
 
 
 def _digest(path: str, kind: str, raw: bytes) -> str:
-    """Of the content, and of what tells its meaning: of ranks the file's name says which pattern is theirs."""
+    """A digest of the content and kind; the name of a rank file also counts, as it selects the pattern."""
     stem = os.path.splitext(os.path.basename(path))[0] if kind == ".tiktoken" else ""
     return hashlib.blake2b(b"\0".join((kind.encode(), stem.encode(), raw)), digest_size=16).hexdigest()
 
 
 def _read(path: str) -> tuple[str, bytes]:
-    """What a file is by its name, and what it holds."""
+    """A file's kind by its name, and its content."""
     kind = os.path.splitext(path)[1].lower()
     try:
         mode = os.stat(path).st_mode
         if stat.S_ISDIR(mode):
-            raise WinnowError(f"{path}: a folder; name the file in it; {_EXPECTED}")
+            raise WinnowError(f"{path}: a folder; give the path of the file in it; {_EXPECTED}")
         if not stat.S_ISREG(mode):  # a pipe would block, a device may never end
             raise WinnowError(f"{path}: not a file; {_EXPECTED}")
         if kind not in _KINDS:
-            raise WinnowError(f"{path}: its name does not tell what it is; {_EXPECTED}")
+            raise WinnowError(f"{path}: unknown kind of file; {_EXPECTED}")
         with open(path, "rb") as stream:
             raw = stream.read(MAX_TOKENIZER_BYTES + 1)
     except (OSError, ValueError) as error:
         said = getattr(error, "strerror", None) or error
-        raise WinnowError(f"{path[:200]}: no tokenizer: {said}; {_EXPECTED}") from None
+        raise WinnowError(f"{path[:200]}: cannot read the tokenizer: {said}; {_EXPECTED}") from None
     if len(raw) > MAX_TOKENIZER_BYTES:
         raise WinnowError(f"{path}: more than {MAX_TOKENIZER_BYTES:,} bytes; {_EXPECTED}")
     return kind, raw

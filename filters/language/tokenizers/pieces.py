@@ -1,9 +1,9 @@
-"""Long texts in pieces: what the packages hold of a text while they encode it is some three hundred times as large.
+"""Split long texts into pieces, as tokenizer packages use about 300 times a text's size while encoding it.
 
-A cut beside a space between two letters, or behind a line break before one, leaves the tokens as they are with almost
-every tokenizer: none of its tokens reaches across, and it looks no further back. Which of the cuts are such is tried
-out on a few pairs of words when a tokenizer is loaded. Only where a piece has no such place is it cut between any two
-characters, so a text without spaces and line breaks may have a token or two more for each piece of it.
+With almost every tokenizer, a cut next to a space between two letters, or after a line break before a letter, does not
+change the tokens: no token crosses it and the tokenizer looks no further back. Which cuts are safe is tested on a few
+pairs of words when a tokenizer is loaded. A piece without a safe cut is cut between any two characters, so a text
+without spaces and line breaks may have one or two more tokens per piece.
 """
 
 import re
@@ -18,7 +18,7 @@ Encode: TypeAlias = Callable[[list[str]], list[list[int] | None]]
 _LETTER: Final = r"[^\W\d_]"
 _SPACE: Final = re.compile(rf"(?<={_LETTER}) (?={_LETTER})")
 _LINE: Final = re.compile(rf"(?<=\S)\n(?={_LETTER})")
-_NEAR: Final = 1 << 11  # so many characters before its end a piece is searched first
+_NEAR: Final = 1 << 11  # characters before a piece's end that are searched first
 
 _WORDS: Final = (("the cat", "sat down"), ("Das ist", "Österreich und"), ("a", "b"), ("да это", "слово тут"))
 _LINES: Final = (("A line.", "Another one"), ("foo", "bar"), ("Это да!", "слово тут"), ("第一行。", "第二行"))
@@ -26,7 +26,7 @@ _LINES: Final = (("A line.", "Another one"), ("foo", "bar"), ("Это да!", "�
 
 @dataclass(frozen=True, slots=True)
 class Cuts:
-    """Where texts may be cut for one tokenizer without a difference."""
+    """Cuts that do not change one tokenizer's tokens."""
 
     before_space: bool
     instead_of_space: bool  # the tokenizer puts a space before every text
@@ -34,13 +34,13 @@ class Cuts:
 
     @classmethod
     def of(cls, encode: Encode) -> "Cuts":
-        """Tried out with a tokenizer's own function."""
+        """Find the safe cuts by testing a tokenizer's encode function."""
         before = _agree(encode, _WORDS, "", " ")
         instead = not before and _agree(encode, _WORDS, "", "", between=" ")
         return cls(before, instead, _agree(encode, _LINES, "\n", ""))
 
     def pieces(self, text: str) -> Iterator[str]:
-        """The text in pieces of at most `PIECE_CHARACTERS`, of which most have nearly as many."""
+        """Split the text into pieces of at most `PIECE_CHARACTERS`, most of nearly that length."""
         start = 0
         while len(text) - start > PIECE_CHARACTERS:
             limit = start + PIECE_CHARACTERS
@@ -52,7 +52,7 @@ class Cuts:
         yield text[start:]
 
     def _cut(self, text: str, start: int, limit: int) -> tuple[int, int]:
-        """Where the piece before a cut ends, and where the one behind it begins."""
+        """The end of the piece before a cut, and the start of the next one."""
         found = (limit, limit)
         last = -1
         if self.before_space or self.instead_of_space:
@@ -69,7 +69,7 @@ class Cuts:
 def _agree(
     encode: Encode, pairs: Sequence[tuple[str, str]], behind: str, before: str, between: str | None = None
 ) -> bool:
-    """Whether every pair has the same tokens in one text as in two; pairs that cannot be encoded say nothing."""
+    """Whether every pair has the same tokens in one text as in two; pairs that cannot be encoded are skipped."""
     said = False
     for left, right in pairs:
         first, second = left + behind, before + right

@@ -1,7 +1,7 @@
-"""A `.tiktoken` file, by the package tiktoken: the ranks of byte sequences.
+"""Tokenizers from `.tiktoken` files (ranks of byte sequences), run by the package tiktoken.
 
-The file says neither how texts are split before their bytes are merged nor which token ends a document. For the
-published vocabularies both are known, and the file's name says which one it is.
+The file specifies neither how texts are split before bytes are merged nor the end-of-document token. For published
+vocabularies both are known, and the file's name selects one.
 """
 
 import base64
@@ -19,15 +19,15 @@ from winnow.schemas.errors import WinnowError
 
 @dataclass(frozen=True, slots=True)
 class _Published:
-    """What is known of a vocabulary beside its ranks."""
+    """The known facts about a published vocabulary besides its ranks."""
 
     pattern: str
     end: int  # <|endoftext|>
-    last: int  # of the special tokens, of which the end is the first
+    last: int  # the last special token; the end token is the first
 
 
-# As in tiktoken_ext/openai_public.py of tiktoken 0.14. Their special tokens are not told to the package at all: there
-# is then no text that could hold one.
+# As in tiktoken_ext/openai_public.py of tiktoken 0.14. The package is not given the special tokens, so that no text
+# can contain one.
 _GPT2: Final = r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s"""
 _CL100K: Final = (
     r"""'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]"""
@@ -53,7 +53,7 @@ PUBLISHED: Final = {
 
 
 class RankVocabulary:
-    """Any text can be encoded: every byte has a rank."""
+    """A vocabulary that can encode any text: every byte has a rank."""
 
     def __init__(self, path: str, raw: bytes) -> None:
         stem = os.path.splitext(os.path.basename(path))[0]
@@ -61,14 +61,16 @@ class RankVocabulary:
         if known is None:
             names = ", ".join(f"{name}.tiktoken" for name in PUBLISHED)
             raise WinnowError(
-                f"{path}: ranks alone do not say how texts are split; known by name are {names}: name the file as one "
-                "of them if it is one, else convert it to a tokenizer.json"
+                f"{path}: ranks alone do not define how texts are split; known names are {names}: rename the file if "
+                "it is one of these, else convert it to a tokenizer.json"
             )
         package = required_package(NEEDS, "tiktoken", EXTRA)
         ranks = _ranks(path, raw)
         if taken := sorted(set(ranks.values()).intersection(range(known.end, known.last + 1))):
-            raise WinnowError(f"{path}: has a token {taken[0]}, which of {stem} is a special one; is it another file?")
-        with one_line_errors(f"{path}: no ranks that tiktoken takes", kind=WinnowError):
+            raise WinnowError(
+                f"{path}: has a token {taken[0]}, which is special in {stem}; is this another vocabulary?"
+            )
+        with one_line_errors(f"{path}: tiktoken rejects these ranks", kind=WinnowError):
             self._encoding: Any = package.Encoding(
                 stem, pat_str=known.pattern, mergeable_ranks=ranks, special_tokens={}
             )
@@ -94,7 +96,7 @@ class RankVocabulary:
 
 
 def _ranks(path: str, raw: bytes) -> dict[bytes, int]:
-    """The ranks of a file; every byte has one, and no two sequences have the same."""
+    """Parse a file's ranks; every byte has one, and no two sequences share one."""
     ranks: dict[bytes, int] = {}
     for number, line in enumerate(raw.splitlines(), 1):
         if not line:
@@ -105,12 +107,12 @@ def _ranks(path: str, raw: bytes) -> dict[bytes, int]:
         except (ValueError, binascii.Error):
             shown = line[:40].decode("utf-8", "replace")
             raise WinnowError(
-                f"{path}:{number}: expected a token in base64 and its rank, not {shown!r}; no file of ranks, or a "
+                f"{path}:{number}: expected a token in base64 and its rank, not {shown!r}; not a rank file, or a "
                 "damaged one"
             ) from None
     lacking = [byte for byte in range(256) if bytes([byte]) not in ranks]
     if lacking:
-        raise WinnowError(f"{path}: {len(lacking)} bytes have no rank, {lacking[0]:#04x} first; it is not whole")
+        raise WinnowError(f"{path}: {len(lacking)} bytes have no rank, first {lacking[0]:#04x}; the file is incomplete")
     if len(set(ranks.values())) < len(ranks) or min(ranks.values()) < 0 or b"" in ranks:
         raise WinnowError(f"{path}: tokens share a rank, or one is below 0 or empty; a damaged file")
     return ranks

@@ -1,4 +1,4 @@
-"""One face for every tokenizer: batches of texts to numbers of tokens, or to the tokens themselves."""
+"""The interface of all tokenizers: count or encode batches of texts."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -14,28 +14,28 @@ from winnow.filters.language.tokenizers.vocabulary import Ids, Vocabulary
 from winnow.schemas.errors import WinnowError
 
 GROUP_CHARACTERS: Final = 1 << 17
-"""So many characters are encoded in one call; a call holds up to some three hundred bytes for each of them."""
+"""Characters encoded per call; a call uses up to about 300 bytes for each."""
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Tokenizer:
-    """A tokenizer, made ready. What stands in a text is text: no special token is added, and none is found there."""
+    """A loaded tokenizer. It adds no special tokens and finds none in texts."""
 
     name: str  # the file's, without its folder
     digest: str  # of its content
     vocabulary: int  # ids are smaller
-    end: int | None  # the id of what ends a document; None where there is none
+    end: int | None  # the id of the end-of-document token; None if there is none
     _words: Vocabulary | None  # None: bytes
     _cuts: Cuts
 
     def in_texts(self, token: int) -> bool:
-        """Whether some text may have the token of this id: none has one that is special, or that there is not."""
+        """Whether a text may contain the token with this id: false for special and nonexistent ones."""
         return token < self.vocabulary if self._words is None else self._words.in_texts(token)
 
     def count(self, texts: pa.LargeStringArray) -> pa.Int64Array:
-        """How many tokens each text has; null where it is null, or has characters that no token stands for."""
+        """The number of tokens of each text; null if it is null or has characters without a token."""
         if self._words is None:
             return pc.binary_length(texts).cast(pa.int64())
         counts = np.zeros(len(texts), np.int64)
@@ -48,12 +48,12 @@ class Tokenizer:
         return pa.array(counts, mask=absent)
 
     def encode(self, texts: pa.LargeStringArray) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-        """The ids of all texts, one after the other, and where each text's begin, with the end of the last.
+        """The concatenated ids of all texts, and the start of each text's ids, with the end of the last.
 
-        A text that is null has none.
+        Null texts have none.
 
         Raises:
-            WinnowError: A text has characters that no token stands for; `count` gives null for it.
+            WinnowError: A text has characters without a token; `count` gives null for it.
         """
         offsets = np.zeros(len(texts) + 1, np.int64)
         if self._words is None:
@@ -64,8 +64,8 @@ class Tokenizer:
         for row, ids in self._each(texts, self._words.encode):
             if ids is None:
                 raise WinnowError(
-                    f"{self.name}: text {row} of {len(texts)} has characters that no token stands for; leave it out, "
-                    "or take a tokenizer that knows bytes"
+                    f"{self.name}: text {row} of {len(texts)} has characters without a token; leave it out, "
+                    "or use a tokenizer that falls back to bytes"
                 )
             offsets[row + 1] += len(ids)
             parts.append(ids)
@@ -73,11 +73,11 @@ class Tokenizer:
         return np.concatenate([np.zeros(0, np.uint32), *parts]), offsets
 
     def _each(self, texts: pa.LargeStringArray, call: Callable[[list[str]], list[T]]) -> Iterator[tuple[int, T]]:
-        """What a call says of each piece of each text, with the number of the text."""
+        """The result of a call for each piece of each text, with the text's number."""
         rows: list[int] = []
         held: list[str] = []
         size = 0
-        for row, value in enumerate(texts):  # one text at a time: a batch as a list would be held twice
+        for row, value in enumerate(texts):  # one text at a time: a list of the batch would take its memory twice
             text = value.as_py()
             if text is None:
                 continue

@@ -1,4 +1,4 @@
-"""What the packages of tokenizers have in common, as far as winnow uses them."""
+"""The common interface of the tokenizer packages."""
 
 from collections.abc import Callable
 from typing import Final, Protocol, TypeAlias, TypeVar
@@ -11,7 +11,7 @@ from winnow.schemas.errors import WinnowError
 
 Ids: TypeAlias = NDArray[np.uint32]
 
-NEEDS: Final = "a tokenizer"  # who needs a package, in a message
+NEEDS: Final = "a tokenizer"  # named in messages about missing packages
 EXTRA: Final = "tokens"
 MAX_VOCABULARY: Final = 4_000_000
 
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class Vocabulary(Protocol):
-    """A tokenizer of one of the packages. It adds no special tokens, and finds none in a text."""
+    """A tokenizer of one of the packages. It adds no special tokens and finds none in texts."""
 
     @property
     def size(self) -> int:
@@ -27,20 +27,20 @@ class Vocabulary(Protocol):
 
     @property
     def end(self) -> int | None:
-        """The id of the token that ends a document; None where the file tells of none."""
+        """The id of the end-of-document token; None if the file has none."""
 
     def in_texts(self, token: int) -> bool:
-        """Whether some text may have the token of this id."""
+        """Whether a text may contain the token with this id."""
 
     def counts(self, pieces: list[str]) -> list[int | None]:
-        """How many tokens each piece of text has; None where it has characters that no token stands for."""
+        """The number of tokens of each piece; None if it has characters without a token."""
 
     def encode(self, pieces: list[str]) -> list[Ids | None]:
-        """The ids of each piece of text, likewise."""
+        """The ids of each piece; None as in `counts`."""
 
 
 def encoded_each(call: Callable[[list[str]], list[T]], pieces: list[str]) -> list[T | None]:
-    """What a package says of each piece; None of those that it fails on, by an error or a panic of its own."""
+    """Call a package for each piece; None for pieces on which it raises an error or panics."""
     try:
         with one_line_errors("encoding", kind=WinnowError):
             return list(call(pieces))

@@ -1,4 +1,4 @@
-"""Cutting UTF-8 into the words of a byte-level BPE, and looking each up, in one pass over the bytes each."""
+"""Kernels that split UTF-8 into the words of a byte-level BPE and look them up, each in one pass."""
 
 from typing import Final
 
@@ -12,12 +12,12 @@ BREAK: Final = 2  # a carriage return or a line feed: space too
 LETTER: Final = 3
 NUMBER: Final = 4
 OTHER: Final = 5
-UNSURE: Final = 6  # the packages say different things
+UNSURE: Final = 6  # the packages disagree
 
 
 @kernel
 def mark_kinds(raw, at, kinds, marks):  # type: ignore[no-untyped-def]
-    """Give each byte from `at` on the kind of its character; where the first stands whose kind is unknown, or -1."""
+    """Mark each byte from `at` on with its character's kind; returns the first position of unknown kind, or -1."""
     while at < len(raw):
         lead = np.int64(raw[at])
         if lead < 0x80:
@@ -48,7 +48,7 @@ def _run(marks, at, stop, kind, or_kind):  # type: ignore[no-untyped-def]
 
 @kernel
 def _after(raw, at, stop):  # type: ignore[no-untyped-def]
-    """Where the next character begins."""
+    """The start of the next character."""
     at += 1
     while at < stop and raw[at] & 0xC0 == 0x80:
         at += 1
@@ -57,7 +57,7 @@ def _after(raw, at, stop):  # type: ignore[no-untyped-def]
 
 @kernel
 def _shortened(raw, at, stop, any_case):  # type: ignore[no-untyped-def]
-    """Where 's, 't, 're, 've, 'm, 'll or 'd ends; -1 where there is none."""
+    """The end of 's, 't, 're, 've, 'm, 'll or 'd; -1 if there is none."""
     case = np.uint8(0x20 if any_case else 0)
     if raw[at] != 0x27 or at + 1 >= stop:
         return -1
@@ -124,9 +124,9 @@ def _word_cl100k(raw, marks, at, stop, digits):  # type: ignore[no-untyped-def]
 
 @kernel
 def cut_words(raw, marks, offsets, digits, ends, words):  # type: ignore[no-untyped-def]
-    """Where the words of all texts end, and how many each text has; how many there are.
+    """The ends of all texts' words, the number of words per text and in all.
 
-    A text with an unsure character is one word. Of a number, `digits` are a word at most; 0: the pattern is GPT-2's.
+    A text with an unsure character is one word. `digits` is the most digits in a word; 0 for the pattern of GPT-2.
     """
     found = 0
     for text in range(len(offsets) - 1):
@@ -147,7 +147,7 @@ def cut_words(raw, marks, offsets, digits, ends, words):  # type: ignore[no-unty
 
 @kernel
 def _hash(raw, begin, end):  # type: ignore[no-untyped-def]
-    """FNV-1a, its upper half brought down: places are taken from the lower."""
+    """FNV-1a with its upper half folded into the lower, which gives the slot."""
     code = np.uint64(0xCBF29CE484222325)
     for byte in range(begin, end):
         code = (code ^ np.uint64(raw[byte])) * np.uint64(0x100000001B3)
@@ -156,7 +156,7 @@ def _hash(raw, begin, end):  # type: ignore[no-untyped-def]
 
 @kernel
 def _place(raw, begin, end, slots, hashes, key_ends, keys, code):  # type: ignore[no-untyped-def]
-    """Where in `slots` a word is, or would be."""
+    """The slot of a word, or where it would be."""
     mask = np.uint64(len(slots) - 1)
     place = code & mask
     while slots[place] >= 0:
@@ -176,7 +176,7 @@ def _place(raw, begin, end, slots, hashes, key_ends, keys, code):  # type: ignor
 
 @kernel
 def look_up(raw, ends, slots, hashes, key_ends, keys, entries):  # type: ignore[no-untyped-def]
-    """The entry of each word, or -1; how many have none. A word begins where the one before it ends."""
+    """The entry of each word, or -1, and the number without one. A word begins where the previous one ends."""
     missing = 0
     begin = np.int64(0)
     for word in range(len(ends)):
@@ -190,7 +190,7 @@ def look_up(raw, ends, slots, hashes, key_ends, keys, entries):  # type: ignore[
 
 @kernel
 def add_entries(raw, begins, ends, slots, hashes, key_ends, keys, entry):  # type: ignore[no-untyped-def]
-    """Make words, each new and there once, the next entries."""
+    """Add distinct new words as the next entries."""
     for word in range(len(begins)):
         begin, end = begins[word], ends[word]
         code = _hash(raw, begin, end)
@@ -205,7 +205,7 @@ def add_entries(raw, begins, ends, slots, hashes, key_ends, keys, entry):  # typ
 
 @kernel
 def count_ids(entries, words, id_ends, counts):  # type: ignore[no-untyped-def]
-    """How many ids each text has."""
+    """The number of ids of each text."""
     word = 0
     for text in range(len(words)):
         for _ in range(words[text]):
@@ -215,7 +215,7 @@ def count_ids(entries, words, id_ends, counts):  # type: ignore[no-untyped-def]
 
 @kernel
 def gather_ids(entries, id_ends, ids, out):  # type: ignore[no-untyped-def]
-    """The ids of all words, one after the other."""
+    """The concatenated ids of all words."""
     at = 0
     for entry in entries:
         for one in range(id_ends[entry], id_ends[entry + 1]):

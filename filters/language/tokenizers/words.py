@@ -1,12 +1,12 @@
-"""Byte-level BPE a word at a time: most words of a text were in another, and their tokens are kept.
+"""Byte-level BPE word by word, with a cache of words and their tokens.
 
-Such a tokenizer cuts a text into words by a pattern and merges bytes inside each word alone, so the tokens of a text
-are those of its words, one after the other. The package tokenizers makes the cut by a general engine, merges what is in
-no small cache anew, and keeps for each token where it stands, which nobody asks for. Here two well-known patterns are
-compiled, and a word that was met is looked up; the package is asked for the tokens of new words alone.
+Such a tokenizer splits a text into words by a pattern and merges bytes only inside words, so the tokens of a text are
+those of its words. The package tokenizers splits with a general engine, has only a small cache of merges, and records
+each token's position, which winnow does not need. Here two well-known patterns are compiled and known words are looked
+up; the package encodes only new words.
 
-The tokens are the same. What kind a character is, the package says when it is first met, so both know one version of
-Unicode. A text with a character of which that is not enough is one word to the cut, and the package's as a whole.
+The tokens are the same. The package gives each character's kind when it first occurs, so both use one version of
+Unicode. A text with a character for which that does not suffice is one word, encoded by the package as a whole.
 """
 
 import unicodedata
@@ -28,20 +28,20 @@ PATTERNS: Final[Mapping[str, int]] = {
     _CL100K % r"\p{N}{1,3}": 3,  # Llama 3
     _CL100K % r"\p{N}": 1,  # Qwen 2 and 3
 }
-"""The patterns that are compiled, and how many digits are a word at most; 0 for that of GPT-2."""
+"""The compiled patterns, and the most digits in a word; 0 for the pattern of GPT-2."""
 
 _KINDS: Final = ((r"\p{L}", kernels.LETTER), (r"\p{N}", kernels.NUMBER), (r"\s", kernels.SPACE))
-_FOLDED: Final = "\u017f"  # a long s is an s to `(?i:…)`, or is not
+_FOLDED: Final = "\u017f"  # `(?i:…)` may or may not match a long s as s
 _MAX_ENTRIES: Final = 1 << 19  # a power of two
-_MAX_BYTES: Final = 16 << 20  # of all words; and as many ids: room that is taken as it fills
+_MAX_BYTES: Final = 16 << 20  # of all words, and as many ids: memory is used only as it fills
 
 
 class _FullError(Exception):
-    """There is no room for so many new words."""
+    """The cache has no room for this many new words."""
 
 
 class WordTokens:
-    """The words that were met, with their tokens."""
+    """A cache of words with their tokens."""
 
     def __init__(self, pattern: str, composed: bool, tokenizer: Any, package: Any) -> None:
         self._digits = PATTERNS[pattern]
@@ -72,7 +72,7 @@ class WordTokens:
         return np.split(ids, np.cumsum(counts)[:-1]) if pieces else []
 
     def counts(self, pieces: list[str]) -> list[int]:
-        """How many tokens each piece has."""
+        """The number of tokens of each piece."""
         try:
             counts: list[int] = self._found(pieces)[1].tolist()
         except _FullError:
@@ -80,7 +80,7 @@ class WordTokens:
         return counts
 
     def _in_parts(self, pieces: list[str]) -> list[Ids]:
-        """The ids of pieces that have more new words together than there is room for."""
+        """The ids of pieces with more new words together than the cache has room for."""
         if len(pieces) == 1:
             return [np.array(self._package_ids(pieces[0]), np.uint32)]
         half = len(pieces) // 2
@@ -91,7 +91,7 @@ class WordTokens:
         return ids
 
     def _found(self, pieces: list[str]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        """The entries of all words, and how many ids each piece has."""
+        """The entries of all words, and the number of ids of each piece."""
         encoded = [piece.encode() for piece in pieces]
         joined = b"".join(encoded)
         raw = np.frombuffer(joined, np.uint8)
@@ -133,13 +133,13 @@ class WordTokens:
         ends: NDArray[np.int64],
         entries: NDArray[np.int32],
     ) -> None:
-        """Ask for the tokens of the words without an entry; _FullError where there is no room."""
+        """Encode the words without an entry and add them; _FullError if there is no room."""
         missing = np.flatnonzero(entries < 0)
         begins = np.where(missing > 0, ends[missing - 1], 0)
         unsure = (marks[begins] == kernels.UNSURE).tolist()
-        added: dict[bytes, int] = {}  # with the place in `missing`
+        added: dict[bytes, int] = {}  # with the index in `missing`
         ids, sizes = array("I"), array("q")
-        # A loop over words in Python, but over the new ones: the package is asked for one at a time.
+        # A Python loop, but only over new words: the package encodes one at a time.
         for number, (begin, end) in enumerate(zip(begins.tolist(), ends[missing].tolist(), strict=True)):
             word = joined[begin:end]
             if word in added:
@@ -165,7 +165,7 @@ class WordTokens:
         self._entries = stop
 
     def _marks(self, raw: NDArray[np.uint8], joined: bytes) -> NDArray[np.uint8]:
-        """The kind of the character of each byte; the package is asked for kinds that are not known yet."""
+        """The kind of each byte's character; the package determines kinds that are not known yet."""
         marks = np.empty(len(raw), np.uint8)
         at = kernels.mark_kinds(raw, 0, self._kinds, marks)
         while at >= 0:
@@ -175,30 +175,30 @@ class WordTokens:
         return marks
 
     def _kind(self, character: str) -> int:
-        # What is composed never changes for characters that are assigned: so Unicode promises.
+        # Unicode guarantees that compositions of assigned characters never change.
         if self._composed and unicodedata.category(character) == "Cn":
             return kernels.UNSURE
         return next((kind for split, kind in self._asked if not split.pre_tokenize_str(character)), kernels.OTHER)
 
 
 def _letters() -> dict[int, int]:
-    """By byte, the character that byte-level BPE writes it as: itself where it can be seen, or one from U+0100 on."""
+    """For each byte, its character in byte-level BPE: itself if visible, else one from U+0100 on."""
     seen = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     unseen = sorted(set(range(256)) - set(seen))
     return {byte: byte for byte in seen} | {byte: 0x100 + number for number, byte in enumerate(unseen)}
 
 
 def word_tokens(said: Mapping[str, Any], tokenizer: Any, package: Any) -> WordTokens | None:
-    """For a tokenizer.json whose words are merged alone and cut by a pattern that is known; None for any other.
+    """The word cache for a tokenizer.json that merges only inside words and splits by a known pattern; else None.
 
     Args:
-        said: What the file says.
-        tokenizer: It, made ready, and with `encode_special_tokens`.
+        said: The content of the file.
+        tokenizer: The loaded tokenizer, with `encode_special_tokens`.
         package: The package tokenizers.
     """
     model = said["model"]
-    # A normaliser changes a text first: NFC alone is known to leave most as they are. And a token that is added and not
-    # special is looked for in every text.
+    # A normaliser changes a text first: only NFC is known to leave most texts unchanged. And added tokens that are not
+    # special are searched for in every text.
     normaliser = (said.get("normalizer") or {}).get("type")
     plain = normaliser in (None, "NFC") and all(one.get("special") for one in said.get("added_tokens") or ())
     plain = plain and model.get("type") == "BPE" and not model.get("dropout")
@@ -211,7 +211,7 @@ def word_tokens(said: Mapping[str, Any], tokenizer: Any, package: Any) -> WordTo
 
 
 def _pattern(cut: Mapping[str, Any] | None) -> str | None:
-    """The pattern that cuts words, where it is a known one and nothing else is done."""
+    """The pattern that splits words, if it is a known one and the only step."""
     if cut is None:
         return None
     steps: list[Mapping[str, Any]] = (cut.get("pretokenizers") or []) if cut.get("type") == "Sequence" else [cut]

@@ -1,4 +1,4 @@
-"""Words, lines and sentences of texts, and classes of their code points, over Arrow buffers in compiled kernels."""
+"""Split texts into words, lines and sentences, in compiled kernels over Arrow buffers."""
 
 from winnow.filters.language.kernels.classes import (
     ALPHA,

@@ -1,8 +1,8 @@
-"""Whether a whole chunk is a web address, as spaCy's `URL_MATCH` says.
+"""Check whether a whole chunk is a web address, as in spaCy's `URL_MATCH`.
 
 The expression is (scheme://)? (anything@)? (an IPv4 address that is not private, or a domain name) (:port)? (path)?.
-It is matched from every place where a host may begin: the start, after a scheme, and after each `@`. A host holds
-no `@`, so all of these together are linear.
+It is matched from every possible start of a host: the beginning, after a scheme, and after each `@`. A host has
+no `@`, so all attempts together are linear.
 """
 
 from winnow.filters.language.kernels.classes import decode
@@ -14,7 +14,7 @@ __all__ = ["is_address"]
 
 @leaf
 def is_address(ints, octets, buffer, begin, places, kinds, low, high):  # type: ignore[no-untyped-def]
-    """Whether the characters `low` to `high` of the chunk that begins at this byte are an address."""
+    """Whether the characters `low` to `high` of the chunk at this byte are an address."""
     if _ends_here(ints, octets, buffer, begin, places, kinds, low, high):
         return True
     scheme = low
@@ -45,7 +45,7 @@ def _is(buffer, begin, places, at, one, two, three):  # type: ignore[no-untyped-
 
 @leaf
 def _ends_here(ints, octets, buffer, begin, places, kinds, low, high):  # type: ignore[no-untyped-def]
-    """Whether a host, and what may follow it, are all that stands between these places."""
+    """Whether these positions enclose exactly a host and what may follow it."""
     labels = 0
     start = low
     while start < high:
@@ -87,7 +87,7 @@ def _is_rest(ints, octets, buffer, begin, places, kinds, low, high):  # type: ig
 
 @leaf
 def _is_number(ints, octets, buffer, begin, places, kinds, low, high):  # type: ignore[no-untyped-def]
-    """An IPv4 address outside of the private networks. As in `re`, most digits may be of any script."""
+    """An IPv4 address outside private networks. As in `re`, most digits may be of any script."""
     if low >= high or not 49 <= buffer[begin + places[low]] <= 57:
         return False
     at = low

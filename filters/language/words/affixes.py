@@ -1,6 +1,6 @@
 """Match the rules of a language against the classes of a chunk's characters: prefixes, suffixes, infixes.
 
-A chunk is `kinds[low:high]`, the class of each of its characters; what is outside of that does not exist for a rule.
+A chunk is `kinds[low:high]`, the class of each of its characters; rules see nothing outside it.
 Every function is linear in the chunk over all its calls: `tried` remembers, for an alternative that repeats a set, how
 far a run went after which it failed, since no later start inside that run can fare better. It
 holds places of all chunks: `base` is the chunk's own.
@@ -28,7 +28,7 @@ __all__ = ["floating_prefix", "infix_end", "prefix_length", "suffix_length"]
 
 @leaf
 def prefix_length(ints, octets, low, high, kinds, base, tried):  # type: ignore[no-untyped-def]
-    """How many characters the first prefix takes that matches, or none."""
+    """The number of characters of the first matching prefix, or 0."""
     row = ints[PREFIX_AT] + kinds[low]
     for index in range(ints[row], ints[row + 1]):
         end = _match(ints, octets, ints[index], low, low, high, kinds, base, tried)
@@ -39,7 +39,7 @@ def prefix_length(ints, octets, low, high, kinds, base, tried):  # type: ignore[
 
 @leaf
 def floating_prefix(ints, octets, low, high, kinds, base, tried):  # type: ignore[no-untyped-def]
-    """Where the first match of a prefix that may stand anywhere begins and ends, both `high` where there is none.
+    """The start and end of the first match of a prefix that may be anywhere; both `high` if there is none.
 
     Rules search such a prefix in the whole chunk, and its length is cut off the front wherever it was found.
     """
@@ -54,7 +54,7 @@ def floating_prefix(ints, octets, low, high, kinds, base, tried):  # type: ignor
 
 @leaf
 def infix_end(ints, octets, at, low, high, kinds, base, tried, empty):  # type: ignore[no-untyped-def]
-    """Where the first infix ends that matches here, or -1; whether it may be an empty one is said."""
+    """The end of the first infix that matches here, or -1; `empty` allows an empty one."""
     row = ints[INFIX_AT] + kinds[at]
     for index in range(ints[row], ints[row + 1]):
         end = _match(ints, octets, ints[index], at, low, high, kinds, base, tried)
@@ -65,7 +65,7 @@ def infix_end(ints, octets, at, low, high, kinds, base, tried, empty):  # type: 
 
 @leaf
 def suffix_length(ints, octets, low, high, kinds):  # type: ignore[no-untyped-def]
-    """How many characters the longest suffix takes that matches, or none."""
+    """The number of characters of the longest matching suffix, or 0."""
     longest = 0
     row = ints[SUFFIX_AT] + kinds[high - 1]
     for index in range(ints[row], ints[row + 1]):
@@ -77,7 +77,7 @@ def suffix_length(ints, octets, low, high, kinds):  # type: ignore[no-untyped-de
 
 @leaf
 def _match(ints, octets, part, at, low, high, kinds, base, tried):  # type: ignore[no-untyped-def]
-    """Where an alternative that begins at this place ends, or -1."""
+    """The end of an alternative that begins here, or -1."""
     behind = ints[part + PART_BEHINDS]
     if at - behind < low:
         return -1
@@ -91,8 +91,8 @@ def _match(ints, octets, part, at, low, high, kinds, base, tried):  # type: igno
     stop = first + ints[part + PART_BODIES]
     loop = ints[part + PART_LOOP]
     place = at
-    ran = -1  # where the first run ended
-    done = -1  # where the last whole round of a loop ended
+    ran = -1  # end of the first run
+    done = -1  # end of the last whole round of a loop
     index = first
     while index < stop:
         item = ints[index]
@@ -136,11 +136,11 @@ def _match(ints, octets, part, at, low, high, kinds, base, tried):  # type: igno
 
 @leaf
 def _begin(ints, octets, part, low, high, kinds):  # type: ignore[no-untyped-def]
-    """The first place from which an alternative takes everything up to the end, or -1."""
+    """The first position from which an alternative matches up to the end, or -1."""
     first = ints[part + PART_BODY]
     pieces = ints[part + PART_BODIES]
     last = ints[first + pieces - 1]
-    if last < 0:  # a run, perhaps with one character before it: nothing else is let into the rules
+    if last < 0:  # a run, perhaps with one character before it: the rules have nothing else
         run = high
         while run > low and octets[~last + kinds[run - 1]] != 0:
             run -= 1

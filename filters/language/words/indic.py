@@ -1,7 +1,7 @@
 """Words by the Indic NLP Library's trivial tokenizer, for scripts of India and Urdu: short rules over Python strings.
 
-A word ends at a space, or at a punctuation mark, which is a word of its own; numbers with separators stay whole. What
-stands on both sides of a newline without a space is one word, as in the library.
+A word ends at a space, or at a punctuation mark, which is a separate word; numbers with separators stay whole. Text
+on both sides of a newline without a space is one word, as in the library.
 """
 
 import re
@@ -11,12 +11,12 @@ from functools import partial
 
 __all__ = ["INDIC"]
 
-# Not the backslash: in the library's own pattern it only escapes the bracket behind it.
+# Not the backslash: in the library's pattern it only escapes the following bracket.
 _MARKS = string.punctuation.replace("\\", "")
 _INDIC_MARKS = "\u0964\u0965\uaaf1\uaaf0\uabeb\uabec\uabed\uabee\uabef\u1c7e\u1c7f"
 _URDU_MARKS = "\u0609\u060a\u060c\u061e\u066a\u066b\u066c\u066d\u06d4"
 _SPACES = re.compile(" +")
-# The library has neither the look-behind nor possessive repeats; with them a long row of digits is read once.
+# The look-behind and possessive repeats, which the library lacks, make long rows of digits linear.
 _NUMBERS = re.compile(r"(?<![0-9])(?:[0-9]++ [,.:/] )+[0-9]++")
 
 
@@ -25,7 +25,7 @@ def _marks(more: str) -> re.Pattern[str]:
 
 
 def _whole(number: re.Match[str]) -> str:
-    # The library skips a number that is the first thing of a text; so do we.
+    # The library skips a number at the start of a text; so do we.
     return number[0].replace(" ", "") if number.start() else number[0]
 
 
@@ -40,4 +40,4 @@ INDIC: Mapping[str, Callable[[str], list[str]]] = {
     "indic": partial(_words, _marks(_INDIC_MARKS), True),
     "indic_ur": partial(_words, _marks(_URDU_MARKS), False),
 }
-"""Functions from a text to its words, by the name of a style; what is only white space is left out later."""
+"""Functions that split a text into words, by style; blank words are dropped later."""

@@ -1,9 +1,9 @@
-"""Writes `assignment.txt`: which segmentation datatrove gives each language in its script.
+"""Write `assignment.txt`: the segmentation that datatrove assigns to each language and script.
 
     python -m winnow.filters.language.words.make_assignment TABLE [OUT]
 
 TABLE is `tokenizer_assignment.csv` of the repository huggingface/datatrove (src/datatrove/assets). As there, the first
-row of a language and script counts, and rows without a tokenizer do not.
+row of a language and script counts, and rows without a tokenizer are ignored.
 """
 
 import csv
@@ -17,7 +17,7 @@ _NAMES = {
     "SpaCyTokenizer": "spacy",
     "StanzaTokenizer": "stanza",
     "IndicNLPTokenizer": "indic",
-    "WhitespaceTokenizer": "spacy_xx",  # it asks spaCy's multi-language tokenizer for words
+    "WhitespaceTokenizer": "spacy_xx",  # it uses spaCy's multi-language tokenizer
     "KiwiTokenizer": "kiwipiepy",
     "ThaiTokenizer": "pythainlp",
     "KhmerTokenizer": "khmernltk",
@@ -25,11 +25,11 @@ _NAMES = {
     "TibetanTokenizer": "botok",
     "BurmeseTokenizer": "pyidaungsu",
 }
-_SPACY_PACKAGES = {"zh": "jieba", "ja": "sudachipy", "vi": "pyvi"}  # behind spaCy's face
+_SPACY_PACKAGES = {"zh": "jieba", "ja": "sudachipy", "vi": "pyvi"}  # behind spaCy's interface
 
 
 def name_of(kind: str, code: str) -> str:
-    """How we call a tokenizer."""
+    """Our name for a tokenizer."""
     name = _NAMES[kind]
     if name == "indic":
         return "indic_ur" if code == "ur" else "indic"  # it knows these two
@@ -39,7 +39,7 @@ def name_of(kind: str, code: str) -> str:
 
 
 def assigned(rows: Iterable[Mapping[str, str]]) -> dict[str, list[str]]:
-    """Languages by the name of their tokenizer, both in order."""
+    """Languages by the name of their tokenizer, both sorted."""
     found: dict[str, str] = {}
     for row in rows:
         if row["type"]:
@@ -51,7 +51,7 @@ def assigned(rows: Iterable[Mapping[str, str]]) -> dict[str, list[str]]:
 
 
 def main(arguments: list[str]) -> None:
-    """Read, turn around, write."""
+    """Read the table, invert it, write the result."""
     if len(arguments) not in (1, 2):
         raise SystemExit(__doc__)
     out = Path(arguments[1]) if len(arguments) == 2 else ASSIGNMENT

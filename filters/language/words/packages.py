@@ -1,8 +1,8 @@
-"""Words of languages that put no spaces between them, by packages that are no part of winnow's requirements.
+"""Word segmentation for languages without spaces, by optional packages.
 
-Each is the one that datatrove uses, asked in the same way, and is imported when a text of its languages comes first.
-Where one is missing its texts are not measured, and the row says which; no other segmentation takes its place.
-Words depend on the package's version and dictionary: `Package.found` names both, and `install` those tried.
+Each is the package that datatrove uses, called in the same way, and is imported at the first text in its languages.
+If one is missing, its texts are not measured and the row names it; no other segmentation replaces it. Words depend on
+the package's version and dictionary: `Package.found` gives both, and `install` the tested ones.
 """
 
 import logging
@@ -19,29 +19,29 @@ from typing import TypeAlias
 __all__ = ["PACKAGES", "Package", "Segmenter", "TooLongError", "package_segmenter"]
 
 Segmenter: TypeAlias = Callable[[str], list[str]]
-"""From a text to its words; what is only white space is left out later."""
+"""Splits a text into words; blank words are dropped later."""
 
 
 class TooLongError(ValueError):
-    """A run without spaces that this segmenter would take quadratic time for."""
+    """A run without spaces that would take this segmenter quadratic time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Package:
     """A package that finds words."""
 
-    install: str  # the requirements tried, as pip takes them
+    install: str  # the tested requirements for pip
     licence: str
-    distributions: tuple[str, ...]  # whose versions decide what is a word
+    distributions: tuple[str, ...]  # whose versions determine the words
     load: Callable[[], Segmenter]
 
     @property
     def reason(self) -> str:
-        """The status of a text that needs the package where it is missing."""
+        """The status of a text if the package it needs is missing."""
         return f"needs_{self.install.partition('==')[0].replace('-', '_')}"
 
     def found(self) -> str | None:
-        """Names and versions as installed; None where one is missing."""
+        """Installed names and versions; None if one is missing."""
         try:
             return " ".join(f"{name} {version(name)}" for name in self.distributions)
         except PackageNotFoundError:
@@ -50,7 +50,7 @@ class Package:
 
 @lru_cache(maxsize=16)
 def package_segmenter(name: str) -> Segmenter | None:
-    """The segmenter of a package, made ready once a process; None where the package is missing."""
+    """The segmenter of a package, loaded once per process; None if the package is missing."""
     package = PACKAGES[name]
     return package.load() if package.found() is not None else None
 
@@ -61,18 +61,18 @@ def _jieba() -> Segmenter:
     jieba.setLogLevel(logging.ERROR)
     segmenter = jieba.Tokenizer()
     with tempfile.TemporaryDirectory() as private:
-        # It keeps its dictionary in a file of the machine's common folder, and reads whatever it finds there.
+        # It caches its dictionary in the machine's shared temporary folder, and reads whatever it finds there.
         segmenter.tmp_dir = private
         segmenter.initialize()
     return lambda text: segmenter.lcut(text, cut_all=False)
 
 
-_SUDACHI_BYTES = 40_000  # datatrove cuts longer texts, as Sudachi takes 49 149 bytes at most
-_SUDACHI_STEP = 10  # characters by which it looks for the cut
+_SUDACHI_BYTES = 40_000  # datatrove splits longer texts, as Sudachi accepts at most 49 149 bytes
+_SUDACHI_STEP = 10  # characters per step in the search for a cut
 
 
 def sudachi_pieces(text: str) -> list[str]:
-    """A text in the pieces in which datatrove gives it to Sudachi: nearly 40 000 bytes, cut anywhere."""
+    """A text in datatrove's pieces for Sudachi: nearly 40 000 bytes, cut anywhere."""
     size = len(text.encode())
     if size == 0:
         return []
@@ -106,8 +106,8 @@ def _kiwipiepy() -> Segmenter:
     segmenter = import_module("kiwipiepy").Kiwi(num_workers=1, model_type="sbg")
 
     def words(text: str) -> list[str]:
-        # Long numbers are hidden from Kiwi, but the places that it answers are looked up in the text that has them:
-        # words behind a long number are shifted. So datatrove has it.
+        # Long numbers are hidden from Kiwi, but its positions are applied to the original text: words after a long
+        # number are shifted, as in datatrove.
         found = segmenter.tokenize(_LONG_NUMBER.sub("", text))
         return [text[word.start : word.end] for word in found]
 
@@ -139,7 +139,7 @@ _SYLLABLE = re.compile(
     r"\s+|[A-ZĐ]+\.|Tp\.|Mr\.|Mrs\.|Ms\.|Dr\.|ThS\.|==>|->|\.\.\.|>>|\w+://[^\s]+"
     r"|[a-zA-Z0-9_.+-]+@(?:[a-zA-Z0-9-]+\.)+[a-zA-Z0-9-]+|\d+(?:[\.,_]\d+)+|[^\w\s]|\w+"
 )
-_LONGEST_RUN = 2_000  # characters without white space; expressions may look at each once more for each before it
+_LONGEST_RUN = 2_000  # characters without white space; expressions may take quadratic time
 _RUN = re.compile(rf"\S{{{_LONGEST_RUN + 1}}}")
 
 
@@ -185,13 +185,13 @@ def _spacy(language: str) -> Segmenter:
     blank = import_module("spacy").blank(language)
 
     def words(text: str) -> list[str]:
-        with blank.memory_zone():  # it would keep every word that it has seen
+        with blank.memory_zone():  # otherwise it keeps every word that it has seen
             return [word.text for word in blank.tokenizer(_without_long_runs(text))]
 
     return words
 
 
-# Languages whose rules spaCy writes as regular expressions that no compiled style can say.
+# Languages whose spaCy rules are regular expressions that no compiled style can express.
 _SPACY_ALONE = ("el", "fr", "hu", "id", "lb", "ms", "sl", "tr")
 
 PACKAGES: Mapping[str, Package] = {
@@ -210,4 +210,4 @@ PACKAGES: Mapping[str, Package] = {
         for language in _SPACY_ALONE
     },
 }
-"""The packages by the name that `assignment.txt` gives them."""
+"""The packages by their name in `assignment.txt`."""

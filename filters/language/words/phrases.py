@@ -1,8 +1,7 @@
-"""Put special cases together from tokens: the last step of spaCy's tokenizer.
+"""Combine tokens into special cases: the last step of spaCy's tokenizer.
 
-Where a run of tokens of a document is what the other rules alone make of a special case, and the text there is that
-case, its pieces take their place. The longest run wins, then the earliest; a run that lost still hides those that
-overlap it.
+If the other rules would split a special case into a run of tokens, and the text there is that case, its pieces replace
+the run. The longest run wins, then the earliest; a losing run still blocks those that overlap it.
 """
 
 import numpy as np
@@ -16,7 +15,7 @@ __all__ = ["put_together"]
 
 @kernel
 def put_together(buffer, ints, octets, starts, ends, first, until):  # type: ignore[no-untyped-def]
-    """Replace such runs among the tokens `first` to `until` of a document, the last ones; how many tokens there are.
+    """Replace such runs among a document's tokens `first` to `until`, the last ones; returns the number of tokens.
 
     The arrays have room for as many tokens again: no special case has more pieces than bytes.
     """
@@ -31,7 +30,7 @@ def put_together(buffer, ints, octets, starts, ends, first, until):  # type: ign
 
 @leaf
 def _count(buffer, ints, octets, starts, ends, first, until, lows, highs):  # type: ignore[no-untyped-def]
-    """How many runs are in the tree of phrases; they are written down as far as there is room."""
+    """The number of runs in the tree of phrases; they are recorded as far as there is room."""
     words = ints[WORDS]
     marks, longest = filter_of(ints, words)
     found = 0
@@ -50,7 +49,7 @@ def _count(buffer, ints, octets, starts, ends, first, until, lows, highs):  # ty
                     highs[found] = last + 1
                 found += 1
             last += 1
-            # spaCy makes a token of all whitespace but a single space
+            # spaCy makes tokens of all whitespace except single spaces
             if last == until or not (
                 starts[last] == ends[last - 1] or (starts[last] == ends[last - 1] + 1 and buffer[ends[last - 1]] == 32)
             ):
@@ -68,7 +67,7 @@ def _count(buffer, ints, octets, starts, ends, first, until, lows, highs):  # ty
 def _replace(buffer, ints, octets, starts, ends, first, until, lows, highs):  # type: ignore[no-untyped-def]
     specials = ints[SPECIALS]
     seen = np.zeros(until - first, np.bool_)
-    chosen = np.zeros(until - first, np.int64)  # by the first token of a run: the token behind it
+    chosen = np.zeros(until - first, np.int64)  # by a run's first token: the token after the run
     changed = False
     for length in range(np.max(highs - lows), 0, -1):
         for index in range(len(lows)):

@@ -1,4 +1,4 @@
-"""Words between whitespace, and lines: what Python's `str.split`, `str.split("\\n")` and `str.splitlines` give."""
+"""Split texts like Python's `str.split`, `str.split("\\n")` and `str.splitlines`."""
 
 import numpy as np
 
@@ -26,9 +26,9 @@ def split_breaks(texts: Texts) -> Words:
 
 @kernel
 def roomy(values, used, more):  # type: ignore[no-untyped-def]
-    """The same values with room for more. Pages that nobody writes to cost no memory, so the bound may be generous.
+    """The values with room for more. Untouched pages cost no memory, so the bound may be generous.
 
-    Kernels ask once a document: an array that may change inside a hot loop costs more than what the loop does.
+    Kernels call it once per document: an array that may change inside a hot loop costs more than the loop's work.
     """
     if used + more <= len(values):
         return values

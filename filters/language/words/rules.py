@@ -1,8 +1,7 @@
-"""The tokenizer rules of languages as arrays for kernels: classes of characters, alternatives, special cases, phrases.
+"""Languages' tokenizer rules as arrays for kernels: character classes, alternatives, special cases, phrases.
 
-The file `data/rules.json.xz` holds the rules of spaCy's blank languages (see `data/README.md`). Every set of
-characters that a language's rules name is a union of classes, so that a character is looked up once, and a rule asks
-only about its class.
+The file `data/rules.json.xz` holds the rules of spaCy's blank languages (see `data/README.md`). Every character set in
+a language's rules is a union of classes, so that each character is looked up once and rules check only its class.
 """
 
 from collections.abc import Sequence
@@ -22,7 +21,7 @@ from winnow.schemas.errors import RecipeError
 __all__ = ["Rules", "language_rules", "languages", "sentence_ends"]
 
 IS_SPACE, IS_ACTIVE, IS_DOT = 1, 2, 4
-"""What kernels ask of a class: does it separate, can a rule begin to match in its presence, is it a full stop."""
+"""Flags of a class: it separates chunks, a rule may match if it is present, it is a full stop."""
 
 _POINTS = 0x110000
 
@@ -30,26 +29,26 @@ Ints = npt.NDArray[np.int32]
 
 
 class Rules(NamedTuple):
-    """What splits the chunks between whitespace in one language, in few arrays: what kernels pass around is cheap."""
+    """The rules that split one language's chunks, in few arrays, which are cheap to pass between kernels."""
 
     pages: npt.NDArray[np.uint16]  # with `flags`: the class of a code point
     flags: npt.NDArray[np.uint16]
     ints: Ints  # a head with the places of tables, see below, then the tables
     octets: npt.NDArray[np.uint8]
-    parts: int  # how many alternatives there are
+    parts: int  # number of alternatives
 
 
 (
     PARTS,  # alternatives: PART_... integers each
-    PREFIX_AT,  # by class of the first character: where the list of alternatives to try begins; the next is its end
+    PREFIX_AT,  # by class of the first character: start of the list of alternatives to try; the next is its end
     SUFFIX_AT,  # by class of the last one
     INFIX_AT,  # by class of the first, or of what must follow an alternative that matches nothing
-    FLOATING_AT,  # one list: alternatives of prefixes that match anywhere, and then cut as much off the front
-    SPECIALS,  # the block of chunks that are split by a table
-    PIECE_AT,  # by special: where its pieces begin, two integers each: begin and end in bytes
+    FLOATING_AT,  # one list: prefixes that match anywhere, and then cut their length off the front
+    SPECIALS,  # the block of chunks split by a table
+    PIECE_AT,  # by special: start of its pieces, two integers each: begin and end in bytes
     WORDS,  # the block of the tokens of phrases
     ROOTS,  # by word: the node that it begins, or -1
-    EDGE_AT,  # by node: where its edges begin, two integers each: word and node
+    EDGE_AT,  # by node: start of its edges, two integers each: word and node
     FINAL,  # by node: whether a phrase ends here
     KINDS,  # of octets, by class: IS_...
     ASCII_KINDS,  # of octets, by byte
@@ -61,26 +60,27 @@ class Rules(NamedTuple):
 ) = range(18)
 
 PART_BEHIND, PART_BEHINDS, PART_BODY, PART_BODIES, PART_AHEAD, PART_AHEADS, PART_NOT_AHEAD, PART_LOOP = range(8)
-"""An alternative: the places and numbers of its sets. A set is the place of its row of octets; ~place repeats."""
+"""An alternative: the positions and numbers of its sets. A set is the position of its row of octets; ~position
+repeats."""
 
 
 def languages() -> tuple[str, ...]:
-    """The languages that have rules."""
+    """The languages with rules."""
     return tuple(sorted(tables()["languages"]))
 
 
 @lru_cache(maxsize=1)
 def sentence_ends() -> Table:
-    """The characters that end a sentence where they are a token."""
+    """The characters that end a sentence when they are a token."""
     return character_set(tables()["sentence_ends"])
 
 
 @lru_cache(maxsize=64)
 def language_rules(language: str) -> Rules:
-    """The rules of a language by its code, such as `en`."""
+    """The rules of a language, by a code such as `en`."""
     whole = tables()
     if language not in whole["languages"]:
-        raise RecipeError(f"no word rules for {language!r} (there are: {', '.join(languages())})")
+        raise RecipeError(f"no word rules for {language!r} (available: {', '.join(languages())})")
     found = language_table(language)
     url = whole["url"]
     kinds_of_rules = (PREFIX_AT, found["prefix"]), (SUFFIX_AT, found["suffix"]), (INFIX_AT, found["infix"])
@@ -115,7 +115,7 @@ def language_rules(language: str) -> Rules:
 
 
 class _Pack:
-    """Tables one after the other in two arrays, and a head that says where each is."""
+    """Builder of two arrays of concatenated tables, with a head that locates them."""
 
     def __init__(self, member: npt.NDArray[np.uint8]) -> None:
         self.head = [0] * _HEAD
@@ -137,27 +137,27 @@ class _Pack:
         self._octets_at += len(table)
 
     def ints(self, head: int, table: Sequence[int]) -> int:
-        """Integers; where they begin."""
+        """Add integers; returns their start."""
         begun = self.head[head] = self._at
         self._ints.append(np.array(table, np.int32))
         self._at += len(table)
         return begun
 
     def lists(self, head: int, lists: Sequence[Sequence[int]]) -> None:
-        """Lists: for each the place where it begins, then the place where the last one ends, then all of them."""
+        """Add lists: the start of each, the end of the last, then their items."""
         first = self._at + len(lists) + 1
         places = np.cumsum([first, *map(len, lists)]).tolist()
         self.ints(head, [*places, *(number for numbers in lists for number in numbers)])
 
     def strings(self, head: int, strings: Sequence[str]) -> None:
-        """A table of strings."""
+        """Add a table of strings."""
         block, text = strings_block(strings, self._at, self._octets_at)
         self.ints(head, block.tolist())
         self._octets.append(text)
         self._octets_at += len(text)
 
     def parts(self, parts: Sequence["_Alternative"]) -> int:
-        """Alternatives, and behind them their sets; where they begin."""
+        """Add alternatives followed by their sets; returns their start."""
         rows, items = list[int](), list[int]()
         first = self._at + 8 * len(parts)
         for part in parts:
@@ -170,7 +170,7 @@ class _Pack:
 
 @dataclass(frozen=True, slots=True)
 class _Alternative:
-    """One way in which a rule matches: sets before it, of it (~set repeats), and after it."""
+    """One alternative of a rule: the sets before it, its own (~set repeats), and those after it."""
 
     behind: list[int]
     body: list[int]
@@ -179,7 +179,7 @@ class _Alternative:
     loop: int
 
     def key(self, last: bool) -> int:
-        """The set of the character that decides whether to try it."""
+        """The character set that decides whether to try it."""
         item = (self.body[-1] if last else self.body[0]) if self.body else self.ahead[0]
         return max(item, ~item)
 
@@ -198,7 +198,7 @@ class _Alternative:
 
 
 def _classes(texts: list[str]) -> tuple[Table, npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
-    """The class of every code point, which sets each class is in, and how often to expect each class in text.
+    """The class of every code point, the sets of each class, and its expected frequency in text.
 
     The last two rows of the sets are whitespace and the full stop.
     """
@@ -213,7 +213,7 @@ def _classes(texts: list[str]) -> tuple[Table, npt.NDArray[np.uint8], npt.NDArra
     which = np.array([columns.setdefault(column.tobytes(), len(columns)) for column in np.packbits(inside, axis=0).T])
     kinds = inside[:, np.unique(which, return_index=True)[1]]
     if kinds.shape[1] > 255:
-        raise RecipeError("the word rules tell more than 255 classes of characters apart")
+        raise RecipeError("the word rules need more than 255 classes of characters")
     of_point = np.repeat(which, np.diff(np.append(edges, _POINTS)))
     weights = np.bincount(of_point[(flags & ALPHA) != 0], minlength=kinds.shape[1])
     weights += 100 * np.bincount(of_point[0x30:0x3A], minlength=len(weights))
@@ -222,7 +222,7 @@ def _classes(texts: list[str]) -> tuple[Table, npt.NDArray[np.uint8], npt.NDArra
 
 
 def _runs(text: str) -> npt.NDArray[np.int64]:
-    """Where a set begins and ends, alternately: an even number of ascending code points."""
+    """The alternating starts and ends of a set's ranges: an even number of ascending code points."""
     runs = [run.partition("-") for run in text.split()]
     return np.array([bound for low, _, high in runs for bound in (int(low, 16), int(high or low, 16) + 1)], np.int64)
 
@@ -230,10 +230,10 @@ def _runs(text: str) -> npt.NDArray[np.int64]:
 def _kinds(
     member: npt.NDArray[np.uint8], weights: npt.NDArray[np.int64], parts: list[_Alternative]
 ) -> npt.NDArray[np.uint8]:
-    """What kernels ask of each class.
+    """The flags of each class.
 
-    Classes are active so that no alternative can match a chunk without an active one: from each alternative that could,
-    the piece that is expected least often is made active.
+    No alternative can match a chunk without an active class: from each alternative that could, the least frequent piece
+    is made active.
     """
     *_, spaces, dots = member
     idle = 1 - dots
@@ -246,7 +246,7 @@ def _kinds(
 
 
 def _pieces(row: str | list[str | int]) -> list[int]:
-    """Where the pieces of a special case begin and end, without the spaces at their ends."""
+    """The starts and ends of a special case's pieces, without spaces at their ends."""
     chunk, *sizes = [row] if isinstance(row, str) else row
     encoded = str(chunk).encode()
     bounds = list(accumulate(map(int, sizes or [len(encoded)]), initial=0))
@@ -260,7 +260,7 @@ def _pieces(row: str | list[str | int]) -> list[int]:
 
 
 def _tree(phrases: list[list[str]]) -> tuple[list[str], list[int], list[list[int]], list[int]]:
-    """Runs of tokens as a tree: its words, the node that each begins, the edges of every node, and where runs end."""
+    """Runs of tokens as a tree: its words, each word's root node, every node's edges, and final nodes."""
     words = {word: number for number, word in enumerate(sorted({word for phrase in phrases for word in phrase}))}
     edges: list[dict[int, int]] = [{}]
     final = [0]

@@ -1,9 +1,9 @@
-"""Which segmentation a language in its script gets: the one that datatrove assigns it, or a declared substitute.
+"""The segmentation of each language and script: the one that datatrove assigns, or a declared substitute.
 
-`assignment.txt` holds datatrove's table as facts, a line a tokenizer: compiled styles (`spacy_xx`), short rules
-(`indic`), packages that are asked where they are installed (`jieba`), and tokenizers that are not to be had here:
-Stanza's are neural models that are fetched when first used, and botok fetches its dictionary likewise. Languages that
-put spaces between words get spaCy's multi-language rules in the place of what is not to be had; others get nothing.
+`assignment.txt` holds datatrove's table, one line per tokenizer: compiled styles (`spacy_xx`), short rules (`indic`),
+optional packages (`jieba`), and tokenizers that are not available here: Stanza's are neural models downloaded on first
+use, and botok downloads its dictionary likewise. For these, languages with spaces between words get spaCy's
+multi-language rules; others get nothing.
 """
 
 from dataclasses import dataclass
@@ -19,16 +19,16 @@ __all__ = ["ASSIGNMENT", "SUBSTITUTE", "Segmentation", "assigned_languages", "se
 ASSIGNMENT = Path(__file__).with_name("assignment.txt")
 
 SUBSTITUTE = "spacy_xx"
-_UNSPACED = frozenset({"stanza_lzh"})  # a substitute that looks for spaces would find sentences
+_UNSPACED = frozenset({"stanza_lzh"})  # splitting at spaces would find sentences
 
 
 @dataclass(frozen=True, slots=True)
 class Segmentation:
-    """How a language's words are found."""
+    """The segmentation of one language."""
 
     published: str  # what datatrove assigns
-    style: str | None  # what finds these words here: a compiled style, a rule or a package; None where nothing does
-    substitute: str | None  # a style for where nothing does, or where it is not wanted; None where none would do
+    style: str | None  # the compiled style, rule or package used here; None if there is none
+    substitute: str | None  # a style used if there is none or it is switched off; None if none is suitable
 
 
 @lru_cache(maxsize=1)
@@ -44,13 +44,13 @@ def _styles() -> frozenset[str]:
 
 
 def assigned_languages() -> tuple[str, ...]:
-    """Every language in its script that has a segmentation assigned, such as `deu_Latn`, in order."""
+    """Every language and script with an assigned segmentation, such as `deu_Latn`, in order."""
     return tuple(sorted(_assigned()))
 
 
 @lru_cache(maxsize=4096)
 def segmentation_of(language: str) -> Segmentation | None:
-    """The segmentation of a language such as `deu_Latn`; None where none is assigned."""
+    """The segmentation of a language such as `deu_Latn`; None if none is assigned."""
     published = _assigned().get(language)
     if published is None:
         return None

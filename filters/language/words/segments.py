@@ -1,4 +1,4 @@
-"""Words, sentences and lines of a column by style, worked out once a batch though several operators ask."""
+"""Words, sentences and lines of a column by style, computed once per batch for all operators."""
 
 from collections.abc import Callable
 from functools import partial
@@ -18,7 +18,7 @@ from winnow.schemas.errors import RecipeError
 Breaks = Literal["newline", "unicode"]
 
 _LOCK = Lock()
-_REMEMBERED = 2  # the text itself, and one made of it, such as C4's without the lines that go
+_REMEMBERED = 2  # the text itself, and one derived from it, such as C4's without the removed lines
 _slots: dict[tuple[int, ...], tuple[Texts, dict[str, Words]]] = {}  # the oldest first
 
 
@@ -28,7 +28,7 @@ def styles() -> tuple[str, ...]:
 
 
 def segment(texts: pa.LargeStringArray | pa.ChunkedArray, style: str) -> Words:
-    """The words of every text in a style: the same object when the same array is asked about twice.
+    """The words of every text in a style; calls with the same array return the same object.
 
     `whitespace` is `str.split()`, `spacy_en` what spaCy's blank English gives without its whitespace tokens (and so for
     every language that has rules), `unicode` words without a language, by character in scripts without spaces.
@@ -48,13 +48,13 @@ def lines(texts: pa.LargeStringArray | pa.ChunkedArray, breaks: Breaks = "newlin
 
 
 def sentences(texts: pa.LargeStringArray | pa.ChunkedArray, style: str) -> Words:
-    """The sentences of every text by the tokens of a `spacy_...` style: contiguous, so together they are the text."""
+    """The sentences of every text by the tokens of a `spacy_...` style; they are contiguous and cover the text."""
     words = segment(texts, style)
     return _remembered(texts, f"sentences {style}", partial(split_sentences, words=words))
 
 
 def _remembered(texts: pa.LargeStringArray | pa.ChunkedArray, name: str, split: Callable[[Texts], Words]) -> Words:
-    """What this array gave before, or gives now. Two are remembered, and held so that their addresses stay theirs."""
+    """The cached or new result for this array. Two arrays are cached and kept alive, so addresses are not reused."""
     column = texts_of(texts)
     key = (
         *(buffer.address if buffer is not None else 0 for buffer in column.array.buffers()),

@@ -1,8 +1,8 @@
-"""Sentences by spaCy's rule-based sentencizer over its tokens, cut as datatrove's `split_into_sentences` cuts them.
+"""Sentences by spaCy's rule-based sentencizer, split as in datatrove's `split_into_sentences`.
 
-A token that is one of the marks of `sentence_ends` ends a sentence together with all punctuation that follows it; the
-next token begins another, also if it is whitespace (any but a single space is a token to spaCy). Sentences are
-contiguous: whitespace between two belongs to the second, and together they are the text.
+A token that is one of the marks of `sentence_ends` ends a sentence together with all following punctuation; the next
+token begins another, even if it is whitespace (spaCy's tokens include any but a single space). Sentences are
+contiguous: whitespace between two belongs to the second, and together they cover the text.
 """
 
 import numpy as np
@@ -20,7 +20,7 @@ _SPACE = 32
 
 
 def split_sentences(texts: Texts, words: Words) -> Words:
-    """The sentences of every text from its tokens; a text without any is one sentence."""
+    """The sentences of every text from its tokens; a text without tokens is one sentence."""
     return Words(
         texts.buffer,
         *_sentences(
@@ -38,10 +38,11 @@ def split_sentences(texts: Texts, words: Words) -> Words:
 def sentences_of_lines(
     words: Words, lines: npt.NDArray[np.int64], places: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int64]:
-    """How many sentences some lines of each text have, by the tokens of the texts, each line as if it were a text.
+    """The number of sentences in some lines of each text, by the texts' tokens, with each line treated as a text.
 
-    Text i has the lines `lines[i]` to `lines[i + 1]`; a line is the bytes between its two places, without white space
-    around it, and ascends. A line with a place below 0 is left out, and an empty one has no sentence.
+    Text i has the lines `lines[i]` to `lines[i + 1]`; a line is the bytes between its two positions, without
+    surrounding
+    white space, in ascending order. A line with a position below 0 is skipped, and an empty one has no sentence.
     """
     arguments = (words.buffer, words.documents, words.starts, words.ends, lines, places)
     found: npt.NDArray[np.int64] = _sentences_of_lines(*arguments, *sentence_ends(), *unicode_classes())
@@ -53,7 +54,7 @@ def _sentences_of_lines(  # type: ignore[no-untyped-def]
     buffer, documents, starts, ends, lines, places, mark_pages, marks, pages, flags
 ):
     found = np.zeros(len(documents) - 1, np.int64)
-    begins = np.empty(len(starts) + 1, np.int64)  # of one line: not looked at
+    begins = np.empty(len(starts) + 1, np.int64)  # of one line: unused
     for document in range(len(documents) - 1):
         high = documents[document]
         after = documents[document + 1]

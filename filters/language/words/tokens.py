@@ -1,8 +1,8 @@
-"""Tokens as spaCy's rule-based tokenizer gives them, without its whitespace tokens.
+"""Tokens of spaCy's rule-based tokenizer, without its whitespace tokens.
 
 Whitespace separates chunks. A chunk is a special case, or loses prefixes and suffixes in turn until it is one, and
-what is left is an address, or is split at infixes. At last, runs of tokens that make up a special case together become
-that case's pieces. Most chunks hold no character that any rule speaks of, and are known for one token at once.
+the rest is an address, or is split at infixes. Finally, runs of tokens that together form a special case become that
+case's pieces. Most chunks have no character that any rule concerns, and are one token at once.
 """
 
 import numpy as np
@@ -41,9 +41,9 @@ def _tokens(buffer, offsets, pages, flags, ints, octets, parts):  # type: ignore
     starts = np.empty((offsets[-1] - offsets[0]) // 4 + 64, np.int64)
     ends = np.empty(len(starts), np.int64)
     longest = np.max(offsets[1:] - offsets[:-1]) if len(offsets) > 1 else 0
-    kinds = np.empty(longest, np.uint8)  # of a chunk: the class of each character,
-    places = np.empty(longest + 1, np.int32)  # where each begins,
-    suffixes = np.empty(longest + 1, np.int32)  # and what was taken off its end
+    kinds = np.empty(longest, np.uint8)  # of a chunk: the class of each character
+    places = np.empty(longest + 1, np.int32)  # the start of each
+    suffixes = np.empty(longest + 1, np.int32)  # the removed suffixes
     tried = np.full(parts, -1, np.int64)
     count = np.int64(0)
     for document in range(len(offsets) - 1):
@@ -120,7 +120,7 @@ def _emit_special(ints, special, begin, starts, ends, count):  # type: ignore[no
 
 @leaf
 def _chunk(buffer, begin, high, ints, octets, kinds, places, suffixes, tried, dotted, starts, ends, count):  # type: ignore[no-untyped-def]
-    """The tokens of a chunk of `high` characters that is no special case and may hold affixes."""
+    """The tokens of a chunk of `high` characters that is not a special case and may have affixes."""
     specials = ints[SPECIALS]
     low = np.int64(0)
     end = np.int64(high)
@@ -128,7 +128,7 @@ def _chunk(buffer, begin, high, ints, octets, kinds, places, suffixes, tried, do
     special = np.int64(-1)
     stacked = 0
     floats = ints[ints[FLOATING_AT]] < ints[ints[FLOATING_AT] + 1]
-    floating = floated = np.int64(-1)  # the first floating prefix: once it is cut short by a suffix, none is left
+    floating = floated = np.int64(-1)  # the first floating prefix; once a suffix cuts it short, none is left
     while low < end and end - low != before:
         if before >= 0:
             special = find(ints, octets, specials, buffer, begin + places[low], begin + places[end])
@@ -149,7 +149,7 @@ def _chunk(buffer, begin, high, ints, octets, kinds, places, suffixes, tried, do
             if suffix > 0 and end - suffix > low:
                 special = find(ints, octets, specials, buffer, begin + places[low], begin + places[end - suffix])
                 if special >= 0:
-                    bare = low  # the special case begins with what looked like a prefix
+                    bare = low  # the special case begins with an apparent prefix
         if bare > low:
             starts[count] = begin + places[low]
             ends[count] = begin + places[bare]
@@ -179,10 +179,10 @@ def _chunk(buffer, begin, high, ints, octets, kinds, places, suffixes, tried, do
 
 @leaf
 def _infixes(ints, octets, begin, low, high, kinds, places, tried, starts, ends, count):  # type: ignore[no-untyped-def]
-    """What `re.finditer` splits off: a match at the very start is passed over, an empty one only splits."""
+    """Split at infixes as by `re.finditer`: a match at the very start is skipped, an empty one only splits."""
     start = low
     at = low
-    empty = True  # whether a match may be empty: not twice at one place
+    empty = True  # whether a match may be empty: not twice at one position
     while at < high:
         found = infix_end(ints, octets, at, low, high, kinds, begin, tried, empty)
         if found < 0:

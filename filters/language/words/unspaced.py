@@ -1,11 +1,11 @@
-"""Words without a language: the style `unicode`, for operators that are bound to no other system's tokens.
+"""Language-independent words: the style `unicode`, for operators that need no other system's tokens.
 
 Words are runs of letters, digits and underscores with their marks, near to Unicode's word boundaries (UAX 29):
 an apostrophe, a full stop, a colon or a middle dot between two letters joins them, a comma or a full stop between two
-digits too. Punctuation and symbols belong to no word. Of scripts without spaces the units are smaller, so that counts
-mean something: Han, Kana, Yi, Tangut and Nushu give a word a character; Thai, Lao, Khmer, Burmese and the other scripts
-of South East Asia that need a dictionary give a word a cluster: a base letter with its marks, with a vowel sign that
-is written before it or after it, and with the letters that are stacked under it.
+digits too. Punctuation and symbols belong to no word. In scripts without spaces the units are smaller, so that counts
+are meaningful: in Han, Kana, Yi, Tangut and Nushu each character is a word; in Thai, Lao, Khmer, Burmese and other
+scripts of South East Asia that need a dictionary each cluster is a word: a base letter with its marks, vowel signs
+written before or after it, and the letters stacked under it.
 """
 
 from functools import lru_cache
@@ -30,7 +30,7 @@ from winnow.schemas.kernels import kernel, leaf
 
 __all__ = ["continues", "split_unicode", "word_roles"]
 
-# What a character does to words: the numbers of `word_roles`.
+# Roles of characters in words: the numbers of `word_roles`.
 OTHER, LETTER, NUMBER, EXTEND, JOIN_LETTERS, JOIN_NUMBERS, JOIN_BOTH = range(7)
 CHARACTER, BASE, BEFORE, AFTER, STACKER = range(7, 12)
 
@@ -60,7 +60,7 @@ def split_unicode(texts: Texts) -> Words:
 
 @lru_cache(maxsize=1)
 def word_roles() -> Table:
-    """What every code point does to words."""
+    """The role of every code point in words."""
     flags = flags_by_point()
     roles = np.full(len(flags), OTHER, np.uint16)
     roles[(flags & ALPHA) != 0] = LETTER
@@ -103,8 +103,8 @@ def _words(buffer, offsets, pages, roles):  # type: ignore[no-untyped-def]
 
 @leaf
 def _document_words(buffer, at, end, pages, roles, starts, ends, count):  # type: ignore[no-untyped-def]
-    last = np.int64(OTHER)  # the role of the last character that is no mark; OTHER where no word is open
-    joint = np.int64(OTHER)  # the role of a character behind the open word that may join it to what follows
+    last = np.int64(OTHER)  # the role of the last character that is not a mark; OTHER outside words
+    joint = np.int64(OTHER)  # the role of a character after the open word that may join it to what follows
     while at < end:
         point = decode(buffer, at)
         role = np.int64(roles[(np.int64(pages[point >> 8]) << 8) | (point & 0xFF)])
@@ -133,7 +133,7 @@ def _document_words(buffer, at, end, pages, roles, starts, ends, count):  # type
 
 @leaf
 def continues(last, joint, role):  # type: ignore[no-untyped-def]
-    """Whether a character goes on with the open word."""
+    """Whether a character continues the open word."""
     if last in (LETTER, NUMBER):
         if role != LETTER and role != NUMBER:
             return False

@@ -64,7 +64,7 @@ def _loaded(path: str) -> Any:
         raise RecipeError(f"{path}: {error.strerror or error}; {_EXPECTED}") from None
     if len(raw) > MAX_TOKENIZER_BYTES:
         raise RecipeError(f"{path}: more than {MAX_TOKENIZER_BYTES:,} bytes; {_EXPECTED}")
-    with one_line_errors(f"{path}: no tokenizer, or a damaged one", _EXPECTED):
+    with one_line_errors(f"{path}: not a tokenizer, or a damaged one", _EXPECTED):
         if not isinstance(json.loads(raw), dict):
-            raise ValueError("no mapping")
+            raise ValueError("not a mapping")
         return tokenizers.Tokenizer.from_str(raw.decode())

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from winnow.filters.models.tensors import Array, read_tensors
-from winnow.filters.models.toxicity.made import LABELS, SHAPES, TOKENS, UNITS, WORDS
+from winnow.filters.models.toxicity.conversion import LABELS, SHAPES, TOKENS, UNITS, WORDS
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.kernels import inlined, kernel
 

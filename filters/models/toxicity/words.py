@@ -1,7 +1,7 @@
-"""From texts to the numbers of the words that the network knows, as its Keras tokenizer gives them.
+"""Map texts to the numbers of the words that the network knows, as its Keras tokenizer does.
 
-A text is put into lower case; words are what lies between separators, which are those of `made.SEPARATORS` alone, so
-that other white space and quotation marks are letters of words. Words without a number are passed over.
+Texts are lower-cased and split only at `conversion.SEPARATORS`, so other white space and quotation marks are part of
+words. Words without a number are skipped.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from winnow.filters.language.kernels.lookup import find, strings_block
 from winnow.filters.language.kernels.spans import texts_of
-from winnow.filters.models.toxicity.made import SEPARATORS
+from winnow.filters.models.toxicity.conversion import SEPARATORS
 from winnow.schemas.kernels import kernel
 
 

@@ -268,7 +268,7 @@ def test_openlid_is_asked_in_lower_case_without_digits_and_marks(tmp_path: Path)
 
 def test_a_model_whose_labels_are_no_languages_is_refused(tmp_path: Path) -> None:
     assets = train(tmp_path, [("spam", "buy"), ("ham", "hello")])
-    with pytest.raises(WinnowError, match=r"own.bin: the label 'spam' is no language; expected a supervised model"):
+    with pytest.raises(WinnowError, match=r"own.bin: the label 'spam' is not a language; expected a supervised model"):
         OPERATOR.load(Config(model="own"), assets)
 
 

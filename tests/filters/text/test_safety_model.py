@@ -225,11 +225,11 @@ def test_a_model_that_fails_or_answers_otherwise_is_told_before_any_text_is_read
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        ("", "no tokenizer"),
-        ("[]", "no mapping"),
-        ("{}", "no tokenizer"),
-        ("{" * 100_000, "no tokenizer"),
-        (tokenizer_json(model={"type": "Evil"}), "no tokenizer"),
+        ("", "not a tokenizer"),
+        ("[]", "not a mapping"),
+        ("{}", "not a tokenizer"),
+        ("{" * 100_000, "not a tokenizer"),
+        (tokenizer_json(model={"type": "Evil"}), "not a tokenizer"),
     ],
 )
 def test_a_tokenizer_that_is_none_is_refused_in_a_line(folder: Path, content: str, why: str) -> None:

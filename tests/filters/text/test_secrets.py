@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.filters.private.credentials.made import TOKENS
+from tests.filters.private.credentials.samples import TOKENS
 from tests.filters.text.hostile_texts import HOSTILE
 from tests.filters.text.line_rules import PIECES, assert_spans_hold, measured
 from winnow.filters.text.secrets import OPERATOR

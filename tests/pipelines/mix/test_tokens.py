@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from rich.console import Console
 
-from tests.filters.language.tokenizers.made import byte_level, library_ids
+from tests.filters.language.tokenizers.samples import byte_level, library_ids
 from winnow.filters.language.tokenizers import load_tokenizer
 from winnow.pipelines.annotate.reading import Part
 from winnow.pipelines.binding.edits import with_keys
@@ -280,9 +280,9 @@ def test_a_text_that_the_tokenizer_cannot_encode_has_bytes_alone(folder: Path) -
 @pytest.mark.parametrize(
     ("mix", "said"),
     [
-        ("mix: {tokenizer: none.json}", "mix.tokenizer: .*none.json: no tokenizer: No such file or directory; expect"),
-        ("mix: {tokenizer: lines}", "mix.tokenizer: .*lines: a folder; name the file in it"),
-        ("mix: {tokenizer: bad.json}", "mix.tokenizer: .*bad.json: no tokenizer, or a damaged one"),
+        ("mix: {tokenizer: none.json}", "mix.tokenizer: .*none.json: cannot read the tokenizer: No such file"),
+        ("mix: {tokenizer: lines}", "mix.tokenizer: .*lines: a folder; give the path of the file in it"),
+        ("mix: {tokenizer: bad.json}", "mix.tokenizer: .*bad.json: not a tokenizer, or a damaged one"),
         ("", "recipe.yaml: has no 'mix'; write one to have its texts counted"),
     ],
 )

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.faults.winnow import run
-from tests.filters.language.tokenizers.made import byte_level
+from tests.filters.language.tokenizers.samples import byte_level
 from tests.runners.mixtures.tiny import MIX, RECIPE, Tiny, tree
 from tests.scoring.laws import law
 from tests.small_disks import small_disk_at

@@ -171,9 +171,9 @@ def test_bytes_need_no_file() -> None:
     ("content", "message"),
     [
         (None, "No such file"),
-        ("[]", "no tokenizer, or a damaged one"),
-        ('{"model": 3}', "no tokenizer, or a damaged one"),
-        ("\udcff", "no tokenizer, or a damaged one"),
+        ("[]", "not a tokenizer, or a damaged one"),
+        ('{"model": 3}', "not a tokenizer, or a damaged one"),
+        ("\udcff", "not a tokenizer, or a damaged one"),
     ],
 )
 def test_what_is_no_tokenizer_is_one_line(tmp_path: Path, content: str | None, message: str) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from tests.filters.language.lexicons.mild import MILD
 from winnow.filters.language.identification.list_coverage import covered_languages
-from winnow.filters.language.lexicons import made
+from winnow.filters.language.lexicons import published_lists
 from winnow.filters.language.lexicons.lexicon import compiled
 from winnow.filters.language.lexicons.lists import read_lists, write_lists
 from winnow.filters.language.lexicons.make_selection import EVERYDAY, selected
@@ -34,7 +34,7 @@ def test_a_file_has_a_list_for_each_of_its_languages(tmp_path: Path) -> None:
     ("content", "message"),
     [
         (b"word\n", r"words.txt:1: a word before any language; expected a line such as \[eng\]"),
-        (b"[eng]\nword\n[qqq]\n", r"words.txt:3: \[qqq\] is no ISO 639 code"),
+        (b"[eng]\nword\n[qqq]\n", r"words.txt:3: \[qqq\] is not an ISO 639 code"),
         (b"[eng]\n\xff\n", "words.txt:2: not UTF-8"),
         (b"[eng]\n" + b"a" * 401, "words.txt:2: 401 bytes; expected at most 400"),
     ],
@@ -78,7 +78,7 @@ def test_codes_that_mean_one_language_share_a_list() -> None:
 
 
 def test_a_language_that_is_to_be_looked_for_always_needs_a_list() -> None:
-    with pytest.raises(RecipeError, match="`also` names 'deu', but no list is of it"):
+    with pytest.raises(RecipeError, match="`also` names 'deu', which has no list"):
         compiled({"eng": ("dumbo",)}, ["deu"])
 
 
@@ -89,17 +89,17 @@ def test_packages_are_made_into_files_of_lists(tmp_path: Path) -> None:
     with tarfile.open(tmp_path / "package.tgz", "w:gz") as archive:
         for name in ("en.json", "fr-CA.json", "package.json"):
             archive.add(tmp_path / name, f"package/{name}")
-    made.make_ldnoobw({"wordlists.ldnoobw.package": tmp_path / "package.tgz"}, tmp_path / "one")
+    published_lists.make_ldnoobw({"wordlists.ldnoobw.package": tmp_path / "package.tgz"}, tmp_path / "one")
     assert read_lists(str(tmp_path / "one")) == {"eng": ("dumbo", "silly goose", "tag"), "fra": ("niaiseux",)}
     table = pa.table({"lang": ["de", "piy", "en", "kh"], "word": ["Dummkopf", "x", "pillock", "ಮೂರ್ಖ"]})
     pq.write_table(table, tmp_path / "table")
-    made.make_ldnoobw2({"wordlists.ldnoobw2.table": tmp_path / "table"}, tmp_path / "two")
+    published_lists.make_ldnoobw2({"wordlists.ldnoobw2.table": tmp_path / "table"}, tmp_path / "two")
     assert read_lists(str(tmp_path / "two")) == {"deu": ("Dummkopf",), "eng": ("pillock",), "kan": ("ಮೂರ್ಖ",)}
     with zipfile.ZipFile(tmp_path / "wheel", "w") as wheel:
         wheel.writestr("safetext/languages/zh/words.txt", "傻瓜\n")
         wheel.writestr("safetext/languages/ch/words.txt", "傻瓜\n")
         wheel.writestr("safetext/languages/en/words.txt", "dumbo\n\ndumbos\n")
-    made.make_safetext({"wordlists.safetext.package": tmp_path / "wheel"}, tmp_path / "three")
+    published_lists.make_safetext({"wordlists.safetext.package": tmp_path / "wheel"}, tmp_path / "three")
     assert read_lists(str(tmp_path / "three")) == {"eng": ("dumbo", "dumbos"), "zho": ("傻瓜",)}
 
 
@@ -119,7 +119,7 @@ def test_everyday_words_are_listed_in_order() -> None:
     assert all(list(words) == sorted(words) for words in lists.values())
 
 
-@pytest.mark.parametrize("name", sorted(made.LANGUAGES))
+@pytest.mark.parametrize("name", sorted(published_lists.LANGUAGES))
 def test_an_asset_has_the_languages_that_are_said_of_it(name: str) -> None:
     assert any(asset.name == name for asset in all_assets())
     try:
@@ -127,7 +127,7 @@ def test_an_asset_has_the_languages_that_are_said_of_it(name: str) -> None:
     except AssetError as error:
         pytest.skip(str(error))
     lists = read_lists(path)
-    assert set(lists) == made.LANGUAGES[name]
+    assert set(lists) == published_lists.LANGUAGES[name]
     assert len(compiled(lists).codes) == len(lists)
     if name == "wordlists.core":
         everyday = read_lists(str(EVERYDAY))

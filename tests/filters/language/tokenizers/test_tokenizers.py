@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.filters.language.tokenizers.made import (
+from tests.filters.language.tokenizers.samples import (
     NAMES,
     SPECIAL,
     TEXTS,
@@ -198,7 +198,7 @@ def test_a_text_with_characters_that_no_token_stands_for_has_no_number(tmp_path:
     counts = made.count(column("a", "aжa", None, "a")).to_pylist()
     assert counts[:3] == [1, None, None]
     assert counts[3] == 1
-    with pytest.raises(WinnowError, match=r"^t\.json: text 1 of 2 has characters that no token stands for; leave it"):
+    with pytest.raises(WinnowError, match=r"^t\.json: text 1 of 2 has characters without a token; leave it"):
         made.encode(column("a", "ж"))
 
 
@@ -221,10 +221,10 @@ def test_an_end_that_every_text_could_hold_is_none(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "raw", "said"),
     [
-        ("t.json", b"", "no tokenizer, or a damaged one: Expecting value"),
-        ("t.json", b"[]", "no tokenizer, or a damaged one: no mapping with a model; expected a tokenizer.json"),
-        ("t.json", b"\xff\xfe", "no tokenizer, or a damaged one: "),
-        ("t.json", b"[" * 100_000, "no tokenizer, or a damaged one: "),
+        ("t.json", b"", "not a tokenizer, or a damaged one: Expecting value"),
+        ("t.json", b"[]", "not a tokenizer, or a damaged one: not a mapping with a model; expected a tokenizer.json"),
+        ("t.json", b"\xff\xfe", "not a tokenizer, or a damaged one: "),
+        ("t.json", b"[" * 100_000, "not a tokenizer, or a damaged one: "),
         ("t.json", b'{"model": {"type": "BPE", "vocab": {}, "merges": []}}', "has no tokens; expected a vocabulary"),
         (
             "t.json",
@@ -234,15 +234,15 @@ def test_an_end_that_every_text_could_hold_is_none(tmp_path: Path) -> None:
         (
             "t.json",
             b'{"model": {"type": "BPE", "dropout": 0.1, "vocab": {"a": 0}, "merges": []}}',
-            "its dropout gives a text other tokens each time; set model.dropout to null",
+            "its dropout makes tokens random; set model.dropout to null",
         ),
-        ("t.model", b"", "no SentencePiece model, or a damaged one: "),
-        ("t.model", b"junk" * 99, "no SentencePiece model, or a damaged one: "),
-        ("mine.tiktoken", b"YQ== 0\n", "ranks alone do not say how texts are split; known by name are r50k_base.tikt"),
-        ("cl100k_base.tiktoken", b"", "256 bytes have no rank, 0x00 first; it is not whole"),
+        ("t.model", b"", "not a SentencePiece model, or a damaged one: "),
+        ("t.model", b"junk" * 99, "not a SentencePiece model, or a damaged one: "),
+        ("mine.tiktoken", b"YQ== 0\n", "ranks alone do not define how texts are split; known names are r50k_base.tikt"),
+        ("cl100k_base.tiktoken", b"", "256 bytes have no rank, first 0x00; the file is incomplete"),
         ("cl100k_base.tiktoken", b"\x1b[31m 0\n", "expected a token in base64 and its rank, not '\\x1b[31m 0'"),
         ("cl100k_base.tiktoken", b"YQ== one\n", "expected a token in base64 and its rank, not 'YQ== one'"),
-        ("t.bin", b"", "its name does not tell what it is; expected 'bytes', a tokenizer.json (of the package"),
+        ("t.bin", b"", "unknown kind of file; expected 'bytes', a tokenizer.json (of the package"),
     ],
 )
 def test_what_is_no_tokenizer_is_refused_in_a_line(tmp_path: Path, name: str, raw: bytes, said: str) -> None:
@@ -268,7 +268,7 @@ def test_ranks_that_are_not_of_the_vocabulary_of_that_name_are_refused(tmp_path:
     ranks(place)
     whole = place.read_bytes()
     place.write_bytes(whole + b"eHl6 100257\n")
-    with pytest.raises(WinnowError, match="has a token 100257, which of cl100k_base is a special one"):
+    with pytest.raises(WinnowError, match="has a token 100257, which is special in cl100k_base"):
         load_tokenizer(str(place))
     place.write_bytes(whole + b"eHl6 7\n")
     with pytest.raises(WinnowError, match="tokens share a rank"):
@@ -278,12 +278,12 @@ def test_ranks_that_are_not_of_the_vocabulary_of_that_name_are_refused(tmp_path:
 @pytest.mark.parametrize("name", ["none.json", "", "a\0b.json", "x" * 9000, "https://example.org/tokenizer.json"])
 def test_a_file_that_is_not_there_is_refused_in_a_line(name: str) -> None:
     for ask in (load_tokenizer, tokenizer_digest):
-        with pytest.raises(WinnowError, match=r"no tokenizer: .*; expected 'bytes', a tokenizer.json"):
+        with pytest.raises(WinnowError, match=r"cannot read the tokenizer: .*; expected 'bytes', a tokenizer.json"):
             ask(name)
 
 
 def test_a_folder_is_refused_in_a_line(tmp_path: Path) -> None:
-    with pytest.raises(WinnowError, match="a folder; name the file in it"):
+    with pytest.raises(WinnowError, match="a folder; give the path of the file in it"):
         load_tokenizer(str(tmp_path))
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from winnow.filters.models.toxicity.made import NAME
+from winnow.filters.models.toxicity.conversion import NAME
 from winnow.pipelines.assets import AssetError, lookup
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.filters.models.toxicity import restated
 from tests.filters.models.toxicity.published import published
 from winnow.filters.models.tensors import read_tensors, tensors_bytes
-from winnow.filters.models.toxicity.made import LABELS, TOKENS, WORDS
+from winnow.filters.models.toxicity.conversion import LABELS, TOKENS, WORDS
 from winnow.filters.models.toxicity.network import Network
 from winnow.filters.models.toxicity.words import Vocabulary
 from winnow.schemas.errors import RecipeError

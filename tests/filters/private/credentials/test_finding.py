@@ -5,7 +5,7 @@ import random
 import pyarrow as pa
 import pytest
 
-from tests.filters.private.credentials.made import ALNUM, HEX, TOKENS, some
+from tests.filters.private.credentials.samples import ALNUM, HEX, TOKENS, some
 from winnow.filters.language.kernels.spans import texts_of
 from winnow.filters.private.credentials import Settings, credentials, kinds
 from winnow.filters.private.credentials.checks import checksum

@@ -9,7 +9,7 @@ import pytest
 from detect_secrets.core.scan import scan_line
 from detect_secrets.settings import transient_settings
 
-from tests.filters.private.credentials.made import ALNUM, HEX, LOWER, TOKENS, UPPER, URL_SAFE, some
+from tests.filters.private.credentials.samples import ALNUM, HEX, LOWER, TOKENS, UPPER, URL_SAFE, some
 from winnow.filters.language.kernels.spans import texts_of
 from winnow.filters.private.credentials import Settings, credentials
 

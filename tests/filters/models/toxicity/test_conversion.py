@@ -11,7 +11,7 @@ import pytest
 
 from tests.filters.models.toxicity.published import published
 from winnow.filters.models.tensors import read_tensors
-from winnow.filters.models.toxicity.made import SEPARATORS, SHAPES, TOKENIZER, WEIGHTS, WORDS, known_words, make
+from winnow.filters.models.toxicity.conversion import SEPARATORS, SHAPES, TOKENIZER, WEIGHTS, WORDS, known_words, make
 from winnow.schemas.errors import WinnowError
 
 h5py = pytest.importorskip("h5py", reason="needs the extra `toxicity`")

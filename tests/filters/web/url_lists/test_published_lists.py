@@ -8,7 +8,7 @@ import pytest
 
 from tests.filters.web.url_lists.addresses import matched
 from winnow.filters.web.url_lists.index import open_index
-from winnow.filters.web.url_lists.made import ADULT_SITES, ASSETS, WORDS, make_adult_sites, make_fineweb_urls
+from winnow.filters.web.url_lists.published_lists import ADULT_SITES, ASSETS, WORDS, make_adult_sites, make_fineweb_urls
 from winnow.schemas.errors import RecipeError
 
 
