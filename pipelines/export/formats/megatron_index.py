@@ -10,6 +10,8 @@ The layout, as megatron.core.datasets.indexed_dataset has it (version 1, little-
     int32[S]  the ids of each sequence
     int64[S]  where each begins in the .bin, in bytes
     int64[D]  the sequence that each document begins with, and S
+
+Written here because Megatron's builder is part of a package that imports torch, and no export should need a trainer.
 """
 
 import shutil

@@ -1,7 +1,9 @@
 """Gzip and zstd files of any number of members as blocks of decompressed bytes, with flat memory.
 
 A member that is damaged, cut off, or larger than the limits ends the stream: every byte before the damage is
-given, then one `Damage` that answers for the file from that member to its end.
+given, then one `Damage` that answers for the file from that member to its end. isal and zstandard
+inflate; members are walked here because Python's `gzip` raises at damage, without the bytes before it in that read and
+without saying where its member began.
 """
 
 import zlib

@@ -1,7 +1,8 @@
 """The members of a .warc.zst file: zstd frames, after an optional dictionary (the IIPC's WARC/Zstandard draft).
 
 A frame's extent is found by walking its block headers, so it is exact without inflating anything, and each block
-inflates to at most 128 KiB, so what a step can allocate is known before it is taken.
+inflates to at most 128 KiB, so what a step can allocate is known before it is taken. Walked here because `zstandard`
+does not expose zstd's own search for the end of a frame (`ZSTD_findFrameCompressedSize`).
 """
 
 from collections.abc import Iterator

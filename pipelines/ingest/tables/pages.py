@@ -1,7 +1,7 @@
 """Walks the page headers of a Parquet column chunk, to know what decoding it would take before doing so.
 
 A footer's sizes are claims, while a decoder makes room for what each page's own header says: a kilobyte of
-file can ask for gigabytes. The headers are parquet-format's `PageHeader`.
+file can ask for gigabytes. pyarrow shows no page headers, so they are read here: parquet-format's `PageHeader`.
 """
 
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """Thrift's compact protocol, as much as Parquet's footers and page headers use, over bytes that nobody vouches for.
 
+Read by hand because pyarrow, which has the only other reader of these structures here, shows no page headers and can
+be ended by a hostile footer (see `footer.py`). Depth and lengths are bounded before anything is allocated.
 Everything that does not fit raises: `CutOffError` where more bytes would help, `BadThriftError` where not.
 """
 
