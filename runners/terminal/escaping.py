@@ -7,7 +7,7 @@ unassigned noncharacters become `\\x1b` or `\\u202e`. Letters, marks and joiners
 import re
 import unicodedata
 
-from rich.cells import cell_len, chop_cells
+from rich.cells import cell_len, set_cell_size
 
 SHOWN_AS_CODE = re.compile(
     "["
@@ -56,4 +56,4 @@ def shortened(text: str, width: int) -> str:
     """The text cut to at most this many columns, with an ellipsis where something is missing."""
     if cells(text) <= width:
         return text
-    return f"{chop_cells(text, width - 1, 'latest')[0]}…"
+    return f"{set_cell_size(text, width - 1, 'latest').rstrip()}…"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from winnow.runners.terminal.escaping import cells
+from winnow.runners.terminal.escaping import cells, shortened
 from winnow.runners.terminal.quantities import grouped
 from winnow.runners.terminal.text_difference import Difference, Run, Word, Words
 
@@ -73,7 +73,7 @@ class _Column:
         if self.used + wide > self.width:
             if self.pieces:
                 return False
-            text, wide = _cut(text, self.width - marks), self.width
+            text, wide = shortened(text, self.width - marks), self.width
         if follows and changed:
             text = self.pieces.pop().text + text
         elif changed and text.startswith(" "):  # the space is not what changed
@@ -191,13 +191,3 @@ def _context(words: Sequence[Word], width: int) -> int:
         if used > width // 2:
             return number + 1
     return len(words)
-
-
-def _cut(text: str, width: int) -> str:
-    """As much of the text as the cells hold, less one for an ellipsis."""
-    room = width - 1
-    for index, character in enumerate(text):
-        room -= cells(character)
-        if room < 0:
-            return text[:index] + "…"
-    return text

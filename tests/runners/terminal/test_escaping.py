@@ -34,7 +34,15 @@ def test_wide_letters_take_two_cells_and_marks_none() -> None:
 
 @pytest.mark.parametrize(
     ("text", "width", "shown"),
-    [("abc", 3, "abc"), ("abcd", 3, "ab…"), ("例え例", 4, "例…"), ("", 3, ""), ("x" * 1000, 4, "xxx…")],
+    [
+        ("abc", 3, "abc"),
+        ("ab", 1, "…"),
+        ("例え", 1, "…"),
+        ("abcd", 3, "ab…"),
+        ("例え例", 4, "例…"),
+        ("", 3, ""),
+        ("x" * 1000, 4, "xxx…"),
+    ],
 )
 def test_long_names_end_in_an_ellipsis(text: str, width: int, shown: str) -> None:
     assert shortened(text, width) == shown
