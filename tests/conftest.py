@@ -1,9 +1,31 @@
-"""What all tests begin with."""
+"""What all tests begin with: interrupts that work, hypothesis at the size asked for, and pipelines run inline."""
 
+import os
 import signal
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import settings
+
+from tests.examples_per_property import QUICK_EXAMPLES, THOROUGH
+from tests.inline_engine import INLINE, launched
+from winnow.runners.engines.local import Local
+
+settings.register_profile("quick", max_examples=QUICK_EXAMPLES, deadline=None)
+settings.register_profile("thorough", max_examples=100, deadline=None)
+settings.load_profile("thorough" if THOROUGH else "quick")
 
 
 def pytest_configure() -> None:
     """Mind interrupts: what a shell starts in the background ignores them, as would each command that a test starts."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    Local.launch = launched  # type: ignore[method-assign]
+
+
+@pytest.fixture(autouse=True)
+def _inline_unless_beam_is_the_subject(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Tests marked `beam` get Beam's own runner, all others the inline engine, where one worker is asked for."""
+    INLINE.on = request.node.get_closest_marker("beam") is None and "WINNOW_TEST_BEAM" not in os.environ
+    yield
+    INLINE.on = True

@@ -1,0 +1,138 @@
+"""Compiling kernels before they are needed: once per machine and version, announced, and never in the middle of a run.
+
+A kernel is compiled when it is first called, some 80 seconds of a core for all of them. Two processes run a few dozen
+texts through what a recipe may ask for: one through every operator that needs nothing but its settings, one through
+deduplication, scores, a mixture and its exports. What they compile is kept for every process after them
+(`winnow.schemas.kernels`). `winnow assets fetch` does this ahead; commands that run pipelines do it where it is due.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from rich.console import Console
+from rich.text import Text
+
+from winnow.runners.terminal.status_line import WatchedLine
+from winnow.schemas.errors import WinnowError
+from winnow.schemas.kernels import all_kernels_key, kernel_folder
+
+WARMING_VARIABLE = "WINNOW_WARMING"
+"""Set in the processes that compile, and by people who want no compiling ahead."""
+
+_STAGES = """\
+version: 1
+store: {path: store, seed: 1, shard_rows: 32}
+sources: {texts: {root: texts, files: ["*.jsonl"], class: web, key: id}}
+annotate: [text.language, text.length, {text.gopher: {preset: gopher@datatrove}}, {text.pii: {kinds: [email, ip]}}]
+dedupe: {exact: {}, url: {}, near: {preset: fineweb, min_similarity: 0.75}, representative: [source, longest]}
+score: {mimic: {task: next_byte, buckets: 256, reference: {train_on: "samples.source.record < '5'"}}}
+keep: [{preset: gopher@datatrove}]
+edits: [{text.pii: {replace: placeholder}}]
+mix:
+  {unit: tokens, tokenizer: bytes, budget: 20_000, languages: {temperature: 3.3}, split: {validation: 0.05},
+   bands: {by: dedupe.near.size, rehydrate: fineweb2, nulls: keep}}
+export: [{parquet: {path: out/parquet}}, {webdataset: {path: out/wds}}, {megatron: {path: out/megatron, end_token: 256}}]
+"""
+_OPERATORS = """\
+version: 1
+store: {path: store, seed: 1}
+sources: {texts: {root: texts, files: ["*.jsonl"], class: web, key: id}}
+"""
+
+
+def warm_kernels(console: Console) -> bool:
+    """Compile what is not compiled yet; False where all was there, or nothing can be kept.
+
+    A failure is no error: what could not be compiled ahead is compiled when it is called.
+    """
+    folder = kernel_folder()
+    if folder is None or os.environ.get(WARMING_VARIABLE):
+        return False
+    mark = folder / f"{all_kernels_key()}.warm"
+    if mark.exists():
+        return False
+    before, began = _compiled(folder), time.monotonic()
+
+    def line() -> Text:
+        done = _compiled(folder) - before
+        return Text(f"kernels  compiling for this machine, once: {done} done, {time.monotonic() - began:.0f} s")
+
+    console.print(line(), soft_wrap=True)
+    with TemporaryDirectory(prefix="winnow-kernels-") as scratch, WatchedLine(console, line(), line):
+        processes = [_started(part, Path(scratch) / part) for part in ("operators", "stages")]
+        for process in processes:
+            process.wait()
+    if all(process.returncode == 0 for process in processes):
+        mark.touch()
+    console.print(
+        f"kernels  {_compiled(folder) - before} compiled in {time.monotonic() - began:.0f} s, kept in {folder}",
+        markup=False,
+        soft_wrap=True,
+    )
+    return True
+
+
+def _compiled(folder: Path) -> int:
+    return sum(1 for _ in folder.glob("*/*.nbc"))
+
+
+def _started(part: str, folder: Path) -> "subprocess.Popen[bytes]":
+    folder.mkdir()
+    return subprocess.Popen(
+        [sys.executable, "-m", __name__, part],
+        cwd=folder,
+        env={**os.environ, WARMING_VARIABLE: "1"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def _write_texts() -> None:
+    """Texts in many scripts, with all that operators look for; some of them twice, or nearly."""
+    from winnow.runners.demo.texts import declarations
+
+    more = "\n\nname@example.com, 192.0.2.7, see http://example.org/a?b=1. Tel. +49 30 123456\n- a list\n- of two\n"
+    rows = []
+    for number, one in enumerate(declarations().values()):
+        for place, text in enumerate((*one.pages[:2], one.pages[0], *one.scraps[:1])):
+            url = f"http://www.site{number % 7}.example/{number}/{place % 2}"
+            rows.append({"id": f"{number}/{place}", "text": text.body + more * (1 + place % 2), "url": url})
+    Path("texts").mkdir()
+    Path("texts/rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def _operators() -> list[str]:
+    """Every operator of winnow's own that runs without settings, with what is here of packages and assets."""
+    from winnow.filters.operators import operator_names
+    from winnow.pipelines.binding.operators import bind_operators, try_operators
+    from winnow.schemas.recipe import load_recipe
+
+    found = ["text.language"]
+    for name in operator_names():
+        Path("one.yaml").write_text(_OPERATORS + f"annotate: [{', '.join(dict.fromkeys(['text.language', name]))}]\n")
+        try:
+            try_operators(bind_operators(load_recipe("one.yaml")))
+        except WinnowError:
+            continue
+        found.append(name)
+    return list(dict.fromkeys(found))
+
+
+def main(part: str) -> int:
+    """Run one of the two recipes in the working folder."""
+    from winnow.runners.commands.main import main as winnow
+
+    _write_texts()
+    recipe = _STAGES if part == "stages" else _OPERATORS + f"annotate: [{', '.join(_operators())}]\n"
+    Path("recipe.yaml").write_text(recipe)
+    return winnow(["run", "recipe.yaml", "--workers", "1"])
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))
