@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
-from tests.examples_per_property import QUICK_EXAMPLES, THOROUGH
 from tests.inline_engine import INLINE, launched
+from tests.property_sizes import QUICK_EXAMPLES, THOROUGH
 from winnow.runners.engines.local import Local
 
 settings.register_profile("quick", max_examples=QUICK_EXAMPLES, deadline=None)
@@ -20,6 +20,7 @@ def pytest_configure() -> None:
     """Mind interrupts: what a shell starts in the background ignores them, as would each command that a test starts."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.environ.setdefault("WINNOW_WARMING", "1")  # `make test` has compiled the kernels
     Local.launch = launched  # type: ignore[method-assign]
 
 

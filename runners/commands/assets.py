@@ -16,7 +16,7 @@ def add(commands: "Commands") -> None:
     parser = commands.add_parser("assets", help="list or fetch the models and lists that operators need")
     actions = parser.add_subparsers(dest="action", metavar="ACTION")
     actions.add_parser("list", help="list all assets, and which are on this machine (the default)")
-    fetching = actions.add_parser("fetch", help="download what is missing, and check it")
+    fetching = actions.add_parser("fetch", help="download what is missing, and compile the kernels")
     fetching.add_argument("names", nargs="*", metavar="NAME", help="an asset's name (default: all but optional ones)")
 
 
@@ -25,9 +25,19 @@ def run(options: argparse.Namespace) -> int:
     console = open_console()
     if options.action == "fetch":
         fetch_assets(tuple(options.names), console)
+        if not options.names:
+            warm_up(console)
     else:
         list_assets(console)
     return 0
+
+
+def warm_up(console: "Console") -> None:
+    """Compile every kernel that is not compiled yet, so that no run has to."""
+    from winnow.runners.stages.warming import warm_kernels
+
+    if not warm_kernels(console):
+        console.print("kernels  already compiled", markup=False)
 
 
 def list_assets(console: "Console") -> None:

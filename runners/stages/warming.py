@@ -30,7 +30,8 @@ store: {path: store, seed: 1, shard_rows: 32}
 sources: {texts: {root: texts, files: ["*.jsonl"], class: web, key: id}}
 annotate: [text.language, text.length, {text.gopher: {preset: gopher@datatrove}}, {text.pii: {kinds: [email, ip]}}]
 dedupe: {exact: {}, url: {}, near: {preset: fineweb, min_similarity: 0.75}, representative: [source, longest]}
-score: {mimic: {task: next_byte, buckets: 256, reference: {train_on: "samples.source.record < '5'"}}}
+score:
+  mimic: {task: next_byte, buckets: 256, reference: {train_on: "samples.source.record < '5'"}}
 keep: [{preset: gopher@datatrove}]
 edits: [{text.pii: {replace: placeholder}}]
 mix:

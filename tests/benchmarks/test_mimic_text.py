@@ -23,6 +23,7 @@ def test_areas_are_of_one_language_and_the_other_languages_are_a_kind_of_their_o
     assert found["de"][ANOTHER] == 1.0
 
 
+@pytest.mark.torch
 def test_scores_are_those_of_winnows_task(tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="needs the extra `torch`")
     pytest.importorskip("tokenizers", reason="needs the extra `tokens`")

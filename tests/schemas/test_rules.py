@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.property_sizes import scaled
 from winnow.schemas.conditions import FUNCTIONS, MAX_DEPTH, ConditionError, columns_read
 from winnow.schemas.problems import Place
 from winnow.schemas.rules import ColumnInfo, Phase, Rule, check_rules, check_where
@@ -237,7 +238,7 @@ PIECES += [
 
 
 @given(st.one_of(st.text(max_size=30), st.lists(st.sampled_from(PIECES), max_size=12).map(" ".join)))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=scaled(200), deadline=None)
 def test_any_text_is_a_condition_or_one_clear_error(text: str) -> None:
     try:
         columns_read(text)

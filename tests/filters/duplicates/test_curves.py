@@ -11,6 +11,7 @@ from datasketch.lsh import integrate as quad  # SciPy's
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.property_sizes import scaled
 from winnow.filters.duplicates.curves import (
     best_bands,
     expected_recall,
@@ -104,7 +105,7 @@ def test_steep_curves_are_integrated_as_well(bands: int, rows: int, threshold: f
     assert expected_recall(bands, rows, threshold) == pytest.approx(area(threshold, 1) / (1 - threshold), abs=1e-10)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=scaled(80), deadline=None)
 @given(st.integers(1, 256), st.integers(0, 100), st.sampled_from([0.5, 0.1, 0.9, 0.01, 0.99]))
 def test_bands_are_chosen_as_datasketch_does(hashes: int, percent: int, weight: float) -> None:
     threshold = percent / 100

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.filters.duplicates.scripts import PIECES, TEXTS
 from tests.filters.text.hostile_texts import HOSTILE
+from tests.property_sizes import scaled
 from winnow.filters.duplicates.normal_form import Unit, units_of
 from winnow.filters.duplicates.shingles import (
     characters32,
@@ -47,7 +48,7 @@ def rows(signed: Signed) -> list[tuple[bytes, bytes, int]]:
     ]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=scaled(60))
 @given(TEXTS, st.sampled_from(UNITS), st.sampled_from([1, 2, 5, 64]), st.sampled_from([1, 7, 16]), st.booleans())
 @example("".join(PIECES), "words", 5, 112, True)
 @example("".join(PIECES), "characters", 5, 112, True)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.property_sizes import scaled
 from winnow.filters.edits import SPANS, TYPED_SPANS, Edit, Placeholders, apply_edits, edits_of, unmeasured
 
 Span = tuple[int, int]
@@ -154,7 +155,7 @@ def restated(text: str, gone: Sequence[Span], replaced: Sequence[tuple[int, int,
     return (out + utf8[at:]).decode()
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=scaled(300), deadline=None)
 @given(cases())
 def test_all_at_once_as_one_by_one(
     case: tuple[list[str | None], list[list[list[Span]]], list[list[list[Typed]]]],

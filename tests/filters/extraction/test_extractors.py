@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.property_sizes import scaled
 from winnow.filters.extractors import extractor_names, find_extractor
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.extraction import EXTRACTION, PAGES
@@ -157,7 +158,7 @@ def test_a_hostile_page_is_read_or_refused_with_a_status(name: str, case: str) -
 
 
 @BOTH
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=scaled(40), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.lists(
         st.sampled_from(

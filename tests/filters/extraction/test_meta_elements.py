@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from resiliparse.parse.html import HTMLTree
 
+from tests.property_sizes import scaled
 from winnow.filters.extraction.meta_elements import opt_out_elements
 
 NOAI = '<meta name="robots" content="noai">'
@@ -111,7 +112,7 @@ PIECES += ["<meta ", "name='robots'", " content=", "=", "/", "x", "<", "</p", "<
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=14))
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=scaled(1000), deadline=None)
 def test_it_sees_what_a_parser_of_the_standard_sees(pieces: list[str]) -> None:
     # What follows closes any quote: a page that ends inside one has no tag there, and ours still hears what it says.
     html = f"<!doctype html><html><head></head><body>{''.join(pieces)}x '>\">"
@@ -124,7 +125,7 @@ def test_it_sees_what_a_parser_of_the_standard_sees(pieces: list[str]) -> None:
 
 
 @given(st.text(st.sampled_from("<>meta robots='\"/!-n oc&;#"), max_size=80))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=scaled(300), deadline=None)
 def test_any_text_is_read_and_what_is_put_behind_closed_markup_is_found(text: str) -> None:
     list(opt_out_elements(text))
     assert found(f'<p title="{escape(text)}">{escape(text)}</p>{NOAI}') == [("robots", "noai")]

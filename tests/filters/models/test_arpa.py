@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.property_sizes import scaled
 from winnow.filters.models.arpa import NgramModel, load_arpa
 from winnow.filters.models.backoff import Sums
 from winnow.schemas.errors import RecipeError
@@ -149,7 +150,7 @@ def defined(table: Table, context: tuple[str, ...], word: str, unknown: float) -
     return table.get(context, (0.0, 0.0))[1] + defined(table, context[1:], word, unknown)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=scaled(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(tables(), st.lists(st.sampled_from(["a", "b", "é", "strange", "\n"]), max_size=12))
 def test_back_off_is_what_its_definition_says(tmp_path: Path, table: Table, words: list[str]) -> None:
     model = load_arpa(written(tmp_path, arpa(table)), 1000)

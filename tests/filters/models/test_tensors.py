@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.property_sizes import scaled
 from winnow.filters.models.tensors import read_tensors, tensors_bytes
 from winnow.schemas.errors import RecipeError
 
@@ -99,7 +100,7 @@ def test_a_missing_file_is_a_line(tmp_path: Path) -> None:
         read_tensors(str(tmp_path / "none"))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=scaled(150), deadline=None)
 @given(st.data())
 def test_a_damaged_file_is_read_or_refused(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     raw = bytearray(tensors_bytes(ARRAYS, {"origin": "here"}))

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.filters.models.training.declarations import paragraphs
+from tests.property_sizes import scaled
 from winnow.filters.models.wordlists import (
     UNKNOWN_WORD,
     MissingTokenizerError,
@@ -60,7 +61,7 @@ def test_tokens_and_frequencies_are_those_of_wordfreq(code: str) -> None:
         assert theirs == pytest.approx(0 if centibels == 1 else (centibels - UNKNOWN_WORD) / 100, abs=0.011)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=scaled(200), deadline=None)
 @given(st.text(alphabet=st.characters(exclude_categories=["Z", "Cc", "Cs"]), min_size=1, max_size=20))
 def test_any_stretch_is_read_as_wordfreq_reads_it(stretch: str) -> None:
     words = load_wordlist("eng", "small")
@@ -68,7 +69,7 @@ def test_any_stretch_is_read_as_wordfreq_reads_it(stretch: str) -> None:
     assert words.tokenise(other) == [wordfreq.lossy_tokenize(uncurl_quotes(item), "en") for item in other]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=scaled(300), deadline=None)
 @given(st.text(alphabet="aloéŒжß'’\"“.,-:·@_5)«ªʼı", min_size=1, max_size=8), st.sampled_from(["eng", "fra", "tur"]))
 def test_marks_around_a_word_do_not_change_how_it_is_read(stretch: str, code: str) -> None:
     theirs = wordfreq.lossy_tokenize(uncurl_quotes(stretch), code)

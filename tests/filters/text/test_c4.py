@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from benchmarks.peers import PEERS
 from tests.filters.text.line_rules import PIECES, assert_spans_hold, documents, measured, of_preset
 from tests.filters.text.line_rules_restated import c4
+from tests.property_sizes import scaled
 from winnow.filters.edits import edited
 from winnow.filters.presets import find_preset
 from winnow.filters.text.c4 import OPERATOR, Config
@@ -120,7 +121,7 @@ def test_pages_are_marked_by_lines_that_reach_the_test(text: str, flags: tuple[b
     assert (row["has_lorem_ipsum"], row["has_curly"]) == flags
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=scaled(150), deadline=None)
 @given(
     st.lists(TEXTS, max_size=5),
     st.builds(

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tests.filters.models.training.declarations import SMALL, paragraphs, train
 from tests.filters.text.hostile_texts import HOSTILE
+from tests.property_sizes import scaled
 from winnow.filters.models.card import card_path
 from winnow.filters.operators import find_operator
 from winnow.filters.text.classifier import OPERATOR, ClassifierConfig
@@ -136,7 +137,7 @@ def test_hostile_texts_are_measured(model: Path, name: str) -> None:
     assert 0 <= row["score"] <= 1
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=scaled(25), deadline=None)
 @given(st.data())
 def test_rows_do_not_see_each_other(model: Path, data: st.DataObject) -> None:
     words = st.sampled_from(["right", "Recht", "</s>", "\n", "droit", "😀", "derechos", "\0", "é"])

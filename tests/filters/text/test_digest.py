@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests.filters.restated_digests import digest_of
 from tests.filters.text.hostile_texts import HOSTILE
+from tests.property_sizes import scaled
 from winnow.filters.language.folding.characters import INVISIBLE
 from winnow.filters.operators import find_operator
 from winnow.filters.text.digest import OPERATOR, SPACES, WRITES, DigestConfig, Form, digests
@@ -118,7 +119,7 @@ def test_it_is_what_plain_python_says(rows: list[str], form: Form) -> None:
     assert measured(*rows, form=form) == [expected(text, form) for text in rows]
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=scaled(40))
 @given(texts, st.integers(4060, 4120), st.sampled_from(("a", " ", "é", "か", " b", "\n\n", "ab\u200b")))
 def test_where_a_block_ends_does_not_matter(text: str, before: int, filling: str) -> None:
     long = (filling * before)[:before] + text + "z " * 2050 + text

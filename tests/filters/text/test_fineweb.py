@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from benchmarks.peers import PEERS
 from tests.filters.text.line_rules import PIECES, documents, measured, of_preset
 from tests.filters.text.line_rules_restated import fineweb
+from tests.property_sizes import scaled
 from winnow.filters.text.fineweb import OPERATOR
 
 HERE = Path(__file__).parent
@@ -52,7 +53,7 @@ def test_a_page_without_words_has_shares_of_nothing() -> None:
     assert [row["newline_ratio"] for row in rows] == [0.0, 0.0]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=scaled(150), deadline=None)
 @given(st.lists(TEXTS, max_size=5), st.integers(1, 30))
 def test_every_measure_is_what_the_rules_say(texts: list[str], short: int) -> None:
     rows = measured(OPERATOR, texts, words="whitespace", stop_chars=".!?。", short_line_chars=short)

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import winnow.filters.text.fineweb2 as fineweb2_module
 from benchmarks.peers import PEERS
+from tests.property_sizes import scaled
 from winnow.filters.language.thresholds.fineweb2 import fineweb2_published, fineweb2_stop_words
 from winnow.filters.language.words.packages import Segmenter
 from winnow.filters.operators import Assets, Operator, find_operator
@@ -297,7 +298,7 @@ def test_a_package_fails_at_a_text_and_not_at_its_neighbours(monkeypatch: pytest
     assert [row["words"] for row in rows] == [2, None, None]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=scaled(40), deadline=None)
 @given(ROWS, st.randoms(use_true_random=False))
 def test_a_row_depends_on_itself_alone(rows: list[tuple[str, str | None]], chance: random.Random) -> None:
     together = measured(rows)

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from benchmarks.peers import PEERS
 from tests.filters.text.gopher_restated import first_reason, measures
+from tests.property_sizes import scaled
 from winnow.filters.language.passages.symbols import DATATROVE_SYMBOLS
 from winnow.filters.operators import Assets, find_operator
 from winnow.filters.presets import find_preset
@@ -193,7 +194,7 @@ def test_dolma_limits_are_those_of_rounded_scores() -> None:
             assert (first_reason(row, [(reason, drop)]) is None) == kept, (drop, score)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=scaled(150), deadline=None)
 @given(st.lists(TEXTS, max_size=6), st.sampled_from(STYLES))
 @example(["\r\n\r\n"], "dolma")  # lines that are equal and no word: dolma divides by 1
 def test_every_measure_is_what_the_rules_say(texts: list[str], style: str) -> None:
@@ -201,13 +202,13 @@ def test_every_measure_is_what_the_rules_say(texts: list[str], style: str) -> No
     assert rows == [measures(text, text.split(), style) for text in texts]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=scaled(60), deadline=None)
 @given(st.text("ab", max_size=300).map(" ".join) | st.text("ab ", max_size=500), st.sampled_from(STYLES))
 def test_small_vocabularies_repeat_everything(text: str, style: str) -> None:
     assert measured([text], style=style, words="whitespace") == [measures(text, text.split(), style)]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=scaled(60), deadline=None)
 @given(st.lists(TEXTS, min_size=1, max_size=8), st.data())
 def test_a_row_depends_on_itself_alone(texts: list[str], data: st.DataObject) -> None:
     style: Style = data.draw(st.sampled_from(STYLES))

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.property_sizes import scaled
 from winnow.filters.operators import Assets, find_operator
 from winnow.filters.text.language import OPERATOR, Config
 from winnow.pipelines.assets import AssetError, AssetFiles, lookup
@@ -287,7 +288,7 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=scaled(25), deadline=None)
 @given(st.lists(st.lists(PIECES, max_size=4).map("\n".join), max_size=12), st.randoms(use_true_random=False))
 def test_a_row_does_not_depend_on_other_rows(texts: list[str], random: Any) -> None:
     whole = measured(texts)

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.filters.text.line_rules import PIECES, Files, assert_spans_hold, measured
+from tests.property_sizes import scaled
 from winnow.filters.operators import Operator, find_operator
 
 NAMES = ("c4", "fineweb", "refinedweb", "madlad")
@@ -23,7 +24,7 @@ def operator(request: pytest.FixtureRequest) -> Operator:
     return find_operator(f"text.{request.param}")
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=scaled(25), deadline=None)
 @given(st.lists(TEXTS | st.text(max_size=40), min_size=1, max_size=6), st.data(), st.sampled_from(NAMES))
 def test_a_row_depends_on_itself_alone(texts: list[str], data: st.DataObject, name: str) -> None:
     operator = find_operator(f"text.{name}")

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from tests.filters.text.line_rules import PIECES, documents, measured, of_preset
 from tests.filters.text.line_rules_restated import madlad
+from tests.property_sizes import scaled
 from winnow.filters.text.madlad import OPERATOR, Config
 from winnow.schemas.errors import RecipeError
 
@@ -105,14 +106,14 @@ def test_a_list_that_cannot_be_used_is_named(tmp_path: Path, content: str | None
         measured(OPERATOR, [""], cursed=str(listed), cursed_expressions=1)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=scaled(150), deadline=None)
 @given(st.lists(TEXTS, max_size=5), CONFIGS)
 def test_every_measure_is_what_the_rules_say(texts: list[str], config: Config) -> None:
     settings = {name: getattr(config, name) for name in Config.__slots__}
     assert measured(OPERATOR, texts, **settings) == [madlad(text, config) for text in texts]
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=scaled(50), deadline=None)
 @given(st.lists(TEXTS, max_size=5), CONFIGS)
 def test_cursed_sentences_are_what_the_list_says(
     tmp_path_factory: pytest.TempPathFactory, texts: list[str], config: Config

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from tests.filters.text.hostile_texts import HOSTILE
 from tests.filters.text.line_rules import Files
+from tests.property_sizes import scaled
 from winnow.filters.private.names import find_model
 from winnow.filters.text.names import OPERATOR, Config
 from winnow.schemas.errors import RecipeError
@@ -180,7 +181,7 @@ ROWS = st.tuples(
 )
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=scaled(50), deadline=None)
 @given(st.lists(ROWS, max_size=8), st.integers(1, 3))
 def test_a_row_depends_on_itself_alone(texts: list[tuple[str | None, str]], batch_texts: int) -> None:
     assert measured(texts, batch_texts=batch_texts) == [measured([one])[0] for one in texts]

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from tests.filters.models.ngrams import arpa
 from tests.filters.models.training.declarations import paragraphs
 from tests.filters.text.hostile_texts import HOSTILE
+from tests.property_sizes import scaled
 from winnow.filters.models.spelling import spelling_of
 from winnow.filters.operators import find_operator
 from winnow.filters.text.perplexity import OPERATOR, PerplexityConfig
@@ -138,7 +139,7 @@ def test_a_kenlm_binary_that_is_cut_is_refused(tmp_path: Path) -> None:
     assert "KenLM cannot load this model" in refusal(model=str(path))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=scaled(30), deadline=None)
 @given(st.data())
 def test_rows_do_not_see_each_other(model: Path, data: st.DataObject) -> None:
     words = st.sampled_from(["the", "right", "to", "life,", "\n", "zxqv", "é", "</s>", "\0", "of", "person."])

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.filters.text.hostile_texts import HOSTILE
+from tests.property_sizes import scaled
 from winnow.filters.text import pii as module
 from winnow.filters.text.pii import KINDS, OPERATOR, Config
 from winnow.schemas.errors import RecipeError
@@ -167,7 +168,7 @@ _PLACES = [("deu_Latn", None), NEITHER, ("eng_Latn", "example.co.uk"), (None, "e
 
 
 @given(_TEXTS, st.randoms(use_true_random=False))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=scaled(60), deadline=None)
 def test_a_row_depends_on_its_text_alone_and_its_spans_hold(texts: list[str], random: Any) -> None:
     places = [_PLACES[number % len(_PLACES)] for number in range(len(texts))]
     together = measured(texts, places)

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from tests.filters.text.line_rules import PIECES, assert_spans_hold, documents, measured, of_preset
 from tests.filters.text.line_rules_restated import refinedweb
+from tests.property_sizes import scaled
 from winnow.filters.edits import edited
 from winnow.filters.text.refinedweb import OPERATOR, Config
 
@@ -82,7 +83,7 @@ def test_whole_pages_are_measured_as_they_were() -> None:
     assert [row[name] for name in names] == [5, 30 / 14, 4 / 14, 8 / 14, 2 / 3, 2 / 3]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=scaled(200), deadline=None)
 @given(st.lists(TEXTS, max_size=5), st.integers(0, 4), st.integers(0, 12))
 def test_every_measure_is_what_the_rules_say(texts: list[str], least: int, short: int) -> None:
     rows = measured(OPERATOR, texts, min_line_words=least, max_substring_words=short)

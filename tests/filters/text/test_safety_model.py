@@ -19,6 +19,7 @@ from onnx import TensorProto, helper
 
 from tests.filters.models.safety.models import VALUES, WORDS, inputs, model, nodes, tokenizer_json
 from tests.filters.text.hostile_texts import HOSTILE
+from tests.property_sizes import scaled
 from winnow.filters.operators import find_operator
 from winnow.filters.text.safety_model import OPERATOR, Label, SafetyModelConfig, writes
 from winnow.schemas.errors import RecipeError
@@ -279,7 +280,7 @@ def test_a_batch_without_rows_is_measured(folder: Path) -> None:
     assert measured(folder, []) == []
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=scaled(25), deadline=None)
 @given(st.data())
 def test_rows_do_not_see_each_other(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     folder = tmp_path_factory.mktemp("rows")

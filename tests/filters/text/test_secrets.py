@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.filters.private.credentials.samples import TOKENS
 from tests.filters.text.hostile_texts import HOSTILE
 from tests.filters.text.line_rules import PIECES, assert_spans_hold, measured
+from tests.property_sizes import scaled
 from winnow.filters.text.secrets import OPERATOR
 from winnow.schemas.safety.taxonomy import subcategories
 
@@ -72,7 +73,7 @@ def test_a_text_with_too_many_is_not_measured_and_the_others_are() -> None:
     assert found[1:] == [("ok", 0, []), ("too_many_spans", None, None)]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=scaled(100), deadline=None)
 @given(st.lists(st.lists(st.sampled_from(WRITTEN), max_size=12).map("".join), max_size=6), st.randoms())
 def test_a_row_depends_on_itself_alone(texts: list[str], chance: random.Random) -> None:
     whole = measured(OPERATOR, texts)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.filters.models.toxicity.published import published
 from tests.filters.text.hostile_texts import HOSTILE
+from tests.property_sizes import scaled
 from winnow.filters.models.toxicity.conversion import LABELS, NAME
 from winnow.filters.operators import find_operator
 from winnow.filters.presets import find_preset
@@ -130,7 +131,7 @@ def test_a_large_text_is_read_in_linear_time() -> None:
     assert (row["windows"], row["words"]) == (4, 4_500_000)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=scaled(25), deadline=None)
 @given(st.data())
 def test_rows_do_not_see_each_other(data: st.DataObject) -> None:
     words = st.sampled_from(["you", "are", "dumb", "nice", "\n", "Zug", "—", "İ", "\0"])

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from tests.filters.models.training.declarations import paragraphs
 from tests.filters.text.hostile_texts import HOSTILE
+from tests.property_sizes import scaled
 from winnow.filters.operators import find_operator
 from winnow.filters.text.unigram import OPERATOR, Memo, UnigramConfig, measure_unigrams
 from winnow.schemas.errors import RecipeError
@@ -122,7 +123,7 @@ def test_a_long_text_is_the_sum_of_its_parts() -> None:
 WORDS = st.sampled_from(["the", "Cat,", "l’homme", "1999", "zxqv", "😀", "é", "日本", "don't", "\0", "۱۲"])
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=scaled(30), deadline=None)
 @given(st.data())
 def test_rows_do_not_see_each_other(data: st.DataObject) -> None:
     row = st.tuples(st.lists(WORDS, max_size=6).map(" ".join), st.sampled_from(["eng", "fra", "tha", "srp", None]))

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tests.filters.language.lexicons.mild import MILD, Files
 from tests.filters.text.hostile_texts import HOSTILE
+from tests.property_sizes import scaled
 from winnow.filters.language.words import packages
 from winnow.filters.operators import Kernel, find_operator
 from winnow.filters.text.wordlist import OPERATOR, Config
@@ -212,7 +213,7 @@ ROWS = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=scaled(60), deadline=None)
 @given(ROWS)
 def test_a_row_depends_on_itself_alone(mild: str, rows: list[tuple[str, str | None]]) -> None:
     whole = measured(mild, rows)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from benchmarks.peers import PEERS
 from tests.filters.web.url_lists.addresses import addresses
+from tests.property_sizes import scaled
 from winnow.filters.operators import find_operator
 from winnow.filters.presets import find_preset
 from winnow.filters.url.blocklist import OPERATOR, URL, Config, list_name
@@ -116,7 +117,7 @@ def test_a_list_is_named_as_its_asset_or_its_file() -> None:
     assert [list_name(name) for name in names] == ["ut1-adult", "mine", "mine.v2", "mine", ".txt"]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=scaled(30), deadline=None)
 @given(st.lists(addresses, max_size=12), st.data())
 def test_a_row_depends_on_its_own_address_alone(
     tmp_path_factory: pytest.TempPathFactory, urls: list[str], data: st.DataObject

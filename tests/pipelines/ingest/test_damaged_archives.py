@@ -15,6 +15,7 @@ from warcio.warcwriter import WARCWriter
 
 from tests.pipelines.ingest.archive_reading import assert_tiles, audit, outline, read
 from tests.pipelines.ingest.made_archives import Capture, Kind, gzip_member, pieces, warc_record
+from tests.property_sizes import scaled
 from winnow.pipelines.ingest.records import Event, ReadLimits, Record, Span, Unreadable
 
 PAGES = [Capture(f"https://example.org/{name}", f"<p>{name}</p>".encode() * 20) for name in "abcdef"]
@@ -75,7 +76,7 @@ def test_the_undamaged_file_is_read_whole(packing: str) -> None:
 
 @pytest.mark.parametrize("packing", FILES)
 @given(data=st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=scaled(150), deadline=None)
 def test_a_flipped_bit_costs_its_own_member_alone(packing: str, data: st.DataObject) -> None:
     members = list(FILES[packing])
     victim = data.draw(st.integers(0, 11))
@@ -110,7 +111,7 @@ def test_a_file_cut_anywhere_keeps_what_came_before(packing: str) -> None:
 
 @pytest.mark.parametrize("packing", FILES)
 @given(order=st.lists(st.integers(0, 11), min_size=1, max_size=30))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=scaled(50), deadline=None)
 def test_members_may_be_deleted_repeated_and_reordered(packing: str, order: list[int]) -> None:
     events = check(b"".join(FILES[packing][i] for i in order), packing, set(range(12)) - set(order))
     assert outline(events) == [str(i) for i in order]
@@ -118,7 +119,7 @@ def test_members_may_be_deleted_repeated_and_reordered(packing: str, order: list
 
 @pytest.mark.parametrize("packing", FILES)
 @given(data=st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=scaled(60), deadline=None)
 def test_anything_between_members_is_reported_and_costs_nothing(packing: str, data: st.DataObject) -> None:
     junk = data.draw(
         st.binary(min_size=1, max_size=40) | st.sampled_from([bytes(30), b"\r\n\r\n", b"\r\n", b"\x00\r\n"])
@@ -134,7 +135,7 @@ def test_anything_between_members_is_reported_and_costs_nothing(packing: str, da
 
 
 @given(raw=st.binary(max_size=300), data=st.data())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=scaled(200), deadline=None)
 def test_any_bytes_at_all_are_accounted_for(raw: bytes, data: st.DataObject) -> None:
     magic = data.draw(
         st.sampled_from([b"", b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd", b"\x5d\x2a\x4d\x18", b"WARC/1.0\r\n"])
@@ -147,7 +148,7 @@ def test_any_bytes_at_all_are_accounted_for(raw: bytes, data: st.DataObject) -> 
 
 @pytest.mark.parametrize("packing", FILES)
 @given(data=st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=scaled(60), deadline=None)
 def test_parts_give_the_events_of_the_whole(packing: str, data: st.DataObject) -> None:
     members = list(FILES[packing])
     for _ in range(data.draw(st.integers(0, 2))):  # some damage, some padding

@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.pipelines.mix.mixtures import Mixing, Text, mixing
+from tests.property_sizes import scaled
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.mixture import Amount, MixturePlan, PlannedStratum
 
@@ -313,7 +314,7 @@ texts = st.lists(
 )
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=scaled(25), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(texts, st.floats(0.01, 1), st.sampled_from(["temperature: 3.3", "unimax: 9", ""]), st.integers(1, 4))
 def test_any_plan_gives_each_stratum_its_target_to_within_a_sample(
     rows: list[Text], part: float, languages: str, epochs: int

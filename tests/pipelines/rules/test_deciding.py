@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.pipelines.rules.stores import Shard, columns_of, make_store
+from tests.property_sizes import scaled
 from winnow.pipelines.binding.rules import rule_program
 from winnow.pipelines.rules.deciding import count_decisions, decide
 from winnow.pipelines.rules.decisions import DecisionCounts, Outcome, Tally
@@ -165,7 +166,7 @@ def expected_counts(
 
 
 @given(RULES, RULES, st.lists(st.tuples(st.sampled_from(["crawl", "books"]), ROWS), max_size=4), st.integers(1, 3))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=scaled(30), deadline=None)
 def test_decisions_are_those_of_a_slow_evaluator(
     eligible: list[tuple[Condition, str]],
     keep: list[tuple[Condition, str]],

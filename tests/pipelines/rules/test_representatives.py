@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.pipelines.rules.stores import Shard, columns_of, make_store
+from tests.property_sizes import scaled
 from winnow.pipelines.binding.preferences import BoundPreference
 from winnow.pipelines.binding.rules import rule_program
 from winnow.pipelines.query.columns import Column
@@ -146,7 +147,7 @@ PREFERENCES = st.permutations(["source", "longest", "highest text.some.score", "
 
 
 @given(STORES, PREFERENCES, st.integers(1, 3))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=scaled(25), deadline=None)
 def test_the_best_eligible_row_of_each_cluster_stays(
     drawn: list[tuple[str, list[Row]]], preferences: list[str], threads: int
 ) -> None:

@@ -7,6 +7,7 @@ from apache_beam.coders.typecoders import registry
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.property_sizes import scaled
 from winnow.pipelines.running.blocks import (
     AddressedBlock,
     AddressedBlockCoder,
@@ -74,7 +75,7 @@ def test_an_ordered_dictionary_keeps_its_order() -> None:
     assert decoded.to_pylist() == ["XL", "M"]
 
 
-@settings(derandomize=True, deadline=None, max_examples=100)
+@settings(derandomize=True, deadline=None, max_examples=scaled(100))
 @given(
     rows=st.lists(st.tuples(st.none() | st.integers(0, 9), st.none() | st.text(max_size=9), st.none() | st.booleans())),
     before=st.integers(0, 9),

@@ -57,6 +57,7 @@ def texts(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.torch
 @needs_torch
 def test_the_table_has_a_row_a_run_and_family_and_reads_back(run: Law, texts: Path, tmp_path: Path) -> None:
     out = run(*ARGUMENTS)
@@ -70,6 +71,7 @@ def test_the_table_has_a_row_a_run_and_family_and_reads_back(run: Law, texts: Pa
     assert out.splitlines()[-2:] == ["runs  runs.csv", "next  winnow law fit runs.csv --mode gamma"]
 
 
+@pytest.mark.torch
 @needs_torch
 def test_a_probe_that_is_killed_goes_on_to_the_same_table(run: Law, texts: Path, tmp_path: Path) -> None:
     run(*ARGUMENTS, "--work", "whole")
@@ -87,6 +89,7 @@ def test_a_probe_that_is_killed_goes_on_to_the_same_table(run: Law, texts: Path,
     assert sorted(path.suffix for path in (tmp_path / "killed" / "runs").iterdir()) == [".json"] * 6
 
 
+@pytest.mark.torch
 @needs_torch
 def test_partial_writes_what_is_finished_and_trains_nothing(run: Law, texts: Path, tmp_path: Path) -> None:
     run(*ARGUMENTS)
@@ -98,6 +101,7 @@ def test_partial_writes_what_is_finished_and_trains_nothing(run: Law, texts: Pat
     assert len(list((tmp_path / "runs.work" / "runs").iterdir())) == 5
 
 
+@pytest.mark.torch
 @needs_torch
 def test_other_texts_make_other_runs(run: Law, texts: Path, tmp_path: Path) -> None:
     run(*ARGUMENTS)

@@ -181,6 +181,7 @@ def test_many_tokens_take_four_bytes_each(texts: Path, tmp_path: Path) -> None:
     assert int(found.streams(("Romance",))["Romance"].train.max()) == 65_536
 
 
+@pytest.mark.torch
 @needs_torch
 def test_a_probe_of_tokens_says_so_in_its_table(run: Law, texts: Path, tmp_path: Path) -> None:
     raw = byte_level(tmp_path / "given" / "tokenizer.json").read_bytes()

@@ -20,6 +20,8 @@ from winnow.runners.stages.store_stages import Outcome
 from winnow.schemas.recipe import load_recipe
 
 pytest.importorskip("torch", reason="needs the extra `torch`")
+
+pytestmark = pytest.mark.torch
 digits = pytest.importorskip("sklearn.datasets", reason="needs scikit-learn, for its handwritten digits")
 
 COUNT = 60

@@ -14,6 +14,8 @@ from winnow.schemas.recipe import Recipe, load_recipe
 
 pytest.importorskip("torch", reason="needs the extra `torch`")
 
+pytestmark = pytest.mark.torch
+
 RECIPE = """
 version: 1
 store: {path: store, seed: 7, shard_rows: 32}

@@ -6,6 +6,7 @@ import re
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.property_sizes import scaled
 from winnow.runners.terminal.escaping import cells, visible
 from winnow.runners.terminal.side_by_side import Fold, Row, side_by_side
 from winnow.runners.terminal.text_difference import MAX_CHARACTERS, MAX_LINES, MAX_WORDS, Difference, common, difference
@@ -100,7 +101,7 @@ def test_both_columns_stay_level_and_what_is_the_same_is_left_out() -> None:
     ]
 
 
-@settings(max_examples=300)
+@settings(max_examples=scaled(300))
 @given(SCRIPTS, SCRIPTS, st.integers(16, 40), st.booleans())
 @example("a" * 200, "b" * 200, 16, True)
 @example("\x1b" * 50, "中" * 50, 16, True)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.property_sizes import scaled
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.recipe import (
     ColumnNames,
@@ -401,7 +402,7 @@ def recipes(draw: st.DrawFn) -> str:
 
 
 @given(recipes())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=scaled(100), deadline=None)
 def test_a_resolved_recipe_loads_as_the_same_recipe(text: str) -> None:
     recipe = recipe_from_text(text)
     resolved = resolved_yaml(recipe)
@@ -410,7 +411,7 @@ def test_a_resolved_recipe_loads_as_the_same_recipe(text: str) -> None:
 
 
 @given(st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=scaled(150), deadline=None)
 def test_a_damaged_recipe_is_a_recipe_or_clear_lines(data: st.DataObject) -> None:
     text = (ROOT / "recipes/demo.yaml").read_text(encoding="utf-8")
     start = data.draw(st.integers(0, len(text)))

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.property_sizes import scaled
 from winnow.schemas.errors import StoreError
 from winnow.schemas.extraction import EXTRACTION
 from winnow.schemas.samples import SAMPLES
@@ -58,7 +59,7 @@ def counted(*batches: pa.RecordBatch) -> ShardStatistics:
     return ShardStatistics.of(SPEC, batches)
 
 
-@settings(max_examples=60)
+@settings(max_examples=scaled(60))
 @given(tables, st.lists(st.integers(0, 12), max_size=3))
 def test_where_a_batch_is_cut_changes_no_byte(batch: pa.RecordBatch, cuts: list[int]) -> None:
     edges = [0, *sorted(min(cut, batch.num_rows) for cut in cuts), batch.num_rows]
@@ -66,20 +67,20 @@ def test_where_a_batch_is_cut_changes_no_byte(batch: pa.RecordBatch, cuts: list[
     assert counted(*pieces).to_json() == counted(batch).to_json()
 
 
-@settings(max_examples=60)
+@settings(max_examples=scaled(60))
 @given(tables, tables)
 def test_merging_is_commutative(one: pa.RecordBatch, two: pa.RecordBatch) -> None:
     assert counted(one).merge(counted(two)).to_json() == counted(two).merge(counted(one)).to_json()
 
 
-@settings(max_examples=60)
+@settings(max_examples=scaled(60))
 @given(tables, tables, tables)
 def test_merging_is_associative(one: pa.RecordBatch, two: pa.RecordBatch, three: pa.RecordBatch) -> None:
     a, b, c = counted(one), counted(two), counted(three)
     assert a.merge(b).merge(c).to_json() == a.merge(b.merge(c)).to_json()
 
 
-@settings(max_examples=60)
+@settings(max_examples=scaled(60))
 @given(tables, tables)
 def test_merging_what_was_read_is_merging_what_was_counted(one: pa.RecordBatch, two: pa.RecordBatch) -> None:
     read = [ShardStatistics.from_json(counted(batch).to_json()) for batch in (one, two)]
@@ -87,7 +88,7 @@ def test_merging_what_was_read_is_merging_what_was_counted(one: pa.RecordBatch, 
 
 
 @given(tables, tables)
-@settings(max_examples=30)
+@settings(max_examples=scaled(30))
 def test_a_merge_changes_neither_side(one: pa.RecordBatch, two: pa.RecordBatch) -> None:
     a, b = counted(one), counted(two)
     before = a.to_json(), b.to_json()
@@ -95,7 +96,7 @@ def test_a_merge_changes_neither_side(one: pa.RecordBatch, two: pa.RecordBatch) 
     assert (a.to_json(), b.to_json()) == before
 
 
-@settings(max_examples=60)
+@settings(max_examples=scaled(60))
 @given(tables)
 def test_without_a_cap_a_merge_of_pieces_is_the_whole(batch: pa.RecordBatch) -> None:
     spec = spec_of(SCHEMA, categorical=("domain",), values=100)

@@ -5,6 +5,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.property_sizes import scaled
 from winnow.scoring.linear.hashed import Hashing, hashed_texts
 
 SMALL = Hashing(buckets=4096, max_bytes=64)
@@ -57,7 +58,7 @@ def test_a_null_that_hides_bytes_is_empty() -> None:
     assert np.diff(hashed_texts(hidden, WORDS).offsets).tolist() == [0, 1]
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=scaled(50), deadline=None)
 @given(texts=st.lists(st.one_of(st.none(), st.text(max_size=100)), min_size=1, max_size=6), at=st.integers(0, 5))
 def test_a_texts_row_is_the_same_whatever_the_batch(texts: list[str | None], at: int) -> None:
     whole = hashed_texts(pa.array(texts, pa.large_string()), SMALL)

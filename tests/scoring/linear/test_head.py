@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from tests.property_sizes import scaled
 from winnow.schemas.errors import ScoreError
 from winnow.scoring.linear.features import Real, Sparse, rows_of
 from winnow.scoring.linear.head import HeadScorer, head_gradient_norms, head_losses, initial_head
@@ -100,7 +101,7 @@ def test_several_heads_in_one_pass_score_as_each_alone() -> None:
         np.testing.assert_allclose(found.loss, head_losses(head, FEATURES, LABELS), rtol=1e-10)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=scaled(40), deadline=None)
 @given(which=st.lists(st.integers(0, ROWS - 1), min_size=1, max_size=50), thin=st.booleans(), cosine=st.booleans())
 def test_a_rows_value_does_not_depend_on_its_batch(which: list[int], thin: bool, cosine: bool) -> None:
     narrow = FEATURES.astype(np.float32)

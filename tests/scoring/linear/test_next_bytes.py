@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from tests.property_sizes import scaled
 from winnow.schemas.errors import ScoreError
 from winnow.scoring.linear.byte_kernels import find_rows
 from winnow.scoring.linear.byte_training import train_bytes
@@ -77,7 +78,7 @@ def test_extreme_weights_keep_a_finite_loss() -> None:
     assert np.isfinite(ByteScorer(steep, REFERENCE)(WINDOWS).score).all()
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=scaled(30), deadline=None)
 @given(texts=st.lists(st.text(min_size=1, max_size=60), min_size=1, max_size=5), before=st.text(max_size=5))
 def test_a_texts_score_is_the_same_bits_whatever_the_batch(texts: list[str], before: str) -> None:
     scorer = ByteScorer(AT, REFERENCE, cosine=True)
@@ -138,6 +139,7 @@ def test_training_is_adagrad_on_weighed_gradients(method: Method, parameters: tu
         assert np.quantile(np.abs(found.weights[name] - value), 0.999) < 1e-4
 
 
+@pytest.mark.torch
 def test_adagrad_is_that_of_torch() -> None:
     torch = pytest.importorskip("torch", reason="needs the extra `torch`")
     kept = list(train_bytes(WINDOWS, BUCKETS, replace(SETTINGS, keep=4)))

@@ -27,6 +27,7 @@ def last(settings: TrainingSettings, start: Checkpoint | None = None, thin: bool
     return list(train_head(features, LABELS, CLASSES, settings, TRUE, start))[-1]
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize("parameters", [("*",), ("weight",), ("bias",)])
 @pytest.mark.parametrize("method", METHODS)
 def test_training_is_that_of_torch(method: Method, parameters: tuple[str, ...]) -> None:

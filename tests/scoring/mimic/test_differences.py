@@ -13,6 +13,8 @@ from winnow.scoring.mimic.models import Alone, Placement
 
 torch: Any = pytest.importorskip("torch", reason="needs the extra `torch`")
 
+pytestmark = pytest.mark.torch
+
 
 def without_forward(of: Specimen) -> Specimen:
     """The same losses through an operator of the user's with a backward rule alone."""

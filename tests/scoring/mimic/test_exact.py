@@ -16,6 +16,8 @@ from winnow.scoring.mimic.pinned import pinned
 
 torch: Any = pytest.importorskip("torch", reason="needs the extra `torch`")
 
+pytestmark = pytest.mark.torch
+
 
 @pytest.mark.parametrize("name", ZOO)
 @pytest.mark.parametrize("part", ["all", "some"])

@@ -13,6 +13,8 @@ from winnow.scoring.mimic.models import Together
 
 torch: Any = pytest.importorskip("torch", reason="needs the extra `torch`")
 
+pytestmark = pytest.mark.torch
+
 
 def test_what_is_freed_does_not_count() -> None:
     def call() -> Any:

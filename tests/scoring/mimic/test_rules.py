@@ -9,6 +9,8 @@ from winnow.scoring.mimic.pinned import pinned
 from winnow.scoring.mimic.rules import forward_rules
 
 torch: Any = pytest.importorskip("torch", reason="needs the extra `torch`")
+
+pytestmark = pytest.mark.torch
 functional = torch.nn.functional
 
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.property_sizes import scaled
 from tests.scoring.mixture.stages import cell, families, languages, sources, stage
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.recipe import StageConfig
@@ -322,7 +323,7 @@ def most_of(cells: Sequence[Cell], config: StageConfig, max_epochs: float) -> in
     return low
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=scaled(60))
 @given(banded, texts, st.floats(0, 1), st.integers(1, 3))
 def test_any_allocation_sums_keeps_its_caps_knows_no_order_and_grows_with_the_budget(
     cells: list[Cell], text: str, part: float, max_epochs: int

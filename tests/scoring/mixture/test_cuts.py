@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.property_sizes import scaled
 from winnow.scoring.mixture.cuts import NOTHING, ROOM, Cut, Part, find_cuts, ordered_key, value_of_key
 
 ROOMS = (1, 2, 5, 64, ROOM)  # from one bit a pass to all rows at once
@@ -58,7 +59,7 @@ TARGETS = st.dictionaries(
 )
 
 
-@settings(derandomize=True, deadline=None, max_examples=300)
+@settings(derandomize=True, deadline=None, max_examples=scaled(300))
 @given(rows=ROWS, targets=TARGETS, width=st.integers(1, 50), room=st.sampled_from(ROOMS))
 def test_cuts_are_what_the_definition_says(
     rows: list[Row], targets: dict[int, list[int]], width: int, room: int

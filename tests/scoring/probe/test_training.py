@@ -64,6 +64,7 @@ def trained(run: Run = RUN, steps: int | None = None) -> Training:
     return training
 
 
+@pytest.mark.torch
 @needs_torch
 def test_it_learns_more_than_how_frequent_bytes_are() -> None:
     before, after = trained(steps=0).losses(), trained().losses()
@@ -72,6 +73,7 @@ def test_it_learns_more_than_how_frequent_bytes_are() -> None:
         assert after[family] < UNIGRAM[family] / 2
 
 
+@pytest.mark.torch
 @needs_torch
 def test_what_it_predicts_follows_from_what_came_before_alone() -> None:
     torch = pytest.importorskip("torch")
@@ -84,12 +86,14 @@ def test_what_it_predicts_follows_from_what_came_before_alone() -> None:
     assert not torch.equal(said[0][:, 20:], said[1][:, 20:])
 
 
+@pytest.mark.torch
 @needs_torch
 def test_equal_runs_give_equal_losses_and_another_seed_gives_others() -> None:
     assert trained(steps=20).losses() == trained(steps=20).losses()
     assert trained(steps=20).losses() != trained(replace(RUN, seed=2), steps=20).losses()
 
 
+@pytest.mark.torch
 @needs_torch
 @pytest.mark.parametrize("stopped_at", [1, 17])
 def test_a_run_that_goes_on_from_a_checkpoint_is_one_that_never_stopped(stopped_at: int) -> None:
@@ -102,6 +106,7 @@ def test_a_run_that_goes_on_from_a_checkpoint_is_one_that_never_stopped(stopped_
     assert resumed.measured("run") == trained().measured("run")
 
 
+@pytest.mark.torch
 @needs_torch
 def test_checkpoints_that_are_damaged_or_of_another_run_are_not_taken() -> None:
     raw = checkpoint_bytes(trained(steps=2))
@@ -112,6 +117,7 @@ def test_checkpoints_that_are_damaged_or_of_another_run_are_not_taken() -> None:
     assert not restore_checkpoint(Training(RUN, streams(), threads=2), raw)
 
 
+@pytest.mark.torch
 @needs_torch
 def test_n_is_what_the_shape_says() -> None:
     measured = trained(steps=1).measured("run")

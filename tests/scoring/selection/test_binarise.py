@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.property_sizes import scaled
 from tests.scoring.selection.rows import ids_of, shuffled, tables
 from winnow.schemas.errors import RecipeError
 from winnow.scoring.selection.binarise import BinariseRule, Votes, binarise
@@ -94,7 +95,7 @@ def test_ties_fall_by_id_and_seed() -> None:
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: f"{rule.rule}-{rule.temperature}-{rule.monotone}")
-@settings(deadline=None, derandomize=True, max_examples=60)
+@settings(deadline=None, derandomize=True, max_examples=scaled(60))
 @given(tables())
 def test_votes_are_the_same_for_any_order_of_rows(rule: BinariseRule, table: tuple[Floats, Ids, Integers]) -> None:
     scores, ids, order = table
@@ -126,7 +127,7 @@ def _assert_same(one: Votes, other: Votes, order: Integers) -> None:
         assert np.array_equal(other.probability, one.probability[order], equal_nan=True)
 
 
-@settings(deadline=None, derandomize=True, max_examples=60)
+@settings(deadline=None, derandomize=True, max_examples=scaled(60))
 @given(tables(), st.sampled_from(RULES))
 def test_a_kept_row_of_one_cut_is_never_below_a_dropped_one(
     table: tuple[Floats, Ids, Integers], rule: BinariseRule

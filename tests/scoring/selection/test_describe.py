@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from tests.property_sizes import scaled
 from tests.scoring.selection.rows import ids_of, shuffled, tables
 from winnow.scoring.selection.describe import extremes, histogram, summary
 from winnow.scoring.selection.ranks import Floats, Ids, Integers
@@ -58,7 +59,7 @@ def test_equal_scores_have_one_bin_around_them() -> None:
     assert histogram(np.array([NAN])).counts == ()
 
 
-@settings(deadline=None, derandomize=True, max_examples=80)
+@settings(deadline=None, derandomize=True, max_examples=scaled(80))
 @given(tables(checkpoints=1))
 def test_the_same_for_any_order_and_every_score_is_counted(table: tuple[Floats, Ids, Integers]) -> None:
     scores, ids, order = table[0][:, 0], table[1], table[2]

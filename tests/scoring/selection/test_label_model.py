@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from tests.property_sizes import scaled
 from tests.scoring.selection.rows import sampled_votes
 from winnow.schemas.errors import RecipeError
 from winnow.scoring.selection.label_model import EDGE, LabelModel, aggregate, fit_label_model, patterns_of
@@ -72,7 +73,7 @@ def test_patterns_of_more_checkpoints_than_fit_a_number_are_told_apart() -> None
     assert len(patterns.counts) == 200
 
 
-@settings(deadline=None, derandomize=True, max_examples=40)
+@settings(deadline=None, derandomize=True, max_examples=scaled(40))
 @given(st.lists(st.tuples(VOTES, VOTES, VOTES).filter(lambda row: max(row) >= 0), min_size=1, max_size=7))
 def test_the_likelihood_and_the_posterior_are_those_of_all_ways_to_label(rows: list[tuple[int, ...]]) -> None:
     votes = np.array(rows, np.int8)
@@ -184,7 +185,7 @@ def test_no_rows_and_no_votes_have_no_probability() -> None:
         assert np.isnan(aggregate(np.zeros((3, 0), np.int8), how).probability).all()
 
 
-@settings(deadline=None, derandomize=True, max_examples=40)
+@settings(deadline=None, derandomize=True, max_examples=scaled(40))
 @given(st.lists(st.tuples(VOTES, VOTES, VOTES, VOTES), min_size=1, max_size=30), st.randoms(use_true_random=False))
 def test_the_same_for_any_order_of_rows(rows: list[tuple[int, ...]], random: random_module.Random) -> None:
     votes, order = np.array(rows, np.int8), list(range(len(rows)))

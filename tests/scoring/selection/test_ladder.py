@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from tests.property_sizes import scaled
 from tests.scoring.selection.rows import ids_of, shuffled, tables
 from winnow.schemas.errors import RecipeError
 from winnow.scoring.selection.ladder import ARMS, FRACTIONS, ladder
@@ -30,7 +31,7 @@ def test_a_row_says_from_which_fraction_on_it_is_in() -> None:
     assert found.arms["top"].entry().tolist() == [1, 2, -1, 2, 0, 1]
 
 
-@settings(deadline=None, derandomize=True, max_examples=60)
+@settings(deadline=None, derandomize=True, max_examples=scaled(60))
 @given(tables(checkpoints=1))
 def test_arms_are_of_equal_size_nested_and_the_same_for_any_order(table: tuple[Floats, Ids, Integers]) -> None:
     scores, ids, order = table[0][:, 0], table[1], table[2]

@@ -19,6 +19,8 @@ from winnow.scoring.torch_models.running import Running
 
 torch: Any = pytest.importorskip("torch", reason="needs the extra `torch`")
 
+pytestmark = pytest.mark.torch
+
 SAMPLES = "tests.scoring.torch_models.samples"
 CONFIG = AlignmentConfig(encoders=f"{SAMPLES}:user_pair", size=16, max_tokens=12)
 

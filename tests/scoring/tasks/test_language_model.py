@@ -20,6 +20,8 @@ from winnow.scoring.torch_models.running import Running
 
 torch: Any = pytest.importorskip("torch", reason="needs the extra `torch`")
 
+pytestmark = pytest.mark.torch
+
 SAMPLES = "tests.scoring.torch_models.samples"
 CONFIG = LanguageModelConfig(network=Size(8, 1, 2), max_tokens=100)
 TEXTS = ["a", "häuser", "the quick brown fox " * 4, "x" * 40, "short", "中文"]

@@ -19,6 +19,8 @@ from winnow.scoring.torch_models.running import Running
 
 torch: Any = pytest.importorskip("torch", reason="needs the extra `torch`")
 
+pytestmark = pytest.mark.torch
+
 SAMPLES = "tests.scoring.torch_models.samples"
 CONFIG = PairsConfig(network=Size(8, 1, 2), size=16, patch=8, max_tokens=12, batch=4)
 ARCHITECTURES = ("towers", f"{SAMPLES}:user_pair")

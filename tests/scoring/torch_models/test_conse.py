@@ -16,6 +16,8 @@ from winnow.scoring.torch_models.files import read_checkpoint
 
 torch: Any = pytest.importorskip("torch", reason="needs the extra `torch`")
 
+pytestmark = pytest.mark.torch
+
 fetched = pytest.mark.skipif(
     any(state_of(find_asset(name)) != "present" for name in conse.FILES),
     reason=f"needs: winnow assets fetch {' '.join(conse.FILES)}",

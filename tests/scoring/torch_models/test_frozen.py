@@ -22,6 +22,8 @@ from winnow.scoring.torch_models.tokens import tokenizer_of
 
 torch: Any = pytest.importorskip("torch", reason="needs the extra `torch`")
 
+pytestmark = pytest.mark.torch
+
 TEXTS = LinearHeadConfig(label="kind", labels=("kitchen", "code"), features="minilm")
 IMAGES = LinearHeadConfig(label="kind", labels=("plain", "noise"), features="efficientnet")
 NEEDED = sorted({asset.name for kind in frozen.KINDS.values() for asset in kind.assets})

@@ -36,6 +36,7 @@ def said(task: ImageClassifier) -> Any:
     return task.losses(loaded().initial(0), examples)
 
 
+@pytest.mark.torch
 def test_what_a_module_draws_while_it_is_built_is_the_same_in_every_process() -> None:
     torch: Any = pytest.importorskip("torch", reason="needs the extra `torch`")
     found = []
@@ -52,6 +53,7 @@ def test_what_a_module_draws_while_it_is_built_is_the_same_in_every_process() ->
     np.testing.assert_array_equal(*found)
 
 
+@pytest.mark.torch
 def test_whole_numbers_that_a_file_keeps_have_to_be_those_that_the_module_is_built_with() -> None:
     pytest.importorskip("torch", reason="needs the extra `torch`")
     task = loaded()

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
+from tests.property_sizes import scaled
 from tests.scoring.torch_models.samples import encoded, noise, plain
 from winnow.scoring.tasks.protocol import NO_INPUT, OK, UNREADABLE
 from winnow.scoring.torch_models.examples import Examples, joined
@@ -133,7 +134,7 @@ def test_what_cannot_be_read_or_is_too_large_is_none(raw: bytes) -> None:
     assert square_pixels(raw, 4, MOST) is None
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=scaled(60), deadline=None)
 @given(st.data())
 def test_damage_of_any_kind_is_survived(data: st.DataObject) -> None:
     kind = data.draw(st.sampled_from(["PNG", "BMP", "GIF", "WEBP", "JPEG"]))

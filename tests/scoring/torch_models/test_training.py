@@ -19,6 +19,8 @@ from winnow.scoring.torch_models.training import BETAS, EPSILON
 
 torch: Any = pytest.importorskip("torch", reason="needs the extra `torch`")
 
+pytestmark = pytest.mark.torch
+
 SAMPLES = "tests.scoring.torch_models.samples"
 CONFIG = ImageClassifierConfig(label="label", labels=("cat", "dog"), size=16, network=Size(4, 1, 1))
 SETTINGS = TrainingSettings(epochs=2, batch=4, learning_rate=0.01, weight_decay=0.1, seed=5)

@@ -16,6 +16,8 @@ from winnow.scoring.torch_models.running import Running
 
 torch: Any = pytest.importorskip("torch", reason="needs the extra `torch`")
 
+pytestmark = pytest.mark.torch
+
 SAMPLES = "tests.scoring.torch_models.samples"
 CONFIG = ImageClassifierConfig(label="label", labels=("cat", "dog"), size=16, patch=4, network=Size(8, 1, 2))
 USERS = replace(CONFIG, architecture=f"{SAMPLES}:user_classifier")

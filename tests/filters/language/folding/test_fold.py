@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.filters.language.folding.restated import folded_text
+from tests.property_sizes import scaled
 from winnow.filters.language.folding import Folded, fold
 from winnow.filters.language.words import texts_of
 
@@ -63,13 +64,13 @@ def test_a_text_is_folded(text: str, plain: str, caseless: str) -> None:
     assert strings([text]) == [caseless]
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=scaled(600), deadline=None)
 @given(st.lists(TEXTS, max_size=4), st.booleans())
 def test_it_is_as_restated(texts: list[str], case: bool) -> None:
     assert strings(texts, case=case) == [folded_text(text, case=case) for text in texts]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=scaled(300), deadline=None)
 @given(st.lists(TEXTS, max_size=4), st.booleans())
 def test_places_lead_back_in_order_and_to_whole_characters(texts: list[str], case: bool) -> None:
     found = folded(*texts, case=case)
@@ -85,7 +86,7 @@ def test_places_lead_back_in_order_and_to_whole_characters(texts: list[str], cas
             utf8[place:].decode()
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=scaled(300), deadline=None)
 @given(st.lists(TEXTS, max_size=8), st.booleans())
 def test_what_a_word_comes_from_folds_to_it_again(words: list[str], case: bool) -> None:
     text = "\n".join(words)
@@ -121,7 +122,7 @@ def test_the_way_back_is_short_where_many_characters_change_alike() -> None:
     assert found.runs.tolist() == [0, 2, 2]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=scaled(100), deadline=None)
 @given(st.lists(TEXTS, min_size=1, max_size=6), st.booleans(), st.integers(0, 5))
 def test_a_text_is_folded_without_regard_to_its_neighbours(texts: list[str], case: bool, cut: int) -> None:
     part = pa.array(texts, pa.large_string()).slice(cut)

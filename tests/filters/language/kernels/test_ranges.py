@@ -7,6 +7,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.property_sizes import scaled
 from winnow.filters.language.kernels.ranges import code_points, document_seed, first_equals, hash_range
 from winnow.filters.language.kernels.spans import texts_of
 from winnow.filters.language.passages.passages import newline_runs, repeats, trimmed
@@ -18,7 +19,7 @@ def bytes_of(text: str) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
     return np.frombuffer(text.encode(), np.uint8)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=scaled(100), deadline=None)
 @given(st.lists(st.binary(max_size=20) | st.sampled_from([b"same" * 5, b"same" * 4 + b"sama", b""]), max_size=30))
 def test_a_range_is_known_by_the_first_that_is_equal(ranges: list[bytes]) -> None:
     buffer = np.frombuffer(b"".join(ranges) or b"\0", np.uint8)
@@ -37,7 +38,7 @@ def test_a_hash_sees_bytes_and_seed_alone() -> None:
     assert len({int(hash_range(bytes_of("\0" * size), 0, size, seed)) for size in range(20)}) == 20
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=scaled(100), deadline=None)
 @given(st.text(max_size=200), st.integers(0, 40), st.integers(0, 40))
 def test_code_points_are_those_of_python(text: str, skipped: int, left: int) -> None:
     before, inner, after = text[:skipped], text[skipped : len(text) - left], text[len(text) - left :][:left]
@@ -46,7 +47,7 @@ def test_code_points_are_those_of_python(text: str, skipped: int, left: int) -> 
     assert code_points(buffer, start, start + len(inner.encode())) == len(inner)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=scaled(100), deadline=None)
 @given(st.lists(LINES.map("\n".join), max_size=5), st.sampled_from([1, 2, 3]), st.booleans())
 def test_newline_runs_cut_like_an_expression(texts: list[str], least: int, strip: bool) -> None:
     found = newline_runs(texts_of(pa.array(texts, pa.large_string())), least, strip=strip)

@@ -20,6 +20,7 @@ from tests.filters.language.tokenizers.samples import (
     ranks,
     sentencepiece,
 )
+from tests.property_sizes import scaled
 from winnow.filters.language.tokenizers import Tokenizer, load_tokenizer, tokenizer_digest
 from winnow.filters.language.tokenizers.pieces import PIECE_CHARACTERS, Cuts
 from winnow.filters.language.tokenizers.rank_files import PUBLISHED
@@ -60,7 +61,7 @@ def test_texts_have_the_tokens_that_the_package_gives_them(tokenizer: Tokenizer,
     assert max(max(ids, default=0) for ids in expected) < tokenizer.vocabulary
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=scaled(30), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(texts=st.lists(st.text(st.characters(codec="utf-8"), max_size=30), max_size=4))
 def test_any_texts_have_the_tokens_that_the_package_gives_them(
     tokenizer: Tokenizer, place: Path, texts: list[str]

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.filters.text.line_rules import PIECES
+from tests.property_sizes import scaled
 from winnow.filters.language.words import segment, sentences
 from winnow.filters.language.words.sentences import sentences_of_lines
 
@@ -23,7 +24,7 @@ def cut(text: str) -> list[tuple[int, int]]:
     return places
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=scaled(60))
 @given(st.lists(st.lists(st.sampled_from(PARTS), max_size=40).map("".join), max_size=4))
 def test_each_line_has_its_own_sentences(texts: list[str]) -> None:
     lines = [text.splitlines() for text in texts]

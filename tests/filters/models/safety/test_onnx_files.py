@@ -12,6 +12,7 @@ onnx = pytest.importorskip("onnx", reason="writes the models of these tests")
 from onnx import ModelProto, TensorProto, helper, numpy_helper  # noqa: E402
 
 from tests.filters.models.safety.models import model, nodes  # noqa: E402
+from tests.property_sizes import scaled  # noqa: E402
 from winnow.filters.models.safety.onnx_files import check_onnx  # noqa: E402
 from winnow.schemas.errors import RecipeError  # noqa: E402
 
@@ -139,7 +140,7 @@ def _length(content: bytes) -> bytes:
     return found + bytes([size])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=scaled(150), deadline=None)
 @given(st.data())
 def test_a_damaged_model_is_walked_or_refused(data: st.DataObject) -> None:
     raw = bytearray(model().SerializeToString())

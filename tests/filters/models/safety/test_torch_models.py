@@ -16,6 +16,8 @@ from winnow.filters.models.tensors import tensors_bytes
 from winnow.filters.text.safety_model import OPERATOR
 from winnow.schemas.errors import RecipeError
 
+pytestmark = pytest.mark.torch
+
 NET = "tests.filters.models.safety.torch_net"
 
 

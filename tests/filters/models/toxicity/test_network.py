@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tests.filters.models.toxicity import restated
 from tests.filters.models.toxicity.published import published
+from tests.property_sizes import scaled
 from winnow.filters.models.tensors import read_tensors, tensors_bytes
 from winnow.filters.models.toxicity.conversion import LABELS, TOKENS, WORDS
 from winnow.filters.models.toxicity.network import Network
@@ -93,7 +94,7 @@ def test_words_are_numbered_as_keras_numbers_them(network: Network, text: str) -
     assert found.numbers[found.bounds[1] : found.bounds[2]].tolist() == restated.sequence(text, network.words)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=scaled(100), deadline=None)
 @given(st.lists(st.text(alphabet="tTheEyou -_'’\t\n\r\u00a0İßΣσ—北\0", max_size=40), max_size=5))
 def test_words_of_any_texts_are_numbered_as_keras_numbers_them(network: Network, texts: list[str]) -> None:
     found = Vocabulary(network.words).numbered(texts)

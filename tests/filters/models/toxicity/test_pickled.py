@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.property_sizes import scaled
 from winnow.filters.models.toxicity import pickled
 from winnow.filters.models.toxicity.pickled import PickledTokenizerError, tokenizer_state
 
@@ -124,7 +125,7 @@ def test_sizes_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "expected at most 100" in refusal(raw)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=scaled(150), deadline=None)
 @given(st.data())
 def test_a_damaged_pickle_is_read_or_refused(data: st.DataObject) -> None:
     raw = bytearray(pickle.dumps(Tokenizer(word_index={"the": 1, "of": 2}, lower=True), protocol=5))

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.filters.private.personal.reading import ids_in, spans
+from tests.property_sizes import scaled
 from winnow.filters import extras
 from winnow.filters.private.personal.national_ids import (
     covered_languages,
@@ -240,7 +241,7 @@ PIECES = (
 )
 
 
-@settings(max_examples=200)
+@settings(max_examples=scaled(200))
 @given(
     texts=st.lists(st.lists(st.sampled_from(PIECES), max_size=8).map("".join), min_size=1, max_size=5),
     regions=st.lists(st.sampled_from(["", "ES", "PL", "CH IT", "VN"]), min_size=5, max_size=5),
@@ -255,7 +256,7 @@ def test_a_text_alone_decides_what_is_found_in_it(texts: list[str], regions: lis
 ALL = " ".join(sorted(covered_regions()))
 
 
-@settings(max_examples=200)
+@settings(max_examples=scaled(200))
 @given(st.text("0123456789AKXkx-./+ dni", max_size=120))
 def test_any_signs_and_digits_are_read(text: str) -> None:
     spans(national_ids, [text], [ALL])

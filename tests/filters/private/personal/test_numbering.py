@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.property_sizes import scaled
 from winnow.filters.private.personal.numbering import calling_codes, dialled, international, plan, plan_regions
 
 
@@ -46,14 +47,14 @@ def test_examples_and_what_is_nearly_one_are_judged_as_the_package_does(region: 
         assert international(f"{home.code}{example}") == (home.code, example) == theirs(f"+{home.code}{example}", None)
 
 
-@settings(max_examples=400)
+@settings(max_examples=scaled(400))
 @given(number=st.text("0123456789", min_size=2, max_size=18), region=st.sampled_from(sorted(plan_regions())))
 def test_any_digits_are_judged_as_the_package_does(number: str, region: str) -> None:
     assert dialled(number, plan(region)) == theirs(number, region)
     assert international(number) == theirs(f"+{number}", None)
 
 
-@settings(max_examples=400)
+@settings(max_examples=scaled(400))
 @given(code=st.sampled_from(sorted(calling_codes())), rest=st.text("0123456789", min_size=4, max_size=13))
 def test_any_digits_behind_a_calling_code_are_judged_as_the_package_does(code: int, rest: str) -> None:
     assert international(f"{code}{rest}") == theirs(f"+{code}{rest}", None)

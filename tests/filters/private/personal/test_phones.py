@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.filters.private.personal.reading import phones_in, spans
+from tests.property_sizes import scaled
 from winnow.filters import extras
 from winnow.filters.language.kernels.spans import texts_of
 from winnow.filters.private.personal.candidates import digit_groups
@@ -236,7 +237,7 @@ PIECES = (
 )
 
 
-@settings(max_examples=200)
+@settings(max_examples=scaled(200))
 @given(
     texts=st.lists(st.lists(st.sampled_from(PIECES), max_size=12).map("".join), min_size=1, max_size=6),
     regions=st.lists(st.sampled_from(["", "DE AT", "US", "FR US DE"]), min_size=6, max_size=6),
@@ -250,7 +251,7 @@ def test_a_text_alone_decides_what_is_found_in_it(texts: list[str], regions: lis
     assert whole == [spans(phones, [text], [regions[row]])[0] for row, text in enumerate(texts)]
 
 
-@settings(max_examples=200)
+@settings(max_examples=scaled(200))
 @given(st.text("+0123456789 -./()\nxTel:", max_size=200))
 def test_any_signs_and_digits_are_read(text: str) -> None:
     spans(phones, [text], ["DE US FR BR"])

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.property_sizes import scaled
 from winnow.filters.web.rights.paths import one_spelling, pattern_of
 from winnow.filters.web.rights.robots_txt import MAX_RULES, pack, relevant_lines, unpack
 
@@ -153,7 +154,7 @@ def written(groups: list[tuple[str, list[tuple[str, str]]]]) -> str:
 
 
 @given(GROUPS, PATHS, st.sampled_from(["ccbot", "gptbot"]))
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=scaled(500), deadline=None)
 def test_protego_says_the_same(groups: list[tuple[str, list[tuple[str, str]]]], path: str, agent: str) -> None:
     protego = pytest.importorskip("protego", reason="protego is an oracle only: pip install protego")
     # An agent without any rule before the next agent shares that one's group here, as in RFC 9309 and in Google.
@@ -174,7 +175,7 @@ def test_protego_says_the_same(groups: list[tuple[str, list[tuple[str, str]]]], 
     ),
     PATHS,
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=scaled(200), deadline=None)
 def test_the_standard_library_says_the_same_of_plain_files(
     groups: list[tuple[str, list[tuple[str, str]]]], path: str
 ) -> None:
@@ -190,7 +191,7 @@ def test_the_standard_library_says_the_same_of_plain_files(
     st.text(max_size=200) | st.text(st.sampled_from("user-agent: *\ndisallow: /%$?[]#\r\0"), max_size=200),
     st.text(max_size=30),
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=scaled(300), deadline=None)
 def test_any_file_is_read_and_any_path_is_asked(body: str, path: str) -> None:
     refused(body, path)
     refused("User-agent: *\nDisallow: " + body, path, training=True)

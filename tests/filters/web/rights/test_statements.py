@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.property_sizes import scaled
 from winnow.filters.web.rights.statements import MEANINGS, Directive, parse_until, robots_directives, said_by
 
 OURS = frozenset(("ccbot", "gptbot"))
@@ -159,7 +160,7 @@ def test_the_order_of_directives_and_their_repetition_change_nothing(words: list
     name=st.sampled_from(["x-robots-tag", "robots", "ccbot", "tdm-reservation", "content-usage", "content-signal"]),
     value=st.text(st.sampled_from("noai:,;=1 unavailable_after-%\0é"), max_size=60) | st.text(max_size=60),
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=scaled(300), deadline=None)
 def test_any_value_is_read(name: str, value: str) -> None:
     found = said_by(name, value, OURS)
     assert found.meanings <= set(MEANINGS)

@@ -6,13 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.filters.web.url_lists.addresses import addresses, entries_in, expected, lines, list_of, matched
+from tests.property_sizes import scaled
 from winnow.filters.web.url_lists.entries import Kind, written_entry
 from winnow.filters.web.url_lists.scanning import CLASSES, parts_of
 from winnow.filters.web.urls import canonical_url
 from winnow.schemas.errors import RecipeError
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=scaled(300), deadline=None)
 @given(st.lists(lines, min_size=1, max_size=12), st.lists(addresses, min_size=1, max_size=12))
 def test_a_list_matches_what_a_set_of_strings_matches(listed: list[str], urls: list[str]) -> None:
     text = "\n".join(listed)
@@ -30,7 +31,7 @@ def test_this_machine_is_no_entry_however_it_is_spelt(line: str) -> None:
     assert entries_in(line) == []
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=scaled(200), deadline=None)
 @given(st.lists(lines, min_size=1, max_size=6))
 def test_every_entry_matches_its_own_address_and_can_be_written_again(listed: list[str]) -> None:
     text = "\n".join(listed)
@@ -44,7 +45,7 @@ def test_every_entry_matches_its_own_address_and_can_be_written_again(listed: li
         assert [(again.kind, again.text) for again in entries_in(written_entry(entry))] == [(entry.kind, entry.text)]
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=scaled(500), deadline=None)
 @given(addresses)
 def test_plain_addresses_have_the_parts_of_their_canonical_spelling(url: str) -> None:
     canonical = canonical_url(url)

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.pipelines.export.formats.mixed_rows import HARD, batches, export, row
+from tests.property_sizes import scaled
 from tests.trainers import run_trainer
 from winnow.pipelines.export.formats import find_format
 from winnow.pipelines.export.formats.protocol import About, ShardName, WrittenShard
@@ -96,7 +97,7 @@ def test_the_bytes_are_those_of_pythons_tarfile(tmp_path: Path) -> None:
     assert path.read_bytes() == by_tarfile(members(path))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=scaled(40), deadline=None)
 @given(
     texts=st.lists(st.none() | st.text(max_size=40) | st.sampled_from(["a" * 511, "b" * 512, "ß" * 5000])),
     size=st.integers(1, 5),

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from tests.pipelines.ingest.archive_reading import outline, read
 from tests.pipelines.ingest.made_archives import Capture, warc_record
+from tests.property_sizes import scaled
 from winnow.pipelines.ingest.archives.http import CODINGS, HttpHead, Payload, content_type, decode_payload, parse_http
 from winnow.pipelines.ingest.records import ReadLimits, Record
 
@@ -124,7 +125,7 @@ def test_invented_codings_are_ignored_and_lzw_is_refused() -> None:
 
 
 @given(stored=st.binary(max_size=400), content=st.sampled_from(CODINGS), transfer=st.sampled_from(["", "chunked"]))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=scaled(200), deadline=None)
 def test_any_payload_under_any_coding_is_decoded_kept_or_refused(stored: bytes, content: str, transfer: str) -> None:
     decode(stored, content, transfer)
     decode(stored, content, transfer, cap=10, truncated=True)
@@ -132,7 +133,7 @@ def test_any_payload_under_any_coding_is_decoded_kept_or_refused(stored: bytes, 
 
 @pytest.mark.parametrize("encoder", ENCODERS)
 @given(data=st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=scaled(40), deadline=None)
 def test_a_damaged_payload_never_raises(encoder: str, data: st.DataObject) -> None:
     stored = bytearray(ENCODERS[encoder](PAGE))
     stored[data.draw(st.integers(0, len(stored) - 1))] ^= 1 << data.draw(st.integers(0, 7))

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.pipelines.ingest.parts import LIMITS, assert_tiles, read, reasons, texts
+from tests.property_sizes import scaled
 from winnow.pipelines.ingest.records import Dropped, FilePart, ReadLimits, Record, Span, Unreadable
 from winnow.pipelines.ingest.tables.columns import ColumnMapping
 from winnow.pipelines.ingest.tables.jsonl import MAX_DEPTH, JsonlReader, parse_row
@@ -87,7 +88,7 @@ LINES = st.sampled_from(
 
 
 @given(lines=st.lists(LINES, max_size=12), newline_at_end=st.booleans(), data=st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=scaled(150), deadline=None)
 def test_any_division_into_parts_gives_the_events_of_the_whole(
     lines: list[bytes], newline_at_end: bool, data: st.DataObject
 ) -> None:
@@ -223,7 +224,7 @@ JSON = st.recursive(
 
 
 @given(st.dictionaries(st.text(st.characters(), max_size=4), JSON, max_size=4))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=scaled(200), deadline=None)
 def test_rows_are_what_the_standard_library_reads_and_can_be_written_again(row: dict[str, object]) -> None:
     line = json.dumps(row).encode()
 

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.pipelines.ingest.parts import LIMITS, assert_tiles, read, reasons, texts
+from tests.property_sizes import scaled
 from winnow.pipelines.ingest.records import Dropped, FilePart, ReadLimits, Record, Span, Unreadable
 from winnow.pipelines.ingest.tables.columns import ColumnMapping
 from winnow.pipelines.ingest.tables.parquet import ParquetReader
@@ -151,7 +152,7 @@ ROWS = st.lists(
 
 
 @given(rows=ROWS, group=st.integers(1, 8), page=st.sampled_from([64, 1 << 20]), data=st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=scaled(100), deadline=None)
 def test_any_division_into_parts_gives_what_pyarrow_reads_as_a_table(
     rows: list[dict[str, object]], group: int, page: int, data: st.DataObject
 ) -> None:

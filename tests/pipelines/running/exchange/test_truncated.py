@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.property_sizes import scaled
 from winnow.pipelines.running.blocks import AddressedBlock, encode_block, encoded_pieces
 from winnow.pipelines.running.exchange import Engine, ExchangeError, Files, Transport
 from winnow.pipelines.running.exchange.exchange import _IS_MEMBER, _IS_TOTAL, _Consume
@@ -77,7 +78,7 @@ def committed(transport: Transport, total: list[bytes], members: list[bytes]) ->
 
 
 @pytest.mark.parametrize("carried", [through_engine, through_files])
-@settings(derandomize=True, deadline=None, max_examples=60)
+@settings(derandomize=True, deadline=None, max_examples=scaled(60))
 @given(data=st.data())
 def test_a_group_is_consumed_as_a_whole_or_not_at_all(
     carried: Callable[[LocalStore], tuple[Transport, Group]], data: st.DataObject
