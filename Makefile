@@ -1,7 +1,7 @@
 # `make help` lists the targets. Those that need .venv set it up first.
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-large test-torch test-engines engines lint types trainers clean
+.PHONY: help setup demo kernels test test-torch test-wheel test-conformance test-engines test-all engines lint types trainers clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -33,19 +33,26 @@ trainers: .cache/trainers/ready  ## make the environment of the libraries that r
 
 # What needs PyTorch, where it is: beside the trainers' libraries. `make test` skips these.
 test-torch: .cache/trainers/winnow  ## run the tests that need PyTorch
-	.cache/trainers/bin/python -m pytest -q tests/scoring tests/filters/models/safety/test_torch_models.py \
-		tests/runners/scores/test_torch_tasks.py tests/runners/scores/test_images.py
+	.cache/trainers/bin/python -m pytest -q -n 2 --dist loadfile -m torch tests/scoring tests/filters/models tests/runners
 
 .cache/trainers/winnow: .cache/trainers/ready pyproject.toml
-	.cache/trainers/bin/python -m pip install --quiet --requirement examples/requirements.txt --editable ".[torch]" hypothesis networkx pytest scikit-learn scipy
+	.cache/trainers/bin/python -m pip install --quiet --requirement examples/requirements.txt --editable ".[torch]" \
+		hypothesis networkx pytest pytest-xdist scikit-learn scipy
 	touch $@
 
-test: setup  ## run the tests
+kernels: setup  # compiled once, before test workers start that would each compile them
+	@$(BIN)/python -m winnow.runners.stages.warming
+
+test: setup kernels  ## run the tests that protect a change
 	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist worksteal
 
-# What takes minutes: large sizes, kills at random times, the demo out of a wheel, the examples' training loops.
-test-large: setup  ## run the tests that take minutes
-	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m large
+test-wheel: setup kernels  ## run the demo out of a wheel, in a fresh environment
+	$(BIN)/python -m pytest -q -m wheel tests/packaging
+
+# Every property at full size, large sizes, kills at random times, the examples' training loops, every engine and fault.
+test-all: setup kernels test-torch  ## run every test there is; hours
+	WINNOW_TEST_THOROUGH=1 $(BIN)/python -m pytest -q -n $(TEST_WORKERS) --dist worksteal -m "not engines"
+	$(MAKE) test-engines
 
 # Real engines and servers for `make test-engines`. Java 17 and Maven are needed, Go for the servers of object stores and
 # for Prism; a test whose part is missing is skipped, and says how to get it.
@@ -70,13 +77,17 @@ $(ENGINES)/flink/ready:
 	rm $(ENGINES)/flink/apache-flink-libraries-$(FLINK_VERSION).tar.gz
 	touch $@
 
-$(ENGINES)/bin/ready:
+$(ENGINES)/bin/prism:
 	mkdir -p $(ENGINES)/bin
 	if command -v go >/dev/null; then \
-		GOBIN=$(ENGINES)/bin go install github.com/versity/versitygw/cmd/versitygw@v1.8.0 && \
-		GOBIN=$(ENGINES)/bin go install github.com/fsouza/fake-gcs-server@v1.56.1 && \
 		GOBIN=$(ENGINES)/bin go install github.com/apache/beam/sdks/v2/go/cmd/prism@v2.77.0; \
-	else echo "no go: tests of versitygw, fake-gcs-server and Prism are skipped"; fi
+	else echo "no go: tests of Prism are skipped"; fi
+
+$(ENGINES)/bin/ready: $(ENGINES)/bin/prism
+	if command -v go >/dev/null; then \
+		GOBIN=$(ENGINES)/bin go install github.com/versity/versitygw/cmd/versitygw@v1.8.0 && \
+		GOBIN=$(ENGINES)/bin go install github.com/fsouza/fake-gcs-server@v1.56.1; \
+	else echo "no go: tests of versitygw and fake-gcs-server are skipped"; fi
 	touch $@
 
 # Beam's client of Dataflow, on top of .venv.
@@ -86,6 +97,12 @@ $(ENGINES)/dataflow/ready: .venv/ready
 		> $$(echo $(ENGINES)/dataflow/lib/python*/site-packages)/base.pth
 	$(ENGINES)/dataflow/bin/python -m pip install --quiet --constraint constraints.txt --upgrade "setuptools>=77" "apache-beam[gcp]>=2.77,<2.78"
 	touch $@
+
+# The demo on one engine of each kind and on one object store, each twice: one tree hash, equal exports, a rerun with nothing to do.
+test-conformance: setup kernels $(ENGINES)/bin/prism  ## run the demo on Spark, Flink, Prism, S3 and Beam's portable path
+	$(BIN)/winnow engines build spark
+	$(BIN)/winnow engines build flink
+	GOBIN=$(ENGINES)/bin $(BIN)/python -m pytest -q -m conformance tests/conformance
 
 test-engines: engines  ## run the tests on real engines and object stores
 	GOBIN=$(ENGINES)/bin WINNOW_FLINK_HOME=$(ENGINES)/flink/deps \

@@ -37,7 +37,7 @@ edits: [{text.pii: {replace: placeholder}}]
 mix:
   {unit: tokens, tokenizer: bytes, budget: 20_000, languages: {temperature: 3.3}, split: {validation: 0.05},
    bands: {by: dedupe.near.size, rehydrate: fineweb2, nulls: keep}}
-export: [{parquet: {path: out/parquet}}, {webdataset: {path: out/wds}}, {megatron: {path: out/megatron, end_token: 256}}]
+export: [{parquet: {path: out/hf}}, {webdataset: {path: out/wds}}, {megatron: {path: out/ids, end_token: 256}}]
 """
 _OPERATORS = """\
 version: 1
@@ -136,4 +136,6 @@ def main(part: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    if sys.argv[1:]:
+        sys.exit(main(sys.argv[1]))
+    warm_kernels(Console(highlight=False))

@@ -39,7 +39,10 @@ def expected(crawl: Path) -> Made:
     return made_in(str(crawl / "store"), str(crawl / "mixture"))
 
 
-@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.name)
+@pytest.mark.parametrize(
+    "way",
+    [pytest.param(way, id=way.name, marks=[pytest.mark.conformance] if way.one_of_a_kind else []) for way in WAYS],
+)
 def test_the_demo_has_one_tree_hash(way: Way, crawl: Path, expected: Made, tmp_path: Path) -> None:
     folder = tmp_path / "demo"
     shutil.copytree(crawl, folder, ignore=shutil.ignore_patterns("store", "mixture", ".mixture*"))

@@ -43,6 +43,7 @@ class Way:
 
     name: str
     ready: Readying
+    one_of_a_kind: bool = False  # it stands for its kind in every check of a change
 
 
 def plain(*arguments: str) -> Readying:
@@ -123,13 +124,13 @@ def spark_on_s3(folder: Path) -> Iterator[Setting]:
 
 WAYS = (
     Way("multi-process", plain("--workers", "2")),
-    Way("portable", plain("--runner", "portable")),
-    Way("spark-embedded", job_server_of("--workers", "2", engine="spark")),
+    Way("portable", plain("--runner", "portable"), one_of_a_kind=True),
+    Way("spark-embedded", job_server_of("--workers", "2", engine="spark"), one_of_a_kind=True),
     Way("spark-standalone", standalone_spark),
-    Way("flink-embedded", job_server_of("--workers", "2", engine="flink")),
+    Way("flink-embedded", job_server_of("--workers", "2", engine="flink"), one_of_a_kind=True),
     Way("flink-session", flink_session),
-    Way("prism", prism),
-    Way("s3-moto", store_on("moto", "--workers", "2")),
+    Way("prism", prism, one_of_a_kind=True),
+    Way("s3-moto", store_on("moto", "--workers", "2"), one_of_a_kind=True),
     Way("s3-versitygw", store_on("versitygw", "--workers", "2")),
     Way("gcs", store_on("fake-gcs-server", "--workers", "2")),
     Way("spark-on-s3", spark_on_s3),

@@ -55,7 +55,6 @@ def lethal(tmp_path: Path) -> dict[str, str]:
     return {"PYTHONPATH": str(packages)}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("late", [False, True], ids=["in the same read", "read again later"])
 def test_a_row_that_kills_its_worker_three_times_is_left_out_and_stays_out(
     tmp_path: Path, lethal: dict[str, str], late: bool
@@ -96,7 +95,6 @@ def worker_processes(driver: int) -> list[psutil.Process]:
     return found
 
 
-@pytest.mark.slow
 def test_a_worker_that_is_killed_once_costs_nothing(tmp_path: Path) -> None:
     write_crawl(tmp_path)
     write_recipe(tmp_path, "fast")

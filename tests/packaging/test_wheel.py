@@ -9,10 +9,6 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from numba import config
-from numba.core.caching import _CacheLocator
-
-import winnow.schemas.kernels  # noqa: F401  says where compiled kernels are kept
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("schemas", "filters", "pipelines", "runners", "recipes")
@@ -42,27 +38,12 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     packages = next((folder / "lib").glob("python*/site-packages"))
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(packages)
-    lend_compiled(packages / "winnow")
     for name in FOLDERS:
         (packages / name).mkdir()
         (packages / name / "__init__.py").write_text("STRANGER = True\n")
     here = next(Path(path) for path in sys.path if path.endswith("site-packages"))
     (packages / "dependencies.pth").write_text(f"{here}\n")
     return folder / "bin" / "python"
-
-
-def lend_compiled(package: Path) -> None:
-    """Keep what numba has compiled of these very sources for their copies too: compiling anew takes a minute."""
-    for source in (ROOT / "winnow" / "filters").rglob("*.py"):
-        shutil.copystat(source, package / source.relative_to(ROOT / "winnow"))  # numba tells by it what has changed
-    kept = Path(config.CACHE_DIR)
-    for folder in (ROOT / "winnow" / "filters").rglob("__init__.py"):
-        here, there = (
-            kept / _CacheLocator.get_suitable_cache_subpath(str(path))
-            for path in (folder, package / folder.relative_to(ROOT / "winnow"))
-        )
-        if here.exists():
-            shutil.copytree(here, there, ignore=shutil.ignore_patterns("*.tmp.*"), dirs_exist_ok=True)
 
 
 def run(python: Path, *arguments: str, cwd: Path) -> str:
@@ -109,7 +90,7 @@ def test_the_command_runs_from_any_folder(installed: Path, tmp_path: Path) -> No
     assert "winnow 0." in run(installed, "-m", "winnow", "--version", cwd=tmp_path)
 
 
-@pytest.mark.large
+@pytest.mark.wheel
 def test_the_demo_runs_from_the_wheel(installed: Path, tmp_path: Path) -> None:
     printed = run(installed, "-m", "winnow", "demo", "--into", "out", "--workers", "2", cwd=tmp_path)
     assert "report" in printed

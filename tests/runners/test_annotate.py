@@ -171,7 +171,6 @@ def test_a_layers_object_that_is_gone_is_made_again(tmp_path: Path, shouting: di
     assert_clean(tmp_path, env=shouting)
 
 
-@pytest.mark.slow
 def test_a_row_that_kills_a_measurement_is_left_out_of_it_and_stays_a_sample(
     tmp_path: Path, shouting: dict[str, str]
 ) -> None:

@@ -86,7 +86,6 @@ def test_each_copy_is_written_once_in_the_order_of_its_hash(tmp_path: Path) -> N
     assert [one.name for one in tmp_path.iterdir() if one.name.startswith(".")] == []
 
 
-@pytest.mark.slow
 def test_bytes_are_the_same_for_any_workers_order_of_shards_and_row_groups(tmp_path: Path) -> None:
     texts = {"a": every(words(300)), "b": every(words(40, 300)), "c": Rows(words(9), [Given(3, copies=70)])}
     store, draw = make_draw(LocalStore(tmp_path / "one"), texts)

@@ -316,7 +316,6 @@ def test_rules_cannot_read_lengths_that_come_after_them(folder: Path) -> None:
         measured(recipe)
 
 
-@pytest.mark.slow
 def test_two_workers_write_the_same_tree(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one = measured(write(folder)).generation.tree_hash
     copy = tmp_path / "two"

@@ -44,7 +44,6 @@ def crawl(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     return folder, whole.outcome.generation.tree_hash
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "workers"),
     [

@@ -125,7 +125,6 @@ def test_a_purge_that_ends_after_any_change(forgotten: Path, tmp_path: Path, mon
         assert "purge.json" not in contents(folder / "store")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seen", ["samples/", "generations/", "purge.json"])
 def test_a_killed_purge_is_finished_by_the_next(forgotten: Path, tmp_path: Path, seen: str) -> None:
     """SIGKILL as soon as the purge has put a new object, its generation, or its note of what is left to do."""

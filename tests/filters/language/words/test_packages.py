@@ -27,7 +27,6 @@ TEXTS = {
 }
 
 
-@pytest.mark.slow
 def test_words_are_those_of_datatrove() -> None:
     if not (PEERS / "datatrove" / "ready").exists():
         pytest.skip("the peer datatrove is not installed (`python -m benchmarks.parity` says how it is made)")
