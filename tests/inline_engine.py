@@ -39,7 +39,7 @@ class InlineRunner(PipelineRunner):
 
 
 class _Done(PipelineResult):
-    def wait_until_finish(self, duration: int | None = None) -> str:  # type: ignore[override]
+    def wait_until_finish(self, duration: int | None = None) -> str:
         return str(self.state)
 
 
@@ -48,7 +48,7 @@ def _run(step: AppliedPTransform, values: dict[Any, list[Any]]) -> None:
     transform = step.transform
     given = [element for one in step.inputs for element in values.get(one, ())]
     if isinstance(transform, Impulse):
-        made = [b""]
+        made: list[Any] = [b""]
     elif isinstance(transform, beam.Flatten | Reshuffle | beam.WindowInto):
         made = given
     elif isinstance(transform, CombinePerKey):

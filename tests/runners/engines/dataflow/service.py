@@ -20,7 +20,6 @@ from typing import Any
 
 from apache_beam.portability.api.org.apache.beam.model.pipeline.v1 import beam_runner_api_pb2
 
-from tests.packaging.test_wheel import lend_compiled
 from winnow.pipelines.store.gcs import GcsStore
 
 CANCELLED = 5  # of the states, as the interface numbers them
@@ -104,7 +103,6 @@ class Service:
             packages = next((folder / "lib").glob("python*/site-packages"))
             with zipfile.ZipFile(package) as archive:
                 archive.extractall(packages)
-            lend_compiled(packages / "winnow")
             if self.version:
                 (about,) = packages.glob("winnow-*.dist-info/METADATA")
                 about.write_text(re.sub(r"(?m)^Version: .*", f"Version: {self.version}", about.read_text(), count=1))
