@@ -57,7 +57,9 @@ class Axis:
         """The value at a share of the way from start to end."""
         low, high = self._bent(self.low), self._bent(self.high)
         bent = low + share * (high - low)
-        return {"linear": bent, "log": math.exp(bent), "log1p": math.expm1(bent)}[self.kind]
+        if self.kind == "linear":
+            return bent
+        return math.exp(bent) if self.kind == "log" else math.expm1(bent)
 
     def _bent(self, value: float) -> float:
         if self.kind == "linear":

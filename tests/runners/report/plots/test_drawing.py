@@ -14,6 +14,10 @@ def test_an_axis_finds_its_way_back(kind: str) -> None:
     assert axis.place(axis.value(0.3)) == pytest.approx(50 + 0.3 * 200)
 
 
+def test_large_values_on_a_linear_axis_have_no_exponential() -> None:
+    assert Axis(0.0, 10_950.0, 58, 740).value(0.5) == 5475.0
+
+
 def test_decades_are_equally_far_apart_on_a_logarithmic_axis() -> None:
     axis = Axis(1, 100, 0, 200, "log")
     assert axis.place(10) == pytest.approx(100)
