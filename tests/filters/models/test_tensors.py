@@ -1,5 +1,6 @@
 """Arrays in safetensors files: what is written is read by the format's own package and by ours, and nothing else is."""
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from safetensors.numpy import load_file, save_file
 
 from tests.property_sizes import scaled
 from winnow.filters.models.tensors import read_tensors, tensors_bytes
@@ -46,49 +48,79 @@ def test_the_same_arrays_give_the_same_bytes() -> None:
     )
 
 
+def test_the_bytes_are_those_that_weights_were_named_by() -> None:
+    raw = tensors_bytes(ARRAYS, {"b": "2", "a": "1"})
+    assert hashlib.sha256(raw).hexdigest() == "f7611dbf72d750682f37b256d5fd4fcc043531f0ed52de4c3d2b8df45cf4ec80"
+
+
+def test_arrays_come_in_the_order_in_which_they_lie(tmp_path: Path) -> None:
+    places = {name: {"dtype": "U8", "shape": [1], "data_offsets": [at, at + 1]} for at, name in enumerate("zaymbx")}
+    path = tmp_path / "some.safetensors"
+    path.write_bytes(written(dict(sorted(places.items())), b"123456"))
+    assert "".join(read_tensors(str(path)).arrays) == "zaymbx"
+
+
 def test_the_formats_own_package_reads_them_and_is_read(tmp_path: Path) -> None:
-    theirs = pytest.importorskip("safetensors.numpy")
     path = tmp_path / "ours.safetensors"
     path.write_bytes(tensors_bytes(ARRAYS, {}))
-    loaded = theirs.load_file(path)
+    loaded = load_file(path)
     assert {name: array.tolist() for name, array in loaded.items()} == {k: v.tolist() for k, v in ARRAYS.items()}
-    theirs.save_file(ARRAYS, tmp_path / "theirs.safetensors")
+    save_file(ARRAYS, tmp_path / "theirs.safetensors")
     found = read_tensors(str(tmp_path / "theirs.safetensors")).arrays
     assert {name: array.tolist() for name, array in found.items()} == {k: v.tolist() for k, v in ARRAYS.items()}
 
 
+ONE = {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}
+
+
 def written(header: object, content: bytes = b"") -> bytes:
-    said = json.dumps(header).encode()
+    said = header if isinstance(header, bytes) else json.dumps(header).encode()
     return len(said).to_bytes(8, "little") + said + content
 
 
 def one(**changes: object) -> bytes:
-    return written({"x": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8], **changes}}, b"\0" * 8)
+    return written({"x": {**ONE, **changes}}, b"\0" * 8)
+
+
+def named_twice(*places: list[int]) -> bytes:
+    parts = [json.dumps({"x": {"dtype": "F32", "shape": [1], "data_offsets": place}})[1:-1] for place in places]
+    return written(f"{{{','.join(parts)}}}".encode(), b"\0" * 8)
 
 
 @pytest.mark.parametrize(
     ("raw", "why"),
     [
-        (b"", "does not fit"),
-        (b"\xff" * 8, "does not fit"),
-        ((1 << 40).to_bytes(8, "little") + b"{}", "does not fit"),
-        (written([1]), "no mapping"),
-        (written({"__metadata__": {"a": 1}}), "not text by key"),
-        (b"\x02\0\0\0\0\0\0\0{\xff", "safetensors"),
-        (written({}, b"rest"), "4 bytes belong to no array"),
-        (written({"x": 1}), "safetensors"),
-        (written({"x": {}}), "safetensors"),
-        (one(dtype="OBJ"), "of type 'OBJ'"),
-        (one(dtype=["F32"]), "safetensors"),
-        (one(shape=[3]), "does not lie where it should"),
-        (one(shape=[-2]), "no shape or no place"),
-        (one(shape=[True, 2]), "no shape or no place"),
-        (one(shape=[1 << 62, 1 << 62]), "does not lie where it should"),
-        (one(shape="22"), "no shape or no place"),
-        (one(data_offsets=[4, 12]), "does not lie where it should"),
-        (one(data_offsets=[0, 8, 8]), "no shape or no place"),
-        (one(data_offsets=["0", "8"]), "no shape or no place"),
-        (written({"x": {"dtype": "U8", "shape": [8], "data_offsets": [0, 8]}} | {"y": 0}, b"\0" * 8), "safetensors"),
+        (b"", "header too small"),
+        (b"\xff" * 8, "header too large"),
+        ((1 << 40).to_bytes(8, "little") + b"{}", "header too large"),
+        ((9).to_bytes(8, "little") + b"{}", "invalid header length"),
+        (b"\x02\0\0\0\0\0\0\0{\xff", "invalid UTF-8"),
+        (written([1]), "invalid type: sequence"),
+        (written({"__metadata__": {"a": 1}}), "invalid type: integer `1`, expected a string"),
+        (written({}, b"rest"), "file not fully covered"),
+        (written({"x": 1}), "invalid type"),
+        (written({"x": {}}), "missing field `dtype`"),
+        (one(dtype="OBJ"), "unknown variant `OBJ`"),
+        (one(dtype="BF16", shape=[4]), "of type BF16; expected one of F64, F32"),
+        (one(dtype="F8_E4M3", shape=[8]), "of type F8_E4M3; expected one of"),
+        (one(dtype="F4", shape=[16]), "of type F4; expected one of"),
+        (one(dtype="U16", shape=[4]), "of type U16; expected one of"),
+        (one(dtype="C64", shape=[1]), "of type C64; expected one of"),
+        (one(dtype=["F32"]), "invalid type"),
+        (one(shape=[3]), "invalid shape, data type, or offset"),
+        (one(shape=[-2]), "integer `-2`"),
+        (one(shape=[True, 2]), "boolean `true`"),
+        (one(shape=[2.0]), "floating point `2.0`"),
+        (one(shape=[1 << 62, 1 << 62]), "overflow"),
+        (one(shape="22"), 'string "22"'),
+        (one(data_offsets=[4, 12]), "invalid offset"),
+        (one(data_offsets=[0, 8, 8]), "invalid length 3"),
+        (one(data_offsets=["0", "8"]), 'string "0"'),
+        (written(dict.fromkeys(("x", "a\nline"), ONE), b"\0" * 8), "invalid offset"),
+        (written({"x": ONE, "y": 0}, b"\0" * 8), "invalid type"),
+        (named_twice([0, 4], [4, 8]), "invalid offset"),
+        (written(b'{"x":' + b"[" * 100_000), "recursion limit"),
+        (written(b" " * (16 << 20) + b"{}"), "header too large: expected 16777216 bytes at most"),
     ],
 )
 def test_what_is_damaged_is_refused_in_a_line(tmp_path: Path, raw: bytes, why: str) -> None:
