@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 
+import msgspec
 import numpy as np
-import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
@@ -105,8 +105,7 @@ _read: dict[tuple[str, str], tuple[CoveredShard, ...]] = {}  # the one list that
 def _shards(objects: ObjectStore, path: str) -> tuple[CoveredShard, ...]:
     known = _read.get((objects.root, path))
     if known is None:
-        read = (orjson.loads(line) for line in objects.read(path).splitlines())
-        known = tuple(CoveredShard(**{**one, "verdicts": tuple(one["verdicts"])}) for one in read)
+        known = tuple(msgspec.json.decode(line, type=CoveredShard) for line in objects.read(path).splitlines())
         _read.clear()
         _read[objects.root, path] = known
     return known

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any, Self, cast
 
 import apache_beam as beam
-import orjson
+import msgspec
 from apache_beam.pvalue import PBegin, PCollection
 
 from winnow.pipelines.running.version_handshake import require_like_driver, versions_here
@@ -25,7 +25,7 @@ class TaskLine:
     @classmethod
     def from_json(cls, raw: bytes) -> Self:
         """From its line."""
-        return cls(**orjson.loads(raw))
+        return msgspec.json.decode(raw, type=cls)
 
     def to_json(self) -> bytes:
         """Its line."""

@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
-import orjson
 
 from winnow.filters.models.tensors import read_tensors, tensors_bytes, tensors_of
 from winnow.pipelines.annotate.stage import State
@@ -23,6 +22,7 @@ from winnow.schemas.errors import ScoreError
 from winnow.schemas.fingerprint import current_fingerprint
 from winnow.schemas.identity import Json, canonical_json, content_name, fingerprint_of
 from winnow.schemas.recipe import TrainingConfig
+from winnow.schemas.records import from_json
 from winnow.scoring.merging import average, task_arithmetic
 from winnow.scoring.tasks.protocol import Checkpoint, Task, TrainingSettings, Weights
 
@@ -156,7 +156,7 @@ def find_weights(store: Store, score: str, key: str, count: int) -> Made | None:
         raw = store.objects.read(layout.weights_record(score, key))
     except FileNotFoundError:
         return None
-    made = Made(**{**(said := orjson.loads(raw)), "objects": tuple(said["objects"])})
+    made = from_json(Made, raw, f"{store.objects.root}/{layout.weights_record(score, key)}")
     whole = len(made.objects) == count and all(store.objects.exists(path) for path in made.objects)
     return made if whole else None
 

@@ -41,6 +41,7 @@ from winnow.pipelines.store.location import open_location
 from winnow.pipelines.store.together import delete_all
 from winnow.schemas.errors import ExportError
 from winnow.schemas.identity import canonical_json
+from winnow.schemas.typed_json import read_value
 
 _COMMITS, _INTENTS, _SCRATCH = "commits/", "intents/", "scratch/"
 _JOINED = "joined.json"
@@ -289,10 +290,10 @@ class _Mark:
     def from_json(cls, raw: bytes, where: str) -> "_Mark":
         try:
             found = orjson.loads(raw)
-            if found["winnow"] != OWN:
+            if found.pop("winnow") != OWN:
                 raise KeyError
-            return cls(found["identity"], tuple(found["replaced"]))
-        except (orjson.JSONDecodeError, KeyError, TypeError):
+            return read_value(cls, found)
+        except (ValueError, KeyError, TypeError, AttributeError):
             raise ExportError(f"{where}: holds files that no export of winnow left there; move them away") from None
 
 

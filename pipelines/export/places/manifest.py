@@ -11,6 +11,7 @@ from winnow.pipelines.export.formats.protocol import FileRecord, ShardName, Writ
 from winnow.schemas.errors import ExportError
 from winnow.schemas.identity import Json, canonical_json, fingerprint_of
 from winnow.schemas.problems import shown
+from winnow.schemas.typed_json import read_json, read_value
 
 MANIFEST = "winnow.json"
 VERSION = 1
@@ -42,13 +43,7 @@ class ShardCommit:
     @classmethod
     def from_json(cls, raw: bytes) -> "ShardCommit":
         """The inverse of `to_json`."""
-        read = orjson.loads(raw)
-        one = read["written"]
-        files = tuple(FileRecord(**file) for file in one["files"])
-        return cls(
-            WrittenShard(ShardName(**one["shard"]), one["samples"], files, one["facts"]),
-            tuple(LeftOut(**line) for line in read["left_out"]),
-        )
+        return read_json(cls, raw, complete=True)
 
 
 def commit_name(shard: ShardName) -> str:
@@ -136,10 +131,8 @@ class Manifest:
             read = orjson.loads(raw)
             if read.pop("winnow") != OWN:
                 raise KeyError
-            files = tuple(FileRecord(**file) for file in read.pop("files"))
-            left_out = tuple(LeftOut(**line) for line in read.pop("left_out"))
-            return cls(files=files, left_out=left_out, notes=tuple(read.pop("notes")), **read)
-        except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError):
+            return read_value(cls, read, complete=True)
+        except (ValueError, KeyError, TypeError, AttributeError):
             raise ExportError(f"{where}: is not of an export of winnow; write to another folder, or move it") from None
 
 

@@ -8,14 +8,14 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
+import msgspec
 import numpy as np
-import orjson
 from numpy.typing import NDArray
 
 from winnow.pipelines.binding.edits import BoundEdit
 from winnow.pipelines.export.formats.protocol import ExportFormat, ShardName
 from winnow.pipelines.export.places.destination import Work
-from winnow.pipelines.export.planning.sizing import Cutting, OutputSize, Way
+from winnow.pipelines.export.planning.sizing import Cutting, Way
 from winnow.pipelines.media.references import MediaSources
 from winnow.pipelines.query.columns import Column, column_of
 from winnow.pipelines.store.facade import ObjectStore
@@ -70,6 +70,12 @@ class Places:
         return self._first[way, output]
 
 
+class _Written(msgspec.Struct):
+    cuttings: list[Cutting]
+    strata: list[list[tuple[str, str, str, str, str]]]  # the fields of each stratum
+    owed: list[int]
+
+
 @dataclass(frozen=True)
 class Details:
     """What grows: read once a process."""
@@ -98,22 +104,11 @@ class Details:
     @classmethod
     def from_json(cls, raw: bytes) -> "Details":
         """The inverse of `to_json`."""
-        read = orjson.loads(raw)
-        cuttings = {
-            Way(*one["way"]): Cutting(
-                Way(*one["way"]),
-                tuple(
-                    OutputSize(
-                        size["output"], tuple(size["counts"]), tuple(size["boundaries"]), size["over"], size["bytes"]
-                    )
-                    for size in one["outputs"]
-                ),
-            )
-            for one in read["cuttings"]
-        }
-        strata = tuple(tuple(Stratum(*one) for one in output) for output in read["strata"])
-        owed = np.zeros(sum(one.shards for one in cuttings.values()), np.bool_)
-        owed[read["owed"]] = True
+        read = msgspec.json.decode(raw, type=_Written)
+        cuttings = {one.way: one for one in read.cuttings}
+        strata = tuple(tuple(Stratum(*one) for one in output) for output in read.strata)
+        owed = np.zeros(sum(one.shards for one in read.cuttings), np.bool_)
+        owed[read.owed] = True
         return cls(cuttings, strata, owed)
 
 

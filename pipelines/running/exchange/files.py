@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import apache_beam as beam
+import msgspec
 import orjson
 import pyarrow as pa
 from apache_beam.pvalue import PCollection
@@ -120,6 +121,6 @@ def _planned(everything: tuple[int, Iterable[bytes]], files: Files) -> Iterator[
 
 def _merged(planned: tuple[int, Iterable[bytes]], files: Files) -> Iterator[tuple[int, bytes]]:
     for group in planned[1]:
-        members = [SegmentFile(**member) for member in orjson.loads(group)]
+        members = msgspec.json.decode(group, type=list[SegmentFile])
         for segment in read_index(files.store, merge_files(files.store, files.prefix, members)):
             yield segment.partition, segment.encode()

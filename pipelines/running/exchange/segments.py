@@ -21,6 +21,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import BinaryIO
 
+import msgspec
 import orjson
 import pyarrow as pa
 from isal import isal_zlib
@@ -73,8 +74,7 @@ class Segment:
     @classmethod
     def decode(cls, encoded: bytes | memoryview) -> "Segment":
         """The inverse of `encode`."""
-        fields = orjson.loads(encoded)
-        return cls(**{**fields, "runs": tuple(StoredRun(**run) for run in fields["runs"])})
+        return msgspec.json.decode(encoded, type=cls)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class SegmentFile:
     @classmethod
     def decode(cls, encoded: bytes) -> "SegmentFile":
         """The inverse of `encode`."""
-        return cls(**orjson.loads(encoded))
+        return msgspec.json.decode(encoded, type=cls)
 
 
 def write_file(store: ObjectStore, prefix: str, origin: str, blocks: list[PackedBlock]) -> SegmentFile:

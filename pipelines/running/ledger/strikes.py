@@ -13,11 +13,10 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import orjson
-
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.schemas.identity import canonical_json, digest
+from winnow.schemas.records import from_json
 
 MARKS_VARIABLE = "WINNOW_MARKS"
 STRIKES = 3
@@ -108,4 +107,4 @@ def is_struck(objects: ObjectStore, source: str, task: str) -> bool:
 def poisoned(objects: ObjectStore, source: str) -> frozenset[Position]:
     """The records of a source that are left out."""
     listed = objects.list(f"{layout.POISON}{source}/")
-    return frozenset(Position(**orjson.loads(objects.read(info.path))) for info in listed)
+    return frozenset(from_json(Position, objects.read(info.path), f"{objects.root}/{info.path}") for info in listed)
