@@ -129,11 +129,15 @@ class Manifest:
         """The inverse of `to_json`."""
         try:
             read = orjson.loads(raw)
-            if read.pop("winnow") != OWN:
-                raise KeyError
+        except orjson.JSONDecodeError:
+            read = None
+        if not isinstance(read, dict) or read.pop("winnow", None) != OWN:
+            raise ExportError(f"{where}: is not of an export of winnow; write to another folder, or move it")
+        try:
             return read_value(cls, read, complete=True)
-        except (ValueError, KeyError, TypeError, AttributeError):
-            raise ExportError(f"{where}: is not of an export of winnow; write to another folder, or move it") from None
+        except ValueError as error:
+            said = f"{where} is not as winnow writes it: {error}"
+            raise ExportError(f"{said}; write to another folder, or move it") from None
 
 
 def _shown(value: Json) -> str:
