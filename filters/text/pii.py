@@ -177,8 +177,8 @@ def _detects(config: Config) -> Mapping[str, str]:
 
 OPERATOR = Operator(
     name="text.pii",
-    version=1,
-    summary="personal data: e-mail, IP, phone, bank account, card, national id and wallet, as typed spans",
+    version=2,  # 2: of wallets, Bitcoin's alone
+    summary="personal data: e-mail, IP, phone, bank account, card, national id and Bitcoin wallet, as typed spans",
     config=Config,
     reads=_reads,
     writes=lambda _config: _SCHEMA,

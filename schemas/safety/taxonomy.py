@@ -94,7 +94,7 @@ TAXONOMY: tuple[Category, ...] = (
             Subcategory("iban", "bank accounts", (_PII,)),
             Subcategory("card", "payment cards", (_PII,)),
             Subcategory("national_id", "numbers that states give to persons", (_PII,)),
-            Subcategory("crypto_address", "addresses of crypto-currency wallets", (_PII,)),
+            Subcategory("crypto_address", "addresses of Bitcoin wallets", (_PII,)),
             Subcategory("name", "names of persons", (_NAMES,)),
             Subcategory("address", "street addresses", (_NAMES,)),
         ),

@@ -2,15 +2,12 @@
 
 import hashlib
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.filters.private.personal.reading import spans
-from winnow.filters.private.personal.keccak import CONSTANTS, STATE_LANES, keccak_256
 from winnow.filters.private.personal.wallets import wallets
-from winnow.schemas.kernels import kernel
 
 PUBLISHED = (
     "1BvBMSEYstWetqTFn5Au4m4GFg7xJaNVN2",  # Bitcoin's wiki
@@ -18,11 +15,6 @@ PUBLISHED = (
     "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4",  # BIP 173
     "BC1QW508D6QEJXTDG4Y5R3ZARVARY0C5XW7KV8F3T4",
     "bc1p0xlxvlhemja6c4dqv22uapctqupfhlxm9h8z3k2e72q4k9hcz7vqzk5jj0",  # BIP 350
-    "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",  # EIP-55
-    "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359",
-    "0xfb6916095ca1df60bb79ce92ce3ea74c37c5d359",
-    # Monero's donation address, published
-    "44AFFq5kSiGBoZ4NMDwYtN18obc8AemS33DBLWs3H7otXft3XjrpDtQGv7SqSsaBYBb98uNbr2VBBEt7f2wfn3RVGQBEP3A",
 )
 _DIGITS = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 
@@ -39,13 +31,6 @@ def base58check(payload: bytes) -> str:
         value, digit = divmod(value, 58)
         digits = _DIGITS[digit] + digits
     return "1" * (len(octets) - len(octets.lstrip(b"\0"))) + digits
-
-
-@kernel
-def _hashed(message, size, constants):  # type: ignore[no-untyped-def]
-    state = np.zeros(STATE_LANES, np.uint64)
-    keccak_256(message, size, state, constants)
-    return state[:4].copy()
 
 
 @pytest.mark.parametrize("address", PUBLISHED)
@@ -66,12 +51,8 @@ def test_one_wrong_character_makes_it_none(address: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAeD",  # capitals
-        "0xFB6916095CA1DF60BB79CE92CE3EA74C37C5D359",  # a fingerprint of OpenPGP
-        "0x0000000000000000000000000000000000000000",
-        "0x000000000000000000000000000000000000dead",
+        "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",  # another coin's
         "da39a3ee5e6b4b0d3255bfef95601890afd80709",
-        "0xda39a3ee5e6b4b0d3255bfef95601890afd8070900",
         "d41d8cd98f00b204e9800998ecf8427e",
         "bc1Qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4",  # letters of both cases
         "tb1qw508d6qejxtdg4y5r3zarvary0c5xw7kxpjzsx",  # a net for tests
@@ -83,10 +64,7 @@ def test_hashes_and_keys_are_left(text: str) -> None:
     assert wallets_in(text) == []
 
 
-@given(
-    st.sampled_from([b"\x00", b"\x05", b"\x30", b"\x32", b"\x1e", b"\x4c", b"\x41"]),
-    st.binary(min_size=20, max_size=20),
-)
+@given(st.sampled_from([b"\x00", b"\x05"]), st.binary(min_size=20, max_size=20))
 def test_any_base58check_address_is_found(version: bytes, key: bytes) -> None:
     address = base58check(version + key)
     if len(address) >= 26:
@@ -94,22 +72,11 @@ def test_any_base58check_address_is_found(version: bytes, key: bytes) -> None:
         assert wallets_in(address[:-1] + ("2" if address[-1] != "2" else "3")) == []
 
 
-def test_addresses_of_other_versions_are_left() -> None:
-    assert wallets_in(base58check(b"\x6f" + bytes(range(20)))) == []  # a net for tests
+@pytest.mark.parametrize("version", [b"\x6f", b"\x30", b"\x1e", b"\x41"])  # a net for tests, and other coins
+def test_addresses_of_other_versions_are_left(version: bytes) -> None:
+    assert wallets_in(base58check(version + bytes(range(20)))) == []
 
 
-@pytest.mark.parametrize(
-    ("message", "digest"),
-    [
-        (b"", "c5d2460186f7233c927e7db2dcc703c0e500b653ca82273b7bfad8045d85a470"),
-        (b"abc", "4e03657aea45a94fc7d47ba826c8d667c0d1e6e33a64a036ec44f58fa12d6c45"),
-    ],
-)
-def test_keccak_is_that_of_before_the_standard(message: bytes, digest: str) -> None:
-    padded = np.frombuffer(message + bytes(135 - len(message)), np.uint8).copy()
-    assert _hashed(padded, len(message), CONSTANTS).tobytes().hex() == digest
-
-
-@pytest.mark.parametrize("bait", ["1", "a", "0x", "bc1", "1" * 33 + " ", "4" * 95 + " ", "0x" + "a" * 40 + " "])
+@pytest.mark.parametrize("bait", ["1", "a", "bc1", "1" * 33 + " ", "bc1" + "q" * 80 + " "])
 def test_bait_ends_in_linear_time(bait: str) -> None:
     wallets_in(bait * (1_000_000 // len(bait)))
