@@ -8,10 +8,11 @@
 - `fasttext`: a bare loop over the model of `text.language`, which is asked for the same: one language a document.
 - `kernels`: what is left of our kernels by `winnow annotate` on a store, from its start to the published generation.
 
-Both of the last run over the documents four times, or starting would be a good part of what is compared.
+Both of the last run over the documents four times.
 
 Verdicts and languages are compared, and must be equal. One core each (pinned), start-up included, the same documents in
-thirty languages, median of three. Rates are documents per CPU-second.
+thirty languages, median of three. Rates are documents per CPU-second; `--quick` says those of the full run
+(`benchmarks.reporting`).
 """
 
 import shutil
@@ -23,13 +24,16 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from benchmarks.documents import cached_documents
-from benchmarks.peers import peer_python
-from benchmarks.reporting import Measured, Report, Row, benchmark_arguments, measure, median_of, show
+from benchmarks.environments import peer_python
+from benchmarks.reporting import Amounts, Measured, benchmark_arguments, compared, measure, show, timed
 from winnow.schemas.languages import NO_LANGUAGE, UNKNOWN, read_label
 
 OPERATORS = ("text.gopher", "text.fineweb", "text.c4")
 PRESETS = ("gopher@datatrove", "fineweb", "c4@paper")
 TIMES = 4  # over the documents where we are compared with a loop in the same process
+MANY, FEW = 50_000, 5_000  # documents
+QUICK_MANY, QUICK_FEW = 15_000, 1_000
+SMALL = 200  # documents: hardly more than start-up, but of all languages
 FLOORS = {"datatrove": 50.0, "fasttext": 0.95, "kernels": 0.9}
 
 RECIPE = """
@@ -139,47 +143,51 @@ with open(found, "w") as out:
 def main() -> int:
     """Measure, compare and print."""
     options = benchmark_arguments(str(__doc__)).parse_args()
-    many, few, rounds = (5_000, 500, 1) if options.quick else (50_000, 5_000, 3)
-    documents, sample = (cached_documents(count).absolute() for count in (many, few))
+    rounds = 1 if options.quick else 3
+    many, few = (
+        Amounts(quick if options.quick else full, full, SMALL) for full, quick in ((MANY, QUICK_MANY), (FEW, QUICK_FEW))
+    )
+    often = Amounts(TIMES * many.now, TIMES * many.full, TIMES * many.small)
     datatrove = str(peer_python("datatrove"))
     Path(".cache").mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=".cache") as scratch:
         folder = Path(scratch).absolute()
 
-        def script(python: str, code: str, file: Path, answers: str, argument: str) -> Callable[[], Measured]:
+        def script(python: str, code: str, answers: str, argument: str, times: int = 1) -> Callable[[int], Measured]:
             filled = code.replace("TIMES", str(TIMES))
-            return lambda: _run([python, "-c", filled, str(file), str(folder / answers), argument])
 
-        model = _model()
-        recipe = _ingested(folder, documents)
-        _warm(folder, sample)
+            def run(documents: int) -> Measured:
+                file = cached_documents(documents // times).absolute()
+                return _run([python, "-c", filled, str(file), str(folder / answers), argument])
+
+            return run
+
         cases = {
-            "winnow, verdicts": (many, script(sys.executable, VERDICTS, documents, "ours", "judge")),
-            "datatrove": (few, script(datatrove, DATATROVE, sample, "theirs", "in_a_row")),
-            "datatrove_all": (few, script(datatrove, DATATROVE, sample, "theirs_all", "all")),
-            "winnow, languages": (TIMES * many, script(sys.executable, LANGUAGES, documents, "languages", "")),
-            "fasttext": (TIMES * many, script(sys.executable, FASTTEXT, documents, "labels", model)),
-            "winnow, annotate": (TIMES * many, lambda: _annotate(folder, recipe)),
-            "kernels": (TIMES * many, script(sys.executable, VERDICTS, documents, "none", "measure")),
+            "winnow, verdicts": (many, script(sys.executable, VERDICTS, "ours", "judge")),
+            "datatrove": (few, script(datatrove, DATATROVE, "theirs", "in_a_row")),
+            "datatrove_all": (few, script(datatrove, DATATROVE, "theirs_all", "all")),
+            "winnow, languages": (often, script(sys.executable, LANGUAGES, "languages", "", TIMES)),
+            "fasttext": (often, script(sys.executable, FASTTEXT, "labels", _model(), TIMES)),
+            "winnow, annotate": (often, lambda documents: _annotate(folder, documents // TIMES)),
+            "kernels": (often, script(sys.executable, VERDICTS, "none", "measure", TIMES)),
         }
-        rows = []
-        for case, (count, run) in cases.items():
-            took = median_of(rounds, run)
-            print(f"{case}: {count / took.cpu_seconds:,.0f} documents/CPU-s", file=sys.stderr, flush=True)
-            rows.append(Row(case, f"{count:,} documents", took, count / took.cpu_seconds))
-        same_verdicts(folder, sample)
+        for case in ("winnow, verdicts", "winnow, languages"):
+            cases[case][1](QUICK_FEW)  # what is compiled, is compiled once a machine
+        rows = {}
+        for case, (amounts, run) in cases.items():
+            rows[case] = row = timed(case, "documents", amounts, run, rounds)
+            print(f"{case}: {row.rate:,.0f} documents/CPU-s", file=sys.stderr, flush=True)
+        same_verdicts(folder, cached_documents(few.now))
         same_languages(folder)
-    rates = {row.case: row.rate for row in rows}
-    peers = {case: rate for case, rate in rates.items() if not case.startswith("winnow")}
-    ours_for = {"fasttext": rates["winnow, languages"], "kernels": rates["winnow, annotate"]}
-    report = Report(
+    report = compared(
         "annotate",
         "documents/CPU-s",
-        rates["winnow, verdicts"],
-        peers,
-        ours_for=ours_for,
+        rows["winnow, verdicts"],
+        {case: row for case, row in rows.items() if not case.startswith("winnow")},
+        {"fasttext": rows["winnow, languages"], "kernels": rows["winnow, annotate"]},
         floors=FLOORS,
-        rows=rows,
+        rows=list(rows.values()),
+        quick=options.quick,
     )
     return show(report, options.json)
 
@@ -213,31 +221,27 @@ def _model() -> str:
     return AssetFiles().path("lid.176")
 
 
-def _ingested(folder: Path, documents: Path) -> Path:
-    """A store that holds the documents, and the recipe that measures them."""
-    recipe, root = folder / "recipe.yaml", folder / "documents"
-    root.mkdir()
-    for number in range(TIMES):
-        shutil.copyfile(documents, root / f"{number}.parquet")
-    operators = ", ".join(OPERATORS)
-    recipe.write_text(RECIPE.format(store=folder / "ingested", root=root, operators=operators))
-    _run([sys.executable, "-m", "winnow", "ingest", str(recipe), "--workers", "1"])
-    recipe.write_text(RECIPE.format(store=folder / "store", root=root, operators=operators))
-    return recipe
+def _ingested(folder: Path, documents: int) -> tuple[Path, Path]:
+    """A store that holds the documents `TIMES` times, and the recipe that measures a copy of it, `store`."""
+    held, root = folder / f"ingested-{documents}", folder / f"documents-{documents}"
+    recipe, operators = folder / f"{documents}.yaml", ", ".join(OPERATORS)
+    if not root.exists():
+        root.mkdir()
+        for number in range(TIMES):
+            shutil.copyfile(cached_documents(documents), root / f"{number}.parquet")
+        recipe.write_text(RECIPE.format(store=held, root=root, operators=operators))
+        _run([sys.executable, "-m", "winnow", "ingest", str(recipe), "--workers", "1"])
+        recipe.write_text(RECIPE.format(store=folder / "store", root=root, operators=operators))
+    return held, recipe
 
 
-def _annotate(folder: Path, recipe: Path) -> Measured:
+def _annotate(folder: Path, documents: int) -> Measured:
     """The stage on a store that has nothing but samples."""
+    held, recipe = _ingested(folder, documents)
     store = folder / "store"
     shutil.rmtree(store, ignore_errors=True)
-    shutil.copytree(folder / "ingested", store)
+    shutil.copytree(held, store)
     return _run([sys.executable, "-m", "winnow", "annotate", str(recipe), "--workers", "1"])
-
-
-def _warm(folder: Path, sample: Path) -> None:
-    """Compile what is compiled once a machine."""
-    _run([sys.executable, "-c", VERDICTS.replace("TIMES", "1"), str(sample), str(folder / "warm"), "judge"])
-    _run([sys.executable, "-c", LANGUAGES.replace("TIMES", "1"), str(sample), str(folder / "warm"), ""])
 
 
 def _run(command: list[str]) -> Measured:

@@ -5,9 +5,10 @@
 Ours searches a corpus of `benchmarks.planted` of N texts, a million, and then the smaller one that peers get: the large
 one would take datatrove an hour. What `winnow dedupe` takes is counted from its start to its end, with signing and all
 writing, median of three; taking the texts into the store comes before, once, and is counted apart. Peers run once.
-Ratios compare CPU time a text:
+`--quick` takes fewer texts on both sides and says the full run's rates (`benchmarks.reporting`): of few texts most of
+our time is starting Python and Beam. Ratios compare CPU time a text:
 
-- `datatrove` and so on: both on the same files. Of few texts most of our time is starting Python and Beam.
+- `datatrove` and so on: both on the same files.
 - `datatrove, with ingest`: the same, with the time in which the texts came into the store.
 - `datatrove, each its size`: ours on the large corpus. No peer's time a text falls with more of them.
 
@@ -36,12 +37,25 @@ from benchmarks.dedupe_peers import PEERS, Numbers, search_by_peer
 from benchmarks.dedupe_truth import THRESHOLD, Quality, Truth, corpus_files, judged, row_numbers
 from benchmarks.pages import CACHE
 from benchmarks.planted import write_corpus
-from benchmarks.reporting import Limit, Measured, Report, Row, benchmark_arguments, measure, median_of, show
+from benchmarks.reporting import (
+    Amounts,
+    Limit,
+    Measured,
+    Row,
+    benchmark_arguments,
+    compared,
+    measure,
+    median_of,
+    row_of,
+    show,
+    timed,
+)
 from winnow.pipelines.store.generations import open_store
 from winnow.pipelines.store.location import open_location
 
 MANY, FEW = 1_000_000, 100_000
-QUICK_MANY, QUICK_FEW = 20_000, 5_000
+QUICK_MANY, QUICK_FEW = 150_000, 10_000
+SMALL, PEER_SMALL = 5_000, 1_000  # texts: hardly more than start-up, for ours and for a peer
 PEER_SECONDS = 3_600.0
 CPU_SECONDS = 0.05  # promised, a thousand texts of a million
 FLOORS = {"datatrove, each its size": 50.0}
@@ -69,15 +83,30 @@ class Ours:
     dedupe: Measured
     clusters: Numbers
 
-    @property
-    def rate(self) -> float:
-        """Texts a CPU-second of the search."""
-        return self.texts / self.dedupe.cpu_seconds
 
-    @property
-    def rate_with_ingest(self) -> float:
-        """Texts a CPU-second of both."""
-        return self.texts / (self.ingest.cpu_seconds + self.dedupe.cpu_seconds)
+class Corpora:
+    """Planted corpora of any size, and the files that are searched."""
+
+    def __init__(self, scratch: Path) -> None:
+        self._scratch = scratch
+
+    def corpus(self, texts: int) -> Path:
+        """With everything that was planted."""
+        return write_corpus(CACHE, texts).absolute()
+
+    def files(self, texts: int) -> Path:
+        """The ids and the texts alone, in as many files as workers need to share them."""
+        folder = self._scratch / f"files-{texts}"
+        return folder if folder.exists() else _cut(self.corpus(texts), folder, texts)
+
+
+@dataclass(frozen=True, slots=True)
+class OurRows:
+    """What peers are compared with."""
+
+    same: Row  # at the size that peers get in the full run
+    with_ingest: Row
+    large: Row  # at the size that ours gets there
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,31 +114,23 @@ class Results:
     """What is said in the end."""
 
     rows: list[Row] = field(default_factory=list)
-    peers: dict[str, float] = field(default_factory=dict)
-    ours_for: dict[str, float] = field(default_factory=dict)
+    peers: dict[str, Row] = field(default_factory=dict)
+    ours_for: dict[str, Row] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
     qualities: dict[str, Quality] = field(default_factory=dict)  # by the texts of the corpus
 
-    def add(self, case: str, texts: int, took: Measured) -> None:
+    def add(self, row: Row) -> None:
         """A line of the table."""
-        rate = texts / took.cpu_seconds
-        print(f"{case}: {1000 / rate:.4f} CPU-s a thousand of {texts:,} texts", file=sys.stderr, flush=True)
-        self.rows.append(Row(case, f"{texts:,} texts", took, rate))
+        print(f"{row.case}: {1000 / row.rate:.4f} CPU-s a thousand texts", file=sys.stderr, flush=True)
+        self.rows.append(row)
 
-    def add_ours(self, ours: Ours) -> None:
-        """Both of our lines."""
-        self.add("winnow ingest", ours.texts, ours.ingest)
-        self.add("winnow dedupe", ours.texts, ours.dedupe)
-
-    def add_peer(self, name: str, took: Measured, small: Ours, large: Ours | None) -> None:
-        """A peer's line and what ours is measured by."""
-        self.add(name, small.texts, took)
-        rate = small.texts / took.cpu_seconds
-        compared = {name: small.rate, f"{name}, with ingest": small.rate_with_ingest}
-        if large is not None:
-            compared[f"{name}, each its size"] = large.rate
-        self.peers.update(dict.fromkeys(compared, rate))
-        self.ours_for.update(compared)
+    def add_peer(self, row: Row, ours: OurRows) -> None:
+        """A peer's line, and what it is compared with."""
+        self.add(row)
+        name = row.case
+        beside = {name: ours.same, f"{name}, with ingest": ours.with_ingest, f"{name}, each its size": ours.large}
+        self.peers.update(dict.fromkeys(beside, row))
+        self.ours_for.update(beside)
 
 
 def main() -> int:
@@ -119,30 +140,76 @@ def main() -> int:
     Path(".cache").mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=".cache", prefix="dedupe-") as name:
         scratch = Path(name).absolute()
-        rounds = 1 if options.quick else 3
-        _warm(scratch)
-        large = None
-        if options.rows > options.peer_rows:
-            corpus = write_corpus(CACHE, options.rows).absolute()
-            large = search_by_winnow(scratch, corpus, options.rows, rounds)
-            results.add_ours(large)
-            results.qualities[f"{options.rows:,}"] = judged(Truth.of(corpus), {"winnow": large.clusters})
-        corpus = write_corpus(CACHE, options.peer_rows).absolute()
-        files = _cut(corpus, scratch / "files", options.peer_rows)
-        small = search_by_winnow(scratch, files, options.peer_rows, rounds)
-        results.add_ours(small)
-        clusters = {"winnow": small.clusters}
+        corpora = Corpora(scratch)
+        ours, clusters = search_by_all_sizes(scratch, corpora, options, results)
         for peer in options.peers:
             try:
-                found = search_by_peer(peer, _within(options.peer_seconds), files, scratch, small.texts)
+                row, clusters[peer] = _peer(peer, scratch, corpora, options)
             except SystemExit as ended:  # it does not install, breaks or takes too long: the others still count
                 results.skipped[peer] = _reason(ended, options.peer_seconds)
                 print(f"{peer}: left out: {results.skipped[peer]}", file=sys.stderr, flush=True)
                 continue
-            results.add_peer(peer, found.measured, small, large)
-            clusters[peer] = found.clusters
-        results.qualities[f"{options.peer_rows:,}"] = judged(Truth.of(corpus), clusters)
-    return _show(results, large or small, options)
+            results.add_peer(row, ours)
+        results.qualities[f"{options.peer_rows:,}"] = judged(Truth.of(corpora.corpus(options.peer_rows)), clusters)
+    return _show(results, ours.large, options)
+
+
+def search_by_all_sizes(
+    scratch: Path, corpora: Corpora, options: argparse.Namespace, results: Results
+) -> tuple[OurRows, dict[str, Numbers]]:
+    """Our rows at all sizes, and what we found at that of the peers."""
+    rounds = 1 if options.quick else 3
+    full, full_peers = (MANY, FEW) if options.quick else (options.rows, options.peer_rows)
+    search_by_winnow(scratch, corpora.files(PEER_SMALL), PEER_SMALL, 1)  # what is compiled, is compiled once a machine
+    small = search_by_winnow(scratch, corpora.files(SMALL), SMALL, rounds)
+    same = search_by_winnow(scratch, corpora.files(options.peer_rows), options.peer_rows, rounds)
+    large = same
+    if options.rows > options.peer_rows:
+        large = search_by_winnow(scratch, corpora.corpus(options.rows), options.rows, rounds)
+        truth = Truth.of(corpora.corpus(options.rows))
+        results.qualities[f"{options.rows:,}"] = judged(truth, {"winnow": large.clusters})
+    base = large if options.quick else same  # few texts tell little of the time that each takes
+    rows = OurRows(
+        _row("winnow dedupe", full_peers, base, small, lambda one: [one.dedupe]),
+        _row("winnow, with ingest", full_peers, base, small, lambda one: [one.ingest, one.dedupe]),
+        _row("winnow dedupe", full, large, small, lambda one: [one.dedupe]),
+    )
+    results.add(_row("winnow ingest", full, large, small, lambda one: [one.ingest]))
+    results.add(rows.large)
+    if large is not same:
+        results.add(_row("winnow ingest", full_peers, same, small, lambda one: [one.ingest]))
+        results.add(_row("winnow dedupe", full_peers, same, small, lambda one: [one.dedupe]))
+    return rows, {"winnow": same.clusters}
+
+
+def _row(case: str, full: int, large: Ours, small: Ours, commands: Callable[[Ours], list[Measured]]) -> Row:
+    """A row of one command, or of several as if they were one."""
+    amounts = Amounts(large.texts, full, small.texts)
+    return row_of(case, "texts", amounts, _together(commands(large)), _together(commands(small)))
+
+
+def _together(commands: list[Measured]) -> Measured:
+    """What commands took, one after the other."""
+    return Measured(
+        sum(one.wall_seconds for one in commands),
+        sum(one.cpu_seconds for one in commands),
+        max(one.peak_bytes for one in commands),
+        max(one.peak_bytes_bound for one in commands),
+        commands[-1].last_line,
+    )
+
+
+def _peer(name: str, scratch: Path, corpora: Corpora, options: argparse.Namespace) -> tuple[Row, Numbers]:
+    """A peer's row, and what it found."""
+    found: dict[int, Numbers] = {}
+
+    def search(texts: int) -> Measured:
+        searched = search_by_peer(name, _within(options.peer_seconds), corpora.files(texts), scratch, texts)
+        found[texts] = searched.clusters
+        return searched.measured
+
+    full = FEW if options.quick else options.peer_rows
+    return timed(name, "texts", Amounts(options.peer_rows, full, PEER_SMALL), search), found[options.peer_rows]
 
 
 def search_by_winnow(scratch: Path, files: Path, texts: int, rounds: int) -> Ours:
@@ -198,11 +265,6 @@ def _cut(corpus: Path, folder: Path, texts: int) -> Path:
     return folder
 
 
-def _warm(scratch: Path) -> None:
-    """Compile what is compiled once a machine."""
-    search_by_winnow(scratch, write_corpus(CACHE, 2_000).absolute(), 2_000, 1)
-
-
 def _within(seconds: float) -> Callable[[list[str], dict[str, str]], Measured]:
     """Measures commands that are ended when they take too long, with all that they have started."""
     bounded = ["timeout", "--kill-after=10", f"{seconds:g}"] if shutil.which("timeout") else []
@@ -242,23 +304,23 @@ def _options() -> argparse.Namespace:
     for name in options.peers:
         if name not in PEERS:
             parser.error(f"--peers: {name} is none of {', '.join(PEERS)}")
-    if min(options.rows, options.peer_rows) < 1_000:
-        parser.error("--rows and --peer-rows: give 1000 or more, fewer have too few planted pairs")
+    if min(options.rows, options.peer_rows) < 2 * SMALL:
+        parser.error(f"--rows and --peer-rows: give {2 * SMALL} or more, fewer have too few planted pairs")
     return options
 
 
-def _show(results: Results, ours: Ours, options: argparse.Namespace) -> int:
-    full = ours.texts >= MANY
-    thousand = 1000 / ours.rate
-    report = Report(
+def _show(results: Results, ours: Row, options: argparse.Namespace) -> int:
+    full = options.quick or options.rows >= MANY
+    report = compared(
         "dedupe",
         "texts/CPU-s",
-        ours.rate,
+        ours,
         results.peers,
-        ours_for=results.ours_for,
-        limit=Limit("CPU time a thousand texts", thousand, CPU_SECONDS, "s") if full else None,
+        results.ours_for,
+        limit=Limit("CPU time a thousand texts", 1000 / ours.rate, CPU_SECONDS, "s") if options.rows >= MANY else None,
         floors={peer: floor for peer, floor in FLOORS.items() if full and peer in results.peers},
         rows=results.rows,
+        quick=options.quick,
     )
     for texts, quality in results.qualities.items():
         print(f"{texts} texts", *quality.lines(), "", sep="\n")

@@ -23,7 +23,7 @@ import numpy.typing as npt
 import pyarrow.parquet as pq
 
 from benchmarks.dedupe_truth import BANDS, ROWS, THRESHOLD
-from benchmarks.peers import peer_python
+from benchmarks.environments import peer_python
 from benchmarks.reporting import Measured
 
 Numbers = npt.NDArray[np.int64]

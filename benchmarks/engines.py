@@ -140,13 +140,14 @@ def main() -> int:
     parser = benchmark_arguments(str(__doc__))
     parser.add_argument("--markdown", action="store_true", help="the tables as Markdown, and the lines of rates.yaml")
     parser.add_argument("--rows", type=int, help=f"how many ({ROWS}; {QUICK_ROWS} if quick)")
-    parser.add_argument("--engines", default=",".join(ENGINES), help="local and others (default: %(default)s)")
+    parser.add_argument("--engines", help=f"local and others ({','.join(ENGINES)}; local alone if quick)")
     parser.add_argument("--stages", default=",".join(STAGES), help="the first of them, in order (default: all)")
     options = parser.parse_args()
     stages = tuple(options.stages.split(","))
     if len(stages) < 2 or stages != STAGES[: len(stages)]:
         parser.error(f"--stages: expected the first two or more of {', '.join(STAGES)}")
-    engines = ["local", *(name for name in options.engines.split(",") if name != "local")]
+    asked = options.engines.split(",") if options.engines else () if options.quick else ENGINES
+    engines = ["local", *(name for name in asked if name != "local")]
     rows = options.rows or (QUICK_ROWS if options.quick else ROWS)
     corpus = write_corpus(CACHE, max(rows, LEAST_CORPUS))
     with tempfile.TemporaryDirectory(dir=".cache", prefix="engines-") as name:

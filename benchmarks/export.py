@@ -12,8 +12,8 @@ sides wrote the same number of samples, and the same bytes of texts or tokens, i
 - `datatrove`: our Megatron against its tokeniser and merger, the same tokenizer. Promised: 3 times it.
 - `datasets`, `datasets_to_disk`: our Parquet against interleave_datasets with the plan's weights.
 
-One core each (pinned), median of three. Rates are samples per CPU-second. Planning and drawing is a row of its own, as
-is the export with edits of personal data.
+One core each (pinned), median of three. Rates are samples per CPU-second; `--quick` says those of the full run
+(`benchmarks.reporting`). Planning and drawing is a row of its own, as is the export with edits of personal data.
 """
 
 import argparse
@@ -21,15 +21,16 @@ import os
 import shutil
 import sys
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 
 from benchmarks.export_peers import Content, content_of, run_peer, split_by_source
 from benchmarks.export_stores import Prepared, prepared_store, winnow
-from benchmarks.reporting import GIB, Limit, Measured, Report, Row, benchmark_arguments, median_of, show
+from benchmarks.reporting import GIB, Amounts, Limit, Measured, Row, benchmark_arguments, compared, show, timed
 
-MANY, QUICK = 1_000_000, 50_000
+MANY, QUICK, QUICK_TOKENS = 1_000_000, 100_000, 20_000  # samples: fewer are quick where they are tokenised
+SMALL = 2_000  # samples: hardly more than start-up
 FLOORS = {"bare_pyarrow": 0.5, "bare_tarwriter": 0.8, "datatrove": 3.0}
 RIVALS = {
     "parquet": ("bare_pyarrow", "datasets", "datasets_to_disk"),
@@ -41,102 +42,120 @@ EXPORT = "  - {{{name}: {{path: {out}{options}}}}}"
 
 
 @dataclass(frozen=True, slots=True)
-class Results:
-    """The lines of the table."""
+class Exports:
+    """Every case at any number of samples. The first Parquet of a number is what its peers read."""
 
-    samples: int
-    rows: list[Row] = field(default_factory=list)
+    scratch: Path
+    _prepared: dict[int, Prepared] = field(default_factory=dict)
+    _held: dict[int, Content] = field(default_factory=dict)  # what the store gives
+    _tokens: dict[int, Content] = field(default_factory=dict)
 
-    def add(self, case: str, took: Measured) -> float:
-        """One more; returns its rate."""
-        rate = self.samples / took.cpu_seconds
-        print(f"{case}: {rate:,.0f} samples/CPU-s", file=sys.stderr, flush=True)
-        self.rows.append(Row(case, f"{self.samples:,} samples", took, rate))
-        return rate
+    def prepared(self, samples: int) -> Prepared:
+        """The store of so many samples."""
+        if samples not in self._prepared:
+            self._prepared[samples] = prepared_store(samples)
+        return self._prepared[samples]
+
+    def planned(self, samples: int) -> Measured:
+        """A plan and a draw that the store does not have yet, in a copy of it: a store never changes an object."""
+        prepared, store = self.prepared(samples), self.scratch / "store"
+        shutil.copytree(prepared.store, store, copy_function=os.link)
+        try:
+            exports = EXPORT.format(name="parquet", options="", out="out")
+            return winnow("mix", prepared.recipe(self.scratch / "mix.yaml", exports, store=store), "--sample", "99%")
+        finally:
+            shutil.rmtree(store)
+
+    def ours(self, name: str, *, edited: bool = False) -> Callable[[int], Measured]:
+        """`winnow export` of one format."""
+
+        def run(samples: int) -> Measured:
+            prepared, out = self.prepared(samples), self.scratch / name
+            options = f", tokenizer: {prepared.tokenizer}" if name == "megatron" else ""
+            exports = EXPORT.format(name=name, options=options, out=out)
+            took = winnow("export", prepared.recipe(out.with_suffix(".yaml"), exports, edited=edited))
+            if not edited:
+                self._note(name, samples, out)
+            shutil.rmtree(out)
+            return took
+
+        return run
+
+    def peer(self, name: str, export: str) -> Callable[[int], Measured]:
+        """A peer that writes what an export of ours held; its files are looked at and deleted."""
+
+        def run(samples: int) -> Measured:
+            if samples not in self._held:
+                self.ours("parquet")(samples)
+            out = self.scratch / name
+            out.mkdir()
+            try:
+                took = run_peer(name, self._rows(samples), out, self.prepared(samples).tokenizer)
+                expected = (self._tokens if export == "megatron" else self._held)[samples]
+                if (found := content_of(name, out)) != expected:
+                    sys.exit(f"benchmarks.export: {name} wrote {found}, ours {expected}")
+                return took
+            finally:
+                shutil.rmtree(out)
+
+        return run
+
+    def _note(self, name: str, samples: int, out: Path) -> None:
+        """What an export holds: all samples, and the bytes of text that the first one held."""
+        written = content_of(name, out)
+        held = self._tokens if name == "megatron" else self._held
+        if name == "parquet" and samples not in held:
+            split_by_source(out, self._rows(samples))
+        if written.samples != samples or held.setdefault(samples, written) != written:
+            sys.exit(f"benchmarks.export: {name} holds {written}; the store gives {samples} samples, {held[samples]}")
+
+    def _rows(self, samples: int) -> Path:
+        return self.scratch / f"rows-{samples}"
 
 
 def main() -> int:
     """Measure, compare what was written, and print."""
     options = _options()
-    prepared = prepared_store(options.samples)
-    results = Results(prepared.samples)
     rounds = 1 if options.quick else 3
-    ours: dict[str, float] = {}
-    peers: dict[str, float] = {}
-    ours_for: dict[str, float] = {}
+    small = min(SMALL, options.samples // 10)
+    many = Amounts(options.samples, MANY if options.quick else options.samples, small)
+    few = Amounts(min(QUICK_TOKENS, many.now), MANY, small) if options.quick else many
+    rows: dict[str, Row] = {}
+
+    def measured(case: str, amounts: Amounts, run: Callable[[int], Measured]) -> Row:
+        rows[case] = row = timed(case, "samples", amounts, run, rounds)
+        print(f"{case}: {row.rate:,.0f} samples/CPU-s", file=sys.stderr, flush=True)
+        return row
+
     with tempfile.TemporaryDirectory(dir=".cache", prefix="export-") as name:
-        scratch = Path(name).absolute()
-        results.add("winnow mix", _planned(prepared, scratch))
-        rows, held = _rows(prepared, scratch)
+        exports = Exports(Path(name).absolute())
+        measured("winnow mix", many, exports.planned)
+        peers: dict[str, Row] = {}
+        ours_for: dict[str, Row] = {}
         for export, rivals in RIVALS.items():
-            if export != "parquet" and not set(rivals) & set(options.peers):
+            asked = [rival for rival in rivals if rival in options.peers]
+            if export != "parquet" and not asked:
                 continue
-            out = scratch / export
-            ours[export] = results.add(
-                f"winnow, {export}", median_of(rounds, partial(_exported, prepared, export, out))
-            )
-            written = content_of(export, out)
-            if written.samples != prepared.samples or (export != "megatron" and written != held):
-                sys.exit(f"benchmarks.export: {export} holds {written}; the store gives {held}")
-            shutil.rmtree(out)
-            for rival in (one for one in rivals if one in options.peers):
-                took = median_of(rounds, partial(_peer, rival, rows, scratch / rival, prepared.tokenizer, written))
-                peers[rival], ours_for[rival] = results.add(rival, took), ours[export]
-        edited = partial(_exported, prepared, "parquet", scratch / "edited", edited=True)
-        results.add("winnow, parquet, edited", median_of(rounds, edited))
-    full = options.samples >= MANY
-    peak = max(row.measured.peak_bytes for row in results.rows if row.case.startswith("winnow, ")) / GIB
-    report = Report(
+            amounts = few if export == "megatron" else many
+            ours = measured(f"winnow, {export}", amounts, exports.ours(export))
+            for rival in asked:
+                peers[rival] = measured(rival, amounts, exports.peer(rival, export))
+                ours_for[rival] = ours
+        measured("winnow, parquet, edited", many, exports.ours("parquet", edited=True))
+    full = many.full >= MANY
+    peak = max(row.measured.peak_bytes for row in rows.values() if row.case.startswith("winnow, ")) / GIB
+    report = compared(
         "export",
         "samples/CPU-s",
-        ours["parquet"],
+        rows["winnow, parquet"],
         peers,
-        ours_for=ours_for,
+        ours_for,
         limit=Limit("peak memory of all processes of an export", peak, PEAK_GIB, "GiB"),
         floors={peer: floor for peer, floor in FLOORS.items() if full and peer in peers},
-        rows=results.rows,
+        rows=list(rows.values()),
+        quick=options.quick,
     )
     return show(report, options.json)
-
-
-def _planned(prepared: Prepared, scratch: Path) -> Measured:
-    """A plan and a draw that the store does not have yet, in a copy of it: a store never changes an object."""
-    store = scratch / "store"
-    shutil.copytree(prepared.store, store, copy_function=os.link)
-    try:
-        recipe = prepared.recipe(
-            scratch / "mix.yaml", EXPORT.format(name="parquet", options="", out="out"), store=store
-        )
-        return winnow("mix", recipe, "--sample", "99%")
-    finally:
-        shutil.rmtree(store)
-
-
-def _rows(prepared: Prepared, scratch: Path) -> tuple[Path, Content]:
-    """The samples as peers read them, and what they are."""
-    out, rows = scratch / "first", scratch / "rows"
-    _exported(prepared, "parquet", out)
-    split_by_source(out, rows)
-    return rows, content_of("parquet", out)
-
-
-def _exported(prepared: Prepared, name: str, out: Path, *, edited: bool = False) -> Measured:
-    shutil.rmtree(out, ignore_errors=True)
-    options = f", tokenizer: {prepared.tokenizer}" if name == "megatron" else ""
-    exports = EXPORT.format(name=name, options=options, out=out)
-    return winnow("export", prepared.recipe(out.with_suffix(".yaml"), exports, edited=edited))
-
-
-def _peer(name: str, rows: Path, out: Path, tokenizer: Path, expected: Content) -> Measured:
-    """One run of a peer, whose files are looked at and deleted."""
-    out.mkdir()
-    try:
-        took = run_peer(name, rows, out, tokenizer)
-        if (found := content_of(name, out)) != expected:
-            sys.exit(f"benchmarks.export: {name} wrote {found}, ours {expected}")
-        return took
-    finally:
-        shutil.rmtree(out)
 
 
 def _options() -> argparse.Namespace:

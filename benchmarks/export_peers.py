@@ -11,7 +11,6 @@ for datatrove and datasets, the shuffle.
 """
 
 import mmap
-import os
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -22,9 +21,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from benchmarks.environments import peer_python, trainers_python
 from benchmarks.export_stores import END, pinned
-from benchmarks.peers import PEERS as ENVIRONMENTS
-from benchmarks.peers import peer_python
 from benchmarks.reporting import Measured, measure
 
 SHARD_BYTES = 256 << 20  # winnow's default: the texts of a shard
@@ -132,14 +130,6 @@ class Content:
     amount: int  # bytes of texts, or tokens with the ends of documents
 
 
-def trainers_python() -> str:
-    """The interpreter of trainers' libraries."""
-    python = os.environ.get("WINNOW_TRAINERS", str(ENVIRONMENTS.parent / "trainers/bin/python"))
-    if not Path(python).exists():
-        sys.exit(f"benchmarks: no {python}: the libraries of trainers come with: make trainers")
-    return python
-
-
 def split_by_source(export: Path, rows: Path) -> None:
     """The rows of an export as Parquet, a folder a source, in the row groups and with the options of the export."""
     table = pq.ParquetDataset(export / "data")
@@ -166,7 +156,7 @@ def run_peer(name: str, rows: Path, out: Path, tokenizer: Path) -> Measured:
         code = code.replace(word, str(value))
     script.write_text(code)
     single = dict.fromkeys(("OMP_NUM_THREADS", "RAYON_NUM_THREADS", "HF_HUB_OFFLINE"), "1")
-    return measure(pinned([python(), str(script), str(rows), str(out), *more]), single)
+    return measure(pinned([str(python()), str(script), str(rows), str(out), *more]), single)
 
 
 def content_of(name: str, out: Path) -> Content:
@@ -240,10 +230,10 @@ _READERS: dict[str, Callable[[Path], Content]] = {
     "datasets_to_disk": _of_arrow,
 }
 
-_COMMANDS: dict[str, tuple[Callable[[], str], str, list[str]]] = {
-    "bare_pyarrow": (lambda: sys.executable, PYARROW, []),
+_COMMANDS: dict[str, tuple[Callable[[], Path], str, list[str]]] = {
+    "bare_pyarrow": (lambda: Path(sys.executable), PYARROW, []),
     "bare_tarwriter": (trainers_python, WEBDATASET, []),
-    "datatrove": (lambda: str(peer_python("datatrove")), DATATROVE, []),
+    "datatrove": (lambda: peer_python("datatrove"), DATATROVE, []),
     "datasets": (trainers_python, DATASETS, ["to_parquet"]),
     "datasets_to_disk": (trainers_python, DATASETS, ["save_to_disk"]),
 }

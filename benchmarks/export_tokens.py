@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from benchmarks.peers import peer_python
+from benchmarks.environments import peer_python
 from benchmarks.reporting import Measured
 from winnow.filters.extras import required_package
 

@@ -7,17 +7,19 @@
 - `datatrove`: its WarcReader + Trafilatura + ParquetWriter against our `precise`.
 - `datatrove_same_extractor`: the same with Resiliparse on both sides.
 
-One core each (pinned), start-up included, the same file, median of three. Rates are pages per CPU-second.
+One core each (pinned), start-up included, the same file, median of three. Rates are pages per CPU-second; `--quick`
+says those of the full run (`benchmarks.reporting`).
 """
 
 import shutil
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
+from benchmarks.environments import peer_python
 from benchmarks.pages import cached_warc
-from benchmarks.peers import peer_python
-from benchmarks.reporting import Measured, Report, Row, benchmark_arguments, measure, median_of, show
+from benchmarks.reporting import Amounts, Measured, benchmark_arguments, compared, measure, show, timed
 
 RECIPE = """
 version: 1
@@ -92,41 +94,56 @@ if __name__ == "__main__":
 
 
 FLOORS = {"bare_kernel": 0.85, "datatrove": 15.0}
+MANY, SOME, FEW = 30_000, 6_000, 1_500  # pages: fewer where they take longer
+QUICK_MANY, QUICK_SOME, QUICK_FEW = 6_000, 3_000, 600
+SMALL = 100  # pages: hardly more than start-up
 
 
 def main() -> int:
     """Measure and print."""
     options = benchmark_arguments(str(__doc__)).parse_args()
-    many, some, few, rounds = (3_000, 1_000, 300, 1) if options.quick else (30_000, 6_000, 1_500, 3)
-    warc, middle, small = (cached_warc(pages).absolute() for pages in (many, some, few))
-    datatrove = str(peer_python("datatrove"))
+    rounds = 1 if options.quick else 3
+    many, some, few = (
+        Amounts(quick if options.quick else full, full, SMALL)
+        for full, quick in ((MANY, QUICK_MANY), (SOME, QUICK_SOME), (FEW, QUICK_FEW))
+    )
     Path(".cache").mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=".cache") as scratch:
         folder = Path(scratch).absolute()
-        script = folder / "trove.py"
-        script.write_text(DATATROVE)
-        cases = {
-            "winnow, fast": (many, lambda: _winnow(folder, warc, "fast")),
-            "bare": (many, lambda: _run([sys.executable, "-c", BARE, str(warc)])),
-            "bare_kernel": (many, lambda: _run([sys.executable, "-c", BARE_KERNEL, str(warc)])),
-            "datatrove_same_extractor": (some, lambda: _datatrove(datatrove, script, middle, folder, "main_content")),
-            "winnow, precise": (few, lambda: _winnow(folder, small, "precise")),
-            "datatrove": (few, lambda: _datatrove(datatrove, script, small, folder, "trafilatura")),
+        cases: dict[str, tuple[Amounts, Callable[[int], Measured]]] = {
+            "winnow, fast": (many, lambda pages: _winnow(folder, pages, "fast")),
+            "bare": (many, lambda pages: _bare(BARE, pages)),
+            "bare_kernel": (many, lambda pages: _bare(BARE_KERNEL, pages)),
+            "datatrove_same_extractor": (some, lambda pages: _datatrove(folder, pages, "main_content")),
+            "winnow, precise": (few, lambda pages: _winnow(folder, pages, "precise")),
+            "datatrove": (few, lambda pages: _datatrove(folder, pages, "trafilatura")),
         }
-        rows = []
-        for case, (pages, run) in cases.items():
-            took = median_of(rounds, run)
-            print(f"{case}: {pages / took.cpu_seconds:,.0f} pages/CPU-s", file=sys.stderr, flush=True)
-            rows.append(Row(case, f"{pages:,} pages", took, pages / took.cpu_seconds))
-    rates = {row.case: row.rate for row in rows}
-    peers = {case: rate for case, rate in rates.items() if not case.startswith("winnow")}
-    peers["datatrove_both_trafilatura"] = rates["datatrove"]
-    precise = {"datatrove_both_trafilatura": rates["winnow, precise"]}
-    ours = rates["winnow, fast"]
-    return show(Report("ingest", "pages/CPU-s", ours, peers, ours_for=precise, floors=FLOORS, rows=rows), options.json)
+        for extractor in ("fast", "precise"):
+            _winnow(folder, SMALL, extractor)  # what is compiled, is compiled once a machine
+        rows = {}
+        for case, (amounts, run) in cases.items():
+            rows[case] = row = timed(case, "pages", amounts, run, rounds)
+            print(f"{case}: {row.rate:,.0f} pages/CPU-s", file=sys.stderr, flush=True)
+    peers = {case: row for case, row in rows.items() if not case.startswith("winnow")}
+    report = compared(
+        "ingest",
+        "pages/CPU-s",
+        rows["winnow, fast"],
+        peers | {"datatrove_both_trafilatura": rows["datatrove"]},
+        {"datatrove_both_trafilatura": rows["winnow, precise"]},
+        floors=FLOORS,
+        rows=list(rows.values()),
+        quick=options.quick,
+    )
+    return show(report, options.json)
 
 
-def _winnow(folder: Path, warc: Path, extractor: str) -> Measured:
+def _bare(code: str, pages: int) -> Measured:
+    return _run([sys.executable, "-c", code, str(cached_warc(pages))])
+
+
+def _winnow(folder: Path, pages: int, extractor: str) -> Measured:
+    warc = cached_warc(pages).absolute()
     store = folder / "store"
     shutil.rmtree(store, ignore_errors=True)
     recipe = folder / "recipe.yaml"
@@ -134,8 +151,10 @@ def _winnow(folder: Path, warc: Path, extractor: str) -> Measured:
     return _run([sys.executable, "-m", "winnow", "ingest", str(recipe), "--workers", "1"])
 
 
-def _datatrove(python: str, script: Path, warc: Path, folder: Path, extractor: str) -> Measured:
-    out = folder / "out"
+def _datatrove(folder: Path, pages: int, extractor: str) -> Measured:
+    python, warc = str(peer_python("datatrove")), cached_warc(pages).absolute()
+    script, out = folder / "trove.py", folder / "out"
+    script.write_text(DATATROVE)
     shutil.rmtree(out, ignore_errors=True)
     shutil.rmtree(f"{out}-logs", ignore_errors=True)
     return _run([python, str(script), str(warc.parent), warc.name, str(out), extractor])

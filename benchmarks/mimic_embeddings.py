@@ -15,6 +15,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.environments import trainers_python
 from benchmarks.mimic_images import ImageSet, Labels, images_of
 from benchmarks.mimic_network import SIDE
 from benchmarks.pages import CACHE
@@ -45,7 +46,6 @@ WEIGHTS = Asset(
     sha256="f2bc3dd05dbc22e1596ffc41879e56e6dc2238ce3e7691cb91ef18966489a2be",
     licence="Apache-2.0",
 )
-_TRAINERS = REPOSITORY / ".cache" / "trainers" / "bin" / "python"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +104,4 @@ def _by_network(of: ImageSet, pixels: NDArray[np.uint8], cache: Path) -> Feature
 def _python_with_torch() -> Path:
     if importlib.util.find_spec("torch"):
         return Path(sys.executable)
-    if not _TRAINERS.exists():
-        sys.exit("benchmarks.mimic: embedding images needs PyTorch; run: make trainers")
-    return _TRAINERS
+    return trainers_python()

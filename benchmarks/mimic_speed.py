@@ -3,7 +3,7 @@
 The same model, batch and numbers in one run, by the CPU time of one thread, turn by turn: a plain forward pass (fused
 attention, no derivative), `vmap(grad)` over samples, and a pass back for each sample. Then the peak of memory by batch,
 each in a process of its own; and the closed form of a linear head beside the route of the paper's code, `vmap(grad)`
-over `functional_call` of the head. Needs the extra `torch`.
+over `functional_call` of the head. Needs PyTorch, and makes an environment that has it.
 """
 
 import statistics
@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from benchmarks.environments import require_torch
 from benchmarks.reporting import Limit, Report, benchmark_arguments, measure, show, thread_seconds
 from winnow.scoring.linear.head import BIAS, WEIGHT, HeadScorer, head_losses
 from winnow.scoring.mimic.direction import Direction, direction
@@ -298,6 +299,7 @@ def main() -> int:
     if options.head is not None:
         _print_head(*options.head)
         return 0
+    require_torch("benchmarks.mimic_speed")
     torch: Any = import_module("torch")
     torch.set_num_threads(1)
     turns = 5 if options.quick else 9

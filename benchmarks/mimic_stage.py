@@ -18,11 +18,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from benchmarks.export_stores import Prepared, pinned, prepared_store, winnow
-from benchmarks.reporting import Report, Row, benchmark_arguments, measure, median_of, show
+from benchmarks.reporting import Amounts, Measured, benchmark_arguments, compared, measure, show, timed
 from winnow.filters.models.tensors import read_tensors, tensors_bytes
 from winnow.scoring.tasks import find_task
 
 MANY, QUICK = 50_000, 20_000
+SMALL = 2_000  # samples: hardly more than start-up
 FLOOR = 0.85
 CHECKPOINTS = 3
 ROWS = 2048
@@ -45,28 +46,33 @@ def main() -> int:
     if options.loop:
         _loop(*map(Path, options.loop))
         return 0
-    prepared = prepared_store(options.samples or (QUICK if options.quick else MANY))
+    now = options.samples or (QUICK if options.quick else MANY)
+    amounts = Amounts(now, MANY if options.quick else now, min(SMALL, now // 10))
+    stores = {samples: prepared_store(samples) for samples in (amounts.small, amounts.now)}
     rounds = 1 if options.quick else 3
     with tempfile.TemporaryDirectory(dir=".cache", prefix="stage-") as name:
         scratch = Path(name).absolute()
         _weights(scratch)
-        ours = median_of(rounds, lambda: _scored(prepared, scratch))
-        command = [sys.executable, "-m", "benchmarks.mimic_stage", "--loop", str(prepared.store), str(scratch)]
-        loop = median_of(rounds, lambda: measure(pinned(command)))
-    size = f"{prepared.samples:,} samples"
-    rates = prepared.samples / ours.cpu_seconds, prepared.samples / loop.cpu_seconds
-    report = Report(
+
+        def loop(samples: int) -> Measured:
+            arguments = ("--loop", str(stores[samples].store), str(scratch))
+            return measure(pinned([sys.executable, "-m", "benchmarks.mimic_stage", *arguments]))
+
+        ours = timed("winnow score", "samples", amounts, lambda samples: _scored(stores[samples], scratch), rounds)
+        theirs = timed("bare loop", "samples", amounts, loop, rounds)
+    report = compared(
         "mimic_stage",
         "samples/CPU-s",
-        rates[0],
-        {"bare_loop": rates[1]},
+        ours,
+        {"bare_loop": theirs},
         floors={"bare_loop": FLOOR},
-        rows=[Row("winnow score", size, ours, rates[0]), Row("bare loop", size, loop, rates[1])],
+        rows=[ours, theirs],
+        quick=options.quick,
     )
     return show(report, options.json)
 
 
-def _scored(prepared: Prepared, scratch: Path):  # type: ignore[no-untyped-def]
+def _scored(prepared: Prepared, scratch: Path) -> Measured:
     """One run in a copy of the store."""
     store = scratch / "store"
     shutil.copytree(prepared.store, store, copy_function=_linked)

@@ -5,19 +5,21 @@
 Both peers are fed by the same Python, which makes the normal form (compatibility decomposition without case, words by
 a regular expression) and the shingles as fast as Python does; rensa is given text, datasketch bytes, each hashes them
 by its own default. One core each (pinned), start-up included, the same documents of about 2.4 kB in thirty languages,
-ours many times over. Rates are per CPU-second, median of three.
+ours many times over. Rates are per CPU-second, median of three; `--quick` says those of the full run
+(`benchmarks.reporting`).
 """
 
 import shutil
 import sys
 from collections.abc import Callable
-from pathlib import Path
 
 from benchmarks.documents import cached_documents
-from benchmarks.peers import peer_python
-from benchmarks.reporting import Measured, Report, Row, benchmark_arguments, measure, median_of, show
+from benchmarks.environments import peer_python
+from benchmarks.reporting import Amounts, Measured, benchmark_arguments, compared, measure, show, timed
 
 MANY, TIMES, FEW = 50_000, 10, 5_000
+QUICK_TIMES, QUICK_FEW = 4, 3_000
+SMALL = 200  # documents: hardly more than start-up
 FLOORS = {"rensa": 6.0, "datasketch": 20.0}
 
 WINNOW = """
@@ -72,39 +74,31 @@ print(found)
 def main() -> int:
     """Ours and both peers."""
     arguments = benchmark_arguments(__doc__ or "").parse_args()
-    runs, many, times, few = (1, FEW, 4, 500) if arguments.quick else (3, MANY, TIMES, FEW)
+    runs, times, now = (1, QUICK_TIMES, QUICK_FEW) if arguments.quick else (3, TIMES, FEW)
+    many, few = Amounts(times * MANY, TIMES * MANY, SMALL), Amounts(now, FEW, SMALL)
     python = str(peer_python("minhash"))
-    ours = _row("winnow", many, times, median_of(runs, _run(sys.executable, WINNOW, cached_documents(many), times)))
+    _run(sys.executable, WINNOW)(SMALL)  # what is compiled, is compiled once a machine
+    ours = timed("winnow", "documents", many, _run(sys.executable, WINNOW), runs)
     theirs = {
-        name: _row(name, few, 1, median_of(runs, _run(python, SHINGLES + code, cached_documents(few))))
+        name: timed(name, "documents", few, _run(python, SHINGLES + code), runs)
         for name, code in (("rensa", RENSA), ("datasketch", DATASKETCH))
     }
-    report = Report(
-        name="minhash",
-        unit="documents/CPU-s",
-        ours=ours.rate,
-        peers={name: row.rate for name, row in theirs.items()},
-        floors={} if arguments.quick else FLOORS,
-        rows=[ours, *theirs.values()],
-    )
+    rows = [ours, *theirs.values()]
+    quick = arguments.quick
+    report = compared("minhash", "documents/CPU-s", ours, theirs, floors=FLOORS, rows=rows, quick=quick)
     return show(report, arguments.json)
 
 
-def _row(case: str, documents: int, times: int, measured: Measured) -> Row:
-    count = documents * times
-    return Row(case, f"{count:,} documents", measured, count / measured.cpu_seconds)
+def _run(python: str, code: str) -> Callable[[int], Measured]:
+    pinned = [*(("taskset", "-c", "0") if shutil.which("taskset") else ()), python, "-c", code]
 
+    def run(documents: int) -> Measured:
+        """Over a file of at most `MANY`, as often as it takes."""
+        held = min(documents, MANY)
+        command = [*pinned, str(cached_documents(held)), str(documents // held)]
+        return measure(command, {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"})
 
-def _run(python: str, code: str, documents: Path, times: int = 1) -> Callable[[], Measured]:
-    pinned = [
-        *(("taskset", "-c", "0") if shutil.which("taskset") else ()),
-        python,
-        "-c",
-        code,
-        str(documents),
-        str(times),
-    ]
-    return lambda: measure(pinned, {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"})
+    return run
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """How fast `winnow law probe` trains, beside a bare PyTorch loop of the same model with the same optimiser.
 
 The bare loop is what one would write to see how fast a model can be: modules, batches that are in memory already, no
-shares, no order that a seed makes, no mode in which results are repeatable. Needs the extra `torch`.
+shares, no order that a seed makes, no mode in which results are repeatable. Needs PyTorch, and
+makes an environment that has it.
 """
 
 import statistics
@@ -13,6 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from benchmarks.environments import require_torch
 from benchmarks.reporting import Report, benchmark_arguments, show
 from winnow.scoring.probe.grid import Run, Schedule, Shape
 from winnow.scoring.probe.streams import VOCABULARY, Stream
@@ -130,6 +132,7 @@ def _slice(step: Step) -> float:
 def main() -> int:
     """A table for each size of model; the exit status says whether the promise was kept."""
     options = benchmark_arguments(__doc__ or "").parse_args()
+    require_torch("benchmarks.probe")
     status = 0
     for shape, schedule in CASES:
         our_rate, bare_rate = compared(shape, schedule, 5 if options.quick else 60)

@@ -11,7 +11,8 @@
   same words. Rates are windows of 100 words.
 - lookups: addresses against 5 million domains; what an entry and a lookup cost is printed below the table.
 
-One core each (pinned), start-up included, the same documents, median of three. Rates are per CPU-second.
+One core each (pinned), start-up included, the same documents, median of three. Rates are per CPU-second; `--quick`
+says those of the full run (`benchmarks.reporting`).
 """
 
 import json
@@ -19,11 +20,13 @@ import shutil
 import sys
 from collections.abc import Callable
 
-from benchmarks.peers import peer_python
-from benchmarks.reporting import Limit, Measured, Report, Row, benchmark_arguments, measure, median_of, show
+from benchmarks.environments import peer_python
+from benchmarks.reporting import Amounts, Limit, Measured, benchmark_arguments, compared, measure, show, timed
 from benchmarks.safety_documents import safety_documents
 
-MANY, TIMES, FEW = 50_000, 10, 5_000
+MANY, TIMES, FEW, WINDOWS = 50_000, 10, 5_000, 50_000
+QUICK_MANY, QUICK_FEW, QUICK_WINDOWS = 50_000, 2_000, 10_000
+SMALL = 200  # documents or windows: hardly more than start-up
 KINDS = ("email", "ip", "card", "iban", "crypto_address", "phone")  # that Presidio knows, too
 FLOORS = {"presidio": 20.0, "datatrove": 5.0}
 MICROSECONDS = 50.0
@@ -119,9 +122,11 @@ print(round(float(np.abs(scores).sum()), 1))
 def main() -> int:
     """Measure, compare and print."""
     options = benchmark_arguments(str(__doc__)).parse_args()
-    many, times, few, rounds = (5_000, 1, 500, 1) if options.quick else (MANY, TIMES, FEW, 3)
-    windows = 2_000 if options.quick else 50_000
-    documents, sample = (str(safety_documents(count).absolute()) for count in (many, few))
+    rounds = 1 if options.quick else 3
+    many, few, windows = (
+        Amounts(quick if options.quick else full, full, SMALL)
+        for full, quick in ((TIMES * MANY, QUICK_MANY), (FEW, QUICK_FEW), (WINDOWS, QUICK_WINDOWS))
+    )
     presidio, datatrove = str(peer_python("presidio")), str(peer_python("datatrove"))
     every: dict[str, object] = {
         "url.blocklist": {},
@@ -134,57 +139,63 @@ def main() -> int:
     addresses = {"text.pii": {"kinds": ["email", "ip"]}}
     same = {"text.pii": {"kinds": list(KINDS)}}
 
-    def winnow(entries: object, file: str, over: int, replaced: str = "") -> Callable[[], Measured]:
-        return _run([sys.executable, "-c", WINNOW, file, json.dumps(entries), str(over), replaced])
+    def winnow(entries: object, replaced: str = "") -> Callable[[int], Measured]:
+        def run(documents: int) -> Measured:
+            """Over a file of at most `MANY`, as often as it takes."""
+            held = min(documents, MANY)
+            file, times = str(safety_documents(held).absolute()), str(documents // held)
+            return _run([sys.executable, "-c", WINNOW, file, json.dumps(entries), times, replaced])
 
-    def network(engine: str) -> Callable[[], Measured]:
-        return _run([sys.executable, "-c", NETWORK, str(windows), engine])
+        return run
+
+    def peer(python: str, code: str) -> Callable[[int], Measured]:
+        return lambda documents: _run([python, "-c", code, str(safety_documents(documents).absolute())])
+
+    def network(engine: str) -> Callable[[int], Measured]:
+        return lambda windows: _run([sys.executable, "-c", NETWORK, str(windows), engine])
 
     cases = {
-        "winnow, all detectors": (times * many, winnow(every, documents, times)),
-        **{
-            f"winnow, {name}": (times * many, winnow({name: settings}, documents, times))
-            for name, settings in every.items()
-        },
-        "winnow, presidio's kinds": (times * many, winnow(same, documents, times)),
-        "presidio": (few, _run([presidio, "-c", PRESIDIO, sample])),
-        "winnow, replacing": (times * many, winnow(addresses, documents, times, "replaced")),
-        "datatrove": (few, _run([datatrove, "-c", DATATROVE, sample])),
+        "winnow, all detectors": (many, winnow(every)),
+        **{f"winnow, {name}": (many, winnow({name: settings})) for name, settings in every.items()},
+        "winnow, presidio's kinds": (many, winnow(same)),
+        "presidio": (few, peer(presidio, PRESIDIO)),
+        "winnow, replacing": (many, winnow(addresses, "replaced")),
+        "datatrove": (few, peer(datatrove, DATATROVE)),
         "winnow, network": (windows, network("ours")),
         "onnxruntime": (windows, network("onnxruntime")),
     }
-    for warming in (winnow(every, sample, 1), winnow(addresses, sample, 1, "replaced"), network("ours")):
-        warming()  # what is compiled, is compiled once a machine
-    rows, answers = [], {}
-    for case, (count, run) in cases.items():
-        took = median_of(rounds, run)
-        answers[case] = took.last_line
-        rate = count / took.cpu_seconds
-        print(f"{case}: {rate:,.0f}/CPU-s, {1e6 / rate:.1f} µs ({took.last_line})", file=sys.stderr, flush=True)
-        rows.append(Row(case, f"{count:,}", took, rate))
-    if abs(float(answers["winnow, network"]) - float(answers["onnxruntime"])) > windows * 1e-3:
+    for warming in (winnow(every), winnow(addresses, "replaced"), network("ours")):
+        warming(SMALL)  # what is compiled, is compiled once a machine
+    rows = {}
+    for case, (amounts, run) in cases.items():
+        rows[case] = row = timed(case, "", amounts, run, rounds)
+        each = f"{1e6 / row.rate:.1f} µs ({row.measured.last_line})"
+        print(f"{case}: {row.rate:,.0f}/CPU-s, {each}", file=sys.stderr, flush=True)
+    scores = (float(rows[case].measured.last_line) for case in ("winnow, network", "onnxruntime"))
+    if abs(next(scores) - next(scores)) > windows.now * 1e-3:
         raise SystemExit("benchmarks.safety: the network's scores are not those of onnxruntime")
-    rates = {row.case: row.rate for row in rows}
-    report = Report(
+    all_detectors = rows["winnow, all detectors"]
+    report = compared(
         "safety",
         "per CPU-s",
-        rates["winnow, all detectors"],
-        {case: rates[case] for case in ("presidio", "datatrove", "onnxruntime")},
-        ours_for={
-            "presidio": rates["winnow, presidio's kinds"],
-            "datatrove": rates["winnow, replacing"],
-            "onnxruntime": rates["winnow, network"],
+        all_detectors,
+        {case: rows[case] for case in ("presidio", "datatrove", "onnxruntime")},
+        {
+            "presidio": rows["winnow, presidio's kinds"],
+            "datatrove": rows["winnow, replacing"],
+            "onnxruntime": rows["winnow, network"],
         },
-        limit=Limit("CPU time a document, all detectors", 1e6 / rates["winnow, all detectors"], MICROSECONDS, "µs"),
+        limit=Limit("CPU time a document, all detectors", 1e6 / all_detectors.rate, MICROSECONDS, "µs"),
         floors=FLOORS,
-        rows=rows,
+        rows=list(rows.values()),
+        quick=options.quick,
     )
     return show(report, options.json)
 
 
-def _run(command: list[str]) -> Callable[[], Measured]:
+def _run(command: list[str]) -> Measured:
     pinned = ["taskset", "-c", "0", *command] if shutil.which("taskset") else command
-    return lambda: measure(pinned, {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"})
+    return measure(pinned, {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"})
 
 
 if __name__ == "__main__":

@@ -3,14 +3,15 @@
 import argparse
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from rich.console import Console
 
 from benchmarks.document_progress import DocumentProgress
+from benchmarks.environments import ENVIRONMENTS, imports, installed_python, peer_python
 from benchmarks.parity.adapters import find_adapter
 from benchmarks.parity.compare import compare
 from benchmarks.parity.documents import Columns, read_documents
-from benchmarks.parity.environments import find_python
 from benchmarks.parity.show import as_json, left_out, print_comparison
 from winnow.filters.presets import find_preset
 from winnow.runners.terminal.quantities import grouped
@@ -28,7 +29,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "data", metavar="DATA", nargs="+", help="Parquet or JSON lines with a column of texts, or a store"
     )
-    parser.add_argument("--peer-python", metavar="PATH", help="the Python that has the peer (default: look for it)")
+    parser.add_argument(
+        "--peer-python",
+        metavar="PATH",
+        help="the Python that has the peer (default: its own environment, made on first use)",
+    )
     parser.add_argument("--limit", type=int, metavar="N", help="compare the first N documents")
     parser.add_argument("--text", default="text", metavar="COLUMN", help="the column of texts (default: %(default)s)")
     parser.add_argument("--id", default="id", metavar="COLUMN", help="the column of names (default: %(default)s)")
@@ -64,6 +69,16 @@ def run_parity(options: argparse.Namespace, console: Console) -> int:
     else:
         print_comparison(found, adapter, console)
     return 0 if found.equal else 1
+
+
+def find_python(peer: str, given: str | None) -> Path:
+    """The Python that has the peer: the one given, else one that has it already, else one that is made for it."""
+    if given is None:
+        return installed_python(peer) or peer_python(peer)
+    module = ENVIRONMENTS[peer].imports
+    if not imports(Path(given), module):
+        raise WinnowError(f"--peer-python {given}: cannot import {module}; without the option an environment is made")
+    return Path(given)
 
 
 if __name__ == "__main__":

@@ -2,12 +2,12 @@
 
 import pytest
 
+from benchmarks.environments import installed_python
 from benchmarks.parity.adapters import Adapter, Difference, adapter_names, find_adapter
 from benchmarks.parity.adapters.c4 import both_on_a_page
 from benchmarks.parity.adapters.fineweb2 import code_of
 from benchmarks.parity.compare import compare
 from benchmarks.parity.documents import Document
-from benchmarks.parity.environments import find_python
 from winnow.filters.operators import find_operator
 from winnow.filters.presets import find_preset
 from winnow.runners.demo.texts import declarations
@@ -68,9 +68,8 @@ def test_both_on_a_page() -> None:
 @pytest.mark.parametrize("preset", [name for name in NAMES if name != "fineweb2"])  # the code of fineweb2@published
 def test_the_peer_itself_says_the_same_of_human_rights_in_every_language(preset: str) -> None:
     adapter = find_adapter(preset)
-    try:
-        python = find_python(adapter.peer)
-    except WinnowError:
+    python = installed_python(adapter.peer)
+    if python is None:
         pytest.skip(f"the peer {adapter.peer} is not installed")
     documents = [
         Document(f"{key} {number}", f"{text.title}\n\n{text.body}", declaration.language.tag)
