@@ -8,7 +8,7 @@ BIN := .venv/bin
 TEST_WORKERS ?= $(shell $(PYTHON) -c 'import os; print(os.cpu_count() + 1)')  # tests wait a fifth of their time
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: .venv/ready  ## make .venv with winnow (editable), its tools and its models
 
@@ -40,7 +40,8 @@ test-torch: .cache/trainers/winnow  ## run the tests that need PyTorch
 		hypothesis networkx pytest pytest-xdist scikit-learn scipy
 	touch $@
 
-kernels: setup  # compiled once, before test workers start that would each compile them
+# Compiled once, before test workers start that would each compile them.
+kernels: setup  ## compile the kernels ahead
 	@$(BIN)/python -m winnow.runners.stages.warming
 
 test: setup kernels  ## run the tests that protect a change
