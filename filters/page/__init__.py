@@ -1,1 +1,1 @@
-"""Measurements of what a response says beside its text, one operator a file."""
+"""Operators on a response's headers and elements, one per file."""

@@ -1,8 +1,7 @@
-"""What a response's header and its page's elements say against the use of the page, as columns.
+"""Opt-outs in a response's headers and its page's elements, as columns.
 
-Ingest keeps the statements as they stand (`schemas/opt_out.py`); here they are read. A statement that cannot be read
-counts as one that says no. Where the source keeps no header, such as a table of texts, nothing is known: the columns
-are null, which never means that the use is allowed.
+Ingest stores the raw statements (`schemas/opt_out.py`); here they are interpreted. An unreadable statement counts as
+a refusal. Sources without headers, such as tables of texts, give null columns, which never means that use is allowed.
 """
 
 from collections.abc import Iterator, Mapping
@@ -36,11 +35,11 @@ SIGNALS = pa.list_(pa.field("item", pa.struct([pa.field(name, pa.string()) for n
 WRITES = pa.schema(
     [
         STATUS,
-        pa.field("opted_out", pa.bool_()),  # any of what the configuration counts
+        pa.field("opted_out", pa.bool_()),  # by any statement that the configuration counts
         *(pa.field(name, pa.bool_()) for name in MEANINGS),
-        pa.field("expired", pa.bool_()),  # its time was up when it was fetched
+        pa.field("expired", pa.bool_()),  # it had expired when it was fetched
         pa.field("unavailable_after", TIMESTAMP),  # the earliest
-        pa.field("signals", SIGNALS),  # what the columns come from: `header` or `meta`, its name, its value
+        pa.field("signals", SIGNALS),  # the evidence: `header` or `meta`, its name, its value
     ]
 )
 _BOOLEANS = ("opted_out", *MEANINGS, "expired")
@@ -62,10 +61,10 @@ Counted = Literal[
 
 @dataclass(frozen=True, slots=True)
 class OptOutConfig:
-    """Who we are to a site, and what of all that it may say makes a page opted out."""
+    """The crawlers that we count as, and which statements opt a page out."""
 
     agents: tuple[Annotated[str, _AGENT], ...] = TRAINING_AGENTS
-    """Statements to these crawlers count beside those to everybody."""
+    """Statements to these crawlers count, in addition to those to everybody."""
     counts: tuple[Counted, ...] = ("noai", "tdm", "train_ai_no", "malformed")
     max_signals: Annotated[int, Between(0, 2 * MAX_VALUES)] = 16
 
@@ -76,7 +75,7 @@ _UNKNOWN, _NO, _YES = -1, 0, 1
 
 @dataclass(slots=True)
 class _Found:
-    """The columns of a batch in the making: nothing is known of any row."""
+    """Builder of a batch's columns; every row starts as unknown."""
 
     values: npt.NDArray[np.int8]  # _BOOLEANS of every row
     statuses: list[str]
@@ -91,7 +90,7 @@ def opt_out(batch: pa.RecordBatch, config: OptOutConfig) -> pa.RecordBatch:
         np.full((rows, len(_BOOLEANS)), _UNKNOWN, np.int8), [NO_RESPONSE] * rows, [None] * rows, [None] * rows
     )
     metadata = batch.column(METADATA)
-    # In JSON the key of an object stands like this and nothing else does; most tables have none, so none is parsed.
+    # In JSON only an object's key looks like this; most tables have none, so nothing is parsed.
     perhaps = np.flatnonzero(pc.match_substring(metadata, f'"{KEY}":').to_numpy(zero_copy_only=False))
     agents = frozenset(config.agents)
     fetched = batch.column(FETCHED_AT).take(pa.array(perhaps)).to_pylist()
@@ -125,7 +124,7 @@ def _fill(
     found.statuses[row] = "ok"
     signals: list[dict[str, str]] = []
     found.signals[row] = signals
-    if HEADERS in said:  # without the header, what the page does not say may still have been said
+    if HEADERS in said:  # without the header, an absent statement may still have been made
         values[:] = _NO
     heard = False
     for where, name, value in _statements(said):
@@ -155,7 +154,7 @@ def _fill(
 
 
 def _statements(said: Mapping[str, Json]) -> Iterator[tuple[str, str, str | None]]:
-    """Where each statement stands, its name and its value; None for one that is not there to be read."""
+    """Each statement's origin, name and value; None for one that is missing."""
     count = 0
     for place, where in ((HEADERS, "header"), (META, "meta")):
         named = said.get(place, {})
@@ -180,7 +179,7 @@ def _load(config: OptOutConfig, _assets: Assets) -> Kernel:
 OPERATOR = Operator(
     name="page.opt_out",
     version=1,
-    summary="what headers and meta elements say against indexing, mining and training",
+    summary="opt-outs from indexing, mining and training in headers and meta elements",
     config=OptOutConfig,
     reads=lambda _config: (METADATA, FETCHED_AT),
     writes=lambda _config: WRITES,

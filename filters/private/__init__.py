@@ -1,1 +1,1 @@
-"""Personal data, names and credentials: what finds each of them in texts."""
+"""Detectors of personal data, names and credentials in texts."""

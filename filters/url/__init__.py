@@ -1,1 +1,1 @@
-"""Measurements of addresses, one operator a file."""
+"""Operators on URLs, one per file."""

@@ -1,8 +1,8 @@
-"""Whether a list names a sample's address: its domain, its host, its path, or a word in it.
+"""Whether a list matches a sample's address: its domain, host, path, or a word in it.
 
-Lists are assets of winnow or files of the user's; `filters/web/url_lists/entries.py` says what their lines mean. The
-entry that matched stands beside the hit, as the list could have it. Where several match it is the one that says most: a
-path before a host before a domain before a word.
+Lists are winnow's assets or the user's files; `filters/web/url_lists/entries.py` defines their lines. The matching
+entry is recorded in the form of a list entry. If several match, the most specific counts: a path before a host before
+a domain before a word.
 """
 
 from dataclasses import dataclass
@@ -49,12 +49,12 @@ def _categories() -> list[str]:
 
 @dataclass(frozen=True)
 class _Category:
-    """A subcategory of the taxonomy for which lists of addresses look."""
+    """A taxonomy subcategory that lists of addresses can detect."""
 
-    expects: str = "a subcategory of the taxonomy that url.blocklist can feed"
+    expects: str = "a taxonomy subcategory that url.blocklist can detect"
 
     def complaint(self, value: object) -> str | None:
-        """Name those there are."""
+        """The message for an invalid value, with the valid ones."""
         if value in _categories():
             return None
         return f"{str(value)[:60]!r} is not {self.expects}: {', '.join(_categories())}"
@@ -62,19 +62,19 @@ class _Category:
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """Which list, what it means to be on it, and which of its entries count."""
+    """The list, the category of its matches, and which of its entries count."""
 
-    list: Annotated[str, NotEmpty()] = "ut1-adult"  # an asset, or the path of a file: one entry a line
+    list: Annotated[str, NotEmpty()] = "ut1-adult"  # an asset, or the path of a file with one entry per line
     category: Annotated[str, _Category()] = "sexual.adult_site"
     match: Annotated[tuple[Match, ...], NotEmpty()] = ("domain", "host", "path", "word")
-    max_invalid_share: Annotated[float, Between(0, 1)] = 0.1  # of a list's lines; with more, it is refused
+    max_invalid_share: Annotated[float, Between(0, 1)] = 0.1  # of a list's lines; a list with more is refused
 
 
 _SCHEMA = pa.schema(
     [
         STATUS,
         pa.field("hit", pa.bool_()),
-        pa.field("list", pa.string()),  # an asset's name or the file's, without its ending; null where nothing matched
+        pa.field("list", pa.string()),  # the name of the asset, or of the file without its ending; null without a match
         pa.field("entry", pa.string()),
         pa.field("match", pa.string()),  # domain, host, path or word
     ]
@@ -82,7 +82,7 @@ _SCHEMA = pa.schema(
 
 
 class Matcher:
-    """A list that is ready to be asked."""
+    """A loaded list that matches addresses."""
 
     def __init__(self, index: UrlIndex, name: str, match: tuple[Match, ...]) -> None:
         self._index = index
@@ -128,7 +128,7 @@ class Matcher:
         matches: npt.NDArray[np.object_],
         entries: npt.NDArray[np.object_],
     ) -> npt.NDArray[np.int64]:
-        """Write down what matches these rows' addresses; those rows are given back whose addresses are not plain."""
+        """Record the matches of these rows' addresses; returns the rows whose addresses are not plain."""
         found = match_places(self._index, texts, canonical, self._kinds)
         for at in np.flatnonzero(found[:, 0] >= 0).tolist():  # hits are few
             kind, start, end, path, path_end = found[at].tolist()
@@ -179,7 +179,7 @@ class Matcher:
 
 
 def _frozen(column: pa.Array) -> Texts:
-    """The buffers of a column, read-only whatever they are, so that kernels are compiled once."""
+    """The buffers of a column, always read-only, so that kernels are compiled once."""
     texts = texts_of(column)
     texts.buffer.setflags(write=False)
     texts.offsets.setflags(write=False)
@@ -187,7 +187,7 @@ def _frozen(column: pa.Array) -> Texts:
 
 
 def list_name(value: str) -> str:
-    """What a list is called in a layer: an asset by its name, a file by its own without its endings."""
+    """A list's name in a layer: an asset's name, or a file's name without its endings."""
     name = PurePath(value).name
     for ending in (".gz", ".zst", ".txt", ".list", ".csv"):
         name = name.removesuffix(ending) or name
@@ -202,7 +202,7 @@ def _load(config: Config, assets: Assets) -> Kernel:
     summary = index.summary
     if summary.invalid > config.max_invalid_share * summary.lines:
         raise RecipeError(
-            f"{config.list}: {summary.invalid:,} of {summary.lines:,} lines are no entries "
+            f"{config.list}: {summary.invalid:,} of {summary.lines:,} lines are not entries "
             f"({summary.invalid_shown()}); correct them, or set max_invalid_share above {config.max_invalid_share:g}"
         )
     return partial(Matcher.measure, Matcher(index, list_name(config.list), config.match))
@@ -218,7 +218,7 @@ def _remarks(config: Config, assets: Assets) -> tuple[str, ...]:
 OPERATOR = Operator(
     name=NAME,
     version=1,
-    summary="whether a list of domains, hosts, addresses and words names the page's address, and which entry does",
+    summary="match of the page's address with a list of domains, hosts, addresses and words, and the matching entry",
     config=Config,
     reads=lambda _config: (URL,),
     writes=lambda _config: _SCHEMA,

@@ -1,8 +1,8 @@
-"""A digest of each page's address in one spelling: pages with one digest are the same page.
+"""A digest of each page's canonical address: equal digests mean the same page.
 
-Beyond the spelling of `winnow.filters.web.urls.canonical_url`: http is https and their ports are none, `www.` is
-nothing, slashes are not doubled and none ends a path, and the query has neither its order nor what only tracks a
-visitor. Most addresses are read where they lie; the others, by `canonical_url`.
+In addition to `winnow.filters.web.urls.canonical_url`: https becomes http, their default ports and `www.` are removed,
+so are repeated and trailing slashes, and the query is sorted and loses its tracking parameters. Most addresses are
+read in place by a kernel, the others by `canonical_url`.
 """
 
 import re
@@ -33,27 +33,27 @@ NOT_AN_ADDRESS = "not_an_address"
 WRITES = pa.schema([STATUS, pa.field("digest", DIGEST)])
 
 TRACKING_PREFIX = "utm_"
-TRACKING = (  # click identifiers of advertisers and mailers, and who sent the visitor
+TRACKING = (  # click identifiers of advertisers and mailers, and the visitor's origin
     "gclid", "fbclid", "msclkid", "mc_cid", "mc_eid", "igshid", "yclid", "_ga", "ref_src",
     "sid", "phpsessid", "jsessionid",  # sessions
 )  # fmt: skip
-_SESSION = "jsessionid"  # which servers of Java also write behind a semicolon in the path
+_SESSION = "jsessionid"  # Java servers also write it after a semicolon in the path
 
 Names: TypeAlias = tuple[Bytes, npt.NDArray[np.int64]]
-"""Names of parameters one after the other, and where each begins."""
+"""Concatenated parameter names, and the start of each."""
 
 _PORT = re.compile(r":(?:80|443)\Z")
-_QUERY = re.compile(r"%[0-9A-Fa-f]{2}|[^!$&(-;=?-~]")  # a lone percent sign is no escape, and is escaped
+_QUERY = re.compile(r"%[0-9A-Fa-f]{2}|[^!$&(-;=?-~]")  # a lone percent sign is not an escape, and is escaped
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 _PREFIX = np.frombuffer(TRACKING_PREFIX.encode(), np.uint8)
 _START = np.frombuffer(b"http://", np.uint8)
-_MAX_PARAMETERS = 64  # that a kernel sorts; the time for it goes with the square
+_MAX_PARAMETERS = 64  # sorted in the kernel, in quadratic time
 _NOT_PLAIN = -1
 
 
 @dataclass(frozen=True, slots=True)
 class CanonicalConfig:
-    """What of an address does not count."""
+    """Which parts of an address are ignored."""
 
     drop_tracking: bool = True
     sort_query: bool = True
@@ -61,13 +61,13 @@ class CanonicalConfig:
 
 
 def canonical_url(url: str, config: CanonicalConfig) -> str | None:
-    """The spelling that stands for the page; None unless it is an http or https address with a host. Idempotent.
+    """The page's canonical address; None unless it is an http or https address with a host. Idempotent.
 
     Example: `https://www.Example.com:443/a//b/?utm_source=x&b=2&a=1#top` is `http://example.com/a/b?a=1&b=2`.
     """
     spelt = urls.canonical_url(url)
     if spelt is not None and config.drop_tracking and ";" in spelt:
-        spelt = urls.canonical_url(_without_session(spelt))  # again: a segment of dots may be left
+        spelt = urls.canonical_url(_without_session(spelt))  # again: a dot segment may remain
     if spelt is None:
         return None
     authority, slash, rest = spelt.partition("://")[2].partition("/")
@@ -118,7 +118,7 @@ def _names(dropped: frozenset[str]) -> Names:
 
 @leaf  # type: ignore[untyped-decorator]
 def _is_at(text: Bytes, start: int, end: int, names: Bytes, first: int, last: int) -> bool:
-    """Whether a name stands here, in any case."""
+    """Whether this name is at this position, ignoring case."""
     if end - start < last - first:
         return False
     for at in range(last - first):  # noqa: SIM110  # a kernel
@@ -129,7 +129,7 @@ def _is_at(text: Bytes, start: int, end: int, names: Bytes, first: int, last: in
 
 @leaf  # type: ignore[untyped-decorator]
 def _counts(text: Bytes, start: int, end: int, tracking: bool, names: Bytes, places: npt.NDArray[np.int64]) -> bool:
-    """Whether a parameter says something of the page."""
+    """Whether a parameter identifies the page."""
     last = start
     while last < end and text[last] != 61:
         last += 1
@@ -153,7 +153,7 @@ def _is_before(text: Bytes, start: int, end: int, other: int, other_end: int) ->
 
 @leaf  # type: ignore[untyped-decorator]
 def _is_spelt(text: Bytes, at: int, end: int) -> bool:
-    """Whether the percent sign here begins an escape that stays as it is."""
+    """Whether the percent sign here begins an escape that stays unchanged."""
     if end - at < 3:
         return False
     for digit in (text[at + 1], text[at + 2]):
@@ -168,7 +168,7 @@ def _is_spelt(text: Bytes, at: int, end: int) -> bool:
 def _parameters(  # type: ignore[no-untyped-def]
     text, at, end, tracking, in_order, names, places, starts, ends
 ):
-    """Find the parameters that count, in their order; how many there are, or _NOT_PLAIN."""
+    """Find the parameters that count, in order; returns their number, or _NOT_PLAIN."""
     count = 0
     while at < end:
         start = at
@@ -191,7 +191,7 @@ def _parameters(  # type: ignore[no-untyped-def]
 
 @leaf  # type: ignore[untyped-decorator]
 def _after_www(text: Bytes, start: int, last: int) -> int:
-    """Where a host begins behind every `www.` that has a domain behind it."""
+    """The start of the host after every `www.` that is followed by a domain."""
     while last - start > 4 and text[start + 3] == 46:
         for at in range(start, start + 3):
             if lowered(text[at]) != 119:
@@ -207,7 +207,7 @@ def _after_www(text: Bytes, start: int, last: int) -> int:
 
 @leaf
 def _write_port(text, at, end, out, size):  # type: ignore[no-untyped-def]
-    """Write the port that stands here, unless it is that of http or of https."""
+    """Write the port at this position, unless it is the default of http or https."""
     if at < end and text[at] == 46:
         at += 1
     if end - at < 2:
@@ -231,7 +231,7 @@ def _write_port(text, at, end, out, size):  # type: ignore[no-untyped-def]
 def _write(  # type: ignore[no-untyped-def]
     text, first, stop, classes, tracking, in_order, names, places, starts, ends, out
 ):
-    """Write the canonical spelling of a plain address; how long it is, or _NOT_PLAIN."""
+    """Write the canonical form of a plain address; returns its length, or _NOT_PLAIN."""
     plain, _, start, last, path, query, end = scan(text, first, stop, False, classes)
     if not plain:
         return _NOT_PLAIN
@@ -286,7 +286,7 @@ def _digests(  # type: ignore[no-untyped-def]
 def canonical(batch: pa.RecordBatch, config: CanonicalConfig) -> pa.RecordBatch:
     """The layer of a batch of addresses."""
     texts = texts_of(batch.column(URL))
-    for array in (texts.buffer, texts.offsets):  # read-only whatever they are, so that kernels are compiled once
+    for array in (texts.buffer, texts.offsets):  # always read-only, so that kernels are compiled once
         array.setflags(write=False)
     names, places = _names(_dropped(config))
     halves, there = _digests(
@@ -320,7 +320,7 @@ def _load(config: CanonicalConfig, _assets: Assets) -> Kernel:
 OPERATOR = Operator(
     name=NAME,
     version=VERSION,
-    summary="a digest of the page's address, the same for addresses that name the same page",
+    summary="digest of the page's address, equal for addresses of the same page",
     config=CanonicalConfig,
     reads=lambda _config: (URL,),
     writes=lambda _config: WRITES,

@@ -1,7 +1,7 @@
-"""What a host's robots.txt and tdmrep.json, kept elsewhere, say of a page's address: opt-outs applied afterwards.
+"""Later opt-outs: rules for a page's address in stored copies of robots.txt and tdmrep.json.
 
-A crawl may be older than its sites' wishes. This holds every address against the newest files that the user has of its
-host, for the crawlers that the user counts as theirs. Hosts without a file are null: nobody knows what they say.
+A crawl may be older than its sites' opt-outs. Every address is checked against the user's newest files of its host, for
+the user's crawlers. Hosts without a file are null, as their rules are unknown.
 """
 
 from collections import OrderedDict
@@ -25,7 +25,7 @@ NO_RULES = "no_rules"
 NO_ADDRESS = "no_address"
 URL = "samples.url"
 
-_CACHED = 1024  # contents made ready
+_CACHED = 1024  # parsed contents
 _CACHED_HOSTS = 65536
 _ALLOWED = Found(False)
 _SHOWN = 256
@@ -34,22 +34,22 @@ _AGENT = Matching(r"\*|[a-z0-9][a-z0-9._-]{0,63}", "a crawler's name in lower ca
 WRITES = pa.schema(
     [
         STATUS,
-        pa.field("disallowed", pa.bool_()),  # a crawler of ours may not fetch the address
+        pa.field("disallowed", pa.bool_()),  # one of our crawlers may not fetch the address
         pa.field("train_ai_no", pa.bool_()),  # Content-Usage or Content-Signal in robots.txt refuses training
         pa.field("tdm", pa.bool_()),  # tdmrep.json reserves it
         pa.field("agent", pa.string()),  # whose rules refuse, as the file names them
-        pa.field("rule", pa.string()),  # the first line that does
+        pa.field("rule", pa.string()),  # the first line that refuses
     ]
 )
 
 
 @dataclass(frozen=True, slots=True)
 class RobotsConfig:
-    """Where the files are, and who we are to a site."""
+    """The files, and the crawlers that we count as."""
 
     rules: str = ""  # the path of the file that `winnow robots` writes
     agents: Annotated[tuple[Annotated[str, _AGENT], ...], NotEmpty()] = (EVERYBODY, *TRAINING_AGENTS)
-    """What is refused to any of these counts; `*` is a crawler that no group names."""
+    """Refusals to any of these count; `*` is a crawler that no group names."""
 
 
 T = TypeVar("T")
@@ -57,14 +57,14 @@ Row = tuple[str, bool | None, bool | None, bool | None, str | None, str | None]
 
 
 class _Recent:
-    """Contents made ready, the most recently used of them."""
+    """A cache of the most recently used parsed contents."""
 
     def __init__(self, kept: HostFiles) -> None:
         self._kept = kept
         self._ready: OrderedDict[int, object] = OrderedDict()
 
     def get(self, content: int, make: Callable[[bytes], T]) -> T:
-        """A content, made ready by this function if it is not yet."""
+        """Get a parsed content, parsing it if needed."""
         found = self._ready.pop(content, None)
         if found is None:
             found = make(self._kept.packed[content])
@@ -78,7 +78,7 @@ Groups = tuple[tuple[str, Group], ...]
 
 
 class Robots:
-    """The rules of all hosts, for addresses."""
+    """Looks up addresses in the rules of all hosts."""
 
     def __init__(self, kept: HostFiles, agents: tuple[str, ...]) -> None:
         self._agents = agents
@@ -109,14 +109,14 @@ class Robots:
         return "ok", disallowed, train_ai_no, tdm, agent, None if rule is None else rule[:_SHOWN]
 
     def _groups(self, packed: bytes) -> Groups:
-        """Of a file the groups that are for ours, each once, in our order."""
+        """A file's groups for our crawlers, each once, in our order."""
         groups = unpack(packed)
         named = dict.fromkeys(agent if agent in groups else EVERYBODY for agent in self._agents)
         return tuple((name, groups[name]) for name in named if name in groups)
 
 
 def _refusal(groups: Groups, path: str, ask: Callable[[Group, str], Found]) -> tuple[Found, str | None]:
-    """The first refusal that one of ours meets, and whose rules it is in."""
+    """The first refusal of one of our crawlers, and the group it is in."""
     for name, group in groups:
         found = ask(group, path)
         if found.refused:
@@ -152,7 +152,7 @@ def _load(config: RobotsConfig, assets: Assets) -> Kernel:
 OPERATOR = Operator(
     name="url.robots",
     version=1,
-    summary="what robots.txt and tdmrep.json that you have kept say of the address",
+    summary="rules for the address in your stored copies of robots.txt and tdmrep.json",
     config=RobotsConfig,
     reads=lambda _config: (URL,),
     writes=lambda _config: WRITES,

@@ -1,1 +1,1 @@
-"""What is known of addresses and of content types: URLs, lists of them, robots files, file signatures."""
+"""URLs, URL lists, robots files and content types."""

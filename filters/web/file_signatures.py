@@ -1,7 +1,7 @@
-"""Signatures of binary formats: images, sound, films, archives, fonts, programs.
+"""Signatures of binary formats: images, audio, video, archives, fonts, programs.
 
-A prefix decides where it is long enough to be no accident; the rest (containers that hold a film or a sound,
-MP3 frames, two-letter magics) is looked at more closely.
+A prefix decides if it is long enough to rule out chance; the rest (audio and video containers, MP3 frames,
+two-letter magics) are examined more closely.
 """
 
 from collections.abc import Callable
@@ -82,7 +82,7 @@ _MP3_HERTZ = {3: (44100, 48000, 32000), 2: (22050, 24000, 16000), 0: (11025, 120
 
 
 def binary_type(head: bytes) -> str | None:
-    """The media type that a binary signature gives; None for text and for what has no known signature."""
+    """The media type of a binary signature; None for text and unknown signatures."""
     if len(head) < 2:
         return None
     for prefix, mime in _BY_FIRST[head[0]]:
@@ -105,12 +105,12 @@ def binary_type(head: bytes) -> str | None:
 
 def _iso_media(head: bytes) -> str:
     if head[4:8] != b"ftyp":
-        return "video/quicktime"  # films of before brands
+        return "video/quicktime"  # older files without a brand
     brands = [head[8:12]]
     size = min(int.from_bytes(head[:4], "big"), len(head))
     brands += [head[at : at + 4] for at in range(16, size - 3, 4)]
     major = brands[0]
-    if major in (b"mif1", b"msf1"):  # a general brand: the compatible ones say which coding
+    if major in (b"mif1", b"msf1"):  # a general brand: the compatible brands give the coding
         return next((_BRANDS[brand] for brand in brands[1:] if brand in (b"avif", b"avis", b"heic")), _BRANDS[major])
     if major.startswith((b"3gp", b"3gr", b"3gs")):
         return "video/3gpp"
@@ -190,13 +190,13 @@ def _compressed(head: bytes) -> str | None:
 
 
 def _mpeg_audio(head: bytes) -> str | None:
-    """MP3 or AAC without a tag: a frame that is followed by another where its header says."""
+    """MP3 or AAC without a tag: a frame followed by another where its header says."""
     if len(head) < 4 or head[1] & 0xE0 != 0xE0:
         return None
     version, layer = head[1] >> 3 & 3, head[1] >> 1 & 3
     if layer == 0:
         size = (head[3] & 3) << 11 | head[4] << 3 | head[5] >> 5 if len(head) > 5 and version & 2 else 0
-        # Of a frame that is longer than the head, the first header has to do.
+        # If a frame is longer than the head, its first header must suffice.
         good = size > 7 and (size + 1 >= len(head) or (head[size] == 0xFF and head[size + 1] & 0xF6 == 0xF0))
         return "audio/aac" if good else None
     rate, hertz = head[2] >> 4, head[2] >> 2 & 3

@@ -1,7 +1,7 @@
-"""What the bytes of a response are, by looking at them (after the WHATWG MIME Sniffing Standard).
+"""Detect the media type of a response from its bytes (after the WHATWG MIME Sniffing Standard).
 
-Signatures decide; the declared type and the address only choose among kinds of text that bytes cannot tell
-apart (style sheets, scripts, tables), and never against a signature.
+Signatures decide; the declared type and the address only choose among kinds of text that bytes cannot distinguish
+(style sheets, scripts, tables), and never override a signature.
 """
 
 import re
@@ -21,7 +21,7 @@ _TEXT_TYPES = frozenset({"text/html", "application/xhtml+xml", "text/plain", "te
 _HTML_DECLARED = frozenset({"text/html", "application/xhtml+xml"})
 _UNTOLD = frozenset({None, "", "application/octet-stream", "text/plain", "application/unknown", "unknown/unknown"})
 
-# Kinds of text that only a declaration tells apart, under the one name that is used here for each.
+# Kinds of text that only a declaration distinguishes, with one name for each.
 _DECLARED_TEXT = {
     "text/css": "text/css",
     "text/javascript": "text/javascript",
@@ -70,14 +70,14 @@ _JSON = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Sniffed:
-    """What the bytes are."""
+    """The detected type of some bytes."""
 
     mime: str
     modality: Modality
 
 
 def sniff(head: bytes, declared: str | None, url: str | None) -> Sniffed:
-    """The media type of a body from its first bytes; those after SNIFFED_BYTES are not looked at."""
+    """The media type of a body from its first bytes; bytes after SNIFFED_BYTES are ignored."""
     head = head[:SNIFFED_BYTES]
     start = head.lstrip(_SPACE)
     if _HTML.match(start):  # nearly every response of a crawl
@@ -113,7 +113,7 @@ def _essence(declared: str | None) -> str | None:
 
 
 def _specific(found: str, declared: str | None) -> str:
-    """A container's contents are taken at their word: an office document is a ZIP file to the eye."""
+    """The declared type for container formats: by its bytes, an office document is a ZIP file."""
     if found == "application/zip" and declared is not None and len(declared) < 128:
         family = ("application/vnd.openxmlformats-officedocument.", "application/vnd.oasis.opendocument.")
         if declared.startswith(family) or declared in ("application/epub+zip", "application/java-archive"):
@@ -158,7 +158,7 @@ _TEXT_SIGNS = (
 
 
 def _markup_type(head: bytes, declared: str | None) -> str | None:
-    """The type of a document that starts with markup; None if it does not."""
+    """The type of a document that starts with markup; else None."""
     if not head.lstrip(_SPACE).startswith(b"<"):
         return None
     at = 0
@@ -182,7 +182,7 @@ def _markup_type(head: bytes, declared: str | None) -> str | None:
         return "text/html"
     if is_xml or (declared is not None and root is not None and _is_xml_type(declared)):
         return "application/xml"
-    if head.lstrip(_SPACE).startswith(b"<!--"):  # the standard's word: a comment starts an HTML page
+    if head.lstrip(_SPACE).startswith(b"<!--"):  # by the standard, a comment starts an HTML page
         return "text/html"
     return None
 
@@ -219,13 +219,13 @@ def _is_json(head: bytes, declared: str | None) -> bool:
 
 
 def _narrowed(head: bytes) -> bytes | None:
-    """UTF-16 text as UTF-8, so that the same signs are found in it; None if it is not UTF-16."""
+    """UTF-16 text as UTF-8, for the same tests; None if it is not UTF-16."""
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         codec = "utf-16-le" if head[0] == 0xFF else "utf-16-be"
         return head[2:].decode(codec, "replace").encode("utf-8", "replace")
     if b"\0" not in head or len(head) < 4:
         return None
-    # Without a mark: NULs on one side of the pairs only, many of them, and nothing else that text does not hold.
+    # Without a mark: many NULs, on only one side of the pairs, and nothing else that text does not contain.
     first, second, pairs = head[::2].count(0), head[1::2].count(0), len(head) // 2
     if second * 20 > pairs and first * 20 <= second:
         codec = "utf-16-le"

@@ -1,7 +1,7 @@
-"""Addresses of pages: one spelling of each, what a link on a page points to, and the domain that answers for it.
+"""URLs of pages: canonical form, resolution of links, and registered domain.
 
 Parsing follows the WHATWG URL Standard for http and https. Domains come from the Public Suffix List that ships
-inside tldextract; the network is never asked. No function here raises, whatever it is given.
+inside tldextract; the network is never used. No function here raises, whatever its input.
 """
 
 import hashlib
@@ -37,11 +37,11 @@ _PLAIN_PATH = re.compile(r"(?!.*/\.)[A-Za-z0-9/._~!$&'()*+,;=:@-]*\Z")
 
 
 def canonical_url(url: str) -> str | None:
-    """The one spelling of an http or https address; None if it is none.
+    """The canonical form of an http or https address; None if it is not one.
 
-    Scheme and host are lower-case and ASCII (IDNA), the default port, user, password and fragment are gone, dot
-    segments are resolved, and percent-encoding is the same everywhere. The query keeps its order and spelling:
-    only what may not stand in an address (spaces, other scripts) is percent-encoded. Idempotent.
+    Scheme and host are lower-case ASCII (IDNA); the default port, user, password and fragment are removed; dot
+    segments are resolved and percent-encoding is normalised. The query keeps its order and spelling: only invalid
+    characters (spaces, other scripts) are percent-encoded. Idempotent.
     """
     cleaned = _cleaned(url)
     match = _PARTS.match(cleaned) if cleaned is not None else None
@@ -61,7 +61,7 @@ def canonical_url(url: str) -> str | None:
 
 
 def resolve(base: str | None, href: str) -> str | None:
-    """Where a link on the page `base` points, in its canonical spelling; None unless that is http or https."""
+    """The canonical target of a link on the page `base`; None unless it is http or https."""
     link = _cleaned(href)
     if link is None:
         return None
@@ -86,10 +86,10 @@ def resolve(base: str | None, href: str) -> str | None:
 
 
 def registered_domain(url: str) -> str | None:
-    """The domain that was registered, counting private suffixes (`a.b.github.io` -> `b.github.io`).
+    """The registered domain, counting private suffixes (`a.b.github.io` -> `b.github.io`).
 
-    An IP address is its own domain, and so is a host that is a public suffix itself or a single label; under a
-    top-level domain that nobody delegates (`a.b.example`) it is the last two labels. None if there is no host.
+    An IP address is its own domain, and so is a host that is a public suffix or a single label; under an undelegated
+    top-level domain (`a.b.example`) it is the last two labels. None if there is no host.
     """
     plain = _PLAIN_HOST.match(url) if len(url) <= MAX_URL_CHARACTERS else None
     if plain is not None:
@@ -101,7 +101,7 @@ def registered_domain(url: str) -> str | None:
 
 @lru_cache(maxsize=1)
 def public_suffix_rules() -> tuple[str, ...]:
-    """The rules of the Public Suffix List in ASCII, sorted: a suffix each, led by `*.` or `!` as the list has it."""
+    """The rules of the Public Suffix List in ASCII, sorted: suffixes, prefixed by `*.` or `!` as in the list."""
     rules = set()
     for rule in _EXTRACT.tlds:
         mark = "*." if rule.startswith("*.") else "!" if rule.startswith("!") else ""
@@ -113,12 +113,12 @@ def public_suffix_rules() -> tuple[str, ...]:
 
 @lru_cache(maxsize=1)
 def psl_version() -> str:
-    """16 hex digits that name the Public Suffix List in use."""
+    """16 hex digits that identify the Public Suffix List in use."""
     return hashlib.sha256((files("tldextract") / ".tld_set_snapshot").read_bytes()).hexdigest()[:16]
 
 
 def canonical_host(host: str) -> str | None:
-    """A host name in lower-case ASCII, or an IP address without brackets; None if it can be neither."""
+    """A host name in lower-case ASCII, or an IP address without brackets; None if it is neither."""
     if host.startswith("["):
         return _ipv6(host[1:-1]) if host.endswith("]") else None
     if len(host) > 3 * MAX_HOST_CHARACTERS:
@@ -126,7 +126,7 @@ def canonical_host(host: str) -> str | None:
     if not host.isascii() or "%" in host:
         try:
             host = idna.uts46_remap(unquote_to_bytes(host).decode(), std3_rules=False)
-            if len(host) > MAX_HOST_CHARACTERS:  # punycode takes the square of this
+            if len(host) > MAX_HOST_CHARACTERS:  # punycode takes quadratic time
                 return None
             host = ".".join(
                 label if label.isascii() else "xn--" + label.encode("punycode").decode("ascii")
@@ -167,7 +167,7 @@ def _host_and_port(authority: str) -> tuple[str, str, str]:
     place = authority.rpartition("@")[2]
     if place.startswith("["):
         host, bracket, rest = place.partition("]")
-        # What follows the bracket must be a port: anything else is left for the port to fail on.
+        # Only a port may follow the bracket: anything else fails later as a port.
         return host + bracket, ":" if rest else "", rest[1:] if rest.startswith(":") else rest
     return place.partition(":")
 
@@ -182,7 +182,7 @@ def _ipv6(text: str) -> str | None:
 
 
 def _ipv4(labels: list[str]) -> str | None:
-    """An address as browsers read it: one to four numbers, each decimal, octal or hexadecimal."""
+    """Parse an IPv4 address as browsers do: one to four numbers, each decimal, octal or hexadecimal."""
     if len(labels) > 4 or any(len(label) > 20 or not _NUMBER.fullmatch(label) for label in labels):
         return None
     try:

@@ -1,7 +1,7 @@
-"""What gives access to something, found in text: tokens, keys and passwords, as byte ranges of some kind.
+"""Detectors of credentials in text: tokens, keys and passwords, as typed byte ranges.
 
-A fixed part of each format is looked for in one pass over all texts; what stands around it is then tested byte by
-byte, and by its checksum where the format has one.
+One pass over all texts searches for a fixed part of each format; the text around it is then tested byte by byte, and
+by its checksum if the format has one.
 """
 
 from winnow.filters.private.credentials.finding import Credential, Settings, credentials, kinds

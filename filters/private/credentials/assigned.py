@@ -1,7 +1,7 @@
-"""Passwords and keys by what they are given to: `password = "…"`, `api_key: …`, and `https://user:password@host`.
+"""Passwords and keys found by assignment: `password = "…"`, `api_key: …`, and `https://user:password@host`.
 
-A value counts only if it looks like one: no placeholder, no reference to another name, no word of prose. What is not
-in quotes has to look more like one than what is.
+A value counts only if it looks like a secret: no placeholder, no reference to another name, no word of prose. Unquoted
+values must meet stricter limits.
 """
 
 import re
@@ -37,7 +37,7 @@ QUOTED = 8  # added to the operator
 _MOST_NAME = 48
 _MOST_VALUE = 256
 _MOST_USERINFO = 512
-_LONG = 24  # characters of a value that only a space sets apart from its name
+_LONG = 24  # characters of a value that only a space separates from its name
 _SHORT_QUOTED, _SHORT = 6, 8  # characters of the shortest value
 
 
@@ -66,7 +66,7 @@ def _spaces(text: Bytes, at: int, end: int) -> int:
 
 @leaf  # type: ignore[untyped-decorator]
 def _operator(text: Bytes, at: int, end: int, closed: bool) -> tuple[int, int]:
-    """What stands between a name and its value, and where the value begins."""
+    """The operator between a name and its value, and the start of the value."""
     place = _spaces(text, at, end)
     if place == end:
         return _NONE, at
@@ -90,11 +90,11 @@ def _ends_value(byte: int) -> bool:
 
 @leaf  # type: ignore[untyped-decorator]
 def _value(text: Bytes, at: int, end: int) -> tuple[int, int, bool]:
-    """The value that begins here, and whether it is in quotes; an empty range where there is none."""
+    """The value that begins here, and whether it is quoted; an empty range if there is none."""
     if at + 1 < end and (text[at] == 64 or _letter(text[at])) and _quote(text[at + 1]):
         at += 1  # @"…" and b"…"
     if at + 1 < end and text[at] == 92 and _quote(text[at + 1]):
-        at += 1  # JSON inside of a string
+        at += 1  # JSON inside a string
     if at < end and _quote(text[at]):
         mark, at = text[at], at + 1
         stop, last = at, min(end, at + _MOST_VALUE)
@@ -107,13 +107,13 @@ def _value(text: Bytes, at: int, end: int) -> tuple[int, int, bool]:
     while stop < last and not _ends_value(text[stop]):
         stop += 1
     if stop - at > _MOST_VALUE or (stop < end and (text[stop] == 40 or text[stop] == 91)):
-        return at, at, False  # too long to be one, or a call: what it gives is not known
+        return at, at, False  # too long, or a call with an unknown result
     return at, stop, False
 
 
 @leaf  # type: ignore[untyped-decorator]
 def _worth_a_look(text: Bytes, start: int, stop: int, kind: int, quoted: bool) -> bool:
-    """What most values fail, before any of Python's: long enough, of more than letters or digits alone."""
+    """A quick test that most values fail: long enough, and not only letters or only digits."""
     length = stop - start
     if length < (_SHORT_QUOTED if quoted else _SHORT) or (kind == _SPACE and length < _LONG):
         return False
@@ -137,7 +137,7 @@ def _assignment(text: Bytes, at: int, stop: int, begin: int, end: int) -> tuple[
         first -= 1
     last, most = stop, min(end, stop + _MOST_NAME)
     while last > at and not _of_name(text[last - 1]) and text[last - 1] < 128:
-        last -= 1  # the mark behind `pwd` and `key`
+        last -= 1  # the mark after `pwd` and `key`
     while last < most and _of_name(text[last]):
         last += 1
     place, most, closed = last, min(end, last + 4), False
@@ -155,7 +155,7 @@ def _assignment(text: Bytes, at: int, stop: int, begin: int, end: int) -> tuple[
 
 @leaf  # type: ignore[untyped-decorator]
 def _userinfo(text: Bytes, at: int, end: int) -> tuple[int, int, int, int, int]:
-    """What stands between `://` and `@`: the user, the password."""
+    """The user and password between `://` and `@`."""
     place, last, colon = at, min(end, at + _MOST_USERINFO), -1
     while place < last:
         byte = text[place]
@@ -173,7 +173,7 @@ def _userinfo(text: Bytes, at: int, end: int) -> tuple[int, int, int, int, int]:
 
 @kernel  # type: ignore[untyped-decorator]
 def assignments(text: Bytes, offsets: Ints, rows: Ints, starts: Ints, ends: Ints, routes: Ints) -> Ints:
-    """For each place: where the name or user is, where the value is, what stands between; empty where nothing is."""
+    """For each position: the ranges of name or user and of value, and the operator; empty if there is no value."""
     found = np.zeros((len(rows), 5), np.int64)
     for number in range(len(rows)):
         begin, end = offsets[rows[number]], offsets[rows[number] + 1]
@@ -191,7 +191,7 @@ _NAMES = (
     *("accesskey", "secretkey", "encryptionkey", "signingkey", "masterkey", "storagekey", "sharedkey", "appkey"),
 )
 _OTHER_NAMES = ("secretar", "tokeniz", "tokenis", "public", "nonce", "csrf", "xsrf", "compass", "bypass")
-# What follows a name where the value is about the secret, not the secret.
+# Name endings for values that describe a secret but are not one.
 _ABOUT = (
     *("length", "len", "min", "max", "policy", "type", "field", "label", "hint", "url", "uri", "file", "path", "name"),
     *("id", "reset", "regex", "pattern", "expiry", "expires", "expire", "count", "input", "placeholder", "format"),
@@ -218,7 +218,7 @@ _PLACEHOLDERS = (
     ),
 )
 _OF_WORDS = re.compile(r"[^\W\d]+|[_/.-]")  # `token_name`, `pass/word`: names of something
-_DOTTED = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)+")  # `settings.key1`: what has a value elsewhere
+_DOTTED = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)+")  # `settings.key1`: a reference
 _USERS_PASSWORDS = frozenset(
     (
         *("pass", "password", "passwd", "pwd", "pw", "secret", "user", "username", "token", "foo", "bar", "test"),
@@ -248,11 +248,11 @@ _ENDINGS = (
     ".key",
     ".py",
 )
-_MIN_QUOTED_BITS, _MIN_BITS = 2.5, 3.0  # a character
+_MIN_QUOTED_BITS, _MIN_BITS = 2.5, 3.0  # per character
 
 
 def names_secret(name: str) -> bool:
-    """Whether what is given to this name is a secret, by the name."""
+    """Whether this name suggests that its value is a secret."""
     compact = name.casefold().replace("_", "").replace("-", "").replace(".", "")
     if any(word in compact for word in _OTHER_NAMES):
         return False
@@ -263,13 +263,13 @@ def names_secret(name: str) -> bool:
 
 
 def _changes(value: str) -> int:
-    """How often letters, digits and other characters take turns."""
+    """How often letters, digits and other characters alternate."""
     kinds = [0 if character.isalpha() else 1 if character.isdigit() else 2 for character in value]
     return sum(one != other for one, other in pairwise(kinds))
 
 
 def is_placeholder(value: str) -> bool:
-    """Whether a value only stands for one: `your_password`, `${TOKEN}`, `xxxxxxxx`, `<key>`."""
+    """Whether a value is a placeholder: `your_password`, `${TOKEN}`, `xxxxxxxx`, `<key>`."""
     lower = value.casefold()
     if any(word in lower for word in _PLACEHOLDERS) or len(set(lower)) < 5:
         return True
@@ -277,7 +277,7 @@ def is_placeholder(value: str) -> bool:
 
 
 def is_secret(value: str, operator: int) -> bool:
-    """Whether a value looks like a password, a key or a token, and not like a word, a path, a date or a reference."""
+    """Whether a value looks like a password, key or token, and not like a word, path, date or reference."""
     quoted = operator >= QUOTED
     if (
         operator % QUOTED == _SPACE
@@ -303,7 +303,7 @@ def _only(value: str, characters: str) -> bool:
 
 
 def issuer(name: str, value: str) -> str | None:
-    """The kind of a value whose length, characters and name are those of one issuer, however it is set apart."""
+    """The kind of a value whose length, characters and name match one issuer, whatever the operator."""
     compact = name.casefold().replace("_", "").replace("-", "").replace(".", "")
     length = len(value)
     if length == 40 and _only(value, ALNUM + "/+") and ("aws" in compact or "secretaccesskey" in compact):
@@ -325,7 +325,7 @@ def issuer(name: str, value: str) -> str | None:
 
 
 def kind_of_assignment(name: str, value: str, operator: int) -> str | None:
-    """The kind of a value that is given to a name; None where it is no secret."""
+    """The kind of an assigned value; None if it is not a secret."""
     known = issuer(name, value)
     if known is not None:
         return known
@@ -333,7 +333,7 @@ def kind_of_assignment(name: str, value: str, operator: int) -> str | None:
 
 
 def kind_of_userinfo(user: str, password: str, host: str) -> str | None:
-    """The kind of what stands before a host; None for what documentation writes there."""
+    """The kind of the credentials before a host; None for placeholders of documentation."""
     if host.casefold().endswith("cloudant.com") and len(password) in (24, 64):
         return "cloudant_credential"
     lower = password.casefold()

@@ -1,4 +1,4 @@
-"""Private keys as blocks of several lines: PEM, OpenSSH, SSH2, OpenPGP and PuTTY, each bounded."""
+"""Private keys in multi-line blocks: PEM, OpenSSH, SSH2, OpenPGP and PuTTY, with bounded size."""
 
 from typing import TypeAlias
 
@@ -14,8 +14,8 @@ PEM, PUTTY = 10, 11
 ANCHORS = (Anchored("PRIVATE KEY", PEM), Anchored("PuTTY-User-Key-File-", PUTTY))
 
 _MOST = 64 << 10  # bytes of a block: a key of 16 384 bits has 13 kB, an OpenPGP key with several subkeys some more
-_HEADER = 40  # bytes before `PRIVATE KEY` in which `BEGIN` stands
-_RUN = 32  # characters of base64 in a row: below, a block is a mention, such as `BEGIN … END`
+_HEADER = 40  # bytes before `PRIVATE KEY` that contain `BEGIN`
+_RUN = 32  # consecutive characters of base64; with fewer, a block is a mention, such as `BEGIN … END`
 _GAP = 16  # bytes between the lines of a key: breaks, indents, quote marks
 _FIRST_GAP = 400  # and before its first line: `Proc-Type`, `DEK-Info`, `Version`, `Comment`
 _NAME = 11  # len("PRIVATE KEY")
@@ -70,7 +70,7 @@ def _dashes_behind(text: Bytes, at: int, end: int) -> int:
 
 @leaf  # type: ignore[untyped-decorator]
 def _pem(text: Bytes, at: int, begin: int, end: int) -> tuple[int, int]:
-    """The block whose header has `PRIVATE KEY` at this place; an empty range where it is none."""
+    """The block whose header has `PRIVATE KEY` at this position; an empty range if there is none."""
     header = at - 6
     least = max(begin, at - _HEADER)
     while header >= least and not _is(text, header, end, _BEGIN):
@@ -82,7 +82,7 @@ def _pem(text: Bytes, at: int, begin: int, end: int) -> tuple[int, int]:
     start = _dashes_before(text, header, begin)
     body = _dashes_behind(text, at + _NAME, end)
     last = min(end, body + _MOST)
-    longest, run, solid = 0, 0, body  # `solid`: where the last line of the key ends
+    longest, run, solid = 0, 0, body  # `solid`: end of the key's last line
     place = body
     while place < last:
         if _is(text, place, end, _BEGIN):
@@ -101,13 +101,13 @@ def _pem(text: Bytes, at: int, begin: int, end: int) -> tuple[int, int]:
         if run >= _GAP and (place - solid <= run + _GAP or (solid == body and place - solid <= run + _FIRST_GAP)):
             solid = place + 1
         place += 1
-    # its end is cut off: as far as there are lines of it
+    # its end is cut off: use all its lines
     return (start, solid) if longest >= _RUN and solid - body >= _RUN else (at, at)
 
 
 @leaf  # type: ignore[untyped-decorator]
 def _putty(text: Bytes, at: int, end: int) -> tuple[int, int]:
-    """The key file that begins here; an empty range where none of its private lines follow."""
+    """The key file that begins here; an empty range if no private lines follow."""
     place, last, lines = at + len(_USER_KEY), min(end, at + _MOST), False
     while place < last:
         if text[place] == 80:
@@ -127,7 +127,7 @@ def _putty(text: Bytes, at: int, end: int) -> tuple[int, int]:
 
 @kernel  # type: ignore[untyped-decorator]
 def blocks(text: Bytes, offsets: Ints, rows: Ints, starts: Ints, routes: Ints) -> Ints:
-    """The byte ranges of the blocks at these places, empty where there is none."""
+    """The byte ranges of the blocks at these positions; empty if there is none."""
     found = np.zeros((len(rows), 2), np.int64)
     for number in range(len(rows)):
         begin, end = offsets[rows[number]], offsets[rows[number] + 1]

@@ -1,4 +1,4 @@
-"""What a token is tested for once its characters are right: its checksum, its parts, whether it is random at all."""
+"""Checks of tokens whose characters are right: checksum, parts and randomness."""
 
 import json
 from base64 import urlsafe_b64decode
@@ -14,18 +14,18 @@ _BASE62 = ALNUM.replace("abcdefghijklmnopqrstuvwxyz", "").replace("ABCDEFGHIJKLM
 )
 _CHECKSUM = 6
 _PREFIX = 4  # of tokens with a checksum
-_MIN_BITS = 2.5  # a character, of the part that is random: `xxxxxxxx` and `12121212` are none
+_MIN_BITS = 2.5  # per character of the random part: excludes `xxxxxxxx` and `12121212`
 _OPENAI_RANDOM = 20
 
 
 def entropy(value: str) -> float:
-    """Bits a character, by how often each is there."""
+    """Bits per character, by character frequency."""
     counts = Counter(value).values()
     return sum(-count / len(value) * log2(count / len(value)) for count in counts) if value else 0.0
 
 
 def checksum(random: str) -> str:
-    """What GitHub and npm write behind the random part of a token: its CRC-32 in base 62."""
+    """The checksum after the random part of GitHub's and npm's tokens: its CRC-32 in base 62."""
     number, digits = crc32(random.encode()), ""
     for _ in range(_CHECKSUM):
         number, digit = divmod(number, 62)
@@ -49,7 +49,7 @@ def _claims(part: str) -> dict[str, object] | None:
 
 
 def jwt(token: str) -> str | None:
-    """The whole parts of a JSON web token: three of a signed one, five of an encrypted one; None if it is none."""
+    """The complete parts of a JSON web token: three if signed, five if encrypted; None if it is not one."""
     parts = token.rstrip(".").split(".")
     header = _claims(parts[0])
     if header is None or not header.keys() & {"alg", "typ", "enc"}:
@@ -63,7 +63,7 @@ def jwt(token: str) -> str | None:
 
 
 def openai(found: str, middle: str) -> str | None:
-    """From `sk-` on, with twenty letters and digits before the fixed text and as many behind it."""
+    """The token from `sk-` on, with twenty letters and digits before and after the fixed text."""
     start = found.find("sk-")
     at = found.find(middle)
     if not 0 <= start < at:
@@ -73,7 +73,7 @@ def openai(found: str, middle: str) -> str | None:
 
 
 def _slack(token: str) -> bool:
-    """Numbers and at least one part that is random, between hyphens."""
+    """Numbers and at least one random part, separated by hyphens."""
     parts = token.split("-")[1:]
     return len(parts) >= 2 and parts[0].isdigit() and parts[-1] != "" and (len(parts) > 2 or len(parts[-1]) >= 10)
 
@@ -84,7 +84,7 @@ def _mixed(value: str) -> bool:
 
 
 def checked(check: Check, token: str, literal: str) -> str | None:
-    """The part of what was found that is a token; None if none is."""
+    """The part of a match that is a token; None if there is none."""
     token = token.rstrip(".")
     if check == "jwt":
         return jwt(token)

@@ -1,4 +1,4 @@
-"""The credentials of a column of texts: what the formats, blocks and names find, put together."""
+"""Find the credentials in a column of texts, by formats, blocks and assignments."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -26,11 +26,11 @@ _OF_NAMES = ("aws_secret_key", "ibm_cos_secret", "cloudant_credential", "softlay
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What is looked for beside tokens of a known format and private keys."""
+    """What to detect besides tokens of known formats and private keys."""
 
-    assigned: bool = True  # values given to names such as `password`
+    assigned: bool = True  # values assigned to names such as `password`
     urls: bool = True  # passwords in URLs
-    max_spans: int = 100_000  # of a text: what has more is not looked at to its end
+    max_spans: int = 100_000  # per text: texts with more are not searched to the end
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -44,7 +44,7 @@ class Credential:
 
 
 def kinds() -> tuple[str, ...]:
-    """Every kind of credential there is."""
+    """All kinds of credentials."""
     return tuple(sorted({*(form.kind for form in FORMATS), *_OF_NAMES, "private_key", "basic_auth", "assigned_secret"}))
 
 
@@ -55,16 +55,16 @@ def _tables(settings: Settings) -> Tables:
 
 
 def credentials(texts: Texts, settings: Settings) -> tuple[list[Credential], frozenset[int]]:
-    """What gives access, in the order of the texts; and the texts that have more of it than a text may have.
+    """The credentials in text order, and the texts with too many.
 
-    The byte ranges of a text do not overlap: of what overlaps, all is taken, as one, of the kind of its longest.
+    Byte ranges do not overlap: overlapping ones are merged, with the kind of the longest.
     """
     found: dict[int, set[Credential]] = {}
     full: set[int] = set()
     for hits in scan_in_pieces(texts, _tables(settings)):
         if full:
             hits = hits.only(~np.isin(hits.rows, list(full)))
-        # What reaches Python is rare in any text that was not made to hurt, and bounded in all.
+        # Matches that reach Python are rare in ordinary texts, and bounded in all.
         for one in (*_tokens(texts, hits), *_blocks(texts, hits), *_assigned(texts, hits)):
             of_row = found.setdefault(one.row, set())
             of_row.add(one)
@@ -75,7 +75,7 @@ def credentials(texts: Texts, settings: Settings) -> tuple[list[Credential], fro
 
 
 def _joined(found: list[Credential]) -> Iterator[Credential]:
-    """Of ranges in order, those that overlap as one. Of two as long, a format's kind comes before a name's."""
+    """Merge overlapping ranges of an ordered list. In a tie of length, a format's kind wins over a name's."""
     run: list[Credential] = []
     end = 0
     for one in [*found, None]:

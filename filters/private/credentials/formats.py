@@ -1,6 +1,6 @@
-"""The formats of tokens and keys, as their issuers publish them or as their tokens look.
+"""Formats of tokens and keys, as published by issuers or as seen in tokens.
 
-A format is a fixed text with runs of characters before and behind it. Fixed texts shorter than four bytes are looked
+A format is a fixed text with runs of characters before and after it. Fixed texts shorter than four bytes are searched
 for with all characters that may follow.
 """
 
@@ -25,7 +25,7 @@ Check: TypeAlias = Literal["random", "crc", "jwt", "openai", "mixed", "digits_to
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """So many characters of a set: as many as there are, up to the most."""
+    """A run of characters from a set: as many as possible, up to the maximum."""
 
     characters: str
     least: int
@@ -34,16 +34,16 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """One format of a token. `before` is read backwards from the fixed text, so its runs stand in that order."""
+    """One token format. `before` is read backwards from the fixed text, so its runs are in that order."""
 
     kind: str
     literals: tuple[str, ...]  # any of these fixed texts
     tail: tuple[Run, ...] = ()
     before: tuple[Run, ...] = ()
-    not_before: str = ""  # characters that may not stand before it, nor behind it
+    not_before: str = ""  # characters that may not precede or follow it
     not_behind: str = WORD
     check: Check = "random"
-    anchor: int = field(default=0)  # where in the fixed text the four bytes begin that are looked for
+    anchor: int = field(default=0)  # offset in the fixed text of the four bytes that are searched for
 
 
 def _of(kind: str, literal: str, characters: str, least: int, most: int | None = None, **options: str) -> Format:
@@ -63,7 +63,7 @@ def _exactly(characters: str, count: int) -> Run:
     return Run(characters, count, count)
 
 
-# What a Discord bot's token begins with: its id, a number, in base64.
+# A Discord bot's token begins with its id, a number, in base64.
 _NUMBERS = tuple(b64encode(f"{number:03d}".encode()).decode() for number in range(1000))
 
 FORMATS: tuple[Format, ...] = (
@@ -160,7 +160,7 @@ FORMATS: tuple[Format, ...] = (
     _of("rubygems_key", "rubygems_", LOWER_HEX, 48),
     _of("docker_token", "dckr_pat_", URL_SAFE, 27),
     _of("clojars_token", "CLOJARS_", LOWER_HEX, 60),
-    # JFrog publishes no format: a reference token has 73 characters, an encrypted password 30 and more
+    # JFrog publishes no format: a reference token has 73 characters, an encrypted password 30 or more
     _of("artifactory_key", "AKC", ALNUM, 10, 255, not_before=WORD, check="mixed"),
     Format(
         "artifactory_key",

@@ -1,7 +1,7 @@
-"""One pass over all texts for the fixed parts of formats, and the test of what stands around them.
+"""Search all texts for the fixed parts of formats in one pass, and test the text around them.
 
-Every place's next four bytes are looked up in a table of bits; the few that are there are compared in full. What a
-format may read around its fixed part is bounded, so the pass is linear.
+The four bytes at every position are looked up in a bit table; the few matches are compared in full. A format may read
+only a bounded text around its fixed part, so the pass is linear.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,14 +20,14 @@ from winnow.schemas.kernels import kernel, leaf
 Bytes: TypeAlias = npt.NDArray[np.uint8]
 Ints: TypeAlias = npt.NDArray[np.int64]
 
-_BITS = 18  # of the table that says which four bytes are looked for: 32 KiB, which stay in the first cache
+_BITS = 18  # of the table of searched four-byte sequences: 32 KiB, which stay in the first cache
 _SLOTS = 1 << 13
 _KEY = 4
 _MIX = np.uint64(0x9E3779B1)
 _LOW = np.uint64(0xFFFFFFFF)
 _SHIFT = np.uint64(32 - _BITS)
-_BLOCK = 1 << 12  # places that are looked at in one go
-_PIECE = 4 << 20  # bytes of texts whose hits are held at once: a text may be made of hits
+_BLOCK = 1 << 12  # positions examined at a time
+_PIECE = 4 << 20  # bytes of texts whose hits are held at once, as a text may consist of hits
 
 _LITERAL, _LENGTH, _ANCHOR, _ROUTE = range(4)  # the columns of an entry
 _TAIL, _TAIL_END, _BEFORE, _BEFORE_END, _NOT_BEFORE, _NOT_BEHIND = range(6)  # the columns of a format
@@ -35,7 +35,7 @@ _TAIL, _TAIL_END, _BEFORE, _BEFORE_END, _NOT_BEFORE, _NOT_BEHIND = range(6)  # t
 
 @dataclass(frozen=True, slots=True)
 class Anchored:
-    """A fixed text that something else than a format looks around: `route` tells what."""
+    """A fixed text whose surroundings are tested not by a format but by the code that `route` names."""
 
     literal: str
     route: int
@@ -43,21 +43,21 @@ class Anchored:
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """What is looked for, as arrays."""
+    """The searched formats and texts as arrays."""
 
     bits: Bytes
-    slots: npt.NDArray[np.int32]  # by the hash of four bytes, the first entry that begins so, or -1
-    keys: npt.NDArray[np.uint64]  # of each entry, in order
+    slots: npt.NDArray[np.int32]  # by hash of four bytes: the first entry that begins with them, or -1
+    keys: npt.NDArray[np.uint64]  # of each entry, sorted
     entries: Ints
     blob: Bytes  # the fixed texts
     formats: Ints
     runs: Ints  # set, least, most
-    sets: npt.NDArray[np.uint64]  # by byte, the sets that it is of, as bits
+    sets: npt.NDArray[np.uint64]  # by byte: bits of the sets that contain it
 
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """What was found: texts' numbers, byte ranges of the buffer, and formats' numbers or, below 0, ~routes."""
+    """Matches: text numbers, byte ranges of the buffer, and format numbers or, below 0, ~routes."""
 
     rows: Ints
     starts: Ints
@@ -65,12 +65,12 @@ class Hits:
     formats: Ints
 
     def only(self, chosen: npt.NDArray[np.bool_]) -> "Hits":
-        """Some of them."""
+        """Select matches."""
         return Hits(self.rows[chosen], self.starts[chosen], self.ends[chosen], self.formats[chosen])
 
 
 class _Sets:
-    """Sets of characters, each with its bit."""
+    """Character sets, each with its bit."""
 
     def __init__(self) -> None:
         self._numbers: dict[frozenset[str], int] = {}
@@ -78,7 +78,7 @@ class _Sets:
     def number(self, characters: str) -> int:
         found = self._numbers.setdefault(frozenset(characters), len(self._numbers))
         if found >= 64:
-            raise ValueError("more sets of characters than bits")
+            raise ValueError("more character sets than bits")
         return found
 
     def table(self) -> npt.NDArray[np.uint64]:
@@ -90,7 +90,7 @@ class _Sets:
 
 
 def tables_of(formats: Sequence[Format], anchored: Sequence[Anchored]) -> Tables:
-    """The arrays of these formats and fixed texts."""
+    """Build the arrays for these formats and fixed texts."""
     sets, blob = _Sets(), bytearray()
     runs: list[tuple[int, int, int]] = []
     rows: list[tuple[int, ...]] = []
@@ -108,7 +108,7 @@ def tables_of(formats: Sequence[Format], anchored: Sequence[Anchored]) -> Tables
         for more in islice(product(*followers[:missing]), 1 << 14):
             key = (literal[anchor:] + "".join(more)).encode()[:_KEY]
             if len(key) < _KEY:
-                raise ValueError(f"{literal!r} is too short to be looked for")
+                raise ValueError(f"{literal!r} is too short to search for")
             keyed.append((key, (at, len(literal.encode()), anchor, route)))
 
     for number, form in enumerate(formats):
@@ -135,7 +135,7 @@ def tables_of(formats: Sequence[Format], anchored: Sequence[Anchored]) -> Tables
             slot = (slot + 1) % _SLOTS
         slots[slot] = place
     if 2 * len(np.unique(keys)) > _SLOTS:
-        raise ValueError("the table of what is looked for is too full")
+        raise ValueError("the table of searched bytes is too full")
     return Tables(
         bits,
         slots,
@@ -158,7 +158,7 @@ def _same(text: Bytes, at: int, blob: Bytes, literal: int, length: int) -> bool:
 
 @leaf  # type: ignore[untyped-decorator]
 def _forwards(text: Bytes, at: int, end: int, runs: Ints, first: int, last: int, sets: npt.NDArray[np.uint64]) -> int:
-    """Where the runs end that begin here; -1 where they are not there."""
+    """The end of the runs that begin here; -1 if they do not match."""
     for number in range(first, last):
         bit = np.uint64(1) << np.uint64(runs[number, 0])
         stop = min(end, at + runs[number, 2])
@@ -174,7 +174,7 @@ def _forwards(text: Bytes, at: int, end: int, runs: Ints, first: int, last: int,
 def _backwards(
     text: Bytes, at: int, begin: int, runs: Ints, first: int, last: int, sets: npt.NDArray[np.uint64]
 ) -> int:
-    """Where the runs begin that end here; -1 where they are not there."""
+    """The start of the runs that end here; -1 if they do not match."""
     for number in range(first, last):
         bit = np.uint64(1) << np.uint64(runs[number, 0])
         stop = max(begin, at - runs[number, 2])
@@ -188,7 +188,7 @@ def _backwards(
 
 @leaf  # type: ignore[untyped-decorator]
 def _escape(text: Bytes, at: int, begin: int) -> bool:
-    """Whether the letter before is that of an escape such as `\\n`, in code and JSON."""
+    """Whether the preceding letter belongs to an escape such as `\\n` in code or JSON."""
     before = text[at - 1]
     return at - 2 >= begin and text[at - 2] == 92 and (before == 110 or before == 114 or before == 116)
 
@@ -204,12 +204,12 @@ def _fitting(
     runs: Ints,
     sets: npt.NDArray[np.uint64],
 ) -> tuple[int, int]:
-    """Where a token begins and ends whose fixed part is between these places; -1 and -1 where none is."""
+    """The start and end of the token whose fixed part is in this range; -1 and -1 if there is none."""
     if form[_BEFORE] < form[_BEFORE_END]:
         start = _backwards(text, start, begin, runs, form[_BEFORE], form[_BEFORE_END], sets)
         if start < 0:
             return -1, -1
-    # Before its long runs are read: where it may not begin within such a run, none is read twice.
+    # Checked before its long runs are read: if it may not begin within such a run, none is read twice.
     before = np.uint64(1) << np.uint64(form[_NOT_BEFORE])
     if start > begin and sets[text[start - 1]] & before and not _escape(text, start, begin):
         return -1, -1
@@ -231,9 +231,9 @@ def _slot(key: np.uint64, slots: npt.NDArray[np.int32], keys: npt.NDArray[np.uin
 
 @leaf  # type: ignore[untyped-decorator]
 def _candidates(text: Bytes, first: int, last: int, bits: Bytes, places: Ints) -> int:
-    """Write down every place between these whose next four bytes may be looked for; eight lie behind the last.
+    """Collect the positions in this range whose next four bytes may match; eight bytes follow the last.
 
-    Each place is written and counted only if it is one: a branch here would be guessed wrongly too often.
+    Every position is written but counted only if it matches: a branch would be mispredicted too often.
     """
     count = 0
     for at in range(first, last):
@@ -247,10 +247,10 @@ def _candidates(text: Bytes, first: int, last: int, bits: Bytes, places: Ints) -
 def _anchors(
     text: Bytes, first: int, last: int, bits: Bytes, slots: npt.NDArray[np.int32], keys: npt.NDArray[np.uint64]
 ) -> Ints:
-    """Every place between these where four bytes stand that are looked for, and the first entry that begins so."""
+    """Every position in this range with four searched bytes, and the first entry that begins with them."""
     found, used = np.empty((256, 2), np.int64), 0
     places = np.empty(_BLOCK, np.int64)
-    whole = max(first, min(last, len(text) - 4) - 3)  # before it, eight bytes lie in the buffer
+    whole = max(first, min(last, len(text) - 4) - 3)  # before it, eight bytes are inside the buffer
     at = first
     while at < last - 3:
         if at < whole:
@@ -289,7 +289,7 @@ def _matched(
     runs: Ints,
     sets: npt.NDArray[np.uint64],
 ) -> Ints:
-    """What of the anchors a whole fixed text stands around, within one text, and the format fits."""
+    """The anchors that are part of a complete fixed text, within one text, and whose format matches."""
     found, used = np.empty((64, 4), np.int64), 0
     row = 0 if len(anchors) == 0 else np.searchsorted(offsets, anchors[0, 0], "right") - 1
     for number in range(len(anchors)):
@@ -318,7 +318,7 @@ def _matched(
 
 
 def scan_in_pieces(texts: Texts, tables: Tables) -> Iterator[Hits]:
-    """Like `scan`, some megabytes of texts after others: what is found may be longer than the texts."""
+    """Like `scan`, but some megabytes of texts at a time, as matches may take more memory than the texts."""
     text, offsets = texts.buffer, texts.offsets
     looked_for = (tables.keys, tables.entries, tables.blob, tables.formats, tables.runs, tables.sets)
     last = int(offsets[-1])
@@ -330,7 +330,7 @@ def scan_in_pieces(texts: Texts, tables: Tables) -> Iterator[Hits]:
 
 
 def scan(texts: Texts, tables: Tables) -> Hits:
-    """Every place of the texts, in order, that a format fits or that has one of the other fixed texts."""
+    """All matches of formats and other fixed texts, in text order."""
     pieces = list(scan_in_pieces(texts, tables))
     none = np.zeros(0, np.int64)
     return Hits(

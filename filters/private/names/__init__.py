@@ -1,4 +1,4 @@
-"""Names of persons and street addresses: models that recognise them come from other packages, and are not trusted."""
+"""Names of persons and street addresses, found by untrusted models of other packages."""
 
 from winnow.filters.private.names.checking import ByteSpan, byte_spans
 from winnow.filters.private.names.models import ENTRY_POINTS, KINDS, FoundModel, NameModel, Recognised, find_model

@@ -1,7 +1,7 @@
-"""What a model says of a text, checked and turned into bytes.
+"""Validate a model's spans and convert them to bytes.
 
-A model may say anything; no span may come of it that is none. It counts characters, spans count bytes. Marks that
-belong to the last character of a span, such as accents of their own, go with it.
+A model may return anything; no invalid span may result. Models count characters, spans count bytes. Marks that belong
+to the last character of a span, such as separate accents, are included.
 """
 
 import operator
@@ -11,13 +11,13 @@ from itertools import pairwise
 from typing import TypeAlias
 
 ByteSpan: TypeAlias = tuple[int, int, str]
-"""Where something begins and ends in the UTF-8 of a text, half-open; and its kind."""
+"""Start and end in the UTF-8 of a text (half-open), and the kind."""
 
 _JOINER = "\u200d"
 
 
 def byte_spans(text: str, found: Iterable[object], kinds: Set[str]) -> list[ByteSpan] | None:
-    """The spans in order, in bytes; None where one is none: no numbers, outside of the text, empty or over another."""
+    """The sorted spans in bytes; None if one is invalid: not numbers, outside the text, empty or overlapping."""
     spans = []
     for one in found:
         if not isinstance(one, tuple | list) or len(one) != 3 or not isinstance(one[2], str) or one[2] not in kinds:
@@ -33,7 +33,7 @@ def byte_spans(text: str, found: Iterable[object], kinds: Set[str]) -> list[Byte
 
 
 def _place(value: object) -> int | None:
-    """A whole number, of numpy's kinds too; a truth value is none."""
+    """Read an integer, also of numpy's types, but not a boolean."""
     if isinstance(value, bool):
         return None
     try:
@@ -43,7 +43,7 @@ def _place(value: object) -> int | None:
 
 
 def _in_bytes(text: str, spans: list[ByteSpan]) -> list[ByteSpan]:
-    found, at, reached = [], 0, 0  # characters and bytes so far: the text is gone through once
+    found, at, reached = [], 0, 0  # characters and bytes so far: the text is read once
     for number, (start, end, kind) in enumerate(spans):
         limit = spans[number + 1][0] if number + 1 < len(spans) else len(text)
         while end < limit and _belongs(text, end):
@@ -56,6 +56,6 @@ def _in_bytes(text: str, spans: list[ByteSpan]) -> list[ByteSpan]:
 
 
 def _belongs(text: str, at: int) -> bool:
-    """Whether a character is part of what stands before it."""
+    """Whether a character extends the one before it."""
     character = text[at]
     return unicodedata.category(character) in ("Mn", "Me", "Mc") or _JOINER in (character, text[at - 1])

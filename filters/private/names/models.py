@@ -1,6 +1,6 @@
-"""Where a model that recognises names comes from: an entry point, a dotted path, or a pipeline of spaCy.
+"""Load a model that recognises names: from an entry point, a dotted path, or a spaCy pipeline.
 
-A package offers one by an entry point of the group `winnow.ner`. The model is an object, or a class that makes one:
+A package provides one with an entry point of the group `winnow.ner`. The model is an object, or a class of it:
 
     class Gazetteer:
         languages = frozenset({"deu"})  # ISO 639-3; None for all
@@ -27,11 +27,11 @@ SPACY = "spacy:"
 KINDS = ("name", "address")
 
 Recognised: TypeAlias = tuple[int, int, str]
-"""Where something begins and ends in a text, in characters, half-open; and its kind."""
+"""Start and end in characters of a text (half-open), and the kind."""
 
 
 class NameModel(Protocol):
-    """What recognises names and addresses in texts of one language. What it says of a text depends on that text."""
+    """Recognises names and addresses in texts of one language. Its result for a text depends only on that text."""
 
     @property
     def languages(self) -> frozenset[str] | None:
@@ -40,7 +40,7 @@ class NameModel(Protocol):
 
     @property
     def kinds(self) -> frozenset[str]:
-        """What it looks for, of `name` and `address`."""
+        """The kinds that it detects: `name`, `address` or both."""
         ...
 
     def __call__(self, texts: list[str], language: str) -> Sequence[Iterable[Recognised]]:
@@ -50,19 +50,19 @@ class NameModel(Protocol):
 
 @dataclass(frozen=True)
 class FoundModel:
-    """A model, and what it is: its name in the recipe, and the package and version that it comes from."""
+    """A model with its name in the recipe and its package and version."""
 
     model: NameModel
     said: str
 
     def knows(self, language: str | None) -> bool:
-        """Whether the model looks at texts of this language."""
+        """Whether the model supports this language."""
         known = self.model.languages
         return known is None or (language is not None and any(same_language(language, one) for one in known))
 
 
 def no_model(operator: str) -> str:
-    """What a user does who has named no model, in one line."""
+    """The message for a recipe without a model."""
     installed = sorted(point.name for point in entry_points(group=ENTRY_POINTS))
     own = (
         f"one that is installed ({', '.join(installed)})"
@@ -71,29 +71,29 @@ def no_model(operator: str) -> str:
     )
     return (
         f"{operator}: `model` is not set, and winnow has none of its own; name {own}, or run: "
-        "pip install 'winnow[names]' and a pipeline of spaCy, and write model: spacy:NAME"
+        "pip install 'winnow[names]', install a spaCy pipeline, and set model: spacy:NAME"
     )
 
 
 @lru_cache(maxsize=8)
 def find_model(name: str) -> FoundModel:
-    """The model that a recipe names.
+    """Load the model that a recipe names.
 
     Raises:
-        RecipeError: There is none of this name, it cannot be loaded, or it is no such model.
+        RecipeError: There is no such model, it cannot be loaded, or it is not a model of names.
     """
     try:
         made, said = _spacy(name.removeprefix(SPACY)) if name.startswith(SPACY) else _registered(name)
     except RecipeError:
         raise
-    except Exception as error:  # a package may raise anything while it is loaded
+    except Exception as error:  # a package may raise anything on import
         what = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}".rstrip(": ")
         raise RecipeError(f"text.names: the model {name!r} cannot be loaded: {what[:300]}") from error
     return FoundModel(_checked(made, name), said)
 
 
 def model_identity(name: str) -> tuple[str, ...]:
-    """The packages and the code that a model of this name is made by."""
+    """The packages and code behind the model of this name."""
     if name.startswith(SPACY):
         return (*code_identity("spacy"), *code_identity(name.removeprefix(SPACY)))
     point = next((point for point in entry_points(group=ENTRY_POINTS) if point.name == name), None)
@@ -109,7 +109,7 @@ def _registered(name: str) -> tuple[object, str]:
         made, package = getattr(importlib.import_module(module), attribute), _distribution(module)
     else:
         near = nearest(name, points)
-        hint = f"did you mean {near!r}?" if near else f"there are: {', '.join(sorted(points)) or 'none'}"
+        hint = f"did you mean {near!r}?" if near else f"installed: {', '.join(sorted(points)) or 'none'}"
         raise RecipeError(
             f"text.names: no installed package offers the model {name!r} ({hint}); expected the name of an entry point "
             f"of {ENTRY_POINTS}, package.module:object, or spacy:PIPELINE"
@@ -131,20 +131,20 @@ def _checked(made: object, name: str) -> NameModel:
     codes = languages is None or (isinstance(languages, frozenset) and all(isinstance(one, str) for one in languages))
     if not callable(made) or not codes or not isinstance(kinds, frozenset) or not kinds or not kinds <= set(KINDS):
         raise RecipeError(
-            f"text.names: {name!r} is no model of names: expected `languages`, a frozenset of ISO 639-3 codes or None, "
-            f"`kinds`, a frozenset of {' and '.join(KINDS)}, and to be called with texts and a language"
+            f"text.names: {name!r} is not a model of names: expected `languages`, a frozenset of ISO 639-3 codes or "
+            f"None, `kinds`, a frozenset of {' and '.join(KINDS)}, and a call with texts and a language"
         )
     return cast(NameModel, made)
 
 
 _SPACY_KINDS: Mapping[str, str] = {"PER": "name", "PERSON": "name", "persName": "name", "PS": "name", "PRS": "name"}
-"""What pipelines of several languages call a person. None of spaCy's own tells street addresses from other places."""
+"""The labels for persons in various pipelines. No spaCy pipeline separates street addresses from other places."""
 
 _SPACY_OWN_KINDS: Mapping[str, str] = {"NAME": "name", "ADDRESS": "address", "STREET": "address"}
 
 
 class _Spacy:
-    """A pipeline of spaCy."""
+    """A spaCy pipeline as a model of names."""
 
     def __init__(self, pipeline: Any) -> None:
         self._pipeline = pipeline
@@ -180,8 +180,6 @@ def _spacy(name: str) -> tuple[object, str]:
         ) from None
     made = _Spacy(pipeline)
     if not made.kinds:
-        raise RecipeError(
-            f"text.names: the pipeline {name!r} recognises no persons: it has none of the labels for them"
-        )
+        raise RecipeError(f"text.names: the pipeline {name!r} has no label for persons; use another pipeline")
     meta = pipeline.meta
     return made, f"spacy:{meta.get('lang')}_{meta.get('name')} {meta.get('version')} (spacy {spacy.__version__})"

@@ -1,1 +1,1 @@
-"""Personal data in texts: what finds each kind of it, apart from the operator that puts the kinds together."""
+"""Detectors of personal data, one per kind; `text.pii` combines them."""

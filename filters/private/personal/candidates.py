@@ -1,14 +1,14 @@
-"""Where digits stand in texts: every run of digits, and runs that separators join into what may be one number.
+"""Find runs of digits in texts, and groups of runs that separators join into a possible number.
 
-Cards, phone numbers, IPv4 addresses and national ids are all looked for among these, so that texts are read once and
-what follows costs only where digits are. All that is found here is linear in the text, whatever the text is.
+Cards, phone numbers, IPv4 addresses and national ids are all searched for among these, so that texts are read once and
+later steps cost time only where there are digits. The scan is linear for any text.
 
 A *run* is a maximal sequence of ASCII digits. A *group* is a maximal chain of runs with at most three separators
 between neighbours (a *joint*), as in `+49 (0)30 / 123-45.67`. Separators are blanks, hyphens, dashes, dots, slashes,
-round brackets and `+`; never a line break, comma or letter. Only groups of `MIN_DIGITS` and more are kept; a group has
-no upper bound (a table of numbers can be one), so that whoever reads one looks at windows of its runs.
+round brackets and `+`; never a line break, comma or letter. Only groups of at least `MIN_DIGITS` are kept; a group has
+no upper bound (a table of numbers can be one), so detectors read windows of its runs.
 
-Digits of other scripts, full-width digits and zero-width characters are undone by folding before this.
+Folding has already normalised digits of other scripts, full-width digits and zero-width characters.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ __all__ = ["MIN_DIGITS", "DigitGroups", "digit_groups", "glued_after", "glued_be
 
 MIN_DIGITS = 6
 _MAX_JOINT = 3  # separators between two runs of a group
-_BLOCK = 16  # bytes that are asked at once whether any is a digit
+_BLOCK = 16  # bytes checked for digits at a time
 
 Bytes = npt.NDArray[np.uint8]
 Ints = npt.NDArray[np.int64]
@@ -31,12 +31,12 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class DigitGroups:
-    """The digits of a column of texts; all places are bytes of the whole buffer, half-open, ascending.
+    """The digits of a column of texts; all ranges are in bytes of the whole buffer, half-open, ascending.
 
     Text i has the runs `document_runs[i]` to `document_runs[i + 1]` and the groups `documents[i]` to
-    `documents[i + 1]`. Group j lies in `starts[j]` to `ends[j]`, from its first digit to behind its last, and is made
-    of the runs `first_runs[j]` to `last_runs[j]` (half-open). Its digits, without what separates them, are the values
-    0 to 9 in `digits[digit_starts[j]:digit_starts[j + 1]]`. `plus[j]` says that `+` stands before it, with at most one
+    `documents[i + 1]`. Group j is `starts[j]` to `ends[j]`, from its first digit to after its last, and consists
+    of the runs `first_runs[j]` to `last_runs[j]` (half-open). Its digits, without separators, are the values
+    0 to 9 in `digits[digit_starts[j]:digit_starts[j + 1]]`. `plus[j]` says that `+` precedes it, with at most one
     blank or opening bracket between.
     """
 
@@ -53,13 +53,13 @@ class DigitGroups:
     plus: npt.NDArray[np.bool_]
 
     def text_of(self, group: int) -> int:
-        """The number of the text that a group lies in."""
+        """The number of the text that contains a group."""
         return int(np.searchsorted(self.documents, group, side="right")) - 1
 
 
 @leaf  # type: ignore[untyped-decorator]
 def separator(text: Bytes, at: int, end: int) -> int:
-    """How many bytes the separator has that stands here; 0 where none does."""
+    """The length in bytes of the separator here; 0 if there is none."""
     byte = text[at]
     if byte == 32 or byte == 45 or byte == 46 or byte == 47 or byte == 40 or byte == 41 or byte == 43 or byte == 9:
         return 1
@@ -78,10 +78,10 @@ def separator(text: Bytes, at: int, end: int) -> int:
 
 @leaf  # type: ignore[untyped-decorator]
 def _is_word(lead: int, second: int) -> bool:
-    """Whether a code point of these bytes belongs to a word that digits would be part of.
+    """Whether a code point with these bytes forms words together with adjacent digits.
 
-    In scripts that write words apart, letters beside digits make them part of a name or code (`x1234`). Scripts that
-    do not, such as Han, Thai and Korean's particles, put them beside numbers freely.
+    In scripts with spaces, adjacent letters make digits part of a name or code (`x1234`). In other scripts, such as
+    Han and Thai, and with Korean particles, letters adjoin numbers freely.
     """
     if lead < 0x80:
         return 48 <= lead <= 57 or 65 <= lead <= 90 or 97 <= lead <= 122 or lead == 95
@@ -94,7 +94,7 @@ def _is_word(lead: int, second: int) -> bool:
 
 @leaf  # type: ignore[untyped-decorator]
 def glued_before(text: Bytes, low: int, at: int) -> bool:
-    """Whether a letter, digit or underscore of a word stands right before this place of a text that begins at `low`."""
+    """Whether a word's letter, digit or underscore directly precedes this position of a text that begins at `low`."""
     if at <= low:
         return False
     byte = text[at - 1]
@@ -107,7 +107,7 @@ def glued_before(text: Bytes, low: int, at: int) -> bool:
 
 @leaf  # type: ignore[untyped-decorator]
 def glued_after(text: Bytes, at: int, high: int) -> bool:
-    """Whether a letter, digit or underscore of a word stands at this place of a text that ends at `high`."""
+    """Whether a word's letter, digit or underscore is at this position of a text that ends at `high`."""
     if at >= high:
         return False
     return bool(_is_word(text[at], text[at + 1] if at + 1 < high else 0))
@@ -115,7 +115,7 @@ def glued_after(text: Bytes, at: int, high: int) -> bool:
 
 @leaf  # type: ignore[untyped-decorator]
 def _most_runs(text: Bytes, low: int, high: int) -> int:
-    """How many runs there are at most; in vector instructions, so that arrays need not grow."""
+    """An upper bound of the number of runs, in vector instructions, so that arrays need not grow."""
     count = int(high > low and text[low] - np.uint8(48) < 10)
     for at in range(np.uint64(low), np.uint64(max(low, high - 1))):
         digit = np.uint8(text[at] - np.uint8(48)) < np.uint8(10)
@@ -125,7 +125,7 @@ def _most_runs(text: Bytes, low: int, high: int) -> int:
 
 @kernel  # type: ignore[untyped-decorator]
 def _runs(text: Bytes, offsets: Ints) -> tuple[Ints, Ints, Ints]:
-    """Every run of digits, and how many texts have up to each text."""
+    """Every run of digits, and the cumulative number per text."""
     documents = np.zeros(len(offsets), np.int64)
     most = len(offsets) + _most_runs(text, offsets[0], offsets[-1])  # a run may end where a text does
     starts, ends, count = np.empty(most, np.int64), np.empty(most, np.int64), 0
@@ -134,7 +134,7 @@ def _runs(text: Bytes, offsets: Ints) -> tuple[Ints, Ints, Ints]:
         while at < high:
             stop = min(at + _BLOCK, high)
             if stop - at == _BLOCK:
-                # Unsigned places have no sign to look at: the compiler turns this into a few vector instructions.
+                # Unsigned positions need no sign check: the compiler turns this into a few vector instructions.
                 from_here = np.uint64(at)
                 digit = np.uint8(0)
                 for place in range(_BLOCK):
@@ -158,7 +158,7 @@ def _runs(text: Bytes, offsets: Ints) -> tuple[Ints, Ints, Ints]:
 
 @leaf  # type: ignore[untyped-decorator]
 def _joined(text: Bytes, at: int, end: int) -> bool:
-    """Whether only separators stand between these places, and few."""
+    """Whether there are only separators, and few, between these positions."""
     if end - at > 3 * _MAX_JOINT:
         return False
     for _ in range(_MAX_JOINT):
@@ -182,7 +182,7 @@ def _led_by_plus(text: Bytes, low: int, at: int) -> bool:
 def _groups(
     text: Bytes, offsets: Ints, runs: Ints, starts: Ints, ends: Ints, least: int
 ) -> tuple[Ints, Ints, Ints, Bytes, Ints, npt.NDArray[np.bool_]]:
-    """Chains of runs that have so many digits: how many up to each text, their runs, digits, and signs."""
+    """Groups of runs with enough digits: the cumulative number per text, their runs, digits and signs."""
     documents = np.zeros(len(offsets), np.int64)
     total, size = 0, 0
     for row in range(len(runs) - 1):
@@ -217,7 +217,7 @@ def _groups(
 
 
 def digit_groups(texts: Texts, min_digits: int = MIN_DIGITS) -> DigitGroups:
-    """The runs of digits of every text, and the groups that they make."""
+    """The runs of digits of every text, and their groups."""
     document_runs, run_starts, run_ends = _runs(texts.buffer, texts.offsets)
     documents, first_runs, last_runs, digits, digit_starts, plus = _groups(
         texts.buffer, texts.offsets, document_runs, run_starts, run_ends, min_digits

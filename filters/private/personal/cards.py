@@ -1,11 +1,11 @@
-"""Payment cards: numbers of the right length, from an issuer's range, written as cards are, whose check digit is right.
+"""Payment card numbers: right length, issuer's range, card-like grouping and a valid check digit.
 
 A number is written without separators or in the groups that are printed on cards (4-4-4-4, 4-6-5, 4-6-4, 4-4-4-4-3),
 with one blank, hyphen or dot between all of them. A tenth of all numbers have the right check digit (Luhn), so the
-rest must tell: it is no card where a letter or underscore touches it; behind `+`, `#`, `/`, `-`, `_` or a decimal
-point, which lead other numbers, or before a decimal point and digits; and in a row of more groups of the same kind (a
-table). Ranges whose numbers would mostly be something else are left out: Visa of 13 digits (barcodes) and of 19 in one
-piece, China UnionPay and Maestro of 17 and 18.
+context must help: a number is not a card if a letter or underscore touches it; after `+`, `#`, `/`, `-`, `_` or a
+decimal point, which introduce other numbers, or before a decimal point and digits; and in a row of more groups of the
+same kind (a table). Ranges whose numbers would mostly be something else are left out: Visa with 13 digits (barcodes)
+and with 19 in one piece, China UnionPay and Maestro with 17 and 18.
 """
 
 import numpy as np
@@ -23,7 +23,7 @@ _LEAST, _MOST = 14, 19
 
 
 def _issuers() -> npt.NDArray[np.int64]:
-    """Rows of the first and last six digits of a range, and its lengths as a sum of powers of two."""
+    """Rows of a range's first and last six digits, and its lengths as a sum of powers of two."""
     ranges: tuple[tuple[str, str, tuple[int, ...]], ...] = (
         ("4", "4", (16, 19)),  # Visa
         ("51", "55", (16,)),  # Mastercard
@@ -82,7 +82,7 @@ Ints = npt.NDArray[np.int64]
 
 @leaf  # type: ignore[untyped-decorator]
 def _is_issued(text: Bytes, starts: Ints, ends: Ints, first: int, last: int, issuers: Ints) -> bool:
-    """Whether the digits of these runs have an issuer's range and length, and the check digit that Luhn gives."""
+    """Whether the digits of these runs have an issuer's range and length and a valid Luhn check digit."""
     length = 0
     for run in range(first, last):
         length += ends[run] - starts[run]
@@ -108,7 +108,7 @@ def _is_issued(text: Bytes, starts: Ints, ends: Ints, first: int, last: int, iss
 
 @leaf  # type: ignore[untyped-decorator]
 def _joint(text: Bytes, starts: Ints, ends: Ints, run: int, low: int, high: int) -> int:
-    """The one separator between this run and the next of the text; 0 where there is another or none."""
+    """The single separator between this run and the text's next one; 0 if there is none or another."""
     if run + 1 >= high or run < low or starts[run + 1] != ends[run] + 1:
         return 0
     byte = text[ends[run]]
@@ -117,7 +117,7 @@ def _joint(text: Bytes, starts: Ints, ends: Ints, run: int, low: int, high: int)
 
 @leaf  # type: ignore[untyped-decorator]
 def _last(text: Bytes, starts: Ints, ends: Ints, run: int, high: int, issuers: Ints) -> int:
-    """Behind the last run of the card that begins with this one; -1 if none does."""
+    """The run after the card that begins with this one; -1 if there is none."""
     size = ends[run] - starts[run]
     if _LEAST <= size <= _MOST:
         return run + 1 if _is_issued(text, starts, ends, run, run + 1, issuers) else -1
@@ -143,7 +143,7 @@ def _last(text: Bytes, starts: Ints, ends: Ints, run: int, high: int, issuers: I
 
 @leaf  # type: ignore[untyped-decorator]
 def _stands_alone(text: Bytes, low: int, high: int, start: int, end: int) -> bool:
-    """Whether nothing touches the number that makes it another one."""
+    """Whether nothing next to the number makes it part of something else."""
     if glued_before(text, low, start) or glued_after(text, end, high):
         return False
     if start > low:
@@ -159,9 +159,9 @@ def _stands_alone(text: Bytes, low: int, high: int, start: int, end: int) -> boo
 
 @leaf  # type: ignore[untyped-decorator]
 def _is_entry(text: Bytes, low: int, high: int, at: int, step: int, least: int) -> bool:
-    """Whether an entry of a table stands from this place on, forwards or backwards: so many digits.
+    """Whether a table entry of enough digits follows this position, forwards or backwards.
 
-    Backwards, it may also be hexadecimal; forwards, that would be the beginning of an account number (`DE89`), too.
+    Backwards it may also be hexadecimal; forwards that could be the start of an account number (`DE89`).
     """
     size, digits, plain = 0, 0, True
     while low <= at < high and size <= 8:
@@ -179,9 +179,9 @@ def _is_entry(text: Bytes, low: int, high: int, at: int, step: int, least: int) 
 
 @leaf  # type: ignore[untyped-decorator]
 def _in_row(text: Bytes, starts: Ints, ends: Ints, first: int, last: int, low: int, high: int) -> bool:
-    """Whether a number is a part of a table: more entries beside it with the same sign between, or groups in a row.
+    """Whether a number is part of a table: more entries next to it with the same separator, or groups in a row.
 
-    Behind a card its month, year and code may stand: they have fewer digits, or a slash behind them.
+    After a card its month, year and code may follow: they have fewer digits, or a slash after them.
     """
     start, end, parts = starts[first], ends[last - 1], last - first
     sign = text[ends[first]] if parts > 1 else np.uint8(32)

@@ -1,7 +1,7 @@
-"""Words that say what the number behind them is: `Tel.`, `Fax`, `DNI`, in the languages that pages are written in.
+"""Cues: words that announce a kind of number, such as `Tel.`, `Fax` and `DNI`, in many languages.
 
-A cue counts where it stands before a number with little between: `Tel. (privat): `, `call us on `. What is looked at
-is bounded, so a text of nothing but cues is read in linear time.
+A cue counts if it precedes a number with little between: `Tel. (privat): `, `call us on `. The window is bounded, so
+even a text of only cues takes linear time.
 """
 
 import re
@@ -11,28 +11,28 @@ __all__ = ["Cues", "window", "words"]
 
 _LOOK_BACK = 96  # bytes before a number
 _GAP = 24  # characters between a cue and its number, none of them a digit or the end of a line
-_SIGNS = " \t\n\r\xa0\u202f\u3000:：.-–—=>(（)[]#№º°'\"“”„|/,;*_+、，。"  # what may stand between on two lines, too
+_SIGNS = " \t\n\r\xa0\u202f\u3000:：.-–—=>(（)[]#№º°'\"“”„|/,;*_+、，。"  # allowed between, also across two lines
 _MAX_SIGNS = 8
 _LONGEST_WORD = 24
 _MAX_FILLERS = 2
 _FILLER_WORDS = """
 n no nr nro num number nummer numer numero número numéro nombre nos is ist es est er är on je jest è é z номер code kod
 kode kood código codice der des del di de do da of the my your
-"""  # what may stand between a cue and its number
+"""  # allowed between a cue and its number
 _FILLERS = frozenset(_FILLER_WORDS.split())
 _LINES = re.compile(r"[\d\n]")
 _WORDS = re.compile(r"[^\W\d_]+")
 _LAST_WORD = re.compile(r"(?<![^\W_])[^\W\d_]+\Z")
-_SPACED_SCRIPTS = "\u0900"  # before it stand the scripts whose words are whole letters that blanks part
+_SPACED_SCRIPTS = "\u0900"  # below it are scripts of whole letters whose words are separated by blanks
 _INITIAL = re.compile(r"(?<![^\W_])([a-z])[.:]\s{0,2}[(+]{0,2}\Z")
 
 
 class Cues:
-    """Words of a kind, matched in lower case before a place.
+    """The cues of one kind, matched in lower case before a position.
 
-    Words of letters match as whole words where blanks part them; those of scripts that do not write so, or whose
-    vowels are marks, match anywhere. `strong` ones may have other words between them and the number, `weak` ones, that
-    mean other things too, only signs and blanks, and `letters` are such words of one letter before a colon or dot.
+    Words match as whole words in scripts that separate words by blanks; in other scripts, and those whose vowels are
+    marks, they match anywhere. Other words may stand between `strong` cues and the number; after ambiguous `weak` ones
+    only signs and blanks may; `letters` are weak cues of one letter before a colon or dot.
     """
 
     def __init__(self, strong: Sequence[str], weak: Sequence[str] = (), letters: str = "") -> None:
@@ -45,7 +45,7 @@ class Cues:
         self._letters = frozenset(letters)
 
     def before(self, text: str) -> bool:
-        """Whether one of the words stands at the end of this text, which is in lower case."""
+        """Whether this lower-case text ends with a cue."""
         if self._directly_before(text):
             return True
         line = _LINES.split(text[-_GAP - _LONGEST_WORD :])[-1]
@@ -59,7 +59,7 @@ class Cues:
         return initial is not None and initial[1] in self._letters
 
     def _directly_before(self, text: str) -> bool:
-        """Whether a word and then only signs, or a word such as `number`, stand at the end."""
+        """Whether the text ends with a cue followed only by signs or a filler such as `number`."""
         for _ in range(_MAX_FILLERS + 1):
             left = text.rstrip(_SIGNS)
             if len(text) - len(left) > _MAX_SIGNS:
@@ -78,22 +78,22 @@ class Cues:
 
 
 def _bounded(text: str, at: int) -> bool:
-    """Whether what stands at a place does not go on a word of letters that blanks part from others."""
+    """Whether no word of a script with blanks continues across this position."""
     return at == 0 or text[at] >= _SPACED_SCRIPTS or not text[at - 1].isalnum()
 
 
 def words(written: str) -> tuple[str, ...]:
-    """The words of a list that blanks part; `·` stands for a blank inside one."""
+    """Split a list at blanks; `·` is a blank inside a word."""
     return tuple(word.replace("·", " ") for word in written.split())
 
 
 def _whole(word: str) -> bool:
-    """Whether a cue is one word of letters that blanks part from others."""
+    """Whether a cue is a single word of a script with blanks."""
     return word.isalpha() and word[0] < _SPACED_SCRIPTS
 
 
 def window(buffer: memoryview, low: int, at: int) -> str:
-    """The text before a place, in lower case, as far as cues are looked for; texts begin at `low`."""
+    """The lower-case text before a position that is searched for cues; texts begin at `low`."""
     return bytes(buffer[max(low, at - _LOOK_BACK) : at]).decode("utf-8", "ignore").lower()
 
 

@@ -1,4 +1,4 @@
-"""What a detector of personal data hands back: its spans in a column of texts, and where it could look at all."""
+"""The result of a detector of personal data: its spans in a column of texts, and which texts it could search."""
 
 from dataclasses import dataclass
 
@@ -12,9 +12,9 @@ __all__ = ["Detections", "no_detections"]
 class Detections:
     """The spans of one kind.
 
-    Span j is the bytes `starts[j]` to `ends[j]` of the buffer (half-open, of the whole buffer, not of its text) and
-    lies in text `documents[j]`. Spans ascend and do not overlap. Where `looked` is False the detector could not see,
-    such as in a text of a country that it knows no numbers of: there it has no spans, and the count is null, not 0.
+    Span j is the bytes `starts[j]` to `ends[j]` of the whole buffer (half-open) and belongs to text `documents[j]`.
+    Spans ascend and do not overlap. Where `looked` is False the detector could not search, such as in a text of a
+    country whose numbers it does not know: it has no spans there, and the count is null, not 0.
     """
 
     kind: str  # email, phone, ip …: the name of its column
@@ -25,6 +25,6 @@ class Detections:
 
 
 def no_detections(kind: str, texts: int, looked: bool = True) -> Detections:
-    """No span in any of so many texts."""
+    """An empty result for this many texts."""
     none = np.zeros(0, np.int64)
     return Detections(kind, none, none, none, np.full(texts, looked))

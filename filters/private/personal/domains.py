@@ -1,7 +1,7 @@
-"""Top-level domains in a form that kernels can ask: is this the end of a host name?
+"""Top-level domains as a hash table for kernels.
 
-They come from the Public Suffix List that ships inside tldextract, as the list's own names and, for those of other
-scripts, in ASCII too (`рф`, `xn--p1ai`).
+They come from the Public Suffix List inside tldextract, as the list's own names and, for other scripts, also in ASCII
+(`рф`, `xn--p1ai`).
 """
 
 from functools import lru_cache
@@ -16,21 +16,21 @@ __all__ = ["HASH_SEED", "extended", "is_top_level", "top_level_domains"]
 
 HASH_SEED = np.uint64(0xCBF29CE484222325)
 _PRIME = np.uint64(0x100000001B3)
-_SLOTS = 8192  # several times as many as there are domains; a power of two
+_SLOTS = 8192  # several times the number of domains; a power of two
 _FREE = np.uint64(0)
 
 _NOT_OF_MAIL = frozenset(("zip", "mov", "map", "data", "foo", "java"))
-"""Names that end far more files and fields of programs than addresses: `obj@meta.data`, `clip@2x.mov`."""
+"""Domains that end far more file names and program fields than addresses: `obj@meta.data`, `clip@2x.mov`."""
 
 _RETIRED = frozenset(("an", "tp", "yu", "zr"))
-"""Domains of countries that are no more; pages and archives still have addresses under them."""
+"""Domains of former countries, which still occur in pages and archives."""
 
 Table = npt.NDArray[np.uint64]
 
 
 @leaf  # type: ignore[untyped-decorator]
 def extended(seen: np.uint64, byte: int) -> np.uint64:
-    """The hash (FNV-1a) of what was seen and one more byte; ASCII letters in small form."""
+    """Extend an FNV-1a hash by one byte, with ASCII letters in lower case."""
     small = np.uint64(byte)
     if np.uint64(65) <= small <= np.uint64(90):
         small |= np.uint64(32)
@@ -58,7 +58,7 @@ def _hash(name: bytes) -> int:
 
 @lru_cache(maxsize=1)
 def top_level_domains() -> Table:
-    """The hashes of all top-level domains that mail may come from, to be asked by `is_top_level`."""
+    """The hashes of all top-level domains used in mail, for `is_top_level`."""
     lines = (files("tldextract") / ".tld_set_snapshot").read_text(encoding="utf-8").splitlines()
     names = {line.strip().rpartition(".")[2] for line in lines if line.strip() and not line.startswith("//")}
     table = np.zeros(_SLOTS, np.uint64)

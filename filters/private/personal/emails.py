@@ -1,18 +1,17 @@
-r"""E-mail addresses: what stands left and right of an at sign, however that is written.
+r"""E-mail addresses, with at signs in any notation.
 
-An address is `local@host.tld`, where the top-level domain exists. The local part is what people have in addresses,
-not all that RFC 5322 lets them: letters (with accents, Greek, Cyrillic …: `müller@`, `иван@`), digits, and `._-+'~=`
-between them, at most 64 characters. In scripts without spaces between words the text before an address is no part of
-it (`邮箱abc@…`). It is cut where markup, a query or an escape runs into it: `href=abc@`, `%20abc@`, `\nabc@`.
+An address is `local@host.tld` with an existing top-level domain. The local part is what people use, not all that
+RFC 5322 allows: letters (with accents, Greek, Cyrillic …: `müller@`, `иван@`), digits, and `._-+'~=` between them, at
+most 64 characters. In scripts without spaces the text before an address is not part of it (`邮箱abc@…`). It is cut
+where markup, a query or an escape adjoins it: `href=abc@`, `%20abc@`, `\nabc@`.
 
-So are `user@host` of the Fediverse, of XMPP and of SSH, and the host with its user inside a URL: they name a person's
-account as an address does, and nothing tells them apart. `git@github.com:owner/name` names none and is left out, and
-so are addresses that RFC 2606 reserves for examples, unless these are asked for.
+`user@host` of the Fediverse, XMPP and SSH, and user and host inside a URL, count too: they name a person's account like
+an address and cannot be distinguished. `git@github.com:owner/name` names no account and is left out, and so are
+addresses that RFC 2606 reserves for examples, unless requested.
 
-Written-out forms are `name [at] host.tld`, `name(at)host(dot)tld`, `name AT host DOT tld`, `name%40host.tld` and what
-some other languages write. `name at host dot tld` in small letters without brackets is prose too often to be taken.
-
-What is read for one at sign is bounded and ends at the next one, so the whole is linear.
+Written-out forms are `name [at] host.tld`, `name(at)host(dot)tld`, `name AT host DOT tld`, `name%40host.tld` and forms
+in some other languages. `name at host dot tld` in lower case without brackets is prose too often to count. The text
+read for one at sign is bounded and ends at the next one, so the scan is linear.
 """
 
 import numpy as np
@@ -39,13 +38,13 @@ from winnow.schemas.kernels import kernel, leaf
 __all__ = ["emails"]
 
 _BLOCK = 64
-_AFTER = 4  # bytes behind a place that are looked at to see whether an at sign may stand there
-_MAX_DOTS = 4  # written out in a local part
+_AFTER = 4  # bytes after a position that decide whether an at sign may be there
+_MAX_DOTS = 4  # written-out dots in a local part
 _MAX_LOCAL = 64  # RFC 5321, 4.5.3.1.1
 
-# In brackets; `_none_near` looks at their first letters.
+# In brackets; `_none_near` checks their first letters.
 AT_WORDS = word_list("at a @ ät arroba arobase arobas chiocciola")
-_SERVICES = word_list("git hg svn")  # users of hosts of repositories: git@host:owner/name
+_SERVICES = word_list("git hg svn")  # user names of repository hosts: git@host:owner/name
 
 Bytes = npt.NDArray[np.uint8]
 Ints = npt.NDArray[np.int64]
@@ -54,7 +53,7 @@ Hashes = npt.NDArray[np.uint64]
 
 @leaf  # type: ignore[untyped-decorator]
 def _sign(text: Bytes, at: int, high: int, spelled_out: bool) -> tuple[int, int]:
-    """How an at sign is written that begins here, and where it ends."""
+    """The notation of the at sign that begins here, and its end."""
     byte = text[at]
     if byte == 64:
         return SIGN, at + 1
@@ -74,7 +73,7 @@ def _sign(text: Bytes, at: int, high: int, spelled_out: bool) -> tuple[int, int]
 
 @leaf  # type: ignore[untyped-decorator]
 def _local_start(text: Bytes, low: int, at: int, classes: Table) -> tuple[int, bool]:
-    """Where the local part begins that ends here, -1 if there is none; and whether it is of an unspaced script."""
+    """The start of the local part that ends here, or -1, and whether its script has no spaces."""
     start, characters, other = at, 0, False
     while start > low:
         byte = text[start - 1]
@@ -108,7 +107,7 @@ def _local_start(text: Bytes, low: int, at: int, classes: Table) -> tuple[int, b
 
 @leaf  # type: ignore[untyped-decorator]
 def _unescaped(text: Bytes, start: int, at: int) -> int:
-    r"""Behind what is left of an escape whose sign ended the local part: %20, \n and \u003c."""
+    r"""The position after the rest of an escape whose sign ended the local part: %20, \n and \u003c."""
     byte = text[start - 1]
     if byte == 37 and at - start > 2 and is_hex(text[start]) and is_hex(text[start + 1]):
         return start + 2
@@ -125,7 +124,8 @@ def _unescaped(text: Bytes, start: int, at: int) -> int:
 
 @leaf  # type: ignore[untyped-decorator]
 def _cut(text: Bytes, start: int, at: int) -> int:
-    """Behind what is no part of an address: `href=`, a lone letter and a quote (`l'`, `b'`), signs at the front."""
+    """The position after text that is not part of an address: `href=`, a letter and quote (`l'`, `b'`), leading
+    signs."""
     plus = False
     for place in range(start, at):
         byte = text[place]
@@ -162,7 +162,8 @@ def _has_small(text: Bytes, start: int, end: int) -> bool:
 def _address(
     text: Bytes, low: int, at: int, high: int, spelled_out: bool, reserved: bool, classes: Table, table: Hashes
 ) -> tuple[int, int]:
-    """The address whose at sign begins here, in a text from `low` to `high`; -1 twice if there is none."""
+    """The range of the address whose at sign begins here, in a text from `low` to `high`; -1 and -1 if there is
+    none."""
     form, after = _sign(text, at, high, spelled_out)
     if form == NONE:
         return -1, -1
@@ -198,7 +199,7 @@ def _address(
 
 @leaf  # type: ignore[untyped-decorator]
 def _none_near(text: Bytes, at: np.uint64, spelled_out: bool) -> bool:
-    """Whether no at sign begins in the block of bytes from here on; in a few vector instructions."""
+    """Whether no at sign begins in the block of bytes from here on, in a few vector instructions."""
     one, two, three = np.uint64(1), np.uint64(2), np.uint64(3)
     found = np.uint8(0)
     if not spelled_out:
@@ -263,8 +264,8 @@ def emails(texts: Texts, *, spelled_out: bool, reserved: bool) -> Detections:
 
     Args:
         texts: Folded texts.
-        spelled_out: Also what is written so that machines should not find it, such as `name [at] host [dot] tld`.
-        reserved: Also addresses that are reserved for examples.
+        spelled_out: Also find obfuscated forms, such as `name [at] host [dot] tld`.
+        reserved: Also find addresses that are reserved for examples.
     """
     spans = _emails(texts.buffer, texts.offsets, spelled_out, reserved, unicode_classes(), top_level_domains())
     looked = np.ones(len(texts.offsets) - 1, np.bool_)

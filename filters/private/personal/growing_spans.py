@@ -1,4 +1,4 @@
-"""Places in texts that grow as they are found: what kernels collect spans in."""
+"""Growing arrays in which kernels collect spans."""
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,7 @@ Spans = npt.NDArray[np.int64]
 
 @kernel  # type: ignore[untyped-decorator]
 def roomier(spans: Spans) -> Spans:
-    """An array of twice as many rows that begins as this one does."""
+    """A copy of the array with room for twice as many rows."""
     wider = np.empty((2 * len(spans), spans.shape[1]), np.int64)
     for row in range(len(spans)):  # a slice takes the compiler three seconds more
         for side in range(spans.shape[1]):

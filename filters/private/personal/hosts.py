@@ -1,4 +1,4 @@
-"""The host of an e-mail address: labels with dots between, the last of which is a top-level domain that exists."""
+"""The host of an e-mail address: labels separated by dots, ending with an existing top-level domain."""
 
 import numpy as np
 import numpy.typing as npt
@@ -12,12 +12,12 @@ from winnow.schemas.kernels import leaf
 __all__ = ["BRACKETED", "NONE", "SIGN", "SPELLED", "dot_start", "host_end", "is_reserved"]
 
 NONE, SIGN, BRACKETED, SPELLED = range(4)
-"""How an at sign is written, if it is one: `@` or `%40`, `[at]` and the like, ` AT `."""
+"""Notations of an at sign: none, `@` or `%40`, `[at]` and the like, ` AT `."""
 
 _MAX_DOMAIN = 253
 _MAX_LABEL = 63
 
-_DOT_BYTES = 10  # of the longest, in brackets
+_DOT_BYTES = 10  # of the longest bracketed dot
 DOT_WORDS = word_list(". dot punkt punto ponto point kropka tečka")
 _RESERVED = word_list("example.com example.net example.org")
 
@@ -27,7 +27,7 @@ Hashes = npt.NDArray[np.uint64]
 
 @leaf  # type: ignore[untyped-decorator]
 def dot_start(text: Bytes, low: int, at: int) -> int:
-    """Where the dot in brackets between two parts begins that ends here; -1 if none does."""
+    """The start of the bracketed dot that ends here; -1 if there is none."""
     end = at - 1 if at > low and text[at - 1] == 32 else at
     for start in range(end - 3, max(low, end - _DOT_BYTES) - 1, -1):
         if bracketed(text, start, end, DOT_WORDS) == end:
@@ -37,7 +37,7 @@ def dot_start(text: Bytes, low: int, at: int) -> int:
 
 @leaf  # type: ignore[untyped-decorator]
 def _dot_end(text: Bytes, at: int, high: int, form: int, spelled_out: bool) -> int:
-    """Where the dot between two labels ends that begins here; -1 if none does."""
+    """The end of the dot between two labels that begins here; -1 if there is none."""
     if text[at] == 46:
         return at + 1
     if not spelled_out:
@@ -60,7 +60,7 @@ def _dot_end(text: Bytes, at: int, high: int, form: int, spelled_out: bool) -> i
 
 @leaf  # type: ignore[untyped-decorator]
 def _top_level_end(text: Bytes, start: int, end: int, high: int, table: Hashes) -> int:
-    """Where a top-level domain ends that begins this label, and after which no word goes on; -1 if none does."""
+    """The end of the top-level domain at the start of this label, if no word continues after it; else -1."""
     found = -1
     seen = HASH_SEED
     at = start
@@ -85,7 +85,7 @@ def _top_level_end(text: Bytes, start: int, end: int, high: int, table: Hashes) 
 
 @leaf  # type: ignore[untyped-decorator]
 def _label_end(text: Bytes, at: int, high: int, classes: Table) -> int:
-    """Where the label ends that begins here: letters, digits and inner hyphens."""
+    """The end of the label that begins here: letters, digits and inner hyphens."""
     start = at
     while at < high:
         byte = text[at]
@@ -106,7 +106,7 @@ def _label_end(text: Bytes, at: int, high: int, classes: Table) -> int:
 
 @leaf  # type: ignore[untyped-decorator]
 def _literal_end(text: Bytes, at: int, high: int) -> int:
-    """Where an IPv4 address in square brackets ends; -1 if none begins here."""
+    """The end of the IPv4 address in square brackets that begins here; -1 if there is none."""
     at += 1
     for number in range(4):
         start, value = at, 0
@@ -123,10 +123,10 @@ def _literal_end(text: Bytes, at: int, high: int) -> int:
 def host_end(
     text: Bytes, at: int, high: int, form: int, spelled_out: bool, classes: Table, table: Hashes
 ) -> tuple[int, bool]:
-    """Where the host ends that begins here, -1 if there is none; and whether it has letters other than ASCII's.
+    """The end of the host that begins here, or -1, and whether it has non-ASCII letters.
 
-    The longest host whose last label is a top-level domain; but a last label that begins with a capital where the
-    ones before have none is the next sentence (`ada@host.org.It was`).
+    This is the longest host whose last label is a top-level domain; but a capitalised last label after lower-case ones
+    is the next sentence (`ada@host.org.It was`).
     """
     first, found, other, capitals, labels = at, -1, False, False, 0
     if at < high and text[at] == 91 and form == SIGN:
@@ -142,7 +142,7 @@ def host_end(
             if top > 0 and (found < 0 or capitals or shouted or not capital):
                 found = top
         elif end - at == 2 and 48 <= text[at] <= 57 and small_letter(text[at + 1]) == 120:
-            return -1, False  # icon@2x.png, and whatever else images end in
+            return -1, False  # icon@2x.png and other image names
         for place in range(at, end):
             other = other or text[place] >= 0x80
         capitals = capitals or (capital and not shouted)
@@ -157,7 +157,7 @@ def host_end(
 
 @leaf  # type: ignore[untyped-decorator]
 def is_reserved(text: Bytes, start: int, end: int) -> bool:
-    """Whether the host is, or lies under, one that is reserved for examples."""
+    """Whether the host is, or is below, one that is reserved for examples."""
     if end - start < 11:
         return False
     apart = end - start == 11 or text[end - 12] == 46

@@ -1,8 +1,8 @@
-"""International bank account numbers (ISO 13616): a country's length and structure, and the remainder of 97.
+"""International bank account numbers (ISO 13616): a country's length and structure, and the check modulo 97.
 
-Letters are all capitals or all small; one sign of a kind (a blank, hyphen or dot) may stand between any two characters,
-as in groups of four or in a country's own groups. A chance of one in 97 is left to a number that has a country's
-letters, length and structure, which little else has.
+Letters are all upper-case or all lower-case; one kind of separator (a blank, hyphen or dot) may be between any two
+characters, as in groups of four or in a country's own groups. One in 97 of other numbers with a country's letters,
+length and structure would also match, but such numbers are rare.
 """
 
 import re
@@ -34,13 +34,13 @@ def _expanded(structure: str) -> str:
 
 
 STRUCTURES: dict[str, str] = {entry[:2]: _expanded(entry[2:]) for entry in _REGISTRY.split()}
-"""What every character behind a country's letters and check digits is: `n`, `a` or `c`."""
+"""The type of every character after the country's letters and check digits: `n`, `a` or `c`."""
 
 _WIDTH = 32  # more than the longest structure
 
 
 def _table() -> npt.NDArray[np.uint8]:
-    """A row for every two letters: the structure, then zeros."""
+    """A table with a row per pair of letters: the structure, padded with zeros."""
     table = np.zeros((26 * 26, _WIDTH), np.uint8)
     for country, structure in STRUCTURES.items():
         row = 26 * (ord(country[0]) - 65) + ord(country[1]) - 65
@@ -56,7 +56,7 @@ Ints = npt.NDArray[np.int64]
 
 @leaf  # type: ignore[untyped-decorator]
 def _iban_end(text: Bytes, start: int, high: int, case: int, table: npt.NDArray[np.uint8]) -> int:
-    """Where the account number ends that begins here with two letters and two digits; -1 if it is none."""
+    """The end of the account number that begins here with two letters and two digits; -1 if there is none."""
     structure = table[26 * ((text[start] | 32) - 97) + (text[start + 1] | 32) - 97]
     check = 10 * (text[start + 2] - 48) + text[start + 3] - 48
     if structure[0] == 0 or not 2 <= check <= 98:

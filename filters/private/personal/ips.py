@@ -1,14 +1,13 @@
-"""IP addresses that the public internet routes: IPv4 in dotted form, IPv6 as RFC 4291 writes it.
+"""Publicly routed IP addresses: IPv4 in dotted form, IPv6 as in RFC 4291.
 
-An address that is private, loopback, link-local, multicast, reserved or for documentation names nobody and is left
-out (the last are found on request); so are six that datatrove puts in the place of addresses.
+Private, loopback, link-local, multicast, reserved and documentation addresses identify nobody and are left out (the
+last are found on request); so are six that datatrove uses as replacements.
 
-Four numbers with dots between are a version, a section or an object identifier as often. They are none where a fifth
-follows or a letter touches them; behind a word such as `version`, `build` or `section`, or a product (`Chrome/`);
-behind a hyphen, dot or underscore that ends a word (`libfoo-11.2.202.235.zip`) that is not one of access networks
-(`dsl-`, `host-`); before a hyphen and what is no end of a range; and where the four are as small as those of versions
-and sections are, or begin as object identifiers of X.500 do, unless `ip`, `server` or the like stands before or a port
-follows.
+Four numbers separated by dots are as often a version, a section or an object identifier. They are not an address if a
+fifth follows or a letter touches them; after a word such as `version`, `build` or `section`, or a product (`Chrome/`);
+after a hyphen, dot or underscore that ends a word (`libfoo-11.2.202.235.zip`), except words of access networks (`dsl-`,
+`host-`); before a hyphen that does not lead to the end of a range; and if the four are as small as in versions and
+sections, or begin like X.500 object identifiers, unless `ip`, `server` or the like precedes or a port follows.
 """
 
 import numpy as np
@@ -24,10 +23,10 @@ from winnow.schemas.kernels import kernel, leaf
 
 __all__ = ["ips"]
 
-_SMALL, _FIRST_SMALL, _NEXT_SMALL = 32, 10, 20  # see `_is_small`: one address in a thousand is
-_WORD_BYTES = 24  # of the name of a product
+_SMALL, _FIRST_SMALL, _NEXT_SMALL = 32, 10, 20  # see `_is_small`: one address in a thousand is small
+_WORD_BYTES = 24  # of a product's name
 
-# How words end that stand before what is no address; without first letters that may be capitals in other scripts.
+# Endings of words that precede other numbers; without first letters that may be capitals in other scripts.
 _OTHER_WORDS = word_list("""
     version versions ver ver. versi vers versión versione versão versie wersja wersji verze verzi verzió verzija
     versiune versiunea versjon versio sürüm sürümü ерсия ерсии ерсию ерсія ерсії έκδοση إصدار نسخه نسخة גרסה संस्करण
@@ -56,7 +55,7 @@ def _blocks(blocks: str) -> npt.NDArray[np.int64]:
     return np.array(rows, np.int64)
 
 
-# The IANA special-purpose registry: what is not globally reachable, multicast and what is reserved for the future.
+# The IANA special-purpose registry: not globally reachable, multicast, and reserved for the future.
 _NOT_PUBLIC = _blocks(
     "0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.88.99.0/24 "
     "192.168.0.0/16 198.18.0.0/15 224.0.0.0/4 240.0.0.0/4"
@@ -72,7 +71,7 @@ Ints = npt.NDArray[np.int64]
 
 @leaf  # type: ignore[untyped-decorator]
 def _ends_with(text: Bytes, low: int, at: int, listed: Bytes) -> bool:
-    """Whether one of the words, each of which ends in a line break, ends at this place of a text; ASCII of any case."""
+    """Whether one of the words (each ends in a line break) ends at this position of a text, ignoring ASCII case."""
     start = 0
     for stop in range(len(listed)):
         if listed[stop] != 10:
@@ -96,7 +95,7 @@ def _ends_with(text: Bytes, low: int, at: int, listed: Bytes) -> bool:
 
 @leaf  # type: ignore[untyped-decorator]
 def _before_signs(text: Bytes, low: int, at: int) -> int:
-    """Before the blanks and signs that may stand between a word and what it is about, such as `: "`."""
+    """The position before the blanks and signs that may separate a word and its number, such as `: "`."""
     for _ in range(3):
         if at <= low:
             break
@@ -111,7 +110,7 @@ def _before_signs(text: Bytes, low: int, at: int) -> int:
 
 @leaf  # type: ignore[untyped-decorator]
 def _is_range(text: Bytes, start: int, end: int, high: int) -> bool:
-    """Whether `-` and the end of a range follow an address: another one, or a last number above its own."""
+    """Whether `-` and the end of a range follow an address: another address, or a larger last number."""
     last, place = 0, end
     while place > start and 48 <= text[place - 1] <= 57:
         place -= 1
@@ -128,7 +127,7 @@ def _is_range(text: Bytes, start: int, end: int, high: int) -> bool:
 
 @leaf  # type: ignore[untyped-decorator]
 def _is_small(value: int) -> bool:
-    """Whether the numbers of an address are such that they are a version's or an object identifier's more often."""
+    """Whether four numbers are more likely a version or an object identifier than an address."""
     first, second, third, fourth = value >> 24, value >> 16 & 255, value >> 8 & 255, value & 255
     small = int(second < _NEXT_SMALL) + int(third < _NEXT_SMALL) + int(fourth < _NEXT_SMALL)
     return (
@@ -143,7 +142,7 @@ def _is_small(value: int) -> bool:
 def _is_address(
     text: Bytes, low: int, high: int, start: int, end: int, small: bool, others: Bytes, addresses: Bytes, nets: Bytes
 ) -> bool:
-    """Whether four numbers with dots between stand where addresses stand."""
+    """Whether the context of four dotted numbers allows an address."""
     if glued_before(text, low, start) or glued_after(text, end, high):
         return False
     port = end + 1 < high and text[end] == 58 and 48 <= text[end + 1] <= 57
@@ -180,7 +179,7 @@ def _within(value: int, blocks: Ints) -> bool:
 
 @leaf  # type: ignore[untyped-decorator]
 def _value(text: Bytes, starts: Ints, ends: Ints, first: int) -> int:
-    """The address that four runs are, or -1."""
+    """The address of four runs, or -1."""
     value = 0
     for run in range(first, first + 4):
         size = ends[run] - starts[run]
@@ -207,7 +206,7 @@ def _ipv4(
     addresses: Bytes,
     nets: Bytes,
 ) -> Ints:
-    """The text, start and end of every IPv4 address that is in no refused block."""
+    """The text, start and end of every IPv4 address outside the refused blocks."""
     spans, count = np.empty((FIRST_ROOM, 3), np.int64), 0
     for row in range(len(offsets) - 1):
         run, last = runs[row], runs[row + 1]
@@ -236,7 +235,7 @@ def ips(texts: Texts, groups: DigitGroups, *, reserved: bool) -> Detections:
     Args:
         texts: Folded texts.
         groups: Their digits.
-        reserved: Also addresses that are reserved for documentation.
+        reserved: Also find addresses that are reserved for documentation.
     """
     refused = np.concatenate([_NOT_PUBLIC, _REPLACEMENTS] if reserved else [_NOT_PUBLIC, _REPLACEMENTS, _DOCUMENTATION])
     old = _ipv4(

@@ -1,6 +1,6 @@
-"""IPv6 addresses that the public internet routes, as RFC 4291 writes them: 2000::/3, which begins with four digits.
+"""Publicly routed IPv6 addresses as in RFC 4291: 2000::/3, which begins with four digits.
 
-No time, MAC address or `std::vector` does. Brackets, a port and a zone stay outside the span.
+Times, MAC addresses and `std::vector` do not. Brackets, a port and a zone are not part of the span.
 """
 
 import numpy as np
@@ -21,7 +21,7 @@ Ints = npt.NDArray[np.int64]
 
 @leaf  # type: ignore[untyped-decorator]
 def _ipv6_end(text: Bytes, at: int, high: int) -> tuple[int, int, int]:
-    """Where the IPv6 address ends that begins here, -1 if none does; and its first two groups."""
+    """The end of the IPv6 address that begins here, or -1, and its first two groups."""
     groups, gap, first, second = 0, False, 0, 0
     while True:
         value, start = 0, at
@@ -65,12 +65,12 @@ def _routed(first: int, second: int, reserved: bool) -> bool:
     documentation = (first == 0x2001 and second == 0xDB8) or (first == 0x3FFF and second < 0x1000)
     if documentation:
         return reserved
-    return not (first == 0x2001 and second < 0x200)  # what IANA keeps for protocols, such as Teredo
+    return not (first == 0x2001 and second < 0x200)  # reserved by IANA for protocols, such as Teredo
 
 
 @leaf  # type: ignore[untyped-decorator]
 def _no_ipv6_near(text: Bytes, at: np.uint64) -> bool:
-    """Whether in the block of bytes from here on no colon stands that ends a group as the first of 2000::/3 is."""
+    """Whether no colon in the block of bytes from here on ends a group that may be the first of 2000::/3."""
     found = np.uint8(0)
     for place in range(_BLOCK):
         here = at + np.uint64(place)

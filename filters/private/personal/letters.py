@@ -1,4 +1,4 @@
-"""Bytes of texts as detectors look at them: letters, digits, short words, and characters of other scripts."""
+"""Byte tests for detectors: letters, digits, short words, and characters of other scripts."""
 
 import numpy as np
 import numpy.typing as npt
@@ -21,13 +21,13 @@ Bytes = npt.NDArray[np.uint8]
 
 
 def word_list(written: str) -> Bytes:
-    """Words as kernels read them: each ends in a line break."""
+    """Encode words for kernels: each ends in a line break."""
     return np.frombuffer("".join(f"{word}\n" for word in written.split()).encode(), np.uint8).copy()
 
 
 @leaf  # type: ignore[untyped-decorator]
 def small_letter(byte: int) -> int:
-    """ASCII's capital letters in small form, other bytes as they are."""
+    """Lower-case an ASCII letter; other bytes are unchanged."""
     return byte | 32 if 65 <= byte <= 90 else byte
 
 
@@ -51,7 +51,7 @@ def is_hex(byte: int) -> bool:
 
 @leaf  # type: ignore[untyped-decorator]
 def among(text: Bytes, start: int, end: int, listed: Bytes) -> bool:
-    """Whether these bytes are one of the words, each of which ends in a line break; ASCII letters of any case."""
+    """Whether these bytes are one of the words (each ends in a line break), ignoring ASCII case."""
     at = 0
     while at < len(listed):
         place = start
@@ -68,7 +68,7 @@ def among(text: Bytes, start: int, end: int, listed: Bytes) -> bool:
 
 @leaf  # type: ignore[untyped-decorator]
 def bracketed(text: Bytes, at: int, high: int, listed: Bytes) -> int:
-    """Where what stands in brackets here ends, if it is one of the words; else -1."""
+    """The end of the bracketed text here if it is one of the words; else -1."""
     opening = text[at]
     if opening != 40 and opening != 91 and opening != 123:
         return -1
@@ -89,7 +89,7 @@ def bracketed(text: Bytes, at: int, high: int, listed: Bytes) -> int:
 
 @leaf  # type: ignore[untyped-decorator]
 def unspaced(point: int) -> bool:
-    """Whether the character is of a script that does not put spaces between words, or lets particles follow names."""
+    """Whether the character's script has no spaces between words, or appends particles to names."""
     return (
         0x0E00 <= point <= 0x109F  # Thai, Lao, Tibetan, Burmese
         or 0x1100 <= point <= 0x11FF
@@ -100,7 +100,7 @@ def unspaced(point: int) -> bool:
 
 @leaf  # type: ignore[untyped-decorator]
 def character_before(text: Bytes, low: int, at: int) -> int:
-    """Where the character begins that ends at this place."""
+    """The start of the character that ends at this position."""
     at -= 1
     steps = 0
     while at > low and steps < 3 and text[at] & 0xC0 == 0x80:

@@ -1,9 +1,9 @@
-"""Numbers that states give to persons, of the countries that a text may be of.
+"""National identification numbers of a text's possible countries.
 
-`states` lists the kinds. A kernel looks for their shapes, all at once, around every run of digits; the few that are
-there are then asked for the word that announces them, where one is needed, and checked by `python-stdnum`. A number is
-never part of a longer one, of a word, of a decimal or of an address. Texts of countries whose numbers are not listed
-are not looked at: the answer is then null, not 0.
+`states` lists the kinds. A kernel searches for all their shapes around every run of digits; the few matches are then
+checked for an announcing word, if one is required, and by `python-stdnum`. A number is never part of a longer one, of a
+word, of a decimal or of an address. Texts of countries whose numbers are not listed are not searched: the answer is
+then null, not 0.
 """
 
 import re
@@ -29,10 +29,10 @@ __all__ = ["KIND", "covered_languages", "covered_regions", "national_ids", "nati
 
 KIND = "national_id"
 
-_CLASSES = "9Aa-./+ "  # what a character of a shape is; a place in the trie has a branch for each
-_DEEPEST = 24  # bytes that are read from one place on: more than the longest shape
+_CLASSES = "9Aa-./+ "  # character classes of shapes; each trie node has a branch for each
+_DEEPEST = 24  # bytes read from one position: more than the longest shape
 _LETTERS_BEFORE = 6  # letters and digits that a shape may have before its first run of digits
-_STRONG = 5  # letters of a cue that means nothing else, and so may stand some words before the number
+_STRONG = 5  # letters of an unambiguous cue, which may precede the number by some words
 _INSURANCE = re.compile(r"(?!BG|GB|KN|NK|NT|TN|ZZ)[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z][0-9]{6}[A-D]")
 _WITHOUT_SIGNS = str.maketrans("", "", " .-/")
 
@@ -43,7 +43,7 @@ _Bools = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """A kind of number, ready to be looked for."""
+    """A kind of number, prepared for the search."""
 
     checked_by: str
     cues: Cues
@@ -53,7 +53,7 @@ class _Kind:
 
 @dataclass(frozen=True, slots=True)
 class _Shapes:
-    """All shapes as one trie: `branches[place, class]` is the next place, `whole[place]` the shape that ends there."""
+    """All shapes as one trie: `branches[node, class]` is the next node, `whole[node]` the shape that ends there."""
 
     numbers: dict[str, int]
     branches: npt.NDArray[np.int16]
@@ -61,23 +61,23 @@ class _Shapes:
 
 
 def covered_regions() -> frozenset[str]:
-    """The countries whose numbers are looked for."""
+    """The countries whose numbers are detected."""
     return frozenset(kind.region for kind in STATES)
 
 
 def covered_languages() -> frozenset[str]:
-    """The languages (ISO 639-3) whose texts are of such a country, as far as the language alone tells."""
+    """The languages (ISO 639-3) that imply such a country."""
     covered = covered_regions()
     return frozenset(language for language, regions in LANGUAGE_REGIONS.items() if covered.intersection(regions))
 
 
 def national_ids_ready() -> None:
-    """RecipeError where the package that checks the numbers is not installed."""
+    """Raise RecipeError if the package that checks the numbers is missing."""
     required_package("text.pii", "stdnum", "pii")
 
 
 def national_ids(texts: Texts, groups: DigitGroups, regions: Regions) -> Detections:
-    """The numbers of persons in every text; `looked` is False where no number of its countries is known."""
+    """The national ids in every text; `looked` is False where no number of its countries is known."""
     kinds = [tuple(kind for region in choice for kind in _kinds().get(region, ())) for choice in regions.choices]
     looked = np.array([bool(one) for one in kinds], np.bool_)[regions.chosen]
     shapes = _shapes()
@@ -133,7 +133,7 @@ def _shapes() -> _Shapes:
 
 @leaf  # type: ignore[untyped-decorator]
 def _class(byte: np.uint8) -> int:
-    """The number of a byte's class in `_CLASSES`; -1 if it is of none."""
+    """The index of a byte's class in `_CLASSES`; -1 if it has none."""
     if 48 <= byte <= 57:
         return 0
     if 65 <= byte <= 90:
@@ -155,7 +155,7 @@ def _class(byte: np.uint8) -> int:
 def _longest(
     text: _Bytes, at: int, high: int, branches: npt.NDArray[np.int16], whole: npt.NDArray[np.int16], wanted: _Bools
 ) -> tuple[int, int]:
-    """The longest shape that is wanted and stands alone from this place on, and its end; -1 where none does."""
+    """The longest wanted shape that begins here and is not part of something longer, and its end; else -1."""
     found, end, place = -1, at, 0
     for _ in range(_DEEPEST):
         if at >= high:
@@ -173,7 +173,7 @@ def _longest(
 
 @leaf  # type: ignore[untyped-decorator]
 def _ends(text: _Bytes, at: int, high: int) -> bool:
-    """Whether a number that stops here does not go on: in a word, a decimal, a range, a path or an address."""
+    """Whether a number can end here, and does not continue as a word, decimal, range, path or address."""
     if at >= high:
         return True
     if glued_after(text, at, high):
@@ -186,7 +186,7 @@ def _ends(text: _Bytes, at: int, high: int) -> bool:
 
 @leaf  # type: ignore[untyped-decorator]
 def _begins(text: _Bytes, low: int, at: int) -> bool:
-    """Whether a number that starts here does not go on from before; `:` and `#` may introduce one."""
+    """Whether a number can begin here; `:` and `#` may introduce one."""
     if at <= low:
         return True
     if glued_before(text, low, at):
@@ -210,7 +210,7 @@ def _shaped(
     branches: npt.NDArray[np.int16],
     whole: npt.NDArray[np.int16],
 ) -> _Ints:
-    """What is written like a number of the text's countries: text, start, end, shape; at most one around each run."""
+    """Matches of shapes of the text's countries: text, start, end, shape; at most one around each run."""
     found, count = np.empty((FIRST_ROOM, 4), np.int64), 0
     anything = np.zeros(len(wanted), np.bool_)
     for choice in range(len(wanted)):
@@ -246,7 +246,7 @@ def _shaped(
 def _checked(
     texts: Texts, shaped: _Ints, kinds: list[tuple[_Kind, ...]], chosen: _Ints
 ) -> Iterator[tuple[int, int, int]]:
-    """The text, start and end of what is a number of its countries, and announced where it must be."""
+    """The text, start and end of matches that are valid in its countries, and announced if required."""
     buffer = memoryview(texts.buffer)  # type: ignore[arg-type]  # numpy's types do not say so
     for document, start, end, shape in shaped.tolist():
         number = buffer[start:end].tobytes().decode("ascii")
@@ -267,22 +267,22 @@ def _checked(
 
 
 def _goes_on(buffer: memoryview, start: int, end: int, low: int, high: int) -> bool:
-    """Whether groups of digits that blanks part have one more to either side, as those of payment cards do."""
+    """Whether blank-separated groups of digits have another group on either side, as in payment cards."""
     before, after = bytes(buffer[max(low, start - 2) : start]), bytes(buffer[end : min(high, end + 2)])
     return (before[-1:] == b" " and before[:1].isdigit()) or (after[:1] == b" " and after[1:].isdigit())
 
 
 def _valid(module: str, number: str) -> bool:
-    """Whether the package takes the number, as it is written or without what parts its groups."""
+    """Whether the package accepts the number, as written or without separators."""
     check = _check(module)
     try:
         return check(number) or check(number.translate(_WITHOUT_SIGNS).upper())
-    except (LookupError, ValueError, TypeError):  # 2.2 lets KeyError out where its table of places has a gap
+    except (LookupError, ValueError, TypeError):  # 2.2 raises KeyError where its table of places has a gap
         return False
 
 
 @lru_cache(maxsize=128)
 def _check(module: str) -> Callable[[str], bool]:
-    if module == "gb.nino":  # has no check digits, and the package has no module for it
+    if module == "gb.nino":  # it has no check digits, and the package has no module for it
         return lambda number: _INSURANCE.fullmatch(number) is not None
     return cast(Callable[[str], bool], required_package("text.pii", f"stdnum.{module}", "pii").is_valid)

@@ -1,8 +1,8 @@
-"""Numbering plans: which digits a telephone network would take, exactly as `phonenumbers` says.
+"""Numbering plans: which telephone numbers are valid, exactly as in `phonenumbers`.
 
-The metadata of libphonenumber (https://github.com/google/libphonenumber) are patterns and lengths; what `parse` and
-`is_valid_number` of the package do with them for a string of digits is done here by two or three patterns a number,
-some ten times faster than there. The tests hold both against each other over every region.
+The metadata of libphonenumber (https://github.com/google/libphonenumber) are patterns and lengths; here two or three
+patterns per number do the work of the package's `parse` and `is_valid_number`, about ten times faster. The tests
+compare both over every region.
 """
 
 import re
@@ -20,7 +20,7 @@ __all__ = ["Plan", "calling_codes", "dialled", "international", "plan", "plan_re
 
 _SHORTEST, _LONGEST = 2, 17  # digits of a national number that the package parses
 _LONGEST_CODE = 3
-_WORLD = "001"  # the region of calling codes that are no country's
+_WORLD = "001"  # the region of calling codes without a country
 _TYPES = (
     "premium_rate",
     "toll_free",
@@ -37,14 +37,14 @@ _TYPES = (
 
 @lru_cache(maxsize=1)
 def calling_codes() -> dict[int, tuple[str, ...]]:
-    """Every calling code with its regions, the main one first; `001` where it is no country's."""
+    """Every calling code with its regions, the main one first; `001` for codes without a country."""
     codes: dict[int, tuple[str, ...]] = required_package("text.pii", "phonenumbers", "pii").COUNTRY_CODE_TO_REGION_CODE
     return codes
 
 
 @lru_cache(maxsize=1)
 def plan_regions() -> frozenset[str]:
-    """Every region that has a plan: ISO 3166 codes, as `phonenumbers` has them."""
+    """Every region with a plan, as ISO 3166 codes."""
     return frozenset(region for regions in calling_codes().values() for region in regions if region != _WORLD)
 
 
@@ -54,17 +54,17 @@ class Plan:
 
     region: str
     code: int
-    trunk: str  # what stands before a national number at home; empty where nothing does
+    trunk: str  # prefix of national numbers at home; may be empty
     general: re.Pattern[str]
     lengths: frozenset[int]
-    local: frozenset[int]  # lengths that are dialled within an area only
-    prefix: re.Pattern[str] | None  # what of a dialled number is no part of the national one
-    replaced: str | None  # what stands there instead
-    abroad: re.Pattern[str]  # what is dialled before a calling code
-    groups: frozenset[tuple[int, ...]]  # lengths of the groups that it is written in
+    local: frozenset[int]  # lengths that are dialled only within an area
+    prefix: re.Pattern[str] | None  # the part of a dialled number that is not national
+    replaced: str | None  # its replacement
+    abroad: re.Pattern[str]  # prefix before a calling code
+    groups: frozenset[tuple[int, ...]]  # lengths of its written groups
 
     def stripped(self, number: str) -> str:
-        """The number without what is dialled before it, unless only the whole one can be a number."""
+        """The number without its dialling prefix, unless only the whole can be a number."""
         found = self.prefix.match(number) if self.prefix is not None else None
         if found is None:
             return number
@@ -75,7 +75,7 @@ class Plan:
         return number if self.general.fullmatch(number) and not self.general.fullmatch(left) else left
 
     def national(self, number: str) -> str:
-        """The national number of what is written at home, or behind the calling code."""
+        """The national number as written at home or after the calling code."""
         left = self.stripped(number)
         length = len(left)
         if length in self.local or (length not in self.lengths and length <= max(self.lengths)):
@@ -84,7 +84,7 @@ class Plan:
 
 
 def dialled(number: str, plan: Plan) -> tuple[int, str] | None:
-    """The calling code and national number of what is dialled in a region; None if it is no valid number."""
+    """The calling code and national number of digits dialled in a region; None if invalid."""
     found = plan.abroad.match(number)
     if found is not None and number[found.end() : found.end() + 1] not in ("0", ""):
         return international(number[found.end() :])
@@ -98,7 +98,7 @@ def dialled(number: str, plan: Plan) -> tuple[int, str] | None:
 
 
 def international(number: str) -> tuple[int, str] | None:
-    """The calling code and national number of what stands behind `+`; None if it is no valid number."""
+    """The calling code and national number of digits after `+`; None if invalid."""
     if number[:1] == "0" or len(number) <= _SHORTEST:
         return None
     for length in range(1, _LONGEST_CODE + 1):
@@ -116,7 +116,7 @@ def _valid_number(code: int, number: str) -> tuple[int, str] | None:
 
 @lru_cache(maxsize=512)
 def plan(region: str, code: int = 0) -> Plan:
-    """The plan of a region; the calling code is needed where the region is `001`."""
+    """The plan of a region; the calling code is needed for region `001`."""
     code = code or next(code for code, regions in calling_codes().items() if region in regions)
     metadata = _metadata(code, region)
     general, prefix = metadata.general_desc, metadata.national_prefix_for_parsing
@@ -144,9 +144,9 @@ def _metadata(code: int, region: str) -> "PhoneMetadata":
 
 @lru_cache(maxsize=4096)
 def _valid(code: int, length: int) -> re.Pattern[str]:
-    """What a national number of this calling code and length must be to be valid.
+    """The patterns of valid national numbers with this calling code and length.
 
-    Of several regions the first one decides whose leading digits are there, or, where it has none, that takes it.
+    Of several regions the first decides whose leading digits match, or, if it has none, whose pattern does.
     """
     whole = r"(?!)"
     for region in reversed(calling_codes()[code]):
@@ -158,7 +158,7 @@ def _valid(code: int, length: int) -> re.Pattern[str]:
 
 
 def _taken(metadata: "PhoneMetadata", length: int) -> str:
-    """What a number of a region must be: of its general form, and one of its kinds of numbers."""
+    """The patterns of a region's numbers: the general form and one of the kinds."""
     general = _pattern(metadata.general_desc, length)
     kinds = [
         pattern
@@ -172,7 +172,7 @@ def _taken(metadata: "PhoneMetadata", length: int) -> str:
 
 
 def _pattern(kind: "PhoneNumberDesc | None", length: int) -> str | None:
-    """The pattern of a kind of numbers, if they may have so many digits."""
+    """The pattern of a kind of number, if it allows this length."""
     if kind is None or not kind.national_number_pattern:
         return None
     return kind.national_number_pattern if not kind.possible_length or length in kind.possible_length else None
@@ -183,7 +183,7 @@ def _groups(written: "NumberFormat") -> Iterator[tuple[int, ...]]:
     sizes: list[tuple[int, ...]] = [()]
     for digits in re.findall(r"\(([^()]*)\)", written.pattern or ""):
         found = re.fullmatch(r"(?:\\d|\[[^]]*\]|\d)(?:\{(\d+)(?:,(\d+))?\})?", digits)
-        if found is None:  # such as `15\d\d`: no group of some length only
+        if found is None:  # such as `15\d\d`: a group that is not only of some length
             return
         least = int(found[1] or 1)
         sizes = [(*before, size) for before in sizes for size in range(least, int(found[2] or least) + 1)]

@@ -1,4 +1,4 @@
-"""One list of spans out of those of many detectors: no two of them overlap."""
+"""Merge the spans of several detectors into one list without overlaps."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class DisjointSpans:
-    """Spans of many kinds, ascending and disjoint; `kinds` says which of the detectors each is of, by its number."""
+    """Spans of several kinds, ascending and disjoint; `kinds` has the number of each span's detector."""
 
     documents: Ints
     starts: Ints
@@ -24,14 +24,14 @@ class DisjointSpans:
 
 
 def disjoint_spans(found: Sequence[Detections]) -> DisjointSpans:
-    """The spans of all detectors, the most trusted first; one that overlaps a span of a detector before it goes.
+    """Merge detectors' spans, the most trusted first; spans that overlap an earlier detector's are dropped.
 
-    What is found is decided by the order of the detectors alone, not by what else is in the column.
+    The result depends only on the order of the detectors, not on other texts of the column.
     """
     none = np.zeros(0, np.int64)
     kept = DisjointSpans(none, none, none, none)
     for number, one in enumerate(found):
-        behind = np.searchsorted(kept.ends, one.starts, side="right")  # the first kept span that ends behind the start
+        behind = np.searchsorted(kept.ends, one.starts, side="right")  # the first kept span that ends after the start
         begins = np.append(kept.starts, np.iinfo(np.int64).max)[behind]
         free = begins >= one.ends
         starts = np.concatenate([kept.starts, one.starts[free]])

@@ -1,7 +1,7 @@
-"""Where phone numbers may stand: groups of digits, cut where two numbers meet, without what is plainly no phone.
+"""Candidates for phone numbers: groups of digits, split between numbers, without obvious non-phones.
 
-What is left out here is so whatever word announces it: parts of words and longer numbers, dates, decimals, ranges of
-years, IPv4 addresses. What is left is rare in texts, so that it can be read with care by `phones`.
+Exclusions hold whatever word announces a number: parts of words and longer numbers, dates, decimals, ranges of years,
+IPv4 addresses. The remaining candidates are rare, so `phones` can examine them closely.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from winnow.schemas.kernels import kernel, leaf
 __all__ = ["LEAST", "MOST", "Chunks", "phone_chunks"]
 
 LEAST, MOST = 7, 17  # digits of a number as it is written, calling code and all
-_BESIDE = 4  # bytes to each side in which another number makes this one part of a list or table
+_BESIDE = 4  # bytes on each side in which another number means a list or table
 
 _Ints = npt.NDArray[np.int64]
 _Bytes = npt.NDArray[np.uint8]
@@ -25,14 +25,14 @@ _Bools = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Chunks:
-    """Parts of groups of digits that may hold numbers, after what cannot has been left out."""
+    """Parts of groups of digits that may be phone numbers."""
 
     documents: _Ints
     firsts: _Ints  # runs
     lasts: _Ints
-    plus: _Bools  # `+` stands right before
-    apart: _Bools  # `+` and a blank stand before
-    alone: _Bools  # no other number stands beside
+    plus: _Bools  # directly after `+`
+    apart: _Bools  # after `+` and a blank
+    alone: _Bools  # no other number nearby
 
 
 @leaf  # type: ignore[untyped-decorator]
@@ -45,7 +45,8 @@ def _value(text: _Bytes, start: int, end: int) -> int:
 
 @leaf  # type: ignore[untyped-decorator]
 def _cut(text: _Bytes, at: int, end: int) -> bool:
-    """Whether what stands between two runs parts two numbers: `+`, a tab, two blanks, or two brackets that turn."""
+    """Whether the text between two runs separates two numbers: `+`, a tab, two blanks, or a closing and an opening
+    bracket."""
     for place in range(at, end):
         if text[place] == 43 or text[place] == 9 or (text[place] == 32 and place + 1 < end and text[place + 1] == 32):
             return True
@@ -54,7 +55,7 @@ def _cut(text: _Bytes, at: int, end: int) -> bool:
 
 @leaf  # type: ignore[untyped-decorator]
 def _number_beside(text: _Bytes, at: int, stop: int, step: int) -> bool:
-    """Whether a digit stands within a few signs that part the cells of a list, from a place towards another."""
+    """Whether a digit follows within a few separators of a list, from one position towards another."""
     for _ in range(_BESIDE):
         if at == stop:
             return False
@@ -69,7 +70,7 @@ def _number_beside(text: _Bytes, at: int, stop: int, step: int) -> bool:
 
 @leaf  # type: ignore[untyped-decorator]
 def _dated(text: _Bytes, starts: _Ints, ends: _Ints, first: int) -> bool:
-    """Whether three runs are a day: `2024-02-29`, `29.02.2024`, `2/29/2024`."""
+    """Whether three runs are a date: `2024-02-29`, `29.02.2024`, `2/29/2024`."""
     if starts[first + 1] - ends[first] != 1 or starts[first + 2] - ends[first + 1] != 1:
         return False
     if text[ends[first]] != text[ends[first + 1]] or text[ends[first]] == 32:
@@ -86,7 +87,7 @@ def _dated(text: _Bytes, starts: _Ints, ends: _Ints, first: int) -> bool:
 
 @leaf  # type: ignore[untyped-decorator]
 def _other_number(text: _Bytes, starts: _Ints, ends: _Ints, first: int, last: int) -> bool:
-    """Whether runs without `+` are plainly something else: a date, a decimal, two years, or an IPv4 address."""
+    """Whether runs without `+` are clearly something else: a date, a decimal, two years, or an IPv4 address."""
     runs = last - first
     if runs >= 3 and _dated(text, starts, ends, first):
         return True
@@ -119,7 +120,7 @@ def _chunks(
     ends: _Ints,
     digit_starts: _Ints,
 ) -> tuple[_Ints, _Ints, _Ints, _Bools, _Bools, _Bools]:
-    """Cuts groups where two numbers meet and leaves out what cannot be a phone, whatever announces it."""
+    """Split groups between numbers and drop what cannot be a phone number, whatever announces it."""
     room, count = 64, 0
     found = np.empty((room, 3), np.int64)
     signs = np.empty((room, 3), np.bool_)
@@ -173,7 +174,7 @@ def _chunks(
 
 
 def phone_chunks(texts: Texts, groups: DigitGroups) -> Chunks:
-    """What may be phone numbers in a column of texts."""
+    """The candidates for phone numbers in a column of texts."""
     return Chunks(
         *_chunks(
             texts.buffer,

@@ -1,16 +1,16 @@
-"""Telephone numbers in texts: valid ones of the countries that a text may be of, and of any country behind `+`.
+"""Telephone numbers in texts: valid ones of a text's possible countries, and of any country after `+`.
 
-That a number is valid is what `phonenumbers` says. Of ten digits taken at random, though, every third is a valid
-number somewhere, so a number must also be written as people write one. There are three ways to be believed:
+`phonenumbers` decides whether a number is valid. But a third of random ten-digit numbers is valid somewhere, so a
+number must also be written like one. There are three ways:
 
-- `+` and a calling code right before the digits (`+49 30 123456`), anywhere in the world, in any text;
-- a word before it that announces a number (`Tel.`, `Fax:`, `☎`, `電話`; see `cues`), in whatever groups;
-- the trunk prefix is written (`030 123456`, `8 (495) 123-45-67`), or the area code stands in brackets, or, in North
-  America, hyphens or dots part it (`415-555-2671`); and the groups are those that the country writes its numbers in,
-  there are eight or nine digits at least, and no other number, sign of code or unit of measure stands beside it.
+- `+` and a calling code directly before the digits (`+49 30 123456`), for any country, in any text;
+- a preceding word that announces a number (`Tel.`, `Fax:`, `☎`, `電話`; see `cues`), in any grouping;
+- a written trunk prefix (`030 123456`, `8 (495) 123-45-67`), an area code in brackets, or, in North America, hyphens
+  or dots as separators (`415-555-2671`); then the groups must be those of the country, with at least eight or nine
+  digits, and no other number, sign of code or unit of measure next to it.
 
-Numbers that are part of a longer run of digits or of a word are never phones, nor are dates, decimals, IPv4 addresses
-and ISBNs that stand alone. Without a country (language and domain unknown) only numbers behind `+` can be found.
+Parts of longer runs of digits or of words are never phones, nor are dates, decimals, IPv4 addresses and separate ISBNs.
+Without a country (language and domain unknown) only numbers after `+` can be found.
 """
 
 import re
@@ -33,14 +33,14 @@ __all__ = ["KIND", "phones", "phones_ready"]
 KIND = "phone"
 
 _LEAST_UNANNOUNCED = 9  # digits where no word announces a number
-_LEAST_PARTED = 8  # where the area code stands in brackets, or a hyphen or slash behind it
+_LEAST_PARTED = 8  # with the area code in brackets, or a hyphen or slash after it
 _MOST_RUNS = 9  # runs of digits that one number is written in
-_INHERITED = 6  # bytes between a number and the next one that the same word announces: `030 1234567 / 1234568`
+_INHERITED = 6  # bytes between two numbers announced by the same word: `030 1234567 / 1234568`
 
-_LONGEST_NATIONAL = 12  # digits behind the calling code that networks give out
-_LEAST_ABROAD = 11  # digits behind `00`, which zeros that fill up a number are, too
+_LONGEST_NATIONAL = 12  # digits after the calling code
+_LEAST_ABROAD = 11  # digits after `00`, which may also be padding
 _PAIR = 2
-_SMALL = 60  # what rising numbers that are drawn, or times, end below
+_SMALL = 60  # upper bound of rising lottery numbers and times
 _OPENING, _PLUS = b"(+"
 _EXTENSION_BYTES = 48
 _WIDEST = 4  # bytes of a character
@@ -61,21 +61,21 @@ _SIGNS_BEFORE = frozenset("/=&?_#@$%~\\^<,`|€£¥₹₽₺₩₴")
 _SIGNS_AFTER = frozenset("=_@\\^/")
 _UNITS_AFTER = frozenset("%$€£¥₹₽₺₩₴°′″‰")
 _AREA_ENDS = (b"-", b"/", b" / ")  # between an area code and the rest
-_POSTCODE = (5, 4)  # of the United States, which stand in texts of all languages
+_POSTCODE = (5, 4)  # of the United States, which occur in texts of all languages
 _NORTH_AMERICA = 1
 _NORTH_AMERICAN = (3, 3, 4)
 
 
 def phones_ready() -> None:
-    """RecipeError where the package that knows the numbers is not installed."""
+    """Raise RecipeError if the package that knows the numbers is missing."""
     required_package("text.pii", "phonenumbers", "pii")
 
 
 def phones(texts: Texts, groups: DigitGroups, regions: Regions) -> Detections:
-    """The telephone numbers of every text; `looked` is False where no country is known and so none was found.
+    """The telephone numbers of every text; `looked` is False where no country is known and none was found.
 
-    Numbers behind `+` are found in every text. Where nothing but those could be looked for and there is none, the
-    answer is not 0 but unknown.
+    Numbers after `+` are found in every text. If only those could be searched for and there is none, the answer is
+    unknown, not 0.
     """
     chunks = phone_chunks(texts, groups)
     plans = [tuple(plan(region) for region in choice if region in plan_regions()) for choice in regions.choices]
@@ -132,16 +132,16 @@ class _Reader:
                 at, plus, apart = at + stop, False, False
 
     def _follows(self, behind: int, at: int) -> bool:
-        """Whether a number stands so near behind another that what announced that one announces this one, too."""
+        """Whether a number follows another so closely that the same word announces both."""
         return at - behind <= _INHERITED and 10 not in self._buffer[behind:at].tobytes()
 
     def _digits(self, start: int, end: int) -> str:
         return bytes(self._buffer[start:end]).translate(None, _NOT_DIGITS).decode()
 
     def _announced(self, starts: list[int], ends: list[int], plans: tuple[Plan, ...], plus: bool) -> int:
-        """How many runs the longest number has that begins here; 0 where none does.
+        """The number of runs of the longest announced number that begins here; 0 if there is none.
 
-        A number may end before the runs do only where a blank or slash stands, as another one may follow it.
+        A number may end before the runs do only at a blank or slash, as another one may follow it.
         """
         for stop in range(min(len(ends), _MOST_RUNS), 0, -1):
             if stop < len(starts) and not self._buffer[ends[stop - 1] : starts[stop]].tobytes().strip(b"-.()"):
@@ -162,7 +162,7 @@ class _Reader:
         return 0
 
     def _structured(self, starts: list[int], ends: list[int], plans: tuple[Plan, ...], low: int, high: int) -> int:
-        """How many runs the number has that all of these make, if they are written as only phones are; else 0."""
+        """The number of runs of the number that all of these form, if written as only phones are; else 0."""
         digits = self._digits(starts[0], ends[-1])
         runs = len(starts)
         if not 1 < runs <= _MOST_RUNS or not _LEAST_PARTED <= len(digits) <= MOST:
@@ -186,13 +186,13 @@ class _Reader:
         return runs
 
     def _measured(self, start: int, end: int, low: int, high: int) -> bool:
-        """Whether signs stand beside that make a number a price, a measure, or a part of code or an address."""
+        """Whether adjacent signs make a number a price, a measure, or part of code or an address."""
         before = bytes(self._buffer[max(low, start - _WIDEST) : start]).decode("utf-8", "ignore")
         after = bytes(self._buffer[end : min(high, end + 1 + _WIDEST)]).decode("utf-8", "ignore")
         return before[-1:] in _SIGNS_BEFORE or after[:1] in _SIGNS_AFTER or after.lstrip(" ")[:1] in _UNITS_AFTER
 
     def _opened(self, start: int, end: int, low: int) -> int:
-        """Where a number begins: at its `+`, and at a bracket that is closed within it."""
+        """The start of a number: at its `+`, or at a bracket that is closed within it."""
         inside = self._buffer[start:end].tobytes()
         unopened = inside.count(b")") > inside.count(b"(")
         for _ in range(2):
@@ -205,7 +205,7 @@ class _Reader:
         return start
 
     def _extended(self, end: int, high: int) -> int:
-        """Where a number ends, its extension included; 0 if it is part of a word."""
+        """The end of a number, including its extension; 0 if it is part of a word."""
         behind = bytes(self._buffer[end : min(high, end + _EXTENSION_BYTES)]).decode("utf-8", "ignore")
         found = _EXTENSION.match(behind)
         if found is not None:
@@ -214,12 +214,12 @@ class _Reader:
 
 
 def _fits(found: tuple[int, str] | None) -> bool:
-    """Whether there is a number, and none longer than networks give out, as some plans would take."""
+    """Whether there is a number, not longer than real ones, which some plans would allow."""
     return found is not None and len(found[1]) <= _LONGEST_NATIONAL
 
 
 def _list_like(digits: str, sizes: tuple[int, ...], joints: list[bytes]) -> bool:
-    """Whether runs read as some numbers in a row: hours, drawn balls, months, chapters."""
+    """Whether runs look like a list of numbers: hours, lottery numbers, months, chapters."""
     if max(sizes) > _PAIR:
         return False
     if len(set(joints[joints[0] in _AREA_ENDS :])) > 1 or len(set(sizes)) > 1:
@@ -230,19 +230,19 @@ def _list_like(digits: str, sizes: tuple[int, ...], joints: list[bytes]) -> bool
 
 
 def _foreign(digits: str, sizes: tuple[int, ...]) -> bool:
-    """Whether `00` and a calling code seem to stand before a number."""
+    """Whether a number seems to begin with `00` and a calling code."""
     return digits.startswith("00") and len(digits) >= _LEAST_ABROAD and _PAIR <= sizes[0] <= _PAIR + 3
 
 
 def _bracketed(opened: bool, joints: list[bytes]) -> bool:
-    """Whether brackets are around the first run, or around the second behind one digit: `(030) 1`, `8 (495) 1`."""
+    """Whether brackets enclose the first run, or the second after one digit: `(030) 1`, `8 (495) 1`."""
     return (opened and b")" in joints[0] and b"(" not in joints[0]) or (
         len(joints) > 1 and b"(" in joints[0] and b")" in joints[1]
     )
 
 
 def _written(digits: str, sizes: tuple[int, ...], joints: list[bytes], bracket: bool, plan: Plan) -> bool:
-    """Whether a number is valid in a country and in the groups that it is written in there, in a way that shows it."""
+    """Whether a number is valid in a country, in its usual groups, and recognisable as a phone number."""
     found = dialled(digits, plan)
     if found is None or found[0] != plan.code or not _fits(found):
         return False

@@ -1,9 +1,9 @@
-"""Which countries a text may be of: whose phone numbers and national ids are looked for in it.
+"""A text's possible countries, whose phone numbers and national ids are searched for.
 
-A language is spoken in some countries, and a domain such as `example.ch` names one. Where both are known and agree,
-the text is of that country; where they do not (a page in English under `.de`), it may be of the domain's country and
-of those of the language. A number that is looked for in ten countries is found by chance more often than in one: the
-table names the countries that most pages of a language come from, not all where somebody speaks it.
+A language is spoken in some countries, and a domain such as `example.ch` names one. If both are known and agree, that
+is the country; if they disagree (a page in English under `.de`), the domain's country and those of the language are
+possible. More countries mean more chance matches: the table has the countries where most pages of a language come
+from, not all where it is spoken.
 """
 
 from collections.abc import Sequence
@@ -20,8 +20,8 @@ __all__ = ["LANGUAGE_REGIONS", "Regions", "regions_of", "row_regions"]
 class Regions:
     """The countries of every text of a column, as ISO 3166 codes in upper case, the most likely first.
 
-    Text i may be of any of `choices[chosen[i]]`, such as `("AT", "DE", "CH")`; that is empty where nothing is known.
-    Few choices serve many texts, so that work a choice is not work a text.
+    Text i may be of any of `choices[chosen[i]]`, such as `("AT", "DE", "CH")`, which is empty if nothing is known.
+    Many texts share few choices, so that work is done per choice and not per text.
     """
 
     choices: tuple[tuple[str, ...], ...]

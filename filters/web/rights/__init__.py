@@ -1,1 +1,1 @@
-"""How statements about the use of pages read: headers, elements, robots.txt."""
+"""Parsers of statements about the use of pages: headers, elements, robots.txt."""

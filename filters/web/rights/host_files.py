@@ -1,8 +1,8 @@
-"""A user's file of many hosts' robots.txt and tdmrep.json, held so that millions fit into memory.
+"""Read a user's file of many hosts' robots.txt and tdmrep.json, compactly enough for millions of hosts.
 
 JSON lines, plain or gzip or zstd: `{"url": "https://host/robots.txt", "fetched_at": "2024-05-01T12:00:00Z",
-"status": 200, "body": "User-agent: …"}`; `winnow robots` writes it from a store. Of a host's files the newest counts.
-A host costs 12 bytes once it is read, and each different content once the lines that concern the crawlers in question.
+"status": 200, "body": "User-agent: …"}`; `winnow robots` writes it from a store. The newest file of a host counts.
+In memory a host takes 12 bytes, and each different content takes the lines about the crawlers in question.
 """
 
 import gzip
@@ -36,21 +36,21 @@ _EXPECTED: Final = '{"url": "https://host/robots.txt", "body": "…"}, with "fet
 
 @dataclass(frozen=True, slots=True)
 class HostFiles:
-    """For each host and kind of file the newest content."""
+    """The newest content for each host and kind of file."""
 
     keys: npt.NDArray[np.uint64]  # of host and kind, ascending
-    contents: npt.NDArray[np.int32]  # which content each has
+    contents: npt.NDArray[np.int32]  # the index of each content
     packed: tuple[bytes, ...]
 
     def find(self, host: str, kind: Kind) -> int | None:
-        """Which content a host has; None where the file has none."""
+        """The index of a host's content; None if the file has none."""
         key = _key(host, kind)
         at = int(np.searchsorted(self.keys, key))
         return int(self.contents[at]) if at < len(self.keys) and self.keys[at] == key else None
 
 
 def split_url(url: str) -> tuple[str, str] | None:
-    """The host with its port, and the path with its query, of an address; None for one that is none.
+    """Split an address into host with port and path with query; None if it is not an address.
 
     A host's files count for http and https alike: a crawl often has the pages of one and the files of the other.
     """
@@ -63,10 +63,10 @@ def split_url(url: str) -> tuple[str, str] | None:
 
 
 def read_host_files(path: str, agents: frozenset[str]) -> HostFiles:
-    """What the file says to these crawlers and to everybody.
+    """Read the rules for these crawlers and for everybody.
 
     Raises:
-        RecipeError: It cannot be read, or a line of it is none.
+        RecipeError: The file cannot be read, or a line is invalid.
     """
     keys, moments, contents = array("Q"), array("q"), array("l")
     distinct: dict[bytes, int] = {}
@@ -78,7 +78,7 @@ def read_host_files(path: str, agents: frozenset[str]) -> HostFiles:
         if entry is None:
             continue
         host, kind, moment, body = entry
-        # Contents that say the same to us are one, whatever else they say.
+        # Contents with the same rules for us are stored once, whatever else they contain.
         packed = pack(relevant_lines(body, agents)) if kind == "robots" else body[:MAX_BYTES].encode()
         before = len(distinct)
         keys.append(int(_key(host, kind)))
@@ -88,7 +88,7 @@ def read_host_files(path: str, agents: frozenset[str]) -> HostFiles:
             held += len(packed)
         if held > MAX_HELD_BYTES:
             raise RecipeError(
-                f"{path}: what it says to these crawlers takes more than {MAX_HELD_BYTES} bytes; split it"
+                f"{path}: the rules for these crawlers take more than {MAX_HELD_BYTES} bytes; split the file"
             )
     return _newest(keys, moments, contents, tuple(distinct))
 
@@ -97,7 +97,7 @@ def _newest(keys: "array[int]", moments: "array[int]", contents: "array[int]", p
     key = np.frombuffer(keys, np.uint64) if keys else np.empty(0, np.uint64)
     moment = np.array(moments, np.int64)
     content = np.array(contents, np.int32)
-    order = np.lexsort((np.arange(len(key)), moment, key))  # of equally old ones the last in the file
+    order = np.lexsort((np.arange(len(key)), moment, key))  # in a tie the last in the file
     key, content = key[order], content[order]
     last = np.append(key[1:] != key[:-1], True) if len(key) else np.empty(0, np.bool_)
     return HostFiles(key[last].copy(), content[last].copy(), packed)
@@ -108,7 +108,7 @@ def _key(host: str, kind: Kind) -> np.uint64:
 
 
 def _entry(path: str, number: int, line: bytes) -> tuple[str, Kind, int, str] | None:
-    """A line's host, kind, time and content; None for one that says nothing, such as of a server's failure."""
+    """A line's host, kind, time and content; None for one without rules, such as a server error."""
     try:
         raw: Json = orjson.loads(line)
     except orjson.JSONDecodeError:
@@ -117,7 +117,7 @@ def _entry(path: str, number: int, line: bytes) -> tuple[str, Kind, int, str] | 
         raise RecipeError(f"{path}:{number}: no url; expected {_EXPECTED}")
     status, body = raw.get("status"), raw.get("body")
     if isinstance(status, int) and 400 <= status < 500:
-        body = ""  # RFC 9309: there is no such file, so nothing is refused
+        body = ""  # RFC 9309: the file does not exist, so nothing is refused
     elif isinstance(status, int) and not 200 <= status < 300:
         return None
     if not isinstance(body, str):
@@ -130,20 +130,20 @@ def _entry(path: str, number: int, line: bytes) -> tuple[str, Kind, int, str] | 
 
 
 def _moment(path: str, number: int, value: Json) -> int:
-    """Microseconds since 1970; a file whose time is unknown is older than any other."""
+    """Microseconds since 1970; files without a time are older than all others."""
     if value is None:
         return _NEVER
     try:
         found = datetime.fromisoformat(str(value))
     except ValueError:
-        raise RecipeError(f"{path}:{number}: fetched_at {str(value)[:60]!r} is not a time of ISO 8601") from None
+        raise RecipeError(f"{path}:{number}: fetched_at {str(value)[:60]!r} is not an ISO 8601 time") from None
     found = found if found.tzinfo else found.replace(tzinfo=UTC)
     return int(found.timestamp() * 1_000_000)
 
 
 def _lines(path: str) -> Iterator[bytes]:
-    """The lines of a file, however it is compressed."""
-    number, rest = 1, bytearray()  # one that grows in place: a line may come in thousands of pieces
+    """The lines of a file, plain or compressed."""
+    number, rest = 1, bytearray()  # grows in place: a line may come in thousands of pieces
     try:
         with open(path, "rb") as stream:
             for chunk in _inflated(stream):
@@ -161,7 +161,7 @@ def _lines(path: str) -> Iterator[bytes]:
 
 
 def _inflated(stream: BinaryIO) -> Iterator[bytes]:
-    """The bytes of a file, decompressed; an end that is cut off is an error, as what is lost may refuse something."""
+    """The decompressed bytes of a file; a truncated file is an error, as the lost part may refuse something."""
     magic = stream.read(4)
     stream.seek(0)
     if magic[:2] == b"\x1f\x8b":

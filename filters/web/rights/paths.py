@@ -1,6 +1,6 @@
-"""Patterns of paths, as robots.txt (RFC 9309) and tdmrep.json have them: `*` is anything, `$` at the end is the end.
+"""Path patterns of robots.txt (RFC 9309) and tdmrep.json: `*` is anything, a final `$` is the end.
 
-Paths and patterns are compared in one spelling of their percent-encoding, octet by octet.
+Paths and patterns are compared octet by octet, with normalised percent-encoding.
 """
 
 import re
@@ -13,24 +13,24 @@ _UNRESERVED: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuv
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A pattern, taken apart at its stars."""
+    """A pattern, split at its stars."""
 
-    length: int  # the longer wins
+    length: int  # the longest pattern wins
     parts: tuple[str, ...]
-    anchored: bool  # it ends where the path ends
+    anchored: bool  # it must match up to the path's end
 
     @property
     def prefix(self) -> str:
-        """What every path that it matches begins with."""
+        """The prefix of every path that it matches."""
         return self.parts[0]
 
     @property
     def is_plain(self) -> bool:
-        """Whether it matches whatever begins with its prefix."""
+        """Whether it matches everything that begins with its prefix."""
         return len(self.parts) == 1 and not self.anchored
 
     def matches(self, path: str) -> bool:
-        """Whether it matches a path in its one spelling. Each part is looked for once, so this is linear."""
+        """Whether it matches a normalised path. Each part is searched for once, so this is linear."""
         if not path.startswith(self.parts[0]):
             return False
         if len(self.parts) == 1:
@@ -48,12 +48,12 @@ class Pattern:
 
 
 def one_spelling(path: str) -> str:
-    """A path with its query as patterns are compared with it: `*` and `$` in it stand for themselves."""
+    """Normalise a path with its query for matching: `*` and `$` in it are literal."""
     return _spelt(path).replace("*", "%2A").replace("$", "%24")
 
 
 def pattern_of(written: str) -> Pattern:
-    """A pattern as it is written."""
+    """Parse a pattern."""
     anchored = written.endswith("$")
     spelt = _spelt(written[:-1] if anchored else written).replace("$", "%24")
     return Pattern(len(spelt) + anchored, tuple(re.sub(r"\*+", "*", spelt).split("*")), anchored)

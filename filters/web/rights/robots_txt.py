@@ -1,12 +1,12 @@
-"""robots.txt (RFC 9309) with the preferences that newer drafts put there, for a few crawlers' names at a time.
+"""Parse robots.txt (RFC 9309), with the usage preferences of newer drafts, for a few crawlers.
 
-A file is read once into what concerns these names, which is usually little. As in Google's parser a group is opened
-by lines `User-agent` and ended by the next of these behind a rule; other lines end nothing. Of the rules of a
-crawler's groups, or where none names it of those for `*`, the longest pattern that matches decides, and `Allow` wins
-a tie. `Content-Usage` (IETF aipref) and `Content-Signal` stand in groups, too, and may begin with a path.
+Only the lines about these crawlers are kept, which are usually few. As in Google's parser a group begins with
+`User-agent` lines and ends at the next of these after a rule; other lines end nothing. In a crawler's groups, or those
+for `*` if none names it, the longest matching pattern decides, and `Allow` wins a tie. `Content-Usage` (IETF aipref)
+and `Content-Signal` also belong to groups, and may begin with a path.
 
-Beyond the RFC: a `Disallow` that does not begin with `/` or `*` is taken as if it did, as whoever wrote it wanted to
-refuse something.
+Beyond the RFC: a `Disallow` that does not begin with `/` or `*` is read as if it did, as its author wanted to refuse
+something.
 """
 
 import re
@@ -22,7 +22,7 @@ from winnow.filters.web.rights.paths import Pattern, pattern_of
 from winnow.filters.web.rights.statements import MALFORMED, TRAIN_AI_NO, preference
 
 MAX_BYTES: Final = 512_000  # RFC 9309 asks for 500 kibibytes at least; Google reads no more
-MAX_RULES: Final = 10_000  # of one crawler; a path is compared with each
+MAX_RULES: Final = 10_000  # per crawler; a path is compared with each
 EVERYBODY: Final = "*"
 
 Kind: TypeAlias = Literal["allow", "disallow", "usage"]
@@ -36,7 +36,7 @@ _KINDS: Final[dict[str, Kind]] = {
     "content-usage": "usage",
     "content-signal": "usage",
 }
-_MISSPELT: Final = frozenset(("dissallow", "dissalow", "disalow", "diasllow", "disallaw"))  # as Google has it
+_MISSPELT: Final = frozenset(("dissallow", "dissalow", "disalow", "diasllow", "disallaw"))  # as in Google's parser
 _AGENT_LINES: Final = frozenset(("user-agent", "useragent", "user agent"))
 
 
@@ -51,7 +51,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a file says to a crawler about a path, and the line that says so."""
+    """A file's rule for a crawler and a path, and its line."""
 
     refused: bool
     line: str = ""
@@ -75,7 +75,7 @@ class Group:
                 pattern = _path_of(value) if kind == "disallow" else value
                 rules.append(Rule(pattern_of(pattern), kind == "allow", f"{kind.capitalize()}: {value}"))
         rules.sort(key=lambda rule: (-rule.pattern.length, not rule.allows))
-        # Where preferences for one path differ, the one that refuses holds.
+        # If preferences for one path differ, the refusal wins.
         self._usage.sort(key=lambda rule: (-rule.pattern.length, rule.allows))
         self._rules = rules
         self._others = [rule for rule in rules if not rule.pattern.is_plain]
@@ -87,7 +87,7 @@ class Group:
         return _first(rules, path)
 
     def training(self, path: str) -> Found:
-        """Whether what is under this path may not be used for training."""
+        """Whether content under this path may not be used for training."""
         return _first(self._usage, path)
 
 
@@ -102,7 +102,7 @@ def relevant_lines(body: str, agents: frozenset[str]) -> dict[str, list[Line]]:
     """The lines of a file for each of these crawlers that it names, and for everybody.
 
     Args:
-        body: The file; what is beyond its cap is not read.
+        body: The file; bytes beyond the limit are not read.
         agents: Names in lower case.
     """
     groups: dict[str, list[Line]] = {}
@@ -123,7 +123,7 @@ def relevant_lines(body: str, agents: frozenset[str]) -> dict[str, list[Line]]:
         if kind is None:
             continue
         in_rules = True
-        if kind == "usage" and not named:  # before any group: said to everybody
+        if kind == "usage" and not named:  # before any group: for everybody
             current = [EVERYBODY]
             groups.setdefault(EVERYBODY, [])
         if value:
@@ -134,23 +134,23 @@ def relevant_lines(body: str, agents: frozenset[str]) -> dict[str, list[Line]]:
 
 
 def pack(groups: dict[str, list[Line]]) -> bytes:
-    """The lines as bytes that are equal where they are."""
+    """Encode the lines as bytes; equal lines give equal bytes."""
     return orjson.dumps(groups, option=orjson.OPT_SORT_KEYS)
 
 
 def unpack(packed: bytes) -> dict[str, Group]:
-    """The groups, ready to be asked."""
+    """Decode the groups."""
     return {agent: Group([(kind, value) for kind, value in lines]) for agent, lines in orjson.loads(packed).items()}
 
 
 def _records(body: str) -> Iterator[tuple[str, str]]:
-    """Keys in lower case and values; comments and empty lines are none."""
+    """Lower-case keys and values, without comments and empty lines."""
     body = body[:MAX_BYTES].removeprefix("\ufeff")
     for line in _LINE_END.split(body):
         text = line.partition("#")[0].strip()
         key, colon, value = text.partition(":")
         if not colon:
-            key, _, value = text.partition(" ")  # `Disallow /`, which Google takes, too
+            key, _, value = text.partition(" ")  # `Disallow /`, which Google accepts, too
         if key:
             yield key.strip().lower(), value.strip()
 

@@ -1,8 +1,8 @@
-"""What one statement about a page's use means: robots directives, a reservation, a preference.
+"""Interpret one statement about a page's use: robots directives, a reservation, a preference.
 
-No two of these have one grammar. Robots directives are words between commas, and a crawler's name with a colon makes
-those that follow in the same value its own. TDMRep (W3C) knows 0 and 1. `Content-Usage` (IETF aipref) and
-`Content-Signal` are dictionaries of uses. A misspelt word means what it resembles; what cannot be read is `malformed`.
+Each has its own grammar. Robots directives are words separated by commas; after a crawler's name and a colon, the
+following ones in the same value apply to that crawler. TDMRep (W3C) knows 0 and 1. `Content-Usage` (IETF aipref) and
+`Content-Signal` are dictionaries of uses. A misspelt word means what it resembles; unreadable ones are `malformed`.
 """
 
 import re
@@ -23,7 +23,7 @@ NOARCHIVE = "noarchive"
 NOSNIPPET = "nosnippet"
 TDM = "tdm"
 TRAIN_AI_NO = "train_ai_no"
-MALFORMED = "malformed"  # no reading of it is sure
+MALFORMED = "malformed"  # its meaning is unsure
 
 MEANINGS: Final = (NOAI, NOIMAGEAI, NOINDEX, NOIMAGEINDEX, NOARCHIVE, NOSNIPPET, TDM, TRAIN_AI_NO, MALFORMED)
 
@@ -89,7 +89,7 @@ _NO: Final = frozenset(("n", "no"))
 
 @dataclass(frozen=True, slots=True)
 class Directive:
-    """One word of a robots value: whom it is for (empty: everybody), itself in lower case, and its value."""
+    """One word of a robots value: its crawler (empty for everybody), the word in lower case, and its value."""
 
     agent: str
     word: str
@@ -98,10 +98,10 @@ class Directive:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What a statement means for us."""
+    """The meaning of a statement for us."""
 
     meanings: frozenset[str]
-    until: datetime | None = None  # the page is for use up to here
+    until: datetime | None = None  # the page may be used until then
 
 
 NOTHING: Final = Said(frozenset())
@@ -109,18 +109,18 @@ NOTHING: Final = Said(frozenset())
 
 @lru_cache(maxsize=4096)
 def said_by(name: str, value: str, agents: frozenset[str]) -> Said:
-    """What a header or element of this name says to those who go by one of these names, or by none.
+    """Interpret a header or element with this name for these crawlers.
 
     Args:
-        name: In lower case: of a header, of a standard's element, or of a crawler that an element speaks to.
-        value: As it stands there.
-        agents: The names, in lower case, that are ours.
+        name: In lower case: of a header, a standard's element, or a crawler that an element addresses.
+        value: The raw value.
+        agents: Our crawlers' names in lower case.
     """
     if name == TDM_RESERVATION:
         return _reservation(value)
     if name in (CONTENT_USAGE, CONTENT_SIGNAL):
         return Said(preference(value))
-    if name == TDM_POLICY:  # where the terms are; it reserves nothing
+    if name == TDM_POLICY:  # the location of the terms; it reserves nothing
         return NOTHING
     if name in (X_ROBOTS_TAG, ROBOTS):
         return _robots("", value, agents)
@@ -128,9 +128,9 @@ def said_by(name: str, value: str, agents: frozenset[str]) -> Said:
 
 
 def robots_directives(value: str, agent: str = "") -> Iterator[Directive]:
-    """The directives of an `X-Robots-Tag` or robots element, each with the crawler that it is for.
+    """The directives of an `X-Robots-Tag` or robots element, each with its crawler.
 
-    `googlebot: noindex, noai` speaks to googlebot alone, as Google documents it; another name with a colon ends that.
+    `googlebot: noindex, noai` addresses only googlebot, as Google documents; another name with a colon ends that.
     """
     items = iter(_ITEMS.split(value))
     for item in items:
@@ -150,12 +150,12 @@ def robots_directives(value: str, agent: str = "") -> Iterator[Directive]:
                 agent = _product(key)
         if dated is not None:
             until = item[dated.end() :]
-            # A date of RFC 850 has a comma behind the day of the week.
+            # A date of RFC 850 has a comma after the day of the week.
             yield Directive(agent, _UNTIL, f"{until},{next(items, '')}" if _WEEKDAY.fullmatch(until) else until)
 
 
 def _plain(words: list[str], agent: str) -> Iterator[Directive]:
-    """Words without values; `no ai` is one that was torn."""
+    """Directives without values; `no ai` is one split by a space."""
     torn = ""
     for word in words:
         if word == "no" and not torn:
@@ -198,7 +198,7 @@ def _robots(agent: str, value: str, agents: frozenset[str]) -> Said:
 
 
 def _meanings(directive: Directive) -> set[str] | None:
-    """What a directive restricts, perhaps nothing; None for a word that nobody knows."""
+    """What a directive restricts, possibly nothing; None for an unknown word."""
     word = directive.word
     if word in _WITH_VALUE:
         return {NOSNIPPET} if word == "max-snippet" and directive.value == "0" else set()
@@ -210,14 +210,14 @@ def _meanings(directive: Directive) -> set[str] | None:
 
 
 def _resembled(word: str) -> str | None:
-    """The directive that a misspelt word was meant to be: `no-ai`, `noai=1`, `noaitraining`."""
+    """The directive meant by a misspelt word: `no-ai`, `noai=1`, `noaitraining`."""
     letters = _NOT_LETTERS.sub("", word)
     stem = next((stem for stem in _STEMS if letters.startswith(stem)), None)
     return None if stem is None else _STEM_MEANINGS[stem]
 
 
 def parse_until(value: str) -> datetime | None:
-    """A date of RFC 822, RFC 850 or ISO 8601, without a zone in UTC; None where it is none."""
+    """Parse a date of RFC 822, RFC 850 or ISO 8601, in UTC if it has no zone; None if invalid."""
     text = value.strip().strip("\"'")
     found: datetime | None = None
     try:
@@ -243,7 +243,7 @@ def _reservation(value: str) -> Said:
 
 
 def preference(value: str) -> frozenset[str]:
-    """What a statement of aipref or Content Signals means: whether training is refused, whether it is unreadable."""
+    """Interpret a statement of aipref or Content Signals: whether it refuses training, and whether it is unreadable."""
     meanings: set[str] = set()
     for member in value.split(","):
         key, equals, given = member.partition(";")[0].strip().lower().partition("=")

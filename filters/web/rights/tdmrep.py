@@ -1,8 +1,8 @@
-"""`/.well-known/tdmrep.json` (W3C TDMRep): which paths of a host are reserved against text and data mining.
+"""Parse `/.well-known/tdmrep.json` (W3C TDMRep): a host's paths reserved against text and data mining.
 
-A list of objects with a `location`, a pattern as in robots.txt, and `tdm-reservation`, 0 or 1. Where several match
-a path, the first is compared with the longest, and the stricter of the two holds. A file that is no such list
-reserves everything: somebody wanted to reserve something.
+It is a list of objects with a `location`, a pattern as in robots.txt, and `tdm-reservation`, 0 or 1. If several match
+a path, the stricter of the first and the longest applies. A file that is not such a list reserves everything, as its
+author wanted to reserve something.
 """
 
 from collections.abc import Mapping
@@ -42,7 +42,7 @@ def reservations(body: str) -> tuple[Reservation, ...]:
 
 
 def reserved(rules: tuple[Reservation, ...], path: str) -> tuple[bool, str]:
-    """Whether a path is reserved, and the object that says so."""
+    """Whether a path is reserved, and the object that reserves it."""
     matching = [rule for rule in rules if rule.pattern.matches(path)]
     if not matching:
         return False, ""

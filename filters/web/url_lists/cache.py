@@ -1,7 +1,7 @@
-"""Lists of the user's, made ready once: kept under a hash of their content, or in memory where nothing can be kept.
+"""Cache of users' compiled lists: in files named by content hash, or in memory if files cannot be written.
 
-Any number of processes may load the same list at once. Each that finds none makes one, and the last to finish puts
-the same bytes in the same place.
+Any number of processes may load the same list at once. Each that finds none compiles it, and the last to finish writes
+the same bytes to the same place.
 """
 
 import hashlib
@@ -16,16 +16,16 @@ from winnow.filters.web.urls import psl_version
 from winnow.schemas.errors import RecipeError
 
 FOLDER_VARIABLE = "WINNOW_ASSETS"
-"""The folder of assets; lists are kept in one beside it."""
+"""The folder of assets; compiled lists are in a sibling folder."""
 
 _PRIVATE = 0o700
 
 
 def load_list(path: str) -> UrlIndex:
-    """A list: one made ready, which is opened, or one as text, which is made ready first where it is not kept.
+    """Load a list: open a compiled one, or compile a text list unless it is cached.
 
     Raises:
-        RecipeError: It cannot be read, is damaged or is no list.
+        RecipeError: It cannot be read, is damaged or is not a list.
     """
     try:
         found = os.stat(path)
@@ -50,7 +50,7 @@ def _of_text(path: str) -> UrlIndex:
             try:
                 return open_index(kept)
             except RecipeError:
-                pass  # damaged: made again, and put in its place
+                pass  # damaged: compiled again and replaced
         stream.seek(0)
         index = read_list(stream, path)
         stream.seek(0)
@@ -60,7 +60,7 @@ def _of_text(path: str) -> UrlIndex:
 
 
 def _keep(index: UrlIndex, target: Path) -> UrlIndex:
-    """The list as it is mapped from its file; as it is where that cannot be written."""
+    """Write the list and map it from its file; if it cannot be written, return it as it is."""
     try:
         handle, scratch = tempfile.mkstemp(prefix=".unfinished-", dir=target.parent)
         os.close(handle)
@@ -75,7 +75,7 @@ def _keep(index: UrlIndex, target: Path) -> UrlIndex:
 
 
 def lists_folder() -> Path | None:
-    """The user's own folder for lists that were made ready; None where there is none to write to."""
+    """The user's folder for compiled lists; None if it cannot be written."""
     named = os.environ.get(FOLDER_VARIABLE)
     caches = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache")
     try:
@@ -83,6 +83,6 @@ def lists_folder() -> Path | None:
         folder = assets.expanduser().with_name("lists")
         folder.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
         own = folder.stat().st_uid == os.getuid() and os.access(folder, os.W_OK)
-    except (OSError, RuntimeError):  # the latter where there is no home
+    except (OSError, RuntimeError):  # the latter without a home folder
         return None
     return folder if own else None

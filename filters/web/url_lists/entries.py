@@ -1,19 +1,19 @@
-"""What one line of a list means.
+"""Parse one line of a list.
 
     example.com                   the domain and every host below it
-    *.github.io                   the same, for a suffix under which anybody can register, which alone is only a host
-    =www.example.com              this host alone
+    *.github.io                   the same, for a public suffix, which by itself would only be a host
+    =www.example.com              only this host
     example.com/some/path         this path and all below it, on the domain's hosts
     https://example.com/page?id=1 an address; the scheme does not matter
     0.0.0.0 example.com           a line of a hosts file: the domain
     ||example.com^                the simplest rule of an ad blocker: the domain
     word:casino                   a whole word of the host, the path or the query
-    soft:casino                   the same, where another such word is there, too
-    part:casino                   letters and digits in a row, whatever stands between them
+    soft:casino                   the same, if another such word occurs, too
+    part:casino                   consecutive letters and digits, ignoring anything between them
     # or ! or [                   a comment; ` #` begins one at the end of a line
 
-An entry has one spelling: the host as `canonical_host` writes it, the path as `canonical_url` does, without a slash at
-its end; words in the letters of `folded`.
+Entries are normalised: the host by `canonical_host`, the path by `canonical_url` without a trailing slash, words by
+`folded`.
 """
 
 import re
@@ -31,7 +31,7 @@ MAX_WORD_CHARACTERS = 200
 
 
 class Kind(IntEnum):
-    """What an entry is compared with."""
+    """Kinds of entries."""
 
     DOMAIN = 0
     HOST = 1
@@ -45,12 +45,12 @@ WORD_KINDS = {"word:": Kind.WORD, "soft:": Kind.SOFT, "part:": Kind.PART}
 PREFIXES = {kind: prefix for prefix, kind in WORD_KINDS.items()}
 
 HOSTS_FILE = frozenset({"0.0.0.0", "127.0.0.1", "255.255.255.255", "::", "::1", "fe80::1%lo0", "ff00::0", "ff02::1"})
-"""The addresses that hosts files give to names; as entries of their own they would mean nothing."""
+"""The addresses that hosts files assign to names; they are not entries themselves."""
 _LOCAL_NAMES = frozenset({"localhost", "localhost.localdomain", "local", "broadcasthost", "ip6-localhost"})
 _LOCAL_PREFIX = "ip6-"
 
 _COMMENT = re.compile(r"(?:^|\s)#.*", re.DOTALL)
-_COSMETIC = re.compile(r"#[@?$%]*#")  # of ad blockers: rules for what a page shows
+_COSMETIC = re.compile(r"#[@?$%]*#")  # ad blockers' rules for parts of pages
 _SCHEME = re.compile(r"https?:[/\\]{2}", re.IGNORECASE)
 _ANY_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _PORT = re.compile(r"(?<=[^:]):[0-9]*$|(?<=\]):[0-9]*$")
@@ -59,19 +59,20 @@ _NO_LETTERS = regex.compile(r"[^\p{L}\p{N}\p{M}]+")
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What a list names: `text` is a host, a host with a path, or a word."""
+    """An entry: `text` is a host, a host with a path, or a word."""
 
     kind: Kind
     text: str
-    narrowed: bool = False  # a domain in the list, but a public suffix: everybody's, so that only the host is meant
+    narrowed: bool = False  # a listed domain that is a public suffix, so that it means only the host
 
 
 class BadEntryError(ValueError):
-    """A line is no entry; the message says why."""
+    """A line is not an entry; the message gives the reason."""
 
 
 def folded(text: str) -> str:
-    """Text as words are compared: compatible forms and case are one, all but letters, marks and digits is a space."""
+    """Normalise text for word matching: fold compatibility forms and case; all but letters, marks and digits is a
+    space."""
     folded_case = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
     return str(_NO_LETTERS.sub(" ", folded_case)).strip(" ")
 
@@ -82,12 +83,12 @@ def is_address(host: str) -> bool:
 
 
 def is_public_suffix(host: str) -> bool:
-    """Whether anybody may register below a canonical host, or nobody can say so (a single label)."""
+    """Whether anybody may register below a canonical host; also true for a single label."""
     return not is_address(host) and registered_domain(f"http://x.{host}") == f"x.{host}"
 
 
 def written_entry(entry: Entry) -> str:
-    """The entry as a line that means it."""
+    """The entry as a line of a list."""
     if entry.kind == Kind.HOST and not is_address(entry.text):
         return f"={entry.text}"
     if entry.kind == Kind.DOMAIN and is_public_suffix(entry.text):
@@ -96,14 +97,14 @@ def written_entry(entry: Entry) -> str:
 
 
 def entries_of(line: str, suffixes: frozenset[str] | None = None) -> list[Entry]:
-    """What a line means; nothing for a comment.
+    """Parse a line into entries; empty for a comment.
 
     Args:
-        line: Without its end.
-        suffixes: What counts as a public suffix; None for all of the Public Suffix List and every single label.
+        line: The line without its end.
+        suffixes: The public suffixes; None for all of the Public Suffix List and every single label.
 
     Raises:
-        BadEntryError: It means nothing.
+        BadEntryError: The line is not an entry.
     """
     line = line.removeprefix("\ufeff").strip()
     if not line or line[0] in "#!" or (line[0] == "[" and not canonical_host(line.split("]")[0] + "]")):
@@ -130,7 +131,7 @@ def entries_of(line: str, suffixes: frozenset[str] | None = None) -> list[Entry]
 
 
 def _of_others(entries: Iterable[Entry]) -> list[Entry]:
-    """Without this machine, which `0` and `127.1` are spellings of."""
+    """The entries without the local machine, in spellings such as `0` and `127.1`."""
     return [entry for entry in entries if entry.kind == Kind.PATH or not _is_local(entry.text)]
 
 
@@ -157,7 +158,7 @@ def _place(line: str, suffixes: frozenset[str] | None) -> Entry:
     written = line[1:] if exact else line.removeprefix("*").removeprefix(".") if everything else line
     if _SCHEME.match(written):
         if exact or everything:
-            raise BadEntryError("an address behind = or *.")
+            raise BadEntryError("an address after = or *.")
         address = written
     elif _ANY_SCHEME.match(written):
         raise BadEntryError("an address that is not http or https")
@@ -175,10 +176,10 @@ def _place(line: str, suffixes: frozenset[str] | None) -> Entry:
             raise BadEntryError("a * that does not stand for a whole label or path")
     canonical = canonical_url(address)
     if canonical is None:
-        raise BadEntryError("no host or address")
+        raise BadEntryError("not a host or address")
     host, _, path = canonical.partition("://")[2].partition("/")
     if _PORT.search(host):
-        raise BadEntryError("a port, which addresses are compared without")
+        raise BadEntryError("a port; entries match any port")
     host = host.strip("[]")
     path, _, query = path.partition("?")
     query = query.rstrip("&")
@@ -187,7 +188,7 @@ def _place(line: str, suffixes: frozenset[str] | None) -> Entry:
         raise BadEntryError("a * that does not stand for a whole label or path")
     if path:
         if exact or everything:
-            raise BadEntryError("a path behind = or *.")
+            raise BadEntryError("a path after = or *.")
         return Entry(Kind.PATH, f"{host}/{path}")
     if exact or is_address(host):
         return Entry(Kind.HOST, host)

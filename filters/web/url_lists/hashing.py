@@ -1,6 +1,6 @@
-"""Two hashes of a name at once, byte by byte, so that every suffix of a host is hashed on one walk over it.
+"""Two hashes of a name, computed byte by byte, so that one pass over a host hashes all its suffixes.
 
-The one hash says where in a table a name would stand, the other, of 64 bits, is what stands there for it.
+One hash gives a name's place in a table, the other, of 64 bits, is stored there.
 """
 
 from typing import TypeAlias
@@ -19,24 +19,24 @@ PLACE_SEED = uint64(14_695_981_039_346_656_037)
 PRINT_SEED = uint64(0x9E3779B97F4A7C15)
 _PLACE_PRIME = uint64(1_099_511_628_211)
 _PRINT_PRIME = uint64(0xC2B2AE3D27D4EB4F)
-_PATH = uint64(0x2545F4914F6CDD1D)  # keeps what is hashed for a path apart from what is hashed for a host
+_PATH = uint64(0x2545F4914F6CDD1D)  # separates the hashes of paths from those of hosts
 
 
 @inlined  # type: ignore[untyped-decorator]
 def lowered(byte: int) -> np.uint8:
-    """A letter of ASCII in lower case, any other byte as it is."""
+    """Lower-case an ASCII letter; other bytes are unchanged."""
     return np.uint8(byte | 0x20) if 65 <= byte <= 90 else np.uint8(byte)
 
 
 @inlined  # type: ignore[untyped-decorator]
 def next_place(place: np.uint64, byte: np.uint8) -> np.uint64:
-    """The first hash, one byte on."""
+    """Extend the first hash by one byte."""
     return (place ^ uint64(byte)) * _PLACE_PRIME  # type: ignore[no-any-return]  # numba has no types
 
 
 @inlined  # type: ignore[untyped-decorator]
 def next_print(print_: np.uint64, byte: np.uint8) -> np.uint64:
-    """The second hash, one byte on: for each byte a bijection, so that nothing is lost on the way."""
+    """Extend the second hash by one byte: a bijection for each byte, so no information is lost."""
     print_ = (print_ ^ uint64(byte)) * _PRINT_PRIME
     print_ ^= print_ >> uint64(29)
     return print_
@@ -44,7 +44,7 @@ def next_print(print_: np.uint64, byte: np.uint8) -> np.uint64:
 
 @inlined  # type: ignore[untyped-decorator]
 def hash_backwards(text: Bytes, start: int, end: int) -> tuple[np.uint64, np.uint64]:
-    """The two hashes of a piece of text in lower case, last byte first, before they are finished."""
+    """The two unfinished hashes of a piece of text in lower case, last byte first."""
     place, print_ = PLACE_SEED, PRINT_SEED
     for at in range(end - 1, start - 1, -1):
         byte = lowered(text[at])
@@ -54,5 +54,5 @@ def hash_backwards(text: Bytes, start: int, end: int) -> tuple[np.uint64, np.uin
 
 @inlined  # type: ignore[untyped-decorator]
 def below(host: np.uint64, path: np.uint64) -> np.uint64:
-    """The hash of a path on a host, from those of both."""
+    """Combine the hashes of a host and a path."""
     return path ^ mixed(host + _PATH)  # type: ignore[no-any-return]

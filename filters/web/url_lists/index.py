@@ -1,7 +1,7 @@
-"""A list made ready: tables of what it names, in one file that worker processes map into memory and share.
+"""A compiled list: tables of its entries, in one file that worker processes map and share.
 
-The file holds a header of JSON and arrays behind it, and is what it says it is or is refused: its arrays are compared
-with their hash, and no number in them leads outside of them.
+The file is a JSON header followed by arrays. It is validated: the arrays are compared with their hash, and no index in
+them may be out of bounds.
 """
 
 import hashlib
@@ -20,35 +20,35 @@ from winnow.schemas.errors import RecipeError
 
 MAGIC = b"winnow url list\0"
 FORMAT = 1
-"""Goes up when a list would be made into other bytes, and with it the versions of the assets that are such lists."""
+"""Goes up when compiled bytes would change, together with the versions of the assets that are such lists."""
 
 TABLES = ("domain", "host", "path_host", "path", "word", "soft")
-"""The sets of names: one for each kind of entry but parts, and the hosts that entries with a path have."""
+"""The sets of names: one for each kind of entry except parts, and one for the hosts of entries with a path."""
 
 _ALIGNED = 64
 _HASH_BYTES = 16
-_LEAD = len(MAGIC) + _HASH_BYTES + 8  # what stands before the header: the hash of all behind it, the header's size
+_LEAD = len(MAGIC) + _HASH_BYTES + 8  # the bytes before the header: the hash of all that follows, the header's size
 _MAX_HEADER_BYTES = 1 << 24
 
 
 @dataclass(frozen=True, slots=True)
 class UrlIndex:
-    """What a list names."""
+    """The entries of a list."""
 
     tables: dict[str, Table]  # by the names of TABLES
-    label_counts: int = 0  # bit i: a domain of i labels is listed; the last bit stands for all that are longer
-    path_depth: int = 0  # the most parts that a listed path has
+    label_counts: int = 0  # bit i: a domain of i labels is listed; the last bit covers all longer ones
+    path_depth: int = 0  # the most parts of a listed path
     parts: tuple[str, ...] = ()
     summary: Summary = field(default_factory=Summary)
 
     @property
     def bytes(self) -> int:
-        """The memory that its tables take, which processes share."""
+        """The memory of its tables, which processes share."""
         return sum(table.bytes for table in self.tables.values())
 
 
 def write_index(index: UrlIndex, target: Path) -> None:
-    """Write a list so that `open_index` reads it; the same list gives the same bytes."""
+    """Write a list for `open_index`; equal lists give equal bytes."""
     sections: dict[str, dict[str, int]] = {}
     payload = bytearray()
     for name in TABLES:
@@ -76,16 +76,16 @@ def write_index(index: UrlIndex, target: Path) -> None:
 
 
 def is_index(path: str | Path) -> bool:
-    """Whether a file is a list made ready, rather than a list as text."""
+    """Whether a file is a compiled list, rather than a text list."""
     with open(path, "rb") as stream:
         return stream.read(len(MAGIC)) == MAGIC
 
 
 def open_index(path: str | Path) -> UrlIndex:
-    """The list in a file, its tables mapped read-only.
+    """Open a compiled list, with its tables mapped read-only.
 
     Raises:
-        RecipeError: The file is damaged, or of another version of winnow.
+        RecipeError: The file is damaged, or was made by another version of winnow.
     """
     damaged = f"{path}: a damaged list of addresses; make it again (`winnow assets fetch NAME` for an asset)"
     with open(path, "rb") as stream:
@@ -118,7 +118,7 @@ def _opened(header: dict[str, Any], mapped: mmap.mmap, lead: int) -> UrlIndex:
         prints = np.frombuffer(mapped, "<u8", entries, first + at + -at % _ALIGNED)
         # Kernels check no bounds.
         if buckets < 1 or starts[0] != 0 or starts[-1] != entries or np.any(starts[1:] < starts[:-1]):
-            raise ValueError("tables that lead outside")
+            raise ValueError("indices out of bounds")
         tables[name] = Table(starts, prints)
     summary = Summary(**header["summary"])
     summary.first_invalid = [(int(line), str(why)) for line, why in summary.first_invalid]
@@ -127,6 +127,6 @@ def _opened(header: dict[str, Any], mapped: mmap.mmap, lead: int) -> UrlIndex:
 
 
 def kind_counts(index: UrlIndex) -> dict[str, int]:
-    """How many entries of each kind there are, equal ones once."""
+    """The number of distinct entries of each kind."""
     counts = {kind.name.lower(): len(index.tables[kind.name.lower()].prints) for kind in Kind if kind != Kind.PART}
     return {**counts, "part": len(index.parts)}

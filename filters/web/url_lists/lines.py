@@ -1,7 +1,7 @@
-"""Lines of a list that are plain domains or addresses, millions a second; any other line is left to `entries_of`.
+"""Read a list's plain domains and addresses, millions per second; other lines are left to `entries_of`.
 
-What is plain here is what means the same there: hosts and addresses as `scanning` takes them, with `https://`, as
-`||domain^` or behind the `0.0.0.0` of a hosts file, that cannot be public suffixes.
+Plain lines mean the same there: hosts and addresses as in `scanning`, with `https://`, as `||domain^` or after the
+`0.0.0.0` of a hosts file, that cannot be public suffixes.
 """
 
 from collections.abc import Iterable
@@ -27,7 +27,7 @@ from winnow.filters.web.url_lists.table import Starts, Table, finished, hash_nam
 from winnow.filters.web.urls import public_suffix_rules
 from winnow.schemas.kernels import kernel, leaf
 
-PLAIN_BYTES = 60_000  # longer lines are looked at one by one
+PLAIN_BYTES = 60_000  # longer lines are read one by one
 
 COMMENT, ODD = 0, -1
 DOMAIN, PATH = 1, 2
@@ -35,16 +35,16 @@ DOMAIN, PATH = 1, 2
 
 @dataclass(frozen=True, slots=True)
 class Suffixes:
-    """Which names are public suffixes, as kernels ask: they leave those that may be to `entries_of`."""
+    """Possible public suffixes, for kernels, which leave such names to `entries_of`."""
 
     names: frozenset[str] | None  # None: all of the Public Suffix List, and single labels
     odd: Table  # suffixes
-    parents: Table  # every host one label below these is one
+    parents: Table  # every host one label below these is a suffix
 
 
 @lru_cache(maxsize=4)
 def suffixes_of(names: frozenset[str] | None = None) -> Suffixes:
-    """Those of the Public Suffix List, or these alone."""
+    """The suffixes of the Public Suffix List, or only these."""
     rules = public_suffix_rules() if names is None else sorted(names)
     plain = {rule.lstrip("!").removeprefix("*.") for rule in rules} | {"localhost.localdomain"}
     parents = {rule[2:] for rule in rules if rule.startswith("*.")}
@@ -65,7 +65,7 @@ def _is_space(byte: int) -> bool:
 
 @leaf  # type: ignore[untyped-decorator]
 def _after_hosts_address(text: Bytes, at: int, end: int) -> int:
-    """Behind the `0.0.0.0 ` or `127.0.0.1 ` that leads a line of a hosts file; `at` where there is none."""
+    """The position after the `0.0.0.0 ` or `127.0.0.1 ` of a hosts file's line; `at` if there is none."""
     null = end - at > 8 and text[at] == 48
     for place in range(7):
         null = null and text[at + place] == (46 if place % 2 else 48)
@@ -93,7 +93,7 @@ def _line(
     parent_starts: Starts,
     parent_prints: Hashes,
 ) -> tuple[int, int, int, int]:
-    """What a line is: COMMENT, ODD, or a DOMAIN or PATH with the host's start and end, and the path's end."""
+    """Classify a line: COMMENT, ODD, or DOMAIN or PATH with the host's start and end, and the path's end."""
     while start < end and _is_space(text[start]):
         start += 1
     while end > start and _is_space(text[end - 1]):
@@ -114,7 +114,7 @@ def _line(
     last, _address = host_end(text, at, end, False, classes)
     if last == NOT_PLAIN:
         return odd
-    # A name that may be a public suffix is one of the list, right below one of those with a star, or a single label.
+    # A possible public suffix is in the list, directly below one with a star, or a single label.
     dots = 0
     place, print_ = PLACE_SEED, PRINT_SEED
     parent_place, parent_print = place, print_
@@ -149,7 +149,7 @@ def _line(
 
 @leaf  # type: ignore[untyped-decorator]
 def _path_hashes(text: Bytes, start: int, end: int) -> tuple[np.uint64, np.uint64, int]:
-    """The hashes of a path and its query, first byte first, and how many places in it end a part of it."""
+    """The hashes of a path and its query, first byte first, and its number of parts."""
     place, print_ = PLACE_SEED, PRINT_SEED
     ends, query = 0, False
     for at in range(start, end):
@@ -174,7 +174,7 @@ def read_lines(
     parent_starts: Starts,
     parent_prints: Hashes,
 ) -> tuple[npt.NDArray[np.int8], Hashes, Hashes, Hashes, Hashes, npt.NDArray[np.int64], int]:
-    """What each line is; the hashes of places and their hosts; how many hosts a name has labels as bits; path ends."""
+    """The class of each line; the hashes of entries and their hosts; label counts as bits; path depths."""
     count = len(ends)
     kinds = np.zeros(count, np.int8)
     places, prints = np.zeros(count, np.uint64), np.zeros(count, np.uint64)
@@ -211,7 +211,7 @@ def read_lines(
 
 @kernel  # type: ignore[untyped-decorator]
 def hash_paths(text: Bytes, offsets: npt.NDArray[np.int64], hosts: npt.NDArray[np.int64]) -> tuple[Hashes, Hashes, int]:
-    """The finished hashes of entries whose hosts end there."""
+    """The finished hashes of paths on these hosts."""
     places, prints = np.empty(len(hosts), np.uint64), np.empty(len(hosts), np.uint64)
     depth = 0
     for at in range(len(hosts)):

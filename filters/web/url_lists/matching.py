@@ -1,7 +1,7 @@
-"""Which of a column of addresses a list names by domain, host or path: at most one look-up for each label of a host.
+"""Match addresses with a list's domains, hosts and paths, with at most one look-up per label of a host.
 
-The longest name that matches is found: a path before its host alone, a host before its domain, and of several domains
-or paths the one with most labels, then with most parts.
+The most specific match wins: a path before its host, a host before its domain, and of several domains or paths the one
+with most labels, then with most parts.
 """
 
 from typing import TypeAlias
@@ -32,8 +32,8 @@ NO_MATCH, NOT_READ = -1, -2
 _DOMAIN, _HOST, _PATH = int(Kind.DOMAIN), int(Kind.HOST), int(Kind.PATH)
 
 Found: TypeAlias = npt.NDArray[np.int32]
-"""A row an address: the kind of the entry that matched, where in the address its host begins and ends, and where its
-path begins and ends."""
+"""One row per address: the kind of the matching entry, and the starts and ends of its host and its path in the
+address."""
 
 
 @leaf  # type: ignore[untyped-decorator]
@@ -48,7 +48,7 @@ def _path_match(
     starts: Starts,
     prints: Hashes,
 ) -> int:
-    """Where the longest path that is listed for this host ends; -1 where none is."""
+    """The end of the longest path listed for this host; -1 if there is none."""
     place, print_ = PLACE_SEED, PRINT_SEED
     found, parts = -1, 0
     for at in range(start, end + 1):
@@ -103,7 +103,7 @@ def _match(
                 listed = label_counts >> np.uint64(min(labels, 63)) & np.uint64(1) and not address
                 if listed or paths or (whole and hosts):
                     full_place, full_print = mixed(place), mixed(print_)
-                    # Each look-up may overrule those of shorter names, and of weaker kinds.
+                    # Each look-up may override those of shorter names and weaker kinds.
                     if listed and kind != _PATH and holds(domain_starts, domain_prints, full_place, full_print):
                         kind, host_from = _DOMAIN, at + 1
                     if whole and hosts and kind != _PATH and holds(host_starts, host_prints, full_place, full_print):
@@ -128,12 +128,12 @@ def _match(
 
 
 def match_places(index: UrlIndex, urls: Texts, canonical: bool, kinds: frozenset[Kind]) -> Found:
-    """What of a list's domains, hosts and paths matches each address.
+    """Match each address with a list's domains, hosts and paths.
 
     Args:
         index: The list.
         urls: The addresses.
-        canonical: Whether they are as `canonical_url` writes them. Otherwise those that are not plain are NOT_READ.
+        canonical: Whether they are canonical (`canonical_url`). Otherwise those that are not plain are NOT_READ.
         kinds: The kinds of entries that count.
     """
     tables = index.tables

@@ -1,7 +1,7 @@
-"""Lists that winnow makes ready of published ones, which the package datatrove carries: UT1's adult sites, and words.
+"""Compile published lists that the package datatrove contains: UT1's adult sites, and words.
 
-UT1 is the blacklist of Université Toulouse Capitole, category adult. The words are those by which FineWeb's URL filter
-goes: hard words, words of which two must be there, and parts that may stand anywhere.
+UT1 is the blacklist of Université Toulouse Capitole, category adult. The words are those of FineWeb's URL filter: hard
+words, words of which two must occur, and parts that may be anywhere.
 """
 
 import gzip
@@ -24,7 +24,7 @@ WORDS = {
     "fineweb-urls.soft-words": Kind.SOFT,
     "fineweb-urls.parts": Kind.PART,
 }
-"""The sources of the lists, by their names among the assets."""
+"""The asset names of the lists' sources."""
 
 NARROWED = frozenset(
     {
@@ -42,23 +42,23 @@ NARROWED = frozenset(
         "vps.myjino.ru",
     }
 )
-"""UT1's domains below which anybody may register anything. Named here rather than looked up, as the Public Suffix List
-changes and what is made of the same list may not; adult, porn, sex, xxx, sex.hu and sex.pl are meant as a whole."""
+"""UT1's domains that are public suffixes. They are fixed here, as the Public Suffix List changes and the compiled list
+must not; adult, porn, sex, xxx, sex.hu and sex.pl are meant as a whole."""
 
 _MEMBERS = ("domains", "urls")
 _MAX_MEMBER_BYTES = 1 << 30
-_NOT_WORD = re.compile(r"[^a-zA-Z0-9]+")  # as datatrove spells words
+_NOT_WORD = re.compile(r"[^a-zA-Z0-9]+")  # as in datatrove
 
 
 def make_adult_sites(sources: Mapping[str, Path], target: Path) -> None:
-    """UT1's adult domains and addresses."""
+    """Compile UT1's adult domains and addresses."""
     reader = ListReader("ut1-adult", NARROWED)
     _add_sites(reader, sources)
     write_index(reader.index(), target)
 
 
 def make_fineweb_urls(sources: Mapping[str, Path], target: Path) -> None:
-    """The same and FineWeb's words, as its URL filter has them."""
+    """Compile UT1's adult sites with the words of FineWeb's URL filter."""
     reader = ListReader("fineweb-urls", NARROWED)
     _add_sites(reader, sources)
     for name, kind in WORDS.items():
@@ -68,7 +68,7 @@ def make_fineweb_urls(sources: Mapping[str, Path], target: Path) -> None:
 
 
 def _add_sites(reader: ListReader, sources: Mapping[str, Path]) -> None:
-    """Read the two files of UT1's archive; nothing is unpacked to anywhere."""
+    """Read the two files of UT1's archive; nothing is unpacked to disk."""
     missing = set(_MEMBERS)
     try:
         with tarfile.open(sources[ADULT_SITES], mode="r:gz") as archive:
@@ -84,11 +84,11 @@ def _add_sites(reader: ListReader, sources: Mapping[str, Path]) -> None:
     except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise RecipeError(f"{ADULT_SITES}: cannot be unpacked: {error}") from error
     if missing:
-        raise RecipeError(f"{ADULT_SITES}: holds no file {' and no file '.join(sorted(missing))}")
+        raise RecipeError(f"{ADULT_SITES}: the archive lacks {' and '.join(sorted(missing))}; fetch it again")
 
 
 def _words(path: Path) -> Iterator[str]:
-    """A word list of datatrove's as it reads them: `#` begins a comment, and only letters and digits count."""
+    """Read a word list as datatrove does: `#` begins a comment, and only letters and digits count."""
     with path.open(encoding="utf-8") as lines:
         for line in lines:
             word = "" if line.startswith("#") else _NOT_WORD.sub("", line).lower()

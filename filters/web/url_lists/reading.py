@@ -1,7 +1,7 @@
-"""Whole lists, from files of any size: five million plain lines in seconds, any other line by the rules of `entries`.
+"""Read whole lists from files of any size: five million plain lines in seconds, other lines by `entries`.
 
-Files may be compressed with gzip or Zstandard. Memory is bounded: a block of the file, and some 50 bytes an entry
-while they are put in order.
+Files may be compressed with gzip or Zstandard. Memory is bounded: one block of the file, and about 50 bytes per entry
+while entries are sorted.
 """
 
 import gzip
@@ -26,7 +26,7 @@ from winnow.schemas.errors import RecipeError
 MAX_LIST_BYTES = 4 << 30  # unpacked
 MAX_ENTRIES = 20_000_000
 MAX_PART_BYTES = 20_000  # of all `part:` entries together
-MAX_INVALID_AT_FIRST = 100_000  # lines without one entry, after which a file is no list
+MAX_INVALID_AT_FIRST = 100_000  # lines without any entry, after which a file is rejected
 
 _BLOCK_BYTES = 8 << 20
 _ZSTD_STEP_BYTES = 1 << 10  # unpacks to 32 MiB at most
@@ -37,15 +37,15 @@ _LABEL_COUNTS = 64
 
 
 def read_list(stream: BinaryIO, name: str, suffixes: frozenset[str] | None = None) -> UrlIndex:
-    """The list in a file.
+    """Read the list in a file.
 
     Args:
-        stream: Text as UTF-8, an entry a line; plain or compressed.
-        name: What the file is called in messages.
-        suffixes: What counts as a public suffix; None for all of the Public Suffix List and every single label.
+        stream: UTF-8 text with one entry per line, plain or compressed.
+        name: The file's name in messages.
+        suffixes: The public suffixes; None for all of the Public Suffix List and every single label.
 
     Raises:
-        RecipeError: It is no list, none of its lines is an entry, or it is too large.
+        RecipeError: It is not a list, has no valid entry, or is too large.
     """
     reader = ListReader(name, suffixes)
     reader.add(stream)
@@ -54,7 +54,7 @@ def read_list(stream: BinaryIO, name: str, suffixes: frozenset[str] | None = Non
 
 @dataclass
 class _Names:
-    """The finished hashes of names that go into one table."""
+    """Collects the finished hashes of one table's names."""
 
     places: list[Hashes] = field(default_factory=list)
     prints: list[Hashes] = field(default_factory=list)
@@ -108,7 +108,7 @@ class ListReader:
             self._read(kept + b"\n")
 
     def index(self) -> UrlIndex:
-        """The list, after its last file."""
+        """The list, once all files are read."""
         tables = {}
         for table, names in self._names.items():
             empty = [np.zeros(0, np.uint64)]
@@ -126,11 +126,11 @@ class ListReader:
         why = f": {self._summary.invalid_shown()}" if self._summary.invalid else ""
         return (
             f"{self._name}: none of {self._summary.lines:,} lines is an entry; "
-            f"expected one a line, such as example.com or word:casino{why}"
+            f"expected one per line, such as example.com or word:casino{why}"
         )
 
     def _read(self, lines: bytes) -> None:
-        """Take whole lines in."""
+        """Read complete lines."""
         text = np.frombuffer(lines, np.uint8)
         ends = np.flatnonzero(text == 10)
         odd, parents = self._suffixes.odd, self._suffixes.parents
@@ -161,7 +161,7 @@ class ListReader:
             raise RecipeError(f"{self._name}: more than {MAX_ENTRIES:,} entries; split the list")
 
     def _odd(self, line: bytes, number: int) -> list[Entry]:
-        """What a line that kernels do not read means."""
+        """Read a line that kernels leave out."""
         if len(line) > MAX_LINE_BYTES:
             self._refuse(number, f"longer than {MAX_LINE_BYTES:,} bytes")
             return []
@@ -220,13 +220,13 @@ class ListReader:
 
 
 def _joined(texts: list[str], backwards: bool = False) -> tuple[Bytes, "np.typing.NDArray[np.int64]"]:
-    """Names one behind the other; words backwards, as they are read from their first byte and hosts from their last."""
+    """Concatenate names; words are reversed, as they are hashed from their first byte and hosts from their last."""
     encoded = [text.encode()[:: -1 if backwards else 1] for text in texts]
     return np.frombuffer(b"".join(encoded), np.uint8), np.cumsum([0, *map(len, encoded)], dtype=np.int64)
 
 
 def _unpacked(stream: BinaryIO, name: str) -> Iterator[bytes]:
-    """The blocks of a file, which its first bytes say how to unpack."""
+    """The decompressed blocks of a file; its first bytes give the format."""
     head = stream.read(4)
     stream.seek(-len(head), 1)
     try:
@@ -242,7 +242,7 @@ def _unpacked(stream: BinaryIO, name: str) -> Iterator[bytes]:
 
 
 def _blocks(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Pieces of any size as pieces of at least a block, but for the last."""
+    """Join pieces into blocks of a minimum size, except the last."""
     waiting: list[bytes] = []
     size = 0
     for piece in pieces:

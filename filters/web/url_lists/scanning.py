@@ -1,6 +1,6 @@
-"""Addresses that already are what `canonical_url` would make of them, but for upper case, port and fragment.
+"""Scan plain addresses: those that `canonical_url` would not change, except for upper case, port and fragment.
 
-These are most of all addresses, and kernels read them where they lie. Any other goes to `canonical_url` first.
+Most addresses are plain, and kernels read them in place. All others go through `canonical_url` first.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ NOT_PLAIN = -1
 
 
 def _classes() -> Bytes:
-    """For each byte, the parts of an address in which it stands for itself."""
+    """For each byte, the parts of an address in which it is literal."""
     letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
     classes = np.zeros(256, np.uint8)
     for bit, characters in (
@@ -34,7 +34,7 @@ CLASSES = _classes()
 
 @leaf  # type: ignore[untyped-decorator]
 def after_scheme(text: Bytes, at: int, end: int) -> int:
-    """Where the host begins behind `http://` or `https://`; NOT_PLAIN where there is neither."""
+    """The start of the host after `http://` or `https://`; NOT_PLAIN if there is neither."""
     if end - at < 8 or (text[at] | 0x20) != 104 or (text[at + 1] | 0x20) != 116:
         return NOT_PLAIN
     if (text[at + 2] | 0x20) != 116 or (text[at + 3] | 0x20) != 112:
@@ -47,19 +47,19 @@ def after_scheme(text: Bytes, at: int, end: int) -> int:
 
 @leaf  # type: ignore[untyped-decorator]
 def host_end(text: Bytes, start: int, end: int, canonical: bool, classes: Bytes) -> tuple[int, bool]:
-    """Where a plain host ends, without a last dot, and whether it is an IP address; or NOT_PLAIN.
+    """The end of a plain host, without a final dot, and whether it is an IP address; or NOT_PLAIN.
 
-    An IP address has too many spellings: it counts as plain only where the text is known to be canonical.
+    IP addresses have too many spellings: they are plain only if the text is known to be canonical.
     """
     at = label = start
-    numeric = True  # the label, as far as it goes
+    numeric = True  # the label so far
     while at < end:
         byte = text[at]
         if byte == 46:
             if at == label or at - label > MAX_LABEL_CHARACTERS:
                 return NOT_PLAIN, False
             if at + 1 == end or not classes[text[at + 1]] & _HOST:
-                break  # the last dot of a name that is written in full
+                break  # the final dot of a fully qualified name
             label, numeric = at + 1, True
         elif classes[byte] & _HOST:
             numeric = numeric and 48 <= byte <= 57
@@ -77,7 +77,7 @@ def host_end(text: Bytes, start: int, end: int, canonical: bool, classes: Bytes)
 
 @leaf  # type: ignore[untyped-decorator]
 def after_port(text: Bytes, at: int, end: int) -> int:
-    """Where a path, query or fragment would begin behind a host, its last dot and its port; or NOT_PLAIN."""
+    """The start of the path, query or fragment after a host, its final dot and its port; or NOT_PLAIN."""
     if at < end and text[at] == 46:
         at += 1
     if at < end and text[at] == 58:
@@ -95,7 +95,7 @@ def after_port(text: Bytes, at: int, end: int) -> int:
 
 @leaf  # type: ignore[untyped-decorator]
 def path_end(text: Bytes, at: int, end: int, canonical: bool, classes: Bytes) -> int:
-    """Where a plain path ends; or NOT_PLAIN."""
+    """The end of a plain path; or NOT_PLAIN."""
     while at < end:
         byte = text[at]
         if classes[byte] & _PATH:
@@ -117,7 +117,7 @@ def path_end(text: Bytes, at: int, end: int, canonical: bool, classes: Bytes) ->
 
 @leaf  # type: ignore[untyped-decorator]
 def query_end(text: Bytes, at: int, end: int, classes: Bytes) -> int:
-    """Where a plain query ends, which begins at its question mark; or NOT_PLAIN."""
+    """The end of the plain query that begins at this question mark; or NOT_PLAIN."""
     while at < end and text[at] != 35:
         if not classes[text[at]] & _QUERY:
             return NOT_PLAIN
@@ -127,7 +127,7 @@ def query_end(text: Bytes, at: int, end: int, classes: Bytes) -> int:
 
 @leaf  # type: ignore[untyped-decorator]
 def hex_value(byte: int) -> int:
-    """What a hexadecimal digit stands for."""
+    """The value of a hexadecimal digit."""
     return byte - 48 if byte <= 57 else (byte | 0x20) - 87
 
 
@@ -138,8 +138,8 @@ def scan(
     """The parts of a plain address.
 
     Returns:
-        Whether it is plain, whether its host is an IP address, where the host begins and ends, where the path
-        begins, where it ends and the query begins, where the query ends.
+        Whether it is plain, whether its host is an IP address, the start and end of the host, the start of the path,
+        its end (the query's start), and the end of the query.
     """
     nothing = (False, False, 0, 0, 0, 0, 0)
     if end - start > MAX_URL_CHARACTERS and not canonical:

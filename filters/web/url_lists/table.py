@@ -1,7 +1,7 @@
-"""A set of names in nine bytes each: buckets of about four 64-bit fingerprints, which say nothing of the names.
+"""A set of names in nine bytes each: buckets of about four 64-bit fingerprints, which do not reveal the names.
 
-A name that is not in the set is taken for one that is only if both its 64-bit fingerprint and its bucket are those of
-an entry: for a name that nobody chose for it, a chance of about 4 / 2^64 a look-up, however many entries there are.
+A name that is not in the set is a false positive only if both its 64-bit fingerprint and its bucket match an entry: for
+names that were not crafted, a chance of about 4 / 2^64 per look-up, however many entries there are.
 """
 
 from dataclasses import dataclass
@@ -29,12 +29,12 @@ class Table:
 
     @property
     def bytes(self) -> int:
-        """The memory that it takes."""
+        """Its size in memory."""
         return self.starts.nbytes + self.prints.nbytes
 
 
 def made_table(places: Hashes, prints: Hashes) -> Table:
-    """The set of these names, each given by its two finished hashes; equal ones are kept once."""
+    """Build the set of these names, given by their two finished hashes; duplicates are dropped."""
     order = np.argsort(places, kind="stable")
     places, prints = places[order], prints[order]
     if len(places):
@@ -63,7 +63,7 @@ def holds(starts: Starts, prints: Hashes, place: np.uint64, print_: np.uint64) -
 
 @kernel  # type: ignore[untyped-decorator]
 def finished(hashes: Hashes) -> Hashes:
-    """Hashes as they stand in a table, each bit spread over all others."""
+    """Finish hashes for a table, spreading each bit over all others."""
     made = np.empty(len(hashes), np.uint64)
     for at in range(len(hashes)):
         made[at] = mixed(hashes[at])
@@ -72,7 +72,7 @@ def finished(hashes: Hashes) -> Hashes:
 
 @kernel  # type: ignore[untyped-decorator]
 def hash_names(text: Bytes, offsets: npt.NDArray[np.int64]) -> tuple[Hashes, Hashes]:
-    """The two hashes, not finished, of each of these names."""
+    """The two unfinished hashes of each of these names."""
     places = np.empty(len(offsets) - 1, np.uint64)
     prints = np.empty(len(offsets) - 1, np.uint64)
     for at in range(len(places)):
@@ -91,4 +91,4 @@ def look_up(starts: Starts, prints: Hashes, text: Bytes, offsets: npt.NDArray[np
 
 
 EMPTY = made_table(np.zeros(0, np.uint64), np.zeros(0, np.uint64))
-"""The set of nothing."""
+"""The empty set."""

@@ -1,7 +1,7 @@
-"""Which of a column of addresses a list names by words: of their host, path and query.
+"""Match words in addresses (host, path and query) with a list's words.
 
 A word is a run of letters and digits after percent-decoding, in lower case. A `word:` entry is one word; of `soft:`
-entries two different ones must be there; a `part:` entry may stand anywhere once all but letters and digits is gone.
+entries two different ones must occur; a `part:` entry may be anywhere once all but letters and digits are removed.
 """
 
 import re
@@ -38,13 +38,13 @@ _WORD, _SOFT, _PART = int(Kind.WORD), int(Kind.SOFT), int(Kind.PART)
 _NONE = -1
 
 Found: TypeAlias = npt.NDArray[np.int32]
-"""A row an address: the kind of the entry that matched; where the word begins and ends, where the second one does; the
+"""One row per address: the kind of the matching entry; the starts and ends of the word and of the second one; the
 number of the part."""
 
 
 @dataclass(frozen=True, slots=True)
 class Automaton:
-    """Finds the first of many parts in one walk over a text (Aho and Corasick, https://doi.org/10.1145/360825.360855).
+    """Finds the first of many parts in one pass over a text (Aho and Corasick, https://doi.org/10.1145/360825.360855).
 
     `step[state, symbols[byte]]` is the next state, `part[state]` the longest part that ends there or -1.
     """
@@ -55,7 +55,7 @@ class Automaton:
 
 
 def automaton_of(parts: tuple[str, ...]) -> Automaton:
-    """The automaton of these parts; parts that are equal, or none, are no error."""
+    """Build the automaton of these parts; duplicates and an empty list are allowed."""
     encoded = [part.encode() for part in parts]
     alphabet = sorted({byte for part in encoded for byte in part})
     symbols = np.zeros(256, np.uint8)
@@ -91,8 +91,7 @@ def automaton_of(parts: tuple[str, ...]) -> Automaton:
 
 
 def word_text(address: str) -> bytes:
-    """The words of an address as `canonical_url` writes it, with spaces between them: what kernels read where it holds
-    more than ASCII."""
+    """The words of a canonical address, separated by spaces: kernels read these if the address is not only ASCII."""
     place = address.partition("://")[2]
     authority, slash, rest = place.partition("/")
     host = _PORT.sub("", authority)
@@ -101,7 +100,7 @@ def word_text(address: str) -> bytes:
 
 
 def _spoken(label: str) -> str:
-    """A label of a host in its own script."""
+    """A host's label in its own script."""
     if not label.startswith("xn--"):
         return label
     try:
@@ -160,7 +159,7 @@ def _match(
         while at <= end:
             here, byte = at, np.uint8(32)
             if at == last and path > last:
-                at = path - 1  # a last dot and a port are no words
+                at = path - 1  # a final dot and a port are not words
             elif at < end:
                 byte = text[at]
                 if (
@@ -207,14 +206,14 @@ def _match(
 
 
 def match_words(index: UrlIndex, automaton: Automaton, urls: Texts, canonical: bool, folded_already: bool) -> Found:
-    """What of a list's words matches each address.
+    """Match each address with a list's words.
 
     Args:
         index: The list.
-        automaton: That of its parts.
-        urls: The addresses; or their words, from `word_text`.
-        canonical: Whether they are as `canonical_url` writes them. Otherwise those that are not plain are NOT_FOLDED.
-        folded_already: Whether they are words. Otherwise those with letters beyond ASCII are NOT_FOLDED.
+        automaton: The automaton of its parts.
+        urls: The addresses, or their words from `word_text`.
+        canonical: Whether they are canonical (`canonical_url`). Otherwise those that are not plain are NOT_FOLDED.
+        folded_already: Whether they are words. Otherwise those with non-ASCII letters are NOT_FOLDED.
     """
     word, soft = index.tables["word"], index.tables["soft"]
     found: Found = _match(

@@ -101,7 +101,7 @@ def test_without_a_model_it_says_what_to_install() -> None:
         ("gazeteer", r"no installed package offers the model 'gazeteer' \(did you mean 'gazetteer'\?\)"),
         ("nowhere:Model", "cannot be loaded: ModuleNotFoundError: No module named 'nowhere'"),
         ("json:Nothing", "cannot be loaded: AttributeError"),
-        ("json:dumps", "is no model of names"),
+        ("json:dumps", "is not a model of names"),
         (f"{__name__}:Raising", "cannot be loaded: OSError: no weights"),
     ],
 )

@@ -107,7 +107,7 @@ def test_a_category_that_no_list_can_feed_is_refused(tmp_path: Path) -> None:
 
 def test_a_list_with_many_lines_that_are_no_entries_is_refused(tmp_path: Path) -> None:
     path = written(tmp_path, "a.com", "b c", "d.com")
-    with pytest.raises(RecipeError, match=r"1 of 3 lines are no entries \(line 2: more than one word\); correct them"):
+    with pytest.raises(RecipeError, match=r"1 of 3 lines are not entries \(line 2: more than one word\); correct them"):
         measured(path, [])
     assert measured(path, ["http://d.com"], max_invalid_share=0.4)[0]["hit"] is True
 

@@ -150,7 +150,7 @@ def test_the_file_may_be_compressed(tmp_path: Path, pack: Any) -> None:
         (b"{}\n", r"rules.jsonl:1: no url; expected"),
         (b'\n{"url": "https://e.org/robots.txt"}', r"rules.jsonl:2: no body; expected"),
         (b"User-agent: *", r"rules.jsonl:1: not JSON; expected"),
-        (b'{"url": "https://e.org/robots.txt", "body": "", "fetched_at": "soon"}', "is not a time of ISO 8601"),
+        (b'{"url": "https://e.org/robots.txt", "body": "", "fetched_at": "soon"}', "is not an ISO 8601 time"),
         (gzip.compress(b"{}" * 1000, mtime=0)[:-10], "rules.jsonl: "),
         (b"\x28\xb5\x2f\xfd\xff\xff\xff", "rules.jsonl: "),
         (b'{"url": "' + b"a" * (9 << 20), "longer than 8388608 bytes"),

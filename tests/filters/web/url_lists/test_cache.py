@@ -30,7 +30,7 @@ def _domains(path: str) -> int:
 
 def test_a_list_is_kept_by_its_content(listed: Path, folder: Path) -> None:
     assert _domains(str(listed)) == 1
-    assert load_list(str(listed)).summary.remarks() == ["1 of 2 lines are no entries (line 2: more than one word)"]
+    assert load_list(str(listed)).summary.remarks() == ["1 of 2 lines are not entries (line 2: more than one word)"]
     (made,) = folder.iterdir()
     before = made.stat().st_mtime_ns
     cache._loaded.cache_clear()

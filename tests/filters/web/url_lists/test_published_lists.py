@@ -56,9 +56,9 @@ def test_words_are_spelt_as_datatrove_spells_them(tmp_path: Path) -> None:
 
 def test_an_archive_that_is_not_that_is_refused(tmp_path: Path) -> None:
     for members, kind, why in (
-        ({"domains": b"a.com\n"}, tarfile.REGTYPE, "holds no file urls"),
-        ({"../domains": b"a.com\n", "urls": b"a.com/b\n"}, tarfile.REGTYPE, "holds no file domains"),
-        ({"domains": b"", "urls": b""}, tarfile.SYMTYPE, "holds no file domains and no file urls"),
+        ({"domains": b"a.com\n"}, tarfile.REGTYPE, "lacks urls"),
+        ({"../domains": b"a.com\n", "urls": b"a.com/b\n"}, tarfile.REGTYPE, "lacks domains"),
+        ({"domains": b"", "urls": b""}, tarfile.SYMTYPE, "lacks domains and urls"),
     ):
         with pytest.raises(RecipeError, match=why):
             make_adult_sites(archive(tmp_path / "sites.tar.gz", members, kind), tmp_path / "list")

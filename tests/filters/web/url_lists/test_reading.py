@@ -47,15 +47,15 @@ def test_lines_that_are_no_entries_are_counted_and_the_first_named() -> None:
     index = list_of(["a.example", "b c", "co.uk", "x:1"])
     assert (index.summary.lines, index.summary.invalid) == (4, 2)
     assert index.summary.remarks() == [
-        "2 of 4 lines are no entries "
-        "(line 2: more than one word, line 4: a port, which addresses are compared without)",
-        "1 are public suffixes, below which anybody may register: co.uk; each is taken for that host alone, "
-        "write *.NAME to mean all",
+        "2 of 4 lines are not entries "
+        "(line 2: more than one word, line 4: a port; entries match any port)",
+        "1 are public suffixes, below which anybody may register: co.uk; each means only that host, "
+        "write *.NAME for all below",
     ]
 
 
 def test_a_list_without_an_entry_is_refused() -> None:
-    expects = "expected one a line, such as example.com or word:casino"
+    expects = "expected one per line, such as example.com or word:casino"
     assert refusal(b"") == f"list.txt: none of 0 lines is an entry; {expects}"
     assert refusal(b"# a\n") == f"list.txt: none of 1 lines is an entry; {expects}"
     assert refusal(b"a b\n\xff\n").endswith(f"{expects}: line 1: more than one word, line 2: not UTF-8")
