@@ -1,1 +1,1 @@
-"""Which texts are duplicates of others, and by how much: normal forms, shingles and signatures."""
+"""Near-duplicate detection: normal forms, shingles, signatures, candidates and clusters."""

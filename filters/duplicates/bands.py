@@ -1,4 +1,4 @@
-"""Keys of bands (locality-sensitive hashing): two rows share one wherever all minima of that band agree."""
+"""Band keys for locality-sensitive hashing: two rows share a key if all minima of that band agree."""
 
 import numpy as np
 import numpy.typing as npt
@@ -7,7 +7,7 @@ from winnow.schemas.kernels import inlined, kernel
 
 __all__ = ["band_keys"]
 
-# Odd constants of xxHash64 and of splitmix64. Keys may be compared across runs: a change here makes another scheme.
+# Odd constants of xxHash64 and splitmix64. Keys may be compared across runs: a change here makes another scheme.
 _BAND = np.uint64(0x9E3779B185EBCA87)
 _WORD = np.uint64(0xC2B2AE3D27D4EB4F)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
@@ -15,14 +15,14 @@ _SECOND = np.uint64(0x94D049BB133111EB)
 
 
 def band_keys(signatures: npt.NDArray[np.uint32], bands: int, rows: int) -> npt.NDArray[np.uint64]:
-    """A key for every band of every signature: band b is made of the minima b * rows to (b + 1) * rows.
+    """A key for every band of every signature: band b has the minima b * rows to (b + 1) * rows.
 
-    The band's number is part of its key, so keys of all bands may lie in one table. Minima past the last band are
-    not used.
+    The band's number is part of its key, so keys of all bands may share a table. Minima past the last band are
+    unused.
 
     Args:
-        signatures: A signature a row.
-        bands: How many keys a signature gives.
+        signatures: One signature per row.
+        bands: The number of keys per signature.
         rows: How many minima must agree for two signatures to share a key.
 
     Raises:

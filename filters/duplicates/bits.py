@@ -1,7 +1,7 @@
-"""Sixty-four bytes of UTF-8 at once: which are of words and which end them, a bit a byte.
+"""Classify 64 bytes of UTF-8 at once, one bit per byte: word bytes and word ends.
 
-They are vectors of LLVM, which become the instructions that the processor has; numba makes none of such loops. Places
-are not checked. Only ASCII is told apart: no bit is set for bytes of other code points.
+LLVM vectors compile to the processor's vector instructions, which numba does not produce for such loops. Positions are
+not checked. Only ASCII is classified: no bit is set for bytes of other code points.
 """
 
 from llvmlite import ir  # type: ignore[import-untyped]
@@ -16,7 +16,7 @@ _JOINING = ":;,'."
 
 @intrinsic
 def word_bits(_context, buffer, _at):  # type: ignore[no-untyped-def]
-    """Of the 64 bytes from this place on: letters, digits and underscores; what may join two of them; all others."""
+    """Bits of the 64 bytes from here: letters, digits and underscores; joiners; all other ASCII."""
 
     def code(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         array = context.make_array(signature.args[0])(context, builder, arguments[0])
@@ -46,7 +46,7 @@ def word_bits(_context, buffer, _at):  # type: ignore[no-untyped-def]
 
 @intrinsic
 def trailing_zeros(_context, _value):  # type: ignore[no-untyped-def]
-    """How many of the lowest bits are not set: 64 where none is."""
+    """The number of trailing zero bits; 64 if no bit is set."""
 
     def code(_context, builder, _signature, arguments):  # type: ignore[no-untyped-def]
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))

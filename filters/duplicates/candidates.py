@@ -1,7 +1,7 @@
-"""Pairs worth a look: rows that share a band's key, in memory linear in the rows however many share one.
+"""Candidate pairs: rows that share a band key, in memory linear in the rows even if many share one.
 
-A bucket of few rows gives all of its pairs. A bucket of many gives each row a bounded number of partners, chosen by
-the rows' marks: a mark is made of what a row holds, so the choice does not change with where rows are stored.
+A small bucket gives all its pairs. In a large bucket each row gets a bounded number of partners, chosen by the rows'
+marks: a mark depends on a row's content, so the choice does not depend on where rows are stored.
 """
 
 from dataclasses import dataclass
@@ -19,21 +19,21 @@ _ROW = np.uint64((1 << 44) - 1)
 _HALF = np.uint64(32)
 _LOWER_HALF = np.uint64((1 << 32) - 1)
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
-_LONG = 4096  # rows of a bucket past which numpy sorts it, whose sort no order of rows makes quadratic
+_LONG = 4096  # larger buckets are sorted by numpy, which no order of rows makes quadratic
 
 References = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Distinct pairs in ascending order, and what they were found in.
+    """Distinct pairs in ascending order, and statistics of their buckets.
 
     Attributes:
         first: The lesser row of every pair, as a reference without its mark.
         second: The greater row.
-        buckets: Keys that two rows or more share.
-        hot_buckets: Those that more rows share than were declared hot.
-        hot_rows: The rows of hot buckets, counted in each.
+        buckets: The number of keys shared by two rows or more.
+        hot_buckets: The number of keys shared by more rows than the `hot` limit.
+        hot_rows: The rows of hot buckets, counted once per bucket.
     """
 
     first: References
@@ -51,7 +51,7 @@ def candidate_pairs(
     window: int = 8,
     hot: int = 10_000,
 ) -> Candidates:
-    """The pairs of rows that share a key, or in large buckets enough of them to connect rows that are alike.
+    """The pairs of rows that share a key, or in large buckets enough of them to connect similar rows.
 
     In a bucket of more than `all_pairs` rows, rows of one mark form a group. A row is paired with its whole group,
     and with the groups of the next greater marks: `window` of them, or as many as hold `all_pairs` rows together,
@@ -60,11 +60,11 @@ def candidate_pairs(
     a bucket; and but for groups of more than `all_pairs` rows, the pairs depend on the rows' marks alone.
 
     Args:
-        keys: Keys of bands; those of several bands may be mixed.
+        keys: Band keys; those of several bands may be mixed.
         references: The row of every key, as `mark(20 bits) << 44 | shard(24) << 20 | row(20)`.
         all_pairs: The largest bucket of which every pair is a candidate.
-        window: How many neighbours a row has in a larger one.
-        hot: Buckets of more rows are counted as hot.
+        window: The number of a row's neighbours in a larger bucket.
+        hot: Buckets with more rows count as hot.
 
     Raises:
         ValueError: Keys and references differ in number, or a limit is less than one.
@@ -89,7 +89,7 @@ def candidate_pairs(
 
 
 def _buckets(keys: npt.NDArray[np.uint64], references: References) -> tuple[References, npt.NDArray[np.int64]]:
-    """The rows of every key that two or more share, in ascending order, and where each key's rows start."""
+    """The rows of every shared key, in ascending order, and the start of each key's rows."""
     kept = _perhaps_shared(keys, max(len(keys) * 4, 64).bit_length())
     keys, references = keys[kept], references[kept]
     order = np.argsort(keys)
@@ -102,7 +102,7 @@ def _buckets(keys: npt.NDArray[np.uint64], references: References) -> tuple[Refe
 
 @kernel
 def _perhaps_shared(keys, bits):  # type: ignore[no-untyped-def]
-    """Whether each key may occur twice. Most keys occur once, and need not be sorted: a table of bits finds most."""
+    """Whether each key may occur twice. A bit table excludes most keys that occur once, which need not be sorted."""
     once = np.zeros(((1 << bits) >> 6) + 1, np.uint64)
     twice = np.zeros(len(once), np.uint64)
     shift = np.uint64(64 - bits)
@@ -144,7 +144,7 @@ def _shared(references, bounds, long):  # type: ignore[no-untyped-def]
 
 @kernel
 def _groups(members, starts, all_pairs, window):  # type: ignore[no-untyped-def]
-    """Where groups start and end, and how far behind its end the partners of a group reach."""
+    """The starts and ends of groups, and how far after its end a group's partners reach."""
     begins = np.empty(len(members), np.int64)
     ends = np.empty(len(members), np.int64)
     reaches = np.empty(len(members), np.int64)

@@ -1,7 +1,6 @@
 """Connected components of verified pairs, and forests small enough to be merged bottom-up.
 
-Every function here is one of the set of edges: neither their order, nor their direction, nor how often an edge is
-repeated changes a value.
+Every function here depends only on the set of edges, not on their order, direction or repetition.
 
 Where the edges fit in memory, union-find joins them (`components`, `spanning_forest`). Past that, alternating star
 contraction does so over edges partitioned by vertex (R. Kiveris, S. Lattanzi, V. Mirrokni, V. Rastogi and
@@ -37,12 +36,12 @@ Edges = tuple[Vertices, Vertices]
 
 
 def components(first: Vertices, second: Vertices) -> tuple[Vertices, Vertices]:
-    """All vertices of the edges in ascending order, and the smallest vertex of each one's component.
+    """All vertices in ascending order, and the smallest vertex of each one's component.
 
     An edge from a vertex to itself only says that the vertex exists.
 
     Raises:
-        ValueError: The ends are not of one length.
+        ValueError: The numbers of first and second ends differ.
     """
     if len(first) != len(second):
         raise ValueError(f"expected as many first ends as second ones, found {len(first)} and {len(second)}")
@@ -54,7 +53,7 @@ def components(first: Vertices, second: Vertices) -> tuple[Vertices, Vertices]:
 
 
 def spanning_forest(first: Vertices, second: Vertices) -> Edges:
-    """The fewest edges with the same components: each component's smallest vertex joined to each of its others.
+    """The spanning forest: each component's smallest vertex joined to each of its others.
 
     Returns:
         The smallest vertices and the others, in ascending order of the others.
@@ -65,7 +64,7 @@ def spanning_forest(first: Vertices, second: Vertices) -> Edges:
 
 
 def merge_forests(parts: Iterable[Edges]) -> Edges:
-    """The spanning forest of the edges of all parts; parts may be merged in any order and any grouping."""
+    """The spanning forest of all parts' edges; parts may be merged in any order and grouping."""
     held = list(parts)
     if not held:
         return np.empty(0, np.uint64), np.empty(0, np.uint64)
@@ -73,14 +72,14 @@ def merge_forests(parts: Iterable[Edges]) -> Edges:
 
 
 def mirrored(first: Vertices, second: Vertices) -> Edges:
-    """Every edge from each of its ends: what `large_star` gets, partitioned by first end."""
+    """Every edge from both of its ends: the input of `large_star`, partitioned by first end."""
     apart = first != second
     first, second = first[apart], second[apart]
     return np.concatenate((first, second)), np.concatenate((second, first))
 
 
 def downward(first: Vertices, second: Vertices) -> Edges:
-    """Every edge from its greater end: what `small_star` gets, partitioned by first end."""
+    """Every edge from its greater end: the input of `small_star`, partitioned by first end."""
     apart = first != second
     first, second = first[apart], second[apart]
     return np.maximum(first, second), np.minimum(first, second)
@@ -123,12 +122,12 @@ def small_star(first: Vertices, second: Vertices) -> Edges:
 
 
 def star_contraction(first: Vertices, second: Vertices, *, rounds: int = 128) -> Edges:
-    """The spanning forest by alternating star contraction: equal to `spanning_forest`, by another road.
+    """The spanning forest by alternating star contraction, equal to `spanning_forest`.
 
     Args:
         first: One end of every edge.
         second: The other end.
-        rounds: After how many rounds to give up. The paper proves O(log^2 n) and sees a dozen.
+        rounds: The maximum number of rounds. The paper proves O(log^2 n) and observes a dozen.
 
     Raises:
         ArithmeticError: The edges had not settled by then.
@@ -157,7 +156,7 @@ def _distinct_edges(first: Vertices, second: Vertices) -> Edges:
 
 
 def _leaders(ordered: Vertices) -> npt.NDArray[np.int64]:
-    """For each of the sorted values, where the first equal one lies."""
+    """For each of the sorted values, the index of the first equal one."""
     places = np.arange(len(ordered))
     places[1:][ordered[1:] == ordered[:-1]] = 0
     return np.maximum.accumulate(places)
@@ -165,15 +164,15 @@ def _leaders(ordered: Vertices) -> npt.NDArray[np.int64]:
 
 @kernel
 def _unite(parents, first, second):  # type: ignore[no-untyped-def]
-    """Point every vertex to the smallest one of its component."""
+    """Point every vertex to the smallest vertex of its component."""
     for edge in range(len(first)):
         one, other = _root(parents, first[edge]), _root(parents, second[edge])
-        # The lesser root wins: what a component is called is then no matter of the edges' order.
+        # The lesser root wins, so a component's name does not depend on the order of edges.
         if one < other:
             parents[other] = one
         elif other < one:
             parents[one] = other
-    for vertex in range(len(parents)):  # parents are lesser, so theirs are settled by now
+    for vertex in range(len(parents)):  # parents are lesser, so theirs are final by now
         parents[vertex] = parents[parents[vertex]]
 
 

@@ -1,9 +1,9 @@
-"""How likely two texts are to be compared: the S-curve of locality-sensitive hashing in bands and rows.
+"""The probability that two texts are compared: the S-curve of locality-sensitive hashing with bands and rows.
 
 Two texts of Jaccard similarity s agree in one hash with probability s, in a band of `rows` hashes with s^rows, and
 become a candidate pair when any of `bands` agrees: P(s) = 1 - (1 - s^rows)^bands (Leskovec, Rajaraman and Ullman,
-Mining of Massive Datasets, chapter 3). The means over a range of similarities count each similarity alike; a crawl
-has its own distribution, mostly far below any threshold.
+Mining of Massive Datasets, chapter 3). Means over a range weight all similarities equally; a crawl has its own
+distribution, mostly far below any threshold.
 """
 
 import math
@@ -17,13 +17,13 @@ Floats = NDArray[np.float64]
 
 _NODES: Final = 64
 _PANELS: Final = 32
-"""Together right to 1e-14 up to 16 384 rows; P is a polynomial whose whole rise may lie within 1e-4 of a similarity."""
+"""Together exact to 1e-14 up to 16 384 rows; P is a polynomial that may rise within 1e-4 of similarity."""
 _CHOICE_NODES: Final = 128
-"""On each side of a threshold: a curve that one panel cannot follow is far from the best one."""
+"""On each side of a threshold: a curve that needs more panels is far from the best one."""
 
 
 def probabilities(similarities: Floats, bands: int, rows: int) -> Floats:
-    """P of each similarity from 0 to 1; as exact for one in 10^12 as for one half."""
+    """P of each similarity from 0 to 1, with full relative precision for small probabilities."""
     _require(bands, rows)
     with np.errstate(divide="ignore"):  # log1p(-1) at similarity 1 is minus infinity, and P is then 1
         found: Floats = -np.expm1(bands * np.log1p(-(similarities**rows)))
@@ -31,27 +31,27 @@ def probabilities(similarities: Floats, bands: int, rows: int) -> Floats:
 
 
 def probability(similarity: float, bands: int, rows: int) -> float:
-    """How likely a pair of this similarity is to become a candidate."""
+    """The probability that a pair of this similarity becomes a candidate."""
     _require_share("similarity", similarity)
     return float(probabilities(np.array([similarity]), bands, rows)[0])
 
 
 def half_point(bands: int, rows: int) -> float:
-    """The similarity at which one pair in two becomes a candidate; below it most are missed."""
+    """The similarity at which half of the pairs become candidates; below it most are missed."""
     _require(bands, rows)
     return float((-math.expm1(-math.log(2) / bands)) ** (1 / rows))
 
 
 def expected_recall(bands: int, rows: int, threshold: float) -> float:
-    """The mean of P from the threshold to 1: the share of pairs worth finding that will be compared."""
+    """The mean of P from the threshold to 1: the share of similar pairs that are compared."""
     _require_share("threshold", threshold)
     return _mean(bands, rows, threshold, 1.0)
 
 
 def false_candidates(bands: int, rows: int, threshold: float) -> float:
-    """The mean of P from 0 to the threshold: the share of pairs that are compared in vain.
+    """The mean of P from 0 to the threshold: the share of dissimilar pairs that are compared in vain.
 
-    They cost time and join nothing: verification drops them.
+    They only cost time: verification drops them.
     """
     _require_share("threshold", threshold)
     return _mean(bands, rows, 0.0, threshold) if threshold > 0 else 0.0
@@ -60,15 +60,15 @@ def false_candidates(bands: int, rows: int, threshold: float) -> float:
 def best_bands(
     hashes: int, threshold: float, false_positive_weight: float = 0.5, false_negative_weight: float = 0.5
 ) -> tuple[int, int]:
-    """The bands and rows of at most so many hashes that err least: what datasketch chooses.
+    """The bands and rows with the smallest error for at most this many hashes, as datasketch chooses them.
 
-    The error is the weighted sum of the area under P below the threshold and the area above P from there on. Among
-    equal ones the fewest bands win, then the fewest rows.
+    The error is the weighted sum of the area under P below the threshold and the area above P from there on. In a tie
+    the fewest bands win, then the fewest rows.
     """
     if hashes < 1:
         raise ValueError(f"hashes {hashes}: expected 1 or more")
     _require_share("threshold", threshold)
-    # A weight of zero leaves only a curve that is 0, or 1, everywhere: then rounding errors would choose.
+    # With a weight of zero the best curve is 0, or 1, everywhere: then rounding errors would choose.
     if not (0 < false_positive_weight < math.inf and 0 < false_negative_weight < math.inf):
         raise ValueError("the weights of false positives and false negatives: expected both above zero")
     nodes, weights = _gauss(_CHOICE_NODES)
@@ -99,7 +99,7 @@ def _mean(bands: int, rows: int, low: float, high: float) -> float:
 
 @lru_cache(maxsize=2)
 def _gauss(count: int) -> tuple[Floats, Floats]:
-    """Places from 0 to 1 and their weights, which sum to 1 (Gauss-Legendre)."""
+    """Gauss-Legendre nodes from 0 to 1 and their weights, which sum to 1."""
     nodes, weights = np.polynomial.legendre.leggauss(count)
     return (nodes + 1) / 2, weights / 2
 

@@ -1,12 +1,11 @@
-"""The normal form in which texts are compared: what every code point becomes, for kernels and in Python.
+"""The normal form in which texts are compared: a table over all code points for kernels, and a Python version.
 
-A text is its words (`winnow.filters.language.words.unspaced`), and a word is its code points without case and width, as
-their compatibility decomposition: texts in NFC and in NFD are one, and so are full and half width, and straight and
-curly apostrophes. Invisible characters go, marks stay; marks that follow each other are taken in the order of their
-numbers.
+A text is its words (`winnow.filters.language.words.unspaced`), and a word is its code points without case and width, in
+compatibility decomposition: NFC and NFD, full and half width, straight and curly apostrophes are equal. Invisible
+characters are removed, marks stay; consecutive marks are sorted by number.
 
-The tables come from Python's `unicodedata`, and only for what the version of Unicode knows that words are made with,
-so that another Python makes no other form.
+The tables come from Python's `unicodedata`, restricted to the version of Unicode that words are made with, so that
+another Python gives the same form.
 """
 
 import sys
@@ -26,37 +25,37 @@ __all__ = ["Forms", "Unit", "folded", "forms", "is_stacked", "stacks", "units_of
 
 Unit: TypeAlias = Literal["words", "characters"]
 
-ROLE = 15  # the bits of a form that say what the character does to words
-SEVERAL = 1 << 4  # becomes none or several: the number of an entry stands where else the difference does
-SYLLABLE = 1 << 5  # of Hangul, which is computed
-STACKED = 1 << 6  # becomes a mark whose order among its neighbours means nothing
+ROLE = 15  # the bits of a form for the character's role in words
+SEVERAL = 1 << 4  # becomes none or several: the form has an entry's number instead of a difference
+SYLLABLE = 1 << 5  # a Hangul syllable, which is computed
+STACKED = 1 << 6  # becomes a mark whose order among its neighbours is irrelevant
 ACCENTED = 1 << 7  # becomes several: a letter, and one mark that is stacked on it
 UNUSUAL = SEVERAL | SYLLABLE | STACKED
-AT = 8  # from this bit on: the folded code point less the code point, modulo 2^21, or the number of an entry
+AT = 8  # from this bit on: the folded code point minus the code point, modulo 2^21, or an entry's number
 POINT = (1 << 21) - 1
-STACKED_POINT = 1 << 21  # the same of a code point of an entry
+STACKED_POINT = 1 << 21  # like STACKED, for a code point of an entry
 
 FIRST_SYLLABLE, LAST_SYLLABLE = 0xAC00, 0xD7A3
 FIRST_LEAD, FIRST_VOWEL, FIRST_TAIL = 0x1100, 0x1161, 0x11A7
 TAILS, SYLLABLES_OF_LEAD = 28, 588
 
 LONGEST = 18
-"""No code point becomes more than so many."""
+"""The most code points that one becomes."""
 
 _APOSTROPHES = "\u2018\u2019"
 
 
 class Forms(NamedTuple):
-    """A table over all code points in two stages, and what becomes of those that become several."""
+    """A two-stage table over all code points, and the entries of those that become several."""
 
     pages: NDArray[np.uint16]
     values: NDArray[np.uint32]
-    entries: NDArray[np.int32]  # where each entry begins in `pool`, and the end of the last
+    entries: NDArray[np.int32]  # the start of each entry in `pool`, and the end of the last
     pool: NDArray[np.uint32]
 
 
 def folded(character: str) -> str:
-    """What a character of a word becomes; nothing for an invisible one."""
+    """The normal form of a word's character; empty for an invisible one."""
     text = "'" if character in _APOSTROPHES else character
     while True:
         again = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
@@ -67,7 +66,7 @@ def folded(character: str) -> str:
 
 @lru_cache(maxsize=1)
 def forms() -> Forms:
-    """The tables, made once a process."""
+    """The tables, made once per process."""
     table = word_roles()
     roles = table.flags.reshape(-1, 256)[table.pages].ravel()
     values = roles.astype(np.uint32)
@@ -90,9 +89,9 @@ def forms() -> Forms:
 
 
 def units_of(text: str, unit: Unit) -> list[str]:
-    """The normal form of a text: its words, or its characters, each with the marks that are stacked on it.
+    """The normal form of a text: its words, or its characters, each with its stacked marks.
 
-    Of characters, one space stands between two words that are both of scripts with spaces.
+    Between characters, one space separates two words that are both in scripts with spaces.
     """
     table = word_roles()
     words: list[tuple[str, bool]] = []  # whether it is of a script with spaces
@@ -110,7 +109,7 @@ def units_of(text: str, unit: Unit) -> list[str]:
 
 
 def stacks(text: str) -> list[str]:
-    """The characters of a normal form, each with the marks that are stacked on it."""
+    """The characters of a normal form, each with its stacked marks."""
     found: list[str] = []
     for one in text:
         if found and is_stacked(one):
@@ -126,7 +125,7 @@ def _ordered(text: str) -> str:
 
 
 def is_stacked(character: str) -> bool:
-    """Whether the order of such a mark among its neighbours means nothing: its combining class is not 0."""
+    """Whether a mark's order among its neighbours is irrelevant: its combining class is not 0."""
     return unicodedata.combining(character) != 0
 
 

@@ -1,10 +1,10 @@
-"""Bands, rows and shingles that others have published, under their names.
+"""Published settings of bands, rows and shingles, by name.
 
-A preset takes over a peer's curve and its kind and length of shingle; the text is normalised our way, which the note
-holds against the peer's. Here the units are words as every script has them (a Han or Kana character is one, a cluster
-of Thai, Lao, Khmer or Burmese letters is one), in lower case and compatibility-decomposed; punctuation is no unit,
-digits and combining marks count, and a text shorter than a shingle is one shingle. A seed is no bridge to a peer's own
-signatures either, since each has hash functions of its own.
+A preset adopts a peer's curve and its kind and length of shingle; the text is normalised our way, and the note gives
+the differences. Here the units are words of any script (each Han or Kana character, and each cluster of Thai, Lao,
+Khmer or Burmese letters, is one), in lower case and compatibility-decomposed; punctuation is not a unit, digits and
+combining marks count, and a text shorter than a shingle is one shingle. Signatures cannot be compared with a peer's,
+whatever the seed, since each has its own hash functions.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ __all__ = ["NearPreset", "near_preset", "near_presets"]
 
 @dataclass(frozen=True, slots=True)
 class NearPreset:
-    """How a near-duplicate search cuts its texts and bands its hashes."""
+    """Settings of a near-duplicate search: its shingles and bands."""
 
     name: str
     shingle: Literal["words", "characters"]
@@ -26,21 +26,21 @@ class NearPreset:
     bands: int
     rows: int  # hashes in a band
     seed: int
-    note: str  # where it comes from, and how the peer's normal form differs from ours
+    note: str  # its source, and how the peer's normal form differs from ours
 
     @property
     def hashes(self) -> int:
-        """How many hashes a signature has."""
+        """The number of hashes in a signature."""
         return self.bands * self.rows
 
 
 def near_presets() -> tuple[NearPreset, ...]:
-    """Every preset there is, in the order of their families."""
+    """All presets, in the order of their families."""
     return tuple(_PRESETS.values())
 
 
 def near_preset(name: str) -> NearPreset:
-    """The preset of this name; an unknown one is answered with the nearest."""
+    """The preset with this name; the error for an unknown name suggests the nearest."""
     found = _PRESETS.get(name)
     if found is None:
         raise RecipeError(f"unknown preset of near duplicates {shown(name)}{suggestion(name, _PRESETS)}")

@@ -1,4 +1,4 @@
-"""Sorted distinct values and each value's place among them: 64-bit references become small numbers."""
+"""Sorted distinct values and each value's rank: 64-bit references become small numbers."""
 
 import numpy as np
 import numpy.typing as npt
@@ -9,23 +9,23 @@ __all__ = ["distinct", "ranks"]
 
 
 def distinct(values: npt.NDArray[np.uint64], *, overwrite: bool = False) -> npt.NDArray[np.uint64]:
-    """The values in ascending order, each once; in the memory of `values` where that may be overwritten."""
+    """The distinct values in ascending order; in the memory of `values` if that may be overwritten."""
     ordered = values if overwrite else values.copy()
     ordered.sort()
     return ordered[: _compacted(ordered)]
 
 
 def ranks(ordered: npt.NDArray[np.uint64], values: npt.NDArray[np.uint64]) -> npt.NDArray[np.int32]:
-    """The place of every value among `ordered`, which is sorted, holds each value once and holds them all.
+    """The rank of every value in `ordered`, which has all values, sorted and each once.
 
     Raises:
-        ValueError: There are more distinct values than 32 bits number.
+        ValueError: There are too many distinct values for 32 bits.
     """
     if len(ordered) > np.iinfo(np.int32).max:
         raise ValueError(f"expected fewer than 2**31 distinct values, found {len(ordered)}: use more partitions")
     if not len(values):
         return np.empty(0, np.int32)
-    # A table over the top bits of the values' span leaves a binary search of a few steps, near in memory.
+    # A table over the top bits of the values' range leaves a binary search of a few steps, local in memory.
     span = int(ordered[-1]) - int(ordered[0])
     shift = max(0, span.bit_length() - (2 * len(ordered)).bit_length())
     return _ranks(ordered, values, np.uint64(shift), (span >> shift) + 2)  # type: ignore[no-any-return]
@@ -33,7 +33,7 @@ def ranks(ordered: npt.NDArray[np.uint64], values: npt.NDArray[np.uint64]) -> np
 
 @leaf
 def _compacted(ordered):  # type: ignore[no-untyped-def]
-    """Move every value that differs from the one before it to the front: how many they are."""
+    """Move every value that differs from its predecessor to the front; returns their number."""
     count = min(len(ordered), 1)
     for at in range(1, len(ordered)):
         if ordered[at] != ordered[count - 1]:

@@ -1,8 +1,8 @@
-"""How often a text is given by how often it was found: weights by the size of the cluster that it stands for.
+"""Rehydration: repeat a text according to the size of its duplicate cluster.
 
-On the web texts of a few copies tend to be better than those of one, and those of very many worse. FineWeb-2 publishes
-weights for that, and the way to make them: the share of texts that filters remove is known for each size, and where it
-is lowest a text is repeated most.
+On the web, texts with a few copies tend to be better than those with one, and those with very many worse. FineWeb-2
+publishes weights for this and a way to compute them: where filters remove the smallest share of a size's texts, texts
+are repeated most.
 """
 
 import itertools
@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 MAX_REPEATS = 1_000
 
-_WINDOW = 5  # sizes that a measured number of repeats is smoothed over
+_WINDOW = 5  # number of sizes over which measured repeats are smoothed
 
 
 @dataclass(frozen=True)
 class Rehydration:
-    """Repeats by cluster size: each holds from its size up to the next."""
+    """Repeats by cluster size: each applies from its size up to the next."""
 
     steps: tuple[tuple[int, int], ...]  # (size, repeats), sizes rising from 1
 
@@ -33,30 +33,30 @@ class Rehydration:
 
     @classmethod
     def of(cls, weights: Mapping[int, int]) -> "Rehydration":
-        """From a mapping of sizes to repeats, as FineWeb-2 writes it."""
+        """Read a mapping of sizes to repeats, as FineWeb-2 writes it."""
         return cls(tuple(sorted(weights.items())))
 
     def repeats(self, sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-        """How often a text of a cluster of each size is given."""
+        """The repeats of texts in clusters of these sizes."""
         starts, values = np.array(self.steps, np.int64).T
         found: NDArray[np.int64] = values[np.searchsorted(starts, np.maximum(sizes, 1), side="right") - 1]
         return found
 
 
 FINEWEB2 = Rehydration(((1, 1), (2, 2), (3, 3), (5, 5), (100, 8), (1000, 1)))
-"""The simple weights, one table for all languages, that FineWeb-2's page gives."""
+"""The simple weights on FineWeb-2's page, one table for all languages."""
 
 
 def measured_rehydration(
     sizes: Sequence[int], kept: Sequence[int], removed: Sequence[int], max_repeats: int = 10
 ) -> Rehydration:
-    """Weights from what filters removed, as FineWeb-2 makes them for each language.
+    """Compute weights from what filters removed, as FineWeb-2 does for each language.
 
     Args:
-        sizes: The sizes of clusters that there are, rising; what is above the last counts as the last.
-        kept: Of each size, the texts that filters left.
-        removed: Of each size, the texts that they removed.
-        max_repeats: Repeats where the share removed is the lowest; where it is that of all texts or above, it is 1.
+        sizes: The cluster sizes in ascending order; larger ones count as the last.
+        kept: For each size, the number of texts that filters kept.
+        removed: For each size, the number of texts that they removed.
+        max_repeats: Repeats at the lowest share removed; at the overall share or above, repeats are 1.
     """
     left, gone = np.asarray(kept, float), np.asarray(removed, float)
     whole = left + gone

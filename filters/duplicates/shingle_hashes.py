@@ -1,8 +1,8 @@
-"""One pass over a text that gives the hashes of its shingles (`winnow.filters.duplicates.shingles`), and its digest.
+"""Hash a text's shingles (`winnow.filters.duplicates.shingles`) and compute its digest, in one pass.
 
-Bytes go in and hashes come out: no word and no normal form is made. A walk fills a buffer and goes on from there when
-it is called again, so that a text of any size takes the same memory. Words of ASCII that stand among themselves,
-which is most of what there is in Latin script, are found 64 bytes at a time.
+No word or normal form is materialised. A walk fills a buffer and continues from there on the next call, so that texts
+of any size take the same memory. Sequences of ASCII words, which are most of the text in Latin script, are processed
+64 bytes at a time.
 """
 
 import numpy as np
@@ -42,8 +42,8 @@ from winnow.schemas.kernels import inlined, leaf
 
 __all__ = ["DONE", "PLACES", "RING", "ROOM", "SUMS", "begin", "digest_of", "walk"]
 
-ROOM = 64  # what a character, or 64 bytes of words, may add to the hashes, and the end of the text
-PLACES, SUMS, RING = 10, 6, MOST_UNITS  # what a walk keeps between two calls
+ROOM = 64  # most hashes added by a character, by 64 bytes of words, or by the end of the text
+PLACES, SUMS, RING = 10, 6, MOST_UNITS  # sizes of a walk's state between calls
 DONE = 9
 
 _SEED, _POWER = np.uint64(SEED), np.uint64(POWER)
@@ -63,7 +63,7 @@ _BEYOND_9 = np.uint64((0x7F - ord("9")) * 0x0101010101010101)
 _THREE, _LAST_BIT, _SPACE = np.uint64(3), np.uint64(63), np.uint64(0x20)
 _ALL = np.uint64((1 << 64) - 1)
 _BITS = np.uint64(64)
-_BLOCK = 64 + 16  # a word may be read sixteen bytes beyond its last
+_BLOCK = 64 + 16  # a word may be read sixteen bytes past its end
 
 
 @inlined
@@ -81,7 +81,7 @@ def _stirred(value):  # type: ignore[no-untyped-def]
 
 @inlined
 def _word_bytes(eight):  # type: ignore[no-untyped-def]
-    """The letters, digits and underscores with which eight bytes begin, without case, and zeros; and how many."""
+    """The leading letters, digits and underscores of eight bytes, without case, zero-padded; and their number."""
     low = eight & _LOW
     small = low | _CASE
     letters = (small + _FROM_A) & ~(small + _BEYOND_Z)
@@ -94,13 +94,13 @@ def _word_bytes(eight):  # type: ignore[no-untyped-def]
 
 @inlined
 def _first_bytes(count):  # type: ignore[no-untyped-def]
-    """A mask of so many bytes, at most eight."""
+    """A mask of this many bytes, at most eight."""
     return ~((_ALL << (count << np.uint64(2))) << (count << np.uint64(2)))
 
 
 @inlined
 def _put(point, state, joined, fill, flushed):  # type: ignore[no-untyped-def]
-    """Put one more code point behind the others of its unit."""
+    """Append a code point to its unit."""
     item, more = np.uint64(point) | _SPACE, 1
     if point >= 0x80:
         item, more = np.uint64(point) | _LONG, 3
@@ -116,13 +116,13 @@ def _put(point, state, joined, fill, flushed):  # type: ignore[no-untyped-def]
 
 @inlined
 def _mark(point, place):  # type: ignore[no-untyped-def]
-    """What a stacked mark adds behind so many bytes."""
+    """The contribution of a stacked mark after this many bytes."""
     return _stirred((np.uint64(point) << _HALF) ^ np.uint64(place))
 
 
 @inlined
 def _rolled(unit, rolled, first, second, count, filled, size, power, ring, out):  # type: ignore[no-untyped-def]
-    """Put one more unit behind the others."""
+    """Append a unit."""
     leaving = ring[(count - size) & (MOST_UNITS - 1)]
     rolled = rolled * _POWER + (unit - leaving * power)
     ring[count & (MOST_UNITS - 1)] = unit
@@ -134,14 +134,14 @@ def _rolled(unit, rolled, first, second, count, filled, size, power, ring, out):
 
 @leaf
 def _plain_words(buffer, at, end, rolled, first, second, count, filled, size, power, ring, out):  # type: ignore[no-untyped-def]
-    """Put words of ASCII that end in ASCII behind the others; the first begins at `at`."""
+    """Append ASCII words that end in ASCII; the first begins at `at`."""
     room, last_block = len(out) - ROOM, len(buffer) - _BLOCK
     while filled < room and at <= last_block:
         inside, joining, ending = word_bits(buffer, at)
         if at + 64 > end:
             within = (_ONE << np.uint64(end - at)) - _ONE
             inside, joining, ending = inside & within, joining & within, ending & within
-        ending |= joining & ((ending | joining) >> _ONE)  # nothing stands behind it that it might join
+        ending |= joining & ((ending | joining) >> _ONE)  # nothing follows that it might join
         begun = at
         passed = trailing_zeros(~ending)
         while passed < _BITS:
@@ -156,7 +156,7 @@ def _plain_words(buffer, at, end, rolled, first, second, count, filled, size, po
                 unit = _step(unit, eight_bytes(buffer, start) | _CASE)
                 start += 8
                 left -= _EIGHT
-            # One or two eights: no processor foresees which, so both are taken and one is chosen without a branch.
+            # One or two eights: unpredictable, so both are computed and one is chosen without a branch.
             first_size = min(left, _EIGHT)
             unit = _step(unit, (eight_bytes(buffer, start) | _CASE) & _first_bytes(first_size))
             longer = _step(unit, (eight_bytes(buffer, start + 8) | _CASE) & _first_bytes(left - first_size))
@@ -174,7 +174,7 @@ def _plain_words(buffer, at, end, rolled, first, second, count, filled, size, po
 
 @leaf
 def begin(at, places, sums, ring):  # type: ignore[no-untyped-def]
-    """Make ready for a text whose first byte is at this place."""
+    """Start a walk at the text's first byte."""
     places[:] = 0
     places[0] = places[4] = at
     places[1] = places[2] = OTHER
@@ -185,17 +185,17 @@ def begin(at, places, sums, ring):  # type: ignore[no-untyped-def]
 
 @leaf
 def walk(buffer, end, pages, values, entries, pool, words, size, power, places, sums, ring, out):  # type: ignore[no-untyped-def]
-    """The next hashes of a text, as many as `out` has room for; `places[DONE]` says that it has ended.
+    """The next hashes of a text, as many as `out` has room for; `places[DONE]` is set at the end.
 
     Returns:
-        How many hashes there are. None, and the end: the text has no unit.
+        The number of hashes. If it is 0 at the end, the text has no unit.
     """
     at, last, joint, joint_at, sure = places[0], places[1], places[2], places[3], places[4]
     count, fill, flushed = places[5], places[6], places[7]
     fresh, before, spaced = (places[8] & 1) != 0, (places[8] & 2) != 0, (places[8] & 4) != 0
     state, joined, marks, rolled, first, second = sums[0], sums[1], sums[2], sums[3], sums[4], sums[5]
     filled = 0
-    plain = True  # whether whole words of ASCII may come: looking for them in vain costs time alone
+    plain = True  # whether whole ASCII words may follow: searching in vain only costs time
     room, safe = len(out) - ROOM, len(buffer) - 8
     while at < end and filled < room:
         lead = buffer[at]
@@ -222,7 +222,7 @@ def walk(buffer, end, pages, values, entries, pool, words, size, power, places, 
                 at = after
                 continue
         role = value & ROLE
-        if at < sure:  # of a word that went on behind what might have ended it
+        if at < sure:  # of a word that continued after a possible end
             taken = True
         elif role == OTHER:
             last = joint = OTHER
@@ -246,13 +246,13 @@ def walk(buffer, end, pages, values, entries, pool, words, size, power, places, 
                         state, joined, marks, fill, flushed = _SEED, _ZERO, _ZERO, 0, 0
                 else:
                     fresh, spaced = True, role in (LETTER, NUMBER)
-            elif joint != OTHER:  # go back for what joins
+            elif joint != OTHER:  # go back for the joiner
                 at, sure, joint = joint_at, at, OTHER
                 continue
             last, joint = role, OTHER
             if words and lead < 0x80 and at <= safe:
                 if plain and fill + flushed == 0 and marks == _ZERO and at + _BLOCK <= len(buffer):
-                    # Whole words of ASCII, each behind another, until one that may go on differently.
+                    # Consecutive ASCII words, until one that may continue differently.
                     begun = at
                     at, rolled, first, second, count, filled = _plain_words(
                         buffer, at, end, rolled, first, second, count, filled, size, power, ring, out
@@ -314,7 +314,7 @@ def walk(buffer, end, pages, values, entries, pool, words, size, power, places, 
             else:
                 point = np.int64(FIRST_TAIL + syllable % TAILS)
             if not words:
-                # The space before a word stands with its first character, as a word may be of invisible ones.
+                # The space before a word is added with its first character, as a word may have only invisible ones.
                 space = fresh and before and spaced
                 for separate in range(1 - np.int64(space), 2):
                     opening = separate == 0 or not stacked
@@ -349,7 +349,7 @@ def walk(buffer, end, pages, values, entries, pool, words, size, power, places, 
 
 @leaf
 def digest_of(places, sums, digest):  # type: ignore[no-untyped-def]
-    """Write the two halves of the digest of a text whose walk has ended."""
+    """Write the two halves of a text's digest after its walk has ended."""
     count = np.uint64(places[5])
     digest[0] = _stirred(sums[4] + count)
     digest[1] = _stirred(sums[5] ^ count)

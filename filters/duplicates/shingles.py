@@ -1,11 +1,11 @@
-"""Shingles of texts and the functions that hash them: some neighbouring units of the normal form at a time.
+"""Shingles (runs of units of the normal form) and the functions that hash them.
 
-A shingle's bytes are its units in UTF-8, with one space between words and nothing between characters; a text of fewer
-units has one shingle of them all. `words64` and `characters64` are the hash functions, `words32` and `characters32`
+A shingle's bytes are its units in UTF-8, with one space between words and nothing between characters; a text with fewer
+units is one shingle. `words64` and `characters64` are the hash functions, `words32` and `characters32`
 their upper halves. `winnow.filters.duplicates.shingle_hashes` gives the same numbers without making the bytes.
 
-A unit is hashed eight bytes at a time: of each code point of ASCII one byte, whose sixth bit is set, and of others
-three. Stacked marks are added, so that their order means nothing. A shingle is a polynomial of its units' hashes,
+A unit is hashed eight bytes at a time: an ASCII code point is one byte with its sixth bit set, others are three bytes.
+Stacked marks are added, so that their order does not matter. A shingle's hash is a polynomial of its units' hashes,
 which rolls along the text.
 """
 
@@ -17,7 +17,7 @@ __all__ = [
 ]  # fmt: skip
 
 MOST_UNITS = 64
-"""The longest shingle."""
+"""The most units in a shingle."""
 
 SEED = 0x243F6A8885A308D3
 MULTIPLIERS = (0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93, 0xA0761D6478BD642F)
@@ -34,7 +34,7 @@ def words64(shingle: bytes) -> int:
 
 
 def words32(shingle: bytes) -> int:
-    """The 32 bits of a shingle of words: what signatures are made of."""
+    """The 32 bits of a shingle of words, used in signatures."""
     return words64(shingle) >> 32
 
 
@@ -49,7 +49,7 @@ def characters32(shingle: bytes) -> int:
 
 
 def shingles_of(text: str, unit: Unit, size: int) -> list[bytes]:
-    """A text's shingles in order, for other libraries: what the kernels see, in Python."""
+    """A text's shingles in order, as the kernels see them, for other libraries."""
     units = units_of(text, unit)
     between = " " if unit == "words" else ""
     count = max(len(units) - size + 1, 1) if units else 0
@@ -57,7 +57,7 @@ def shingles_of(text: str, unit: Unit, size: int) -> list[bytes]:
 
 
 def power_of(size: int) -> int:
-    """What the hash of the unit that leaves a shingle has been multiplied with."""
+    """The factor of the unit that leaves a shingle's rolling hash."""
     if not 1 <= size <= MOST_UNITS:
         raise ValueError(f"a shingle has 1 to {MOST_UNITS} units, not {size}")
     return pow(POWER, size, 1 << 64)

@@ -1,7 +1,7 @@
-"""Signatures of texts: MinHash as datasketch 2.0 makes it under its scheme `affine32`, bit for bit, from shingles here.
+"""MinHash signatures, bit for bit as in datasketch 2.0's scheme `affine32`, over winnow's shingles.
 
-Two texts are as alike as the share of the shingles of both that are in each (Jaccard); the share of equal places in
-their signatures estimates that. A text's row is a function of that text and the scheme alone.
+Two texts' similarity is the share of common shingles among all (Jaccard); the share of equal positions in their
+signatures estimates it. A text's row depends only on that text and the scheme.
 """
 
 from dataclasses import dataclass
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 __all__ = ["Scheme", "Signed", "from_datasketch", "shingle_sets", "sign", "to_datasketch"]
 
 _FAMILY = "affine32"
-_AT_A_TIME = 2048  # hashes: they and what is made of them stay in the nearest cache
-_LANES = 64  # hashes are permuted so many at a time; the last ones are filled up
+_AT_A_TIME = 2048  # hashes: they and their permutations stay in the first cache
+_LANES = 64  # hashes are permuted this many at a time; the last group is padded
 _NO_HASH = np.uint32(0xFFFFFFFF)
 _HALF = np.uint64(32)
 
 
 @dataclass(frozen=True, slots=True)
 class Scheme:
-    """What a signature is made of. Signatures of different schemes cannot be compared."""
+    """How signatures are made. Signatures of different schemes cannot be compared."""
 
     unit: Unit = "words"
     size: int = 5  # units of a shingle
@@ -42,11 +42,11 @@ class Scheme:
 
     @property
     def name(self) -> str:
-        """Such as `affine32/words-5x112/1`."""
+        """The scheme's name, such as `affine32/words-5x112/1`."""
         return f"{_FAMILY}/{self.unit}-{self.size}x{self.hashes}/{self.seed}"
 
     def permutations(self) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-        """The factors and summands of every hash, as datasketch draws them."""
+        """The factors and summands of every hash, drawn as in datasketch."""
         drawn = np.random.RandomState(self.seed)
         factors = drawn.randint(0, 1 << 31, self.hashes, dtype=np.uint32) * np.uint32(2) + np.uint32(1)
         return factors, drawn.randint(0, 1 << 32, self.hashes, dtype=np.uint32)
@@ -54,11 +54,11 @@ class Scheme:
 
 @dataclass(frozen=True, slots=True)
 class Signed:
-    """A row a text. A text without units has no shingles, and its signature and digest mean nothing."""
+    """One row per text. A text without units has no shingles, and its signature and digest are meaningless."""
 
     signature: NDArray[np.uint32]  # [texts, hashes]
-    digest: NDArray[np.uint8]  # [texts, 16]: equal where the sequence of units is
-    shingles: NDArray[np.int64]  # how many, equal ones counted each
+    digest: NDArray[np.uint8]  # [texts, 16]: equal for equal sequences of units
+    shingles: NDArray[np.int64]  # their number, with repeats
 
 
 def sign(texts: pa.LargeStringArray, scheme: Scheme) -> Signed:
@@ -74,15 +74,15 @@ def sign(texts: pa.LargeStringArray, scheme: Scheme) -> Signed:
 def shingle_sets(
     texts: pa.LargeStringArray, scheme: Scheme, limit: int = 1 << 18
 ) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
-    """The 64-bit hashes of the shingles of every text, ascending and each once.
+    """The distinct 64-bit hashes of every text's shingles, ascending.
 
     Args:
         texts: Some texts.
-        scheme: Its unit and size are what counts.
-        limit: Of a text with more distinct shingles the smallest hashes are kept, which is a fair sample.
+        scheme: Only its unit and size matter.
+        limit: For a text with more distinct shingles the smallest hashes are kept, which are a fair sample.
 
     Returns:
-        Where each text's hashes begin, and the end of the last; and the hashes.
+        The start of each text's hashes with the end of the last, and the hashes.
     """
     column = texts_of(texts)
     offsets, values = _sets(
@@ -92,11 +92,11 @@ def shingle_sets(
 
 
 def to_datasketch(signature: NDArray[np.uint32], scheme: Scheme) -> "MinHash":
-    """A signature as datasketch's own, to which its `update` may add shingles (`shingles_of`)."""
+    """Convert a signature to datasketch's MinHash, whose `update` may add shingles (`shingles_of`)."""
     try:
         from datasketch import MinHash
     except ModuleNotFoundError:
-        raise RecipeError("signatures become datasketch's with the package datasketch; run: pip install datasketch"
+        raise RecipeError("converting signatures needs the package datasketch; run: pip install datasketch"
                           ) from None  # fmt: skip
     if signature.shape != (scheme.hashes,):
         raise SourceError(f"a signature of {scheme.name} has {scheme.hashes} hashes; found shape {signature.shape}")
@@ -106,10 +106,10 @@ def to_datasketch(signature: NDArray[np.uint32], scheme: Scheme) -> "MinHash":
 
 
 def from_datasketch(minhash: "MinHash", scheme: Scheme) -> NDArray[np.uint32]:
-    """The signature in a MinHash of datasketch.
+    """Convert datasketch's MinHash to a signature.
 
     Raises:
-        SourceError: It was not made as this scheme makes signatures; the message names what differs.
+        SourceError: It was made by another scheme; the message names the difference.
     """
     function = _hash_function(scheme)
     for what, found, expected in (
@@ -174,7 +174,7 @@ def _sign(  # type: ignore[no-untyped-def]
 
 @leaf
 def permute(hashes, count, mixed, factors, summands, lowest):  # type: ignore[no-untyped-def]
-    """Lower every place of a signature to what these hashes give it."""
+    """Update a signature's minima with these hashes."""
     for at in range(count):
         value = np.uint32(hashes[at] >> _HALF)
         value = np.uint32(value ^ np.uint32(value >> np.uint32(16)))
@@ -213,7 +213,7 @@ def _sets(buffer, offsets, pages, values, entries, pool, words, size, power, lim
     found = np.empty((offsets[-1] - offsets[0]) // 4 + 64, np.uint64)
     places, sums, ring = np.empty(PLACES, np.int64), np.empty(SUMS, np.uint64), np.empty(RING, np.uint64)
     hashes = np.empty(_AT_A_TIME + ROOM, np.uint64)
-    gathered = np.empty(2 * limit + len(hashes), np.uint64)  # pages that nobody writes to cost no memory
+    gathered = np.empty(2 * limit + len(hashes), np.uint64)  # untouched pages cost no memory
     for row in range(count):
         begin(offsets[row], places, sums, ring)
         used, beyond = 0, np.uint64(0xFFFFFFFFFFFFFFFF)
@@ -242,7 +242,7 @@ def _sets(buffer, offsets, pages, values, entries, pool, words, size, power, lim
 
 @kernel
 def _distinct(values, used, limit):  # type: ignore[no-untyped-def]
-    """Sort the first values, each once, and say how many there are, at most the limit."""
+    """Sort the first values and drop duplicates; returns their number, at most the limit."""
     values[:used].sort()
     count = 0
     for at in range(used):

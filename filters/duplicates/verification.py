@@ -1,4 +1,4 @@
-"""Whether a candidate pair is alike: by its signatures where they are clear, else by its sets of shingles."""
+"""Verify candidate pairs: by signatures if they are clear, else by sets of shingles."""
 
 import math
 
@@ -10,8 +10,8 @@ from winnow.schemas.kernels import kernel
 __all__ = ["ABOVE", "BELOW", "UNCLEAR", "jaccard", "judge", "matching"]
 
 BELOW, UNCLEAR, ABOVE = -1, 0, 1
-_ERRORS_BELOW, _ERRORS_ABOVE = 2.0, 3.0  # standard errors past which a pair is clear
-_ROUNDING = 1e-12  # an estimate at exactly so many standard errors is unclear on either side
+_ERRORS_BELOW, _ERRORS_ABOVE = 2.0, 3.0  # standard errors beyond which a pair is clear
+_ROUNDING = 1e-12  # an estimate at exactly this many standard errors is unclear on either side
 
 Counts = npt.NDArray[np.int64]
 Offsets = npt.NDArray[np.int64]
@@ -20,7 +20,7 @@ Sets = tuple[Offsets, Values]
 
 
 def matching(first: npt.NDArray[np.uint32], second: npt.NDArray[np.uint32]) -> Counts:
-    """In how many positions the two signatures of every pair agree.
+    """The number of positions in which the two signatures of every pair agree.
 
     Raises:
         ValueError: The two sides differ in shape.
@@ -31,20 +31,20 @@ def matching(first: npt.NDArray[np.uint32], second: npt.NDArray[np.uint32]) -> C
 
 
 def judge(matches: Counts, hashes: int, threshold: float) -> npt.NDArray[np.int8]:
-    """What the signatures alone say of every pair: ABOVE (or at) the threshold, BELOW it, or UNCLEAR.
+    """Judge every pair by its signatures: ABOVE (or at) the threshold, BELOW it, or UNCLEAR.
 
-    Matches of a pair of Jaccard J follow a binomial of `hashes` trials of chance J. The question is whether a pair
-    *at the threshold* could have given what was seen, so the standard error is the one there. One taken at the
-    estimate would shrink to nothing at estimates of 0 and 1, would be widest at 0.5 wherever the threshold lies, and
-    so would call pairs clear that a pair at the threshold gives every day.
+    The matches of a pair with Jaccard J are binomial with `hashes` trials of probability J. The question is whether a
+    pair *at the threshold* could have produced them, so the standard error is the one at the threshold. One at the
+    estimate would vanish at estimates of 0 and 1, be widest at 0.5 wherever the threshold is, and so would call pairs
+    clear that are common at the threshold.
 
-    Two standard errors below, a pair is clearly below: of those just above the threshold that loses about 2.3 %. To be
-    clearly above takes three. A wrong edge does more harm than one that is missed: a page of a large site is compared
-    with dozens of its template, and where one in dozens is joined by chance the site becomes one cluster. All that a
-    third error costs is that some more texts are read.
+    A pair two standard errors below is clearly below: that loses about 2.3 % of pairs just above the threshold. Clearly
+    above takes three. A wrong edge does more harm than a missed one: a page of a large site is compared with dozens of
+    its template, and if one in dozens is joined by chance, the site becomes one cluster. The third error only costs
+    reading some more texts.
 
     Raises:
-        ValueError: No hashes, or a threshold outside of 0 to 1.
+        ValueError: There are no hashes, or the threshold is outside 0 to 1.
     """
     if hashes < 1 or not 0.0 <= threshold <= 1.0:
         raise ValueError(f"expected hashes and a threshold of 0 to 1, found {hashes} and {threshold}")
@@ -59,18 +59,19 @@ def judge(matches: Counts, hashes: int, threshold: float) -> npt.NDArray[np.int8
 def jaccard(
     first: Sets, second: Sets, pairs: tuple[Counts, Counts] | None = None, *, limit: int | None = None
 ) -> tuple[Counts, Counts]:
-    """How many values the two sets of every pair share, and how many they hold together.
+    """The sizes of the intersection and the union of every pair's two sets.
 
     Args:
         first: Offsets and values: set i is `values[offsets[i] : offsets[i + 1]]`, sorted, each value once.
-        second: The same of the other side.
-        pairs: The numbers of the two sets of every pair; None to pair them off in order.
-        limit: Sets of that many values were cut off to their smallest ones. Past the largest value of a set that was
-            cut nothing is known of it, so values are compared up to there alone: of hashed values a fair sample.
+        second: The same for the other side.
+        pairs: The numbers of the two sets of every pair; None to pair them in order.
+        limit: Sets of this many values were cut to their smallest ones. Beyond the largest value of a cut set nothing
+        is
+            known, so values are compared only up to there, which is a fair sample of hashed values.
 
     Raises:
-        ValueError: The two sides differ in the number of sets, pairs name none of them, or offsets descend or leave
-            the values.
+        ValueError: The two sides differ in the number of sets, pairs are out of range, or offsets descend or exceed the
+            values.
     """
     for offsets, values in (first, second):
         if not len(offsets) or offsets[0] < 0 or offsets[-1] > len(values) or np.any(offsets[1:] < offsets[:-1]):
@@ -97,7 +98,7 @@ def jaccard(
 def _matching(first, second):  # type: ignore[no-untyped-def]
     found = np.empty(len(first), np.int64)
     for pair in range(len(first)):
-        equal = np.uint32(0)  # as wide as what is compared: the loop then runs on vectors
+        equal = np.uint32(0)  # as wide as the compared values, so that the loop uses vectors
         for at in range(first.shape[1]):
             equal += np.uint32(first[pair, at] == second[pair, at])
         found[pair] = equal

@@ -1,4 +1,4 @@
-"""Edits of texts: spans of what to delete or to replace, and their application when a text is exported."""
+"""Text edits: spans to delete or replace, applied when a text is exported."""
 
 from winnow.filters.edits.applying import Edit, apply_edits, edits_of, unmeasured
 from winnow.filters.edits.replacing import (

@@ -1,8 +1,8 @@
-"""Edits put into texts, all at once: what is deleted goes, what is replaced becomes what its replacement says.
+"""Apply all edits to texts at once: deletions and replacements.
 
-Spans that overlap are one edit, and so are those that overlap these. Where a deletion is among them all of it goes,
-so that no rest of a replaced value stays; else it is replaced as a whole, as its longest span is, of equals the first,
-of equals there the one of the replacement that is named first. Spans that only touch are edits of their own.
+Overlapping spans, directly or through others, are one edit. If a deletion is among them, all of it is deleted, so that
+no rest of a replaced value remains; else it is replaced as a whole like its longest span, in a tie the first, then the
+one of the replacement named first. Spans that only touch are separate edits.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ _DELETION = -1  # the source of one
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """One edit of one text: the bytes that go, and the kind of what they are; None where they are deleted."""
+    """One edit of one text: the removed bytes, and the kind of the replacement; None for a deletion."""
 
     row: int
     start: int
@@ -41,18 +41,18 @@ def apply_edits(
     deletions: Sequence[pa.ListArray],
     replacements: Sequence[tuple[pa.ListArray, Replacement]],
 ) -> pa.LargeStringArray:
-    """The texts as they are exported. A text without spans keeps its bytes; one that is null stays null.
+    """The texts as exported. A text without spans keeps its bytes; null stays null.
 
-    A text with a list of spans that is null becomes null: what would have to go from it is unknown. Who wants it as it
-    is gives an empty list.
+    A text with a null list of spans becomes null, as its necessary edits are unknown. Pass an empty list to keep it
+    unchanged.
 
     Args:
         texts: The texts that were measured.
-        deletions: Columns of `SPANS` or `TYPED_SPANS`, a list a text; null where it was not measured.
-        replacements: Columns of `TYPED_SPANS`, and what becomes of their spans.
+        deletions: Columns of `SPANS` or `TYPED_SPANS`, one list per text; null where it was not measured.
+        replacements: Columns of `TYPED_SPANS`, and the replacements of their spans.
 
     Raises:
-        ValueError: Spans that are not of these texts: behind their end, or within a character.
+        ValueError: Spans are not of these texts: past their end, or inside a character.
     """
     whole = _whole(texts)
     found = texts_of(whole)
@@ -73,7 +73,7 @@ def apply_edits(
 def unmeasured(
     texts: pa.LargeStringArray | pa.ChunkedArray, columns: Sequence[pa.ListArray | pa.ChunkedArray]
 ) -> pa.BooleanArray:
-    """Which texts are there, but without spans in one of the columns: nobody knows what to edit in them."""
+    """Which non-null texts lack spans in some column, so that their edits are unknown."""
     unknown = np.zeros(len(texts), np.bool_)
     for column in columns:
         if column.null_count:
@@ -82,7 +82,7 @@ def unmeasured(
 
 
 def edits_of(text: str, deletions: Sequence[pa.ListArray], replacements: Sequence[pa.ListArray]) -> list[Edit]:
-    """The edits of one text, put together as they are applied, for who wants to see them."""
+    """The merged edits of one text, for display."""
     whole = pa.array([text], pa.large_string())
     spans, kinds = _spans(whole, deletions, replacements)
     merged = _merged(spans, texts_of(whole)) if len(spans) else spans
@@ -93,8 +93,8 @@ def edits_of(text: str, deletions: Sequence[pa.ListArray], replacements: Sequenc
 
 
 def _without(texts: pa.LargeStringArray, hidden: pa.BooleanArray) -> pa.LargeStringArray:
-    """The texts with null for some, whose bytes are not behind it either."""
-    # `if_else` would leave the bytes of what is null in the buffer.
+    """The texts with some replaced by null, without leaving their bytes in the buffer."""
+    # `if_else` would leave the bytes of null texts in the buffer.
     return texts.take(pa.array(np.arange(len(texts)), mask=np.asarray(hidden)))
 
 
@@ -107,13 +107,13 @@ def _whole(texts: pa.LargeStringArray | pa.ChunkedArray) -> pa.LargeStringArray:
 def _spans(
     texts: pa.LargeStringArray, deletions: Sequence[pa.ListArray], replaced: Sequence[pa.ListArray]
 ) -> tuple[Ints, list[list[str]]]:
-    """The spans of all columns that are not empty and whose text is there, in order; the kinds of the replaced."""
+    """The non-empty spans of all columns on non-null texts, in order, and the kinds of the replaced ones."""
     pieces, kinds = [], []
     for source, column in [*((_DELETION, one) for one in deletions), *enumerate(replaced)]:
         if len(column) != len(texts):
             raise ValueError(f"{len(column)} lists of spans for {len(texts)} texts")
         if column.type not in (SPANS, TYPED_SPANS) or (source != _DELETION and column.type != TYPED_SPANS):
-            raise ValueError(f"spans are of the type {column.type}")
+            raise ValueError(f"spans have the type {column.type}")
         column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
         items = column.flatten()
         lengths = np.asarray(column.value_lengths().fill_null(0), np.int64)
@@ -134,14 +134,14 @@ def _spans(
 
 
 def _merged(spans: Ints, texts: Texts) -> Ints:
-    """Each edit as a row of `spans`: what overlaps is put together."""
+    """Each edit as a row of `spans`, with overlapping spans merged."""
     merged: Ints
     merged, wrong = _joined(spans, texts.buffer, texts.offsets)
     if wrong >= 0:
         row, start, end = spans[wrong, :3]
         length = texts.offsets[row + 1] - texts.offsets[row]
         raise ValueError(
-            f"the span {start} to {end} of text {row} is none of its {length} bytes, or lies within a character: "
+            f"the span {start} to {end} of text {row} is outside its {length} bytes or inside a character: "
             "it was measured on another text"
         )
     return merged
@@ -176,10 +176,10 @@ def _joined(spans: Ints, text: Bytes, offsets: Ints) -> tuple[Ints, int]:
 def _replaced(
     texts: Texts, merged: Ints, kinds: Sequence[Sequence[str]], replacements: Sequence[Replacement]
 ) -> tuple[Bytes, Ints]:
-    """What each edit leaves in its place, one behind the other, and where each ends."""
+    """The concatenated replacement text of all edits, and the end of each."""
     written: list[bytes] = [b""] * len(merged)
     for source, replacement in enumerate(replacements):
-        # Spans are rare: a row of Python each costs less than finding them did.
+        # Spans are rare: a Python step for each costs less than finding them did.
         chosen = np.flatnonzero(merged[:, _SOURCE] == source)
         begins = texts.offsets[merged[chosen, _ROW]]
         values = [
@@ -213,7 +213,7 @@ def _edited(text: Bytes, offsets: Ints, merged: Ints, written: Bytes, written_en
             filled += last - first
             at = end
             number += 1
-        # what follows the last edit is copied with what precedes the next, over texts without any
+        # text after the last edit is copied with the text before the next, across texts without edits
         bounds[row + 1] = filled + offsets[row + 1] - at
     out[filled:] = text[at : offsets[rows]]
     return bounds, out

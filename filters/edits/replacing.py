@@ -1,8 +1,8 @@
-"""What stands in the place of a replaced span: a placeholder of its kind, or a pseudonym of its value.
+"""Replacements of spans: a placeholder for the kind, or a pseudonym of the value.
 
-A pseudonym is a keyed hash: the same value of a kind gives the same pseudonym under a key, in every document and run;
-under two keys they tell nothing of each other. Who has no key can neither undo nor recompute one. Who has it can try
-all phone numbers there are, so the key must be kept as the data were.
+A pseudonym is a keyed hash: under one key the same value of a kind gives the same pseudonym in every document and run;
+pseudonyms under different keys are unrelated. Without the key one can be neither reversed nor recomputed. With the key
+all phone numbers can be tried, so the key must be protected like the data.
 """
 
 import hashlib
@@ -20,16 +20,16 @@ from winnow.filters.private.personal.emails import AT_WORDS
 from winnow.filters.private.personal.hosts import DOT_WORDS
 
 MIN_KEY_BYTES = 16
-_DIGITS = 12  # hexadecimal: of a million values, about one in 500 runs has two with one pseudonym
+_DIGITS = 12  # hexadecimal: with a million values, about one in 500 runs has a collision
 _MAX_KEY = 64  # of blake2b
 _PSEUDONYM, _CHECK = b"winnow-edits", b"winnow-key-check"
 
 
 class Replacement(Protocol):
-    """What replaced spans become."""
+    """Replaces spans."""
 
     def written(self, kinds: Sequence[str], values: Sequence[str]) -> list[str]:
-        """The text in the place of each value, which is of its kind."""
+        """The replacement text of each value, given its kind."""
         ...
 
 
@@ -37,13 +37,13 @@ _NAMES = {"national_id": "ID", "basic_auth": "PASSWORD", "assigned_secret": "SEC
 
 
 def name_of(kind: str) -> str:
-    """What a kind is called in a placeholder: in capitals, without angle brackets."""
+    """The name of a kind in a placeholder: in capitals, without angle brackets."""
     return _NAMES.get(kind) or re.sub(r"[^0-9A-Z]+", "_", kind.upper()).strip("_") or "REMOVED"
 
 
 @dataclass(frozen=True, slots=True)
 class Placeholders:
-    """The same text for every value of a kind: `<EMAIL>`, or what the recipe says."""
+    """One text for all values of a kind: `<EMAIL>`, or the recipe's text."""
 
     texts: Mapping[str, str] = field(default_factory=dict)  # by kind
 
@@ -53,7 +53,7 @@ class Placeholders:
 
 
 class Secret:
-    """A key that shows itself nowhere: not in a log, a message or a representation."""
+    """A secret key that never appears in logs, messages or representations."""
 
     __slots__ = ("_key",)
 
@@ -66,11 +66,11 @@ class Secret:
         return f"Secret({self.check})"
 
     def __reduce__(self) -> str:
-        raise TypeError("a key is not pickled: each process reads it where it is kept")
+        raise TypeError("a key cannot be pickled: each process reads it from its source")
 
     @property
     def check(self) -> str:
-        """Eight hexadecimal digits that are the same for the same key, and tell nothing else of it."""
+        """Eight hexadecimal digits that identify the key without revealing it."""
         return hashlib.blake2b(key=self._key, person=_CHECK, digest_size=4).hexdigest()
 
     def hashed(self, kind: str, value: str) -> str:
@@ -95,7 +95,7 @@ class Pseudonyms:
 
 
 def normalised(kinds: Sequence[str], values: Sequence[str]) -> list[str]:
-    """Each value as all its spellings have it: e-mail addresses with `@` in lower case, phone numbers as digits."""
+    """Normalise each value over its spellings: e-mail addresses with `@` in lower case, phone numbers as digits."""
     column = texts_of(pa.array(values, pa.large_string()))
     plain = fold(column, case=False).texts.array.to_pylist()
     small = fold(column, case=True).texts.array.to_pylist()
@@ -110,7 +110,7 @@ def _words(_plain: str, small: str) -> str:
     return " ".join(small.split())
 
 
-# What stands between the parts of an address that is written out, in small letters: no part has a bracket or space.
+# Separators in a written-out address, in lower case: its parts have no bracket or space.
 _AT = "@"
 _SIGNS = {
     **dict.fromkeys(DOT_WORDS.tobytes().decode().split(), "."),
@@ -120,13 +120,13 @@ _BRACKETED = re.compile(r" ?[\[({] ?([^ \])}]{1,12}) ?[\])}] ?")
 
 
 def _email(_plain: str, small: str) -> str:
-    """With the signs themselves: `bob [at] host (dot) org`, `bob AT host DOT org` and `bob%40host.org` are one."""
+    """Normalise signs: `bob [at] host (dot) org`, `bob AT host DOT org` and `bob%40host.org` are equal."""
     found = _BRACKETED.sub(lambda match: _SIGNS.get(match[1], match[0]), " ".join(small.split()))
     return found.replace(" at ", _AT).replace(" dot ", ".").replace("%40", _AT)
 
 
 def _phone(plain: str, _small: str) -> str:
-    """Digits, behind a `+` where the number is international: what was said of a country is not known here."""
+    """Digits, after a `+` if the number is international: the country of others is not known here."""
     digits = re.sub(r"[^0-9]", "", plain.partition("ext")[0])
     trunk = re.search(r"\(0\)", plain) is not None
     if plain.strip().startswith("+"):

@@ -1,6 +1,6 @@
-"""Spans of texts: what to delete or to replace, kept beside the text and applied only when it is exported.
+"""Spans of texts to delete or replace, stored next to the text and applied only on export.
 
-A text's spans are byte ranges of its UTF-8, half-open, sorted, apart from each other, never inside a code point.
+A text's spans are byte ranges of its UTF-8: half-open, sorted, disjoint, never inside a code point.
 """
 
 from collections.abc import Sequence
@@ -20,12 +20,12 @@ TYPED_SPANS = pa.list_(
         "item", pa.struct([pa.field("start", pa.int32()), pa.field("end", pa.int32()), pa.field("kind", pa.string())])
     )
 )
-"""The type of a column of spans of some kind, such as `email`: what is replaced by something that names the kind."""
+"""The type of a column of typed spans, such as `email`, whose replacements may name the kind."""
 
 
 @kernel  # type: ignore[untyped-decorator]
 def grown(spans: npt.NDArray[np.int32], needed: int) -> npt.NDArray[np.int32]:
-    """An array of at least so many rows that begins as this one does; rows are added by doubling."""
+    """A copy of the array with room for at least this many rows; it grows by doubling."""
     if needed <= len(spans):
         return spans
     wider = np.empty((max(needed, 2 * len(spans)), 2), np.int32)
@@ -54,11 +54,11 @@ def typed_spans_column(
 
 
 def spans_of_kinds(column: pa.ListArray | pa.ChunkedArray, kinds: Sequence[str]) -> pa.ListArray:
-    """The column of typed spans with those of these kinds alone."""
+    """The column of typed spans with only these kinds."""
     column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     items = column.flatten()
     chosen = np.asarray(pc.is_in(items.field("kind"), pa.array(kinds, pa.string())))
-    before = np.concatenate([[0], np.cumsum(chosen)])  # how many of the chosen stand before each span
+    before = np.concatenate([[0], np.cumsum(chosen)])  # number of chosen spans before each span
     ends = np.concatenate([[0], np.cumsum(np.asarray(column.value_lengths().fill_null(0), np.int64))])
     mask = pa.array(np.asarray(column.is_null())) if column.null_count else None
     return pa.ListArray.from_arrays(

@@ -1,1 +1,1 @@
-"""Models that come as files: each is checked from its bytes before any library that is written in C may read it."""
+"""Model files: each is validated byte by byte before a C library may read it."""

@@ -1,7 +1,7 @@
-r"""N-gram language models in ARPA's format, read into sorted arrays and asked with back-off.
+r"""Read n-gram language models in ARPA format into sorted arrays, for queries with back-off.
 
-The format is text: `\data\` with the number of n-grams of each order, then a section an order with lines of a log10
-probability, the words, and a back-off weight where longer n-grams exist, then `\end\`.
+The format is text: `\data\` with the number of n-grams of each order, then one section per order with lines of a log10
+probability, the words, and a back-off weight if longer n-grams exist, then `\end\`.
 """
 
 import gzip
@@ -27,9 +27,9 @@ _GZIP = b"\x1f\x8b"
 _COMPLAINTS = {
     Reading.NO_NUMBER: "a line that does not begin with a number",
     Reading.POSITIVE: "a log-probability above 0",
-    Reading.RANGE: "a number outside of -1000 to 1000",
-    Reading.WORDS: "a line with another number of words than its section says",
-    Reading.STRANGER: "an n-gram with a word that is not among the 1-grams",
+    Reading.RANGE: "a number outside -1000 to 1000",
+    Reading.WORDS: "a line with the wrong number of words for its section",
+    Reading.STRANGER: "an n-gram with a word that is not a 1-gram",
 }
 
 
@@ -38,10 +38,10 @@ class NgramModel:
     """A back-off model."""
 
     grams: Grams
-    starts: NDArray[np.int64]  # where each order begins, and where the last ends
+    starts: NDArray[np.int64]  # the start of each order, and the end of the last
 
     def score(self, content: NDArray[np.uint8], offsets: NDArray[np.int64], unknown: float) -> Sums:
-        """How probable each text is; see `score_texts`."""
+        """The probability of each text; see `score_texts`."""
         return score_texts(content, offsets, self.grams, self.starts, unknown)
 
 
@@ -56,7 +56,7 @@ def load_arpa(path: str, max_ngrams: int) -> NgramModel:
     """Read a model, plain or compressed with gzip.
 
     Raises:
-        RecipeError: One line: what is wrong, and on which line of the file.
+        RecipeError: The problem and its line in the file.
     """
     try:
         with open(path, "rb") as stream:
@@ -97,7 +97,7 @@ class _Arpa:
             if line == b"\\data\\":
                 break
             if self._line > MAX_PREAMBLE_LINES:
-                self._fail("no \\data\\ among its first lines")
+                self._fail("no \\data\\ in its first lines")
         else:
             self._fail("no \\data\\")
         counts: list[int] = []
@@ -137,7 +137,7 @@ class _Arpa:
                 self._fail(f"a line of more than {MAX_LINE_BYTES:,} bytes")
         done = room.sorted()
         if (done.keys[1:] == done.keys[:-1]).any():
-            self._fail(f"one of its {order}-grams stands there twice")
+            self._fail(f"one of its {order}-grams occurs twice")
         return done
 
     def _expect(self, heading: bytes) -> None:
@@ -178,4 +178,4 @@ class _Arpa:
         return True
 
     def _fail(self, why: str) -> NoReturn:
-        raise RecipeError(f"{self._path}:{self._line}: not a sound ARPA model: {why}")
+        raise RecipeError(f"{self._path}:{self._line}: not a valid ARPA model: {why}")

@@ -1,6 +1,6 @@
-"""Back-off: an n-gram's probability, or a shorter one's times the weight of the context in which it was not found.
+"""Back-off language models: an n-gram's probability, or a shorter one's times the weight of the missing context.
 
-An n-gram's key is made of its words' hashes from the last to the first, so that looking further back continues a key.
+An n-gram's key combines its words' hashes from the last to the first, so that a longer context extends a key.
 """
 
 from dataclasses import dataclass
@@ -18,10 +18,10 @@ MAX_ORDER = 10
 
 
 class Reading(IntEnum):
-    """How the reading of a block of lines ended."""
+    """How reading a block of lines ended."""
 
     USED_UP = 0
-    FULL = 1  # as many n-grams as there is room for
+    FULL = 1  # there is no more room for n-grams
     HEADING = 2  # a line that starts with a backslash
     NO_NUMBER = 3
     POSITIVE = 4
@@ -32,7 +32,7 @@ class Reading(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Grams:
-    """N-grams: their keys, and what the model's file says of each. Those of one order follow those of a lower one."""
+    """N-grams: their keys and the model's values, ordered by length."""
 
     keys: NDArray[np.uint64]
     log10_prob: NDArray[np.float32]
@@ -40,11 +40,11 @@ class Grams:
 
     @classmethod
     def room(cls, size: int) -> "Grams":
-        """Room for so many; memory is taken as it is filled."""
+        """Room for this many n-grams; memory is used only as it fills."""
         return cls(np.zeros(size, np.uint64), np.zeros(size, np.float32), np.zeros(size, np.float32))
 
     def sorted(self) -> "Grams":
-        """In the order of their keys."""
+        """The n-grams sorted by key."""
         order = np.argsort(self.keys, kind="stable")
         return Grams(self.keys[order], self.log10_prob[order], self.backoff[order])
 
@@ -56,7 +56,7 @@ class Sums:
     log10_prob: NDArray[np.float64]
     words: NDArray[np.int64]
     unknown: NDArray[np.int64]
-    lines: NDArray[np.int64]  # those with a word; the end of each is predicted too
+    lines: NDArray[np.int64]  # lines with a word; the end of each is predicted too
 
 
 def hash_word(word: str) -> int:
@@ -67,18 +67,18 @@ def hash_word(word: str) -> int:
 def read_lines(
     block: NDArray[np.uint8], order: int, words: NDArray[np.uint64], room: Grams, filled: int, *, with_backoff: bool
 ) -> tuple[int, int, int, Reading]:
-    """Take n-grams from the whole lines of a block.
+    """Read n-grams from the complete lines of a block.
 
     Args:
         block: Bytes of a section of the file.
-        order: How many words a line has.
+        order: The number of words per line.
         words: The sorted keys of the 1-grams; empty while these are read.
-        room: Where the n-grams go.
-        filled: How many are there already.
+        room: The destination of the n-grams.
+        filled: The number of n-grams already there.
         with_backoff: Whether a line may end with a weight.
 
     Returns:
-        Bytes and lines that were used, n-grams that are there now, and what ended the reading.
+        The bytes and lines read, the number of n-grams now, and how reading ended.
     """
     used, lines, filled, reading = _read_lines(
         block, order, words, room.keys, room.log10_prob, room.backoff, filled, with_backoff
@@ -89,14 +89,14 @@ def read_lines(
 def score_texts(
     content: NDArray[np.uint8], offsets: NDArray[np.int64], grams: Grams, starts: NDArray[np.int64], unknown: float
 ) -> Sums:
-    """How probable each text is, line by line, each between `<s>` and `</s>`.
+    """The probability of each text, line by line, each between `<s>` and `</s>`.
 
     Args:
-        content: The texts' bytes; words stand between white space of ASCII.
-        offsets: Where each text begins and ends.
+        content: The texts' bytes; words are split at ASCII white space.
+        offsets: The start and end of each text.
         grams: All n-grams, sorted within each order.
-        starts: Where each order begins in them, and where the last ends.
-        unknown: The log10 probability of a word that the model does not know, if it has no `<unk>`.
+        starts: The start of each order in them, and the end of the last.
+        unknown: The log10 probability of an unknown word if the model has no `<unk>`.
     """
     marks = np.array([hash_word("<unk>"), hash_word("<s>"), hash_word("</s>")], np.uint64)
     log10_prob, words, strange, lines = _score_texts(
@@ -107,7 +107,7 @@ def score_texts(
 
 _NEWLINE, _SPACE, _TAB, _RETURN, _BACKSLASH, _POINT, _MINUS, _PLUS = (ord(mark) for mark in "\n \t\r\\.-+")
 _ZERO, _NINE, _SMALL_E, _LARGE_E = (ord(mark) for mark in "09eE")
-_POWERS = np.array([float(f"1e{power}") for power in range(23)])  # those that a double holds exactly
+_POWERS = np.array([float(f"1e{power}") for power in range(23)])  # those that a double represents exactly
 _BOUND = 1000.0
 _NO_NUMBER = 1e30
 _STEP = uint64(0x9E3779B97F4A7C15)
@@ -275,7 +275,7 @@ def _score_texts(content, offsets, keys, log10_prob, backoff, starts, marks, unk
                 at += 1
             word = hash_bytes(content, first, at)
             if word == marks[0] or word == marks[1] or word == marks[2] or find(vocabulary, word) < 0:
-                word = marks[0]  # what a page writes like a mark is no mark
+                word = marks[0]  # text that looks like a mark is not a mark
                 strange[text] += 1
             if known == 0:
                 context[0] = marks[1]

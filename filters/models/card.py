@@ -1,4 +1,4 @@
-"""The small JSON file beside a model that winnow trained: how to ask it, and what it was seen to do."""
+"""The model card: a small JSON file next to a model trained by winnow, with its settings and measurements."""
 
 import hashlib
 import os
@@ -18,14 +18,14 @@ MAX_CARD_BYTES = 16 << 20
 
 @dataclass(frozen=True, slots=True)
 class ModelCard:
-    """What a classifier's card says. Only the first three decide how the model is asked."""
+    """A classifier's card. Only the first three fields decide how the model is used."""
 
-    sha256: str  # of the model's file: a card that lies beside another model is refused
+    sha256: str  # of the model's file: a card next to another model is refused
     normalisation: Normalisation
     positive: str
     labels: tuple[str, ...]
     training: Mapping[str, Json] = field(default_factory=dict)  # counts and settings
-    held_out: Mapping[str, Json] = field(default_factory=dict)  # measured on texts that were not trained on
+    held_out: Mapping[str, Json] = field(default_factory=dict)  # measured on texts not used in training
     versions: Mapping[str, Json] = field(default_factory=dict)
 
     def to_json(self) -> bytes:
@@ -44,15 +44,15 @@ class ModelCard:
 
 
 def card_path(model: str) -> str:
-    """Where the card of a model lies."""
+    """The path of a model's card."""
     return f"{model}.json"
 
 
 def read_card(model: str) -> ModelCard | None:
-    """The card beside a model, or None where there is none.
+    """Read the card next to a model; None if there is none.
 
     Raises:
-        RecipeError: It is no card, or that of another model.
+        RecipeError: It is not a card, or describes another model.
     """
     path = card_path(model)
     try:

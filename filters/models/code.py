@@ -1,4 +1,4 @@
-"""What code outside winnow a model is made by, for the keys of layers: packages with their versions, and its source."""
+"""The identity of the code behind a model, for layer keys: packages with versions, and a hash of its source."""
 
 import hashlib
 from functools import lru_cache
@@ -13,7 +13,7 @@ __all__ = ["code_identity"]
 def code_identity(module: str) -> tuple[str, ...]:
     """The packages that a module belongs to with their versions, and the hash of its own file.
 
-    A module that does not exist has none of these: whoever loads it says so.
+    Empty for a module that does not exist: loading it reports that.
     """
     names = sorted(packages_distributions().get(module.partition(".")[0], []))
     packages = tuple(f"{name} {version(name)}" for name in names)

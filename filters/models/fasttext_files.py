@@ -1,6 +1,6 @@
-"""fastText models: a file is walked from its first byte to its last before fastText is given it.
+"""Validate fastText model files byte by byte before fastText reads them.
 
-fastText's reader believes what it reads: a wrong count is memory taken or read out of bounds, and the process is gone.
+fastText's reader trusts its input: a wrong count makes it allocate or read out of bounds and kills the process.
 The format is that of fastText's own `saveModel`, versions 11 and 12, plain (`.bin`) or quantised (`.ftz`).
 """
 
@@ -19,11 +19,11 @@ from winnow.schemas.errors import RecipeError
 
 MAX_DIMENSION = 65_536
 MAX_LABELS = 100_000
-MAX_WORD_NGRAMS = 16  # fastText walks as many words onward from each word
+MAX_WORD_NGRAMS = 16  # fastText reads this many words onward from each word
 MAX_SUBWORD = 64
 MAX_WORD_BYTES = 1 << 20
-MAX_WEIGHT = 1e7  # trained ones stay below some hundreds; products of larger ones could leave what a float holds
-MAX_COUNT = 10**15  # the tree of the hierarchical softmax takes this number for "no node"
+MAX_WEIGHT = 1e7  # trained ones stay below some hundreds; products of larger ones could overflow a float
+MAX_COUNT = 10**15  # the tree of the hierarchical softmax uses this number for "no node"
 
 _MAGIC = 793_712_314
 _SUPERVISED = 3
@@ -34,7 +34,7 @@ _CHUNK_VALUES = 1 << 22
 
 @dataclass(frozen=True, slots=True)
 class FastTextHeader:
-    """What the file says about itself, after it was found to be true."""
+    """The validated header of the file."""
 
     dimension: int
     word_ngrams: int
@@ -48,7 +48,7 @@ class FastTextHeader:
 
 
 class FastText(Protocol):
-    """What is used of a model that fastText has loaded."""
+    """The methods used of a loaded fastText model."""
 
     def multilinePredict(  # noqa: N802
         self, lines: Sequence[str], k: int, threshold: float, on_unicode_error: str
@@ -62,10 +62,10 @@ class FastText(Protocol):
 
 
 def check_fasttext(path: str) -> FastTextHeader:
-    """The header of a supervised fastText model that is whole and consistent.
+    """Validate a supervised fastText model and return its header.
 
     Raises:
-        RecipeError: One line: what the file is instead, and where it stops making sense.
+        RecipeError: What the file is instead, and where it becomes invalid.
     """
     try:
         with open(path, "rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
@@ -77,33 +77,33 @@ def check_fasttext(path: str) -> FastTextHeader:
 
 
 def load_fasttext(path: str) -> tuple[FastText, FastTextHeader]:
-    """The model, ready to be asked, and what it is. Its file is checked first."""
+    """Load a model and its header. Its file is validated first."""
     header = check_fasttext(path)
     loaded = fasttext_library().fasttext()
     try:
         loaded.loadModel(path)
     except (ValueError, RuntimeError, MemoryError) as error:
-        raise RecipeError(f"{path}: fastText refuses this model: {error}") from None
+        raise RecipeError(f"{path}: fastText cannot load this model: {error}") from None
     model: FastText = loaded
     return model, header
 
 
 def fasttext_library() -> ModuleType:
-    """The part of fastText that is in C++; its Python part prints, and copies arrays in a way that numpy 2 refuses."""
+    """fastText's C++ module; its Python wrapper prints, and copies arrays in a way that numpy 2 rejects."""
     try:
         library = import_module("fasttext_pybind")
     except ImportError:
         raise RecipeError("fastText is not installed; run: pip install fasttext-community") from None
     if not hasattr(library, "train"):
         raise RecipeError(
-            "another package has put its own fastText over the whole one (fasttext-predict does); "
+            "another package, such as fasttext-predict, has overwritten fastText with its own; "
             "run: pip install --force-reinstall --no-deps fasttext-community"
         )
     return library
 
 
 class _Walk:
-    """One pass over a model's bytes; every number is compared with what it must be before it is used."""
+    """One pass over a model's bytes; every number is validated before it is used."""
 
     def __init__(self, path: str, mapped: mmap.mmap) -> None:
         self._path = path
@@ -204,13 +204,13 @@ class _Walk:
         return parts
 
     def _floats(self, count: int, name: str) -> None:
-        """Pass over weights in chunks; one that is no number, or huge, would make every answer no number."""
+        """Check weights in chunks; one that is NaN or huge would make every result NaN."""
         if 4 * count > self._size - self._at:
             self._fail(f"ends inside its {name} matrix")
         for start in range(0, count, _CHUNK_VALUES):
             values = np.frombuffer(self._bytes, np.float32, min(_CHUNK_VALUES, count - start), self._at + 4 * start)
             fine = bool((np.abs(values) <= MAX_WEIGHT).all())
-            del values  # an array over the mapping would keep it from closing
+            del values  # an array over the mapping would keep it open
             self._require(fine, f"an {name} matrix with values that are no weights", f"up to {MAX_WEIGHT:,.0f}")
         self._at += 4 * count
 

@@ -1,7 +1,7 @@
-"""64-bit hashes of words and of sequences of words, over the bytes that Arrow holds.
+"""64-bit hashes of words and of sequences of words, over Arrow's bytes.
 
-A hash stands for what it was made of, as in KenLM's probing models: with a million entries the chance that any word of
-a text is taken for another is below one in ten trillion.
+Hashes replace the words themselves, as in KenLM's probing models: with a million entries the chance that a given word
+is mistaken for another is below one in ten trillion.
 """
 
 import numpy as np
@@ -46,7 +46,7 @@ def hash_bytes(content, start, end):  # type: ignore[no-untyped-def]
 
 @kernel
 def find(keys, key):  # type: ignore[no-untyped-def]
-    """Where a key stands in sorted keys, or -1."""
+    """The index of a key in sorted keys, or -1."""
     low, high = 0, len(keys)
     while low < high:
         middle = (low + high) >> 1

@@ -1,8 +1,8 @@
-r"""How a text becomes the one line that fastText reads; a model must be asked in the way it was trained.
+r"""Convert a text to the single line that fastText reads, in the same way as in the model's training.
 
-fastText reads words between spaces up to the end of the line. It takes the word `</s>` for that end and words that
-start with `__label__` for labels, wherever they come from: the kinds that are winnow's own leave such words out, so
-that no page can end its own reading.
+fastText reads words between spaces up to the end of the line. It treats the word `</s>` as that end and words that
+start with `__label__` as labels, even from the text: winnow's own kinds drop such words, so that no page can end its
+own line.
 """
 
 import re
@@ -10,11 +10,11 @@ from collections.abc import Callable
 from typing import Literal, TypeAlias, get_args
 
 Normalisation: TypeAlias = Literal["newlines", "lines", "words", "lower", "tutorial"]
-"""What each does:
+"""The kinds:
 
 - `newlines`: a newline becomes a space, and nothing else happens;
 - `lines`: every line break that Unicode knows becomes a space, as DCLM does for its classifier;
-- `words`: every white space becomes a space, and fastText's own words go;
+- `words`: every white space becomes a space, and fastText's own words are dropped;
 - `lower`: as `words`, in lower case;
 - `tutorial`: as `lower`, with `. ! ? , ' / ( )` as words of their own, as fastText's tutorial prepares its texts.
 """
@@ -30,7 +30,7 @@ _TUTORIAL = ".!?,'/()"
 
 
 def one_line(kind: Normalisation) -> Callable[[str], str]:
-    """The function that makes one line, with its end, of a text."""
+    """The function that converts a text to one line with its line end."""
     prepare = _KINDS[kind]
     return lambda text: f"{prepare(text)}\n"
 
@@ -61,7 +61,7 @@ def _tutorial(text: str) -> str:
 
 
 def _spaced(text: str, characters: str) -> str:
-    for character in characters:  # each a search at the speed of memory; most are not there
+    for character in characters:  # each search runs at memory speed; most find nothing
         text = text.replace(character, " ")
     return text
 

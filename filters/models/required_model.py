@@ -1,10 +1,10 @@
-"""Models that a recipe must name: operators that have none of their own."""
+"""Check that a recipe names the model of an operator without a default."""
 
 from winnow.schemas.errors import RecipeError
 
 
 def required_model(operator: str, model: str, expected: str) -> str:
-    """The model as the recipe names it; RecipeError where it names none."""
+    """The model that the recipe names; RecipeError if it names none."""
     if not model:
         raise RecipeError(f"{operator}: `model` is not set; expected {expected}")
     return model

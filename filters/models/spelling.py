@@ -6,16 +6,16 @@ from functools import cache
 from typing import Literal, TypeAlias
 
 Wording: TypeAlias = Literal["none", "lower", "words", "ccnet"]
-"""What each does, newlines always staying:
+"""The kinds; newlines always stay:
 
 - `none`: nothing;
 - `lower`: lower case;
-- `words`: lower case, and what is no letter, mark, digit or apostrophe becomes a space;
+- `words`: lower case, and all but letters, marks, digits and apostrophes becomes a space;
 - `ccnet`: as CCNet prepares text for its models: lower case, no accents, digits become 0, typographic punctuation
-  becomes ASCII's, control characters go.
+  becomes ASCII, control characters are removed.
 """
 
-# CCNet's table, of which the full-width digit never comes into play: digits are replaced first.
+# CCNet's table; its full-width digit is never used, as digits are replaced first.
 _ASCII = dict(
     zip("，。、„”“«»」「《》´∶：？！（）；–．～’━〈〉【】％►", ',.,"""""""""\'::?!();- ~\'-<>[]%-', strict=True)
 )
@@ -23,7 +23,7 @@ _ASCII |= {"．": ". ", "—": " - ", "…": "..."}
 
 
 def spelling_of(kind: Wording) -> Callable[[str], str]:
-    """The function that prepares a text. It looks at one character at a time, so it takes linear time on any."""
+    """The function that prepares a text, one character at a time and so in linear time."""
     if kind == "none":
         return lambda text: text
     if kind == "lower":
@@ -33,7 +33,7 @@ def spelling_of(kind: Wording) -> Callable[[str], str]:
 
 
 class _Characters(dict[int, str]):
-    """What becomes of a character, worked out when it is first met: there are no more than Unicode has."""
+    """A cache of characters' replacements, bounded by the size of Unicode."""
 
     def __init__(self, replace: Callable[[str], str]) -> None:
         super().__init__({ord("\n"): "\n"})

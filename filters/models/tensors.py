@@ -74,12 +74,12 @@ def read_tensors(path: str) -> Tensors:
 
 
 def tensors_of(raw: bytes, where: str) -> Tensors:
-    """What the bytes of a file hold; RecipeError says that they are no such file, or a damaged one."""
+    """Decode the bytes of a file; RecipeError if they are not a safetensors file, or a damaged one."""
     try:
         return _parsed(raw)
     except (ValueError, SafetensorError) as error:
         said = shown(str(error), 200)[1:-1]  # it may name an array, whatever that is called
-        raise RecipeError(f"{where}: no safetensors file, or a damaged one: {said}; fetch or make it again") from None
+        raise RecipeError(f"{where}: not a safetensors file, or a damaged one: {said}; fetch or make it again") from None
 
 
 def _parsed(raw: bytes) -> Tensors:

@@ -1,4 +1,4 @@
-"""How frequent words are, by wordfreq's lists: tables of hashes, small enough that a process can hold every language.
+"""Word frequencies from wordfreq's lists, as tables of hashes small enough to hold every language.
 
 wordfreq knows each word's share of all words in whole centibels (hundredths of a power of ten), so sums of them are
 whole numbers and the same in any order.
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
     from langcodes import Language
 
 UNKNOWN_WORD = -900
-"""Centibels of a word that no list has: once in a thousand million words, where wordfreq's own scale begins."""
+"""Centibels of an unknown word: once in a billion words, the bottom of wordfreq's scale."""
 
-MAX_NUMBER = 40  # characters; wordfreq cannot estimate how rare longer numbers are
+MAX_NUMBER = 40  # characters; wordfreq cannot estimate the frequency of longer numbers
 
 ListName: TypeAlias = Literal["best", "small"]
 Tokenise: TypeAlias = Callable[[Sequence[str]], list[list[str]]]
 
 _EDGES = "!\"#$%&'()*+,-./:;<=>?[\\]^`{|}~«»“”„…—–¿¡·‹›"
-"""Marks around a word that are no part of it, so that wordfreq's tokenizer need not be asked; `@` and `_` can be."""
-_PLAIN = "\u0590"  # Latin, Greek, Cyrillic and Armenian letters in a row are always one word
+"""Marks around a word that are not part of it, so that wordfreq's tokenizer is not needed; `@` and `_` can be."""
+_PLAIN = "\u0590"  # runs of Latin, Greek, Cyrillic and Armenian letters are always one word
 _CHINESE = ("hani", "hans", "hant")
-_NEAR = 10  # wordfreq's own distance for "the same language": Croatian is Serbo-Croatian at 9, Galician no Portuguese
+_NEAR = 10  # wordfreq's distance for "the same language": Croatian is Serbo-Croatian at 9, Galician is not Portuguese
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Wordlist:
     centibels: NDArray[np.int16]
 
     def look_up(self, words: Sequence[str]) -> NDArray[np.int64]:
-        """Each word's frequency in centibels, at most 0; 1 where the list has no such word."""
+        """Each word's frequency in centibels, at most 0; 1 for unknown words."""
         from wordfreq.numbers import digit_freq, smash_numbers
 
         found = np.ones(len(words), np.int64)
@@ -72,18 +72,18 @@ class Wordlist:
 
 
 class MissingTokenizerError(Exception):
-    """The language's words can only be told apart by a package that is not installed."""
+    """Splitting the language into words needs a package that is not installed."""
 
 
 def require_wordfreq() -> None:
-    """Refuse with the line that installs wordfreq if it is not there."""
+    """Raise an error with the install command if wordfreq is missing."""
     if find_spec("wordfreq") is None:
         raise RecipeError('wordfreq is not installed; run: pip install "winnow[quality]"')
 
 
 @lru_cache(maxsize=4096)
 def list_language(code: str, name: ListName) -> str | None:
-    """The language among wordfreq's whose list serves a code such as `deu`, `de`, `deu_Latn` or `pt-BR`, or None.
+    """The wordfreq language whose list covers a code such as `deu`, `de`, `deu_Latn` or `pt-BR`, or None.
 
     Codes are compared as CLDR matches languages, and only close ones count: Serbian, Croatian and Bosnian share one
     list (wordfreq's `sh`).
@@ -94,21 +94,21 @@ def list_language(code: str, name: ListName) -> str | None:
     tag = _tag(code)
     try:
         if langcodes.Language.get(tag).language in (None, "und", "mul", "zxx"):
-            return None  # a script alone would match the language most often written in it
+            return None  # a script alone would match its most common language
         best, _ = langcodes.closest_match(tag, sorted(available_languages(name)), max_distance=_NEAR)
-    except (LookupError, ValueError):  # not a language code at all
+    except (LookupError, ValueError):  # not a language code
         return None
     return None if best == "und" else str(best)
 
 
 def _tag(code: str) -> str:
-    """The code as CLDR writes it; without the scripts of Chinese, as wordfreq reads both by one list."""
+    """The code in CLDR's form; without scripts for Chinese, as wordfreq has one list for both."""
     return "-".join(part for part in code.replace("_", "-").split("-") if part.lower() not in _CHINESE)
 
 
 @lru_cache(maxsize=256)
 def load_wordlist(code: str, name: ListName) -> Wordlist:
-    """The list that serves a code which `list_language` knows; read once a process.
+    """The list for a code known to `list_language`, read once per process.
 
     Raises:
         MissingTokenizerError: The language is written without spaces and its tokenizer is not installed.
@@ -122,7 +122,7 @@ def load_wordlist(code: str, name: ListName) -> Wordlist:
 
 @lru_cache(maxsize=64)
 def _table(language: str, name: ListName) -> tuple[NDArray[np.uint64], NDArray[np.int16]]:
-    """Sorted hashes and frequencies: ten bytes a word, where a dict would take two hundred."""
+    """Sorted hashes and frequencies: ten bytes per word, where a dict would take two hundred."""
     from wordfreq import available_languages, read_cBpack
 
     words: list[str] = []
@@ -137,7 +137,7 @@ def _table(language: str, name: ListName) -> tuple[NDArray[np.uint64], NDArray[n
 
 
 def _tokeniser(code: str) -> Tokenise:
-    """wordfreq's `lossy_tokenize`, for many texts at once, after quotes are made straight: `l’homme` is two words."""
+    """wordfreq's `lossy_tokenize` for many texts at once, with straightened quotes: `l’homme` is two words."""
     import langcodes
     from wordfreq.language_info import get_language_info
 
@@ -151,7 +151,7 @@ def _tokeniser(code: str) -> Tokenise:
     ):
         raise MissingTokenizerError(kind)
     if kind == "jieba":
-        import_module("jieba").setLogLevel(logging.WARNING)  # it tells everybody how it starts
+        import_module("jieba").setLogLevel(logging.WARNING)  # it logs its start-up
     from ftfy.fixes import uncurl_quotes
     from wordfreq import lossy_tokenize
 
@@ -171,8 +171,8 @@ def _by_spaces(language: "Language") -> Tokenise:
         return list(simple_tokenize(text))
 
     def tokenise(texts: Sequence[str]) -> list[list[str]]:
-        # One call for all: what wordfreq looks up about a language costs ten times what one word does. Nothing that
-        # it does to a text reaches across a line's end.
+        # One call for all: wordfreq's look-ups per language cost ten times as much as one word. Its processing never
+        # crosses line ends.
         prepared = uncurl_quotes(preprocess_text("\n".join(texts), language)).split("\n")
         return [tokens_of(text) for text in prepared]
 

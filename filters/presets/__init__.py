@@ -1,9 +1,9 @@
-"""Presets: published rule sets as operators with their settings and visible rules over what these measure.
+"""Presets: published rule sets as operators with settings, and rules over their measurements.
 
 A preset is a versioned name with pinned semantics, such as `gopher@datatrove`. Each family is one file of this
-folder that defines `PRESETS`. A recipe takes a preset's rules in as if they were written there, and may override or
-switch off each by its reason. Thresholds that differ by language or the like are tables: a file may define `TABLES`,
-from a table's name to the function that makes it, and rules read `thresholds.<table>.<column>`.
+folder that defines `PRESETS`. A recipe includes a preset's rules as if they were written there, and may override or
+switch off each by its reason. Thresholds by language or the like are tables: a file may define `TABLES`, which maps a
+table's name to the function that makes it, and rules read `thresholds.<table>.<column>`.
 """
 
 import pkgutil
@@ -24,7 +24,7 @@ __all__ = ["Preset", "PresetRule", "find_preset", "find_table", "preset_names", 
 
 @dataclass(frozen=True, slots=True)
 class PresetRule:
-    """One rule of a preset; its condition names columns as a recipe would, with operators under their own names."""
+    """One rule of a preset; its condition uses column names of recipes, with operators under their own names."""
 
     reason: str
     drop: str  # SQL, such as "text.gopher.words < 50"
@@ -33,13 +33,13 @@ class PresetRule:
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """A published set of filters: what must be measured, and which rows it drops."""
+    """A published set of filters: the required operators, and the rules that drop rows."""
 
     name: str  # gopher@datatrove
-    summary: str  # what it follows, in which version
-    operators: Mapping[str, Mapping[str, Json]]  # by name, the settings that differ from the operator's defaults
+    summary: str  # its source and version
+    operators: Mapping[str, Mapping[str, Json]]  # by name: the settings that differ from the operator's defaults
     rules: tuple[PresetRule, ...]
-    notes: tuple[str, ...] = field(default=())  # what a user should know, such as published values that were clamped
+    notes: tuple[str, ...] = field(default=())  # notes for users, such as clamped published values
 
 
 def _families() -> list[ModuleType]:
@@ -58,27 +58,27 @@ def _tables() -> dict[str, Callable[[], ThresholdTable]]:
 
 
 def preset_names() -> tuple[str, ...]:
-    """Every preset there is."""
+    """The names of all presets."""
     return tuple(_presets())
 
 
 def find_preset(name: str) -> Preset:
-    """The preset of this name; an unknown one is answered with the nearest."""
+    """The preset with this name; the error for an unknown name suggests the nearest."""
     found = _presets().get(name)
     if found is None:
         near = nearest(name, _presets())
-        hint = f"did you mean {near!r}?" if near else f"there are: {', '.join(_presets())}"
+        hint = f"did you mean {near!r}?" if near else f"available: {', '.join(_presets())}"
         raise RecipeError(f"unknown preset {name!r} ({hint})")
     return found
 
 
 def table_names() -> tuple[str, ...]:
-    """Every threshold table that is built in."""
+    """The names of all built-in threshold tables."""
     return tuple(_tables())
 
 
 @lru_cache(maxsize=32)
 def find_table(name: str) -> ThresholdTable | None:
-    """The threshold table of this name, made when it is first asked for; None where there is none."""
+    """The threshold table with this name, made on first use; None if there is none."""
     make = _tables().get(name)
     return None if make is None else make()

@@ -1,4 +1,4 @@
-"""C4: the paper's numbers as datatrove applies them, and those of the builder that made the published data set."""
+"""C4: the paper's thresholds as applied by datatrove, and those of the builder of the published data set."""
 
 from winnow.filters.presets import Preset, PresetRule
 
@@ -7,22 +7,22 @@ _PAGES = (
     PresetRule("curly_bracket", "text.c4.has_curly"),
 )
 
-_EDITS = "the lines that go are the column text.c4.removed: name text.c4 under `edits` to export pages without them"
-_WORDS = "the list of bad words is no part of it"
+_EDITS = "removed lines are the column text.c4.removed: name text.c4 under `edits` to export pages without them"
+_WORDS = "the list of bad words is not included"
 
 PRESETS = (
     Preset(
         name="c4@paper",
-        summary="C4QualityFilter of datatrove 0.10.1 with its defaults: 3 words a line, 5 sentences a page",
+        summary="C4QualityFilter of datatrove 0.10.1 with its defaults: 3 words per line, 5 sentences per page",
         operators={"text.c4": {}},
         rules=(*_PAGES, PresetRule("too_few_sentences", "text.c4.sentences < 5")),
         notes=(
             _EDITS,
             _WORDS,
-            "as in datatrove, an apostrophe ends a line, too, and words are counted before citations go; in the paper "
-            "and in its builder neither is so",
-            "where a page has both lorem ipsum and a curly bracket, datatrove names the one that comes first, "
-            "this preset lorem ipsum",
+            "as in datatrove, an apostrophe counts as an end mark, too, and words are counted before citations are "
+            "removed; the paper and its builder do neither",
+            "if a page has both lorem ipsum and a curly bracket, datatrove reports the first one, this preset lorem "
+            "ipsum",
         ),
     ),
     Preset(
@@ -34,7 +34,7 @@ PRESETS = (
     ),
     Preset(
         name="c4@tfds",
-        summary="clean_page of tensorflow_datasets/text/c4_utils.py: 5 words a line, 3 sentences a page",
+        summary="clean_page of tensorflow_datasets/text/c4_utils.py: 5 words per line, 3 sentences per page",
         operators={
             "text.c4": {"min_line_words": 5, "count_words": "after_citations", "end_marks": '.?!"'},
         },
@@ -42,10 +42,10 @@ PRESETS = (
         notes=(
             _EDITS,
             _WORDS,
-            "the builder tells sentences apart by NLTK's trained English Punkt model, which is not part of winnow; "
-            "spaCy's rules stand in for it",
-            "the builder also drops pages of more than 190,000 characters, and pages that langdetect does not find "
-            "English with 0.99; afterwards it drops lines that any page has had before and asks for 3 sentences again",
+            "the builder splits sentences with NLTK's trained English Punkt model, which is not part of winnow; "
+            "spaCy's rules replace it",
+            "the builder also drops pages of more than 190,000 characters, and pages that langdetect does not classify "
+            "as English with 0.99; afterwards it drops lines seen on earlier pages and requires 3 sentences again",
         ),
     ),
 )

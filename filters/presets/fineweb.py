@@ -15,11 +15,11 @@ PRESETS = (
             PresetRule("list_ratio", "text.fineweb.newline_ratio > 0.3"),
         ),
         notes=(
-            "duplicated characters: 0.01 as in the code that made FineWeb; the paper says 0.1, as FineWeb-2 has it",
+            "duplicated characters: 0.01 as in the code that made FineWeb; the paper and FineWeb-2 have 0.1",
             "FineWeb applies this after c4@fineweb, to pages without the lines that C4 removes; here the rules see the "
-            "text that the recipe binds",
-            "no_lines is what datatrove calls empty: Gopher's rules, which come first, have a reason of that name",
-            "datatrove divides by zero where a page has no words; here the ratio is 0",
+            "text that the recipe selects",
+            "datatrove calls no_lines empty; Gopher's rules, which come first, already have a reason of that name",
+            "datatrove divides by zero if a page has no words; here the ratio is 0",
         ),
     ),
 )

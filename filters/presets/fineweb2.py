@@ -2,7 +2,7 @@
 
 The order is the pipeline's: language score, GopherRepetitionFilter without paragraphs and characters of lines,
 FineWebQualityFilter without short lines and with 0.1 for repeated characters, GopherQualityFilter with two stop words.
-Its deduplication stands between the first two, and touches no rule here.
+Its deduplication is between the first two, and does not affect these rules.
 """
 
 from collections.abc import Mapping
@@ -44,16 +44,16 @@ def _rules(table: str) -> tuple[PresetRule, ...]:
 _OPERATORS: Mapping[str, Mapping[str, Json]] = {"text.language": {}, "text.fineweb": {}, "text.fineweb2": {}}
 
 _PACKAGES = (
-    "packages that find words where no spaces stand between them, with the languages that need them: "
+    "packages that segment languages without spaces, with the number of languages that need them: "
     "jieba==0.42.1 (4, Chinese), sudachipy==0.7.0 sudachidict_core==20261015 (1, Japanese), "
     "kiwipiepy==0.21.0 (1, Korean; LGPL-3.0), pyvi==0.1.1 (7, Vietnamese), pythainlp==5.4.0 (7, Thai), "
     "pyidaungsu-numpy2==0.1.4 (6, Burmese; with --no-deps, beside python-crfsuite and emoji, for it brings another "
-    "fasttext), khmer-nltk==1.6 (2, Khmer), laonlp==1.3.0 (2, Lao); `pip install` takes "
-    "each as it stands here. Where one is missing, the status of a text is needs_jieba or the like and it is dropped "
+    "fasttext), khmer-nltk==1.6 (2, Khmer), laonlp==1.3.0 (2, Lao); use these requirements with "
+    "`pip install`. If one is missing, the status of a text is needs_jieba or the like and it is dropped "
     "as `unmeasured`"
 )
 _CLAMPS = (
-    "2293 of the published values, in 870 languages, are outside what is believed and replaced by its nearest bound; "
+    "2293 of the published values, in 870 languages, are implausible and replaced by the nearest bound; "
     "fineweb2_clamps() in filters/language/thresholds/fineweb2.py lists each; fineweb2@published uses them unchanged",
     "clamped: 2140 of top_2gram to top_4gram (published up to 6.787, here at most 1), 128 of dup_line_frac and "
     "dup_5gram to dup_10gram (0 to 1.32, here 0.01 to 1), 10 of new_line_ratio (up to 7.25, here at most 1), 10 of "
@@ -62,17 +62,17 @@ _CLAMPS = (
 _NOTES = (
     "words are those that datatrove finds in 1510 of the 1929 languages (spaCy's rules 1454, the Indic NLP Library's "
     "56), in 30 more with a package, and in 288 with spaCy itself (spacy==3.8.18; `packages: all` of text.fineweb2)",
-    "without it those 288 get spaCy's multi-language rules, as do 97 to which datatrove gives models of Stanza; "
-    "text.fineweb2.substituted is true there. For bod_Tibt, dzo_Tibt, lbj_Tibt and lzh_Hani there is nothing: texts "
+    "without it those 288 get spaCy's multi-language rules, as do 97 for which datatrove uses models of Stanza; "
+    "text.fineweb2.substituted is true there. bod_Tibt, dzo_Tibt, lbj_Tibt and lzh_Hani have no segmentation: texts "
     "are dropped as `unmeasured`",
     _PACKAGES,
-    "FineWeb-2 asks GlotLID for languages and scores: give the path of its model, as in "
+    "FineWeb-2 uses GlotLID for languages and scores: set the path of its model, as in "
     "text.language: {model: models/glotlid.bin}. The default model knows 176 languages, and the thresholds of "
-    "language_score are not meant for its scores",
-    "a language without a configuration is dropped as `no_thresholds`; English has none, as FineWeb-2 leaves it out. "
-    "Texts that GlotLID labels daf, kzj and tpw have today's codes dnj, dtp and tpn here, and their thresholds",
-    "line_punct_thr -1 is no demand, and so is dup_line_frac 0, as datatrove reads it. datatrove 0.4.0, "
-    "of the days when FineWeb-2 came out, counts how often any stop word occurs, and since 0.5.0 how many do: "
+    "language_score do not fit its scores",
+    "languages without a configuration are dropped as `no_thresholds`; English has none, as FineWeb-2 excludes it. "
+    "Texts that GlotLID labels daf, kzj and tpw have the current codes dnj, dtp and tpn here, and their thresholds",
+    "line_punct_thr -1 disables the rule, and so does dup_line_frac 0, as in datatrove. datatrove 0.4.0, from "
+    "FineWeb-2's release, counts occurrences of stop words; since 0.5.0 it counts different ones: "
     "the older rule is text.fineweb2.stop_word_occurrences < 2",
     "FineWeb-2 deduplicates each language after the rule language_score, and edits texts after the last: ftfy, PII, "
     "lines of `|`; neither is part of the preset",
@@ -81,14 +81,14 @@ _NOTES = (
 PRESETS = (
     Preset(
         name="fineweb2",
-        summary="FineWeb-2's filters by language in datatrove 0.10.1, its thresholds within sane bounds",
+        summary="FineWeb-2's filters by language in datatrove 0.10.1, with thresholds within plausible bounds",
         operators=_OPERATORS,
         rules=_rules("fineweb2"),
         notes=(*_CLAMPS, *_NOTES),
     ),
     Preset(
         name="fineweb2@published",
-        summary="FineWeb-2's filters by language in datatrove 0.10.1, its thresholds exactly as published",
+        summary="FineWeb-2's filters by language in datatrove 0.10.1, with thresholds exactly as published",
         operators=_OPERATORS,
         rules=_rules("fineweb2_published"),
         notes=_NOTES,

@@ -1,6 +1,6 @@
-"""Gopher's rules: as datatrove and dolma have them, and as Rae et al. published them (A1.1 and Table A1).
+"""Gopher's rules as in datatrove and dolma, and as published by Rae et al. (A1.1 and Table A1).
 
-Rules stand in the order in which each of these looks, so that the first reason here is the reason there.
+Rules are in the order of each implementation, so that the first reason here is the reason there.
 """
 
 from winnow.filters.presets import Preset, PresetRule
@@ -9,7 +9,7 @@ _G = "text.gopher"
 
 
 def _datatrove() -> tuple[PresetRule, ...]:
-    """GopherRepetitionFilter, then GopherQualityFilter, as FineWeb runs them."""
+    """GopherRepetitionFilter, then GopherQualityFilter, as in FineWeb."""
     return (
         PresetRule("empty", f"{_G}.characters = 0"),
         PresetRule("dup_para_frac", f"{_G}.dup_paragraph_ratio > 0.3"),
@@ -39,9 +39,9 @@ def _datatrove() -> tuple[PresetRule, ...]:
 
 
 def _above(column: str, limit: float) -> str:
-    """Above a limit once rounded to five digits, as dolma's taggers write their scores.
+    """A condition: above a limit once rounded to five digits, as dolma's taggers write their scores.
 
-    A score just between two such numbers goes up or down by the binary fraction that it is, as `round` decides.
+    A score halfway between two such numbers is rounded up or down by its binary value, as in `round`.
     """
     between = round(limit + 5e-6, 6)
     return f"{_G}.{column} {'>=' if round(between, 5) > limit else '>'} {between:f}"
@@ -108,10 +108,10 @@ def _paper() -> tuple[PresetRule, ...]:
 
 
 _DOLMA_NOTES = (
-    "dolma rounds its scores to five digits before the mixer compares them: limits stand half a digit away from the "
+    "dolma rounds its scores to five digits before the mixer compares them: limits are half a digit away from the "
     "published ones",
-    "dolma's recipes ask for most_common_2gram, 3gram and 4gram where the tagger of 1.2.1 writes most_common_2grams "
-    "and so on, so there these three never drop; they do here: switch them off by reason to follow the letter",
+    "dolma's recipes use most_common_2gram, 3gram and 4gram while the tagger of 1.2.1 writes most_common_2grams "
+    "and so on, so there these three rules never drop; here they do: switch them off by reason to match dolma exactly",
     "duplicate characters in lines: 0.3 as in dolma's recipes; Rae et al. have 0.2",
 )
 
@@ -121,7 +121,7 @@ PRESETS = (
         summary="GopherRepetitionFilter and then GopherQualityFilter of datatrove 0.10.1 with their defaults",
         operators={_G: {"style": "datatrove"}},
         rules=_datatrove(),
-        notes=("FineWeb runs the repetition filter first; run the other way round, only the first reason differs",),
+        notes=("FineWeb runs the repetition filter first; in the other order only the first reason differs",),
     ),
     Preset(
         name="gopher@dolma",
@@ -137,8 +137,8 @@ PRESETS = (
         rules=_dolma(),
         notes=(
             *_DOLMA_NOTES,
-            "empty lines count as equal lines: made for texts whose paragraphs stand at single newlines; others lose "
-            "most pages with several paragraphs",
+            "empty lines count as equal lines: meant for texts with single newlines between paragraphs; otherwise most "
+            "pages with several paragraphs are dropped",
         ),
     ),
     Preset(
@@ -147,8 +147,8 @@ PRESETS = (
         operators={_G: {"style": "paper"}},
         rules=_paper(),
         notes=(
-            "the paper does not say what a word, a bullet or a share of characters is: the style `paper` of "
-            "text.gopher says what is assumed",
+            "the paper does not define words, bullets and shares of characters: see the style `paper` of text.gopher "
+            "for the assumptions",
         ),
     ),
 )

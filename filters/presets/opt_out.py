@@ -1,4 +1,4 @@
-"""What sites say against the use of their pages, as rules; strict also heeds what is said to search engines."""
+"""Rules on sites' opt-outs; the strict preset also follows statements to search engines."""
 
 from winnow.filters.presets import Preset, PresetRule
 
@@ -10,21 +10,21 @@ _RULES = (
     PresetRule("opt_out_malformed", f"{_O}.malformed"),
 )
 _NOTES = (
-    "a page whose source keeps no response is kept: nothing is known of it; set `when_null: drop` to heed that",
-    "statements to one crawler count where it is one of the operator's `agents`",
+    "pages from sources without responses are kept, as nothing is known; set `when_null: drop` to drop them",
+    "statements to a crawler count if it is one of the operator's `agents`",
 )
 
 PRESETS = (
     Preset(
         name="opt_out",
-        summary="pages that refuse training (noai, train-ai=n, ai-train=no), reserve mining, or say so illegibly",
+        summary="pages that refuse training (noai, train-ai=n, ai-train=no) or reserve mining, even if malformed",
         operators={_O: {}},
         rules=_RULES,
-        notes=(*_NOTES, "noindex is a word to search engines and does not count, as in datadiligence"),
+        notes=(*_NOTES, "noindex addresses search engines and does not count, as in datadiligence"),
     ),
     Preset(
         name="opt_out@strict",
-        summary="also pages that are not to be indexed, archived, quoted or used any more",
+        summary="also pages that must not be indexed, archived, quoted or used any more",
         operators={
             _O: {
                 "counts": ["noai", "tdm", "train_ai_no", "malformed", "noindex", "noarchive", "nosnippet", "expired"],
@@ -39,12 +39,12 @@ PRESETS = (
         ),
         notes=(
             *_NOTES,
-            "img2dataset heeds noindex, too; Microsoft says that it does not train on pages with noarchive",
+            "img2dataset also respects noindex; Microsoft states that it does not train on pages with noarchive",
         ),
     ),
     Preset(
         name="opt_out@robots",
-        summary="pages that robots.txt or tdmrep.json refuse by now, read from files that are kept beside the crawl",
+        summary="pages that current robots.txt or tdmrep.json files, stored separately from the crawl, refuse",
         operators={_R: {}},
         rules=(
             PresetRule("robots_disallowed", f"{_R}.disallowed"),
@@ -52,8 +52,8 @@ PRESETS = (
             PresetRule("robots_tdm", f"{_R}.tdm"),
         ),
         notes=(
-            "give url.robots its `rules`, a file that `winnow robots` writes",
-            "a page of a host without such a file is kept: nothing is known of it; set `when_null: drop` to heed that",
+            "set `rules` of url.robots to a file that `winnow robots` writes",
+            "pages of hosts without such a file are kept, as nothing is known; set `when_null: drop` to drop them",
         ),
     ),
 )

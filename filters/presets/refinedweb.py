@@ -22,15 +22,15 @@ PRESETS = (
             PresetRule("removed_words", f"{_R}.removed_word_ratio > 0.05"),
         ),
         notes=(
-            "the lines that go are the column text.refinedweb.removed: name text.refinedweb under `edits` to export "
+            "removed lines are the column text.refinedweb.removed: name text.refinedweb under `edits` to export "
             "pages without them",
             "repetition is measured by text.gopher; DCLM counts its words by Unicode's word breaks",
-            "DCLM deletes URLs from the text before all this; winnow does not",
-            "DCLM counts every occurrence of a stop word, Gopher different ones",
-            "`Read more...` is a regular expression in DCLM, whose dots match any characters; case does not count",
-            "datamap-rs measures shares of upper case and digits against bytes, takes ASCII digits alone, counts words "
-            "by Unicode's word breaks, minds the case of the three substrings and cuts them from lines of any length "
-            "(it reads `max_len`, its config says `max_length`); RefinedWeb's paper asks only for lines `mainly "
+            "DCLM first deletes URLs from the text; winnow does not",
+            "DCLM counts every occurrence of a stop word, Gopher counts different ones",
+            "`Read more...` is a regular expression in DCLM, whose dots match any characters; case is ignored",
+            "datamap-rs measures shares of upper case and digits against bytes, counts only ASCII digits, counts words "
+            "by Unicode's word breaks, matches the three substrings with case and cuts them from lines of any length "
+            "(it reads `max_len`, its config says `max_length`); RefinedWeb's paper mentions only lines `mainly "
             "composed of` upper case and names the substrings as examples",
         ),
     ),

@@ -1,4 +1,4 @@
-"""The rules that winnow recommends for the safety of texts, all together.
+"""All rules that winnow recommends for the safety of texts.
 
 Each was measured by `python -m benchmarks.safety_parity` on clean texts; docs/explanation/safety.md has the numbers
 and says what was tuned.
@@ -8,7 +8,7 @@ from winnow.filters.presets import Preset, PresetRule, spam, urls, wordlists
 
 _PII = "text.pii"
 _SECRETS = "text.secrets"
-_TOO_MANY = "too_many_spans"  # the status of the fullest lists of all: they are not counted to their end
+_TOO_MANY = "too_many_spans"  # the status of the longest lists, which are not counted to the end
 _PERSONS = " + ".join(f"coalesce({_PII}.{kind}, 0)" for kind in ("email", "phone", "card", "iban", "national_id"))
 _PARTS = (
     next(preset for preset in urls.PRESETS if preset.name == "urls@ut1-adult"),
@@ -19,7 +19,7 @@ _PARTS = (
 PRESETS = (
     Preset(
         name="safety",
-        summary="adult sites, pages of vulgar words, adverts of betting and sex, lists of personal data or credentials",
+        summary="adult sites, vulgar pages, adverts for betting and paid sex, lists of personal data or credentials",
         operators={
             **{name: settings for part in _PARTS for name, settings in part.operators.items()},
             _PII: {},
@@ -33,10 +33,10 @@ PRESETS = (
             PresetRule("credential_list", f"{_SECRETS}.credentials >= 10 OR {_SECRETS}.status = '{_TOO_MANY}'"),
         ),
         notes=(
-            "it takes in the presets urls@ut1-adult, wordlists and spam: name those instead to have some of them",
-            "what is personal or secret in other pages is for `edits` to replace, not for rules to drop pages for",
-            "null is kept, and counted as not looked at: no detector is no sign of safety",
-            "the preset toxicity stands beside it: a network, for English alone",
+            "it includes the presets urls@ut1-adult, wordlists and spam: name those instead for a selection",
+            "personal data and secrets in other pages should be replaced by `edits`, not dropped by rules",
+            "null is kept, and counted as not examined: a missing detector does not mean safe",
+            "the preset toxicity complements it: a network, only for English",
         ),
     ),
 )

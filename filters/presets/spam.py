@@ -1,4 +1,4 @@
-"""Adverts of betting sites and of sellers of sex, by how many different terms of the trade make up the text."""
+"""Adverts for betting and paid sex, by the number of different terms and their share of the text."""
 
 from winnow.filters.presets import Preset, PresetRule
 
@@ -7,7 +7,7 @@ _S = "text.spam"
 PRESETS = (
     Preset(
         name="spam",
-        summary="many different terms of betting, or of sellers of sex, that make up much of the text",
+        summary="many different terms of betting or paid sex that make up much of the text",
         operators={_S: {}},
         rules=(
             PresetRule("gambling_spam", f"{_S}.gambling_distinct >= 6 AND {_S}.gambling_share >= 0.02"),
@@ -16,7 +16,7 @@ PRESETS = (
         notes=(
             "the limits are winnow's own, set so that none of its clean passages on addiction, health, law and sex "
             "education is dropped (python -m benchmarks.safety_parity --preset spam)",
-            "a text in a language whose terms winnow does not know is null unless something is found, and kept",
+            "texts in languages without terms are null unless something is found, and kept",
         ),
     ),
 )

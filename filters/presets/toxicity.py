@@ -1,4 +1,4 @@
-"""Rules over the Jigsaw network's scores. Nobody published thresholds for web pages; these are cautious."""
+"""Rules over the Jigsaw network's scores. There are no published thresholds for web pages; these are cautious."""
 
 from winnow.filters.presets import Preset, PresetRule
 
@@ -7,7 +7,7 @@ _T = "text.toxicity"
 PRESETS = (
     Preset(
         name="toxicity",
-        summary="English pages of which some hundred words are toxic to the Jigsaw network beyond doubt",
+        summary="English pages with a window of 100 words that the Jigsaw network clearly rates toxic",
         operators={_T: {}},
         rules=(
             PresetRule("toxic", f"{_T}.toxic >= 0.9"),
@@ -18,10 +18,10 @@ PRESETS = (
             PresetRule("toxic_identity_hate", f"{_T}.identity_hate >= 0.5"),
         ),
         notes=(
-            "only English is scored; other languages are null, which is kept and counted as not looked at",
-            "the thresholds are provisional: on clean help pages, handbooks and encyclopaedic text no page comes near",
-            "the network was trained on comments of Wikipedia: quoted abuse, reclaimed words and swearing among "
-            "friends score like abuse, and sexual spam does not score",
+            "only English is scored; other languages are null, which is kept and counted as not examined",
+            "the thresholds are provisional: no clean help page, handbook or encyclopaedic text comes near them",
+            "the network was trained on Wikipedia comments: quoted abuse, reclaimed words and friendly swearing "
+            "score like abuse, and sexual spam does not score",
         ),
     ),
 )

@@ -1,14 +1,13 @@
-"""Adult sites by their addresses: UT1's list alone, and with the words by which FineWeb's URL filter goes, too."""
+"""Adult sites by address: UT1's list alone, and with the words of FineWeb's URL filter."""
 
 from winnow.filters.presets import Preset, PresetRule
 
 _UT1 = (
-    "a domain of the list stands for every host below it; datatrove compares the registered domain and the whole host, "
-    "not what lies between",
-    "twelve entries are suffixes under which anybody may register (sa.com, dynu.net …) and stand for that host alone; "
-    "adult, porn, sex, xxx, sex.hu and sex.pl stand for all below them",
-    "the list's addresses match as paths; datatrove compares them with whole addresses that have a scheme, which they "
-    "lack, so that none ever matches there",
+    "a listed domain covers every host below it; datatrove compares only the registered domain and the whole host",
+    "twelve entries are suffixes under which anybody may register (sa.com, dynu.net …) and mean only that host; "
+    "adult, porn, sex, xxx, sex.hu and sex.pl cover all hosts below them",
+    "the list's addresses match as paths; datatrove compares them with whole addresses including the scheme, which "
+    "they lack, so they never match there",
 )
 
 PRESETS = (
@@ -29,8 +28,8 @@ PRESETS = (
         ),
         notes=(
             *_UT1,
-            "words are compared in lower case and after percent-decoding, in host, path and query; datatrove looks for "
-            "hard and soft words in the spelling of the address, and for parts across its scheme, too",
+            "words are compared in lower case after percent-decoding, in host, path and query; datatrove compares "
+            "hard and soft words with the raw address, and parts also across its scheme",
         ),
     ),
 )

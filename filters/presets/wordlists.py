@@ -1,4 +1,4 @@
-"""Rules over words of lists: C4's, and one that leaves texts alone that only name things."""
+"""Rules over listed words: C4's, and one that spares texts that only mention such words."""
 
 from winnow.filters.presets import Preset, PresetRule
 
@@ -11,24 +11,24 @@ PRESETS = (
         operators={_W: {"lists": ["wordlists.ldnoobw"], "inflected": False}},
         rules=(PresetRule("listed_word", f"{_W}.hits > 0"),),
         notes=(
-            "it is crude, and known to be: it drops pages on health, law, sex education and sexual minorities, "
-            "and in Japanese every page that says `insert`; it is here to reproduce C4",
-            "winnow counts whole words in every script, where C4 looks for substrings in Chinese, Japanese and Thai",
+            "it is known to be crude: it drops pages on health, law, sex education and sexual minorities, "
+            "and in Japanese every page with the word `insert`; it exists to reproduce C4",
+            "winnow counts whole words in every script, where C4 matches substrings in Chinese, Japanese and Thai",
             "C4 keeps one in a thousand of the pages that it would drop; winnow keeps none",
             "the lists come by npm (winnow assets fetch wordlists.ldnoobw)",
         ),
     ),
     Preset(
         name="wordlists",
-        summary="pages of which one word in a hundred is listed as vulgar, by three different ones or more",
+        summary="pages with at least 1% listed vulgar words and three different ones",
         operators={_W: {}},
         rules=(PresetRule("vulgar_words", f"{_W}.density >= 0.01 AND {_W}.distinct >= 3"),),
         notes=(
             "the limits are winnow's own, set so that none of its clean passages on health, law and sex education is "
-            "dropped (docs/explanation/safety.md); nothing else is asked of a language than of English",
-            "pages in languages or scripts without a list are null, kept, and counted as not looked at",
-            "in Chinese, Japanese, Thai and Burmese a `word` of the density is a character or cluster, so that more "
-            "words must be listed for the same density",
+            "dropped (docs/explanation/safety.md); they are the same for every language",
+            "pages in languages or scripts without a list are null, kept, and counted as not examined",
+            "in Chinese, Japanese, Thai and Burmese a `word` of the density is a character or cluster, so the same "
+            "density takes more listed words",
         ),
     ),
 )

@@ -91,7 +91,7 @@ def test_what_cannot_be_done_is_said_in_a_line(place: Path, tmp_path: Path) -> N
     recipe, files = str(place / "recipe.yaml"), f"{place}/fra.txt"
     model = f"--output={tmp_path}/m.bin"
     both = ["--positives", files, "--negatives", files]
-    assert "there must be some of each" in refused(*both, model)
+    assert "both need some" in refused(*both, model)
     assert "expected a name that ends in .ftz" in refused(*both, "--output=model.json")
     assert "there is no folder" in refused(*both, f"--output={tmp_path}/none/m.bin")
     assert "--epochs 0: expected 1 to 1_000" in refused(*both, model, "--epochs=0", "--seed=1")

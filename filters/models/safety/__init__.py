@@ -1,1 +1,1 @@
-"""Models of the user's own that `text.safety_model` asks: their files, their tokenizers, and how they are run."""
+"""Users' own models for `text.safety_model`: their files, their tokenizers, and how they are run."""

@@ -1,4 +1,4 @@
-"""What a model's file is, by its content: ONNX and safetensors are read, whatever can run code of its own is not."""
+"""Detect a model file's format by its content; formats that can run code are refused."""
 
 import mmap
 from pathlib import Path
@@ -10,22 +10,22 @@ Format: TypeAlias = Literal["onnx", "safetensors"]
 
 _EXPECTED = "expected an ONNX file, or weights in safetensors with `architecture`"
 _PICKLE_PROTOCOLS = range(2, 6)
-_CODES_OF_PROTOCOL_0 = b"(]}c"  # what such a pickle begins with, when it is more than a number
+_CODES_OF_PROTOCOL_0 = b"(]}c"  # first bytes of such pickles, unless they are only a number
 _OTHERS = (
     (b"\x89HDF\r\n\x1a\n", "an HDF5 file, such as Keras writes"),
     (b"GGUF", "a GGUF file"),
     (b"\x1f\x8b", "a gzip archive"),
     (b"\xfd7zXZ\x00", "an xz archive"),
 )
-_HEADER_BYTES = 8  # the length that begins a safetensors file
+_HEADER_BYTES = 8  # the length at the start of a safetensors file
 _SUFFIXES_OF_PICKLES = (".pt", ".pth", ".bin", ".pkl", ".pickle", ".joblib", ".ckpt")
 
 
 def format_of(path: str) -> Format:
-    """What a model's file is.
+    """The format of a model's file.
 
     Raises:
-        RecipeError: It is a pickle, a zip (PyTorch's checkpoints and TorchScript are pickles in a zip), or unknown.
+        RecipeError: It is a pickle, a zip (PyTorch checkpoints and TorchScript are pickles in a zip), or unknown.
     """
     try:
         size = Path(path).stat().st_size
@@ -39,11 +39,10 @@ def format_of(path: str) -> Format:
 
 def _format(path: str, head: bytes, last: bytes, size: int) -> Format:
     if head[:1] == b"\x80" and len(head) > 1 and head[1] in _PICKLE_PROTOCOLS:
-        raise RecipeError(f"{path}: a pickle, which runs code when it is read; {_EXPECTED}")
+        raise RecipeError(f"{path}: a pickle, which runs code when read; {_EXPECTED}")
     if head[:2] == b"PK":
         raise RecipeError(
-            f"{path}: a zip, as PyTorch writes checkpoints and TorchScript, with pickles in it that run code when they "
-            f"are read; {_EXPECTED}"
+            f"{path}: a zip, like PyTorch checkpoints and TorchScript, whose pickles run code when read; {_EXPECTED}"
         )
     for magic, said in _OTHERS:
         if head.startswith(magic):

@@ -1,9 +1,8 @@
-"""ONNX files, walked from their first byte to their last before ONNX Runtime is given them.
+"""Validate ONNX files byte by byte before ONNX Runtime reads them.
 
-The file is a protobuf message (https://github.com/onnx/onnx, onnx.proto). It may name other files to read, operators
-that a library of the user's would have to bring, and tensors of any size; and what it computes may be random or
-without end. All this is refused here, so that a model is the one file that its layer's key knows, and rows come out
-the same.
+The file is a protobuf message (https://github.com/onnx/onnx, onnx.proto). It may refer to other files, to operators of
+other libraries and to tensors of any size; and its computation may be random or endless. All this is refused here, so
+that a model is exactly the file in its layer's key, and results are reproducible.
 """
 
 import math
@@ -16,7 +15,7 @@ from winnow.schemas.errors import RecipeError
 MAX_DEPTH = 64  # graphs within graphs
 
 _DOMAINS = frozenset({"", "ai.onnx", "ai.onnx.ml", "com.microsoft"})
-"""Operators that ONNX Runtime brings itself."""
+"""The domains of ONNX Runtime's own operators."""
 
 _REFUSED = {
     **dict.fromkeys(
@@ -56,12 +55,12 @@ _PARTS: Mapping[_Kind, Mapping[int, _Kind]] = {
     _Kind.SPARSE: {1: _Kind.TENSOR, 2: _Kind.TENSOR},
     _Kind.TENSOR: {},
 }
-"""Which fields of a message hold which messages; the others are not looked into."""
+"""Which fields of a message contain which messages; the others are not parsed."""
 
 
 @dataclass(slots=True)
 class _Found:
-    """What the walk has seen."""
+    """The findings of the walk."""
 
     path: str
     graphs: int = 0
@@ -70,10 +69,10 @@ class _Found:
 
 
 def check_onnx(path: str, content: bytes) -> None:
-    """Walk a model.
+    """Validate a model.
 
     Raises:
-        RecipeError: It is no ONNX model, a damaged one, or one that needs more than itself; the line says what.
+        RecipeError: It is not an ONNX model, is damaged, or needs more than its own file.
     """
     found = _Found(path)
     waiting = [(_Kind.MODEL, memoryview(content), 0)]
@@ -88,7 +87,7 @@ def check_onnx(path: str, content: bytes) -> None:
                     waiting.append((part, value, depth + (part is _Kind.GRAPH)))
     except ValueError as error:
         raise RecipeError(
-            f"{path}: no ONNX model, or a damaged one: {error}; expected an ONNX file, or weights in safetensors"
+            f"{path}: not an ONNX model, or a damaged one: {error}; expected an ONNX file, or weights in safetensors"
         ) from None
     if not found.graphs:
         raise RecipeError(f"{path}: an ONNX model without a graph; expected a model for inference")
@@ -98,11 +97,11 @@ def check_onnx(path: str, content: bytes) -> None:
     foreign = sorted(pair for pair in found.used - found.defined if pair[0] not in _DOMAINS)
     if foreign:
         names = ", ".join(f"{domain[:60]}.{name[:60]}" for domain, name in foreign[:4])
-        raise RecipeError(f"{path}: operators that ONNX Runtime does not bring: {names}; export the model without them")
+        raise RecipeError(f"{path}: operators that ONNX Runtime does not have: {names}; export the model without them")
 
 
 def _look(found: _Found, kind: _Kind, message: memoryview) -> list[tuple[int, int | memoryview]]:
-    """The fields of a message, and what they say that matters."""
+    """Read the fields of a message and record the relevant ones."""
     fields = list(_fields(message))
     if kind is _Kind.GRAPH:
         found.graphs += 1
@@ -119,7 +118,7 @@ def _check_tensor(path: str, fields: list[tuple[int, int | memoryview]], size: i
     name = _text(fields, 8)
     if any(number == 13 or (number == 14 and value != 0) for number, value in fields):
         raise RecipeError(
-            f"{path}: the tensor {name[:80]!r} lies in another file; save the model as one file, without external data"
+            f"{path}: the tensor {name[:80]!r} is in another file; save the model as one file, without external data"
         )
     dimensions: list[int] = []
     for number, value in fields:
@@ -154,7 +153,7 @@ def _fields(message: memoryview) -> Iterator[tuple[int, int | memoryview]]:
         else:
             raise ValueError(f"a field of kind {wire}")
         if number == 0 or length > size - at:
-            raise ValueError("a field that ends behind its message")
+            raise ValueError("a field that ends after its message")
         if wire == _BYTES:
             yield number, message[at : at + length]
         at += length

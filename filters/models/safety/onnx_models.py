@@ -1,4 +1,4 @@
-"""A model in ONNX, run by ONNX Runtime on one thread, one window at a time."""
+"""ONNX models, run by ONNX Runtime on one thread, one window at a time."""
 
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ _SILENT = 4  # ONNX Runtime's severity: fatal
 
 
 class OnnxModel:
-    """What a file computes of a window: one number a label."""
+    """An ONNX model: computes one number per label from a window."""
 
     def __init__(self, path: str, max_tokens: int, labels: int, pad: int) -> None:
         content = Path(path).read_bytes()
@@ -40,13 +40,13 @@ class OnnxModel:
         self._pad = pad
 
     def __call__(self, window: Window) -> npt.NDArray[np.float64]:
-        """What the model says, before any activation."""
+        """The model's outputs, before any activation."""
         fed = window.inputs(self._length, self._pad)
         given = {name: np.array([fed[name]], kind) for name, kind in self._inputs.items()}
         try:
             (found,) = self._session.run([self._output], given)
         except Exception as error:  # noqa: BLE001, the package has a class of its own for each cause, under none in common
-            raise RecipeError(f"{self._path}: it fails on {len(window.ids)} tokens: {one_line(error)}") from None
+            raise RecipeError(f"{self._path}: the model fails on {len(window.ids)} tokens: {one_line(error)}") from None
         return np.asarray(found, np.float64).reshape(-1)
 
 
@@ -60,14 +60,14 @@ def _session(path: str, content: bytes) -> Any:
     try:
         return runtime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # noqa: BLE001, as above
-        raise RecipeError(f"{path}: ONNX Runtime refuses this model: {one_line(error)}") from None
+        raise RecipeError(f"{path}: ONNX Runtime cannot load this model: {one_line(error)}") from None
 
 
 def _input_problem(one: Any, max_tokens: int) -> str | None:
-    """What is wrong with an input, or None."""
+    """The problem with an input, or None."""
     said = f"the input {one.name} is {one.type} {one.shape}"
     if one.name not in INPUTS:
-        return f"{said}, and a text gives none; it gives {', '.join(INPUTS)}"
+        return f"{said}; texts provide only {', '.join(INPUTS)}"
     if one.type not in _INTEGERS or len(one.shape) != 2:
         return f"{said}; expected int64 or int32 of shape [texts, tokens]"
     texts, tokens = one.shape

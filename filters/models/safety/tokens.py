@@ -1,4 +1,4 @@
-"""From a text to what a model is fed: the numbers of its tokens, by a tokenizer in the format of `tokenizers`."""
+"""Tokenize a text into a model's input windows, with a tokenizer of the package tokenizers."""
 
 import json
 from collections.abc import Iterator
@@ -16,14 +16,14 @@ _EXPECTED = "expected a tokenizer.json"
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """The windows of a text, and whether it has more than they hold."""
+    """The windows of a text, and whether it was truncated."""
 
     windows: list[Window]
     truncated: bool
 
 
 class Tokenizer:
-    """A `tokenizer.json` that cuts texts into windows."""
+    """A `tokenizer.json` that splits texts into windows."""
 
     def __init__(self, path: str, max_tokens: int, max_windows: int, max_bytes: int) -> None:
         self._path = path
@@ -34,16 +34,18 @@ class Tokenizer:
         padding = self._tokenizer.padding or {}
         self.pad: int = int(padding.get("pad_id", 0))
         self._tokenizer.no_padding()
-        with one_line_errors(f"{path}: it cannot cut texts into windows of {max_tokens} tokens", "raise `max_tokens`"):
+        with one_line_errors(f"{path}: cannot split texts into windows of {max_tokens} tokens", "raise `max_tokens`"):
             self._tokenizer.enable_truncation(max_tokens)
             self._specials = len(self._tokenizer.encode("").ids)
         if self._specials >= max_tokens:
-            raise RecipeError(f"{path}: it adds {self._specials} tokens to each text; raise `max_tokens`, {max_tokens}")
+            raise RecipeError(
+                f"{path}: it adds {self._specials} tokens to each text; raise `max_tokens` above {max_tokens}"
+            )
 
     def read(self, text: str) -> Read:
-        """The windows of a text; none where it has no tokens of its own."""
+        """The windows of a text; none if it has no tokens of its own."""
         head = text[: self._max_bytes].encode()[: self._max_bytes].decode("utf-8", "ignore")
-        with one_line_errors(f"{self._path}: it fails on a text of {len(head):,} characters", _EXPECTED):
+        with one_line_errors(f"{self._path}: the tokenizer fails on a text of {len(head):,} characters", _EXPECTED):
             encoding = self._tokenizer.encode(head)
         windows = list(self._windows(encoding))
         cut = len(encoding.overflowing) >= self._max_windows or len(head) < len(text)

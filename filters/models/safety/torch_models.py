@@ -1,4 +1,4 @@
-"""A model in PyTorch: built by a function of the user's, with weights out of a safetensors file, run on one thread."""
+"""PyTorch models, built by a user's function with weights from a safetensors file and run on one thread."""
 
 import inspect
 from collections.abc import Iterator, Mapping
@@ -12,11 +12,11 @@ from winnow.filters.extras import one_line, required_package
 from winnow.filters.models.safety.windows import INPUTS, OPERATOR, Window
 from winnow.schemas.errors import RecipeError
 
-_NAMED = 6  # parameters in one message
+_NAMED = 6  # most parameters named in one message
 
 
 class TorchModel:
-    """What a module computes of a window: one number a label."""
+    """A PyTorch module: computes one number per label from a window."""
 
     def __init__(self, path: str, architecture: str) -> None:
         self._torch: Any = required_package(OPERATOR, "torch", "torch")
@@ -26,17 +26,17 @@ class TorchModel:
         try:
             weights = storage.load_file(path)
         except Exception as error:  # noqa: BLE001, the package's own error has no class in common with others
-            raise RecipeError(f"{path}: no safetensors file, or a damaged one: {one_line(error)}") from None
+            raise RecipeError(f"{path}: not a safetensors file, or a damaged one: {one_line(error)}") from None
         wrong = list(_differences(self._module.state_dict(), weights))
         if wrong:
-            raise RecipeError(f"{path}: these are no weights of {architecture}: {'; '.join(wrong)}")
+            raise RecipeError(f"{path}: these weights do not fit {architecture}: {'; '.join(wrong)}")
         self._module.load_state_dict(weights)
         self._module.eval()
         self._torch.set_num_threads(1)
         self._takes = _taken(architecture, self._module)
 
     def __call__(self, window: Window) -> npt.NDArray[np.float64]:
-        """What the model says, before any activation."""
+        """The model's outputs, before any activation."""
         fed = window.inputs()
         try:
             with self._torch.inference_mode():
@@ -45,11 +45,11 @@ class TorchModel:
                 found = found[0] if isinstance(found, tuple | list) else found
                 return np.asarray(found.double().numpy()).reshape(-1)
         except (RuntimeError, IndexError, TypeError, ValueError, AttributeError) as error:
-            raise RecipeError(f"{self._path}: it fails on {len(window.ids)} tokens: {one_line(error)}") from None
+            raise RecipeError(f"{self._path}: the model fails on {len(window.ids)} tokens: {one_line(error)}") from None
 
 
 def _built(torch: Any, architecture: str) -> Any:
-    """The module that the user's function makes."""
+    """The module built by the user's function."""
     module, _, name = architecture.partition(":")
     try:
         made = getattr(import_module(module), name)()
@@ -61,7 +61,7 @@ def _built(torch: Any, architecture: str) -> Any:
 
 
 def _differences(expected: Mapping[str, Any], found: Mapping[str, Any]) -> Iterator[str]:
-    """What is missing, too much or of another shape, by name."""
+    """The parameters that are missing, unexpected or of another shape, by name."""
     if missing := sorted(expected.keys() - found.keys()):
         yield f"missing {_some(missing)}"
     if unexpected := sorted(found.keys() - expected.keys()):
@@ -69,7 +69,7 @@ def _differences(expected: Mapping[str, Any], found: Mapping[str, Any]) -> Itera
     for name in sorted(expected.keys() & found.keys()):
         ours, theirs = tuple(expected[name].shape), tuple(found[name].shape)
         if ours != theirs:
-            yield f"{name} is of shape {theirs}, expected {ours}"
+            yield f"{name} has shape {theirs}, expected {ours}"
 
 
 def _some(names: list[str]) -> str:
@@ -78,7 +78,7 @@ def _some(names: list[str]) -> str:
 
 
 def _taken(architecture: str, module: Any) -> tuple[str, ...]:
-    """Which of what a text gives the module asks for."""
+    """Which of a text's inputs the module takes."""
     parameters = inspect.signature(module.forward).parameters.values()
     foreign = [
         one.name
@@ -90,5 +90,5 @@ def _taken(architecture: str, module: Any) -> tuple[str, ...]:
     names = {one.name for one in parameters}
     if foreign or "input_ids" not in names:
         wanted = ", ".join(foreign) or "no input_ids"
-        raise RecipeError(f"`architecture`: {architecture} takes {wanted}; a text gives {', '.join(INPUTS)}")
+        raise RecipeError(f"`architecture`: {architecture} takes {wanted}; texts provide only {', '.join(INPUTS)}")
     return tuple(name for name in INPUTS if name in names)

@@ -1,11 +1,11 @@
-"""What a model is fed of a text, whatever runs it."""
+"""The input windows of a model, whatever runs it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 OPERATOR = "text.safety_model"
 INPUTS = ("input_ids", "attention_mask", "token_type_ids", "position_ids")
-"""The inputs that a text gives, as transformers name them."""
+"""The inputs that texts provide, with transformers' names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +16,7 @@ class Window:
     types: list[int]
 
     def inputs(self, length: int = 0, pad: int = 0) -> Mapping[str, list[int]]:
-        """What each of `INPUTS` is, filled up to a length."""
+        """The value of each of `INPUTS`, padded to a length."""
         rest = max(length - len(self.ids), 0)
         values = (
             self.ids + [pad] * rest,

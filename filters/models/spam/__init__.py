@@ -1,1 +1,1 @@
-"""Words of adverts: what betting sites and sellers of sex write, in the languages that they write in."""
+"""Terms of adverts for betting and paid sex, in many languages."""

@@ -1,4 +1,4 @@
-"""The terms of `terms.txt`, folded as texts are, and their occurrences in a column of texts."""
+"""The folded terms of `terms.txt`, and the search for them in a column of texts."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -29,7 +29,7 @@ Ints: TypeAlias = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A term, of which kind it is, and who writes it."""
+    """A term, its kind and its language."""
 
     text: str
     kind: str
@@ -39,17 +39,17 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Lexicon:
-    """Terms made ready to be looked for."""
+    """Terms compiled for the search."""
 
     tables: Tables
     kinds: npt.NDArray[np.int64]  # of each term, into KINDS
-    manners: npt.NDArray[np.int64]  # how each may stand among letters
-    languages: frozenset[str]  # that these terms are looked for in
+    manners: npt.NDArray[np.int64]  # which letters may adjoin each term
+    languages: frozenset[str]  # in which these terms are searched for
 
 
 @dataclass(frozen=True, slots=True)
 class Occurrences:
-    """Terms found: of every two that overlap the one that begins first, of these the longest."""
+    """The found terms: of overlapping ones the first, then the longest."""
 
     rows: Ints
     starts: Ints
@@ -58,7 +58,7 @@ class Occurrences:
 
 
 def read_terms(text: str) -> tuple[Term, ...]:
-    """The terms of a list as `terms.txt` writes them; of those written twice the first."""
+    """Parse terms in the format of `terms.txt`; of duplicates the first counts."""
     found: dict[tuple[str, str], Term] = {}
     for line in text.splitlines():
         if not line.strip() or line.startswith("#"):
@@ -94,7 +94,7 @@ def _unspaced(text: str) -> bool:
 
 
 def occurrences(folded: Texts, terms: Lexicon) -> Occurrences:
-    """Where the terms stand in texts that are folded with their case."""
+    """The occurrences of terms in texts folded with case."""
     hits = scan(folded, terms.tables)
     order = np.lexsort((-hits.ends, hits.starts))
     rows, starts, ends, numbers = (found[order] for found in (hits.rows, hits.starts, hits.ends, ~hits.formats))
@@ -111,7 +111,7 @@ def _is_word(text: npt.NDArray[np.uint8], at: int, classes: Table) -> bool:
 def _standing(
     text: npt.NDArray[np.uint8], offsets: Ints, rows: Ints, starts: Ints, ends: Ints, manners: Ints, classes: Table
 ) -> npt.NDArray[np.bool_]:
-    """Which of the hits, in order, stand as their terms must and overlap none before them."""
+    """Which of the sorted hits are in a valid context and do not overlap an earlier one."""
     kept = np.zeros(len(rows), np.bool_)
     free = 0
     for hit in range(len(rows)):

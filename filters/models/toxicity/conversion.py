@@ -1,7 +1,7 @@
-"""Making the network's file of what its package holds: Keras weights in HDF5, and a pickled tokenizer.
+"""Convert the network from its package: Keras weights in HDF5, and a pickled tokenizer.
 
-The package is `toxic-comment-classifier` 0.3.0 (MIT), trained on the comments of Jigsaw's challenge. What comes out is
-one safetensors file that numpy reads: the words that the network knows, and its weights.
+The package is `toxic-comment-classifier` 0.3.0 (MIT), trained on the comments of Jigsaw's challenge. The result is one
+safetensors file that numpy reads: the words that the network knows, and its weights.
 """
 
 from collections.abc import Mapping
@@ -22,9 +22,9 @@ TOKENIZER = f"{NAME}.tokenizer"
 
 LABELS = ("toxic", "severe_toxic", "obscene", "threat", "insult", "identity_hate")
 SEPARATORS = '!"#$%&()*+,-./:;<=>?@[\\]^_`{|}~\t\n '
-"""What words lie between: the tokenizer's own characters and the space."""
+"""The characters that separate words: the tokenizer's own and the space."""
 
-WORDS = 20_000  # numbers of words; 0 stands for none
+WORDS = 20_000  # word numbers; 0 is padding
 EMBEDDING, UNITS, TOKENS = 50, 50, 100
 
 _CELLS = {name: f"layers/bidirectional/{name}_layer/cell/vars" for name in ("forward", "backward")}
@@ -48,7 +48,7 @@ SHAPES: Mapping[str, tuple[int, ...]] = {
     "output.kernel": (50, len(LABELS)),
     "output.bias": (len(LABELS),),
 }
-"""The network: words' vectors, an LSTM in either direction, its highest outputs over time, and two dense layers."""
+"""The network: word vectors, an LSTM in each direction, max pooling over time, and two dense layers."""
 
 _SETTINGS = {"num_words": WORDS, "lower": True, "char_level": False, "oov_token": None, "split": " "}
 _SETTINGS |= {"filters": SEPARATORS[:-1]}
@@ -63,7 +63,7 @@ def make(sources: Mapping[str, Path], target: Path) -> None:
 
 
 def known_words(state: Mapping[object, object]) -> list[str]:
-    """The words that have a vector, in the order of their numbers from 1."""
+    """The words with a vector, in the order of their numbers from 1."""
     for name, expected in _SETTINGS.items():
         found = state.get(name, ...)
         if type(found) is not type(expected) or found != expected:

@@ -1,8 +1,8 @@
-"""The network itself: an LSTM in either direction over a hundred words, the highest of its outputs, two dense layers.
+"""The network: an LSTM in each direction over 100 words, max pooling, and two dense layers.
 
 Every sum is taken in a fixed order in single precision, never fused or reordered, and exponentials are a polynomial of
-our own: a window's scores are the same on any machine, whatever is scored beside it. What words add to the gates is
-looked up, as it is the same wherever the word stands; four windows go through the recurrent weights at once.
+our own: a window's scores are the same on any machine, whatever else is scored. Words' contributions to the gates are
+looked up, as they do not depend on position; four windows go through the recurrent weights at once.
 """
 
 from collections.abc import Mapping
@@ -16,11 +16,11 @@ from winnow.filters.models.toxicity.conversion import LABELS, SHAPES, TOKENS, UN
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.kernels import inlined, kernel
 
-_LANES = 4  # windows at once, as `_recur` spells them out
-_WIDE = 52  # UNITS, and room that keeps every row of weights at whole vectors
-_GATES = 4 * _WIDE  # input, forget, cell, output, as Keras has them
+_LANES = 4  # windows at once, unrolled in `_recur`
+_WIDE = 52  # UNITS, padded so that every row of weights is whole vectors
+_GATES = 4 * _WIDE  # input, forget, cell, output, in Keras's order
 _STEP = 5  # rows of recurrent weights at once
-_LOWEST = np.float32(-1)  # that an output can be
+_LOWEST = np.float32(-1)  # lowest possible output
 
 _Floats: TypeAlias = npt.NDArray[np.float32]
 _Numbers: TypeAlias = npt.NDArray[np.uint16]
@@ -43,10 +43,10 @@ class Network:
         """The six probabilities of each window.
 
         Args:
-            windows: A row of `TOKENS` words' numbers each; one of fewer words begins with zeros.
+            windows: Rows of `TOKENS` word numbers; those with fewer words begin with zeros.
         """
         padding = np.argmax(windows != 0, axis=1) if len(windows) else np.zeros(0, np.int64)
-        # Windows that begin alike go together: the words before the first are then walked through once for all.
+        # Windows with equal padding go together, so the padding is processed once for all.
         order = np.argsort(-padding, kind="stable")
         order = np.concatenate([order, np.repeat(order[-1:], -len(order) % _LANES)])
         highest = np.empty((len(windows), 2 * UNITS), np.float32)
@@ -74,7 +74,7 @@ def _checked(path: str, arrays: Mapping[str, Array]) -> dict[str, _Floats]:
 
 
 def _direction(weights: Mapping[str, _Floats], name: str) -> tuple[_Floats, _Floats]:
-    """What each word adds to the gates, and the recurrent weights."""
+    """Each word's contribution to the gates, and the recurrent weights."""
     words = np.empty((WORDS, _GATES), np.float32)
     kernel_, recurrent, bias = (_wide(weights[f"{name}.{part}"]) for part in ("kernel", "recurrent", "bias"))
     _project(weights["embedding"], kernel_, bias, words)
@@ -82,7 +82,7 @@ def _direction(weights: Mapping[str, _Floats], name: str) -> tuple[_Floats, _Flo
 
 
 def _wide(weights: _Floats) -> _Floats:
-    """Weights of gates with room behind each gate."""
+    """Gate weights with padding after each gate."""
     gates = weights.reshape(*weights.shape[:-1], 4, UNITS)
     wide = np.zeros((*weights.shape[:-1], 4, _WIDE), np.float32)
     wide[..., :UNITS] = gates
@@ -116,7 +116,7 @@ def _exp(x):  # type: ignore[no-untyped-def]
     scaled = x * np.float32(1.442695041)
     rounded = scaled + np.float32(12_583_039.0)
     part = scaled - (rounded - np.float32(12_583_039.0))
-    power = np.float32(1.54035304e-4)  # Taylor's, of two to this power
+    power = np.float32(1.54035304e-4)  # Taylor coefficient of two to this power
     power = power * part + np.float32(1.33335581e-3)
     power = power * part + np.float32(9.61812911e-3)
     power = power * part + np.float32(5.55041087e-2)
@@ -147,7 +147,7 @@ def _pass_gates(gates, outputs, cells, highest):  # type: ignore[no-untyped-def]
             new = _exp(np.float32(2) * _within(gates[gate + 2 * _WIDE], half_far))
             let_out = one + _exp(-_within(gates[gate + 3 * _WIDE], far))
             both = let_in * (new + one)
-            # np.divide, as a plain division would be looked at for zeros, one by one.
+            # np.divide, as a plain division would check for zeros one by one.
             cell = np.divide(cells[at] * both + (new - one) * keep, both * keep)
             shown = _exp(np.float32(2) * _within(cell, half_far))
             output = np.divide(shown - one, (shown + one) * let_out)
@@ -163,9 +163,9 @@ def _five(values, at):  # type: ignore[no-untyped-def]
 
 @kernel
 def _recur(gates, outputs, weights):  # type: ignore[no-untyped-def]
-    """Add what the outputs of four windows give to their gates.
+    """Add the contributions of four windows' outputs to their gates.
 
-    Spelt out, so that five rows of weights are read once for four windows: the loop is bound by arithmetic alone.
+    Unrolled, so that five rows of weights are read once for four windows: the loop is bound only by arithmetic.
     """
     for unit in range(0, UNITS, _STEP):
         a0, a1, a2, a3, a4 = _five(outputs, unit)
@@ -207,7 +207,7 @@ def _beginning():  # type: ignore[no-untyped-def]
 
 @kernel
 def _walk_padding(words, weights, states):  # type: ignore[no-untyped-def]
-    """Outputs, cells and highest outputs after so many words that are none."""
+    """The outputs, cells and highest outputs after each amount of padding."""
     windows, order = np.zeros((_LANES, TOKENS), np.uint16), np.zeros(_LANES, np.int64)
     gates, outputs, cells, highest = _beginning()
     states[0, 2] = _LOWEST
@@ -222,7 +222,7 @@ def _walk_padding(words, weights, states):  # type: ignore[no-untyped-def]
 def _run_forward(windows, order, padding, words, weights, states, found):  # type: ignore[no-untyped-def]
     gates, outputs, cells, highest = _beginning()
     for first in range(0, len(order), _LANES):
-        begin = padding[order[first + _LANES - 1]]  # the least of the four: they are in this order
+        begin = padding[order[first + _LANES - 1]]  # the least of the four, which are sorted by it
         for lane in range(_LANES):
             outputs[lane * _WIDE : (lane + 1) * _WIDE] = states[begin, 0]
             cells[lane * _WIDE : (lane + 1) * _WIDE] = states[begin, 1]

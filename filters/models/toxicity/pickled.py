@@ -1,8 +1,8 @@
-"""The vocabulary of a pickled Keras tokenizer, read without unpickling.
+"""Read the vocabulary of a pickled Keras tokenizer without unpickling.
 
-A pickle is a program for a small machine with a stack. This one is a walk over its instructions that knows only those
-that build dictionaries, text and numbers: the names of classes stay names, "call" makes an empty dictionary of the
-three names that stand for one, and whatever else a pickle may say is refused. Nothing is imported, nothing is called.
+A pickle is a program for a small stack machine. This interpreter knows only the instructions that build dictionaries,
+text and numbers: class names stay names, "call" makes an empty dictionary for the three names that mean one, and
+everything else is refused. Nothing is imported, nothing is called.
 """
 
 import pickletools
@@ -24,12 +24,12 @@ _NAMES = _TOKENIZERS | _DICTIONARIES | {"builtins.int"}
 
 
 class PickledTokenizerError(WinnowError):
-    """A pickle that is not a Keras tokenizer, or does more than one does."""
+    """A pickle that is not a Keras tokenizer, or does more than one needs."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Name:
-    """What a class of the pickle is called; nothing is imported for it."""
+    """The name of a class in the pickle; nothing is imported."""
 
     dotted: str
 
@@ -42,17 +42,17 @@ class _Tokenizer:
 
 
 class _Mark:
-    """Where the items of an instruction begin on the stack."""
+    """A marker on the stack before an instruction's items."""
 
 
 _Stack = list[object]
 
 
 def tokenizer_state(raw: bytes) -> Mapping[object, object]:
-    """The fields of the tokenizer that was pickled.
+    """The fields of the pickled tokenizer.
 
     Raises:
-        PickledTokenizerError: The pickle says something else, or more; the line says what and where.
+        PickledTokenizerError: The pickle contains something else; the message says what and where.
     """
     if len(raw) > MAX_BYTES:
         raise PickledTokenizerError(f"a pickled tokenizer of {len(raw):,} bytes; expected at most {MAX_BYTES:,}")
@@ -67,14 +67,14 @@ def tokenizer_state(raw: bytes) -> Mapping[object, object]:
     except (ValueError, IndexError, TypeError, KeyError) as error:
         said = str(error).splitlines()
         raise PickledTokenizerError(
-            f"no pickled Keras tokenizer: {said[0] if said else 'it is damaged'} (at byte {at:,} of {len(raw):,}); "
+            f"not a pickled Keras tokenizer: {said[0] if said else 'it is damaged'} (at byte {at:,} of {len(raw):,}); "
             "nothing of it was run"
         ) from None
     return machine.result()
 
 
 class _Machine:
-    """The stack and what was remembered."""
+    """The stack machine and its memo."""
 
     def __init__(self) -> None:
         self._stack: _Stack = []
@@ -99,7 +99,7 @@ class _Machine:
         }
 
     def do(self, name: str, value: object) -> None:
-        """One instruction."""
+        """Execute one instruction."""
         if name in ("BINUNICODE", "SHORT_BINUNICODE", "BININT", "BININT1", "BININT2"):
             self._stack.append(value)
         elif name in ("BINGET", "LONG_BINGET") and isinstance(value, int):
@@ -110,13 +110,13 @@ class _Machine:
             self.refuse(f"the instruction {name}")
 
     def refuse(self, what: str) -> NoReturn:
-        """End the walk; `tokenizer_state` says where."""
+        """Stop with an error; `tokenizer_state` adds the position."""
         raise ValueError(f"{what}, which a tokenizer does not need")
 
     def result(self) -> Mapping[object, object]:
-        """What is on the stack at the end."""
+        """The value on the stack at the end."""
         if len(self._stack) != 1 or not isinstance(self._stack[0], _Tokenizer):
-            raise PickledTokenizerError("no pickled Keras tokenizer: something else is in the pickle")
+            raise PickledTokenizerError("not a pickled Keras tokenizer: the pickle contains something else")
         return self._stack[0].state
 
     def _name(self) -> None:
@@ -127,7 +127,7 @@ class _Machine:
         self._stack.append(_Name(dotted))
 
     def _arguments(self) -> None:
-        # Only of a name: tuples within tuples, once deep enough, end the process when they are hashed.
+        # Only of names: deeply nested tuples crash the process when hashed.
         if not isinstance(argument := self._stack.pop(), _Name):
             self.refuse("a tuple")
         self._stack.append((argument,))
@@ -152,7 +152,7 @@ class _Machine:
         items.reverse()
         target = self._stack[-1]
         if not isinstance(target, dict) or len(items) % 2:
-            self.refuse("items of what is no dictionary")
+            self.refuse("items of something other than a dictionary")
         target.update(zip(items[::2], items[1::2], strict=True))
 
     def _state(self) -> None:

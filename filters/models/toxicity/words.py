@@ -41,7 +41,7 @@ class Vocabulary:
         size = int(found.offsets[-1] - found.offsets[0])
         bounds = np.zeros(len(texts) + 1, np.int64)
         words = np.zeros(len(texts), np.int64)
-        numbers = np.empty((size + len(texts)) // 2 + 1, np.uint16)  # a word and what parts it from the next
+        numbers = np.empty((size + len(texts)) // 2 + 1, np.uint16)  # a word and its separator
         _number(found.buffer, found.offsets, self._separators, self._ints, self._octets, bounds, words, numbers)
         return Numbered(bounds, numbers[: bounds[-1]], words)
 

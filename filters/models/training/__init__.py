@@ -1,1 +1,1 @@
-"""Models that are trained here, reproducibly: the same texts and settings give the same bytes."""
+"""Reproducible training of models: the same texts and settings give the same bytes."""

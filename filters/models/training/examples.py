@@ -1,8 +1,8 @@
-"""Texts of two kinds on their way to a classifier: each once, on one side only, in an order that is nobody's choice.
+"""Prepare training texts of two sides: deduplicated, on one side only, in hash order.
 
-Texts wait in one file; what is held of each is its hash, its side, its language and its place there. All choices
-(which half is larger, who is held out, who comes when) are made by the hash of the text, so neither the order nor the
-names of the inputs matter.
+Texts are stored in one file; memory holds each one's hash, side, language and position. All choices (balancing,
+held-out
+texts, order) are made by the hash of the text, so neither the order nor the names of the inputs matter.
 """
 
 from array import array
@@ -28,20 +28,20 @@ _WHOLE = 1 << 64
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What became of one side's texts: given = empty + repeated + both_sides + unbalanced + training + held_out."""
+    """The fate of one side's texts: given = empty + repeated + both_sides + unbalanced + training + held_out."""
 
     given: int
     empty: int  # without a word
     repeated: int  # the same text again
-    both_sides: int  # also among the other side's, hence of no use to either
-    unbalanced: int  # left out so that the sides are equal
+    both_sides: int  # also on the other side, hence useless to either
+    unbalanced: int  # left out to balance the sides
     training: int
     held_out: int
 
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """Which texts train, and which are kept to measure, by number; in the order of their hashes."""
+    """The numbers of the training and the held-out texts, in the order of their hashes."""
 
     training: NDArray[np.int64]
     held_out: NDArray[np.int64]
@@ -50,7 +50,7 @@ class Chosen:
 
 
 class Examples:
-    """Collects texts in a file of its own under a scratch folder."""
+    """Collects texts in a file in a scratch folder."""
 
     def __init__(self, folder: Path, normalisation: Normalisation, max_characters: int) -> None:
         self._line = one_line(normalisation)
@@ -73,7 +73,7 @@ class Examples:
         self._file.close()
 
     def add(self, text: str, *, positive: bool, language: str | None) -> None:
-        """Take one text; of a longer one only the beginning."""
+        """Add a text, cut to the maximum length."""
         self._given[positive] += 1
         line = self._line(text[: self._max_characters])
         if not line.strip():
@@ -87,7 +87,7 @@ class Examples:
         self._languages.append(self._codes.setdefault(language or UNKNOWN, len(self._codes)))
 
     def choose(self, seed: int, held_out: float, *, equal: bool) -> Chosen:
-        """Settle which texts train and which measure."""
+        """Choose the training and the held-out texts."""
         names = self._unique()
         positive = np.frombuffer(self._positive, np.int8).astype(np.bool_)
         kept = names.kept
@@ -114,13 +114,13 @@ class Examples:
         for side, name in ((True, "positive"), (False, "negative")):
             if not counts[side].training or not counts[side].held_out:
                 raise SourceError(
-                    f"{counts[side].given:,} {name} texts were given, of which {counts[side].training:,} are left to "
-                    f"train on and {counts[side].held_out:,} to measure on; there must be some of each: give more texts"
+                    f"of {counts[side].given:,} {name} texts, {counts[side].training:,} are left for training and "
+                    f"{counts[side].held_out:,} for evaluation; both need some: give more texts"
                 )
         return Chosen(parts["training"], parts["held_out"], counts[True], counts[False])
 
     def lines(self, numbers: NDArray[np.int64]) -> Iterator[list[str]]:
-        """The texts of these numbers as fastText reads them, some at a time."""
+        """The texts with these numbers as fastText reads them, in groups."""
         for start in range(0, len(numbers), _GROUP):
             group = []
             for number in numbers[start : start + _GROUP].tolist():
@@ -138,7 +138,8 @@ class Examples:
         return [codes[self._languages[number]] for number in numbers.tolist()]
 
     def _unique(self) -> "_Unique":
-        """Each text once; of repeated ones the language that comes first in the alphabet, whoever came first."""
+        """The distinct texts; of repeated ones with the language that is first in the alphabet, whatever their
+        order."""
         if not self._positive:
             nothing = np.zeros(0, np.int64)
             return _Unique(nothing, nothing, nothing)

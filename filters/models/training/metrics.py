@@ -1,4 +1,4 @@
-"""How well scores tell two kinds of texts apart: precision and recall at thresholds, and without any (AUC)."""
+"""How well scores separate two kinds of texts: precision and recall at thresholds, and AUC."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,26 +13,26 @@ THRESHOLDS = (0.1, 0.25, 0.5, 0.75, 0.9)
 
 @dataclass(frozen=True, slots=True)
 class AtThreshold:
-    """What happens to texts when those with at least this score are kept. A ratio over nothing is None."""
+    """The result of keeping texts with at least this score. Ratios of nothing are None."""
 
     threshold: float
     kept: int
-    precision: float | None  # of what is kept, how much is positive
-    recall: float | None  # of what is positive, how much is kept
+    precision: float | None  # share of kept texts that are positive
+    recall: float | None  # share of positive texts that are kept
     f1: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """Scores of texts whose kind is known."""
+    """Metrics of scores on labelled texts."""
 
     positives: int
     negatives: int
-    auc: float | None  # how often a positive text scores above a negative one; a tie is half
+    auc: float | None  # probability that a positive text scores above a negative one; ties count half
     at: tuple[AtThreshold, ...]
 
     def to_json(self) -> Json:
-        """As it stands on a model's card."""
+        """The form on a model's card."""
         return {
             "positives": self.positives,
             "negatives": self.negatives,
@@ -48,7 +48,7 @@ class Evaluation:
 def evaluate_scores(
     scores: NDArray[np.float64], truth: NDArray[np.bool_], thresholds: Sequence[float] = THRESHOLDS
 ) -> Evaluation:
-    """Compare scores with what the texts are.
+    """Evaluate scores against the true labels.
 
     Example:
         >>> evaluate_scores(np.array([0.9, 0.6, 0.2]), np.array([True, False, False]), [0.5]).at[0].precision

@@ -1,6 +1,6 @@
-"""A fastText classifier of text quality from texts that are wanted and texts that are not, as DCLM made its own.
+"""Train a fastText classifier of text quality from wanted and unwanted texts, as DCLM did.
 
-One thread and fixed seeds: the same texts and settings give the same bytes, whatever order the texts came in.
+One thread and fixed seeds: the same texts and settings give the same bytes, whatever the order of the texts.
 """
 
 import os
@@ -22,7 +22,7 @@ DECIMALS = 4
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """A model that was written, and what it was seen to do with the texts that were held out."""
+    """A written model, and its evaluation on the held-out texts."""
 
     card: ModelCard
     chosen: Chosen
@@ -31,20 +31,20 @@ class Trained:
 
 
 def train_quality(examples: Examples, config: TrainingConfig, output: Path, scratch: Path) -> Trained:
-    """Train, write the model and its card, and measure what was written.
+    """Train a model, evaluate it, and write it with its card.
 
     Args:
         examples: The texts, already in the config's normalisation.
         config: The settings.
-        output: Where the model goes; quantised if it ends in `.ftz`. Its card goes to the same name with `.json`.
-        scratch: A folder for what is needed in between.
+        output: The path of the model; quantised if it ends in `.ftz`. Its card has the same name with `.json`.
+        scratch: A folder for temporary files.
     """
     chosen = examples.choose(config.seed, config.held_out, equal=config.balance == "equal")
     lines = scratch / "training"
     _write_training(examples, chosen.training, config, lines)
     unfinished = scratch / f"model{output.suffix}"
     _fit(lines, config, quantised=output.suffix == ".ftz", target=unfinished)
-    model, header = load_fasttext(str(unfinished))  # what is measured is what was written
+    model, header = load_fasttext(str(unfinished))  # evaluate the written model
     scores = _scores(model, examples, chosen.held_out, config.positive)
     truth = examples.is_positive(chosen.held_out)
     overall = evaluate_scores(scores, truth)
@@ -89,7 +89,7 @@ def _fit(lines: Path, config: TrainingConfig, *, quantised: bool, target: Path) 
         "minCountLabel": 0,
         "bucket": config.buckets if config.word_ngrams > 1 or config.max_subword else 0,
         "label": "__label__",
-        "thread": 1,  # several race for the weights, and no two runs agree
+        "thread": 1,  # several would race for the weights, and runs would differ
         "seed": config.seed % (1 << 31),
         "verbose": 0,
     }.items():
@@ -120,7 +120,7 @@ def _by_language(
 
 
 def _publish(unfinished: Path, output: Path, card: ModelCard) -> None:
-    """The model, then its card: a card that does not fit its model is refused, a model without one is not."""
+    """Publish the model, then its card: a card that does not fit its model is refused, a model without one is not."""
     Path(card_path(str(output))).unlink(missing_ok=True)
     beside = output.with_name(f".{output.name}.unfinished")
     beside.write_bytes(unfinished.read_bytes())

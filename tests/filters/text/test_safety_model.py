@@ -203,14 +203,14 @@ def test_every_input_and_output_that_does_not_fit_is_named(folder: Path) -> None
     path.write_bytes(model([floats, pixels], [cast, *computed], constants, [out]).SerializeToString())
     said = refusal(folder)
     assert "the input input_ids is tensor(float) ['texts', 'tokens']; expected int64 or int32" in said
-    assert "the input pixels is tensor(float) ['texts', 3, 224, 224], and a text gives none" in said
+    assert "the input pixels is tensor(float) ['texts', 3, 224, 224]; texts provide only input_ids" in said
     assert "the first output, logits, is tensor(float) ['texts', 3]; `labels` names 2" in said
 
 
 def test_a_model_that_fails_or_answers_otherwise_is_told_before_any_text_is_read(folder: Path) -> None:
     short = {"values": VALUES[:-1], "last": np.array([2], np.int64), "time": np.array([1], np.int64)}
     (folder / "model.onnx").write_bytes(model(constants=short).SerializeToString())
-    assert "it fails on 1 tokens" in refusal(folder)  # the vocabulary's last word has no row
+    assert "the model fails on 1 tokens" in refusal(folder)  # the vocabulary's last word has no row
     # As many numbers as the text has tokens: no shape in the file says so.
     out = helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["texts", "numbers"])
     each = [helper.make_node("Cast", ["input_ids"], ["logits"], to=TensorProto.FLOAT)]
@@ -220,7 +220,7 @@ def test_a_model_that_fails_or_answers_otherwise_is_told_before_any_text_is_read
     with pytest.raises(RecipeError, match="the model has 5 outputs, but `labels` names 1"):
         kernel(batch_of(["you are rude"]))
     (folder / "model.onnx").write_bytes(model(computed=nodes()[1:]).SerializeToString())
-    assert "ONNX Runtime refuses this model" in refusal(folder)
+    assert "ONNX Runtime cannot load this model" in refusal(folder)
 
 
 @pytest.mark.parametrize(
@@ -251,7 +251,7 @@ def test_a_tokenizer_that_fails_on_a_text_is_told(folder: Path) -> None:
     without_unknown = {"type": "WordLevel", "vocab": numbers, "unk_token": "none"}
     (folder / "tokenizer.json").write_text(tokenizer_json(model=without_unknown), encoding="utf-8")
     kernel = OPERATOR.load(config_of(folder), Files())
-    with pytest.raises(RecipeError, match=r"tokenizer\.json: it fails on a text of 7 characters"):
+    with pytest.raises(RecipeError, match=r"tokenizer\.json: the tokenizer fails on a text of 7 characters"):
         kernel(batch_of(["strange"]))
 
 

@@ -167,7 +167,7 @@ def test_weights_of_another_model_are_refused_by_name(folder: Path) -> None:
     with pytest.raises(ScoreError, match="other"):
         scored(recipe)
     (folder / "a.safetensors").write_bytes(b"\x80\x04pickle")
-    with pytest.raises(RecipeError, match=r"a\.safetensors: no safetensors file"):
+    with pytest.raises(RecipeError, match=r"a\.safetensors: not a safetensors file"):
         scored(recipe)
 
 

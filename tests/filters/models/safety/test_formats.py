@@ -28,7 +28,7 @@ def test_checkpoints_and_torchscript_are_zips_with_pickles(tmp_path: Path) -> No
     path = tmp_path / "model.onnx"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("archive/data.pkl", pickle.dumps([]))
-    assert "a zip, as PyTorch writes checkpoints and TorchScript" in refusal(path, path.read_bytes())
+    assert "a zip, like PyTorch checkpoints and TorchScript" in refusal(path, path.read_bytes())
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ def outside(tensor: TensorProto, where: str) -> TensorProto:
 def test_tensors_in_other_files_are_refused(where: str) -> None:
     made = model()
     outside(made.graph.initializer[0], where)
-    assert "the tensor 'values' lies in another file; save the model as one file" in refusal(made)
+    assert "the tensor 'values' is in another file; save the model as one file" in refusal(made)
 
 
 def places_of_tensors() -> Iterator[tuple[str, ModelProto]]:
@@ -69,13 +69,13 @@ def places_of_tensors() -> Iterator[tuple[str, ModelProto]]:
 
 @pytest.mark.parametrize(("_place", "made"), list(places_of_tensors()))
 def test_wherever_they_hide(_place: str, made: ModelProto) -> None:
-    assert "'far' lies in another file" in refusal(made)
+    assert "'far' is in another file" in refusal(made)
 
 
 def test_operators_of_other_libraries_are_refused() -> None:
     foreign = helper.make_node("Evil", ["input_ids"], ["logits"], domain="my.library")
     for made in (model(computed=[foreign]), model(computed=[branch(foreign)])):
-        assert "operators that ONNX Runtime does not bring: my.library.Evil" in refusal(made)
+        assert "operators that ONNX Runtime does not have: my.library.Evil" in refusal(made)
 
 
 def test_functions_of_the_model_itself_are_its_own() -> None:
@@ -112,8 +112,8 @@ def test_a_tensor_is_no_larger_than_its_bytes(dims: list[int]) -> None:
     [
         (b"", "without a graph"),
         (b"\x08\x07", "without a graph"),
-        (b"garbage!", "no ONNX model"),
-        (b"\x3a\xff\xff\xff\xff\x0f", "no ONNX model"),
+        (b"garbage!", "not an ONNX model"),
+        (b"\x3a\xff\xff\xff\xff\x0f", "not an ONNX model"),
         (b"\x3b\x3c", "a field of kind 3"),
         (b"\x80" * 20, "more than ten bytes"),
         (b"\x3a", "ends inside a number"),

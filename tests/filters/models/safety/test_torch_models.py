@@ -55,17 +55,17 @@ def test_the_same_model_says_the_same_in_both_formats(folder: Path) -> None:
 def test_every_parameter_that_does_not_fit_is_named(folder: Path) -> None:
     path = folder / "model.safetensors"
     path.write_bytes(tensors_bytes({"other.weight": VALUES}, {}))
-    assert f"these are no weights of {NET}:mean: missing values.weight; unexpected other.weight" in refusal(folder)
+    assert f"these weights do not fit {NET}:mean: missing values.weight; unexpected other.weight" in refusal(folder)
     path.write_bytes(tensors_bytes({"values.weight": VALUES[:3]}, {}))
-    assert "values.weight is of shape (3, 2), expected (12, 2)" in refusal(folder)
+    assert "values.weight has shape (3, 2), expected (12, 2)" in refusal(folder)
     path.write_bytes(path.read_bytes()[:-1])
-    assert "no safetensors file, or a damaged one" in refusal(folder)
+    assert "not a safetensors file, or a damaged one" in refusal(folder)
 
 
 def test_functions_that_make_no_such_module_are_refused(folder: Path) -> None:
     assert "made a NoneType; expected a torch.nn.Module" in refusal(folder, "nothing")
     assert "cannot be called: " in refusal(folder, "absent")
-    assert "takes pixels; a text gives input_ids" in refusal(folder, "pixels")
+    assert "takes pixels; texts provide only input_ids" in refusal(folder, "pixels")
     (folder / "model.safetensors").write_bytes(tensors_bytes({"values.weight": np.zeros((12, 2), np.float32)}, {}))
     with pytest.raises(RecipeError, match="set `architecture`"):
         OPERATOR.load(config_of(folder, model=str(folder / "model.safetensors")), Files())

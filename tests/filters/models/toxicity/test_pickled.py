@@ -91,8 +91,8 @@ def test_no_function_is_known(call: Callable[..., Any]) -> None:
     ("raw", "why"),
     [
         (b"", "not enough|exhausted|no pickled"),
-        (b"garbage", "no pickled Keras tokenizer"),
-        (b"\x80\x05N.", "something else is in the pickle"),
+        (b"garbage", "not a pickled Keras tokenizer"),
+        (b"\x80\x05N.", "the pickle contains something else"),
         (b"\x80\x05cos\nsystem\n.", "the instruction GLOBAL"),
         (b"\x80\x05(S'id'\nios\nsystem\n.", "the instruction"),
         (b"\x80\x05Pkey\n.", "the instruction PERSID"),

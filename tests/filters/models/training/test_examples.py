@@ -72,5 +72,5 @@ def test_what_has_more_texts_later_keeps_its_split(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("rows", [[], many(20, True), [("same", True, "a"), ("same", False, "a")]])
 def test_a_side_without_texts_is_an_error_that_counts(tmp_path: Path, rows: list[Row]) -> None:
-    with pytest.raises(SourceError, match=r"texts were given, of which 0 are left to train on and 0 to measure on"):
+    with pytest.raises(SourceError, match=r"texts, 0 are left for training and 0 for evaluation"):
         chosen(tmp_path, rows)

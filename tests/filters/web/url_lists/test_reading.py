@@ -47,8 +47,7 @@ def test_lines_that_are_no_entries_are_counted_and_the_first_named() -> None:
     index = list_of(["a.example", "b c", "co.uk", "x:1"])
     assert (index.summary.lines, index.summary.invalid) == (4, 2)
     assert index.summary.remarks() == [
-        "2 of 4 lines are not entries "
-        "(line 2: more than one word, line 4: a port; entries match any port)",
+        "2 of 4 lines are not entries (line 2: more than one word, line 4: a port; entries match any port)",
         "1 are public suffixes, below which anybody may register: co.uk; each means only that host, "
         "write *.NAME for all below",
     ]
