@@ -1,4 +1,4 @@
-"""What samples and families of languages are worth: scores by Grad-Mimic, the scaling law, its ratios, sampling.
+"""The value of samples and language families: Grad-Mimic scores, the scaling law and its ratios, sampling.
 
 Knows no Beam, no paths.
 """

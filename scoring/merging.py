@@ -1,8 +1,8 @@
-"""A reference out of several checkpoints: their average, or the base with what each of them learnt added.
+"""Merge checkpoints into a reference: their average, or task arithmetic on a base.
 
 Task arithmetic (arXiv 2212.04089): θ0 + λ Σ (θi - θ0). Sums are taken in float64, in the order in which the
-checkpoints are given, one parameter at a time; the result has the types of the first checkpoint. Whole numbers, such
-as counts of batches, are no parameters: they are the first checkpoint's.
+checkpoints are given, one parameter at a time; the result has the types of the first checkpoint. Integers, such as
+counts of batches, are not parameters: they are copied from the first checkpoint.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from winnow.schemas.errors import ScoreError
 from winnow.scoring.tasks.protocol import Weights
 
-_NAMED: Final = 6  # parameters in one message, of each kind of mismatch
+_NAMED: Final = 6  # most parameters named in a message, per kind of mismatch
 
 _Merge = Callable[[Sequence[NDArray[np.float64]]], NDArray[np.float64]]
 
@@ -23,29 +23,29 @@ def average(checkpoints: Mapping[str, Weights]) -> Weights:
     """The mean of checkpoints, parameter by parameter (arXiv 2203.05482, the uniform soup).
 
     Args:
-        checkpoints: Weights by what messages call them, such as their paths; at least one.
+        checkpoints: Weights by their name in messages, such as their path; at least one.
 
     Raises:
-        ScoreError: They are not of one model, or something is not finite.
+        ScoreError: They belong to different models, or something is not finite.
     """
     return _merged(checkpoints, lambda arrays: _sum(arrays) / len(arrays))
 
 
 def task_arithmetic(base: Weights, checkpoints: Mapping[str, Weights], scale: float) -> Weights:
-    """The base and, `scale` times, what each checkpoint learnt beyond it.
+    """The base plus `scale` times each checkpoint's difference from it.
 
     Args:
         base: The weights that every checkpoint was trained from.
-        checkpoints: Weights by what messages call them, such as their paths; at least one.
-        scale: λ, to be chosen on held-out examples; 1 gives a single checkpoint itself, negative ones unlearn.
+        checkpoints: Weights by their name in messages, such as their path; at least one.
+        scale: λ, chosen on held-out examples; 1 returns a single checkpoint itself, negative values unlearn.
 
     Raises:
-        ScoreError: They are not of one model, or something is not finite.
+        ScoreError: They belong to different models, or something is not finite.
     """
     if not np.isfinite(scale):
         raise ScoreError(f"merging: the scale is {scale}; expected a finite number, such as 0.4")
     if not checkpoints:
-        raise ScoreError("merging: no checkpoint is given; expected at least one beside the base")
+        raise ScoreError("merging: no checkpoint is given; expected at least one besides the base")
 
     def merge(arrays: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
         first = arrays[0]
@@ -70,7 +70,7 @@ def _merged(checkpoints: Mapping[str, Weights], merge: _Merge) -> Weights:
     for name, weights in others:
         wrong = list(_mismatches(expected, weights))
         if wrong:
-            raise ScoreError(f"merging: {name} is not of the model of {first}: {'; '.join(wrong)}")
+            raise ScoreError(f"merging: {name} is not a checkpoint of the same model as {first}: {'; '.join(wrong)}")
         _check_numbers(name, weights)
     found = {}
     for parameter, array in expected.items():
@@ -87,7 +87,7 @@ def _merged(checkpoints: Mapping[str, Weights], merge: _Merge) -> Weights:
 
 def _check_numbers(name: str, weights: Weights) -> None:
     if not weights:
-        raise ScoreError(f"merging: {name} holds no parameters")
+        raise ScoreError(f"merging: {name} has no parameters")
     if strange := [f"{one} is {array.dtype}" for one, array in weights.items() if array.dtype.kind not in "fiub"]:
         raise ScoreError(f"merging: {name}: {_some(strange)}; expected floating-point numbers")
     if unfinished := [one for one, array in weights.items() if not np.isfinite(array).all()]:
@@ -95,14 +95,14 @@ def _check_numbers(name: str, weights: Weights) -> None:
 
 
 def _mismatches(expected: Weights, found: Weights) -> Iterator[str]:
-    """What is missing, too much, of another shape or type, by name."""
+    """The parameters that are missing, unexpected, of another shape or type, by name."""
     if missing := sorted(expected.keys() - found.keys()):
         yield f"missing {_some(missing)}"
     if unexpected := sorted(found.keys() - expected.keys()):
         yield f"unexpected {_some(unexpected)}"
     common = [name for name in expected if name in found]
     shapes = [
-        f"{name} is of shape {found[name].shape}, expected {expected[name].shape}"
+        f"{name} has shape {found[name].shape}, expected {expected[name].shape}"
         for name in common
         if found[name].shape != expected[name].shape
     ]

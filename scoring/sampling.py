@@ -1,8 +1,8 @@
-"""How much of each family to sample: proportional, by temperature, UniMax, or by the family law, behind one interface.
+"""Sampling shares of families: proportional, by temperature, UniMax, or by the family law, behind one interface.
 
-Each method takes an `Inventory` and gives a `Mixture`: shares, tokens, epochs, and what the tokens are worth once
-repeats are counted. `max_epochs` bounds every method alike: what a family cannot take goes to the others in the
-method's own proportions. `compare` puts mixtures side by side, with the losses that a law predicts for them.
+Each method takes an `Inventory` and returns a `Mixture`: shares, tokens, epochs, and the tokens' effective number
+considering repeats. `max_epochs` limits every method: what a family cannot take goes to the others in the method's
+own proportions. `compare` compares mixtures by the losses that a law predicts.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +22,7 @@ from winnow.scoring.scaling_law.repeats import R_STAR, effective_tokens
 Floats = NDArray[np.float64]
 
 TEMPERATURE: Final = 3.3
-"""Of multilingual mixtures since XLM-R's exponent of 0.3."""
+"""The usual temperature of multilingual mixtures since XLM-R's exponent of 0.3."""
 MAX_FAMILIES: Final = 100_000
 
 Fallback: TypeAlias = Literal["proportional", "temperature", "unimax"]
@@ -30,12 +30,12 @@ Fallback: TypeAlias = Literal["proportional", "temperature", "unimax"]
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """What there is and what is wanted."""
+    """The available tokens and the budget."""
 
     tokens: Mapping[str, float]  # unique tokens of each family
-    budget: float  # tokens that will be trained on
-    max_epochs: float | None = None  # how often a token may be seen at most; None: as often as a method says
-    r_star: float = R_STAR  # how fast repeats lose their worth
+    budget: float  # tokens to train on
+    max_epochs: float | None = None  # how often a token may be seen at most; None for the method's own limit
+    r_star: float = R_STAR  # how fast repeats lose value
 
     def __post_init__(self) -> None:
         if not 0 < len(self.tokens) <= MAX_FAMILIES:
@@ -56,7 +56,7 @@ class Inventory:
 
     @property
     def families(self) -> tuple[str, ...]:
-        """Sorted, so that no answer depends on the order of a mapping."""
+        """The sorted families, so that results do not depend on the order of a mapping."""
         return tuple(sorted(self.tokens))
 
     @property
@@ -72,30 +72,30 @@ class Inventory:
 
 @dataclass(frozen=True, slots=True)
 class Mixture:
-    """What a method gives, families in the inventory's order."""
+    """The result of a method, with families in the inventory's order."""
 
     method: str
     families: tuple[str, ...]
     shares: tuple[float, ...]
     tokens: tuple[float, ...]
     epochs: tuple[float, ...]
-    effective: tuple[float, ...]  # how many new tokens the given ones are worth
-    notes: tuple[str, ...] = ()  # what a reader should know: fallbacks, extrapolation
+    effective: tuple[float, ...]  # the equivalent number of new tokens
+    notes: tuple[str, ...] = ()  # fallbacks, extrapolation
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """One mixture in a comparison. Losses are of the families that the law knows, in its order."""
+    """One mixture in a comparison. Losses are for the families that the law knows, in its order."""
 
     mixture: Mixture
     losses: tuple[float, ...]
-    losses_with_repeats: tuple[float, ...]  # of shares that count as what their tokens are worth
-    normalised: float  # the sum of losses over each family's loss at p = 1, all known families in the compared room
+    losses_with_repeats: tuple[float, ...]  # for shares by effective tokens
+    normalised: float  # sum of losses over each family's loss at p = 1, with known families scaled to one room
     normalised_with_repeats: float
 
 
 def proportional(inventory: Inventory) -> Mixture:
-    """As much of each family as there is."""
+    """Shares in proportion to the available tokens."""
     return _mixture("proportional", inventory, inventory.sizes)
 
 
@@ -111,12 +111,12 @@ def unimax(inventory: Inventory, max_epochs: float | None = None) -> Mixture:
     """As uniform as `max_epochs` of each family allow (Chung et al. 2023, arXiv 2304.09151).
 
     Args:
-        inventory: What there is; its own `max_epochs` holds where none is given.
+        inventory: The available tokens; its `max_epochs` is the default.
         max_epochs: The method's cap on repeats.
     """
     held = inventory if max_epochs is None else replace(inventory, max_epochs=max_epochs)
     if held.max_epochs is None:
-        raise WinnowError("unimax: needs max_epochs, the most often that a token may be seen")
+        raise WinnowError("unimax: needs max_epochs, how often a token may be seen at most")
     return _mixture(f"unimax {held.max_epochs:g}", held, np.ones(len(held.families)))
 
 
@@ -129,14 +129,14 @@ def by_law(
     repeats: bool = False,
     unfitted: Fallback = "unimax",
 ) -> Mixture:
-    """The law's optimum; families that the law lacks get what `unfitted` would give them.
+    """The law's optimum, with the method `unfitted` for families that the law lacks.
 
     Args:
-        inventory: What there is.
+        inventory: The available tokens.
         law: The family scaling law.
-        weights: What its losses count.
-        n: The model's size, where the weights need one.
-        repeats: Whether a share counts as what its repeated tokens are worth.
+        weights: The weights of its losses.
+        n: The model's size, if the weights need one.
+        repeats: Whether repeated tokens count with reduced value.
         unfitted: The method for families without an exponent.
     """
     if unfitted not in _FALLBACKS:
@@ -167,13 +167,13 @@ def by_law(
     if fallback is not None:
         shares = with_fallback(shares, given)
         named = ", ".join(name for name in families if name not in known)
-        notes = (f"no fitted exponent, given what {fallback.method} gives: {named}", *notes)
+        notes = (f"no fitted exponent, shares by {fallback.method} instead: {named}", *notes)
     name = f"law, {weights if isinstance(weights, str) else 'given'} weights{', repeats' if repeats else ''}"
     return replace(_finished(name, inventory, np.array([shares[family] for family in families])), notes=notes)
 
 
 def known_share(mixture: Mixture, law: ScalingLaw) -> float:
-    """What a mixture gives to the families that the law knows."""
+    """The share of a mixture for families that the law knows."""
     if set(mixture.families) <= set(law.names):
         return 1.0
     return sum(share for name, share in zip(mixture.families, mixture.shares, strict=True) if name in law.names)
@@ -186,14 +186,15 @@ def compare(
     n: float | None = None,
     room: float | None = None,
 ) -> tuple[Compared, ...]:
-    """The mixtures beside the losses that the law predicts for the families that it knows.
+    """Compare mixtures by the losses that the law predicts for the families that it knows.
 
-    Without `n`, losses are in units of each family's own loss at p = 1. Totals are over known families alone, so a
-    mixture that gives the others little would win by that: totals are of shares that are scaled to one room.
+    Without `n`, losses are in units of each family's loss at p = 1. Totals cover only known families, which would
+    favour
+    mixtures that give little to others: so they are of shares scaled to the same room.
 
     Args:
         mixtures: Each of the inventory's families.
-        inventory: What there is.
+        inventory: The available tokens.
         law: The family scaling law.
         n: The model's size.
         room: What known families share in the totals; None: what the first mixture gives them.
@@ -208,7 +209,7 @@ def compare(
     place = [families.index(name) for name in known]
     for mixture in mixtures:
         if mixture.families != families:
-            raise WinnowError(f"{mixture.method}: is a mixture of other families than the inventory's")
+            raise WinnowError(f"{mixture.method}: the mixture's families differ from the inventory's")
     if room is None:
         room = known_share(mixtures[0], law) if mixtures else 1.0
     if not 0 < room <= 1 + 1e-9:
@@ -233,14 +234,14 @@ def compare(
 
 
 def _in_room(shares: Floats, room: float, inventory: Inventory, place: Sequence[int]) -> Floats:
-    """Shares in their own proportions that sum to the room, within the inventory's caps."""
+    """Shares scaled to the room, within the inventory's caps."""
     caps = inventory.caps
     found: Floats = room * filled(shares, None if caps is None else caps[place] / room)
     return found
 
 
 def filled(raw: Floats, caps: Floats | None) -> Floats:
-    """Shares in proportion to `raw`, none above its cap: what is cut goes to the others in their proportions.
+    """Shares in proportion to `raw` within caps; the excess goes to the others in proportion.
 
     With equal `raw` this is UniMax's allocation, smallest family first.
     """
@@ -275,7 +276,7 @@ def _finished(method: str, inventory: Inventory, shares: Floats) -> Mixture:
 
 
 _UNIMAX_EPOCHS: Final = 4.0
-"""Where a fallback's inventory says none: up to 4 epochs are nearly worth new tokens (arXiv 2305.16264)."""
+"""Default epochs of a fallback: up to 4 epochs are nearly as good as new tokens (arXiv 2305.16264)."""
 
 
 def _unimax_fallback(inventory: Inventory) -> Mixture:

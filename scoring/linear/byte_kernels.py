@@ -1,6 +1,6 @@
-"""Kernels of the log-linear model of the next byte, in one file, as one calls the other.
+"""Kernels of the log-linear model of the next byte, in one file, as they call each other.
 
-Single precision, in an order of operations that is fixed here; a library has a say in logarithms alone.
+Single precision, in a fixed order of operations; only logarithms are a library's.
 """
 
 import numpy as np
@@ -23,7 +23,7 @@ _LEAST = np.float32(-87.0)  # above which exp is a normal number
 
 @arithmetic
 def find_rows(window, buckets, rows):  # type: ignore[no-untyped-def]
-    """The row of each context of a window."""
+    """The table row of each context of a window."""
     value = uint64(14_695_981_039_346_656_037)
     for order in range(len(rows)):
         value = (value ^ uint64(window[order + 1])) * _PRIME
@@ -34,7 +34,7 @@ def find_rows(window, buckets, rows):  # type: ignore[no-untyped-def]
 
 @arithmetic
 def add_rows(table, bias, rows, found):  # type: ignore[no-untyped-def]
-    """The bias and some rows of a table, summed."""
+    """The sum of the bias and some rows of a table."""
     for one in range(BYTES):
         found[one] = bias[one]
     for order in range(len(rows)):
@@ -45,14 +45,14 @@ def add_rows(table, bias, rows, found):  # type: ignore[no-untyped-def]
 
 @arithmetic
 def residual(logits, byte, found, powers, scales):  # type: ignore[no-untyped-def]
-    """Make p - y of logits; the loss.
+    """Compute p - y from logits; returns the loss.
 
     The exponential is Cephes' for single precision, without a branch, so that a loop makes 16 of them at once.
 
     Args:
         logits: Of 256 bytes.
         byte: The one that follows.
-        found: Where p - y goes.
+        found: The output, p - y.
         powers: Room for 256 numbers.
         scales: The same room as 32-bit integers.
     """
@@ -105,7 +105,7 @@ def inner(left, right, lanes):  # type: ignore[no-untyped-def]
 
 @arithmetic
 def squared_norm(residuals, hits, count, weight, bias, room, lanes):  # type: ignore[no-untyped-def]
-    """Of the gradient of a text's sum of losses: rows that several places hit are summed before they are squared."""
+    """The squared norm of a text's gradient: rows hit at several positions are summed before squaring."""
     total = 0.0
     if bias:
         for one in range(BYTES):
@@ -134,7 +134,7 @@ def squared_norm(residuals, hits, count, weight, bias, room, lanes):  # type: ig
 
 @arithmetic
 def add_steps(table, bias, towards, towards_bias, weight, has_bias, rows, found):  # type: ignore[no-untyped-def]
-    """What logits gain on the way to other weights, by those parameters that count."""
+    """The change of logits towards other weights, over the parameters that count."""
     for one in range(BYTES):
         found[one] = towards_bias[one] - bias[one] if has_bias else np.float32(0)
     if weight:
@@ -149,24 +149,24 @@ def measure(  # type: ignore[no-untyped-def]
     content, offsets, table, bias, towards, towards_bias, weight, has_bias, norms, keep,
     hits, residuals, losses, gains, squares,
 ):  # fmt: skip
-    """Of each text the loss, -gradient · (towards - weights), and the gradient's squared norm.
+    """For each text the loss, -gradient · (towards - weights), and the gradient's squared norm.
 
     Args:
         content: Windows of all texts.
-        offsets: Where those of each begin.
+        offsets: The start of each text's windows.
         table: The weights of contexts.
         bias: Those of bytes.
-        towards: Other weights, of no row where gains are not asked for.
+        towards: Other weights; without rows if gains are not needed.
         towards_bias: Their bias.
         weight: Whether the table counts in gains and norms.
         has_bias: Whether the bias does.
-        norms: Whether norms are asked for.
-        keep: Whether rows and residuals of all windows stay; else there is room for one text's alone.
+        norms: Whether to compute norms.
+        keep: Whether to keep rows and residuals of all windows; else there is room for only one text's.
         hits: Rows of each window.
         residuals: p - y of each window.
-        losses: Of each text, out.
-        gains: Likewise.
-        squares: Likewise.
+        losses: Output: the loss of each text.
+        gains: Output: the gain of each text.
+        squares: Output: the squared norm of each text.
     """
     moves = len(towards) > 0
     logits, along, powers = np.empty(BYTES, np.float32), np.empty(BYTES, np.float32), np.empty(BYTES, np.float32)
@@ -203,21 +203,21 @@ def update(  # type: ignore[no-untyped-def]
     Args:
         hits: Rows of each window.
         residuals: p - y of each window.
-        offsets: Where the windows of each text begin.
-        of_weight: What a window of each text weighs in the table's gradient.
-        of_bias: Likewise in the bias's.
-        gradient: Room for the table's.
-        seen: Of each row the last step that hit it.
-        mark: This step.
+        offsets: The start of each text's windows.
+        of_weight: The weight of each text's windows in the table's gradient.
+        of_bias: The same for the bias.
+        gradient: Working memory for the table's gradient.
+        seen: For each row the last step that hit it.
+        mark: The number of this step.
         table: Weights, changed.
         table_squares: Sums of their squared gradients, changed.
         bias: Likewise.
         bias_squares: Likewise.
-        towards: Other weights, of no row where distances are not asked for.
-        distances: Of each row the squared distance to them, kept up.
-        rate: Of the step.
-        kept: What weight decay leaves.
-        epsilon: Beside the root.
+        towards: Other weights; without rows if distances are not needed.
+        distances: Each row's squared distance to them, updated.
+        rate: The learning rate.
+        kept: The factor left by weight decay.
+        epsilon: Added to the root.
     """
     touched, count = np.empty(hits.size, np.int64), 0
     slope = np.zeros(BYTES, np.float32)
@@ -255,7 +255,7 @@ def _adagrad(values, squares, slopes, rate, kept, epsilon):  # type: ignore[no-u
 
 @arithmetic
 def row_distances(towards, table):  # type: ignore[no-untyped-def]
-    """Of each row the squared distance between two tables, as `update` makes it."""
+    """The squared distance between each row of two tables, as in `update`."""
     found = np.empty(len(table))
     away, lanes = np.empty(BYTES, np.float32), np.empty(_LANES, np.float32)
     for row in range(len(table)):

@@ -1,8 +1,8 @@
-"""Train a model of the next byte with weighed batches of texts: uniform, Grad-Mimic (arXiv 2501.06708), GraNd, Rho.
+"""Train a model of the next byte with weighted batches of texts: uniform, Grad-Mimic (arXiv 2501.06708), GraNd, Rho.
 
-Adagrad (Duchi et al., 2011) on the rows that a batch hits: others have no gradient, so they stay, and a step costs what
-its texts cost, however large the table. It is PyTorch's, but that weight decay is AdamW's, of the rows hit. Rates of
-about 0.1 suit it: the first step of a weight is as long as the rate.
+Adagrad (Duchi et al., 2011) on the rows that a batch hits: others have no gradient and stay unchanged, so the cost of a
+step depends on its texts, not on the table's size. It is PyTorch's, except that weight decay is AdamW's, for the rows
+hit. Rates of about 0.1 suit it: a weight's first step is as long as the rate.
 """
 
 from collections.abc import Iterator
@@ -40,35 +40,35 @@ def train_bytes(
     start: Checkpoint | None = None,
     watch: Watch | None = None,
 ) -> Iterator[Checkpoint]:
-    """Train a model of the next byte, giving the checkpoints that are to be kept, the last at the end.
+    """Train a model of the next byte, yielding the checkpoints to keep, the last at the end.
 
-    The same texts in the same order give the same weights; a training that goes on from a checkpoint ends as one that
-    was not stopped.
+    The same texts in the same order give the same weights; training resumed from a checkpoint gives the same result as
+    training without interruption.
 
     Args:
         windows: Of the texts, at least one each.
         buckets: Rows of the table.
         settings: How to train.
-        reference: Where scores point to, or whose losses are taken off; for `mimic` and `rho`.
-        start: Where to go on from.
-        watch: Told what each text weighed.
+        reference: The weights that scores point to, or whose losses are subtracted; for `mimic` and `rho`.
+        start: The checkpoint to resume from.
+        watch: Called with the weight of each text.
 
     Raises:
-        ScoreError: There is nothing to train on, a checkpoint is of another model, or the training diverged.
+        ScoreError: There is nothing to train on, a checkpoint belongs to another model, or training diverged.
     """
     schedule = schedule_of(len(windows), settings, reference)
     texts, most = min(settings.batch, len(windows)), int(np.diff(windows.offsets).max())
     if texts * most > _MAX_WINDOWS:
         raise ScoreError(
-            f"a batch of {texts:,} texts of up to {most:,} places: expected at most {_MAX_WINDOWS:,} places together;"
-            " lower batch, or max_positions"
+            f"a batch of {texts:,} texts of up to {most:,} positions: at most {_MAX_WINDOWS:,} positions in all;"
+            " lower batch or max_positions"
         )
     training = _Training(windows, buckets, settings, reference, start)
     yield from stepped(training, schedule, start, watch)
 
 
 class _Training:
-    """Weights that steps change."""
+    """The state of a training."""
 
     def __init__(
         self,
@@ -104,7 +104,7 @@ class _Training:
         self._seen = np.full(buckets, -1, np.int64)
 
     def advance(self, which: Integers) -> Floats:
-        """One step; what each text weighed."""
+        """Take one step; returns the weight of each text."""
         batch, settings = chosen_windows(self._windows, which), self._settings
         hits = np.empty((len(batch.content), batch.content.shape[1] - 1), np.int64)
         residuals = np.empty((len(batch.content), BYTES), np.float32)
@@ -138,7 +138,7 @@ class _Training:
         return weighed
 
     def _length(self) -> float:
-        """How far the reference is, over the parameters that count."""
+        """The distance to the reference, over the parameters that count."""
         weight, bias = self._counts
         found = float(self._distances.sum()) if weight else 0.0
         if bias:
@@ -146,6 +146,6 @@ class _Training:
         return float(np.sqrt(found))
 
     def checkpoint(self) -> Checkpoint:
-        """All that the next step depends on."""
+        """The full state of training."""
         weights = {name: array.copy() for name, array in self._weights.items()}
         return Checkpoint(self.steps, weights, {f"{name}.squares": one.copy() for name, one in self._squares.items()})

@@ -1,7 +1,7 @@
-"""What a head reads: rows of numbers, dense or sparse, and products with them.
+"""Features of a head: dense or sparse rows of numbers, and products with them.
 
-Of sparse rows numbers are added in one order, and no two operations are fused: a row's values are its own. Products of
-dense ones are BLAS's, which gives a row other last bits when other rows stand around it, or on another machine.
+Sparse rows are summed in a fixed order without fused operations: a row's values depend only on that row. Products of
+dense rows use BLAS, whose last bits depend on the other rows and on the machine.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ Integers: TypeAlias = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Sparse:
-    """Rows of which most numbers are zero: those of row i that are not lie at offsets[i] .. offsets[i + 1]."""
+    """Rows that are mostly zero: the other numbers of row i are at offsets[i] .. offsets[i + 1]."""
 
     indices: NDArray[np.int32]
     values: Real
@@ -53,7 +53,7 @@ def rows_of(features: Features, which: Integers) -> Features:
 
 
 def joined(parts: Sequence[Features]) -> Features:
-    """Rows of several as one."""
+    """Concatenate rows."""
     sparse = [part for part in parts if isinstance(part, Sparse)]
     if not sparse:
         return np.concatenate([part for part in parts if not isinstance(part, Sparse)])
@@ -66,13 +66,13 @@ def joined(parts: Sequence[Features]) -> Features:
 
 
 def joined_offsets(parts: Sequence[Integers]) -> Integers:
-    """Offsets into what several parts hold, one behind the other."""
+    """Offsets into several parts, concatenated."""
     lengths = np.concatenate([np.diff(part) for part in parts])
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 
 def places_of(offsets: Integers, which: Integers) -> tuple[Integers, Integers]:
-    """Where what some rows hold lies, and the offsets that those rows have together."""
+    """The indices of some rows' values, and these rows' own offsets."""
     starts, lengths = offsets[which], offsets[which + 1] - offsets[which]
     made: Integers = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     return np.arange(made[-1]) + np.repeat(starts - made[:-1], lengths), made
@@ -81,12 +81,12 @@ def places_of(offsets: Integers, which: Integers) -> tuple[Integers, Integers]:
 def products(features: Features, matrix: Real) -> Real:
     """Features times the transpose of a matrix.
 
-    Of sparse features a row is the same to the bit whatever stands beside it; of dense ones within rounding, as BLAS
-    chooses its order of sums by the shape: the same batches give the same values.
+    A row of sparse features gives the same bits whatever the other rows; dense ones agree within rounding, as BLAS
+    orders sums by shape: the same batches give the same values.
 
     Args:
         features: Rows of a width.
-        matrix: As many columns as that.
+        matrix: A matrix with that many columns.
     """
     if isinstance(features, Sparse):
         found: Real = np.empty((len(features), len(matrix)), matrix.dtype)
@@ -118,7 +118,7 @@ def sparse_products(indices, values, offsets, table, found):  # type: ignore[no-
 
 @arithmetic
 def _squares(values, offsets):  # type: ignore[no-untyped-def]
-    found, lanes = np.empty(len(offsets) - 1), np.empty(8)  # partial sums, so that none waits for the last
+    found, lanes = np.empty(len(offsets) - 1), np.empty(8)  # independent partial sums
     for row in range(len(found)):
         lanes[:] = 0
         for place in range(offsets[row], offsets[row + 1]):

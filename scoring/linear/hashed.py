@@ -1,8 +1,8 @@
 """Texts as sparse rows: words, pairs of words and sequences of characters, hashed into buckets (arXiv 0902.2206).
 
-ASCII letters count as small, and white space as one blank. A feature's hash gives its bucket and its sign, so that
-features that share a bucket cancel as often as they add. A row's norm is 1. Only IEEE operations in a fixed order: a
-text's row is the same on any machine.
+ASCII letters are lower-cased, and white space becomes one blank. A feature's hash gives its bucket and its sign, so
+that colliding features cancel as often as they add. A row's norm is 1. Only IEEE operations in a fixed order: a text's
+row is the same on any machine.
 """
 
 from dataclasses import dataclass
@@ -19,23 +19,23 @@ _OFFSET = uint64(14_695_981_039_346_656_037)  # FNV-1a
 _PRIME = uint64(1_099_511_628_211)
 _MIX_1 = uint64(0xBF58476D1CE4E5B9)  # SplitMix64
 _MIX_2 = uint64(0x94D049BB133111EB)
-_OF_WORDS = uint64(0x9E3779B97F4A7C15)  # so that a word is no sequence of characters
+_OF_WORDS = uint64(0x9E3779B97F4A7C15)  # separates words from sequences of characters
 
 _BLANK = np.uint8(32)
 
 
 @dataclass(frozen=True, slots=True)
 class Hashing:
-    """Which features a text has."""
+    """The features of a text."""
 
     buckets: int = 1 << 16
     words: int = 2  # the longest sequence of words; 0 for none
     characters: tuple[int, int] = (3, 4)  # the shortest and the longest sequence; (1, 0) for none
-    max_bytes: int = 4096  # of a text's beginning
+    max_bytes: int = 4096  # only a text's beginning is read
 
 
 def text_places(texts: pa.Array) -> tuple[NDArray[np.uint8], Integers, Integers]:
-    """The bytes of strings, and where each begins and ends; nulls are empty."""
+    """The bytes of strings, and the start and end of each; nulls are empty."""
     strings = texts.cast(pa.large_string())
     _, offsets, content = strings.buffers()
     if offsets is None or not len(strings):
@@ -47,7 +47,7 @@ def text_places(texts: pa.Array) -> tuple[NDArray[np.uint8], Integers, Integers]
 
 
 def hashed_texts(texts: pa.Array, hashing: Hashing) -> Sparse:
-    """A row for each text; one without a feature has none."""
+    """One row per text; empty if it has no features."""
     raw, starts, ends = text_places(texts)
     low, high = hashing.characters
     indices, values, offsets = _hashed(raw, starts, ends, hashing.buckets, hashing.words, low, high, hashing.max_bytes)
@@ -63,7 +63,7 @@ def _mixed(value):  # type: ignore[no-untyped-def]
 
 @arithmetic
 def _plain(raw, start, end, plain, begins):  # type: ignore[no-untyped-def]
-    """Write a text with small letters and single blanks, and where its characters begin; how many bytes, characters."""
+    """Write a text in lower case with single blanks, and its characters' starts; returns its bytes and characters."""
     size = characters = 0
     for at in range(start, end):
         byte = raw[at]

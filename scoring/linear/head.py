@@ -44,7 +44,7 @@ class Counted:
 
 
 def counted(parameters: Sequence[str]) -> Counted:
-    """What globs choose; ScoreError where one matches nothing."""
+    """The parameters that globs choose; ScoreError if one matches nothing."""
     names = chosen_parameters(NAMES, parameters)
     return Counted(WEIGHT in names, BIAS in names)
 
@@ -66,7 +66,7 @@ class HeadScorer:
         self._stacked: Real | None = None
 
     def __call__(self, features: Features, labels: Integers) -> tuple[Scored, ...]:
-        """What is said of each sample, a head each."""
+        """Losses and scores of each sample at each head."""
         made = products(features, self._matrix(features))
         squares = squared_norms(features) if self._cosine and self._counted.weight else np.zeros(len(labels))
         losses, scores = np.empty((2, len(self._norms), len(labels)))
@@ -77,7 +77,8 @@ class HeadScorer:
         return tuple(Scored(loss, score) for loss, score in zip(losses, scores, strict=True))
 
     def _matrix(self, features: Features) -> Real:
-        """The reference above the steps towards it, as it is best multiplied; features of one kind come in a row."""
+        """The reference stacked on the steps towards it, in the best layout for products; cached per kind of
+        feature."""
         kind, sparse = kind_of(features), isinstance(features, Sparse)
         found = self._stacked
         if found is None or found.dtype != kind or found.flags.f_contiguous != sparse:
@@ -89,7 +90,7 @@ class HeadScorer:
 
 
 def head_losses(weights: Weights, features: Features, labels: Integers) -> Floats:
-    """The cross-entropy of each sample; not a number where it is not finite."""
+    """The cross-entropy of each sample; NaN where it is not finite."""
     return _residuals(weights, features, labels)[0]
 
 
@@ -104,7 +105,7 @@ def head_gradient_norms(
 
 
 def require_labels(labels: Integers, classes: int) -> None:
-    """Refuse labels that no class has."""
+    """Raise an error for labels without a class."""
     if len(labels) and not 0 <= int(labels.min()) <= int(labels.max()) < classes:
         raise ScoreError(f"labels from {labels.min()} to {labels.max()}; expected 0 to {classes - 1}")
 

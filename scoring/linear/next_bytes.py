@@ -1,8 +1,8 @@
-"""A log-linear model of the next byte: the sum of a row of weights for each context, and a softmax over 256 bytes.
+"""A log-linear model of the next byte: one row of weights per context, summed, and a softmax over 256 bytes.
 
-The contexts of a place are the 1, 2, … bytes before it, each hashed to a row, as in fastText's and Vowpal Wabbit's
-linear models. The loss of a text is the mean over its places, and as the model is linear up to the softmax, its score
-is a sum of the same kind: -Σ (p - y)·(sum of the direction's rows) / (places · |v|).
+The contexts of a position are the 1, 2, … bytes before it, each hashed to a row, as in fastText's and Vowpal Wabbit's
+linear models. The loss of a text is the mean over its positions, and as the model is linear up to the softmax, its
+score is a similar sum: -Σ (p - y)·(sum of the direction's rows) / (positions · |v|).
 """
 
 from collections.abc import Sequence
@@ -26,12 +26,12 @@ def byte_shapes(buckets: int) -> Shapes:
 
 
 def initial_bytes(buckets: int) -> Weights:
-    """Untrained weights: every byte is as likely as any other."""
+    """Untrained weights: all bytes are equally likely."""
     return {name: np.zeros(shape, np.float32) for name, shape in byte_shapes(buckets).items()}
 
 
 class ByteScorer:
-    """Scores texts at some weights in the direction of others."""
+    """Scores texts at given weights in the direction of others."""
 
     def __init__(
         self, at: Weights, reference: Weights, parameters: Sequence[str] = ("*",), *, cosine: bool = False
@@ -42,7 +42,7 @@ class ByteScorer:
         self._counts = WEIGHT in names, BIAS in names
 
     def __call__(self, windows: Windows) -> Scored:
-        """What is said of each text."""
+        """The loss and score of each text."""
         losses, gains, squares = _measured(self._at, self._reference, windows, self._counts, self._cosine)
         with np.errstate(divide="ignore", invalid="ignore"):
             scores = gains / (self._norm * np.sqrt(squares)) if self._cosine else gains / self._norm
@@ -51,7 +51,7 @@ class ByteScorer:
 
 
 def byte_losses(weights: Weights, windows: Windows) -> Floats:
-    """The mean over a text's places of the loss of its bytes, in nats."""
+    """The mean loss of each text's bytes, in nats."""
     losses = _measured(single(weights), NO_WEIGHTS, windows, (False, False), False)[0]
     found: Floats = np.where(np.isfinite(losses), losses, np.nan)
     return found
@@ -66,12 +66,12 @@ def byte_gradient_norms(weights: Weights, windows: Windows, parameters: Sequence
 
 
 def single(weights: Weights) -> dict[str, NDArray[np.float32]]:
-    """Weights in the precision that models of bytes compute in."""
+    """Weights in the precision of byte models."""
     return {name: np.ascontiguousarray(weights[name], np.float32) for name in NAMES}
 
 
 NO_WEIGHTS: Weights = {WEIGHT: np.zeros((0, BYTES), np.float32), BIAS: np.zeros(0, np.float32)}
-"""Where there is no direction."""
+"""Stands for no direction."""
 
 
 def _measured(

@@ -1,4 +1,4 @@
-"""Whether arrays are a model's."""
+"""Check that arrays are a model's weights."""
 
 from collections.abc import Mapping
 from typing import TypeAlias
@@ -13,19 +13,19 @@ Shapes: TypeAlias = Mapping[str, tuple[int, ...]]
 
 
 def require_weights(weights: Weights, shapes: Shapes, where: str) -> None:
-    """Refuse weights that are not a model's.
+    """Raise an error for weights that are not a model's.
 
     Raises:
-        ScoreError: One line a parameter: missing, unknown, of another shape or type, or not finite.
+        ScoreError: One line per parameter: missing, unknown, of another shape or type, or not finite.
     """
     found = [f"{where}: {name}: missing; expected {_shown(shapes[name])}" for name in shapes if name not in weights]
     for name, array in weights.items():
         if name not in shapes:
             found.append(f"{where}: {name}: unknown{suggestion(name, tuple(shapes))}; expected {', '.join(shapes)}")
         elif array.shape != shapes[name]:
-            found.append(f"{where}: {name}: is {_shown(array.shape)}; expected {_shown(shapes[name])}")
+            found.append(f"{where}: {name}: has shape {_shown(array.shape)}; expected {_shown(shapes[name])}")
         elif array.dtype.kind != "f":
-            found.append(f"{where}: {name}: is of type {array.dtype}; expected floating-point numbers")
+            found.append(f"{where}: {name}: has type {array.dtype}; expected floating-point numbers")
         elif not np.isfinite(array).all():
             count = int((~np.isfinite(array)).sum())
             found.append(f"{where}: {name}: {count:,} of {array.size:,} numbers are not finite; train it again")

@@ -1,7 +1,7 @@
-"""What a training does when: which samples a step sees, how they weigh, which checkpoints are kept.
+"""The schedule of a training: the samples of each step, their weights, and the checkpoints to keep.
 
-Nothing is drawn from a generator that carries state: a step follows from the seed and its number, so that a training
-goes on from any step as if it had never stopped.
+No random generator carries state: a step depends only on the seed and its number, so that training can resume at any
+step as if it had never stopped.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ from winnow.scoring.tasks.protocol import Checkpoint, Floats, Method, TrainingSe
 Integers = NDArray[np.int64]
 
 Watch: TypeAlias = Callable[[int, Integers, Floats], None]
-"""Told at each step its number, the samples of its batch, and what they weighed."""
+"""Called at each step with its number, its samples, and their weights."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,21 +33,21 @@ class Schedule:
 
     @property
     def per_epoch(self) -> int:
-        """Steps that see each sample once; the last of them may see fewer than a batch."""
+        """Steps per pass over the samples; the last may have less than a batch."""
         return -(-self.count // self.batch)
 
     @property
     def steps(self) -> int:
-        """Of the whole training."""
+        """The steps of the whole training."""
         return self.epochs * self.per_epoch
 
     @property
     def kept(self) -> tuple[int, ...]:
-        """After how many steps a checkpoint is kept."""
+        """The steps after which a checkpoint is kept."""
         return tuple(sorted({max(1, self.steps * number // self.keep) for number in range(1, self.keep + 1)}))
 
     def batches(self, start: int) -> Iterator[tuple[int, Integers]]:
-        """The number of each step from a number on, and the samples that it sees."""
+        """The number and samples of each step from `start` on."""
         order, of = np.zeros(0, np.int64), -1
         for step in range(start, self.steps):
             epoch, place = divmod(step, self.per_epoch)
@@ -63,7 +63,7 @@ def schedule_of(count: int, settings: TrainingSettings, reference: Weights | Non
         ScoreError: There is nothing to train on, a setting is out of range, or the method lacks its reference.
     """
     if count < 1:
-        raise ScoreError("nothing to train on: no sample has an input and a label; check the rule that names them")
+        raise ScoreError("nothing to train on: no sample has an input and a label; check the rule that selects them")
     for name in ("epochs", "batch", "keep"):
         if getattr(settings, name) < 1:
             raise ScoreError(f"{name} {getattr(settings, name)}: expected at least 1")
@@ -78,22 +78,22 @@ def schedule_of(count: int, settings: TrainingSettings, reference: Weights | Non
 
 
 def epoch_order(seed: int, epoch: int, count: int) -> Integers:
-    """The order in which an epoch sees the samples."""
+    """The order of the samples in an epoch."""
     return generator(seed, "epoch", epoch).permutation(count)
 
 
 def generator(*parts: str | int) -> np.random.Generator:
-    """Random numbers that depend on nothing but these parts."""
+    """Random numbers that depend only on these parts."""
     return np.random.Generator(np.random.Philox(key=int.from_bytes(digest(*parts), "little")))
 
 
 def in_batch(method: Method, values: Floats, temperature: float) -> Floats:
-    """What each sample of a batch weighs; they sum to 1.
+    """The weight of each sample of a batch; they sum to 1.
 
     Args:
-        method: What the values are: scores, norms of gradients, losses above the reference's; nothing for `uniform`.
-        values: One a sample.
-        temperature: Of scores alone, as in the paper.
+        method: Defines the values: scores, gradient norms, losses above the reference's; unused for `uniform`.
+        values: One per sample.
+        temperature: Used only for scores, as in the paper.
     """
     if method == "uniform":
         return np.full(len(values), 1 / len(values))
@@ -105,31 +105,31 @@ def in_batch(method: Method, values: Floats, temperature: float) -> Floats:
 
 
 def require_finite(weights: Weights, step: int) -> None:
-    """Refuse to keep weights that are no numbers.
+    """Raise an error for weights that are not finite.
 
     Raises:
-        ScoreError: Some are not.
+        ScoreError: Training diverged.
     """
     if not all(np.isfinite(array).all() for array in weights.values()):
         raise ScoreError(f"the training diverged before step {step:,}; lower learning_rate, or check the features")
 
 
 class Stepping(Protocol):
-    """A training that goes a step at a time."""
+    """A training that advances step by step."""
 
-    steps: int  # that are done
+    steps: int  # done so far
 
     def advance(self, which: Integers) -> Floats:
-        """One step on these examples; what each weighed."""
+        """Take one step on these examples; returns the weight of each."""
 
     def checkpoint(self) -> Checkpoint:
-        """What stands."""
+        """The current state."""
 
 
 def stepped(
     training: Stepping, schedule: Schedule, start: Checkpoint | None, watch: Watch | None
 ) -> Iterator[Checkpoint]:
-    """The checkpoints that are to be kept; one that training goes on from is given again where nothing is left."""
+    """Yield the checkpoints to keep; yields `start` again if no steps are left."""
     if training.steps > schedule.steps:
         raise ScoreError(f"the checkpoint is of step {training.steps:,}; this training ends at {schedule.steps:,}")
     if start is not None and start.step == schedule.steps:

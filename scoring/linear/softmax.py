@@ -1,6 +1,6 @@
-"""Kernels over the logits of a softmax head: losses, scores, and p - y, in double precision.
+"""Kernels over the logits of a softmax head: losses, scores and p - y, in double precision.
 
-An order of operations that is fixed here; libraries have a say in the products that make logits, and in logarithms.
+The order of operations is fixed; only the products that give logits, and logarithms, are libraries'.
 """
 
 import numpy as np
@@ -15,12 +15,12 @@ _LEAST = -708.0  # above which exp is a normal number
 
 @arithmetic
 def raise_all(logits, top, found):  # type: ignore[no-untyped-def]
-    """Exponentials of logits less the highest of them: Cephes', without a branch, so that a loop makes many at once.
+    """Exponentials of logits minus the highest one (Cephes, branchless and so vectorised).
 
     Args:
-        logits: All of a sample.
-        top: Where the highest is.
-        found: Room for as many; what is not a number stays so.
+        logits: All logits of a sample.
+        top: The index of the highest.
+        found: Output of the same length; NaN stays NaN.
     """
     bits = found.view(np.int64)
     highest = logits[top]
@@ -42,21 +42,21 @@ def raise_all(logits, top, found):  # type: ignore[no-untyped-def]
 
 
 @arithmetic
-def said(logits, moves, label, raised):  # type: ignore[no-untyped-def]
-    """The loss, -(p - y)·moves, and the square of |p - y|, without the difference of p and 1.
+def loss_and_slope(logits, moves, label, raised):  # type: ignore[no-untyped-def]
+    """The loss, -(p - y)·moves, and |p - y| squared, avoiding the cancellation in p - 1.
 
     Args:
         logits: Of a sample.
-        moves: What its logits gain on the way to other weights.
+        moves: The change of its logits towards other weights.
         label: Its class.
-        raised: Room for as many numbers.
+        raised: Working memory of the same length.
     """
     top = 0
     for one in range(1, len(logits)):
         if logits[one] > logits[top]:
             top = one
     raise_all(logits, top, raised)
-    rest = 0.0  # of the sum of exponentials, where that of the highest logit is 1
+    rest = 0.0  # of the sum of exponentials; the highest logit's is 1
     gain = other = square = 0.0
     for one in range(len(logits)):
         value = raised[one]
@@ -66,20 +66,20 @@ def said(logits, moves, label, raised):  # type: ignore[no-untyped-def]
         other += value
         square += value * value
     total = raised[top] + rest
-    # An infinite logit at the top is no number in any of them.
+    # With an infinite highest logit all of them are NaN.
     loss = np.log1p(rest) + (logits[top] - logits[label])
     return loss, gain / total, (square + other * other) / (total * total)
 
 
 @arithmetic
 def measure(made, labels, bias, losses, squares):  # type: ignore[no-untyped-def]
-    """Of each row of products with a head's weight the loss, not a number where infinite, and |p - y| squared."""
+    """The loss (NaN where infinite) and |p - y| squared of each row of products with a head's weight."""
     classes = len(bias)
     logits, raised = np.empty(classes), np.empty(classes)
     for row in range(len(labels)):
         for one in range(classes):
             logits[one] = made[row, one] + bias[one]
-        loss, _, square = said(logits, logits, labels[row], raised)
+        loss, _, square = loss_and_slope(logits, logits, labels[row], raised)
         losses[row] = loss if np.isfinite(loss) else np.nan
         squares[row] = square
 
@@ -90,16 +90,16 @@ def score(made, labels, biases, steps, norms, squares, weight, bias, cosine, los
 
     Args:
         made: Products with the reference's weight, then with the steps towards it from each head's.
-        labels: Of each row.
-        biases: Of each head.
-        steps: From each to the reference's, zero where the bias does not count.
-        norms: Of each direction.
-        squares: Of each row's features the squared norm, where the cosine is asked for.
+        labels: The label of each row.
+        biases: The bias of each head.
+        steps: The step from each bias to the reference's; zero if the bias does not count.
+        norms: The norm of each direction.
+        squares: The squared norm of each row's features, for the cosine.
         weight: Whether the weight counts.
-        bias: Whether the bias does.
-        cosine: Whether scores are over the gradient's norm.
-        losses: Head by head, out.
-        scores: Likewise.
+        bias: Whether the bias counts.
+        cosine: Whether scores are divided by the gradient's norm.
+        losses: Output: losses per head.
+        scores: Output: scores per head.
     """
     heads, classes = biases.shape
     logits, moves, raised = np.empty(classes), np.empty(classes), np.empty(classes)
@@ -109,7 +109,7 @@ def score(made, labels, biases, steps, norms, squares, weight, bias, cosine, los
                 step = np.float64(made[row, (head + 1) * classes + one])
                 logits[one] = made[row, one] - step + biases[head, one]
                 moves[one] = steps[head, one] + (step if weight else 0.0)
-            loss, gain, square = said(logits, moves, labels[row], raised)
+            loss, gain, square = loss_and_slope(logits, moves, labels[row], raised)
             found = gain / norms[head]
             if cosine:
                 found /= np.sqrt(square * (squares[row] + (1.0 if bias else 0.0)))
@@ -119,13 +119,13 @@ def score(made, labels, biases, steps, norms, squares, weight, bias, cosine, los
 
 @arithmetic
 def residuals(made, bias, labels, found, losses, squares):  # type: ignore[no-untyped-def]
-    """Of each row of products p - y, the loss, and the square of |p - y|."""
+    """p - y, the loss, and |p - y| squared of each row of products."""
     rows, classes = made.shape
     logits, raised = np.empty(classes), np.empty(classes)
     for row in range(rows):
         for one in range(classes):
             logits[one] = np.float64(made[row, one]) + np.float64(bias[one])
-        losses[row], _, squares[row] = said(logits, logits, labels[row], raised)
+        losses[row], _, squares[row] = loss_and_slope(logits, logits, labels[row], raised)
         total = other = 0.0
         for one in range(classes):
             total += raised[one]

@@ -1,8 +1,8 @@
-"""Train a softmax head with weighed batches: uniform, Grad-Mimic (arXiv 2501.06708), GraNd, Rho.
+"""Train a softmax head with weighted batches: uniform, Grad-Mimic (arXiv 2501.06708), GraNd, Rho.
 
-A step is a few calls of numpy: the reference's logits of all samples are computed once, and the direction towards it is
-the difference of two logits, so that a step of Grad-Mimic costs hardly more than a plain one. AdamW is PyTorch's,
-operation by operation, over every weight, also those of features that a batch does not have.
+A step is a few numpy calls: the reference's logits of all samples are computed once, and the direction towards it is a
+difference of logits, so that a Grad-Mimic step costs hardly more than a plain one. AdamW is PyTorch's, operation by
+operation, over every weight, including those of features that a batch lacks.
 """
 
 from collections.abc import Iterator
@@ -42,22 +42,22 @@ def train_head(
     start: Checkpoint | None = None,
     watch: Watch | None = None,
 ) -> Iterator[Checkpoint]:
-    """Train a head, giving the checkpoints that are to be kept, the last at the end.
+    """Train a head, yielding the checkpoints to keep, the last at the end.
 
-    The same samples in the same order give the same weights; a training that goes on from a checkpoint ends as one that
-    was not stopped.
+    The same samples in the same order give the same weights; training resumed from a checkpoint gives the same result
+    as training without interruption.
 
     Args:
-        features: Of the samples.
+        features: The features of the samples.
         labels: The class of each, from 0.
-        classes: How many there are.
+        classes: The number of classes.
         settings: How to train.
-        reference: Where scores point to, or whose losses are taken off; for `mimic` and `rho`.
-        start: Where to go on from.
-        watch: Told what each sample weighed.
+        reference: The weights that scores point to, or whose losses are subtracted; for `mimic` and `rho`.
+        start: The checkpoint to resume from.
+        watch: Called with the weight of each sample.
 
     Raises:
-        ScoreError: There is nothing to train on, a checkpoint is of another model, or the training diverged.
+        ScoreError: There is nothing to train on, a checkpoint belongs to another model, or training diverged.
     """
     schedule = schedule_of(len(labels), settings, reference)
     require_labels(labels, classes)
@@ -68,7 +68,7 @@ def train_head(
 
 
 class _Training:
-    """Weights that steps change. Those of sparse features lie with all classes of a feature side by side."""
+    """The state of a training. Weights of sparse features are stored with all classes of a feature together."""
 
     def __init__(
         self, features: Features, labels: Integers, classes: int, settings: TrainingSettings, reference: Weights | None
@@ -95,9 +95,9 @@ class _Training:
         if settings.method == "grand":
             self._squares = squared_norms(features) if self._counted.weight else np.zeros(len(labels))
 
-    @np.errstate(over="ignore", invalid="ignore")  # what diverges is refused before it is kept
+    @np.errstate(over="ignore", invalid="ignore")  # divergence is detected before a checkpoint is kept
     def advance(self, which: Integers) -> Floats:
-        """One step; what each sample weighed."""
+        """Take one step; returns the weight of each sample."""
         batch, labels = rows_of(self._features, which), self._labels[which]
         made = self._products(batch)
         errors = np.empty_like(made)
@@ -159,11 +159,11 @@ class _Training:
         )  # fmt: skip
 
     def _laid(self, weight: Real) -> Real:
-        """A copy of a head's weight as it lies here, or back."""
+        """A copy of a head's weight in this layout, or back."""
         return np.array(weight.T if self._sparse else weight, self._kind, order="C")
 
     def checkpoint(self) -> Checkpoint:
-        """All that the next step depends on."""
+        """The full state of training."""
         state = {
             f"{name}.{moment}": self._laid(value) if name == WEIGHT else value.copy()
             for (name, moment), value in self._moments.items()
@@ -171,7 +171,7 @@ class _Training:
         return Checkpoint(self.steps, {WEIGHT: self._laid(self._weight), BIAS: self._bias.copy()}, state)
 
     def restore(self, start: Checkpoint) -> None:
-        """Go on from a checkpoint; ScoreError where it is of another model."""
+        """Resume from a checkpoint; ScoreError if it belongs to another model."""
         require_weights(start.weights, self._shapes, "the checkpoint")
         self.steps = start.step
         self._weight, self._bias = self._laid(start.weights[WEIGHT]), np.array(start.weights[BIAS], self._kind)
@@ -186,7 +186,7 @@ class _Training:
 
 @arithmetic
 def adamw(value, gradient, first, second, kept, rate, root, one_less, beta, beta_less, epsilon):  # type: ignore[no-untyped-def]
-    """One step of AdamW, in the order of operations that PyTorch has."""
+    """One step of AdamW, in PyTorch's order of operations."""
     for at in range(len(value)):
         slope = gradient[at]
         first[at] += one_less * (slope - first[at])
@@ -196,7 +196,7 @@ def adamw(value, gradient, first, second, kept, rate, root, one_less, beta, beta
 
 @arithmetic
 def _spread(indices, values, offsets, errors, found):  # type: ignore[no-untyped-def]
-    """Add what each row's features give to the gradient of a table."""
+    """Add each row's features to the gradient of a table."""
     for row in range(len(offsets) - 1):
         for place in range(offsets[row], offsets[row + 1]):
             at, value = indices[place], values[place]

@@ -1,7 +1,7 @@
-"""Places of a text that a model of the next byte looks at: the byte there and those before it.
+"""The positions of a text that a model of the next byte reads: each byte with those before it.
 
-A text of more places than are looked at is cut into that many equal parts, and one place is taken of each, by a hash of
-its number: a fixed stride would always meet the same byte of a script whose characters have two.
+A text with more positions than the limit is cut into that many equal parts, and a hash picks one position of each: a
+fixed stride would always hit the same byte in scripts with two-byte characters.
 """
 
 from collections.abc import Sequence
@@ -22,9 +22,9 @@ _MIX_2 = uint64(0x94D049BB133111EB)
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """Of text i those at offsets[i] .. offsets[i + 1]; a window is a byte, then those before it, nearest first.
+    """Windows of text i are at offsets[i] .. offsets[i + 1]; a window is a byte, then those before it, nearest first.
 
-    Zero stands for what is before the beginning.
+    Zero is padding before the beginning.
     """
 
     content: NDArray[np.uint8]  # windows × (1 + bytes before)
@@ -39,8 +39,8 @@ def windows_of(texts: pa.Array, before: int, most: int) -> Windows:
 
     Args:
         texts: Strings, or nulls.
-        before: Bytes before each.
-        most: Windows of a text.
+        before: The number of bytes before each.
+        most: The most windows per text.
     """
     raw, starts, ends = text_places(texts)
     offsets = np.concatenate([[0], np.cumsum(np.minimum(ends - starts, most))]).astype(np.int64)
@@ -50,12 +50,12 @@ def windows_of(texts: pa.Array, before: int, most: int) -> Windows:
 
 
 def joined_windows(parts: Sequence[Windows]) -> Windows:
-    """Windows of several as one."""
+    """Concatenate windows."""
     return Windows(np.concatenate([part.content for part in parts]), joined_offsets([part.offsets for part in parts]))
 
 
 def chosen_windows(windows: Windows, which: Integers) -> Windows:
-    """Those of some texts, in this order."""
+    """The windows of some texts, in this order."""
     places, offsets = places_of(windows.offsets, which)
     return Windows(windows.content[places], offsets)
 

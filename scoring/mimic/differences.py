@@ -1,8 +1,9 @@
-"""The score by differences of losses, for models with operators that have no forward derivative.
+"""The score by differences of losses, for models with operators without a forward derivative.
 
-Central differences along the unit direction at ever smaller steps, carried to a step of zero by Ridders' tableau
-(Advances in Engineering Software 4, 1982): of each sample the entry is taken whose neighbours agree best, and how well
-they agree, or what rounding alone leaves open, is its error. Losses are computed in float64 where the model can.
+Central differences along the unit direction at ever smaller steps, extrapolated to zero by Ridders' tableau (Advances
+in
+Engineering Software 4, 1982): each sample takes the entry whose neighbours agree best; their disagreement, or rounding,
+is its error. Losses are computed in float64 if the model can.
 """
 
 from dataclasses import dataclass
@@ -14,14 +15,14 @@ from winnow.scoring.mimic.models import Alone, Batch, Model, Parameters, Placeme
 if TYPE_CHECKING:
     from torch import Tensor  # type: ignore[import-not-found, unused-ignore]
 
-_FIRST = 1e-2  # the longest step, of the length of the chosen weights
+_FIRST = 1e-2  # the longest step, relative to the norm of the chosen weights
 _SHRINK = {"float64": 6.0, "float32": 3.0, "bfloat16": 1.5}  # from a step to the next
 _STEPS = 6
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The derivative of each sample's loss, and how far it may be from the true one."""
+    """The derivative of each sample's loss, and its possible error."""
 
     loss: "Tensor"
     slope: "Tensor"
@@ -33,10 +34,10 @@ def difference(model: Model, weights: Parameters, unit: Parameters, batch: Batch
 
     Args:
         model: Its losses as a function of weights.
-        weights: All that it takes.
-        unit: The direction, over the chosen ones.
-        batch: What is scored.
-        portions: How a batch is cut.
+        weights: All its weights.
+        unit: The direction, over the chosen weights.
+        batch: The samples to score.
+        portions: How a batch is split.
     """
     try:
         wide = Placement(str(batch[0].device), "float64")
@@ -76,7 +77,7 @@ def _ridders(model: Model, weights: Parameters, unit: Parameters, batch: Batch, 
 
 
 def _moved(weights: Parameters, unit: Parameters, step: float) -> Parameters:
-    """The weights a step away, without a third copy of those that stay."""
+    """The weights after a step, without another copy of the unchanged ones."""
     import torch
 
     return {**weights, **{name: torch.add(weights[name], one, alpha=step) for name, one in unit.items()}}

@@ -1,4 +1,4 @@
-"""Which parameters count, and the unit direction from weights on a trajectory towards reference weights."""
+"""The chosen parameters, and the unit direction from a trajectory's weights towards reference weights."""
 
 import fnmatch
 import math
@@ -11,22 +11,22 @@ from winnow.schemas.errors import ScoreError
 from winnow.schemas.problems import shown, suggestion
 from winnow.scoring.tasks.protocol import Weights
 
-_NAMED = 5  # problems that a message spells out
+_NAMED = 5  # most problems in a message
 
 
 @dataclass(frozen=True, slots=True)
 class Direction:
     """Where a step should go: (reference - at) / norm over the chosen parameters."""
 
-    unit: Weights  # of norm 1, of the types that the weights have
-    norm: float  # how far the reference is
+    unit: Weights  # of norm 1, with the types of the weights
+    norm: float  # the distance to the reference
 
 
 def chosen_parameters(names: Collection[str], globs: Sequence[str]) -> tuple[str, ...]:
     """The names that a glob matches, in the order of `names`.
 
     Raises:
-        ScoreError: A glob matches nothing: it may be a misspelt name.
+        ScoreError: A glob matches nothing; it may be misspelt.
     """
     if not globs:
         raise ScoreError("parameters: no glob is given; `*` chooses all")
@@ -40,7 +40,8 @@ def direction(at: Weights, reference: Weights, names: Sequence[str]) -> Directio
     """The unit direction over the named parameters. Differences and the norm are taken in float64.
 
     Raises:
-        ScoreError: The two are not of one model, a weight is not finite, they are equal, or too far apart for a number.
+        ScoreError: They belong to different models, a weight is not finite, they are equal, or their distance
+        overflows.
     """
     _check_alike(at, reference, names)
     with np.errstate(over="ignore"):  # what is then no number is refused
@@ -48,17 +49,17 @@ def direction(at: Weights, reference: Weights, names: Sequence[str]) -> Directio
     largest = max((float(np.abs(step).max()) for step in steps.values() if step.size), default=0.0)
     if largest == 0.0:
         raise ScoreError(
-            f"the reference equals the weights that are scored, over {_listed(names)}: there is no direction; "
-            "give another reference or an earlier checkpoint, or choose other parameters"
+            f"the reference equals the scored weights, over {_listed(names)}: there is no direction; "
+            "use another reference or an earlier checkpoint, or choose other parameters"
         )
-    # Squares of what is scaled to 1 neither overflow nor vanish.
+    # Squares of values scaled to 1 neither overflow nor vanish.
     norm = math.inf
     if math.isfinite(largest):
         norm = largest * math.sqrt(math.fsum(float(np.square(step / largest).sum()) for step in steps.values()))
     if not math.isfinite(norm):
         raise ScoreError(
-            f"the reference is farther from the weights that are scored than a number can say, over {_listed(names)}; "
-            "expected the weights of trainings that converged"
+            f"the distance of the reference from the scored weights overflows, over {_listed(names)}; "
+            "expected weights of converged trainings"
         )
     return Direction({name: (step / norm).astype(at[name].dtype) for name, step in steps.items()}, norm)
 
@@ -68,7 +69,7 @@ def _check_alike(at: Weights, reference: Weights, names: Sequence[str]) -> None:
     if not problems:
         return
     more = f"; … and {len(problems) - _NAMED} more" if len(problems) > _NAMED else ""
-    raise ScoreError(f"the reference is not of the model that is scored: {'; '.join(problems[:_NAMED])}{more}")
+    raise ScoreError(f"the reference belongs to another model: {'; '.join(problems[:_NAMED])}{more}")
 
 
 def _mismatch(name: str, at: Weights, reference: Weights) -> str | None:

@@ -1,10 +1,10 @@
 """The Mimic score of a batch as one forward derivative of its losses along the unit direction.
 
-The directional derivative of all losses at once is m = -d loss(θ + t v/|v|) / dt at t = 0: no gradient of any sample is
-made, so that memory does not know how many parameters a sample's gradient would have. Models with operators that have
-no forward derivative are scored by differences, and the answer says so.
+The directional derivative of all losses at once is m = -d loss(θ + t v/|v|) / dt at t = 0: no gradient of a sample is
+computed, so memory does not grow with the size of such gradients. Models with operators without a forward derivative
+are scored by differences, and the result says so.
 
-Values do not depend on how a batch is cut into portions, within `TOLERANCE` of the largest score of the batch.
+Values do not depend on how a batch is split into portions, within `TOLERANCE` of the largest score of the batch.
 """
 
 from collections.abc import Callable, Mapping
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from torch import Tensor  # type: ignore[import-not-found, unused-ignore]
 
 Value = TypeVar("Value")
-"""Tensors as a model says them."""
+"""A model's output tensors."""
 
 Means: TypeAlias = Literal["forward", "differences"]
-"""How a score was found: by the exact derivative, or by differences of losses."""
+"""How a score was computed: by the exact derivative, or by differences of losses."""
 
 TOLERANCE: Mapping[Precision, float] = {"float64": 1e-10, "float32": 1e-5, "bfloat16": 5e-2}
-"""How far scores may be from the exact ones, of the largest score of a batch."""
+"""The tolerance of scores, relative to the largest score of a batch."""
 
 _NO_FORWARD = ("forward AD", "forward mode AD", "forward grad", "functorch transforms")
 
@@ -43,15 +43,15 @@ class MimicSettings:
     """How scores are computed."""
 
     placement: Placement = field(default_factory=Placement)
-    means: Means | None = None  # None: the exact derivative where the model has one
-    max_bytes: int = 256 << 20  # of what is made on the way, at one moment; weights and the batch come on top
+    means: Means | None = None  # None: the exact derivative if the model has one
+    max_bytes: int = 256 << 20  # of intermediate tensors at a time; weights and the batch come on top
     threads: int = 1  # with another number the last bits differ
-    cosine: bool = False  # divide by the norm of the sample's gradient as well, which takes a gradient a sample
+    cosine: bool = False  # also divide by the norm of the sample's gradient, which takes one gradient per sample
 
 
 @dataclass(frozen=True, slots=True)
 class BatchScores:
-    """What is said of a batch, a sample each; not a number where the loss or the score is none."""
+    """The results for a batch, one value per sample; NaN where the loss or score is undefined."""
 
     loss: Floats
     score: Floats
@@ -60,11 +60,11 @@ class BatchScores:
 
 
 class MimicScorer:
-    """Scores batches at some weights in one direction. Weights are moved to the device once.
+    """Scores batches at given weights in one direction. Weights are moved to the device once.
 
     Args:
         model: Its losses as a function of weights.
-        at: All weights that the model takes by name, those that are not chosen too.
+        at: All the model's weights by name, including those that are not chosen.
         towards: The direction, over the chosen parameters.
         settings: How scores are computed.
 
@@ -87,8 +87,8 @@ class MimicScorer:
         """The losses and scores of a batch, in its order.
 
         Raises:
-            ScoreError: The model has no forward derivative and none but that was asked for, or a single sample does not
-                fit into memory.
+            ScoreError: The model has no forward derivative but only that was requested, or a single sample does not fit
+                into memory.
         """
         with pinned(self.settings.threads):
             batch = self.settings.placement.batch(batch)
@@ -134,7 +134,7 @@ class MimicScorer:
         return _said(loss, slope, slope.new_zeros(slope.shape), "forward")
 
     def _forward_together(self, model: Together, batch: Batch) -> "tuple[Tensor, Tensor]":
-        """What samples are embedded in goes portion by portion, with its derivative; their losses take them all."""
+        """Embeddings and their derivatives are computed portion by portion; losses take all of them."""
         from torch.func import jvp  # type: ignore[import-not-found, unused-ignore]
 
         def call(part: Batch) -> "tuple[tuple[Tensor, ...], tuple[Tensor, ...]]":
@@ -158,9 +158,9 @@ class MimicScorer:
 
 
 def derivative(call: "Callable[[Parameters], Value]", weights: Parameters, unit: Parameters) -> "tuple[Value, Value]":
-    """What a function of weights says, and its derivative along the unit direction; other weights stay as they are.
+    """A function's value at given weights, and its derivative along the unit direction; other weights are constant.
 
-    This is `torch.func.jvp` without its wrappers around each tensor, which a small model would spend its time in.
+    This is `torch.func.jvp` without its wrappers around each tensor, which dominate the time of small models.
     """
     from torch.autograd.forward_ad import dual_level, make_dual  # type: ignore[import-not-found, unused-ignore]
 
@@ -174,7 +174,7 @@ def derivative(call: "Callable[[Parameters], Value]", weights: Parameters, unit:
 
 
 def _unpacked(said: "Tensor") -> "tuple[Tensor, Tensor]":
-    """A value, and how it moves: not at all, where it does not depend on what does."""
+    """A value and its derivative, which is zero if it does not depend on the direction."""
     import torch
     from torch.autograd.forward_ad import unpack_dual
 
@@ -194,7 +194,7 @@ def _joined(parts: "tuple[Tensor, ...]") -> "Tensor":
 
 
 def _cosine(said: BatchScores, norms: Floats) -> BatchScores:
-    """A gradient of zero points nowhere: its score is no number."""
+    """Divide by gradient norms; a zero gradient has no direction, so its score is NaN."""
     norms = np.where(norms > 0, norms, np.nan)
     return BatchScores(said.loss, said.score / norms, said.error / norms, said.means)
 

@@ -1,7 +1,7 @@
-"""Gradients of single samples: the norms that the cosine score and GraNd take, and the oracle of the exact score.
+"""Gradients of single samples: norms for the cosine score and GraNd, and the oracle of the exact score.
 
-Unlike the score itself these need a gradient a sample, so that memory grows with samples times parameters: they are
-made for as many samples at a time as the budget of bytes holds.
+Unlike the score itself these need one gradient per sample, so memory grows with samples times parameters: as many
+samples are processed at a time as the memory budget allows.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from torch import Tensor  # type: ignore[import-not-found, unused-ignore]
 
 Gradients: TypeAlias = "dict[str, Tensor]"
-"""Of some samples, by parameter: a row each."""
+"""The gradients of some samples, by parameter, one row each."""
 
 
 def gradient_norms(
@@ -31,7 +31,7 @@ def gradient_norms(
 
 
 def gradient_slopes(model: Model, weights: Parameters, unit: Parameters, batch: Batch, portions: Portions) -> "Tensor":
-    """The inner product of each sample's gradient with a direction, the long way."""
+    """The inner product of each sample's gradient with a direction, computed from full gradients."""
     import torch
 
     def slopes(gradients: Gradients) -> "Tensor":
@@ -49,22 +49,22 @@ def over_gradients(
     portions: Portions,
     call: "Callable[[Gradients], Tensor]",
 ) -> "Tensor":
-    """What a function says of samples' gradients, in the samples' order; few gradients are there at a time.
+    """Apply a function to samples' gradients, in order, with few gradients in memory at a time.
 
     Args:
         model: Its losses as a function of weights.
         weights: All that it takes.
-        names: The parameters whose gradients are wanted.
+        names: The parameters whose gradients are needed.
         batch: The samples.
-        portions: How many at a time; not the ones that scores are cut by.
-        call: From gradients to a value a sample.
+        portions: How many at a time; not those used for scores.
+        call: Gives one value per sample from gradients.
     """
     import torch
 
     chosen = {name: weights[name] for name in names}
     found = _alone(model, weights, chosen) if isinstance(model, Alone) else _together(model, weights, chosen, batch)
     if isinstance(model, Together):
-        # Losses of all hang on all: portions are of losses, each chosen by a row of the unit matrix.
+        # Every loss depends on all samples: portions are of losses, each selected by a row of the unit matrix.
         batch = (torch.eye(len(batch[0]), dtype=next(iter(chosen.values())).dtype, device=batch[0].device),)
 
     def part(some: Batch) -> "Tensor":
@@ -99,7 +99,7 @@ def _alone(model: Alone, weights: Parameters, chosen: Parameters) -> Callable[[B
 
 
 def _looped(model: Alone, weights: Parameters, chosen: Parameters, some: Batch) -> Gradients:
-    """For models that cannot be mapped over samples: a pass back for each."""
+    """One backward pass per sample, for models that cannot be mapped over samples."""
     import torch
 
     leaves = {name: one.detach().requires_grad_() for name, one in chosen.items()}

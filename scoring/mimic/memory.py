@@ -1,4 +1,4 @@
-"""How many samples fit at once: by the bytes that one takes, and by halves where memory ends after all."""
+"""How many samples fit into memory at once: by bytes per sample, halved if memory runs out after all."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -14,7 +14,7 @@ _ENDS = ("not enough memory", "can't allocate memory", "out of memory", "alloc_f
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error says that memory ended: a device's, or the machine's as PyTorch's allocator puts it."""
+    """Whether an error means out of memory, on a device or, from PyTorch's allocator, on the machine."""
     import torch  # type: ignore[import-not-found, unused-ignore]
 
     if isinstance(error, torch.OutOfMemoryError | MemoryError):
@@ -24,21 +24,21 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 @contextmanager
 def whole_batch(count: int) -> Iterator[None]:
-    """What has to be computed of a batch in one piece: where memory ends on it, no smaller portion helps.
+    """Computation on a whole batch: if it runs out of memory, no smaller portion helps.
 
     Raises:
-        ScoreError: Memory ended.
+        ScoreError: Memory ran out.
     """
     try:
         yield
     except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):
             raise
-        raise ScoreError(f"memory ends on the losses of a batch of {count:,} pairs; lower `batch`") from None
+        raise ScoreError(f"out of memory on the losses of a batch of {count:,} pairs; lower `batch`") from None
 
 
 def sample_bytes(call: Callable[[], object]) -> int:
-    """The most bytes that tensors made by a call hold at one moment: a function of shapes, not of the machine."""
+    """The peak bytes of tensors created by a call: a function of shapes, not of the machine."""
     import torch
     from torch.multiprocessing.reductions import StorageWeakRef  # type: ignore[import-not-found, unused-ignore]
     from torch.utils._python_dispatch import TorchDispatchMode  # type: ignore[import-not-found, unused-ignore]
@@ -69,22 +69,22 @@ def sample_bytes(call: Callable[[], object]) -> int:
 
 
 class Portions:
-    """Batches cut to a budget of bytes; the cut depends on shapes alone, until memory ends."""
+    """Splits batches by a budget of bytes; the split depends only on shapes, until memory runs out."""
 
     def __init__(self, max_bytes: int) -> None:
         self.max_bytes = max_bytes
         self._sizes: dict[tuple[Any, ...], int] = {}
-        self._fit: float = math.inf  # samples, as memory has shown
+        self._fit: float = math.inf  # samples that fit, as observed
 
     def size(self, batch: Batch, measure: Callable[[Batch], object]) -> int:
-        """How many samples of such a batch are computed at once."""
+        """The number of samples of such a batch to compute at once."""
         shape = tuple((tuple(part.shape[1:]), part.dtype) for part in batch)
         if shape not in self._sizes:
             self._sizes[shape] = self._measured(batch, measure)
         return int(min(self._sizes[shape], self._fit))
 
     def run(self, batch: Batch, call: "Callable[[Batch], _Part]", measure: Callable[[Batch], object]) -> list[_Part]:
-        """A call on each portion, in order; half as many samples at a time wherever memory ends.
+        """Call a function on each portion, in order; the size is halved when memory runs out.
 
         Raises:
             ScoreError: A single sample does not fit.
@@ -99,7 +99,7 @@ class Portions:
             if part is None:
                 if stop - start == 1:
                     raise ScoreError(
-                        "memory ends while one sample is scored; shorten samples, choose a smaller model, or give "
+                        "out of memory while scoring one sample; shorten samples, choose a smaller model, or give "
                         "the process more memory"
                     )
                 size = max(1, (stop - start) // 2)
@@ -112,7 +112,7 @@ class Portions:
     def _measured(self, batch: Batch, measure: Callable[[Batch], object]) -> int:
         few: list[Batch] = [take(batch, 0, count) for count in (1, 2)]
         try:
-            # The second sample shows what a sample adds to what any batch takes, such as copies of weights.
+            # A second sample shows the cost per sample on top of fixed costs, such as copies of weights.
             one, two = (sample_bytes(lambda some=some: measure(some)) for some in few)  # type: ignore[misc]
         except (RuntimeError, MemoryError) as error:
             if not is_out_of_memory(error):
@@ -129,7 +129,7 @@ class Portions:
         except (RuntimeError, MemoryError) as error:
             if not is_out_of_memory(error):
                 raise
-        # Outside the handler: the error's traceback holds what the call had made.
+        # Outside the handler: the error's traceback keeps the call's tensors alive.
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
         return None

@@ -1,10 +1,10 @@
-"""What the score needs of a model: the loss of each sample of a batch, as a function of weights by name.
+"""The score's interface to models: the loss of each sample of a batch, as a function of weights by name.
 
-A batch is a tuple of tensors whose first dimension counts samples. A model is one of two kinds: each loss is its own
-sample's alone, or losses depend on the whole batch through what is computed of each sample by itself (a contrastive
-loss through embeddings).
+A batch is a tuple of tensors whose first dimension counts samples. There are two kinds of models: each loss depends
+only on its own sample, or losses depend on the whole batch through values computed per sample (a contrastive loss
+through embeddings).
 
-A forward derivative goes through `torch.no_grad`: what a model takes for a constant must be detached.
+Forward derivatives ignore `torch.no_grad`: constants of a model must be detached.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,14 +24,14 @@ Precision: TypeAlias = Literal["float32", "float64", "bfloat16"]
 
 @dataclass(frozen=True, slots=True)
 class Alone:
-    """Each loss is of its sample alone: a loss does not change with what else is in the batch."""
+    """Each loss depends only on its sample, not on the rest of the batch."""
 
     losses: "Callable[[Parameters, Batch], Tensor]"
 
 
 @dataclass(frozen=True, slots=True)
 class Together:
-    """Losses depend on all samples of the batch, through tensors that `embed` makes of each sample by itself."""
+    """Losses depend on all samples of the batch, through tensors that `embed` computes per sample."""
 
     embed: "Callable[[Parameters, Batch], tuple[Tensor, ...]]"
     losses: "Callable[[Parameters, tuple[Tensor, ...]], Tensor]"
@@ -46,45 +46,45 @@ Model: TypeAlias = Alone | Together
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where and in what numbers a model is computed."""
+    """The device and precision of a model."""
 
     device: str = "cpu"
     precision: Precision = "float32"
 
     @property
     def dtype(self) -> "torch.dtype":
-        """The precision, as PyTorch names it."""
+        """The precision as a PyTorch type."""
         import torch
 
         found: torch.dtype = getattr(torch, self.precision)
         return found
 
     def weights(self, weights: Weights) -> "dict[str, Tensor]":
-        """Arrays as tensors; those of floating-point numbers in the precision."""
+        """Arrays as tensors, with floating-point ones in this precision."""
         import numpy as np
         import torch
 
         return {name: self.tensor(torch.from_numpy(np.array(value, order="C"))) for name, value in weights.items()}
 
     def batch(self, batch: Batch) -> Batch:
-        """A batch where the model is; labels and tokens stay whole numbers."""
+        """A batch on the model's device; labels and tokens stay integers."""
         return tuple(self.tensor(part) for part in batch)
 
     def tensor(self, value: "Tensor") -> "Tensor":
-        """One tensor where the model is."""
+        """One tensor on the model's device."""
         return value.to(self.device, self.dtype if value.is_floating_point() else value.dtype)
 
 
 def of_module(module: Any, criterion: "Callable[[Any, Batch], Tensor]", inputs: int = 1) -> Alone:
     """A PyTorch module as a function of its weights.
 
-    The module must be in evaluation mode, where a sample's output is its own (dropout and batch statistics are not),
-    and where its buffers are not among the weights, on the device and in the precision that it is scored in.
+    The module must be in evaluation mode, so that a sample's output depends only on that sample; buffers that are not
+    among the weights must be on the device and in the precision of scoring.
 
     Args:
         module: Called with the first `inputs` tensors of a batch.
-        criterion: From what the module says and the rest of the batch to the loss of each sample.
-        inputs: How many tensors of a batch the module takes.
+        criterion: Gives the loss of each sample from the module's output and the rest of the batch.
+        inputs: The number of tensors of a batch that the module takes.
     """
     from torch.func import functional_call  # type: ignore[import-not-found, unused-ignore]
 

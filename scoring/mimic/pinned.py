@@ -1,4 +1,4 @@
-"""PyTorch in the state in which equal inputs give equal scores, and every operator has its exact derivative."""
+"""Set PyTorch so that equal inputs give equal scores and every operator has its exact derivative."""
 
 import os
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from winnow.schemas.errors import ScoreError
 
 
 def need_torch() -> None:
-    """Raise ScoreError with the command that installs it where PyTorch is missing."""
+    """Raise ScoreError with the install command if PyTorch is missing."""
     try:
         import torch  # type: ignore[import-not-found, unused-ignore]  # noqa: F401
     except ImportError as error:
@@ -20,20 +20,20 @@ def need_torch() -> None:
 
 @contextmanager
 def pinned(threads: int = 1) -> Iterator[None]:
-    """One thread, deterministic algorithms, plain attention, full float32 products; as it was, afterwards.
+    """Use one thread, deterministic algorithms, plain attention and full float32 products; restores settings at exit.
 
-    Attention: the fused kernels of the CPU have no forward derivative. Encoder layers: neither has their fast path.
+    The CPU's fused attention and the fast path of encoder layers have no forward derivative.
     """
     import torch
     from torch.nn.attention import SDPBackend, sdpa_kernel  # type: ignore[import-not-found, unused-ignore]
 
-    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # cuBLAS is not repeatable without it
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # cuBLAS is not deterministic without it
     matmul, convolution = torch.backends.cuda.matmul, torch.backends.cudnn
     switches: list[tuple[Any, str, bool]] = [
         (matmul, "allow_tf32", False),
         (matmul, "allow_bf16_reduced_precision_reduction", False),
         (convolution, "allow_tf32", False),
-        (convolution, "benchmark", False),  # it chooses kernels by the clock
+        (convolution, "benchmark", False),  # it chooses kernels by timing
     ]
     before = [(owner, name, getattr(owner, name)) for owner, name, _ in switches]
     deterministic, fast_path = torch.are_deterministic_algorithms_enabled(), torch.backends.mha.get_fastpath_enabled()

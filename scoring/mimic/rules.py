@@ -1,10 +1,10 @@
-"""Forward derivatives of the operators that cost most, in fewer passes over memory than PyTorch's own rules take.
+"""Forward derivatives of the most expensive operators, with fewer passes over memory than PyTorch's own rules.
 
-PyTorch derives attention through each of the small operators that it consists of, on all of its quadratic tensors. Here
-attention is one operator with one rule, computed in place and a few heads at a time, so that what lies between stays in
-the cache. Softmax and layer norm have symmetric Jacobians: their derivatives are PyTorch's own fused passes back. Where
-a weight moves as well as what it is applied to, the second product is added where the first lies. Values are those of
-the plain formulas up to rounding; whatever a rule does not know goes PyTorch's own way.
+PyTorch differentiates attention through each of its small operators, on all quadratic tensors. Here attention is one
+operator with one rule, computed in place and a few heads at a time, so that intermediate tensors stay in the cache.
+Softmax and layer norm have symmetric Jacobians: their derivatives are PyTorch's own fused backward passes. If both a
+weight and its input move, the second product is added in place. Values equal the plain formulas up to rounding; cases
+that a rule does not cover use PyTorch's own.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from torch.overrides import TorchFunctionMode  # type: ignore[import-not-found, unused-ignore]
 
 Unpack: TypeAlias = "Callable[[Tensor], tuple[Tensor, Tensor | None]]"
-"""From a tensor to its value and how it moves, if it does."""
+"""Gives a tensor's value and its derivative, if it has one."""
 Moving: TypeAlias = "tuple[Tensor, Tensor]"
 
-_BLOCK_BYTES = 1 << 19  # of one quadratic tensor: four of them fit into a core's second cache, or nearly
+_BLOCK_BYTES = 1 << 19  # of one quadratic tensor: four of them about fill a core's second cache
 
 
 def forward_rules() -> "TorchFunctionMode":
-    """A mode to enter inside `torch.func.jvp`, under which these operators have the rules of this file."""
+    """A mode to enter inside `torch.func.jvp` that applies this file's rules."""
     found: TorchFunctionMode = _mode()()
     return found
 
@@ -69,7 +69,7 @@ def _mode() -> Any:
 
 
 def _opened(func: Any) -> Any:
-    """A function of PyTorch's that would hide its operators from a mode, without the question that it asks first."""
+    """A PyTorch function without the initial check that would hide its operators from a mode."""
 
     def no(*_: object) -> bool:
         return False
@@ -96,7 +96,7 @@ def _linear(
     bias, bias_step = _maybe(unpack, bias)
     said = linear(given, weight, bias)
     if given_step is None:
-        # Where at most the bias moves, there is nothing to save.
+        # If at most the bias moves, there is nothing to gain.
         return None if weight_step is None else (said, linear(given, weight_step, bias_step))
     step = linear(given_step, weight, bias_step)
     if weight_step is not None:
@@ -175,7 +175,7 @@ def _batch_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> "Moving | None":
-    """With the statistics of a training that is over, it scales and shifts each channel."""
+    """Batch norm with fixed statistics: it scales and shifts each channel."""
     import torch
 
     if training or running_mean is None or running_var is None:
@@ -215,7 +215,7 @@ def _attention(
     if attn_mask is not None or dropout_p or enable_gqa or len(steps) < len(pairs):
         return None
     if len({(*one.shape[:-2], one.dtype) for one in (query, key, value)}) > 1:
-        return None  # heads that are shared, or widths that attention itself refuses
+        return None  # shared heads, or widths that attention itself rejects
     heads = query.shape[:-2]
     places, seen = query.shape[-2], key.shape[-2]
     factor = query.shape[-1] ** -0.5 if scale is None else scale

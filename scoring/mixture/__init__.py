@@ -1,1 +1,1 @@
-"""Ratios put to work: shares level by level, within what there is, and cuts that give what was asked."""
+"""Mixtures: shares level by level within the available samples, and cuts that select the required amounts."""

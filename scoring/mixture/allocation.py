@@ -1,9 +1,9 @@
-"""How much of each stratum a stage gives: shares level by level, then water-filling within what there is.
+"""Allocate a stage's budget to strata: shares level by level, then water-filling within what is available.
 
-`allocate` asks by the recipe's shares alone, then shares the budget again so that no stratum is given more often than
-`max_epochs` over all stages: what a stratum, a language or a source cannot give goes to its siblings in their
-proportions. All is whole numbers: the same on every machine, and a larger budget gives no stratum less, where weights
-do not follow the budget (a law's do).
+`allocate` first follows only the recipe's shares, then shares the budget again so that no stratum is used more often
+than `max_epochs` over all stages: what a stratum, language or source cannot give goes to its siblings in proportion.
+All numbers are integers: the same on every machine, and a larger budget gives no stratum less, unless weights depend
+on the budget (a law's do).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,8 +22,8 @@ from winnow.scoring.mixture.narrowing import narrowed, of_stage, refused
 
 __all__ = ["Allocation", "Cell", "allocate"]
 
-_FAMILIES: Final = 2  # the place of their level
-_NOTED: Final = 4  # strata, or nodes, that a note names
+_FAMILIES: Final = 2  # the index of their level
+_NOTED: Final = 4  # most strata or nodes named in a note
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Allocation:
     """Units for each of the cells, in their order."""
 
     asked: tuple[int, ...]  # by the shares alone
-    target: tuple[int, ...]  # within what there is
+    target: tuple[int, ...]  # within what is available
     notes: tuple[str, ...]
 
 
@@ -44,25 +44,25 @@ def allocate(
     unit: Unit,
     absent: Absent = NOT_SAID,
 ) -> Allocation:
-    """What each cell is asked for, and what it gives.
+    """The requested and the allocated units of each cell.
 
-    Without a budget and shares each cell is given once, bands of repeats as often as they say; without a budget the
-    shares are of as much as that would be, and what they give again for it is noted.
+    Without a budget and shares each cell is used once, bands with repeats as often as they specify; with shares but no
+    budget the same total is shared, and resulting repeats are noted.
 
     Args:
         cells: Each stratum once.
         stage: The levels, filled in.
-        budget: Units to give.
-        max_epochs: How often the samples of a cell may be given on average, over all stages.
-        law: The law that the level of families names.
-        unit: What units are.
-        absent: Why there is no cell of what a share may name.
+        budget: Units to allocate.
+        max_epochs: How often a cell's samples may be used on average, over all stages.
+        law: The law named at the level of families.
+        unit: The name of the unit.
+        absent: Why a share's name may have no cell.
 
     Raises:
-        RecipeError: A share for what there is not, a budget that does not fit, a law that knows no family.
+        RecipeError: A share names something that does not exist, the budget does not fit, or the law knows no family.
     """
     if len({cell.stratum for cell in cells}) != len(cells):
-        raise ValueError("a stratum is there twice")
+        raise ValueError("a stratum occurs twice")
     numbers, notes = narrowed(cells, stage, unit, absent)
     families = stage.families or FamilyLevel()
 
@@ -99,7 +99,7 @@ def allocate(
 
 
 def _shared(stage: StageConfig) -> bool:
-    """Whether a level says shares: a top share and repeats alone say how often each text is given."""
+    """Whether a level defines shares: a top share and repeats only define how often each text is used."""
     methods = (stage.families, stage.languages)
     ways = ("law", "temperature", "unimax", "weights")
     return (
@@ -111,14 +111,14 @@ def _shared(stage: StageConfig) -> bool:
 
 
 def _each(cells: Sequence[Cell], root: Node, notes: list[str], unit: Unit) -> Allocation:
-    """Every cell as often as it is to be given, as far as it may."""
+    """Every cell as often as requested, as far as allowed."""
     asked, target = [0] * len(cells), [0] * len(cells)
     for node in leaves(root):
         place = node.cells[0]
         asked[place], target[place] = node.worth, min(node.worth, node.capacity)
     if (short := sum(asked) - sum(target)) > 0:
         less = _shortest(cells, asked, target, unit)
-        notes = [*notes, f"max_epochs leaves {short:,} {unit} less than the recipe asks for: {less}"]
+        notes = [*notes, f"max_epochs leaves {short:,} {unit} less than the recipe requests: {less}"]
     return Allocation(tuple(asked), tuple(target), tuple(notes))
 
 
@@ -141,7 +141,7 @@ def _by_law(
 
 
 def _names(root: Node, depth: int) -> list[str]:
-    """What the children of the nodes of this depth are called, each once."""
+    """The distinct names of the children of the nodes at this depth."""
     nodes = [root]
     for _ in range(depth + 1):
         nodes = [child for node in nodes for child in node.children]
@@ -151,7 +151,7 @@ def _names(root: Node, depth: int) -> list[str]:
 def _too_large(
     budget: int, root: Node, max_epochs: float, stage: StageConfig, unit: Unit, capacities: Callable[[float], int]
 ) -> RecipeError:
-    """The budget beside what there is, and the cap on epochs that would do."""
+    """The message for a budget that is too large, with the cap on epochs that would suffice."""
     given = f", of which earlier stages gave {root.exposed:,}" if root.exposed else ""
     ways = [f"lower the budget to {root.capacity:,}" if root.capacity else "leave the stage out"]
     if (enough := _epochs_that_do(budget, root, max_epochs, capacities)) is not None:
@@ -159,14 +159,14 @@ def _too_large(
     elif _unimax(stage):
         ways.append(f"raise unimax {' and '.join(f'{one:g}' for one in _unimax(stage))}")
     message = (
-        f"{budget:,} {unit} are more than there may be: {root.units:,} {unit} may be taken{given}, and {max_epochs:g} "
-        f"epochs of them at most, which leaves {root.capacity:,}; {', or '.join(ways)}"
+        f"{budget:,} {unit} are more than available: {root.units:,} {unit} may be used{given}, for at most "
+        f"{max_epochs:g} epochs, which leaves {root.capacity:,}; {', or '.join(ways)}"
     )
     return refused(stage, "mix.budget", message)
 
 
 def _epochs_that_do(budget: int, root: Node, epochs: float, capacities: Callable[[float], int]) -> float | None:
-    """A `max_epochs` of four digits that leaves just room for the budget; None where none does."""
+    """The smallest four-digit `max_epochs` that fits the budget; None if there is none."""
     if capacities(MAX_EPOCHS) < budget:
         return None
     room, step, rounding = root.capacity, Decimal(0), Context(prec=4, rounding=ROUND_CEILING)
@@ -185,7 +185,7 @@ def _unimax(stage: StageConfig) -> list[float]:
 def _of_law(
     by_law: ByLaw, cells: Sequence[Cell], numbers: Sequence[int], target: Sequence[int], unit: Unit
 ) -> list[str]:
-    """What the law did not know, and what it warns of."""
+    """Notes on families without an exponent, and the law's warnings."""
     notes = []
     unfitted: dict[str, int] = {}
     known = set(by_law.law.names)
@@ -196,14 +196,14 @@ def _of_law(
     if unfitted:
         got = listed([f"{name} {units:,}" for name, units in sorted(unfitted.items())], 12)
         strangers = f"; {strange}" if (strange := others(by_law.law, by_law.config)) else ""
-        notes.append(f"no fitted exponent, given what {by_law.config.unfitted} gives, in {unit}: {got}{strangers}")
+        notes.append(f"no fitted exponent, shares by {by_law.config.unfitted} instead, in {unit}: {got}{strangers}")
     if unit != "tokens":
-        notes.append(f"the law counts D in tokens, this mixture in {unit}: its D is taken to be {by_law.budget:,}")
+        notes.append(f"the law counts D in tokens, this mixture in {unit}: D is assumed to be {by_law.budget:,}")
     return notes + [f"law: {line} (in {listed(nodes, _NOTED)})" for line, nodes in by_law.warnings.items()]
 
 
 def _moved(cells: Sequence[Cell], asked: Sequence[int], target: Sequence[int], unit: Unit) -> list[str]:
-    """What went from strata that cannot give it to others."""
+    """Notes on units that moved from exhausted strata to others."""
     moved = sum(max(wanted - found, 0) for wanted, found in zip(asked, target, strict=True))
     if not moved:
         return []
@@ -213,34 +213,34 @@ def _moved(cells: Sequence[Cell], asked: Sequence[int], target: Sequence[int], u
 def _again(
     root: Node, levels: Sequence[Level] | None, target: Sequence[int], budget: int, max_epochs: float, unit: Unit
 ) -> list[str]:
-    """What shares without a budget give beyond once, which nobody asked for in so many words.
+    """Notes on repeats caused by shares without a budget, which the recipe did not request.
 
     Args:
         root: The tree.
-        levels: How it is shared; None where the shares follow the budget, so that no smaller one can be named.
-        target: Of each cell.
-        budget: What was shared out.
+        levels: How it is shared; None if shares depend on the budget, so that no smaller one can be suggested.
+        target: The units of each cell.
+        budget: The shared amount.
         max_epochs: The cap.
-        unit: What units are.
+        unit: The name of the unit.
     """
     worths = {node.cells[0]: node.worth for node in leaves(root)}
     again = sum(max(target[number] - worth, 0) for number, worth in worths.items())
     if not again:
         return []
     most = 0 if levels is None else _once(root, levels, worths, budget)
-    ways = [f"a budget of {most:,} or less gives none again"] if most else []
-    ways.append("max_epochs: 1 gives all there is, whatever the shares")
+    ways = [f"a budget of {most:,} or less avoids repeats"] if most else []
+    ways.append("max_epochs: 1 uses everything once, whatever the shares")
     return [
-        f"without a budget the shares are of all there is, once: {budget:,} {unit}; {again:,} of them are given again, "
-        f"within {max_epochs:g} epochs, as that is more than their strata have; {'; '.join(ways)}"
+        f"without a budget the shares apply to everything once: {budget:,} {unit}; {again:,} of them are repeats, "
+        f"within {max_epochs:g} epochs, as their strata have less than their share; {'; '.join(ways)}"
     ]
 
 
 def _once(root: Node, levels: Sequence[Level], worths: Mapping[int, int], budget: int) -> int:
-    """The largest budget of which the shares ask no cell for more than it is worth."""
+    """The largest budget whose shares request no more than each cell's worth."""
     fits, too_large = 0, budget
     asked = [0] * (max(worths) + 1)
-    while too_large - fits > 1:  # a larger budget asks no cell for less
+    while too_large - fits > 1:  # a larger budget requests no less from any cell
         tried = (fits + too_large) // 2
         asked = [0] * len(asked)
         spread(root, levels, tried, asked, within=False)
@@ -252,7 +252,7 @@ def _once(root: Node, levels: Sequence[Level], worths: Mapping[int, int], budget
 
 
 def _shortest(cells: Sequence[Cell], asked: Sequence[int], target: Sequence[int], unit: Unit) -> str:
-    """The strata that give the least of what is asked of them."""
+    """The strata that give the smallest part of what is requested."""
     short = sorted(
         (found - wanted, str(cell.stratum), wanted, found)
         for cell, wanted, found in zip(cells, asked, target, strict=True)

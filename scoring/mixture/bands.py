@@ -1,7 +1,7 @@
-"""How a language is shared among its bands, which the plan has cut: `b00`, `b01` … rising, `01x2` of repeats, `null`.
+"""Share a language among its bands as cut by the plan: `b00`, `b01` … ascending, `01x2` with repeats, `null`.
 
-A band of weight zero is never given. Texts without a value are dropped, or kept: then they count to the upper part of a
-`top`, are given once beside bands of repeats, and beside weights or a softmax get what they are of the whole.
+A band with weight zero is never used. Texts without a value are dropped or kept: if kept, they belong to the upper part
+of a `top`, are used once next to bands with repeats, and get their own share next to weights or a softmax.
 """
 
 import math
@@ -15,11 +15,11 @@ from winnow.scoring.mixture.filling import EXACT
 
 NULL: Final = "null"
 _NOTHING: Final = Decimal(0)
-_LOWEST: Final = Decimal(-690)  # the exponent of what is nearly nothing, and still above it
+_LOWEST: Final = Decimal(-690)  # the exponent of a weight that is tiny but not zero
 
 
 def number(band: str) -> int:
-    """A band's number, which its name ends with."""
+    """A band's number, from its name."""
     digits = band[1:]
     if not digits.isascii() or not digits.isdigit():
         raise ValueError(f"{band!r}: expected a band's name, such as b01")
@@ -27,7 +27,7 @@ def number(band: str) -> int:
 
 
 def takes(level: BandLevel | None, cell: Cell) -> bool:
-    """Whether a band is given at all."""
+    """Whether a band is used."""
     if level is None:
         return True
     band = cell.stratum.band
@@ -41,7 +41,7 @@ def takes(level: BandLevel | None, cell: Cell) -> bool:
 
 
 def times(level: BandLevel | None, cell: Cell) -> int:
-    """How often a text of the band is given when nothing else bounds it."""
+    """How often a band's texts are used without other limits."""
     if level is None or (level.rehydrate is None and level.repeats is None) or cell.stratum.band == NULL:
         return 1
     if cell.repeats is None:
@@ -50,7 +50,7 @@ def times(level: BandLevel | None, cell: Cell) -> int:
 
 
 def band_weights(level: BandLevel | None, cells: Sequence[Cell]) -> list[Decimal]:
-    """The weights of one language's bands; zero: never given."""
+    """The weights of one language's bands; zero for never."""
     with localcontext(EXACT):
         units = [Decimal(cell.available.units) if takes(level, cell) else _NOTHING for cell in cells]
         if level is None or (level.softmax is None and level.weights is None):
@@ -76,7 +76,7 @@ def band_weights(level: BandLevel | None, cells: Sequence[Cell]) -> list[Decimal
 
 
 def _softmax(tau: float, units: Sequence[Decimal], cells: Sequence[Cell | None]) -> list[Decimal]:
-    """Units times exp of the distance to the best band's mean over the temperature; None stands for no band."""
+    """Units times exp of the distance to the best band's mean over the temperature; None is no band."""
     scores = [None if cell is None else _score(cell) for cell in cells]
     best = max((score for score in scores if score is not None), default=_NOTHING)
     temperature = Decimal(repr(tau))

@@ -1,7 +1,7 @@
-"""The level of families by the scaling law; families that the law lacks get what a stated method would give them.
+"""The level of families by the scaling law, with a fallback method for families that the law lacks.
 
-It is `sampling.by_law` in whole units and within what earlier stages left. The law's D is the whole budget, not what
-one source gets of it.
+It is `sampling.by_law` in whole units and within what earlier stages left. The law's D is the whole budget, not one
+source's part.
 """
 
 from collections.abc import Iterable, Sequence
@@ -35,20 +35,20 @@ class ByLaw:
     fallback: Level
     cells: Sequence[Cell]
     budget: int
-    where: str  # the setting, for what is wrong with it
+    where: str  # the setting, for messages
     solved: dict[tuple[tuple[str, ...], int, int], _Parts] = field(default_factory=dict)  # without bounds
     warnings: dict[str, list[str]] = field(default_factory=dict)  # of the law, and the nodes that it gave them for
 
     def weigh(self, children: Sequence[Node]) -> list[int]:
-        """The fallback's: the law has no weights that hold for every amount."""
+        """The fallback's weights: the law has none that are independent of the amount."""
         return self.fallback.weigh(children)
 
     def most(self, child: Node) -> int:
-        """What is left of it; a fallback's epochs bound no family that the law knows."""
+        """The remaining units; a fallback's epochs do not limit families that the law knows."""
         return child.capacity
 
     def share(self, node: Node, amount: int, *, within: bool) -> list[int]:
-        """The least loss of the families that the law knows, in the room that the fallback leaves them."""
+        """The shares of least loss for families that the law knows, in the room left by the fallback."""
         found = self.fallback.share(node, amount, within=within)
         known = [place for place, child in enumerate(node.children) if child.name in self.law.names]
         room = sum(found[place] for place in known)
@@ -70,14 +70,14 @@ class ByLaw:
         return found
 
     def _optimum(self, children: Sequence[Node], room: int, amount: int, most: Sequence[int] | None) -> _Parts:
-        """What each child gets of the room, and what the law warns of."""
+        """Each child's part of the room, and the law's warnings."""
         if most is not None and room == sum(most):
             return list(most), ()
         open_ = [place for place in range(len(children)) if most is None or most[place]]
         named = [children[place] for place in open_]
         narrowed = replace(
             self.law,
-            # Draws say how uncertain the shares are, which is not asked here and takes long.
+            # Draws give the uncertainty of shares, which is not needed here and takes long.
             families=tuple(
                 replace(family, draws=()) for family in self.law.families if self._is_of(family.family, named)
             ),
@@ -115,12 +115,12 @@ def fallback(config: FamilyLevel, max_epochs: float) -> Level:
 
 
 def misfit(law: ScalingLaw, config: FamilyLevel, names: Sequence[str], codes: Iterable[str]) -> str:
-    """What to say of a law that knows none of the families, and what to write.
+    """The message for a law that knows none of the families, with a remedy.
 
     Args:
         law: The law.
         config: The level that names it.
-        names: The families that there are.
+        names: The mixture's families.
         codes: Their languages, such as `deu_Latn`.
     """
     plain = {code.partition("_")[0] for code in codes}
@@ -135,7 +135,7 @@ def misfit(law: ScalingLaw, config: FamilyLevel, names: Sequence[str], codes: It
 
 
 def others(law: ScalingLaw, config: FamilyLevel) -> str:
-    """What to say of families of the law that another grouping has, and the recipe's has not; empty: there are none."""
+    """The message for families of the law that belong to another grouping; empty if there are none."""
     known = set(grouping(config.by).groups())
     for way in get_args(FamiliesBy):
         strange = sorted((set(law.names) - known) & set(grouping(way).groups()))

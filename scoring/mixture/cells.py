@@ -1,4 +1,4 @@
-"""What is shared out: cells, each a stratum with what there is of it, in a tree of the recipe's levels."""
+"""Cells (strata with their available amounts) in a tree of the recipe's levels."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,20 +12,20 @@ from winnow.scoring.mixture.filling import exactly
 Key: TypeAlias = Callable[[Stratum], str]
 
 Absent: TypeAlias = Mapping[tuple[str, str], str]
-"""Why there is no cell of what a share may name: by what it is (`source`, `class`) and its name."""
+"""Why a share's name has no cell: by its level (`source`, `class`) and name."""
 
 NOT_SAID: Absent = {}
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One stratum, and what a stage may take of it."""
+    """One stratum, and what a stage may use of it."""
 
     stratum: Stratum
     available: Amount  # each sample once
     exposed: int = 0  # units that earlier stages gave
     score: float | None = None  # the mean of its band's column, for a softmax
-    repeats: int | None = None  # of a band of rehydration
+    repeats: int | None = None  # of a rehydration band
 
 
 @dataclass(slots=True)
@@ -35,26 +35,26 @@ class Node:
     path: tuple[str, ...]
     cells: tuple[int, ...]  # their numbers
     units: int = 0  # each sample once
-    worth: int = 0  # each as often as its band is to be repeated
+    worth: int = 0  # including their band's repeats
     exposed: int = 0
-    capacity: int = 0  # what may still be given
+    capacity: int = 0  # what may still be used
     children: "tuple[Node, ...]" = ()  # sorted by name
     weights: list[int] = field(default_factory=list)  # of the children
 
     @property
     def name(self) -> str:
-        """What sets it apart from its siblings."""
+        """Its name among its siblings."""
         return self.path[-1]
 
 
 def capacity(cell: Cell, max_epochs: float) -> int:
-    """What may be given of it before its samples were seen too often on average."""
+    """What may still be used before its samples are seen too often on average."""
     most = exactly(max_epochs) * cell.available.units
     return max(most.numerator // most.denominator - cell.exposed, 0)
 
 
 def grown(cells: Sequence[Cell], numbers: Iterable[int], keys: Sequence[Key]) -> Node:
-    """The tree of these cells, one level a key; siblings are sorted, so that the order of the cells says nothing."""
+    """The tree of these cells, one level per key; siblings are sorted, so that the order of cells does not matter."""
 
     def names(number: int) -> tuple[str, ...]:
         return tuple(key(cells[number].stratum) for key in keys)
@@ -86,6 +86,6 @@ def counted(amount: Amount, unit: Unit) -> str:
 
 
 def listed(names: Sequence[str], most: int = 6) -> str:
-    """The first of many names."""
+    """A list of names, shortened."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return f"{', '.join(names[:most])}{more}"

@@ -1,10 +1,11 @@
-"""Where to cut: in each group, the smallest key at which rows taken in the order of their keys reach a target.
+"""Find cuts: in each group, the smallest key at which rows in key order reach a target weight.
 
-One kernel finds where draws, splits, bands and the shards of an export end. Keys are found bit by bit from the top, by
-integer histograms: a pass over the rows counts the open ranges of keys, each in as many bins as there is room for; of
-each target the bin where it is reached stays open for the next pass. Rows of open ranges are gathered instead, and
-sorted, as soon as there is room for all of them: small inputs are read once, 10 billion rows twice or thrice.
-Sums are exact, and depend neither on the order of rows nor on how they are cut into parts.
+One kernel cuts draws, splits, bands and the shards of an export. Keys are found bit by bit from the top with integer
+histograms: each pass counts the open ranges of keys in as many bins as fit; for each target the bin that reaches it
+stays open for the next pass. Once all rows of open ranges fit, they are collected and sorted instead: small inputs are
+read once, 10 billion rows two or three times.
+
+Sums are exact, and depend neither on the order of rows nor on how they are split into parts.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,13 +20,13 @@ Integers = NDArray[np.int64]
 
 ROOM = 1 << 22
 """How many rows, or bins, are held at once: some 200 MB."""
-_FEW = 1 << 17  # rows that are sorted sooner than they are counted
+_FEW = 1 << 17  # rows that are faster to sort than to count
 MAX_GROUP = 1 << 24
 MAX_WEIGHT = 1 << 62
 
 _KEY_BITS = 64
-_BITS = 12  # of a pass: what is left in the open bins is a few thousandths of the rows
-_CACHED_BITS = 18  # so many bins in all stay in a core's cache
+_BITS = 12  # per pass: a few thousandths of the rows remain in open bins
+_CACHED_BITS = 18  # this many bins in all stay in a core's cache
 _CLOSED = -1
 _SIGN = np.uint64(1 << 63)
 
@@ -45,9 +46,9 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """What is taken of a group: the rows whose key is at most `key`."""
+    """The rows taken from a group: those whose key is at most `key`."""
 
-    key: int  # the largest that is taken; -1: nothing is
+    key: int  # the largest taken; -1 for nothing
     taken: int  # their weight
     rows: int
 
@@ -58,17 +59,17 @@ NOTHING = Cut(-1, 0, 0)
 def find_cuts(
     parts: Callable[[], Iterable[Part]], targets: Mapping[int, Sequence[int]], *, room: int = ROOM
 ) -> dict[int, tuple[Cut, ...]]:
-    """The cut of each target of each group: the smallest key at which the rows up to it weigh the target or more.
+    """Find the cut of each target of each group: the smallest key up to which rows weigh at least the target.
 
-    Rows of equal keys are taken together. A group that cannot reach a target is taken whole; 0 takes nothing.
+    Rows with equal keys are taken together. A group that cannot reach a target is taken whole; 0 takes nothing.
 
     Args:
-        parts: Gives all rows, the same ones whenever it is called. Those of groups without targets are passed over.
-        targets: Weights, for each group.
-        room: How many rows, or bins, may be held at once.
+        parts: Yields all rows, the same ones on each call. Groups without targets are skipped.
+        targets: Target weights for each group.
+        room: The most rows, or bins, in memory at once.
 
     Returns:
-        For each group, in the order of its targets.
+        The cuts of each group, in the order of its targets.
     """
     asked = np.array([target for group in targets for target in targets[group]], np.int64)
     groups = np.array([group for group in targets for _ in targets[group]], np.int64)
@@ -99,19 +100,19 @@ class _Rows:
 
 @dataclass(frozen=True, slots=True)
 class _Level:
-    """How a pass divided the ranges that were open."""
+    """How a pass divided the open ranges."""
 
     shift: int
     bits: int
-    slots: NDArray[np.int32]  # the range that each bin is from now on, or closed
+    slots: NDArray[np.int32]  # each bin's new range number, or closed
 
     def opened(self, rows: _Rows) -> _Rows:
-        """Those in bins that are still open."""
+        """The rows in bins that are still open."""
         return _chosen(self.slots[_bins(rows, self.shift, self.bits)], rows.key, rows.weight)
 
 
 class _Search:
-    """The targets' cuts, as far as they are known: each lies in one open range of keys."""
+    """The search state: each target's cut is in one open range of keys."""
 
     def __init__(self, groups: Integers, asked: Integers) -> None:
         self._asked = asked
@@ -119,7 +120,7 @@ class _Search:
         self._slot_of_group = np.full(int(there[-1]) + 2, _CLOSED, np.int64)
         self._slot_of_group[there] = np.arange(len(there))
         self._levels: list[_Level] = []
-        self._depth = 0  # bits of keys that are known
+        self._depth = 0  # known bits of keys
         self._expected: int | None = None  # rows of open ranges
         # Of each range: the keys' known bits, and the group's weight and rows before it.
         self._prefix = np.zeros(len(there), np.uint64)
@@ -130,18 +131,18 @@ class _Search:
         self.done = False
 
     def cuts(self) -> list[Cut]:
-        """One for each target; a group without rows gives nothing."""
+        """One cut per target; a group without rows gives nothing."""
         columns = zip(self._key.tolist(), self._taken.tolist(), self._rows.tolist(), strict=True)
         return [Cut(*cut) if cut[2] else NOTHING for cut in columns]
 
     def descend(self, parts: Iterable[Part], room: int) -> None:
-        """One pass: find all cuts if there is room for the rows of open ranges, or else where in them cuts lie."""
+        """One pass: find all cuts if the rows of open ranges fit, else narrow the ranges."""
         gathered: list[_Rows] = []
         histogram: _Histogram | None = None
         rows, weight = 0, 0.0
         for part in parts:
             if len(part.weight) and part.weight.min() < 0:
-                raise ValueError(f"a row weighs {part.weight.min()}: no row may weigh less than nothing")
+                raise ValueError(f"a row weighs {part.weight.min()}: weights must not be negative")
             weight += float(part.weight.sum(dtype=np.float64))
             if weight > MAX_WEIGHT:
                 raise ValueError(f"the rows weigh more than {MAX_WEIGHT}")
@@ -156,7 +157,7 @@ class _Search:
                 gathered.clear()
         if self._expected not in (None, rows):
             raise ValueError(
-                f"{rows} rows came where there were {self._expected} before: they may not change meanwhile"
+                f"found {rows} rows where there were {self._expected} before: rows must not change between passes"
             )
         if histogram is None:
             self._finish(gathered, rows)
@@ -164,7 +165,7 @@ class _Search:
             self._narrow(histogram)
 
     def _open(self, part: Part) -> _Rows:
-        """The rows of a part that lie in open ranges."""
+        """The rows of a part in open ranges."""
         slot = self._slot_of_group[np.minimum(part.group, len(self._slot_of_group) - 1)]
         found = _chosen(slot, part.key, part.weight)
         for level in self._levels:
@@ -172,7 +173,8 @@ class _Search:
         return found
 
     def _finish(self, gathered: list[_Rows], rows: int) -> None:
-        """Find the cuts among all rows of open ranges; many of them are counted first, as few need sorting then."""
+        """Find the cuts among all rows of open ranges; if there are many, they are counted first, so that few are
+        sorted."""
         while rows > _FEW and not self.done:
             histogram = _Histogram(len(self._prefix), self._depth, rows)
             for held in gathered:
@@ -192,7 +194,7 @@ class _Search:
         )
         order = _sorted(slot, key, len(self._prefix))
         slot, key, weight = slot[order], key[order], weight[order]
-        # Runs of equal keys; sums are over all ranges, up to and with each run.
+        # Runs of equal keys; sums are cumulative over all ranges, including each run.
         last = np.flatnonzero(np.append((slot[1:] != slot[:-1]) | (key[1:] != key[:-1]), len(slot) > 0))
         slot, key, rows, weight = slot[last], key[last], last + 1, np.cumsum(weight)[last]
         first = np.searchsorted(slot, np.arange(len(self._prefix) + 1))
@@ -208,7 +210,7 @@ class _Search:
         self.done = True
 
     def _narrow(self, histogram: "_Histogram") -> None:
-        """Open the bin in which each target is reached, or the last one of its group that has rows."""
+        """Open the bin that reaches each target, or the last non-empty one of its group."""
         bins = 1 << histogram.bits
         weights = np.cumsum(histogram.weights.reshape(-1, bins), axis=1)
         weights += self._weight_before[:, None]
@@ -230,7 +232,7 @@ class _Search:
         there, self._slot = np.unique(at, return_inverse=True)
         slots = np.full(len(weight), _CLOSED, np.int32)
         slots[there] = np.arange(len(there))
-        # A group without rows stays in its first bin, whose rows are none.
+        # A group without rows stays in its first bin, which is empty.
         self._levels.append(_Level(int(shift), histogram.bits, slots))
         self._expected = int(histogram.rows[there].sum())
         self._weight_before = weight[there] - histogram.weights[there]
@@ -294,10 +296,10 @@ def _first_reaching(sums: Integers, first: Integers, last: Integers, asked: Inte
 
 
 def ordered_key(values: NDArray[np.floating]) -> Words:
-    """Numbers as integers of the same order: -0.0 is 0.0; for the largest first, give what is negative of them."""
+    """Map numbers to integers in the same order: -0.0 is 0.0; negate them for descending order."""
     numbers = values.astype(np.float64) + 0.0
     if np.isnan(numbers).any():
-        raise ValueError("not a number has no place in an order")
+        raise ValueError("NaN cannot be ordered")
     bits = numbers.view(np.uint64)
     turned = (bits.view(np.int64) >> 63).view(np.uint64) | _SIGN
     key: Words = bits ^ turned

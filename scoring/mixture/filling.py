@@ -1,9 +1,9 @@
-"""An amount poured over children in whole units: by their weights, none above what it can take.
+"""Distribute an amount over children in whole units, by weight and within each child's limit.
 
-A unit goes to the child that has the fewest for its weight, as Webster's rule for seats has it; what a full child would
-have got goes to the others in their proportions. So a larger amount gives no child less, which rules of largest
-remainders do not promise, and a draw of a larger budget holds the smaller one's. All is counted in whole numbers, and
-weights that are no whole numbers are first rounded to so many decimal digits that every machine finds the same.
+A unit goes to the child with the fewest for its weight, as in Webster's rule for seats; a full child's part goes to the
+others in proportion. So a larger amount gives no child less, which largest-remainder rules do not guarantee, and a draw
+of a larger budget contains the smaller one's. All arithmetic is in integers, and other weights are first rounded to a
+number of decimal digits that gives the same result on every machine.
 """
 
 import heapq
@@ -14,18 +14,18 @@ from typing import Final
 
 DIGITS: Final = 12
 LEAST: Final = Decimal("1e-300")
-"""A positive weight is at least this part of the largest, so that no whole number grows without bound."""
+"""A positive weight is at least this fraction of the largest, so that integers stay bounded."""
 EXACT: Final = Context(prec=28, rounding=ROUND_HALF_EVEN)
-"""Decimals are correctly rounded, `exp` and `ln` as well: unlike those of floats, they are the same everywhere."""
+"""Decimals, including `exp` and `ln`, are correctly rounded: unlike floats, they are the same everywhere."""
 
 
 def poured(weights: Sequence[int], amount: int, most: Sequence[int] | None = None) -> list[int]:
-    """The amount in whole units, by the children's weights.
+    """Distribute the amount in whole units, by the children's weights.
 
     Args:
-        weights: Of each child, above zero.
-        amount: What to pour; at most what the children can take together.
-        most: What each child can take; None: as much as there is.
+        weights: The weight of each child, above zero.
+        amount: The amount; at most what the children can take together.
+        most: The limit of each child; None for unlimited.
     """
     if most is None:
         most = [amount] * len(weights)
@@ -35,7 +35,7 @@ def poured(weights: Sequence[int], amount: int, most: Sequence[int] | None = Non
     if amount == room:
         return list(most)
     left, weight = _level(weights, amount, most)
-    # Every unit that is due at this level: exactly what a pouring of one unit at a time has given by then.
+    # Every unit due at this level: exactly what distributing one unit at a time has given by then.
     given = [min(cap, (2 * own * left + weight) // (2 * weight)) for own, cap in zip(weights, most, strict=True)]
     missing = amount - sum(given)
     if missing > 0:
@@ -46,7 +46,7 @@ def poured(weights: Sequence[int], amount: int, most: Sequence[int] | None = Non
 
 
 def quantised(weights: Sequence[Decimal], digits: int = DIGITS) -> list[int]:
-    """Positive weights as whole numbers: parts of their sum, each rounded to so many significant digits."""
+    """Positive weights as integers: fractions of their sum, rounded to this many significant digits."""
     with localcontext(EXACT):
         total, floor = sum(weights, Decimal(0)), max(weights) * LEAST
     rounding = Context(prec=digits, rounding=ROUND_HALF_EVEN)
@@ -56,7 +56,7 @@ def quantised(weights: Sequence[Decimal], digits: int = DIGITS) -> list[int]:
 
 
 def exactly(number: float) -> Fraction:
-    """A setting as it was written: 0.1 is a tenth."""
+    """A setting exactly as written: 0.1 is a tenth."""
     return Fraction(repr(number))
 
 
@@ -67,7 +67,7 @@ def _exponent(part: Decimal) -> int:
 
 
 def _level(weights: Sequence[int], amount: int, most: Sequence[int]) -> tuple[int, int]:
-    """How high the water stands: so many units for so much weight."""
+    """The water level: units per weight."""
     left, weight = amount, sum(weights)
     if all(cap * weight >= own * left for own, cap in zip(weights, most, strict=True)):
         return left, weight
@@ -82,7 +82,7 @@ def _level(weights: Sequence[int], amount: int, most: Sequence[int]) -> tuple[in
 
 
 def _shift(weights: Sequence[int]) -> int:
-    """So many bits that quotients by these weights, cut to whole numbers, are equal or in order as the exact ones are.
+    """The bits after which quotients by these weights, truncated to integers, compare like the exact ones.
 
     Two that differ do so by at least one over the product of their weights.
     """
@@ -90,7 +90,7 @@ def _shift(weights: Sequence[int]) -> int:
 
 
 def _add(weights: Sequence[int], given: list[int], most: Sequence[int], count: int) -> None:
-    """One unit more for those that come next; of equal ones the earlier first."""
+    """Add one unit to the next ones; in a tie the earlier first."""
     shift = _shift(weights)
     turns = [
         ((2 * has + 1 << shift) // weights[place], place)
@@ -108,7 +108,7 @@ def _add(weights: Sequence[int], given: list[int], most: Sequence[int], count: i
 
 
 def _take(weights: Sequence[int], given: list[int], count: int) -> None:
-    """One unit less for those that came last."""
+    """Take one unit from the last ones."""
     shift = _shift(weights)
     turns = [(-((2 * has - 1 << shift) // weights[place]), -place) for place, has in enumerate(given) if has]
     heapq.heapify(turns)

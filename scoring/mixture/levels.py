@@ -1,9 +1,9 @@
-"""The levels of a mixture, from the outside in, and how each shares a node's amount among its children.
+"""The levels of a mixture, from outermost to innermost, and how each shares a node's amount among its children.
 
-Without shares of classes, shares of sources are of the whole; with them they are within each class, scaled to 1 there,
-and shares of languages are scaled to 1 within each family of each source. A level that is not written is shared in
-proportion to what may be given: what a share of 0 or a band leaves out does not count, and a text of a band that
-repeats counts as often as it is to be repeated.
+Without class shares, source shares are of the whole; with them they are within each class, scaled to 1 there, and
+language shares are scaled to 1 within each family of each source. A level that is not set is shared in proportion to
+what may be used: anything excluded by a share of 0 or a band does not count, and texts of a repeated band count as
+often as they are repeated.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,24 +25,24 @@ class Level(Protocol):
         ...
 
     def most(self, child: Node) -> int:
-        """What a child may still be given."""
+        """The limit of a child."""
         ...
 
     def share(self, node: Node, amount: int, *, within: bool) -> list[int]:
-        """What each child gets: by the shares alone, or within what each may still be given."""
+        """Each child's amount: by the shares alone, or within each child's limit."""
         ...
 
 
 @dataclass(frozen=True)
 class Proportional:
-    """As much of each child as there is."""
+    """In proportion to what is available."""
 
     def weigh(self, children: Sequence[Node]) -> list[int]:
-        """What there is, repeats of bands counted."""
+        """The available amounts, including bands' repeats."""
         return [child.worth for child in children]
 
     def most(self, child: Node) -> int:
-        """What is left of it."""
+        """The remaining units."""
         return child.capacity
 
     def share(self, node: Node, amount: int, *, within: bool) -> list[int]:
@@ -66,20 +66,20 @@ class Tempered(Proportional):
 
 @dataclass(frozen=True)
 class UniMax(Proportional):
-    """As uniform as so many epochs of each child allow (Chung et al. 2023, arXiv 2304.09151)."""
+    """As uniform as a number of epochs of each child allows (Chung et al. 2023, arXiv 2304.09151)."""
 
     epochs: float
 
     def weigh(self, children: Sequence[Node]) -> list[int]:
-        """All alike."""
+        """Equal weights."""
         return [1] * len(children)
 
     def most(self, child: Node) -> int:
-        """What its epochs leave, over all stages."""
+        """The units left by its epochs, over all stages."""
         return max(min(child.capacity, self._epochs(child) - child.exposed), 0)
 
     def share(self, node: Node, amount: int, *, within: bool) -> list[int]:
-        """By weight; asked beyond all epochs of all children, in proportion to what there is."""
+        """By weight; beyond all epochs of all children, in proportion to what is available."""
         if within:
             return super().share(node, amount, within=True)
         most = [self._epochs(child) for child in node.children]
@@ -94,12 +94,12 @@ class UniMax(Proportional):
 
 @dataclass(frozen=True)
 class Named(Proportional):
-    """By the shares that the recipe writes; where it names none of the children, in proportion."""
+    """By the recipe's shares; in proportion if it names none of the children."""
 
     shares: Mapping[str, float]
 
     def weigh(self, children: Sequence[Node]) -> list[int]:
-        """The shares, scaled to those of the children that there are."""
+        """The shares, scaled to the existing children."""
         if any(child.name not in self.shares for child in children):
             return super().weigh(children)
         return quantised([Decimal(repr(self.shares[child.name])) for child in children])
@@ -113,7 +113,7 @@ class Banded(Proportional):
     cells: Sequence[Cell]
 
     def weigh(self, children: Sequence[Node]) -> list[int]:
-        """The bands' weights; whole ones as they are."""
+        """The bands' weights; integers unchanged."""
         weights = band_weights(self.level, [self.cells[child.cells[0]] for child in children])
         if all(weight == int(weight) for weight in weights):
             return [int(weight) for weight in weights]
@@ -121,12 +121,12 @@ class Banded(Proportional):
 
 
 def by_shares(shares: Shares | None) -> Level:
-    """A level that is written as shares, or not at all."""
+    """A level with shares, or without settings."""
     return Proportional() if shares is None else Named(shares.by_name)
 
 
 def by_method(level: FamilyLevel | LanguageLevel) -> Level:
-    """A level of families or languages; of a law, which is no method of this kind, nothing."""
+    """A level of families or languages by a method; None for a law, which is not such a method."""
     if level.temperature is not None:
         return Tempered(level.temperature)
     if level.unimax is not None:
@@ -135,7 +135,7 @@ def by_method(level: FamilyLevel | LanguageLevel) -> Level:
 
 
 def ordered(stage: StageConfig, families: Level, cells: Sequence[Cell]) -> tuple[tuple[Key, ...], tuple[Level, ...]]:
-    """What each level is of, and how it shares, from the outside in."""
+    """Each level's key and how it shares, from outermost to innermost."""
     outer: list[tuple[Key, Level]] = [
         (lambda stratum: stratum.source_class, by_shares(stage.classes)),
         (lambda stratum: stratum.source, by_shares(stage.sources)),
@@ -156,7 +156,7 @@ def ordered(stage: StageConfig, families: Level, cells: Sequence[Cell]) -> tuple
 def settled(
     node: Node, levels: Sequence[Level], cells: Sequence[Cell], bands: BandLevel | None, max_epochs: float
 ) -> Node:
-    """The node with what there is in it, what it may still be given, and its children's weights."""
+    """The node with its available units, its limit, and its children's weights."""
     if not levels:
         cell = cells[node.cells[0]]
         node.units, node.exposed = cell.available.units, cell.exposed
@@ -176,7 +176,7 @@ def settled(
 
 
 def spread(node: Node, levels: Sequence[Level], amount: int, into: list[int], *, within: bool) -> None:
-    """Share an amount down to the cells; nothing is assigned to a node that cannot take it."""
+    """Share an amount down to the cells, within each node's limit."""
     if not levels:
         into[node.cells[0]] = amount
     elif amount:

@@ -1,8 +1,8 @@
-"""Which cells a stage may give at all, and what is wrong with the names that its shares are for.
+"""Select the cells that a stage may use, and check the names in its shares.
 
-A cell gets nothing if a level that is written as shares does not name it, or names it with 0, if its band weighs
-nothing, or if there is nothing in it. What is left out without a word of the recipe is noted. A share that nothing can
-be given for is an error: a misspelt name, or samples that the levels below it leave out.
+A cell gets nothing if a level with shares does not name it, or names it with 0, if its band has weight 0, or if it is
+empty. Omissions that the recipe does not mention are noted. A share that cannot be given is an error: a misspelt name,
+or samples that the levels below exclude.
 """
 
 import math
@@ -19,22 +19,22 @@ from winnow.scoring.mixture.cells import NOT_SAID, Absent, Cell, Key, counted, l
 
 @dataclass(frozen=True)
 class _Written:
-    """A level that is written as shares."""
+    """A level with shares."""
 
     setting: str
     what: str
     shares: Shares
     key: Key
-    within: Key | None = None  # names are left out only where this has one that is named
+    within: Key | None = None  # omitted names are left out only if this has a named one
 
 
 def narrowed(
     cells: Sequence[Cell], stage: StageConfig, unit: Unit, absent: Absent = NOT_SAID
 ) -> tuple[list[int], list[str]]:
-    """The numbers of the cells that may be given, and notes on what is left out.
+    """The numbers of the usable cells, and notes on omissions.
 
     Raises:
-        RecipeError: A share names what there is not, or what can get nothing; or nothing is left at all.
+        RecipeError: A share names something that does not exist or can get nothing; or no cell is left.
     """
     if not cells:
         raise refused(stage, "mix", "no sample may be taken: the rules, 'where' and the split leave none")
@@ -60,12 +60,12 @@ def narrowed(
 
 
 def refused(stage: StageConfig, setting: str, message: str) -> RecipeError:
-    """What is wrong with a setting of the stage."""
+    """The error for a setting of the stage."""
     return RecipeError(f"{stage.place}: {setting}: {of_stage(stage)}{message}")
 
 
 def of_stage(stage: StageConfig) -> str:
-    """Whose the settings are, where there may be several stages; a level may be written above all of them."""
+    """The stage's name for messages, if there may be several; a level may be set for all of them."""
     return "" if stage.name == "train" else f"stage {stage.name}: "
 
 
@@ -87,7 +87,7 @@ def _check_names(
     known = {level.key(cell.stratum) for cell in cells}
     shares = level.shares.by_name
     for entry in level.shares.shares.entries:
-        if len(problems) > MAX_REPORTED:  # no more are shown, and to look for the nearest name takes long
+        if len(problems) > MAX_REPORTED:  # no more are shown, and searching for the nearest name takes long
             return
         if shares[entry.key] > 0 and entry.key not in known:
             message = absent.get((level.what, entry.key)) or (
@@ -97,7 +97,7 @@ def _check_names(
 
 
 def _split(level: _Written, cells: Sequence[Cell], left: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Those that have a share, and those that the level does not name."""
+    """The cells with a share, and those that the level does not name."""
     shares = level.shares.by_name
     having = None
     if level.within is not None:
@@ -116,7 +116,7 @@ def _split(level: _Written, cells: Sequence[Cell], left: Sequence[int]) -> tuple
 
 
 def _without_names(level: _Written, cells: Sequence[Cell], left: Sequence[int]) -> list[str]:
-    """Families none of whose languages is named."""
+    """Families without a named language."""
     if level.within is None:
         return []
     shares, strata = level.shares.by_name, [cells[number].stratum for number in left]
@@ -130,7 +130,7 @@ def _left_out(level: _Written, cells: Sequence[Cell], numbers: Sequence[int], un
 
 
 def _banded(cells: Sequence[Cell], left: Sequence[int], stage: StageConfig, unit: Unit) -> tuple[list[int], list[str]]:
-    """Those in bands that are given, and with something in them."""
+    """The non-empty cells in bands that are used."""
     bands = stage.bands
     kept = [number for number in left if cells[number].available.units > 0 and takes(bands, cells[number])]
     if bands is None:
@@ -157,7 +157,7 @@ def _check_given(
     stage: StageConfig,
     problems: Problems,
 ) -> None:
-    """A share that this level gives, and that the levels below leave nothing to give for."""
+    """Report shares for which the levels below leave no samples."""
     given = {level.key(cells[number].stratum) for number in left}
     lost: dict[str, int] = {}
     for number in before:
@@ -175,8 +175,8 @@ def _check_given(
 
 def _nothing_left(cells: Sequence[Cell], stage: StageConfig, unit: Unit) -> str:
     whole = _whole(cells, range(len(cells)), unit)
-    bands = f", and what the bands of {stage.bands.by} take" if stage.bands is not None else ""
-    return f"no sample may be taken: of {whole} nothing has a share; compare the shares of all levels{bands}"
+    bands = f", and the bands of {stage.bands.by}" if stage.bands is not None else ""
+    return f"no sample may be taken: nothing of {whole} has a share; compare the shares of all levels{bands}"
 
 
 def _whole(cells: Sequence[Cell], numbers: Sequence[int], unit: Unit) -> str:

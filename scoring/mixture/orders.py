@@ -1,8 +1,8 @@
-"""The orders in which samples are drawn and exported: hashes of the seed, of what they are for, and of the sample.
+"""The orders in which samples are drawn and exported: hashes of the seed, the purpose and the sample.
 
-A sample's id and the key of a seed and a purpose give the state of a SplitMix64 generator (Steele, Lea and Flood 2014);
-its number `copy` is the place of that copy of the sample. So places of one sample's copies differ, whatever the key.
-Integers alone: the same on any machine.
+A sample's id and the key of a seed and purpose give the state of a SplitMix64 generator (Steele, Lea and Flood 2014);
+its output number `copy` is that copy's position. So the positions of a sample's copies differ, whatever the key. Only
+integers: the same on any machine.
 """
 
 from typing import NamedTuple
@@ -20,34 +20,34 @@ _SHIFTS = np.uint64(30), np.uint64(27), np.uint64(31)
 
 
 class Key(NamedTuple):
-    """What makes the order of one purpose in one store."""
+    """The key of one purpose's order in one store."""
 
     high: np.uint64
     low: np.uint64
 
 
 def key_of(seed: int, purpose: str) -> Key:
-    """The key of a seed and a purpose, such as "draw"; orders of different keys know nothing of each other."""
+    """The key of a seed and a purpose, such as "draw"; orders of different keys are independent."""
     raw = digest(seed, purpose)
     return Key(np.uint64(int.from_bytes(raw[:8], "big")), np.uint64(int.from_bytes(raw[8:], "big")))
 
 
 def draw_order(words: tuple[Words, Words], key: Key) -> Words:
-    """The place of each id: that of its copy 0.
+    """The position of each id (of its copy 0).
 
     Args:
         words: The two words of each id (`winnow.schemas.uint128.words_of`).
-        key: Whose order.
+        key: The key of the order.
     """
     return _order(words, key, None)
 
 
 def export_order(words: tuple[Words, Words], key: Key, copies: NDArray[np.uint16]) -> Words:
-    """The place of each copy of each id.
+    """The position of each copy of each id.
 
     Args:
         words: The two words of each copy's id.
-        key: Whose order.
+        key: The key of the order.
         copies: Each copy's number.
     """
     return _order(words, key, copies)
@@ -56,10 +56,10 @@ def export_order(words: tuple[Words, Words], key: Key, copies: NDArray[np.uint16
 def _order(words: tuple[Words, Words], key: Key, copies: NDArray[np.uint16] | None) -> Words:
     high, low = words
     if len(low) != len(high) or (copies is not None and len(copies) != len(high)):
-        raise ValueError("each row has two words and, where copies are told apart, the number of its copy")
+        raise ValueError("expected two words per row and, if given, one copy number")
     order = np.empty(len(high), np.uint64)
     spare = np.empty(min(len(high), _CHUNK), np.uint64)
-    # Not hot: one turn a chunk.
+    # Not hot: one iteration per chunk.
     for start in range(0, len(order), _CHUNK):
         rows = slice(start, start + _CHUNK)
         state = order[rows]
@@ -78,7 +78,7 @@ def _order(words: tuple[Words, Words], key: Key, copies: NDArray[np.uint16] | No
 
 
 def _spread(state: Words, scratch: Words) -> None:
-    """The finaliser of SplitMix64, in place: every bit reaches all others, and different words stay different."""
+    """The finaliser of SplitMix64, in place: a bijection in which every bit affects all others."""
     for shift, factor in zip(_SHIFTS, _FACTORS, strict=False):
         np.right_shift(state, shift, out=scratch)
         np.bitwise_xor(state, scratch, out=state)

@@ -1,1 +1,1 @@
-"""Small language models trained on mixtures of families: where the runs come from that a scaling law is fitted on."""
+"""Train small language models on mixtures of families, to get the runs for fitting a scaling law."""

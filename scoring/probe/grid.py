@@ -1,8 +1,8 @@
-"""Which models are trained on which mixtures: the grid of a probe, read from a small YAML file.
+"""The grid of a probe (models and mixtures to train), read from a small YAML file.
 
 A run is one model size N, one length D, one mixture and one seed, trained from nothing with a schedule of its own
-length: the loss half-way through a longer run is not the loss of a run of half the length (arXiv 2203.15556, §3), so
-no run stands for two values of D.
+length: the loss half-way through a longer run is not that of a run of half the length (arXiv 2203.15556, §3), so no run
+serves two values of D.
 """
 
 import math
@@ -19,10 +19,10 @@ from winnow.schemas.recipe.nodes import MapNode, Scalar, parse_yaml
 from winnow.scoring.scaling_law.runs import MAX_FAMILIES, MAX_ROWS
 
 VERSION: Final = 1
-"""Of what a run computes: raised when its losses change, so that finished runs are not mixed with newer ones."""
+"""The version of a run's computation: raised when losses change, so that old and new runs are not mixed."""
 SUM_TOLERANCE: Final = 1e-6
 HIGH, LOW = 0.55, 0.4
-"""Of the mixtures that are made up where none is given: one family's large share, and its small one times families."""
+"""Shares in the default mixtures: one family's large share, and its small one times the number of families."""
 
 Shares = tuple[tuple[str, float], ...]
 """A mixture: families by name, each with its share."""
@@ -39,34 +39,34 @@ class Shape:
 
     def __post_init__(self) -> None:
         if self.width % self.heads:
-            raise ValueError(f"width {self.width} is no multiple of heads {self.heads}")
+            raise ValueError(f"width {self.width} is not a multiple of heads {self.heads}")
 
     @property
     def parameters(self) -> int:
-        """N: without embeddings, as the paper counts. Attention 4, MLP 8 squares of the width; scales of norms."""
+        """N, without embeddings as in the paper: attention 4 and MLP 8 squares of the width, and scales of norms."""
         return self.layers * (12 * self.width**2 + 2 * self.width) + self.width
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """How every run is trained, whatever its size."""
+    """How every run is trained."""
 
     context: Annotated[int, Between(8, 65_536)] = 64  # tokens that a model sees at once
-    batch: Annotated[int, Between(1, 65_536)] = 8  # sequences a step
-    warmup_share: Annotated[float, Between(0, 0.9)] = 0.05  # of the steps: the rate rises evenly
+    batch: Annotated[int, Between(1, 65_536)] = 8  # sequences per step
+    warmup_share: Annotated[float, Between(0, 0.9)] = 0.05  # of the steps, with linearly rising rate
     final_share: Annotated[float, Between(0, 1)] = 0.1  # of the highest rate, where the cosine ends (Chinchilla: 0.1)
     weight_decay: Annotated[float, Between(0, 10)] = 0.1  # of matrices, as in GPT-3
     clip: Annotated[float, Between(1e-3, 1e6)] = 1.0  # norm of the gradient, as in GPT-3
 
     @property
     def step_tokens(self) -> int:
-        """Tokens a step."""
+        """Tokens per step."""
         return self.context * self.batch
 
 
 @dataclass(frozen=True, slots=True)
 class _Mixture:
-    """A mixture as it is written: a mapping of families to shares."""
+    """A mixture in the file: a mapping of families to shares."""
 
     place: Place
     shares: MapNode
@@ -77,7 +77,7 @@ _NAME = Matching(r"[^\0-\x1f#]{1,100}", "the name of a family, in one line")
 
 @dataclass(frozen=True, slots=True)
 class _GridFile:
-    """What the file may say."""
+    """The content of the file."""
 
     version: Annotated[int, Between(1, 1)]
     families: tuple[Annotated[str, _NAME], ...] = ()
@@ -98,7 +98,7 @@ class Run:
     """One model to train."""
 
     shape: Shape
-    tokens: int  # D as it was asked for
+    tokens: int  # the requested D
     shares: Shares
     seed: int
     schedule: Schedule
@@ -111,11 +111,11 @@ class Run:
 
     @property
     def d(self) -> int:
-        """D: the tokens that the steps see."""
+        """D: the tokens of all steps."""
         return self.steps * self.schedule.step_tokens
 
     def name(self, streams: str) -> str:
-        """The run's name: readable, and another one for other data, another model or another schedule."""
+        """The run's name: readable, and different for other data, models or schedules."""
         value: dict[str, Json] = {
             "version": VERSION,
             "streams": streams,
@@ -129,9 +129,9 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """All runs of a probe, and how their data are made."""
+    """All runs of a probe, and how their data are prepared."""
 
-    families: tuple[str, ...]  # empty: all that there are
+    families: tuple[str, ...]  # empty for all
     grouping: str
     models: tuple[Shape, ...]
     tokens: tuple[int, ...]
@@ -141,27 +141,27 @@ class Grid:
     held_out_share: float
     held_out_tokens: int
     max_family_bytes: int
-    tokenizer: str | None  # a file, as the grid names it; None: bytes
+    tokenizer: str | None  # a file, as named in the grid; None for bytes
 
     def among(self, known: Mapping[str, int]) -> tuple[str, ...]:
-        """The families to train on, sorted, of those that there are (with their bytes).
+        """The sorted families to train on, among the available ones (with their bytes).
 
         Raises:
-            SourceError: One that is asked for is not there, or they are too few.
+            SourceError: A requested family is missing, or there are too few or too many.
         """
         for name in self.families:
             if name not in known:
                 have = ", ".join(sorted(known)[:12]) or "none"
-                raise SourceError(f"unknown family {shown(name)}{suggestion(name, known)}; there are {have}")
+                raise SourceError(f"unknown family {shown(name)}{suggestion(name, known)}; available: {have}")
         found = tuple(sorted(self.families or known))
         if len(found) < 2:
-            raise SourceError(f"a mixture needs two families, there is {', '.join(found) or 'none'}")
+            raise SourceError(f"a mixture needs two families, found {', '.join(found) or 'none'}")
         if len(found) > MAX_FAMILIES:
             raise SourceError(f"{len(found)} families; name at most {MAX_FAMILIES} under `families`")
         return found
 
     def runs(self, families: tuple[str, ...]) -> tuple[Run, ...]:
-        """Every run. Those of a seed follow one another, so that a grid cut short has all mixtures."""
+        """All runs, grouped by seed, so that a grid cut short has all mixtures."""
         mixtures = self.mixtures or designed(families)
         found = tuple(
             Run(shape, tokens, shares, seed, self.schedule, self.held_out_tokens)
@@ -177,10 +177,10 @@ class Grid:
 
 
 def grid_from_yaml(text: str, file: str) -> Grid:
-    """A grid from its file's text.
+    """Read a grid from its file's text.
 
     Raises:
-        RecipeError: One line for each thing that is wrong, with the line of the file.
+        RecipeError: One line per problem, with the line of the file.
     """
     problems = Problems()
     built = build(_GridFile, parse_yaml(text, file, problems), "", problems)
@@ -189,14 +189,15 @@ def grid_from_yaml(text: str, file: str) -> Grid:
 
 
 def default_grid() -> Grid:
-    """Of one small model: what is trained where no grid is given."""
+    """The default grid, of one small model."""
     return _grid(_GridFile(VERSION), "grid")
 
 
 def designed(families: tuple[str, ...]) -> tuple[Shares, ...]:
-    """Mixtures that tell every family's exponent: all equal, and each family alone, with much and with little.
+    """Mixtures that determine every family's exponent: all equal, and each family alone, with a large and a small
+    share.
 
-    Where a family holds a share, different others lead the rest, so that independence of them can be tested.
+    At each share of a family, different others dominate the rest, so that independence can be tested.
     """
     count = len(families)
     levels = [1 / count, *(level for level in (1.0, HIGH, LOW / count) for _ in families)]
@@ -222,7 +223,7 @@ def _grid(said: _GridFile, file: str) -> Grid:
     for number, (shares, mixture) in enumerate(zip(mixtures, said.mixtures, strict=True)):
         first = seen.setdefault(shares, mixture.place)
         if first is not mixture.place and shares:
-            problems.add(mixture.place, f"mixtures[{number}]", f"is the mixture of line {first.line} again")
+            problems.add(mixture.place, f"mixtures[{number}]", f"repeats the mixture of line {first.line}")
     problems.stop_if_any()
     asked = dict.fromkeys(family for shares in mixtures for family, _ in shares)
     return Grid(
@@ -241,7 +242,7 @@ def _grid(said: _GridFile, file: str) -> Grid:
 
 
 def _shares(mixture: _Mixture, where: str, said: _GridFile, problems: Problems) -> Shares:
-    """The shares of one mixture, sorted by family; what is wrong is recorded."""
+    """The shares of one mixture, sorted by family; problems are recorded."""
     found: dict[str, float] = {}
     sound = True
     for entry in mixture.shares.entries:
@@ -266,5 +267,5 @@ def _shares(mixture: _Mixture, where: str, said: _GridFile, problems: Problems) 
 
 
 def grid_digest(grid: Grid) -> str:
-    """A name for what a grid's data are made of, whatever tokens they are."""
+    """A digest of the settings that determine a grid's data, independent of the tokenizer."""
     return digest(*grid.families, grid.grouping, repr(grid.held_out_share), grid.max_family_bytes).hex()

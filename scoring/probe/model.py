@@ -1,7 +1,7 @@
-"""A decoder-only transformer in plain functions: parameters by name in, logits out.
+"""A decoder-only transformer in plain functions: named parameters in, logits out.
 
-Pre-norm, learned places, GELU, no biases, the output tied to the embedding (as GPT-2, without its biases). N counts
-what is neither the embedding of tokens nor that of places, as the paper does; `total_parameters` counts all.
+Pre-norm, learned positions, GELU, no biases, the output tied to the embedding (GPT-2 without biases). N counts all
+parameters except the token and position embeddings, as in the paper; `total_parameters` counts all.
 
 PyTorch is loaded when a function is called: nothing else of winnow needs it.
 """
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 Parameters: TypeAlias = "dict[str, Tensor]"
 
-_EMBEDDED = 0.5  # of what other matrices have: at first all tokens are about as likely
+_EMBEDDED = 0.5  # relative to other matrices: initially all tokens are about equally likely
 _EMBEDDINGS = ("bytes", "places")
 
 
 def initial_parameters(shape: Shape, vocabulary: int, context: int, seed: int) -> Parameters:
-    """Parameters at random, on the CPU: the same for a seed, whatever they are trained on afterwards.
+    """Random parameters on the CPU, the same for a seed on every device.
 
-    A matrix keeps the size of what goes through it (1 / sqrt of what it reads), so that narrow models learn as wide
-    ones do; those that write into the residual stream are smaller the more of them there are, as GPT-2's are.
+    A matrix preserves the scale of its input (1 / sqrt of its inputs), so that narrow models learn like wide ones;
+    those that write into the residual stream shrink with their number, as in GPT-2.
     """
     import torch
 
@@ -62,7 +62,7 @@ def counted_parameters(parameters: Parameters) -> int:
 
 
 def logits(parameters: Parameters, shape: Shape, tokens: "Tensor") -> "Tensor":
-    """What comes after each place of each sequence: sequences × places × vocabulary."""
+    """The next-token logits: sequences × positions × vocabulary."""
     import torch
 
     functional = torch.nn.functional
@@ -83,7 +83,7 @@ def logits(parameters: Parameters, shape: Shape, tokens: "Tensor") -> "Tensor":
 
 
 def mean_loss(parameters: Parameters, shape: Shape, windows: "Tensor") -> "Tensor":
-    """The mean over all places of windows of `context + 1` tokens, in nats a token."""
+    """The mean loss over all positions of windows of `context + 1` tokens, in nats per token."""
     import torch
 
     said = logits(parameters, shape, windows[:, :-1])

@@ -1,7 +1,7 @@
-"""What models are trained on: a stream of bytes or tokens a family, and the windows that each step takes out of them.
+"""Training data: one stream of bytes or tokens per family, and the windows of each step.
 
-Nothing is drawn by a generator that carries state: what a step takes follows from the seed, the step and how many
-windows each family has given, so a run goes on from any step as if it had never stopped.
+No random generator carries state: a step's windows depend on the seed, the step and the windows that each family has
+given, so a run can resume at any step as if it had never stopped.
 """
 
 from collections.abc import Mapping
@@ -19,11 +19,11 @@ Tokens = NDArray[np.uint8 | np.uint16 | np.uint32]
 Integers = NDArray[np.int64]
 
 VOCABULARY: Final = 256
-"""Bytes of UTF-8, where no tokenizer is given. Zero, which no text holds, ends a document."""
+"""Bytes of UTF-8, without a tokenizer. Zero, which occurs in no text, ends a document."""
 END: Final = 0
 LEAST_WINDOWS: Final = 64
 LEAST_HELD_OUT: Final = 8
-"""Windows that a family must have: fewer tell nothing."""
+"""The fewest windows of a family that give a meaningful loss."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,42 +36,42 @@ class Stream:
 
     @property
     def unit(self) -> str:
-        """What the stream is counted in."""
+        """The stream's unit."""
         return "byte" if self.train.dtype == np.uint8 else "token"
 
 
 def document_bytes(text: str) -> bytes:
-    """A document as it stands in a stream."""
+    """A document's bytes in a stream."""
     return text.replace("\0", " ").encode("utf-8", "replace") + b"\0"
 
 
 def is_held_out(document: bytes, share: float) -> bool:
-    """Which side a document is on. Equal texts are on the same side, so that none is measured that was trained on."""
+    """Whether a document is held out. Equal texts are on the same side, so no training text is used for evaluation."""
     return int.from_bytes(digest("probe", document, size=8), "little") < share * 2**64
 
 
 def windows_of(tokens: Tokens, context: int) -> int:
-    """How many windows, with the byte that follows each, lie in a stream."""
+    """The number of windows in a stream, each with its following byte."""
     return max(0, (len(tokens) - 1) // context)
 
 
 def enough(stream: Stream, context: int) -> str | None:
-    """What a family lacks; None where it is large enough."""
+    """What a family lacks; None if it is large enough."""
     for side, tokens, least, more in (
         ("train", stream.train, LEAST_WINDOWS, ""),
         ("measure", stream.held_out, LEAST_HELD_OUT, ", or a higher held_out_share"),
     ):
         if windows_of(tokens, context) < least:
             need = least * context + 1
-            return f"{len(tokens):,} {stream.unit}s to {side} on, at least {need:,} are needed; give it more text{more}"
+            return f"{len(tokens):,} {stream.unit}s to {side} on, at least {need:,} are needed; add text{more}"
     return None
 
 
 def require_enough(streams: Mapping[str, Stream], context: int) -> None:
-    """Refuse families that are too small.
+    """Raise an error for families that are too small.
 
     Raises:
-        SourceError: One line for each of them.
+        SourceError: One line per family.
     """
     lacks = {family: enough(stream, context) for family, stream in sorted(streams.items())}
     if short := [f"{family}: {lack}" for family, lack in lacks.items() if lack is not None]:
@@ -79,7 +79,7 @@ def require_enough(streams: Mapping[str, Stream], context: int) -> None:
 
 
 class Windows:
-    """The batches of one run: each window of a stream once, in an order that the seed makes, then all of them again."""
+    """The batches of one run: all windows of a stream once, in a seeded order, then again."""
 
     def __init__(self, streams: Mapping[str, Stream], shares: Shares, context: int, batch: int, seed: int) -> None:
         self._tokens = [streams[family].train for family, _ in shares]
@@ -93,8 +93,8 @@ class Windows:
     def batch(self, step: int) -> NDArray[np.int64]:
         """The windows of a step, `batch` × `context + 1`.
 
-        Shares are kept in every step as closely as whole windows allow (systematic sampling): p is what it says it
-        is, and no noise of a seed.
+        Shares hold in every step as closely as whole windows allow (systematic sampling): p is exact, without noise
+        from the seed.
         """
         places = (np.arange(self._batch) + _rng(self._seed, "shares", step).random()) / self._batch
         which = np.searchsorted(self._bounds, places, side="right")
@@ -105,7 +105,7 @@ class Windows:
         return found
 
     def _next(self, family: int) -> int:
-        """The number of the window that a family gives next."""
+        """The number of a family's next window."""
         count = windows_of(self._tokens[family], self._context)
         epoch, place = divmod(int(self.drawn[family]), count)
         if self._orders[family][0] != epoch:
@@ -116,7 +116,7 @@ class Windows:
 
 
 def held_out_windows(tokens: Tokens, context: int, most_tokens: int) -> NDArray[np.int64]:
-    """The windows that losses are measured on: the same for every run, from all over the held-out bytes."""
+    """The evaluation windows: the same for every run, spread over the held-out bytes."""
     count = windows_of(tokens, context)
     taken = min(count, max(1, most_tokens // context))
     starts = np.arange(taken, dtype=np.int64) * count // taken * context

@@ -1,4 +1,4 @@
-"""The table of a probe's finished runs, as `runs_from_csv` reads it."""
+"""The table of a probe's finished runs, in the format of `runs_from_csv`."""
 
 import csv
 import io
@@ -12,11 +12,11 @@ UNITS = {
     "D": "bytes of the whole mixture",
     "loss": "nats a byte",
 }
-"""Of models that read bytes."""
+"""The units for models over bytes."""
 
 
 def runs_csv(measured: Iterable[Measured], units: Mapping[str, str] = UNITS) -> str:
-    """A row a run and family, in the order of runs; runs that diverged have none."""
+    """One row per run and family, in the order of runs, without diverged runs."""
     written = io.StringIO(newline="")
     for name, unit in units.items():
         written.write(f"# unit.{name}: {unit}\n")

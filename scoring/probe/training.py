@@ -1,7 +1,7 @@
-"""Train one model on one mixture, a step at a time, and measure what it learnt of each family.
+"""Train one model on one mixture step by step, and measure its loss on each family.
 
-Deterministic: the same run on the same device with as many threads gives the same losses to the last bit, and one
-that was stopped and went on from a checkpoint gives those of one that was not.
+Deterministic: the same run on the same device with the same number of threads gives the same losses to the last bit,
+also when resumed from a checkpoint.
 """
 
 import math
@@ -32,7 +32,7 @@ _EPSILON = 1e-8
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What a finished run is remembered by."""
+    """The results of a finished run."""
 
     version: int
     run: str
@@ -41,15 +41,15 @@ class Measured:
     d: int  # tokens of the whole mixture
     seed: int
     shares: Mapping[str, float]
-    losses: Mapping[str, float]  # nats a token, or a byte, held out of each family; without those that are no number
-    passes: Mapping[str, float]  # times that each family's text was gone through
+    losses: Mapping[str, float]  # nats per token or byte on each family's held-out text; without NaN
+    passes: Mapping[str, float]  # passes over each family's text
     torch: str
     device: str
     threads: int
 
     @property
     def diverged(self) -> bool:
-        """Whether a loss is no number."""
+        """Whether a loss is NaN."""
         return len(self.losses) < len(self.shares)
 
 
@@ -81,11 +81,11 @@ class Training:
 
     @property
     def finished(self) -> bool:
-        """Whether every step was made."""
+        """Whether every step is done."""
         return self.step >= self.run.steps
 
     def advance(self) -> None:
-        """One step. The loss is not read: it would wait for the device."""
+        """Take one step. The loss is not read, which would wait for the device."""
         import torch
 
         windows = torch.from_numpy(self._windows.batch(self.step)).to(self.device, non_blocking=True)
@@ -98,11 +98,11 @@ class Training:
         self.step += 1
 
     def losses(self) -> dict[str, float]:
-        """Nats a token, or a byte, on what is held out of each family of the mixture."""
+        """Nats per token or byte on the held-out text of each family of the mixture."""
         return {family: self.loss_of(family) for family, _ in self.run.shares}
 
     def loss_of(self, family: str) -> float:
-        """Nats a token, or a byte, on what is held out of one family."""
+        """Nats per token or byte on one family's held-out text."""
         import torch
 
         schedule = self.run.schedule
@@ -115,7 +115,7 @@ class Training:
         return total / len(windows)
 
     def measured(self, name: str) -> Measured:
-        """What is remembered of the finished run."""
+        """The results of the finished run."""
         import torch
 
         context = self.run.schedule.context
@@ -139,7 +139,7 @@ class Training:
         )
 
     def state(self) -> dict[str, "Tensor"]:
-        """All that the next step depends on, as tensors."""
+        """The full state of training, as tensors."""
         import torch
 
         found = {
@@ -154,16 +154,16 @@ class Training:
         return found
 
     def _environment(self) -> bytes:
-        """What the last bits of a step depend on besides the run."""
+        """The environment that the last bits of a step depend on."""
         import torch
 
         return f"{torch.__version__} {self.device} {self.threads}".encode()
 
     def restore(self, state: Mapping[str, "Tensor"]) -> None:
-        """Go on from a state of the same run.
+        """Resume from a state of the same run.
 
         Raises:
-            SourceError: It is the state of something else.
+            SourceError: The state belongs to another run.
         """
         import torch
 
@@ -193,7 +193,7 @@ class Training:
 
 
 def learning_rate(run: Run, step: int) -> float:
-    """Up evenly over the warm-up, then down on half a cosine to the final share of the highest rate."""
+    """Linear warm-up, then half a cosine down to the final share of the highest rate."""
     schedule, highest = run.schedule, run.shape.learning_rate
     warm = math.ceil(schedule.warmup_share * run.steps)
     if step < warm:
@@ -204,14 +204,14 @@ def learning_rate(run: Run, step: int) -> float:
 
 @contextmanager
 def deterministic(device: str, threads: int) -> Iterator[None]:
-    """PyTorch in the mode where equal runs give equal bits; as it was, afterwards."""
+    """Set PyTorch so that equal runs give equal bits; restores settings at exit."""
     import torch
     from torch.nn.attention import SDPBackend, sdpa_kernel  # type: ignore[import-not-found, unused-ignore]
 
     before = torch.are_deterministic_algorithms_enabled(), torch.get_num_threads()
     torch.use_deterministic_algorithms(True)
     torch.set_num_threads(threads)
-    kernels = [SDPBackend.FLASH_ATTENTION, SDPBackend.MATH]  # the memory-efficient one is not repeatable on CUDA
+    kernels = [SDPBackend.FLASH_ATTENTION, SDPBackend.MATH]  # the memory-efficient one is not deterministic on CUDA
     try:
         with sdpa_kernel(kernels) if device == "cuda" else nullcontext():
             yield
@@ -221,7 +221,7 @@ def deterministic(device: str, threads: int) -> Iterator[None]:
 
 
 def checkpoint_bytes(training: Training) -> bytes:
-    """A safetensors file of a run in progress."""
+    """A safetensors checkpoint of a run in progress."""
     from safetensors.torch import save  # type: ignore[import-not-found, unused-ignore]
 
     found: bytes = save({name: value.cpu().contiguous() for name, value in training.state().items()})
@@ -229,7 +229,7 @@ def checkpoint_bytes(training: Training) -> bytes:
 
 
 def restore_checkpoint(training: Training, raw: bytes) -> bool:
-    """Go on from a checkpoint's bytes; False where they are damaged, or of another run."""
+    """Resume from a checkpoint's bytes; False if they are damaged or belong to another run."""
     from safetensors import SafetensorError  # type: ignore[import-not-found, unused-ignore]
     from safetensors.torch import load
 

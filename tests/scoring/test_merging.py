@@ -70,8 +70,9 @@ def test_every_kind_of_mismatch_is_named_at_once() -> None:
     with pytest.raises(ScoreError) as found:
         average({"a.safetensors": {**one(1, 2), "x": np.zeros(1)}, "b.safetensors": {**other, "x": np.zeros(1, "f4")}})
     assert str(found.value) == (
-        "merging: b.safetensors is not of the model of a.safetensors: missing head.bias; unexpected tail; "
-        "head.weight is of shape (1, 3), expected (1, 2); x is float32, expected float64"
+        "merging: b.safetensors is not a checkpoint of the same model as a.safetensors: missing head.bias; "
+        "unexpected tail; "
+        "head.weight has shape (1, 3), expected (1, 2); x is float32, expected float64"
     )
 
 
@@ -101,7 +102,7 @@ def test_nothing_to_merge_is_one_line() -> None:
         average({})
     with pytest.raises(ScoreError, match="no checkpoint is given"):
         task_arithmetic(one(1), {}, 1.0)
-    with pytest.raises(ScoreError, match="a holds no parameters"):
+    with pytest.raises(ScoreError, match="a has no parameters"):
         average({"a": {}})
     with pytest.raises(ScoreError, match=r"head.weight is complex64"):
         average({"a": one(1, kind="complex64")})

@@ -101,8 +101,8 @@ def test_a_family_that_the_law_lacks_gets_the_stated_fallback() -> None:
     found = by_law(inventory, law(), unfitted="proportional")
     assert found.shares[found.families.index("turkic")] == pytest.approx(2 / 12)
     assert sum(found.shares) == pytest.approx(1)
-    assert found.notes[0] == "no fitted exponent, given what proportional gives: turkic"
-    assert by_law(inventory, law()).notes[0] == "no fitted exponent, given what unimax 4 gives: turkic"
+    assert found.notes[0] == "no fitted exponent, shares by proportional instead: turkic"
+    assert by_law(inventory, law()).notes[0] == "no fitted exponent, shares by unimax 4 instead: turkic"
 
 
 def test_a_comparison_has_the_losses_that_the_law_predicts() -> None:
@@ -156,5 +156,5 @@ def test_requests_that_make_no_sense_are_refused() -> None:
         by_law(Inventory({"klingon": 1e9}, 1e9), law())
     with pytest.raises(WinnowError, match="unknown fallback 'unimx' \\(did you mean 'unimax'"):
         by_law(inventory, law(), unfitted="unimx")  # type: ignore[arg-type]
-    with pytest.raises(WinnowError, match="is a mixture of other families"):
+    with pytest.raises(WinnowError, match="the mixture's families differ"):
         compare([proportional(Inventory({"a": 1.0, "indic": 1.0}, 1.0))], inventory, law())

@@ -62,7 +62,7 @@ def test_without_a_budget_everything_is_seen_once(run: Law, law_file: str, token
 def test_families_that_one_side_lacks_are_named(run: Law, law_file: str, tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("family,tokens\ngermanic,4B\nindic,1B\nturkic,2B\n")
     out = run("compare", law_file, "--tokens", "t.csv")
-    assert "warning: no fitted exponent, given what unimax 4 gives: turkic\n" in out
+    assert "warning: no fitted exponent, shares by unimax 4 instead: turkic\n" in out
     assert (
         "warning: totals compare like with like: every method's shares of known families are scaled to 0.6667\n" in out
     )

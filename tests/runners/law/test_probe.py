@@ -167,8 +167,8 @@ def test_a_store_gives_what_its_recipe_keeps_by_family(tmp_path: Path) -> None:
         (("{Romance: 1}", "{Romance: 0.9}"), "grid.yaml:7: mixtures[2]: the shares sum to 0.9, not to 1"),
         (("{Romance: 1}", "{Romance: 0}"), "grid.yaml:7: mixtures[2].Romance: expected a share above 0 and up to 1"),
         (("{Romance: 1}", "{Romanc: 1}"), "unknown family 'Romanc' (did you mean 'Romance'?)"),
-        (("context: 16", "context: 512"), "bytes to train on, at least 32,769 are needed; give it more text"),
-        (("context: 16", "context: 256"), "188 bytes to measure on, at least 2,049 are needed; give it more text, or "),
+        (("context: 16", "context: 512"), "bytes to train on, at least 32,769 are needed; add text"),
+        (("context: 16", "context: 256"), "188 bytes to measure on, at least 2,049 are needed; add text, or "),
     ],
 )
 def test_what_cannot_be_trained_is_refused_in_a_line(

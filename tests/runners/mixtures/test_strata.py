@@ -244,7 +244,7 @@ def test_families_that_the_law_does_not_know_are_named(tiny: Tiny) -> None:
     law_of(tiny, NAMES)
     tiny.write(BY_LAW)
     (note,) = [line for line in tiny.run("mix").splitlines() if "no fitted exponent" in line]
-    assert "given what unimax gives, in tokens: Romance" in note
+    assert "shares by unimax instead, in tokens: Romance" in note
 
 
 @pytest.mark.parametrize(

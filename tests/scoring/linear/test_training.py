@@ -131,7 +131,7 @@ def test_what_cannot_train_says_why() -> None:
     assert "diverged" in refused(replace(SETTINGS, learning_rate=1e38))
     wide: Weights = {"weight": np.zeros((CLASSES, WIDTH + 1)), "bias": np.zeros(CLASSES)}
     assert refused(replace(SETTINGS, method="rho"), reference=wide) == (
-        "the reference: weight: is 4 × 24; expected 4 × 23"
+        "the reference: weight: has shape 4 × 24; expected 4 × 23"
     )
 
 

@@ -128,7 +128,7 @@ def test_a_single_sample_that_does_not_fit_is_one_line() -> None:
     def losses(weights: Any, batch: Any) -> Any:
         return torch.empty(1 << 60)
 
-    with pytest.raises(ScoreError, match="memory ends while one sample is scored"):
+    with pytest.raises(ScoreError, match="out of memory while scoring one sample"):
         MimicScorer(Alone(losses), of.at, towards(of))(of.batch)
 
 

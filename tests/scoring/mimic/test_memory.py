@@ -70,7 +70,7 @@ def test_where_memory_ends_on_what_needs_the_whole_batch_a_smaller_one_is_asked_
     assert isinstance(of.model, Together)
     hungry = Together(of.model.embed, lambda _, __: torch.empty(1 << 60))
     scorer = MimicScorer(hungry, of.at, towards(of), MimicSettings(means=None if asked == "norms" else asked))
-    with pytest.raises(ScoreError, match="memory ends on the losses of a batch of 7 pairs; lower `batch`"):
+    with pytest.raises(ScoreError, match="out of memory on the losses of a batch of 7 pairs; lower `batch`"):
         (scorer.gradient_norms if asked == "norms" else scorer)(of.batch)
 
 

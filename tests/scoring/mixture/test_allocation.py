@@ -34,7 +34,7 @@ def test_without_a_budget_what_earlier_stages_gave_is_not_given_beyond_the_cap()
     found = allocate([cell("/crawl", 70, exposed=100), cell("/books", 30)], stage(), None, 2.0, None, "tokens")
     assert found.target == (40, 30)
     assert found.notes == (
-        "max_epochs leaves 30 tokens less than the recipe asks for: web / crawl / Germanic / deu gives 40 of 70 tokens",
+        "max_epochs leaves 30 tokens less than the recipe requests: web / crawl / Germanic / deu gives 40 of 70 tokens",
     )
 
 
@@ -54,9 +54,9 @@ def test_shares_without_a_budget_are_of_as_much_as_there_is() -> None:
 def test_what_shares_without_a_budget_give_again_is_said_with_what_gives_none() -> None:
     cells, shares = sources({"crawl": 700, "books": 300}), stage("{sources: {crawl: 0.5, books: 0.5}}")
     assert allocate(cells, shares, None, 4.0, None, "tokens").notes == (
-        "without a budget the shares are of all there is, once: 1,000 tokens; 200 of them are given again, within 4 "
-        "epochs, as that is more than their strata have; a budget of 600 or less gives none again; max_epochs: 1 gives "
-        "all there is, whatever the shares",
+        "without a budget the shares apply to everything once: 1,000 tokens; 200 of them are repeats, within 4 "
+        "epochs, as their strata have less than their share; a budget of 600 or less avoids repeats; max_epochs: 1 "
+        "uses everything once, whatever the shares",
     )
     assert allocate(cells, shares, 600, 4.0, None, "tokens").target == (300, 300)
     assert allocate(cells, shares, None, 1.0, None, "tokens").target == (700, 300)
@@ -203,7 +203,7 @@ def test_tenths_of_epochs_are_tenths() -> None:
 
 
 def test_a_stratum_that_is_there_twice_is_refused() -> None:
-    with pytest.raises(ValueError, match="a stratum is there twice"):
+    with pytest.raises(ValueError, match="a stratum occurs twice"):
         allocate([cell("", 1), cell("", 2)], stage(), None, 4.0, None, "tokens")
 
 

@@ -90,7 +90,7 @@ def test_texts_without_a_value_are_noted() -> None:
 def test_no_sample_at_all_is_one_line() -> None:
     with pytest.raises(RecipeError, match=r"recipe\.yaml:1: mix: no sample may be taken: the rules, 'where' and"):
         notes([], "{}")
-    with pytest.raises(RecipeError, match="no sample may be taken: of 5 samples, 10 tokens nothing has a share"):
+    with pytest.raises(RecipeError, match="no sample may be taken: nothing of 5 samples, 10 tokens has a share"):
         notes([cell("////null", 10)], "{bands: {by: text.score, top: 0.1}}")
 
 
@@ -108,30 +108,30 @@ def test_a_softmax_of_what_is_no_number_is_one_line() -> None:
             sources({"crawl": 1000}),
             "{}",
             4001,
-            "recipe.yaml:1: mix.budget: 4,001 tokens are more than there may be: 1,000 tokens may be taken, and 4 "
-            "epochs of them at most, which leaves 4,000; lower the budget to 4,000, or raise max_epochs to 4.001",
+            "recipe.yaml:1: mix.budget: 4,001 tokens are more than available: 1,000 tokens may be used, for at most 4 "
+            "epochs, which leaves 4,000; lower the budget to 4,000, or raise max_epochs to 4.001",
         ),
         (
             [cell("", 1000, exposed=3500)],
             "{}",
             1000,
-            "recipe.yaml:1: mix.budget: 1,000 tokens are more than there may be: 1,000 tokens may be taken, of which "
-            "earlier stages gave 3,500, and 4 epochs of them at most, which leaves 500; lower the budget to 500, or "
+            "recipe.yaml:1: mix.budget: 1,000 tokens are more than available: 1,000 tokens may be used, of which "
+            "earlier stages gave 3,500, for at most 4 epochs, which leaves 500; lower the budget to 500, or "
             "raise max_epochs to 4.5",
         ),
         (
             languages({"deu": 1000, "isl": 10}),
             "{languages: {unimax: 2}}",
             3000,
-            "recipe.yaml:1: mix.budget: 3,000 tokens are more than there may be: 1,010 tokens may be taken, and 4 "
-            "epochs of them at most, which leaves 2,020; lower the budget to 2,020, or raise unimax 2",
+            "recipe.yaml:1: mix.budget: 3,000 tokens are more than available: 1,010 tokens may be used, for at most 4 "
+            "epochs, which leaves 2,020; lower the budget to 2,020, or raise unimax 2",
         ),
         (
             sources({"crawl": 10}),
             "{}",
             10**6,
-            "recipe.yaml:1: mix.budget: 1,000,000 tokens are more than there may be: 10 tokens may be taken, and 4 "
-            "epochs of them at most, which leaves 40; lower the budget to 40",
+            "recipe.yaml:1: mix.budget: 1,000,000 tokens are more than available: 10 tokens may be used, for at most 4 "
+            "epochs, which leaves 40; lower the budget to 40",
         ),
     ],
 )

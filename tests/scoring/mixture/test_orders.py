@@ -116,7 +116,7 @@ def test_no_rows_have_no_places() -> None:
 
 
 def test_columns_of_other_lengths_are_refused() -> None:
-    with pytest.raises(ValueError, match="each row has two words"):
+    with pytest.raises(ValueError, match="expected two words per row"):
         export_order(_ids(1, 2), DRAW, np.zeros(1, np.uint16))
 
 

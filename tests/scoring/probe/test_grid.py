@@ -66,12 +66,12 @@ def test_families_are_those_of_the_mixtures_where_none_are_named() -> None:
 
 
 def test_a_family_that_no_text_has_is_refused_with_the_nearest() -> None:
-    with pytest.raises(SourceError, match=r"unknown family 'red' \(did you mean 'reds'\?\); there are blue, reds"):
+    with pytest.raises(SourceError, match=r"unknown family 'red' \(did you mean 'reds'\?\); available: blue, reds"):
         grid().among({"reds": 1, "blue": 1})
 
 
 def test_one_family_makes_no_mixture() -> None:
-    with pytest.raises(SourceError, match="a mixture needs two families, there is red"):
+    with pytest.raises(SourceError, match="a mixture needs two families, found red"):
         default_grid().among({"red": 1})
 
 
@@ -90,9 +90,9 @@ def test_one_family_makes_no_mixture() -> None:
         ),
         ("{red: 1}", "{red: -0.5, blue: 1.5}", "grid.yaml:8: mixtures[1].red: expected a share above 0 and up to 1"),
         ("{red: 1}", "{red: .nan}", "grid.yaml:8: mixtures[1].red: expected a share above 0 and up to 1"),
-        ("{red: 1}", "{blue: 0.75, red: 0.25}", "grid.yaml:8: mixtures[1]: is the mixture of line 7 again"),
+        ("{red: 1}", "{blue: 0.75, red: 0.25}", "grid.yaml:8: mixtures[1]: repeats the mixture of line 7"),
         ("version: 1", "version: 1\nfamilies: [red, blues]", "unknown family 'blue' (did you mean 'blues'?)"),
-        ("heads: 2}", "heads: 3}", "grid.yaml:3: models[0]: width 16 is no multiple of heads 3"),
+        ("heads: 2}", "heads: 3}", "grid.yaml:3: models[0]: width 16 is not a multiple of heads 3"),
         ("[3, 5]", "[3, 3]", "seeds: the same value twice; each is trained once"),
         ("tokens:", "token:", "unknown key 'token' (did you mean 'tokens'?)"),
         ("[10_000, 20_000]", "[-1]", "tokens[0]: -1 is out of range; expected from 1 to "),

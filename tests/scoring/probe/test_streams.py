@@ -91,8 +91,8 @@ def test_too_little_text_is_refused_with_what_is_needed() -> None:
     with pytest.raises(SourceError) as caught:
         require_enough(STREAMS, CONTEXT)
     assert str(caught.value).splitlines() == [
-        "blue: 41 bytes to train on, at least 257 are needed; give it more text",
-        "red: 25 bytes to train on, at least 257 are needed; give it more text",
+        "blue: 41 bytes to train on, at least 257 are needed; add text",
+        "red: 25 bytes to train on, at least 257 are needed; add text",
     ]
 
 

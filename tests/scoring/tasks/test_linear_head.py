@@ -180,10 +180,10 @@ def test_weights_of_another_head_are_refused_parameter_by_parameter() -> None:
         task(TEXTS).check({"weight": np.zeros((3, 1024)), "bais": np.zeros(2)}, "ref.safetensors")
     assert str(error.value).splitlines() == [
         "ref.safetensors: bias: missing; expected 2",
-        "ref.safetensors: weight: is 3 × 1024; expected 2 × 1024",
+        "ref.safetensors: weight: has shape 3 × 1024; expected 2 × 1024",
         "ref.safetensors: bais: unknown (did you mean 'bias'?); expected weight, bias",
     ]
-    with pytest.raises(ScoreError, match="bias: is of type int64; expected floating-point numbers"):
+    with pytest.raises(ScoreError, match="bias: has type int64; expected floating-point numbers"):
         task(TEXTS).check({"weight": np.zeros((2, 1024)), "bias": np.zeros(2, np.int64)}, "x")
 
 

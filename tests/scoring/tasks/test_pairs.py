@@ -222,7 +222,7 @@ def test_where_memory_ends_on_the_losses_of_a_batch_a_smaller_one_is_asked_for(c
     model = task.model
     assert isinstance(model, Together)
     task.model = Together(model.embed, lambda _, __: torch.empty(1 << 60))
-    at, expected = task.initial(0), "memory ends on the losses of a batch of 4 pairs; lower `batch`"
+    at, expected = task.initial(0), "out of memory on the losses of a batch of 4 pairs; lower `batch`"
     with pytest.raises(ScoreError, match=expected):
         task.losses(at, some(task, 4))
     with pytest.raises(ScoreError, match=expected):

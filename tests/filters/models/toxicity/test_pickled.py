@@ -90,7 +90,7 @@ def test_no_function_is_known(call: Callable[..., Any]) -> None:
 @pytest.mark.parametrize(
     ("raw", "why"),
     [
-        (b"", "not enough|exhausted|no pickled"),
+        (b"", "not enough|exhausted|not a pickled"),
         (b"garbage", "not a pickled Keras tokenizer"),
         (b"\x80\x05N.", "the pickle contains something else"),
         (b"\x80\x05cos\nsystem\n.", "the instruction GLOBAL"),
@@ -101,8 +101,8 @@ def test_no_function_is_known(call: Callable[..., Any]) -> None:
         (b"\x80\x05}h\x09.", "index out of range"),
         (b"\x80\x05" + b"}" * 3 + b".", "something else"),
         (b"\x80\x05)" + b"\x85" * 200_000 + b"}s.", "a tuple"),
-        (b"\x80\x05\x8d\xff\xff\xff\xff\xff\xff\xff\x7f.", "no pickled"),
-        (b"\x80\x05)R.", "no pickled"),
+        (b"\x80\x05\x8d\xff\xff\xff\xff\xff\xff\xff\x7f.", "not a pickled"),
+        (b"\x80\x05)R.", "not a pickled"),
         (b"\x80\x05}}b.", "the state of something else"),
     ],
 )
