@@ -1,6 +1,6 @@
 """The family scaling law of *Scaling Laws for Multilingual Language Models* (arXiv 2410.12883): fit, test, predict.
 
-Names are loaded when they are first asked for: ratios need no SciPy, which a fit does.
+Names are loaded on first use: ratios need no SciPy, fits do.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""Whether a table can say what a law asks, and if it cannot, which runs are missing."""
+"""Check that a table determines all parameters of a law, or name the missing runs."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,14 +10,14 @@ from winnow.scoring.scaling_law.models import cells_of
 from winnow.scoring.scaling_law.runs import Floats, RunTable
 
 MOST_CELLS = 200  # pairs of N and D: each is a parameter of the first stage
-LEAST_SIZES = 3  # values of N, and of D: a floor, a size and an exponent cannot be told apart from fewer
+LEAST_SIZES = 3  # values of N, and of D: fewer cannot separate a floor, a size and an exponent
 
 
 def require_determined(table: RunTable, mode: Mode, min_seeds: int = 2) -> None:
-    """Let through only a table on which every parameter has an answer.
+    """Require a table that determines every parameter.
 
     Raises:
-        SourceError: One sentence for each family and lack: what there is, and which runs to add.
+        SourceError: One sentence per family and problem: what exists, and which runs to add.
     """
     lacks = []
     for family in table.families:
@@ -30,7 +30,7 @@ def require_determined(table: RunTable, mode: Mode, min_seeds: int = 2) -> None:
 
 
 def missing_runs(rows: RunTable, mode: Mode, min_seeds: int = 2) -> list[str]:
-    """What the rows of one family lack; empty where nothing does."""
+    """The problems with one family's rows; empty if there are none."""
     family = rows.families[int(rows.family[0])]
     found = []
     cells, place = cells_of(rows)
@@ -51,7 +51,7 @@ def missing_runs(rows: RunTable, mode: Mode, min_seeds: int = 2) -> list[str]:
         found += _missing_sizes(rows, family, cells)
     need = 7 if mode == "full" else len(cells) + 2
     if len(rows) < need and not found:
-        found.append(f"{family}: {len(rows)} runs, at least {need} are needed; add seeds or shares of what there is")
+        found.append(f"{family}: {len(rows)} runs, at least {need} are needed; add seeds or shares")
     return found
 
 

@@ -44,11 +44,11 @@ EXPONENT_STARTS: Final = (0.1, 0.2, 0.35, 0.5, 0.8, 1.3)
 """Of alpha and of beta. For each pair the three terms follow by least squares; the best pairs are starts."""
 _STARTS: Final = 8
 LEAST_DELTA: Final = 0.01
-"""Of Huber's deltas that are not given: mixinglaws takes 0.01 to 0.05, arXiv 2203.15556 takes 0.001."""
+"""Bounds of default Huber deltas: mixinglaws uses 0.01 to 0.05, arXiv 2203.15556 uses 0.001."""
 _NORMAL_MEDIAN: Final = 0.6745  # of the size of normal noise, in standard deviations
 _DELTA_OF_NOISE: Final = 1.5  # standard deviations: noise alone is then nearly all within
 FOLDS: Final = 100
-"""At most so many fits for the held-out error."""
+"""The most fits for the held-out error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +88,8 @@ class FamilyFit:
     at_bounds: tuple[str, ...]
     draws_at_bounds: float  # the share of resamples that ended at a bound: an interval is cut there
     huber_delta: float  # that was fitted with
-    arrived: bool  # the solver knows that the estimates are an optimum
-    draws_astray: float  # the share of resamples of which it does not
+    arrived: bool  # whether the solver converged
+    draws_astray: float  # the share of resamples that did not converge
 
     @property
     def gamma(self) -> float:
@@ -107,20 +107,22 @@ class LawFit:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What a reader has to know before believing the fit."""
-        found = [f"{fit.family}: {edge}; the data do not hold it" for fit in self.families for edge in fit.at_bounds]
+        """Warnings about the quality of the fit."""
+        found = [
+            f"{fit.family}: {edge}; the data do not determine it" for fit in self.families for edge in fit.at_bounds
+        ]
         found += [
             f"{fit.family}: {fit.draws_at_bounds:.0%} of the resamples ended at a bound, intervals are cut there"
             for fit in self.families
             if fit.draws_at_bounds > 0.025
         ]
         found += [
-            f"{fit.family}: the solver stopped short of an optimum; the estimates are the best that it saw"
+            f"{fit.family}: the solver did not converge; the estimates are the best it found"
             for fit in self.families
             if not fit.arrived
         ]
         found += [
-            f"{fit.family}: the solver stopped short of an optimum in {fit.draws_astray:.0%} of the resamples"
+            f"{fit.family}: the solver did not converge in {fit.draws_astray:.0%} of the resamples"
             for fit in self.families
             if fit.draws_astray > 0.025
         ]
@@ -139,7 +141,7 @@ def fit_law(table: RunTable, config: FitConfig | None = None) -> LawFit:
 
 
 def fit_family(rows: RunTable, config: FitConfig) -> FamilyFit:
-    """Fit one family, given its rows alone."""
+    """Fit one family from its rows."""
     estimator = _Estimator(rows, config)
     own = estimator.fit()
     y = np.log(rows.loss)
@@ -171,7 +173,7 @@ def fit_family(rows: RunTable, config: FitConfig) -> FamilyFit:
 
 @dataclass(frozen=True, slots=True)
 class _Own:
-    """The fit of the data themselves: what resamples start from."""
+    """The fit of the original data, which resamples start from."""
 
     share: Floats  # of the share model
     bracket: Floats  # of the bracket without gamma

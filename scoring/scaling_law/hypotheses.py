@@ -1,4 +1,4 @@
-"""Do the runs contradict what the law assumes? Two tests a family, on losses within each (N, D), whatever the bracket.
+"""Test the law's assumptions: two tests per family, on losses within each (N, D), independent of the bracket.
 
 - *Independence*: once p_i is known, the shares of the other families say nothing more of family i's loss. Only runs of
   one N, D and p are held against one another, so a line that bends in p is no effect of the others. The paper tried two
@@ -32,7 +32,7 @@ _DRAWS_A_FAMILY: Final = 40
 
 @dataclass(frozen=True, slots=True)
 class Independence:
-    """Whether the others' shares move one family's loss beyond its own share."""
+    """Whether other families' shares affect a family's loss beyond its own share."""
 
     family: str
     p_value: float | None  # None: could not be tested
@@ -55,7 +55,7 @@ class Invariance:
 
 
 def independence_tests(table: RunTable, seed: int = 0, draws: int = DRAWS) -> tuple[Independence, ...]:
-    """One answer a family."""
+    """One result per family."""
     draws, why = _enough(len(table.families), draws)
     if why:
         return tuple(Independence(family, None, None, None, None, why) for family in table.families)
@@ -67,7 +67,7 @@ def independence_tests(table: RunTable, seed: int = 0, draws: int = DRAWS) -> tu
 def invariance_tests(
     table: RunTable, confidence: float = 0.95, seed: int = 0, draws: int = DRAWS
 ) -> tuple[Invariance, ...]:
-    """One answer a family."""
+    """One result per family."""
     draws, why = _enough(len(table.families), draws)
     if why:
         return tuple(Invariance(family, None, None, None, None, why) for family in table.families)

@@ -1,4 +1,4 @@
-"""From a fit to the law that its file holds, with everything in the digits that are written."""
+"""Convert a fit to a law, with numbers rounded as in its file."""
 
 from dataclasses import dataclass
 
@@ -41,7 +41,7 @@ class _Estimates:
 
 
 def law_of(fit: LawFit, fingerprint: str = "", note: str = "", kept_draws: int = KEPT_DRAWS) -> ScalingLaw:
-    """The law that a fit found.
+    """The law of a fit.
 
     Args:
         fit: What `fit_law` returned.

@@ -1,7 +1,7 @@
-"""The law's ratios of families, with what is uncertain in them: `family_ratios`, and `sensitivity` to each exponent.
+"""The law's ratios of families with their uncertainty: `family_ratios`, and `sensitivity` to each exponent.
 
-Families without a fitted exponent get what a stated fallback would give them among all families; the law shares out
-the rest among the families that it knows.
+Families without a fitted exponent get their share by a fallback method; the law divides the rest among the families
+that it knows.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ Weights: TypeAlias = Weighting | Mapping[str, float]
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is to be minimised, and what bounds it."""
+    """The objective and its constraints."""
 
     weights: Weights = "normalised"
     n: float | None = None  # needed unless weights are normalised, where the answer is the same at any N and D
@@ -60,12 +60,12 @@ class Ratios:
 
 @dataclass(frozen=True, slots=True)
 class Sensitivity:
-    """What becomes of the ratios when one exponent lies at an end of its interval."""
+    """The ratios if one exponent is at an end of its interval."""
 
     family: str
     gamma: float
     shares: tuple[float, ...]
-    regret: float  # what the law's own shares would lose, if this were true
+    regret: float  # the loss of the law's own shares in that case
 
 
 def family_ratios(law: ScalingLaw, question: Question) -> Ratios:
@@ -133,7 +133,7 @@ def with_fallback(ratios: Mapping[str, float], fallback: Mapping[str, float]) ->
     unfitted = {name: share for name, share in fallback.items() if name not in ratios}
     room = 1.0 - sum(unfitted.values())
     if any(name not in fallback for name in ratios) or room < -1e-9:
-        raise WinnowError("the fallback has to give every family a share, and they have to sum to 1")
+        raise WinnowError("the fallback must give every family a share, and the shares must sum to 1")
     return {name: unfitted[name] if name in unfitted else room * ratios[name] for name in fallback}
 
 

@@ -1,4 +1,4 @@
-"""The law as a function of its parameters: what each row's log loss should be, and its slope in each parameter.
+"""The law as a function of its parameters: each row's predicted log loss and its derivatives.
 
 Parameters are held where they are about equally easy to find: log E, log A and log B are the logarithms of the three
 terms at the middle of the data's N and D, so that A and alpha are not two names for one thing. Functions take many

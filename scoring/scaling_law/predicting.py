@@ -1,4 +1,4 @@
-"""What a law says: losses of a model on a mixture, their bootstrap draws, and how far a question lies from the runs."""
+"""A law's predictions: losses on a mixture, their bootstrap draws, and the distance from the fitted runs."""
 
 from collections.abc import Sequence
 
@@ -119,6 +119,6 @@ def _cell(family: FamilyLaw, n: float, d: float) -> int:
         return off.index(min(off))
     known = ", ".join(f"N {_exact(cell.n)} D {_exact(cell.d)}" for cell in family.cells[:4])
     raise SourceError(
-        f"{family.family}: the law holds gamma alone and knows no loss at N {_exact(n)} D {_exact(d)} (it was fitted "
-        f"at {known}); ask there, take normalised weights, which need no loss, or fit the full law"
+        f"{family.family}: the law has only gamma and no loss at N {_exact(n)} D {_exact(d)} (it was fitted "
+        f"at {known}); use those, use normalised weights, which need no loss, or fit the full law"
     )

@@ -1,4 +1,4 @@
-"""Numbers of *Scaling Laws for Multilingual Language Models* (arXiv 2410.12883) that are public, and what follows.
+"""Public numbers of *Scaling Laws for Multilingual Language Models* (arXiv 2410.12883), and their implications.
 
 The paper's tables of parameters and ratios could not be had; these are from its abstract and from its public reviews
 (OpenReview T2h2V7Rx7q), which quote tables 4 and 6. What can be computed from them is computed here, by the same code
@@ -53,7 +53,7 @@ def mean_gamma_of_table_4() -> float:
 
 
 def derived() -> tuple[Derived, ...]:
-    """What the law makes of the published numbers; none of these is printed in the paper."""
+    """Numbers that the law derives from the published ones; none is printed in the paper."""
     gammas = gammas_of_table_6()
     ones = np.ones(len(gammas))
     shares = optimal_shares(ones, gammas)
@@ -83,4 +83,4 @@ NOT_RECOMPUTED: Final = (
     ("which family each cell of table 6 is of", "the order is not told"),
     ("R2 and errors of the fit", "in no public source"),
 )
-"""What cannot be computed from what is public, and why."""
+"""What cannot be computed from public numbers, and why."""

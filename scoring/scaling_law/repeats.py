@@ -1,4 +1,4 @@
-"""What repeated tokens are worth, after *Scaling Data-Constrained Language Models* (arXiv 2305.16264).
+"""The value of repeated tokens, after *Scaling Data-Constrained Language Models* (arXiv 2305.16264).
 
 U unique tokens that are seen D/U times count as U (1 + R* (1 - exp(-(D/U - 1)/R*))) new ones: the first repeats are
 nearly new, the gain of a repeat falls by e every R* of them. The curve never falls, so it cannot say that repeats harm.
@@ -17,14 +17,14 @@ R_STAR = 15.387756
 
 
 def effective_tokens(given: Floats, unique: Floats, r_star: float = R_STAR) -> Floats:
-    """How many new tokens the given ones are worth, when only some are unique (elementwise)."""
+    """The equivalent number of new tokens when only some are unique (elementwise)."""
     repeats = np.maximum(given / unique - 1, 0.0)
     found: Floats = np.where(repeats > 0, unique * (1 - r_star * np.expm1(-repeats / r_star)), given)
     return found
 
 
 def value_of_next(given: Floats, unique: Floats, r_star: float = R_STAR) -> Floats:
-    """What one more token is worth, from 1 while it is new down to 0: the derivative of `effective_tokens`."""
+    """The value of one more token, from 1 for new ones down to 0: the derivative of `effective_tokens`."""
     found: Floats = np.exp(-np.maximum(given / unique - 1, 0.0) / r_star)
     return found
 

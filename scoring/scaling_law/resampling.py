@@ -1,4 +1,4 @@
-"""Wild bootstrap: the same runs again with other noise, drawn from what the fit left over.
+"""Wild bootstrap: the same runs with new noise, drawn from the fit's residuals.
 
 Each row keeps its place and gets its prediction plus noise of a random sign, so that no resample loses the only runs
 that tell a parameter. The noise's size is between the row's own residual, which lets noise differ from row to row, and

@@ -1,4 +1,4 @@
-"""The table of training runs that a law is fitted on: one row a run and family, checked before anything is computed.
+"""The validated table of training runs for fitting a law: one row per run and family.
 
 Columns: `family`, `N` (model size), `D` (tokens of the whole mixture), `p` (the family's share of them, 1 for a
 monolingual run), `loss` (positive, on the family's own test set), `seed`, and where it is known `run`: the name of
@@ -87,7 +87,7 @@ class RunTable:
         )
 
     def keys(self) -> tuple[str, ...]:
-        """What names each row's training run; rows of one run share their noise."""
+        """A key of each row's training run; rows of one run share their noise."""
         if self.run:
             return tuple(f"run {name}" for name in self.run)
         columns = zip(self.family, self.n, self.d, self.p, self.seed, strict=True)
@@ -239,10 +239,10 @@ class _Row(NamedTuple):
 
 
 def _alike(families: Sequence[str], name: str) -> list[str]:
-    """Names that differ in case alone are one family's."""
+    """Reject family names that differ only in case."""
     first: dict[str, str] = {}
     return [
-        f"{name}: families {shown(before)} and {shown(family)} differ in case alone; write one name alike in every row"
+        f"{name}: families {shown(before)} and {shown(family)} differ only in case; use one spelling in every row"
         for family in families
         if (before := first.setdefault(family.casefold(), family)) != family
     ]
@@ -267,13 +267,13 @@ def _stop(problems: Sequence[str]) -> None:
 
 def _unit_key(key: str) -> str:
     if key not in _UNITS:
-        raise ValueError(f"unknown {shown(key)}; expected {', '.join(_UNITS)}, spelled so")
+        raise ValueError(f"unknown {shown(key)}; expected exactly {', '.join(_UNITS)}")
     return _UNITS[key]
 
 
 def _unit(key: str, text: str) -> str:
     if not text.strip():
-        raise ValueError(f"{key}: names no unit; write it behind the colon, or leave the line out")
+        raise ValueError(f"{key}: no unit; write it after the colon, or leave the line out")
     return text.strip()[:200]
 
 
@@ -335,7 +335,7 @@ def _number(title: str, cell: object) -> float:
     elif title == "p" and text.endswith("%"):
         why = "expected a share such as 0.2 for 20 %"
     elif "," in text and _NUMBER.fullmatch(text.replace(",", ".", 1)):
-        why = f"a comma is no decimal point; write {text.replace(',', '.', 1)}"
+        why = f"a comma is not a decimal point; write {text.replace(',', '.', 1)}"
     elif text.lower().lstrip("+-") in ("nan", "inf", "infinity") or plain or _NUMBER.fullmatch(text):
         why = "expected a finite number; leave out a run that diverged"
     else:

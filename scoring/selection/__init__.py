@@ -1,8 +1,7 @@
-"""Stage 2 of Grad-Mimic (arXiv 2501.06708): scores of rows at checkpoints become votes, votes who is kept and how good.
+"""Stage 2 of Grad-Mimic (arXiv 2501.06708): scores at checkpoints become votes, and votes become keep probabilities.
 
-A matrix of scores has a row a sample and a column a checkpoint; what was not scored is not a number, and abstains.
-Every answer is the same for any order of rows: sums run over sorted values, ties fall by a hash of the id. Needs numpy
-alone.
+A matrix of scores has one row per sample and one column per checkpoint; missing scores are NaN and abstain. Results do
+not depend on the order of rows: sums run over sorted values, ties are broken by a hash of the id. Needs only numpy.
 """
 
 from winnow.scoring.selection.binarise import BinariseRule, Votes, binarise

@@ -1,4 +1,4 @@
-"""Scores to votes, checkpoint by checkpoint: the paper's threshold 1/b, two-means, two Gaussians, or a top share."""
+"""Turn scores into votes, per checkpoint: the paper's threshold 1/b, two-means, two Gaussians, or a top share."""
 
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias, get_args
@@ -34,7 +34,7 @@ class BinariseRule:
 
     def __post_init__(self) -> None:
         if self.rule not in get_args(RuleName):
-            raise RecipeError(f"unknown rule {self.rule!r}; there are: {', '.join(get_args(RuleName))}")
+            raise RecipeError(f"unknown rule {self.rule!r}; expected one of {', '.join(get_args(RuleName))}")
         if not 0 < self.temperature < float("inf"):
             raise RecipeError(f"temperature {self.temperature}: expected a number above zero")
         if self.batch < LEAST_BATCH:
@@ -45,7 +45,7 @@ class BinariseRule:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What the rule found at one checkpoint."""
+    """The result of the rule at one checkpoint."""
 
     scored: int  # rows
     voted: int  # rows that keep or drop

@@ -1,4 +1,4 @@
-"""The paper's in-batch weights: batches assembled from ids alone, softmax(m / τ) over each, and who is above 1/b."""
+"""The paper's in-batch weights: batches formed from ids, softmax(m / τ) over each, and which rows exceed 1/b."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from winnow.scoring.selection.ranks import BATCHES, Floats, Ids, Integers, hashed
 
 LEAST_BATCH: Final = 2
-"""A softmax over one row says nothing of it."""
+"""A softmax over a single row is meaningless."""
 
 
 def batches_of(ids: Ids, batch: int, seed: int = 0) -> Integers:

@@ -1,4 +1,4 @@
-"""Votes of checkpoints to one probability a row: the share of votes, or a generative model of who errs how often.
+"""Combine checkpoints' votes into one probability per row: the share of votes, or a generative label model.
 
 The label model has two classes, good and bad, and gives each checkpoint a sensitivity (it keeps a good row) and a
 specificity (it drops a bad one); given the class, votes are independent (Dawid and Skene 1979; the data programming of
@@ -54,7 +54,7 @@ class LabelModel:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Who is kept."""
+    """The keep probabilities."""
 
     probability: Floats  # of each row; not a number where all abstain
     how: Aggregation  # that was used: a label model of too few checkpoints falls back to the majority
@@ -74,7 +74,7 @@ def aggregate(votes: NDArray[np.int8], how: Aggregation = "label_model") -> Kept
         The same for any order of rows.
     """
     if how not in get_args(Aggregation):
-        raise RecipeError(f"unknown aggregation {how!r}; there are: {', '.join(get_args(Aggregation))}")
+        raise RecipeError(f"unknown aggregation {how!r}; expected one of {', '.join(get_args(Aggregation))}")
     if votes.ndim != 2:
         raise ValueError(f"votes have {votes.ndim} dimensions: expected rows × checkpoints")
     if votes.size and not -1 <= votes.min() <= votes.max() <= 1:

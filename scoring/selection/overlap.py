@@ -1,4 +1,4 @@
-"""What filters over the same rows have in common: exact counts for each pair and for all, abstentions apart."""
+"""Overlap of filters over the same rows: exact counts for each pair and for all, with abstentions separate."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

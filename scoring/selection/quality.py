@@ -1,4 +1,4 @@
-"""How good a dataset is: the share of rows that filters retain (the paper's estimate), with a 95 % interval.
+"""Estimate a dataset's quality: the share of rows that filters retain (as in the paper), with a 95 % interval.
 
 Of the majority it is the share of rows whose keep probability is at least one half, with Wilson's interval, which
 covers the share that the same filters would retain of all rows like these. Of the label model it is the mean posterior,

@@ -1,4 +1,4 @@
-"""Orders that do not depend on how rows came: by score, ties by a hash of the id; or by such a hash alone."""
+"""Orders independent of the input order: by score with ties by a hash of the id, or by such a hash alone."""
 
 from fractions import Fraction
 from typing import Final, TypeAlias

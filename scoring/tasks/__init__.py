@@ -1,4 +1,4 @@
-"""What a score is measured with: a model and the loss of each sample, behind one small protocol.
+"""Scoring tasks: a model and the loss of each sample, behind one small protocol.
 
 The task `linear_head` is the object `TASK` of `scoring/tasks/linear_head.py`.
 """
@@ -18,15 +18,15 @@ _NO_TASKS = ("labels", "protocol")
 
 @lru_cache(maxsize=1)
 def task_names() -> tuple[str, ...]:
-    """Every task there is."""
+    """The names of all tasks."""
     return tuple(sorted({module.name for module in pkgutil.iter_modules(__path__)} - {*_NO_TASKS}))
 
 
 def find_task(name: str) -> TaskKind:
-    """The task of this name; RecipeError names the nearest where there is none."""
+    """The task with this name; the error for an unknown name suggests the nearest."""
     if name not in task_names():
         raise RecipeError(
-            f"unknown task {name!r}{suggestion(name, task_names())}; there are: {', '.join(task_names())}"
+            f"unknown task {name!r}{suggestion(name, task_names())}; available: {', '.join(task_names())}"
         )
     found: TaskKind = import_module(f"{__name__}.{name}").TASK
     return found

@@ -1,8 +1,8 @@
-"""How well captions go with their images: the cosine of what two encoders make of a pair, without weights to go to.
+"""How well captions match their images: the cosine of a pair's embeddings, without reference weights.
 
-Rows give the bytes of a file in `image` and a caption in another column. A pair's cosine is its own: what else is
-measured with it changes no more than the last digits (10⁻⁵ is declared), unless an image's tenth and eleventh likeliest
-class tie that closely under `conse`. Nothing is said of a pair of which an encoder makes zeros or no numbers.
+Rows have a file's bytes in `image` and a caption in another column. A pair's cosine depends only on the pair: other
+pairs change no more than the last digits (10⁻⁵ is declared), unless an image's tenth and eleventh likeliest class tie
+that closely under `conse`. A pair whose embedding is zero or NaN has no value.
 
 Cosines of different encoders, and of captions in different languages under one of them, have nothing in common but
 their order: compare them within a language (`filter: {binarise: top, by: text.language.code}`).
@@ -174,7 +174,7 @@ def _conse(config: AlignmentConfig, files: Files) -> Alignment:
     given = [name for name in _OF_THE_USERS if getattr(config, name) != defaults[name]]
     if given:
         raise ScoreError(
-            f"{NAME}: `{given[0]}` is for encoders of your own; {CONSE} has its own: leave it out, or write `encoders`"
+            f"{NAME}: `{given[0]}` is only for your own encoders, not {CONSE}: leave it out, or set `encoders`"
         )
     tokenizer: Tokenizer = tokenizer_of(NAME, files.path(conse.TOKENIZER))
     network: Network = conse.conse()

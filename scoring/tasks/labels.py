@@ -1,4 +1,4 @@
-"""Labels of rows: from a column of their own, from the folder of a file, or from a record's own fields."""
+"""Labels of rows: from a column, from a file's folder, or from a field of a JSON record."""
 
 from collections.abc import Callable, Mapping
 from pathlib import PurePosixPath
@@ -72,7 +72,7 @@ def label_problems(config: Labelled) -> list[str]:
     problems = {
         "label: expected a dotted column of the store, such as `samples.source.name`": not config.label,
         f"labels {', '.join(names) or 'are missing'}: expected at least two different ones": len(set(names)) < 2,
-        f"labels {', '.join(names)}: one stands there twice": len(set(names)) != len(names),
+        f"labels {', '.join(names)}: one occurs twice": len(set(names)) != len(names),
         "`label_folder` and `label_key` are two ways to read a label; write one": config.label_folder
         and bool(config.label_key),
     }

@@ -1,4 +1,4 @@
-"""Texts under a causal language model: the mean over a text's tokens of how little each was expected.
+"""Task `language_model`: the mean loss of a text's tokens under a causal language model.
 
 Rows give `text`. Tokens are bytes of UTF-8, or those of a `tokenizer.json`; the model is a small decoder of winnow's
 own, or a PyTorch module that a function of the user's makes, from texts × tokens to texts × tokens × vocabulary (or an

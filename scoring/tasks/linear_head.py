@@ -59,7 +59,7 @@ _MAX_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class LinearHeadConfig:
-    """What a head reads and says."""
+    """The features, labels and size of the head."""
 
     label: str = ""  # a dotted column of strings, integers or booleans
     label_folder: bool = False  # the column is of paths, such as samples.source.path; the label is the file's folder
@@ -223,7 +223,7 @@ def _require(config: LinearHeadConfig) -> None:
         f"width {config.width}: expected how many numbers each list of {config.column} has": config.features
         == "columns"
         and not 1 <= config.width <= _MAX_BUCKETS,
-        f"{len(names)} labels of {width:,} features: expected {_MAX_WEIGHTS:,} weights at most": len(names) * width
+        f"{len(names)} labels of {width:,} features: expected at most {_MAX_WEIGHTS:,} weights": len(names) * width
         > _MAX_WEIGHTS,
         f"buckets {config.buckets}: expected 2 to {_MAX_BUCKETS:,}": not 2 <= config.buckets <= _MAX_BUCKETS,
         f"words {config.words}: expected 0 to {_MAX_WORDS}": not 0 <= config.words <= _MAX_WORDS,

@@ -1,7 +1,7 @@
 """Task `next_byte`: a log-linear model of the next byte, for any text and without a label. No torch.
 
-What a text gains from a step towards the reference is then how much it is written like what the reference was trained
-on. A table of 16 MiB, and less than a millisecond a text. Train it with a `learning_rate` of about 0.1 (Adagrad).
+A text's score then shows how similar its writing is to the reference's training texts. The table has 16 MiB, and a text
+takes less than a millisecond. Train it with a `learning_rate` of about 0.1 (Adagrad).
 """
 
 from collections.abc import Iterator, Sequence
@@ -40,11 +40,11 @@ _MAX_POSITIONS = 1 << 14
 
 @dataclass(frozen=True, slots=True)
 class NextByteConfig:
-    """What the model sees of a text."""
+    """What the model reads of a text."""
 
     buckets: int = 1 << 14  # rows of 256 weights: 16 MiB
     orders: int = 4  # contexts of 1, 2, … bytes
-    max_positions: int = 256  # that are looked at, from all over a text
+    max_positions: int = 256  # positions read, spread over a text
 
 
 class NextByte:

@@ -1,4 +1,4 @@
-"""Images with captions under two encoders into one space: how much likelier other pairs of the batch look.
+"""Task `pairs`: the contrastive loss of images with captions under two encoders.
 
 Rows give the bytes of a file in `image` and a caption in another column. The loss of a pair is the mean of two
 cross-entropies over its batch, of its caption among all captions given its image and the other way round, as CLIP is

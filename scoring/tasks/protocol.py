@@ -1,8 +1,8 @@
-"""The one protocol of models that samples are scored with, whatever they compute with.
+"""The protocol of scoring tasks, whatever library they use.
 
-A task reads rows into examples, says the loss of each example under given weights, and scores examples: how far a step
-against an example's gradient goes towards reference weights. Weights are arrays by name, so that they travel as
-safetensors files and nothing that is read can run.
+A task reads rows into examples, computes the loss of each example under given weights, and scores examples: how far a
+step along an example's negative gradient goes towards reference weights. Weights are arrays by name, so that they are
+stored as safetensors files, which cannot run code.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

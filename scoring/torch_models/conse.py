@@ -1,4 +1,4 @@
-"""ConSE (Norouzi et al., arXiv 1312.5650): images and texts in one space, of two networks that never met.
+"""ConSE (Norouzi et al., arXiv 1312.5650): images and texts in one space, by two separately trained networks.
 
 An image is the mean of the vectors of its ten likeliest classes' names, weighed by how likely each is; a text is its
 own vector. Classes are those of EfficientNet-lite0, vectors those of MiniLM, both from winnow's list of assets.

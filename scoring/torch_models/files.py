@@ -1,4 +1,4 @@
-"""Files of weights as arrays, checkpoints of PyTorch and safetensors: nothing in a file is run."""
+"""Read weights from PyTorch checkpoints and safetensors files without running code in them."""
 
 import pickle
 from typing import Any
@@ -29,7 +29,7 @@ def read_checkpoint(path: str) -> Weights:
     except pickle.UnpicklingError:
         raise ScoreError(f"{path}: it holds more than tensors, or is damaged, and is not read; {_HINT}") from None
     except Exception as error:  # noqa: BLE001, a damaged archive raises whatever its readers do
-        raise ScoreError(f"{path}: no checkpoint of PyTorch, or a damaged one: {one_line(error)}; {_HINT}") from None
+        raise ScoreError(f"{path}: not a PyTorch checkpoint, or a damaged one: {one_line(error)}; {_HINT}") from None
     for wrapper in _WRAPPERS:
         if isinstance(found, dict) and isinstance(found.get(wrapper), dict):
             found = found[wrapper]
@@ -51,7 +51,7 @@ def read_safetensors(path: str) -> Weights:
     except OSError as error:
         raise ScoreError(f"{path}: {error.strerror or one_line(error)}; expected a safetensors file") from None
     except Exception as error:  # noqa: BLE001, the package's own error has no class in common with others
-        raise ScoreError(f"{path}: no safetensors file, or a damaged one: {one_line(error)}") from None
+        raise ScoreError(f"{path}: not a safetensors file, or a damaged one: {one_line(error)}") from None
     return {str(name): _array(torch, path, str(name), tensor) for name, tensor in found.items()}
 
 

@@ -1,6 +1,6 @@
-"""Two networks out of winnow's list of assets that stay as they are: what they make of a row is what a head reads.
+"""Frozen encoders from winnow's assets, whose outputs are features of a head.
 
-A row's numbers are its own: what else is encoded with it changes no more than the last digits (10⁻⁵ is declared).
+A row's features depend only on that row: other rows change no more than the last digits (10⁻⁵ is declared).
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What a function of the user's depends on: code, and packages by their versions, for the keys of layers."""
+"""The code and package versions behind a user's function, for layer keys."""
 
 import hashlib
 import os

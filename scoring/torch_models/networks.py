@@ -1,4 +1,4 @@
-"""A network: arrays by name in, numbers out, without state of its own. The user's own modules become one here."""
+"""Stateless networks: named arrays in, numbers out; users' PyTorch modules are wrapped as such."""
 
 import random
 from collections.abc import Callable, Iterator, Mapping
@@ -157,8 +157,8 @@ def looks_back(network: Network, running: Running, vocabulary: int, places: int)
             raise ScoreError(f"`architecture`: {network.name} fails on a text: {one_line(error)}") from None
     if float((said - changed).abs().max()) > TOLERANCE[running.compute] * float(said.abs().max()):
         raise ScoreError(
-            f"`architecture`: {network.name}: what it says of a token changes with the one behind it; expected a model "
-            "that looks backwards only: give it a causal mask"
+            f"`architecture`: {network.name}: the output for a token depends on the next one; expected a causal model: "
+            "give it a causal mask"
         )
 
 

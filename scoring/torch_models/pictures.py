@@ -1,4 +1,4 @@
-"""Files of images into squares of pixels, under a budget that the header is held to before anything is decoded.
+"""Decode image files into squares of pixels; the header is checked against a budget before decoding.
 
 Formats are those that Pillow decodes by itself: none starts another program. Of an animation the first frame counts,
 an orientation in the EXIF data is followed, what is transparent lies on white, and grey of 16 bits becomes one of 8.

@@ -1,4 +1,4 @@
-"""Training that weighs the samples of each batch: evenly, by the score, by gradients, or by loss above the reference's.
+"""Training with weighted batches: uniform, by score, by gradient norm, or by loss above the reference's.
 
 Stage 1 of the Mimic score (arXiv 2501.06708). The gradient of the chosen parameters is the weighed sum over the
 batch's samples, that of others their plain mean, as in the paper's code; AdamW takes the step at a constant rate. The
@@ -75,7 +75,7 @@ class Training:
         """
         if not self._fits(self._running.placement.batch(batch)):
             raise ScoreError(
-                f"training: memory ends on a batch of {len(batch[0])}; lower batch, or choose a smaller model"
+                f"training: out of memory on a batch of {len(batch[0])}; lower batch, or choose a smaller model"
             )
         self._optimiser.step()
         self.step += 1
@@ -98,8 +98,8 @@ class Training:
             losses = losses_of(self._model, self._narrow(self._parameters), batch)
             if not bool(torch.isfinite(losses).all()):
                 raise ScoreError(
-                    f"training: a loss is no number at step {self.step + 1}; expected a lower learning_rate, or "
-                    "weights that the model computes with"
+                    f"training: a loss is NaN at step {self.step + 1}; lower learning_rate, or use other starting "
+                    "weights"
                 )
             self._backward(losses, weights)
 

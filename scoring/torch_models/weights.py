@@ -1,4 +1,4 @@
-"""Weights as they come from files: whose they are, parameter by parameter, and into tensors and back."""
+"""Check weights from files against a network, and convert them to tensors and back."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
@@ -21,7 +21,7 @@ def check_weights(network: Network, weights: Weights, running: Running, where: s
     """Raise ScoreError where weights are not the network's, with every kind of mismatch, or are not finite."""
     wrong = list(_mismatches(network, weights, running))
     if wrong:
-        raise ScoreError(f"{where}: these are no weights of this model: {'; '.join(wrong)}")
+        raise ScoreError(f"{where}: these weights do not fit this model: {'; '.join(wrong)}")
     unfinished = [name for name in network.shapes if not np.isfinite(weights[name]).all()]
     if unfinished:
         raise ScoreError(f"{where}: not finite: {some(unfinished)}; expected the weights of a training that converged")
@@ -34,7 +34,7 @@ def _mismatches(network: Network, weights: Weights, running: Running) -> Iterato
         yield f"unexpected {some(unexpected)}"
     common = [name for name in network.shapes if name in weights]
     shapes = [
-        f"{name} is of shape {weights[name].shape}, expected {network.shapes[name]}"
+        f"{name} has shape {weights[name].shape}, expected {network.shapes[name]}"
         for name in common
         if weights[name].shape != network.shapes[name]
     ]
@@ -51,7 +51,7 @@ def _mismatches(network: Network, weights: Weights, running: Running) -> Iterato
         name for name, one in network.constant.items() if name in weights and not np.array_equal(weights[name], one)
     ]
     if others:
-        yield f"whole numbers that are not those the model is built with: {some(others)}"
+        yield f"integers that differ from the model's constants: {some(others)}"
 
 
 def some(names: list[str], between: str = ", ") -> str:

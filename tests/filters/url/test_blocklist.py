@@ -99,7 +99,7 @@ def test_a_list_of_domains_that_opted_out_is_such_a_list(tmp_path: Path) -> None
 def test_a_category_that_no_list_can_feed_is_refused(tmp_path: Path) -> None:
     place = Place("recipe.yaml", 7)
     options = MapNode((Entry("category", place, Scalar("personal.email", place, "personal.email")),), place)
-    with pytest.raises(RecipeError, match=r"recipe.yaml:7: .*category: 'personal.email' is not a subcategory"):
+    with pytest.raises(RecipeError, match=r"recipe.yaml:7: .*category: 'personal.email' is not a taxonomy subcategory"):
         build_config(Config, options, "annotate[0].url.blocklist")
     with pytest.raises(RecipeError, match=r"url.blocklist: category: 'nonsense' is not"):
         measured(written(tmp_path, "a.com"), [], category="nonsense")

@@ -142,7 +142,7 @@ def test_a_fit_at_its_bounds_warns(run: Law, tmp_path: Path, small_csv: str) -> 
     flat = [line if line.startswith(("#", "family")) else _with_loss(line, "3") for line in lines]
     (tmp_path / "flat.csv").write_text("\n".join(flat) + "\n")
     out = run("fit", "flat.csv", "--mode", "gamma", *FEW)
-    assert "warning: Germanic: gamma at its lower bound; the data do not hold it" in out
+    assert "warning: Germanic: gamma at its lower bound; the data do not determine it" in out
 
 
 def _with_loss(line: str, loss: str) -> str:

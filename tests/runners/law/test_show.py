@@ -50,7 +50,7 @@ def test_parameters_at_their_bounds_warn(run: Law, tmp_path: Path) -> None:
     edged = replace(known.families[0], at_bounds=("alpha at its lower bound",))
     (tmp_path / "law.json").write_bytes(law_to_json(replace(known, families=(edged, *known.families[1:]))))
     last = run("show", "law.json").splitlines()[-1]
-    assert last == "warning: germanic: alpha at its lower bound; the data do not hold it"
+    assert last == "warning: germanic: alpha at its lower bound; the data do not determine it"
 
 
 def test_as_json_without_draws(run: Law, law_file: str) -> None:

@@ -141,7 +141,7 @@ def test_a_law_that_cannot_answer_is_one_clear_line() -> None:
         allocate(families({"germanc": 10}), lawful(), 10, 4.0, LAW, "tokens")
     with pytest.raises(RecipeError, match=r"recipe\.yaml:1: mix\.families\.law: N and D: needed"):
         allocate(families(KNOWN), lawful(", objective: uniform"), 1_000, 4.0, LAW, "tokens")
-    with pytest.raises(RecipeError, match=r"mix\.families\.law: .*the law holds gamma alone"):
+    with pytest.raises(RecipeError, match=r"mix\.families\.law: .*the law has only gamma"):
         allocate(families(KNOWN), lawful(", objective: uniform, n: 5e8"), 1_000, 4.0, law("gamma"), "tokens")
     with pytest.raises(ValueError, match=r"the law law\.json is not given"):
         allocate(families(KNOWN), lawful(), 1_000, 4.0, None, "tokens")

@@ -123,8 +123,8 @@ def test_a_fit_that_did_not_arrive_says_so() -> None:
     fit = fit_law(runs(ONE, 0.005), GAMMA)
     lost = replace(fit.families[0], arrived=False, draws_astray=0.5)
     assert replace(fit, families=(lost,)).warnings == (
-        "indic: the solver stopped short of an optimum; the estimates are the best that it saw",
-        "indic: the solver stopped short of an optimum in 50% of the resamples",
+        "indic: the solver did not converge; the estimates are the best it found",
+        "indic: the solver did not converge in 50% of the resamples",
     )
 
 
@@ -190,7 +190,7 @@ def test_a_fit_at_its_bounds_says_so() -> None:
     columns = {"N": table.n, "D": table.d, "p": table.p, "seed": table.seed}
     rows = {"family": ["indic"] * len(table), **{name: list(c) for name, c in columns.items()}, "loss": rising}
     fit = fit_law(runs_from_columns(rows), GAMMA)
-    assert fit.warnings[0] == "indic: gamma at its lower bound; the data do not hold it"
+    assert fit.warnings[0] == "indic: gamma at its lower bound; the data do not determine it"
     assert "of the resamples ended at a bound" in fit.warnings[1]
 
 

@@ -150,7 +150,7 @@ def hungry_pair() -> Any:
         ({"encoders": f"{SAMPLES}:user_classifier"}, "`encoders`: .* made a Sequential without `encode_image`"),
         ({"encoders": f"{SAMPLES}:nothing"}, "`encoders`: .* cannot be called"),
         ({"size": 17}, "`encoders`: .*: of one image of 17 pixels a side it fails"),
-        ({"encoders": "conse"}, "`weights` is for encoders of your own"),
+        ({"encoders": "conse"}, "`weights` is only for your own encoders"),
     ],
 )
 def test_what_cannot_be_is_one_line(weights: Path, options: dict[str, Any], message: str) -> None:
@@ -166,11 +166,11 @@ def test_weights_must_be_given_be_there_and_fit(tmp_path: Path, weights: Path) -
         loaded(tmp_path / "gone.safetensors")
     damaged = tmp_path / "damaged.safetensors"
     damaged.write_bytes(weights.read_bytes()[:-1])
-    with pytest.raises(ScoreError, match="no safetensors file, or a damaged one"):
+    with pytest.raises(ScoreError, match="not a safetensors file, or a damaged one"):
         loaded(damaged)
     arrays = state(weights)
     del arrays["image.bias"]
-    with pytest.raises(ScoreError, match=r"these are no weights of this model: missing image.bias"):
+    with pytest.raises(ScoreError, match=r"these weights do not fit this model: missing image.bias"):
         loaded(saved(tmp_path / "other.safetensors", arrays))
 
 

@@ -221,6 +221,6 @@ def test_a_trained_one_expects_what_it_was_trained_on() -> None:
 
 @pytest.mark.parametrize("function", ["looking_ahead", "looking_ahead_in_time"])
 def test_a_model_that_looks_forward_is_refused_before_any_text_is_read(function: str) -> None:
-    with pytest.raises(ScoreError, match="what it says of a token changes with the one behind it") as found:
+    with pytest.raises(ScoreError, match="the output for a token depends on the next one") as found:
         loaded(replace(CONFIG, architecture=f"{SAMPLES}:{function}"))
     assert "\n" not in str(found.value)

@@ -154,8 +154,8 @@ def test_a_feature_that_is_no_number_gives_no_example_and_spoils_no_training() -
     [
         (LinearHeadConfig(), "label: expected a dotted column"),
         (LinearHeadConfig(), "labels are missing: expected at least two"),
-        (replace(TEXTS, labels=("a", "a", "b")), "one stands there twice"),
-        (replace(TEXTS, labels=(True, "true", "b")), "one stands there twice"),
+        (replace(TEXTS, labels=("a", "a", "b")), "one occurs twice"),
+        (replace(TEXTS, labels=(True, "true", "b")), "one occurs twice"),
         (replace(TEXTS, label_key="a", label_folder=True), "two ways to read a label"),
         (replace(COLUMNS, column=""), "column: expected a dotted column of lists"),
         (replace(COLUMNS, width=0), "width 0: expected how many numbers"),

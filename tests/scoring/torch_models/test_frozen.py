@@ -113,7 +113,7 @@ def test_a_file_that_holds_another_network_is_refused_in_a_line(tmp_path: Path) 
         def path(self, name: str) -> str:
             return str(tokenizer if name == conse.TOKENIZER else path)
 
-    with pytest.raises(ScoreError, match=r"other.safetensors: these are no weights of this model: missing .*more$"):
+    with pytest.raises(ScoreError, match=r"other.safetensors: these weights do not fit this model: missing .*more$"):
         TASK.load(TEXTS, These())
 
 

@@ -60,7 +60,7 @@ def test_whole_numbers_that_a_file_keeps_have_to_be_those_that_the_module_is_bui
     weights = task.initial(0)
     assert "places" not in weights
     task.check({**weights, "places": task.network.constant["places"]}, "here")
-    with pytest.raises(ScoreError, match="whole numbers that are not those the model is built with: places"):
+    with pytest.raises(ScoreError, match="integers that differ from the model's constants: places"):
         task.check({**weights, "places": np.arange(8)[::-1]}, "here")
 
 

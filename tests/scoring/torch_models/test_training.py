@@ -148,12 +148,12 @@ def test_no_examples_is_one_line() -> None:
 
 
 def test_a_training_that_runs_away_is_one_line() -> None:
-    with pytest.raises(ScoreError, match="a loss is no number at step 2; expected a lower learning_rate"):
+    with pytest.raises(ScoreError, match="a loss is NaN at step 2; lower learning_rate"):
         trained(replace(SETTINGS, learning_rate=1e30))
 
 
 def test_a_batch_that_does_not_fit_is_one_line() -> None:
-    with pytest.raises(ScoreError, match="memory ends on a batch of 4; lower batch"):
+    with pytest.raises(ScoreError, match="out of memory on a batch of 4; lower batch"):
         trained(SETTINGS, task=loaded(replace(CONFIG, architecture=f"{SAMPLES}:hungry")))
 
 

@@ -58,8 +58,8 @@ def test_every_kind_of_mismatch_is_named_at_once() -> None:
     weights["2.bias"] = weights["2.bias"].astype(np.float64)
     weights["tail.bias"] = weights.pop("1.bias")
     assert refused(weights) == (
-        "there.safetensors: these are no weights of this model: missing 1.bias; unexpected tail.bias; "
-        "head.bias is of shape (3,), expected (2,); 0.bias is int32, expected float32; 2.bias is float64, expected "
+        "there.safetensors: these weights do not fit this model: missing 1.bias; unexpected tail.bias; "
+        "head.bias has shape (3,), expected (2,); 0.bias is int32, expected float32; 2.bias is float64, expected "
         "float32"
     )
 
