@@ -1,1 +1,1 @@
-"""What things are: rows, layers, recipes, records and statistics. Knows no Beam, no paths, no models."""
+"""Data definitions: rows, layers, recipes, records and statistics. Knows no Beam, no paths, no models."""

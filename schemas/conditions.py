@@ -1,8 +1,8 @@
-"""SQL conditions over columns: what they read, and whether they are a plain decision about one row.
+"""SQL conditions over columns: which columns they read, and whether they only decide about one row.
 
-A condition is parsed by the engine that will run it (DuckDB), never by a look-alike. What it may contain is a
-closed list: columns, constants, comparisons, logic, arithmetic, casts, CASE, and functions whose result depends
-on their arguments alone (law 4: no clock, no randomness, no settings, no files).
+A condition is parsed by the engine that will run it (DuckDB). It may contain only columns, constants, comparisons,
+logic, arithmetic, casts, CASE, and functions whose result depends only on their arguments (law 4: no clock, no
+randomness, no settings, no files).
 """
 
 import functools
@@ -26,7 +26,7 @@ CLOSED: dict[str, str | bool | int | float | list[str]] = {
     "autoload_known_extensions": "false",
     "threads": "1",
 }
-"""Settings of an engine that reaches neither files nor the network, wherever a recipe's SQL is run."""
+"""Engine settings without access to files and the network, wherever a recipe's SQL is run."""
 
 MAX_CHARACTERS = 10_000
 MAX_DEPTH = 100  # of nested expressions
@@ -52,7 +52,7 @@ _LISTS = (
 )
 _CHOICES = "if nullif"
 FUNCTIONS = frozenset(f"{_OPERATORS} {_NUMBERS} {_TEXT} {_TIMES} {_LISTS} {_CHOICES}".split())
-"""What a condition may call; operators such as `LIKE` and `+` are functions to the parser."""
+"""The allowed functions; operators such as `LIKE` and `+` are functions to the parser."""
 
 _CLASSES = frozenset(
     {"CASE", "CAST", "COLUMN_REF", "COMPARISON", "CONJUNCTION", "CONSTANT", "BETWEEN", "FUNCTION", "OPERATOR", "TYPE"}
@@ -73,10 +73,10 @@ class ConditionError(ValueError):
 
 
 def columns_read(condition: str) -> tuple[str, ...]:
-    """The columns that a condition reads, dotted, each once, in order of appearance.
+    """The distinct dotted columns that a condition reads, in order of appearance.
 
     Raises:
-        ConditionError: What is wrong, in one line.
+        ConditionError: The problem, in one line.
 
     Example:
         >>> columns_read("samples.modality <> 'text' OR text.language.score < 0.5")
@@ -87,7 +87,7 @@ def columns_read(condition: str) -> tuple[str, ...]:
     if not condition.strip():
         raise ConditionError("is empty")
     if UNSTORABLE.search(condition):
-        raise ConditionError("holds a character that is not text (NUL, half of a surrogate pair)")
+        raise ConditionError("contains a character that is not text (NUL, half of a surrogate pair)")
     # Rules are run as `(condition)`. Parsed bare as well, or `a) OR (b` would pass; and no line break
     # follows inside the brackets, or `a -- b` would.
     _parsed(f"SELECT {condition}", condition, 7)
@@ -100,7 +100,7 @@ def columns_read(condition: str) -> tuple[str, ...]:
 
 
 def type_complaint(condition: str, types: Mapping[str, pa.DataType]) -> str | None:
-    """Why a condition does not give a boolean over columns of these types; None if it does.
+    """The reason why a condition is not a boolean over columns of these types; None if it is.
 
     Args:
         condition: One whose columns `columns_read` gives.
@@ -143,7 +143,7 @@ class Cut:
 
 
 def cuts_of(condition: str) -> tuple[Cut, ...]:
-    """The thresholds in a condition, in order of appearance, each once.
+    """The distinct thresholds in a condition, in order of appearance.
 
     Example:
         >>> cuts_of("0.3 < text.gopher.hashes")
@@ -169,7 +169,7 @@ def cuts_of(condition: str) -> tuple[Cut, ...]:
 
 
 def _mixed_comparison(condition: str, types: Mapping[str, pa.DataType]) -> str | None:
-    """The first comparison of a number with text, which the engine would find out about at the first row alone."""
+    """The first comparison of a number with text, which the engine would report only at the first row."""
     for node in _expressions(_parsed(f"SELECT ({condition})", condition, 8)):
         kind = str(node["type"])
         if node["class"] == "COMPARISON":

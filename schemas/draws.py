@@ -1,7 +1,4 @@
-"""The draw: which rows of each shard a plan gives, how often, and for which output. It moves no data.
-
-And the rows of an export, as they travel to the files that they are written to.
-"""
+"""Schemas of draws (the rows of each shard that a plan selects, their copies and output) and of export rows."""
 
 import pyarrow as pa
 

@@ -1,4 +1,4 @@
-"""The layers of duplicates: which rows are the same, or alike, over a whole store (a global layer)."""
+"""Layers of duplicates: rows that are equal or similar over a whole store (global layers)."""
 
 from typing import Literal, TypeAlias
 
@@ -14,10 +14,10 @@ CHOSEN_IN: tuple[Kind, ...] = ("url", "exact", "near")
 come first: whom a row then goes for is like it in its text, and so on, so that no text goes without one that stays."""
 
 DUPLICATES = "dedupe."
-"""How the names of these layers begin."""
+"""The prefix of these layers' names."""
 
 VIRTUAL = "duplicate"
-"""The layer that no store has: a plan's `duplicate.near` is whether another row stays in the place of a row."""
+"""The prefix of a virtual layer: a plan's `duplicate.near` is whether another row represents this one."""
 
 OK, UNMATCHED = "ok", "unmatched"
 """A row that others are duplicates of, and one that was compared with all others and is like none of them."""

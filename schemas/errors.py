@@ -1,4 +1,4 @@
-"""The errors that a user may see: each is one clear line that says what, where and what to do."""
+"""Errors for users: each is one line with the problem, the place and a remedy."""
 
 
 class WinnowError(Exception):
@@ -14,7 +14,7 @@ class SourceError(WinnowError):
 
 
 class StoreError(WinnowError):
-    """The store refuses, or holds something it should not."""
+    """The store refuses an operation, or has invalid content."""
 
 
 class StageError(WinnowError):
@@ -22,7 +22,7 @@ class StageError(WinnowError):
 
 
 class ExportError(WinnowError):
-    """A sample or a setting that a format of export cannot hold, or a folder that is not ours."""
+    """A sample or setting that an export format cannot represent, or a foreign folder."""
 
 
 class ScoreError(WinnowError):

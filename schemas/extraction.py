@@ -1,4 +1,4 @@
-"""What an HTML extractor reads and writes. Every extractor's layer has the same columns, side by side."""
+"""The input and output schemas of HTML extractors. All extractors' layers have the same columns."""
 
 from typing import Literal, TypeAlias
 

@@ -1,4 +1,4 @@
-"""What could change a pinned value: versions and the instruction set, recorded in every commit (law 4)."""
+"""The environment that pinned values depend on: versions and instruction set, recorded in every commit (law 4)."""
 
 import platform
 import sys

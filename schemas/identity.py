@@ -1,4 +1,4 @@
-"""Names and hashes that depend on nothing but their inputs (laws 4 and 5)."""
+"""Names and hashes that depend only on their inputs (laws 4 and 5)."""
 
 import hashlib
 import re
@@ -31,7 +31,7 @@ def sample_id(source: str, path: str, key: str) -> bytes:
 
 
 def seeded_hash(seed: int, purpose: str, sample: bytes) -> int:
-    """The only randomness there is: 64 bits from the store's seed, what they are for, and the sample."""
+    """The only source of randomness: 64 bits from the store's seed, the purpose and the sample."""
     return int.from_bytes(digest(seed, purpose, sample, size=8), "little")
 
 
@@ -46,7 +46,7 @@ def fingerprint_of(value: Json) -> str:
 
 
 def content_name(raw: bytes) -> str:
-    """The name that a data object carries: 16 hex digits of its bytes' hash."""
+    """The name of a data object: 16 hex digits of its bytes' hash."""
     return hashlib.blake2b(raw, digest_size=8).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""How many documents there are in each language, group and family, from the summary of a store."""
+"""Document counts by language, group and family, from the summary of a store."""
 
 from dataclasses import dataclass
 

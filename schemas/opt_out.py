@@ -1,9 +1,9 @@
-"""What a site says about the use of a page, as ingest keeps it and as measurements read it.
+"""The stored form of sites' opt-out statements, written by ingest and read by operators.
 
 `samples.metadata` of a response has the key `opt_out`: `{"headers": {name: [value, …]}, "meta": {name: [content, …]}}`,
-raw and in the order in which they stand there. `headers` is there for every response whose header the archive kept,
-and empty where it says nothing; so where it is missing nobody knows what the header said. `meta` is there where the
-page has such elements. What is beyond the caps is left out and `cut` says so.
+raw and in original order. `headers` exists for every response whose header the archive kept, and may be empty; if it is
+missing, the header is unknown. `meta` exists if the page has such elements. Values beyond the limits are left out, and
+`cut` records it.
 """
 
 KEY = "opt_out"

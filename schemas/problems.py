@@ -1,4 +1,4 @@
-"""Where something was written, and problems that point there: one line each, reported together."""
+"""Places in files, and problems that point to them: one line each, reported together."""
 
 import difflib
 import re
@@ -17,15 +17,15 @@ class Place:
     """A line of a file, under the name that the user gave the file."""
 
     file: str
-    line: int
+    line: int  # 0: the file as a whole
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}"
+        return f"{self.file}:{self.line}" if self.line else self.file
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What is wrong, in which setting, on which line."""
+    """A problem with its setting and line."""
 
     place: Place
     where: str  # the setting's dotted path, such as `sources.crawl` or `eligible[3]`; empty for the whole file
@@ -42,7 +42,7 @@ class Problems:
         self._found: dict[Problem, None] = {}  # a dict keeps the order and drops what is found twice
 
     def add(self, place: Place, where: str, message: str) -> None:
-        """Record one problem and go on."""
+        """Record one problem and continue."""
         self._found[Problem(place, where, message)] = None
 
     def __len__(self) -> int:
@@ -67,19 +67,19 @@ def recipe_error(problems: Iterable[Problem]) -> RecipeError:
 
 
 def shown(text: str, limit: int = 60) -> str:
-    """The text in quotes, cut and escaped: whatever it holds, a message stays one short line."""
+    """The text in quotes, shortened and escaped, so that a message stays one short line."""
     return repr(text if len(text) <= limit else text[:limit] + "…")
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that a misspelt one was probably meant to be."""
+    """The known name closest to a misspelt one."""
     if len(name) > 100:  # no typo of a setting is that long, and the comparison is quadratic
         return None
     return next(iter(difflib.get_close_matches(name, sorted(known), n=1)), None)
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """` (did you mean 'class'?)`, or what there is to choose from where nothing is near."""
+    """` (did you mean 'class'?)`, or the available names if none is near."""
     names = sorted(known)
     if (near := nearest(name, names)) is not None:
         return f" (did you mean {near!r}?)"

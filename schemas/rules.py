@@ -1,4 +1,4 @@
-"""Rules over columns: checked against the columns that exist before any row is looked at.
+"""Rules over columns, checked against the existing columns before any row is read.
 
 A recipe holds two ordered lists. `eligible` decides who may represent a cluster, so it cannot read what comes
 after that (duplicates, scores); `keep` may read everything. Only TRUE drops; what NULL means
@@ -47,7 +47,7 @@ def check_rules(
         nullable = [column for column in columns if column in known and known[column].nullable]
         if nullable and rule.when_null is None:
             names = ", ".join(nullable[:5])
-            complaints.append(f"{names} can be null; say what then: when_null: keep, drop or error")
+            complaints.append(f"{names} can be null; set when_null: keep, drop or error")
         problems += [Problem(rule.place, where, complaint) for complaint in complaints]
     return problems
 

@@ -1,4 +1,4 @@
-"""The rows of a store: samples, what was dropped at the door, and what could not be read.
+"""The rows of a store: samples, dropped records and quarantined input.
 
 `samples` rows are immutable and hold only what the source itself gives; everything measured later is a
 layer beside them (law 1). `QUARANTINE` and `DROPPED` rows keep the range that they came from, so that the

@@ -1,4 +1,4 @@
-"""The layers of scores: what each checkpoint says of a row, and what all of them make of it over a whole store."""
+"""Layers of scores: values at each checkpoint, and the result over all checkpoints and the whole store."""
 
 import pyarrow as pa
 

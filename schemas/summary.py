@@ -1,4 +1,4 @@
-"""What `winnow stats`, `winnow report` and the end of a run show of a store, wherever the numbers came from.
+"""The summary of a store that `winnow stats`, `winnow report` and the end of a run show.
 
 A summary holds exact counts and finished figures, no sketches; its JSON is what `--json` prints.
 """
@@ -61,7 +61,7 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class ColumnSummary:
-    """What is known of one column."""
+    """The summary of one column."""
 
     name: str
     kind: str
@@ -102,7 +102,7 @@ class LayerSummary:
 
 @dataclass(frozen=True, slots=True)
 class SourceSummary:
-    """What became of one source's records."""
+    """The fate of one source's records."""
 
     name: str
     source_class: str
@@ -123,7 +123,7 @@ class SourceSummary:
 
 @dataclass(frozen=True, slots=True)
 class StageSummary:
-    """What one stage did with the rows that it was given."""
+    """The fate of one stage's rows."""
 
     name: str
     shards: int

@@ -1,4 +1,4 @@
-"""What was asked to be forgotten, as hashes: a tombstone says which rows it means and does not spell what they hold.
+"""Tombstones: hashed selectors of forgotten rows, which do not reveal their content.
 
 A selector is kept, not only the rows that it met, so that a row that arrives later is hidden as well. Every hash is
 over the selector's kind and its one spelling; whoever knows an address can ask whether it was forgotten, but no

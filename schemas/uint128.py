@@ -1,4 +1,4 @@
-"""Sixteen-byte values, such as ids and digests, as pairs of words: what sorts and joins fast."""
+"""16-byte values, such as ids and digests, as pairs of 64-bit words, which sort and join fast."""
 
 import numpy as np
 import pyarrow as pa

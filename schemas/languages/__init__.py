@@ -35,6 +35,6 @@ __all__ = [
 
 
 def language(code: str) -> Language | None:
-    """The language of an ISO 639-3 code; a retired code gives what it was merged into."""
+    """The language of an ISO 639-3 code; a retired code gives its successor."""
     known = table()
     return known.languages.get(known.retired.get(code, code))

@@ -1,4 +1,4 @@
-"""Named ways to sort languages into groups, as sampling by family needs them."""
+"""Named groupings of languages, for sampling by family."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class Grouping:
 
 
 PAPER5_INDIC = frozenset({"kan"})
-"""Kannada is Dravidian; the study that the five groups are from trained it, and had no other group to put it in."""
+"""Kannada is Dravidian; the study behind the five groups trained on it and had no other group for it."""
 
 
 def _paper5(language: Language) -> str | None:
@@ -49,7 +49,7 @@ GROUPINGS = (
 
 
 def grouping(name: str) -> Grouping:
-    """The grouping of this name; an unknown one is answered with the nearest."""
+    """The grouping with this name; the error for an unknown name suggests the nearest."""
     found = next((known for known in GROUPINGS if known.name == name), None)
     if found is None:
         names = [known.name for known in GROUPINGS]

@@ -1,9 +1,8 @@
-"""What the labels of language identifiers mean: an ISO 639-3 code, and a script where the label names one.
+"""Interpret labels of language identifiers: an ISO 639-3 code, and a script if the label names one.
 
-Identifiers speak two dialects. GlotLID, OpenLID and FLORES write `eng_Latn` in ISO 639-3. fastText's lid.176 writes
-the codes of Wikipedia's editions, and CLD2 those of the browsers of its time: two letters where there are two, for
-which a macrolanguage such as Arabic stands for the one of its languages that such text is nearly always in. Those are
-read as that language, so that the same text has the same code whichever model judged it.
+There are two kinds of labels. GlotLID, OpenLID and FLORES use ISO 639-3 (`eng_Latn`). fastText's lid.176 uses the codes
+of Wikipedia's editions, and CLD2 those of browsers of its time: two letters where possible, with macrolanguages such as
+Arabic for their usual member. Those are read as that member, so that all models give a text the same code.
 """
 
 import re
@@ -84,7 +83,7 @@ class Label:
 
 
 def read_label(label: str, scheme: Scheme) -> Label | None:
-    """What a label means; None where it is no language's."""
+    """The language of a label; None if it is not a language."""
     if (own := _OWN[scheme].get(label)) is not None:
         return Label(own)
     if scheme == "cld2" and label.startswith("xx-"):  # a script that only one language writes, but none that it knows
@@ -101,7 +100,7 @@ def read_label(label: str, scheme: Scheme) -> Label | None:
 
 
 def scheme_of(labels: Collection[str]) -> Scheme:
-    """Which dialect a model speaks: ISO 639-3 where every code has three letters."""
+    """The label scheme of a model: ISO 639-3 if every code has three letters."""
     return "iso" if all(len(re.split("[_-]", label)[0]) == 3 for label in labels) else "wikipedia"
 
 

@@ -1,4 +1,4 @@
-"""The table of languages as it lies beside this module, and the scripts of letters."""
+"""The table of languages next to this module, and the scripts of letters."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

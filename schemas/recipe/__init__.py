@@ -1,4 +1,4 @@
-"""The recipe: one strict YAML file that says what a store is made of, read into typed, located settings."""
+"""The recipe: one strict YAML file that defines a store, read into typed, located settings."""
 
 from winnow.schemas.recipe.build import build_config
 from winnow.schemas.recipe.checks import Between, Matching, NotEmpty

@@ -1,4 +1,4 @@
-"""From located YAML to frozen dataclasses: the one mechanism behind the recipe and every operator's config.
+"""Build frozen dataclasses from located YAML, for the recipe and every operator's config.
 
 A config is a frozen dataclass; its annotations are the grammar. Understood: `bool`, `int`, `float`, `str`,
 `Literal`, `X | None`, `tuple[X, ...]`, nested dataclasses, unions of them (told apart by their keys),
@@ -32,7 +32,7 @@ _UNITS |= {f"{letter}ib": 1024**power for power, letter in enumerate("kmgt", 1)}
 
 
 class _Failed:
-    """What a value that could not be built gives; its problem is recorded already."""
+    """Marks a value that could not be built; its problem is already recorded."""
 
 
 _FAILED = _Failed()
@@ -56,7 +56,7 @@ def build_config(kind: type[T], options: MapNode, where: str) -> T:
 
 
 def build(kind: type[T], node: MapNode, where: str, problems: Problems) -> T | None:
-    """Like `build_config`, but collects what is wrong; None if anything was."""
+    """Like `build_config`, but collects problems; None if there are any."""
     built = _dataclass(kind, node, where, problems, {})
     return None if isinstance(built, _Failed) else cast(T, built)
 

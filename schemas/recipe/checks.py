@@ -1,4 +1,4 @@
-"""What a config's annotations may ask of a value beyond its type; `build` reads them from `Annotated`."""
+"""Checks of config values beyond their type; `build` reads them from `Annotated`."""
 
 import re
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ class Check(Protocol):
         ...
 
     def complaint(self, value: object) -> str | None:
-        """What is wrong with a value of the right type, or None."""
+        """The problem with a value of the right type, or None."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""What a recipe says of duplicates: what is told to be the same or alike, which of them stays, and what alarms."""
+"""The recipe's `dedupe` section: kinds of duplicates, which row is kept, and alarms."""
 
 import re
 from dataclasses import dataclass, field
@@ -21,14 +21,14 @@ _COLUMN = re.compile(r"(highest|lowest)\s+([A-Za-z_][\w.-]{0,200})")
 
 @dataclass(frozen=True)
 class ExactConfig:
-    """Texts that are the same: byte by byte, or but for white space and what is not seen."""
+    """Equal texts: byte by byte, or ignoring white space and invisible characters."""
 
     form: Literal["bytes", "spaces"] = "spaces"
 
 
 @dataclass(frozen=True)
 class AddressConfig:
-    """Samples of one address, however it is written."""
+    """Samples with the same address, in any spelling."""
 
     drop_tracking: bool = True
     sort_query: bool = True
@@ -52,7 +52,7 @@ class NearConfig:
 
 @dataclass(frozen=True, slots=True)
 class Preference:
-    """One reason to let a row stand for its duplicates."""
+    """One criterion for choosing the representative of duplicates."""
 
     order: Order
     column: str | None = None  # whose highest or lowest value it is
@@ -76,7 +76,7 @@ class PreferenceText:
         found = _COLUMN.fullmatch(written)
         if found is None:
             hint = suggestion(written, _WORDS)
-            raise ValueError(f"{shown(written)} is no preference{hint}; expected {self.expects}")
+            raise ValueError(f"{shown(written)} is not a preference{hint}; expected {self.expects}")
         return Preference("highest" if found[1] == "highest" else "lowest", found[2])
 
     def render(self, value: object) -> str:
@@ -86,7 +86,7 @@ class PreferenceText:
 
 @dataclass(frozen=True)
 class AcceptedLoss:
-    """A source or a language that may lose more than others."""
+    """A source or language that may lose more than the general limit."""
 
     name: str = field(metadata=NOT_WRITTEN)
     max_loss: Annotated[float, Between(0, 1)]
@@ -94,7 +94,7 @@ class AcceptedLoss:
 
 @dataclass(frozen=True)
 class AcceptedCluster:
-    """A cluster that may be larger than others."""
+    """A cluster that may exceed the general limit."""
 
     name: str = field(metadata=NOT_WRITTEN)  # its id
     max_cluster: Annotated[int, Between(2, 1 << 40)]
@@ -102,7 +102,7 @@ class AcceptedCluster:
 
 @dataclass(frozen=True)
 class GuardConfig:
-    """From where on a loss is an alarm, and what has been looked at and is accepted."""
+    """The limits above which a loss is an alarm, and accepted exceptions."""
 
     max_loss: Annotated[float, Between(0, 1)] = 0.75
     min_rows: Annotated[int, Between(1, 1 << 40)] = 100
@@ -113,7 +113,7 @@ class GuardConfig:
 
 @dataclass(frozen=True)
 class DedupeConfig:
-    """Which duplicates are looked for, each a layer of its own, and which row of a cluster stays."""
+    """The kinds of duplicates to find, each a separate layer, and which row of a cluster is kept."""
 
     place: Place = field(compare=False)
     exact: ExactConfig | None = None
@@ -124,10 +124,10 @@ class DedupeConfig:
 
     def __post_init__(self) -> None:
         if self.exact is None and self.url is None and self.near is None:
-            raise ValueError("says nothing to look for; write exact: {}, url: {} or near: {preset: fineweb}")
+            raise ValueError("names no kind of duplicates; write exact: {}, url: {} or near: {preset: fineweb}")
         listed = [str(one) for one in self.representative]
         for number, one in enumerate(listed):
             if one in listed[:number]:
-                raise ValueError(f"representative: {one} is there twice")
+                raise ValueError(f"representative: {one} occurs twice")
             if "id" in listed[:number]:
                 raise ValueError(f"representative: {one} can never decide, as no two ids are equal")

@@ -1,7 +1,7 @@
-"""What a recipe says of edits: which spans go from texts when they are exported, and what stands in their place.
+"""The recipe's `edits` section: which spans are removed from exported texts, and their replacements.
 
-A key is never written in a recipe: it names the variable or the file that holds it, and whoever applies the edits looks
-there. A plan shows the name.
+A key is never written in a recipe: the recipe names the variable or file that holds it, which is read only where edits
+are applied. A plan shows the name.
 """
 
 import re
@@ -27,7 +27,7 @@ KEY_SETTING = re.compile(r"edits\[[0-9]+\]\.[^\[\]]+\.key")
 
 @dataclass(frozen=True)
 class KeyVariable:
-    """`${NAME}` alone: the variable that holds a key, which is looked up only where edits are applied."""
+    """`${NAME}` alone: the variable with a key, which is read only where edits are applied."""
 
     expects: str = "a variable, as ${PII_KEY}"
 
@@ -45,7 +45,7 @@ class KeyVariable:
 
 @dataclass(frozen=True)
 class PlaceholderTexts:
-    """What stands in the place of values, by kind, where it is not the kind's own name."""
+    """Placeholder texts by kind, if they differ from the kind's name."""
 
     texts: MapNode = field(default=MapNode((), Place("recipe.yaml", 1)))
 
@@ -68,7 +68,7 @@ class PlaceholderTexts:
 
 @dataclass(frozen=True)
 class EditEntry:
-    """The spans of one column: whether they go, or what stands in their place."""
+    """The edit of one column's spans: deletion or replacement."""
 
     name: str = field(metadata=NOT_WRITTEN)  # a layer, or one of its columns
     place: Place = field(compare=False)

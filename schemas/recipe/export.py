@@ -1,4 +1,4 @@
-"""What a recipe says of exports: which format, where, and how large its files may grow."""
+"""The recipe's `export` section: format, destination and file size."""
 
 from dataclasses import dataclass, field
 from typing import Annotated
@@ -13,7 +13,7 @@ _FOLDER = Matching(r"[^\x00-\x1f\x7f]{1,4096}", "the path of a folder")
 
 @dataclass(frozen=True)
 class ExportEntry:
-    """One export: a folder in one format, and the format's own options, which only it understands."""
+    """One export: a folder, its format, and the format's own options."""
 
     name: str = field(metadata=NOT_WRITTEN)  # the format
     options: MapNode
@@ -40,5 +40,5 @@ class OwnFolders:
             other = first.setdefault(entry.path.rstrip("/"), entry)
             if other is not entry:
                 lines = f"lines {other.place.line} and {entry.place.line}"
-                return f"two exports ({lines}) write {entry.path}; give each a folder of its own"
+                return f"two exports ({lines}) write {entry.path}; give each its own folder"
         return None

@@ -1,7 +1,7 @@
-"""What a recipe says of a mixture: in which unit, how much, in which shares at each level, and in which stages.
+"""The recipe's `mix` section: unit, budget, shares at each level, and stages.
 
-Levels go from the outside in: source classes, sources, families, languages, bands. What is written for none of them is
-shared in proportion to what there is.
+Levels are, from outermost to innermost: source classes, sources, families, languages, bands. Levels without settings
+are shared in proportion to the available amounts.
 """
 
 import math
@@ -21,7 +21,7 @@ SUM_TOLERANCE = 1e-6
 
 @dataclass(frozen=True)
 class _StageName(Matching):
-    """What a stage may be called."""
+    """The names allowed for stages."""
 
     def complaint(self, value: object) -> str | None:
         """Tell the one name that is taken from those that are none."""
@@ -47,10 +47,10 @@ class Shares:
             if isinstance(value, bool) or not isinstance(value, int | float):
                 raise ValueError(f"{shown(entry.key)}: expected a share from 0 to 1")
             if not 0 <= value <= 1:
-                raise ValueError(f"{shown(entry.key)}: {value:g} is no share; expected a number from 0 to 1")
+                raise ValueError(f"{shown(entry.key)}: {value:g} is not a share; expected a number from 0 to 1")
         total = math.fsum(self.by_name.values())
         if abs(total - 1) > SUM_TOLERANCE:
-            raise ValueError(f"the shares come to {total:g}; they must come to 1")
+            raise ValueError(f"the shares sum to {total:g}; they must sum to 1")
 
     @property
     def by_name(self) -> dict[str, float]:
@@ -68,7 +68,7 @@ def _one_of(level: object, *names: str) -> None:
 
 @dataclass(frozen=True)
 class LanguageLevel:
-    """How a family is shared among its languages; in proportion where nothing is written."""
+    """How a family is shared among its languages; by default in proportion."""
 
     temperature: Annotated[float, Between(0.01, 1_000)] | None = None
     unimax: Annotated[float, Between(0.001, MAX_EPOCHS)] | None = None
@@ -80,7 +80,7 @@ class LanguageLevel:
 
 @dataclass(frozen=True)
 class FamilyLevel:
-    """How a source is shared among families of languages; in proportion where nothing is written."""
+    """How a source is shared among families of languages; by default in proportion."""
 
     by: FamiliesBy = "family"
     law: Annotated[str, _FILE] | None = None
@@ -98,7 +98,7 @@ class FamilyLevel:
 
 @dataclass(frozen=True)
 class Step:
-    """From which value of the column on a text is given how often."""
+    """The repeats of texts from a value of the column on."""
 
     at: Annotated[float, Between(-1e300, 1e300)]
     repeats: Annotated[int, Between(0, MAX_EPOCHS)]
@@ -121,7 +121,7 @@ class BandLevel:
     def __post_init__(self) -> None:
         _one_of(self, "top", "softmax", "cuts", "rehydrate", "repeats")
         if all(getattr(self, name) is None for name in ("top", "softmax", "cuts", "rehydrate", "repeats")):
-            raise ValueError("says no bands; write top, softmax, cuts with weights, rehydrate or repeats")
+            raise ValueError("defines no bands; write top, softmax, cuts with weights, rehydrate or repeats")
         if (self.cuts is None) != (self.weights is None):
             raise ValueError("'cuts' and 'weights' go together: a weight for each band, one more than cuts")
         if self.cuts is not None and self.weights is not None:
@@ -131,18 +131,18 @@ class BandLevel:
                 bands = len(self.cuts) + 1
                 raise ValueError(f"{bands - 1} cuts make {bands} bands; there are {len(self.weights)} weights")
             if abs((total := math.fsum(self.weights)) - 1) > SUM_TOLERANCE:
-                raise ValueError(f"the weights come to {total:g}; they must come to 1")
+                raise ValueError(f"the weights sum to {total:g}; they must sum to 1")
         if self.repeats is not None:
             starts = [one.at for one in self.repeats]
             if starts != sorted(set(starts)):
                 raise ValueError("the steps of 'repeats' must rise")
             if not any(one.repeats for one in self.repeats):
-                raise ValueError("the steps of 'repeats' give nothing at all")
+                raise ValueError("the steps of 'repeats' must not all be 0")
 
 
 @dataclass(frozen=True)
 class SplitConfig:
-    """What is held out for validation, by clusters of duplicates."""
+    """The validation split, by clusters of duplicates."""
 
     validation: Annotated[float, Between(0, 0.5)] = 0.0
     min_samples: Annotated[int, Between(0, 1 << 30)] = 0  # of each language, as far as half of it suffices
@@ -150,7 +150,7 @@ class SplitConfig:
 
 @dataclass(frozen=True)
 class StageConfig:
-    """One stage of training: its budget, the samples it may take, and the levels that differ from the mixture's."""
+    """One stage of training: its budget, its samples, and the levels that differ from the mixture's."""
 
     name: str = field(metadata=NOT_WRITTEN)
     place: Place = field(compare=False)

@@ -1,4 +1,4 @@
-"""The recipe, typed: what each key is, what it defaults to, what it may hold.
+"""The typed recipe: keys, defaults and allowed values.
 
 Every class here is read by `build`: its annotations are the grammar and `docs/reference/recipe.md` is checked against
 them. Names of sources and extractors become pieces of object names and columns, hence the small alphabet.
@@ -101,7 +101,7 @@ class Variable:
 
 @dataclass(frozen=True)
 class StoreConfig:
-    """Where the store is and how large its pieces may grow; fixed in `store.json` when the store is made."""
+    """The location of the store and its size limits; fixed in `store.json` when the store is created."""
 
     path: Annotated[str, LOCATION]
     seed: Annotated[int, Between(0, (1 << 63) - 1)] = 0
@@ -145,12 +145,12 @@ class SourceConfig:
         if self.format not in _RECORDS_WITH_KEYS:
             for setting, given in (("key", self.key is not None), ("columns", self.columns != ColumnNames())):
                 if given:
-                    raise ValueError(f"'{setting}' is for jsonl and parquet; the format is {self.format}")
+                    raise ValueError(f"'{setting}' is only for jsonl and parquet; the format is {self.format}")
 
 
 @dataclass(frozen=True)
 class ExtractorEntry:
-    """One HTML extractor: on which rows it runs, and its own options, which only the extractor understands."""
+    """One HTML extractor: the rows it runs on, and its own options."""
 
     name: str = field(metadata=NOT_WRITTEN)
     options: MapNode
@@ -164,7 +164,7 @@ class ExtractorEntry:
 
 @dataclass(frozen=True)
 class OperatorEntry:
-    """One measurement: on which rows it runs, under which name, and its own options, which only it understands."""
+    """One measurement: the rows it runs on, its layer's name, and its own options."""
 
     name: str = field(metadata=NOT_WRITTEN)
     options: MapNode
@@ -219,7 +219,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class RuleOverride:
-    """What a recipe says of one rule of a preset, by the rule's reason: another condition, or that it is left out."""
+    """An override of one preset rule, by its reason: another condition, or `off`."""
 
     name: str = field(metadata=NOT_WRITTEN)  # the reason
     place: Place = field(compare=False)
@@ -229,12 +229,12 @@ class RuleOverride:
 
     def __post_init__(self) -> None:
         if not self.off and self.drop is None and self.when_null is None:
-            raise ValueError("says neither 'drop' nor 'when_null'; write off to leave the rule out")
+            raise ValueError("has neither 'drop' nor 'when_null'; write off to disable the rule")
 
 
 @dataclass(frozen=True)
 class PresetRules:
-    """A preset's rules in the place of one: kept as written here, spelt out by what knows presets."""
+    """A reference to a preset's rules, which are inserted later."""
 
     preset: Annotated[str, PRESET]
     place: Place = field(compare=False)
@@ -245,7 +245,7 @@ class PresetRules:
 
 @dataclass(frozen=True)
 class UniqueReasons:
-    """No two rules of a list share a reason: counts by reason would not tell which rule dropped a row."""
+    """No two rules of a list share a reason: counts by reason would not show which rule dropped a row."""
 
     expects: str = ""
 
@@ -273,7 +273,7 @@ class ThresholdCells:
 
 @dataclass(frozen=True)
 class ThresholdEntry:
-    """A table of thresholds from a file, or cells that differ in one that is built in."""
+    """A threshold table from a file, or changed cells of a built-in one."""
 
     name: str = field(metadata=NOT_WRITTEN)
     place: Place = field(compare=False)
@@ -291,7 +291,7 @@ class ThresholdEntry:
 
 @dataclass(frozen=True)
 class Limits:
-    """Caps on what a reader takes into memory or walks through."""
+    """Limits on what a reader loads into memory or traverses."""
 
     max_body_bytes: Annotated[int, Between(1 << 10, 2 << 30)] = 64 << 20
     max_header_bytes: Annotated[int, Between(1 << 10, 64 << 20)] = 1 << 20
@@ -338,7 +338,7 @@ class Recipe:
     export: Annotated[tuple[ExportEntry, ...], Listed(FORMAT), OwnFolders()] = ()
     file: str = field(default="recipe.yaml", compare=False, metadata=NOT_WRITTEN)
     written: tuple[tuple[str, str], ...] = field(default=(), compare=False, metadata=NOT_WRITTEN)
-    """The text of each setting that uses a variable: plans show that, never a variable's value."""
+    """The raw text of each setting that uses a variable: plans show it instead of the value."""
 
     @property
     def folder(self) -> Path:
@@ -346,7 +346,7 @@ class Recipe:
         return Path(self.file).parent
 
     def located(self, path: str) -> str:
-        """A path or address of the recipe, seen from the current directory."""
+        """A path or address of the recipe, relative to the current directory."""
         if "://" in path or posixpath.isabs(path):
             return path
         return str(self.folder / path)
@@ -366,7 +366,7 @@ def check_text(root: MapNode, problems: Problems) -> None:
     names = [entry.key for entry in extract.entries] if isinstance(extract, MapNode) else []
     if text is None and names:
         columns = TextExpression().render((*(f"extract.{name}.text" for name in names), "samples.text"))
-        problems.add(root.place, "", f"the key 'text' is missing; with extractors say what is read, such as {columns}")
+        problems.add(root.place, "", f"the key 'text' is missing; with extractors it is required, such as {columns}")
     if not isinstance(text, Scalar) or not isinstance(text.value, str):
         return
     try:

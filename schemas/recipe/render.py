@@ -1,4 +1,4 @@
-"""A recipe as YAML again: complete, in one fixed form, with every default in its place."""
+"""Write a recipe as complete YAML in one fixed form, with all defaults."""
 
 import re
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""From a file to a recipe: what it extends is merged in, variables are put in, defaults are filled.
+"""Load a recipe from its file: merge what it extends, substitute variables, fill in defaults.
 
 The order is fixed: first all files are merged (maps merge key by key; lists and scalars replace), then the
 declared variables of the merged `environment` are put into the merged values, then everything is checked.
@@ -66,10 +66,8 @@ def _recipe(text: str, name: str, env: Mapping[str, str]) -> Recipe:
 
 
 def _read(name: str) -> str:
-    place = Place(name, 1)
-
     def refused(message: str) -> RecipeError:
-        return recipe_error([Problem(place, "", message)])
+        return recipe_error([Problem(Place(name, 0), "", message)])
 
     try:
         if not stat.S_ISREG(os.stat(name).st_mode):  # a pipe would block, a device may never end
@@ -77,7 +75,7 @@ def _read(name: str) -> str:
         with open(name, "rb") as stream:
             raw = stream.read(MAX_FILE_BYTES + 1)
     except FileNotFoundError:
-        raise refused("there is no such file") from None
+        raise refused("the file does not exist; check the path of the recipe") from None
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         raise refused(f"cannot be read: {getattr(error, 'strerror', None) or error}") from None
     if len(raw) > MAX_FILE_BYTES:
@@ -92,7 +90,7 @@ def _read(name: str) -> str:
 def _merged(text: str, name: str, below: tuple[str, ...], problems: Problems) -> MapNode:
     """The file's mapping, laid over what it extends. `below` is the chain of files that led here."""
     if len(text) > MAX_FILE_BYTES:
-        raise recipe_error([Problem(Place(name, 1), "", f"larger than {MAX_FILE_BYTES:_} characters")])
+        raise recipe_error([Problem(Place(name, 0), "", f"larger than {MAX_FILE_BYTES:_} characters")])
     node = parse_yaml(text, name, problems)
     extends = node.get("extends")
     if extends is None:
@@ -191,13 +189,13 @@ class _Filling:
             hint = f" (did you mean {near!r}?)" if near else ""
             problem = f"the variable {shown(name)} is not declared under `environment`{hint}"
         elif name in self._keys:
-            problem = f"the variable {name} holds the key of pseudonyms, and may stand nowhere else"
+            problem = f"the variable {name} holds the key of pseudonyms, and may not be used elsewhere"
         elif value is None:
             problem = f"the variable {name} is not set and has no default"
         elif UNSTORABLE.search(value):
             problem = f"the variable {name} holds what is not UTF-8"
         elif len(value) > self._left:
-            problem = f"the variables put in come to more than {MAX_FILE_BYTES:_} characters"
+            problem = f"the substituted variables have more than {MAX_FILE_BYTES:_} characters"
         else:
             self._left -= len(value)
             return value

@@ -1,4 +1,4 @@
-"""What a recipe says of scores: by which task, towards which reference, from which weights, and whom they keep."""
+"""The recipe's `score` section: the task, reference and trajectory of each score, and which samples it keeps."""
 
 from dataclasses import dataclass, field
 from typing import Annotated, Literal, TypeAlias
@@ -22,7 +22,7 @@ Binarise: TypeAlias = Literal["threshold", "kmeans", "gmm", "top"]
 
 @dataclass(frozen=True)
 class TrainingConfig:
-    """How weights are trained; what is not written is the task's own."""
+    """How weights are trained; defaults are the task's."""
 
     epochs: Annotated[int, Between(1, 10_000)] | None = None
     batch: Annotated[int, Between(1, 1 << 20)] | None = None
@@ -33,7 +33,7 @@ class TrainingConfig:
 
 @dataclass(frozen=True)
 class ReferenceConfig:
-    """Where scores point: weights trained on a trusted part of the store, given as a file, or merged from several."""
+    """The reference: weights trained on a trusted part of the store, read from a file, or merged from several."""
 
     train_on: Annotated[str, NotEmpty()] | None = None
     weights: Annotated[str, _FILE] | None = None
@@ -63,7 +63,7 @@ class ReferenceConfig:
 
 @dataclass(frozen=True)
 class TrajectoryConfig:
-    """From where scores look: checkpoints that are given, or that a training on the scored samples leaves."""
+    """The trajectory: given checkpoints, or those of a training on the scored samples."""
 
     weights: Annotated[tuple[Annotated[str, _FILE], ...], NotEmpty()] | None = None
     checkpoints: Annotated[int, Between(1, 64)] = 3
@@ -81,7 +81,7 @@ class TrajectoryConfig:
 
 @dataclass(frozen=True)
 class FilterConfig:
-    """What scores make of a sample: a vote at each checkpoint, and of the votes how likely it is worth keeping."""
+    """How scores become votes at each checkpoint, and votes a keep probability."""
 
     of: Literal["mimic", "rho"] = "mimic"
     binarise: Binarise = "gmm"
@@ -94,7 +94,7 @@ class FilterConfig:
 
 @dataclass(frozen=True)
 class ScoreEntry:
-    """One score: a task with its own options, which only it understands, and where the score points."""
+    """One score: a task with its own options, its reference and trajectory."""
 
     name: str = field(metadata=NOT_WRITTEN)
     options: MapNode
@@ -121,7 +121,7 @@ class ScoreEntry:
 
     @property
     def checkpoints(self) -> int:
-        """How many weights of the trajectory look at each row; none where nothing points anywhere."""
+        """The number of checkpoints that score each row; 0 for tasks without a reference."""
         if self.reference is None:
             return 0
         given = self.trajectory.weights

@@ -1,4 +1,4 @@
-"""What may be harmful or not to be used, by a versioned taxonomy, and which operators look for what."""
+"""A versioned taxonomy of harmful or unusable content, with the operators that detect it."""
 
 from winnow.schemas.safety.taxonomy import TAXONOMY, VERSION, Category, Subcategory, subcategories
 

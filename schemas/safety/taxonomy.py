@@ -1,8 +1,8 @@
-"""What may be harmful in a sample: categories, their subcategories, and the operators that look for each.
+"""The taxonomy of harmful content: categories, subcategories, and the operators that detect each.
 
-The taxonomy is versioned: a subcategory keeps its meaning under a version. One that no operator feeds is listed all
-the same, so that a report says that nobody looked. An operator says which of its columns feed which subcategory
-(`Operator.detects`); what it names must be named here, and the other way round.
+The taxonomy is versioned: a subcategory keeps its meaning under a version. One without operators is still listed, so
+that a report shows that it was not examined. An operator declares which of its columns detect which subcategory
+(`Operator.detects`); both declarations must agree.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What is counted of one column: chosen by its Arrow type, read from whole arrays."""
+"""Statistics of one column, chosen by its Arrow type and computed on whole arrays."""
 
 from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy

@@ -58,7 +58,7 @@ def test_a_program_knows_all_that_it_reads() -> None:
         ),
         (
             "keep: [{drop: text.fineweb.lines > 1, reason: x}]",
-            "r.yaml:7: keep[0]: text.fineweb.lines can be null; say what then: when_null: keep, drop or error",
+            "r.yaml:7: keep[0]: text.fineweb.lines can be null; set when_null: keep, drop or error",
         ),
         (
             "keep: [{drop: text.fineweb.lines LIKE 'x', reason: x, when_null: keep}]",

@@ -252,7 +252,7 @@ def test_a_text_of_unknown_language_is_in_no_family() -> None:
     ("mix", "said"),
     [
         ("{sources: {web: 0.5, bokks: 0.5}}", r"mix\.sources: there is no source 'bokks' \(did you mean 'books'\?\)"),
-        ("{sources: {web: 0.5, books: 0.4}}", r"the shares come to 0\.9; they must come to 1"),
+        ("{sources: {web: 0.5, books: 0.4}}", r"the shares sum to 0\.9; they must sum to 1"),
         ("{families: {weights: {Indo-Europaen: 1.0}}}", r"there is no family 'Indo-Europaen'.*Indo-European"),
         ("{bands: {by: text.length.charcters, top: 0.1}}", r"unknown column 'text\.length\.charcters'"),
         ("{bands: {by: text.language.code, top: 0.1}}", r"is string; bands are of numbers"),

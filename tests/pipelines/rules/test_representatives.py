@@ -231,14 +231,14 @@ def test_a_preference_that_cannot_be_followed_is_one_line(preference: str, said:
 
 
 def test_what_is_no_preference_is_refused_with_its_line() -> None:
-    said = r":8: dedupe.representative\[0\]: 'longst' is no preference \(did you mean 'longest'\?\); expected sou"
+    said = r":8: dedupe.representative\[0\]: 'longst' is not a preference \(did you mean 'longest'\?\); expected sou"
     with pytest.raises(RecipeError, match=said):
         recipe_from_text(recipe_text("[longst]"))
 
 
 @pytest.mark.parametrize(
     ("preferences", "said"),
-    [("[id, longest]", "longest can never decide"), ("[source, source]", "source is there twice")],
+    [("[id, longest]", "longest can never decide"), ("[source, source]", "source occurs twice")],
 )
 def test_preferences_that_say_nothing_are_refused(preferences: str, said: str) -> None:
     with pytest.raises(RecipeError, match=said):

@@ -32,8 +32,8 @@ def refused(tiny: Tiny, mix: str, *, base: str = RECIPE, command: str = "mix", e
 @pytest.mark.parametrize(
     ("mix", "said"),
     [
-        ("{sources: {web: 0.5, books: 0.4}}", "mix.sources: the shares come to 0.9; they must come to 1"),
-        ("{classes: {crawled: 0.5, printed: 0.6}}", "mix.classes: the shares come to 1.1; they must come to 1"),
+        ("{sources: {web: 0.5, books: 0.4}}", "mix.sources: the shares sum to 0.9; they must sum to 1"),
+        ("{classes: {crawled: 0.5, printed: 0.6}}", "mix.classes: the shares sum to 1.1; they must sum to 1"),
         ("{sources: {web: 0.5, boks: 0.5}}", "there is no source 'boks' (did you mean 'books'?)"),
         ("{classes: {web: 1}}", "there is no class of sources 'web' (known: crawled, printed)"),
         (

@@ -91,7 +91,7 @@ keep:
         ),
         (
             "extract: {fast: {}}",
-            "r.yaml:1: the key 'text' is missing; with extractors say what is read, such as coalesce(",
+            "r.yaml:1: the key 'text' is missing; with extractors it is required, such as coalesce(",
         ),
         ("text: samples.txt", "r.yaml:4: text: unknown text column 'samples.txt' (did you mean 'samples.text'?)"),
         ("text: extract.fast.text", "r.yaml:4: text: unknown text column 'extract.fast.text'"),
@@ -109,7 +109,7 @@ keep:
         ("keep: [{preset: x, rules: {a: of}}]", "r.yaml:4: keep[0].rules.a: expected a mapping or off, found the text"),
         (
             "keep: [{preset: x, rules: {a: {}}}]",
-            "r.yaml:4: keep[0].rules.a: says neither 'drop' nor 'when_null'; write ",
+            "r.yaml:4: keep[0].rules.a: has neither 'drop' nor 'when_null'; write ",
         ),
         ("keep: [{preset: x, rules: {a: {dropp: b}}}]", "r.yaml:4: keep[0].rules.a: unknown key 'dropp' (did you mean"),
         (
@@ -170,7 +170,7 @@ def test_what_is_wrong_in_the_whole(change: str, message: str) -> None:
             "{root: r, files: [x], class: web, accept_status: [7]}",
             "sources.a.accept_status[0]: 7 is out of range; expe",
         ),
-        ("{root: r, files: [x], class: web, format: warc, key: id}", "sources.a: 'key' is for jsonl and parquet; the"),
+        ("{root: r, files: [x], class: web, format: warc, key: id}", "sources.a: 'key' is only for jsonl and parquet; the"),
         ("", "sources.a: expected a mapping, found nothing; it needs root, files, class"),
     ],
 )
@@ -226,7 +226,7 @@ def test_a_size_may_come_from_a_variable() -> None:
 
 def test_a_bomb_of_variables_is_stopped() -> None:
     text = SMALL.replace("path: s", f'path: "{"${A}" * 1000}"') + f"environment: {{A: {{default: {'x' * 10_000}}}}}"
-    assert refusal(text) == ["r.yaml:2: store.path: the variables put in come to more than 1_048_576 characters"]
+    assert refusal(text) == ["r.yaml:2: store.path: the substituted variables have more than 1_048_576 characters"]
 
 
 def test_a_variable_that_is_no_text_is_refused() -> None:
@@ -282,7 +282,7 @@ def test_an_error_names_the_file_that_wrote_it(tmp_path: Path, monkeypatch: pyte
         ),
         ({"r.yaml": "extends: /a.yaml"}, "r.yaml:1: extends: the path is relative to this file and holds no variables"),
         ({"r.yaml": "extends: [a.yaml]"}, "r.yaml:1: extends: expected the path of a recipe, found a list"),
-        ({"r.yaml": "extends: '.'"}, ".:1: not a file; a recipe is one YAML file"),
+        ({"r.yaml": "extends: '.'"}, ".: not a file; a recipe is one YAML file"),
         (
             {"r.yaml": "extends: 0.yaml", **{f"{n}.yaml": f"extends: {n + 1}.yaml" for n in range(9)}},
             "7.yaml:1: extends: more than 8 files extend one another",
@@ -304,11 +304,11 @@ def test_files_that_are_no_recipes(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     Path("big.yaml").write_bytes(b"#" * (1 << 20) + b"\n")
     os.mkfifo("pipe.yaml")
     expected = {
-        "missing.yaml": "missing.yaml:1: there is no such file",
+        "missing.yaml": "missing.yaml: the file does not exist; check the path of the recipe",
         "latin.yaml": "latin.yaml:2: not UTF-8; save the file as UTF-8",
-        "big.yaml": "big.yaml:1: larger than 1_048_576 bytes; a recipe is small",
-        "pipe.yaml": "pipe.yaml:1: not a file; a recipe is one YAML file",
-        ".": ".:1: not a file; a recipe is one YAML file",
+        "big.yaml": "big.yaml: larger than 1_048_576 bytes; a recipe is small",
+        "pipe.yaml": "pipe.yaml: not a file; a recipe is one YAML file",
+        ".": ".: not a file; a recipe is one YAML file",
     }
     for name, message in expected.items():
         with pytest.raises(RecipeError) as caught:
