@@ -79,7 +79,9 @@ def tensors_of(raw: bytes, where: str) -> Tensors:
         return _parsed(raw)
     except (ValueError, SafetensorError) as error:
         said = shown(str(error), 200)[1:-1]  # it may name an array, whatever that is called
-        raise RecipeError(f"{where}: not a safetensors file, or a damaged one: {said}; fetch or make it again") from None
+        raise RecipeError(
+            f"{where}: not a safetensors file, or a damaged one: {said}; fetch or make it again"
+        ) from None
 
 
 def _parsed(raw: bytes) -> Tensors:

@@ -34,7 +34,11 @@ def run(options: argparse.Namespace, console: Console) -> int:
     _provenance(law, console)
     warn(
         console,
-        [f"{family.family}: {edge}; the data do not hold it" for family in law.families for edge in family.at_bounds],
+        [
+            f"{family.family}: {edge}; the data do not determine it"
+            for family in law.families
+            for edge in family.at_bounds
+        ],
     )
     return 0
 

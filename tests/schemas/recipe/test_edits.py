@@ -96,8 +96,8 @@ def test_a_variable_with_a_key_has_no_default_and_stands_nowhere_else() -> None:
         '[{text.pii: {replace: pseudonym, key: "${PII_KEY}"}}, {text.names: {placeholders: {name: "${PII_KEY}"}}}]'
     )
     assert complaint(elsewhere, env={"PII_KEY": "k" * 16}) == (
-        "edits[1].text.names.placeholders.name: the variable PII_KEY holds the key of pseudonyms, and may stand "
-        "nowhere else"
+        "edits[1].text.names.placeholders.name: the variable PII_KEY holds the key of pseudonyms, and may not be "
+        "used elsewhere"
     )
 
 

@@ -170,7 +170,10 @@ def test_what_is_wrong_in_the_whole(change: str, message: str) -> None:
             "{root: r, files: [x], class: web, accept_status: [7]}",
             "sources.a.accept_status[0]: 7 is out of range; expe",
         ),
-        ("{root: r, files: [x], class: web, format: warc, key: id}", "sources.a: 'key' is only for jsonl and parquet; the"),
+        (
+            "{root: r, files: [x], class: web, format: warc, key: id}",
+            "sources.a: 'key' is only for jsonl and parquet; the",
+        ),
         ("", "sources.a: expected a mapping, found nothing; it needs root, files, class"),
     ],
 )

@@ -59,7 +59,7 @@ def test_a_table_is_read_with_its_units_and_sorted_by_value() -> None:
         (HEADER + GOOD.replace("0.2", "-0.2"), "runs.csv:2: p is '-0.2': expected a share above 0 and up to 1"),
         (HEADER + GOOD.replace("0.2", "20"), "up to 1; a percentage is divided by 100"),
         (HEADER + GOOD.replace("0.2", "20%"), "runs.csv:2: p is '20%': expected a share such as 0.2 for 20 %"),
-        ("# unit.P: shares\n" + HEADER + GOOD, "runs.csv:1: unknown 'unit.P'; expected exactly unit.N, unit.D, unit.loss"),
+        ("# unit.P: shares\n" + HEADER + GOOD, "runs.csv:1: unknown 'unit.P'; expected exactly unit.N, unit.D"),
         ("# Unit.N: all\n" + HEADER + GOOD, "runs.csv:1: unknown 'Unit.N'; expected exactly unit.N, unit.D, unit.loss"),
         ("# unit.N:\n" + HEADER + GOOD, "runs.csv:1: unit.N: no unit"),
         (
