@@ -25,8 +25,8 @@ from winnow.scoring.torch_models import conse, efficientnet, minilm
 from winnow.scoring.torch_models.examples import Examples, Indices
 from winnow.scoring.torch_models.files import read_safetensors
 from winnow.scoring.torch_models.identity import function_identity
-from winnow.scoring.torch_models.needed import needed, versions
 from winnow.scoring.torch_models.networks import Network
+from winnow.scoring.torch_models.packages import required_package, versions
 from winnow.scoring.torch_models.pictures import LARGEST
 from winnow.scoring.torch_models.running import Running, alone
 from winnow.scoring.torch_models.tokens import BYTES, Tokenizer, tokenizer_of
@@ -52,14 +52,14 @@ class AlignmentConfig:
     weights: str = ""  # of the user's encoders: the path of a safetensors file
     tokenizer: str = BYTES  # of the user's, as all that follows up to `max_tokens`; or the path of a tokenizer.json
     start: str = ""  # winnow's: none; CLIP's is <|startoftext|>
-    end: str = ""  # winnow's: none; CLIP's is <|endoftext|>. It stays where a caption is cut
-    size: Annotated[int, Between(8, 4_096)] = 224  # CLIP's: pixels a side
-    mean: Annotated[float, Between(-1e6, 1e6)] = 0.5  # as task pairs: taken from each colour of 0 to 1
-    deviation: Annotated[float, Between(1e-6, 1e6)] = 0.5  # as task pairs: what is left is divided by it
+    end: str = ""  # winnow's: none; CLIP's is <|endoftext|>. It is kept when a caption is cut
+    size: Annotated[int, Between(8, 4_096)] = 224  # CLIP's: pixels per side
+    mean: Annotated[float, Between(-1e6, 1e6)] = 0.5  # as task pairs: subtracted from each colour of 0 to 1
+    deviation: Annotated[float, Between(1e-6, 1e6)] = 0.5  # as task pairs: divisor after subtracting the mean
     max_tokens: Annotated[int, Between(2, 65_536)] = 77  # CLIP's, with `start` and `end`
     longer: Literal["cut", "refuse"] = "cut"  # as CLIP's implementations do on request
     max_pixels: Annotated[int, Between(1, LARGEST)] = 32 << 20  # winnow's: 128 MiB decoded, most cameras' photographs
-    max_bytes: Annotated[int, Between(1, 1 << 26)] = 65_536  # as text.safety_model: what a tokenizer reads of a text
+    max_bytes: Annotated[int, Between(1, 1 << 26)] = 65_536  # as text.safety_model: read of each text
     running: Running = field(default_factory=Running)  # where it computes
 
 
@@ -150,7 +150,7 @@ class Alignment:
 
 def _load(config: AlignmentConfig, files: Files) -> Alignment:
     config.running.ready(NAME)
-    needed(NAME, "PIL")
+    required_package(NAME, "PIL")
     if config.encoders == CONSE:
         return _conse(config, files)
     if ":" not in config.encoders:

@@ -1,4 +1,4 @@
-"""Images into classes: the cross-entropy of each image's label under a network that reads pixels.
+"""Task `image_classifier`: the cross-entropy of each image's label under a network that reads pixels.
 
 Rows give the bytes of a file in `image` and a label in another column. The network is one of the small ones here, or a
 PyTorch module that a function of the user's makes, from images × 3 × height × width to images × classes.
@@ -19,8 +19,8 @@ from winnow.scoring.torch_models.base import TorchTask
 from winnow.scoring.torch_models.blocks import Size
 from winnow.scoring.torch_models.examples import Examples
 from winnow.scoring.torch_models.identity import function_identity
-from winnow.scoring.torch_models.needed import needed, versions
 from winnow.scoring.torch_models.networks import Network, network_of, tried
+from winnow.scoring.torch_models.packages import required_package, versions
 from winnow.scoring.torch_models.pictures import LARGEST, pixels_bytes, pixels_of
 from winnow.scoring.torch_models.running import Running, kind_of, precise
 from winnow.scoring.torch_models.vision import convolutions, no_image, normalised, patches
@@ -33,19 +33,19 @@ NAME: Final = "image_classifier"
 
 @dataclass(frozen=True, slots=True)
 class ImageClassifierConfig:
-    """What is read, and the network that reads it."""
+    """The inputs and the network."""
 
     label: str = ""  # a dotted column of strings, integers or booleans; must be given
-    label_folder: bool = False  # the column is of paths, such as samples.source.path; the label is the file's folder
-    label_key: str = ""  # the column is of JSON objects, such as samples.metadata; the label is this of their keys
+    label_folder: bool = False  # the column has paths, such as samples.source.path; the label is the file's folder
+    label_key: str = ""  # the column has JSON objects, such as samples.metadata; the label is at this key
     labels: tuple[bool | int | str, ...] = ()  # the classes, in the order of the network's outputs; must be given
     architecture: str = "convolutions"
     """winnow's: `convolutions` and `patches` are small ones of its own; or `module:function` of the user's."""
     network: Size = field(default_factory=Size)  # of a small one; `convolutions` take its width alone
-    size: Annotated[int, Between(8, 4_096)] = 224  # the paper's: pixels a side
-    patch: Annotated[int, Between(1, 512)] = 16  # the paper's ViT-B/16: pixels a side, of `patches`
-    mean: Annotated[float, Between(-1e6, 1e6)] = 0.5  # the paper's: taken from each colour of 0 to 1
-    deviation: Annotated[float, Between(1e-6, 1e6)] = 0.5  # the paper's: what is left is divided by it
+    size: Annotated[int, Between(8, 4_096)] = 224  # the paper's: pixels per side
+    patch: Annotated[int, Between(1, 512)] = 16  # the paper's ViT-B/16: pixels per side, of `patches`
+    mean: Annotated[float, Between(-1e6, 1e6)] = 0.5  # the paper's: subtracted from each colour of 0 to 1
+    deviation: Annotated[float, Between(1e-6, 1e6)] = 0.5  # the paper's: divisor after subtracting the mean
     max_pixels: Annotated[int, Between(1, LARGEST)] = 32 << 20  # winnow's: 128 MiB decoded, most cameras' photographs
     running: Running = field(default_factory=Running)  # where it computes
 
@@ -101,7 +101,7 @@ def _reads(config: ImageClassifierConfig) -> tuple[str, ...]:
 
 def _load(config: ImageClassifierConfig, _files: Files) -> ImageClassifier:
     config.running.ready(NAME)
-    needed(NAME, "PIL")
+    required_package(NAME, "PIL")
     if problems := label_problems(config):
         raise ScoreError(f"task {NAME}: {problems[0]}")
     return ImageClassifier(config, _network(config))

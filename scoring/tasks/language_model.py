@@ -20,8 +20,8 @@ from winnow.scoring.torch_models.blocks import Size
 from winnow.scoring.torch_models.decoder import decoder
 from winnow.scoring.torch_models.examples import Examples, Indices, Ragged
 from winnow.scoring.torch_models.identity import function_identity
-from winnow.scoring.torch_models.needed import versions
 from winnow.scoring.torch_models.networks import Network, looks_back, network_of, tried
+from winnow.scoring.torch_models.packages import versions
 from winnow.scoring.torch_models.running import Running, precise
 from winnow.scoring.torch_models.tokens import (
     BYTES,
@@ -42,7 +42,7 @@ _LEAST: Final = 32
 
 @dataclass(frozen=True, slots=True)
 class LanguageModelConfig:
-    """How texts become tokens, and the model that reads them."""
+    """The tokenizer and the model."""
 
     tokenizer: str = BYTES  # winnow's: no file is needed; or the path of a tokenizer.json
     start: str = "end"
@@ -52,7 +52,7 @@ class LanguageModelConfig:
     network: Size = field(default_factory=Size)  # of the small one
     max_tokens: Annotated[int, Between(1, 1 << 20)] = 512  # winnow's: what a small model learns from
     longer: Literal["cut", "refuse"] = "cut"  # winnow's: the beginning of a long text is scored
-    max_bytes: Annotated[int, Between(1, 1 << 26)] = 65_536  # as text.safety_model: what a tokenizer reads of a text
+    max_bytes: Annotated[int, Between(1, 1 << 26)] = 65_536  # as text.safety_model: read of each text
     running: Running = field(default_factory=Running)  # where it computes
 
 

@@ -40,7 +40,7 @@ from winnow.scoring.tasks.protocol import (
     Weights,
 )
 from winnow.scoring.torch_models.frozen import KINDS, Encoder, Limits, encoder
-from winnow.scoring.torch_models.needed import versions
+from winnow.scoring.torch_models.packages import versions
 from winnow.scoring.torch_models.pictures import LARGEST
 from winnow.scoring.torch_models.running import Running
 
@@ -62,17 +62,17 @@ class LinearHeadConfig:
     """The features, labels and size of the head."""
 
     label: str = ""  # a dotted column of strings, integers or booleans
-    label_folder: bool = False  # the column is of paths, such as samples.source.path; the label is the file's folder
-    label_key: str = ""  # the column is of JSON objects, such as samples.metadata; the label is this of their keys
-    labels: tuple[Label, ...] = ()  # those that the head tells apart, in the order of its weights
+    label_folder: bool = False  # the column has paths, such as samples.source.path; the label is the file's folder
+    label_key: str = ""  # the column has JSON objects, such as samples.metadata; the label is at this key
+    labels: tuple[Label, ...] = ()  # the classes, in the order of the head's weights
     features: Source = "hashed"
     column: str = ""  # columns: a dotted column of lists of numbers
-    column_key: str = ""  # columns: the column is of JSON objects; the list is this of their keys
+    column_key: str = ""  # columns: the column has JSON objects; the list is at this key
     width: int = 0  # columns: numbers in each list
-    buckets: int = 1 << 16  # hashed: of a class 256 KiB of weights, so that those of ten classes stay in a cache
+    buckets: int = 1 << 16  # hashed: 256 KiB of weights per class, so that ten classes stay in a cache
     words: int = 2  # hashed: the longest sequence of words
     characters: tuple[int, ...] = (3, 4)  # hashed: the shortest and the longest sequence
-    max_bytes: int = 4096  # hashed, minilm: of a text's beginning
+    max_bytes: int = 4096  # hashed, minilm: read from each text's beginning
     longer: Literal["cut", "refuse"] = "cut"  # minilm: a text of more than 256 tokens, or more than max_bytes
     max_pixels: Annotated[int, Between(1, LARGEST)] = 32 << 20  # efficientnet: as the other tasks on images
     running: Running = field(default_factory=Running)  # minilm, efficientnet: where they compute

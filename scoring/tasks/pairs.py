@@ -34,8 +34,8 @@ from winnow.scoring.torch_models.base import Say, TorchTask
 from winnow.scoring.torch_models.blocks import Size
 from winnow.scoring.torch_models.examples import Examples, Indices, Ragged
 from winnow.scoring.torch_models.identity import function_identity
-from winnow.scoring.torch_models.needed import needed, versions
 from winnow.scoring.torch_models.networks import Network, network_of, tried
+from winnow.scoring.torch_models.packages import required_package, versions
 from winnow.scoring.torch_models.pair_towers import IMAGE_TOWER, SCALE, TEXT_TOWER, towers
 from winnow.scoring.torch_models.pictures import LARGEST, pixels_bytes, pixels_of, require_room
 from winnow.scoring.torch_models.running import Running, kind_of, precise
@@ -60,25 +60,25 @@ _POINTS: Final = 1e-6  # the root mean square of an embedding's numbers below wh
 
 @dataclass(frozen=True, slots=True)
 class PairsConfig:
-    """What is read, the encoders, and what a batch is."""
+    """The inputs, the encoders and the batch size."""
 
     caption: str = TEXT  # winnow's: the column with each row's caption; of a list, such as samples.captions, the first
     tokenizer: str = BYTES  # winnow's: no file is needed; or the path of a tokenizer.json
     start: str = ""  # winnow's: none; CLIP's is <|startoftext|>
-    end: str = ""  # winnow's: none; CLIP's is <|endoftext|>. It stays where a caption is cut
+    end: str = ""  # winnow's: none; CLIP's is <|endoftext|>. It is kept when a caption is cut
     architecture: str = "towers"
     """winnow's small ones; or `module:function` of the user's, a module with `encode_image` of images × 3 × height ×
     width and `encode_text` of texts × max_tokens, filled up with zeros. Its parameter `logit_scale`, where it has one,
     is the logarithm of what similarities are multiplied by."""
     network: Size = field(default_factory=Size)  # of the small ones
-    size: Annotated[int, Between(8, 4_096)] = 224  # CLIP's: pixels a side
+    size: Annotated[int, Between(8, 4_096)] = 224  # CLIP's: pixels per side
     patch: Annotated[int, Between(1, 512)] = 32  # CLIP's ViT-B/32: pixels a side, of the small ones
-    mean: Annotated[float, Between(-1e6, 1e6)] = 0.5  # the paper's: taken from each colour of 0 to 1
-    deviation: Annotated[float, Between(1e-6, 1e6)] = 0.5  # the paper's: what is left is divided by it
+    mean: Annotated[float, Between(-1e6, 1e6)] = 0.5  # the paper's: subtracted from each colour of 0 to 1
+    deviation: Annotated[float, Between(1e-6, 1e6)] = 0.5  # the paper's: divisor after subtracting the mean
     max_pixels: Annotated[int, Between(1, LARGEST)] = 32 << 20  # winnow's: 128 MiB decoded, most cameras' photographs
     max_tokens: Annotated[int, Between(2, 65_536)] = 77  # CLIP's, with `start` and `end`
     longer: Literal["cut", "refuse"] = "cut"  # as CLIP's implementations do on request
-    max_bytes: Annotated[int, Between(1, 1 << 26)] = 65_536  # as text.safety_model: what a tokenizer reads of a text
+    max_bytes: Annotated[int, Between(1, 1 << 26)] = 65_536  # as text.safety_model: read of each text
     batch: Annotated[int, Between(_LEAST, 1 << 20)] = 256  # winnow's: the paper's 4096 asks for many devices
     temperature: Annotated[float, Between(1e-4, 1e4)] = 0.07  # CLIP's at first; where there is no `logit_scale`
     running: Running = field(default_factory=Running)  # where it computes
@@ -226,7 +226,7 @@ def _pointing(said: "Tensor") -> "Tensor":
 def _load(config: PairsConfig, files: Files) -> Pairs:
     _check_batch(config)
     config.running.ready(NAME)
-    needed(NAME, "PIL")
+    required_package(NAME, "PIL")
     path = config.tokenizer if config.tokenizer == BYTES else files.path(config.tokenizer)
     tokenizer = tokenizer_of(NAME, path)
     return Pairs(config, pair_network(config, tokenizer.size), tokenizer)

@@ -7,7 +7,7 @@ import numpy as np
 
 from winnow.schemas.errors import ScoreError
 from winnow.scoring.tasks.protocol import Weights
-from winnow.scoring.torch_models.needed import needed, one_line
+from winnow.scoring.torch_models.packages import one_line, required_package
 
 ENDINGS = (".pt", ".pth")
 
@@ -21,7 +21,7 @@ def read_checkpoint(path: str) -> Weights:
     Raises:
         ScoreError: It is no such file, is damaged, or needs code to be run, as pickles of whole models do.
     """
-    torch: Any = needed("a checkpoint of PyTorch", "torch")
+    torch: Any = required_package("a checkpoint of PyTorch", "torch")
     try:
         found = torch.load(path, map_location="cpu", weights_only=True)
     except OSError as error:
@@ -44,8 +44,8 @@ def read_safetensors(path: str) -> Weights:
     Raises:
         ScoreError: It is no such file, or a damaged one.
     """
-    torch: Any = needed("a file of safetensors", "torch")
-    package: Any = needed("a file of safetensors", "safetensors.torch")
+    torch: Any = required_package("a file of safetensors", "torch")
+    package: Any = required_package("a file of safetensors", "safetensors.torch")
     try:
         found = package.load_file(path, device="cpu")
     except OSError as error:

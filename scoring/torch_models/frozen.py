@@ -18,8 +18,8 @@ from winnow.scoring.tasks.protocol import IMAGE, NO_INPUT, NOT_FINITE, OK, TEXT,
 from winnow.scoring.torch_models import conse, efficientnet, minilm
 from winnow.scoring.torch_models.examples import Ragged
 from winnow.scoring.torch_models.files import read_checkpoint, read_safetensors
-from winnow.scoring.torch_models.needed import needed
 from winnow.scoring.torch_models.networks import Network, Parameters
+from winnow.scoring.torch_models.packages import required_package
 from winnow.scoring.torch_models.pictures import pixels_of
 from winnow.scoring.torch_models.running import Running, alone, kind_of
 from winnow.scoring.torch_models.tokens import cut_to, tokenizer_of
@@ -143,7 +143,7 @@ class _Images:
     """EfficientNet-lite0's last features, the mean over places."""
 
     def __init__(self, task: str, files: Files, limits: Limits, running: Running) -> None:
-        needed(task, "PIL")
+        required_package(task, "PIL")
         self._limits = limits
         path = files.path(conse.CLASSIFIER)
         network = conse.frozen_network(_pooled, efficientnet.shapes())

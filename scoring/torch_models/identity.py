@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from winnow.schemas.errors import ScoreError
-from winnow.scoring.torch_models.needed import one_line, versions
+from winnow.scoring.torch_models.packages import one_line, versions
 
 
 def function_identity(architecture: str) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from winnow.schemas.errors import ScoreError
 from winnow.scoring.mimic.exact import TOLERANCE
-from winnow.scoring.torch_models.needed import one_line
+from winnow.scoring.torch_models.packages import one_line
 from winnow.scoring.torch_models.running import Running, alone
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from winnow.schemas.errors import ScoreError
 from winnow.scoring.tasks.protocol import NO_INPUT, OK, UNREADABLE
-from winnow.scoring.torch_models.needed import needed
+from winnow.scoring.torch_models.packages import required_package
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -70,7 +70,7 @@ def require_room(task: str, side: int, images: int, max_bytes: int) -> None:
 
 def square_pixels(raw: bytes, side: int, max_pixels: int) -> NDArray[np.uint8] | None:
     """A file's image in side × side × RGB, its proportions given up; None where it is damaged or too large."""
-    needed("an image", "PIL")
+    required_package("an image", "PIL")
     from PIL import Image
 
     with warnings.catch_warnings():

@@ -1,4 +1,4 @@
-"""Where models in PyTorch run, how precisely, and how much at once."""
+"""The device, precision and memory of PyTorch models."""
 
 import threading
 from collections.abc import Iterator, Mapping
@@ -12,7 +12,7 @@ from winnow.schemas.errors import ScoreError
 from winnow.schemas.recipe.checks import Between
 from winnow.scoring.mimic.models import Placement
 from winnow.scoring.mimic.pinned import pinned
-from winnow.scoring.torch_models.needed import needed
+from winnow.scoring.torch_models.packages import required_package
 
 if TYPE_CHECKING:
     from torch import Tensor, dtype  # type: ignore[import-not-found, unused-ignore]
@@ -24,7 +24,7 @@ _ONE: Final = threading.RLock()
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """Where a model computes, and how."""
+    """The device, precision and memory of one model."""
 
     device: Literal["cpu", "cuda"] = "cpu"  # winnow's: every machine has one
     compute: Literal["float32", "bfloat16", "float64"] = "float32"  # winnow's: what the tolerance is declared for
@@ -52,7 +52,7 @@ class Running:
 
     def ready(self, task: str) -> None:
         """Raise ScoreError where PyTorch is missing, or finds no such device."""
-        torch = needed(task, "torch")
+        torch = required_package(task, "torch")
         if self.device == "cuda" and not torch.cuda.is_available():
             raise ScoreError(f"{task}: `device: cuda`, and PyTorch finds none here; expected `device: cpu`")
 

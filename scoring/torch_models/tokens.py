@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.schemas.errors import ScoreError
-from winnow.scoring.torch_models.needed import needed, one_line
+from winnow.scoring.torch_models.packages import one_line, required_package
 
 BYTES: Final = "bytes"
 _EXPECTED: Final = "expected a tokenizer.json of the package tokenizers"
@@ -54,7 +54,7 @@ class JsonTokenizer:
 
     def __init__(self, task: str, path: str) -> None:
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # worker processes are the parallelism
-        package = needed(task, "tokenizers")
+        package = required_package(task, "tokenizers")
         try:
             raw = Path(path).read_text("utf-8")
             self._tokenizer: Any = package.Tokenizer.from_str(raw)

@@ -1,7 +1,7 @@
-"""Addresses of Bitcoin wallets, told by their checksums.
+"""Addresses of Bitcoin wallets, recognised by their checksums.
 
-Base58check has four bytes of a double SHA-256, bech32 (BIP 173) and bech32m (BIP 350) a code of 30 bits. Those of test
-networks are nobody's money and are left.
+Base58check has four bytes of a double SHA-256, bech32 (BIP 173) and bech32m (BIP 350) a code of 30 bits. Addresses of
+test networks hold no money and are left out.
 """
 
 import hashlib

@@ -1,4 +1,4 @@
-"""Packages that models in PyTorch need and winnow does not."""
+"""Optional packages of PyTorch models: imports, versions and errors."""
 
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
@@ -10,8 +10,8 @@ from winnow.schemas.errors import ScoreError
 _PUBLISHED_AS: Final = {"PIL": "pillow"}
 
 
-def needed(task: str, module: str) -> ModuleType:
-    """A package; ScoreError where it is not installed, with the command that installs it."""
+def required_package(task: str, module: str) -> ModuleType:
+    """Import a package; ScoreError with the install command if it is missing."""
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
@@ -21,7 +21,7 @@ def needed(task: str, module: str) -> ModuleType:
 
 
 def versions(*packages: str) -> tuple[str, ...]:
-    """Packages with their versions, for the keys of layers; one that is missing is said to be missing when used."""
+    """Packages with their versions, for layer keys; a missing one is reported when it is used."""
     return tuple(f"{name} {_version(name)}" for name in packages)
 
 
@@ -33,5 +33,5 @@ def _version(package: str) -> str:
 
 
 def one_line(error: BaseException) -> str:
-    """What a package says went wrong, without its line breaks."""
+    """A package's error message without line breaks."""
     return " ".join(str(error).split())[:300] or type(error).__name__
