@@ -20,19 +20,20 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from winnow.filters.operators import TEXT, Kernel
-from winnow.pipelines.annotate.reading import BATCH_ROWS
-from winnow.pipelines.annotate.stage import State, owed_tasks
 from winnow.pipelines.annotate.task import AnnotationContext
 from winnow.pipelines.annotate.transforms import RunAnnotation
 from winnow.pipelines.binding.operators import BoundOperator, bind_operators, passes_of
 from winnow.pipelines.binding.sources import ingest_context, store_record
 from winnow.pipelines.ingest.planning.stage import freeze_plans, look_at_sources, pending_tasks
 from winnow.pipelines.ingest.transforms import RunIngest, ingest_element
+from winnow.pipelines.running.row_layers import owed_shards
+from winnow.pipelines.running.shard_rows import BATCH_ROWS
 from winnow.pipelines.running.thread_limits import limit_threads
 from winnow.pipelines.running.worker import settle
 from winnow.pipelines.store.commits import load_layer_commits
 from winnow.pipelines.store.generations import Store, create_or_open, open_store
 from winnow.pipelines.store.location import open_location
+from winnow.pipelines.store.state import StoreState
 from winnow.pipelines.store.tables import ROW_GROUP_ROWS
 from winnow.runners.stages.store_stages import standing_state
 from winnow.schemas.recipe import Recipe, load_recipe
@@ -162,10 +163,10 @@ def owed_ingest(recipe: Recipe) -> Iterator[tuple[beam.DoFn, list[bytes]]]:
 def owed_annotation(recipe: Recipe) -> Iterator[tuple[beam.DoFn, list[bytes]]]:
     """What a worker of each pass runs, and the tasks that it owes."""
     store = _store(recipe)
-    state: State = standing_state(recipe, store)
+    state: StoreState = standing_state(recipe, store)
     for one_pass in passes_of(bind_operators(recipe)):
         context = AnnotationContext(store, one_pass.operators)
-        yield RunAnnotation(context), [task.to_json() for task in owed_tasks(store, state, one_pass)]
+        yield RunAnnotation(context), [task.to_json() for task in owed_shards(store, state, one_pass.operators)]
 
 
 if __name__ == "__main__":

@@ -42,6 +42,9 @@ PART = pa.struct(
 
 LINK = pa.struct([pa.field("url", pa.string(), nullable=False), pa.field("rel", pa.string())])
 
+EXTRACTED = "extract."
+"""What the names of extractors' layers begin with. They hold texts of their own."""
+
 EXTRACTION = pa.schema(
     [
         pa.field("status", pa.string(), nullable=False),

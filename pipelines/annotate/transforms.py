@@ -5,7 +5,8 @@ from collections.abc import Iterator
 import apache_beam as beam
 
 from winnow.filters.operators import Kernel
-from winnow.pipelines.annotate.task import AnnotationContext, AnnotationTask, annotate_shard
+from winnow.pipelines.annotate.task import AnnotationContext, annotate_shard
+from winnow.pipelines.running.row_layers import RowLayerTask
 from winnow.pipelines.running.worker import Heart, settle
 
 
@@ -22,7 +23,7 @@ class RunAnnotation(beam.DoFn):
 
     def process(self, element: bytes) -> Iterator[str]:
         """Measures the shard with every operator that it is owed."""
-        task = AnnotationTask.from_json(element)
+        task = RowLayerTask.from_json(element)
         for bound in self._context.operators:
             if bound.layer in task.owed and bound.layer not in self._kernels:  # models load once a process
                 self._kernels[bound.layer] = bound.operator.load(bound.config, bound.assets)

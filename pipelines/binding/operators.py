@@ -12,22 +12,21 @@ from winnow.filters.operators import TEXT, Operator, Resource, find_operator, op
 from winnow.filters.presets import find_preset
 from winnow.pipelines.annotate.rows import layer_schema
 from winnow.pipelines.assets import asset_digest, asset_path, known_asset, require_file
-from winnow.pipelines.binding.measurements import located, measurements, wanted_kinds
+from winnow.pipelines.binding.duplicates import signing_entries, wanted_kinds
 from winnow.pipelines.query.columns import Column, column_of, leaves
+from winnow.pipelines.store import layout
 from winnow.schemas.assets import AnyAsset
 from winnow.schemas.duplicates import layer_of_kind, schema_of_kind
 from winnow.schemas.errors import RecipeError, WinnowError
-from winnow.schemas.extraction import EXTRACTION
+from winnow.schemas.extraction import EXTRACTED, EXTRACTION
 from winnow.schemas.identity import fingerprint_of
 from winnow.schemas.problems import Place, Problem, recipe_error, suggestion
 from winnow.schemas.recipe import OperatorEntry, Recipe, build_config
 from winnow.schemas.recipe.build import settings
-from winnow.schemas.recipe.nodes import MapNode
+from winnow.schemas.recipe.nodes import MapNode, located
 from winnow.schemas.rules import ColumnInfo, check_where
 from winnow.schemas.samples import SAMPLES
 from winnow.schemas.scores import SCORE, trace_schema
-
-SAMPLES_LAYER = "samples"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +101,23 @@ class Pass:
     operators: tuple[BoundOperator, ...]
 
 
+def measurements(recipe: Recipe) -> tuple[tuple[OperatorEntry, str], ...]:
+    """Every measurement, each with where the recipe asks for it.
+
+    Raises:
+        RecipeError: A preset that does not exist, or a layer that the recipe and its search for duplicates both write.
+    """
+    listed = [(entry, f"annotate[{number}].{entry.name}") for number, entry in enumerate(recipe.annotate)]
+    implied = signing_entries(recipe)
+    taken = {entry.layer: (entry, where) for entry, where in listed}
+    for entry, where in implied:
+        if entry.layer in taken:
+            other, path = taken[entry.layer]
+            said = f"{where} makes the layer {entry.layer}; write its settings there, or name this one with 'as'"
+            raise recipe_error([Problem(other.place, path, said)])
+    return (*listed, *implied)
+
+
 def bind_operators(recipe: Recipe) -> tuple[BoundOperator, ...]:
     """The recipe's operators, each after those whose layers it reads.
 
@@ -147,8 +163,8 @@ def remarks_of(operators: Sequence[BoundOperator]) -> list[str]:
 
 def store_columns(recipe: Recipe) -> Iterator[tuple[Column, ColumnInfo]]:
     """Every column that the store of this recipe will have, samples first."""
-    schemas = [(SAMPLES_LAYER, SAMPLES)]
-    schemas += [(f"extract.{entry.name}", EXTRACTION) for entry in recipe.extract]
+    schemas = [(layout.SAMPLES, SAMPLES)]
+    schemas += [(f"{EXTRACTED}{entry.name}", EXTRACTION) for entry in recipe.extract]
     for entry, where in measurements(recipe):
         operator, config = configure(entry, where)
         schemas.append((entry.layer, layer_schema(operator.writes(config))))
@@ -274,7 +290,7 @@ def _over_preset(entry: OperatorEntry, operator: Operator) -> MapNode:
 
 def _layers(known: Mapping[str, ColumnInfo]) -> list[str]:
     return sorted(
-        {".".join(name.split(".")[:2]) if not name.startswith("samples.") else SAMPLES_LAYER for name in known}
+        {".".join(name.split(".")[:2]) if not name.startswith("samples.") else layout.SAMPLES for name in known}
     )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from winnow.filters.presets import Preset, find_preset
-from winnow.pipelines.binding.measurements import wanted_kinds
+from winnow.pipelines.binding.duplicates import wanted_kinds
 from winnow.schemas.conditions import columns_read
 from winnow.schemas.duplicates import CHOSEN_IN, VIRTUAL
 from winnow.schemas.errors import RecipeError

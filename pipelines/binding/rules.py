@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from winnow.filters.operators import operator_names
-from winnow.pipelines.binding.measurements import wanted_kinds
+from winnow.pipelines.binding.duplicates import wanted_kinds
 from winnow.pipelines.binding.operators import store_columns
 from winnow.pipelines.binding.preferences import bind_preferences
 from winnow.pipelines.binding.rule_presets import SpeltRule, spelt_rules
@@ -15,6 +15,7 @@ from winnow.pipelines.query.columns import Column
 from winnow.pipelines.rules.representatives import Choice
 from winnow.schemas.conditions import ConditionError, columns_read, is_text
 from winnow.schemas.duplicates import CHOSEN_IN
+from winnow.schemas.extraction import EXTRACTED
 from winnow.schemas.problems import Problem, Problems, recipe_error, shown, suggestion
 from winnow.schemas.recipe import Recipe
 from winnow.schemas.rules import ColumnInfo, Phase, check_rules
@@ -146,7 +147,7 @@ def _program(
 
 def _languages(recipe: Recipe, columns: Mapping[str, Column]) -> tuple[Column, ...]:
     """The measured language, else what the extractors say that the page declares, in the order of `text`."""
-    layers = dict.fromkeys(".".join(name.split(".")[:2]) for name in recipe.text if name.startswith("extract."))
+    layers = dict.fromkeys(".".join(name.split(".")[:2]) for name in recipe.text if name.startswith(EXTRACTED))
     names = (MEASURED_LANGUAGE, *(f"{layer}.language" for layer in layers))
     return tuple(columns[name] for name in names if name in columns)
 

@@ -37,9 +37,9 @@ from winnow.pipelines.dedupe.near import (
     send_signatures,
 )
 from winnow.pipelines.dedupe.outcomes import settle_equal, settle_near
-from winnow.pipelines.dedupe.scratch import beat_step
 from winnow.pipelines.running.blocks import AddressedBlock
 from winnow.pipelines.running.exchange import Engine, Exchange, Files, partitions_for
+from winnow.pipelines.running.step_beats import beat_step
 from winnow.pipelines.running.version_handshake import require_like_driver, versions_here
 from winnow.pipelines.running.worker import settle
 from winnow.schemas.duplicates import Kind

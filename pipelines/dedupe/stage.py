@@ -5,18 +5,18 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 
 from winnow.filters.duplicates.signatures import Scheme
-from winnow.pipelines.annotate.stage import State
-from winnow.pipelines.binding.measurements import SIGNED, near_settings, wanted_kinds
+from winnow.pipelines.binding.duplicates import SIGNED, near_settings, wanted_kinds
 from winnow.pipelines.dedupe.covered import CoveredShard, Search, hide_rows, put_shards
 from winnow.pipelines.dedupe.task import GlobalKey
 from winnow.pipelines.dedupe.verdicts import find_verdicts
-from winnow.pipelines.forgetting.hidden_rows import TEXT_LAYERS
 from winnow.pipelines.forgetting.hiding import READERS, Hiding, load_hiding
 from winnow.pipelines.query.columns import column_of
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.commits import load_layer_commits
 from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.state import StoreState
 from winnow.schemas.duplicates import Kind, layer_of_kind
+from winnow.schemas.extraction import EXTRACTED
 from winnow.schemas.identity import Json, fingerprint_of
 from winnow.schemas.recipe import Recipe
 from winnow.schemas.records import Generation, LayerCommit, ShardRecord
@@ -65,7 +65,7 @@ def _without_tombstones(key: str) -> str:
     return key.partition("-")[0]
 
 
-def state_keys(recipe: Recipe, state: State, tombstones: Collection[str]) -> dict[Kind, GlobalKey]:
+def state_keys(recipe: Recipe, state: StoreState, tombstones: Collection[str]) -> dict[Kind, GlobalKey]:
     """The keys of every kind whose signatures stand for every shard."""
     keys: dict[Kind, GlobalKey] = {}
     samples = {shard.shard: shard.object.path for _, shard in state.shards}
@@ -112,7 +112,7 @@ def standing_layer(store: Store, layer: str, key: GlobalKey, shards: Iterable[st
 
 
 def take_standing(
-    store: Store, recipe: Recipe, state: State, tombstones: Collection[str] | None = None
+    store: Store, recipe: Recipe, state: StoreState, tombstones: Collection[str] | None = None
 ) -> dict[Kind, GlobalKey]:
     """Take into the state every layer of duplicates that stands; returns the keys of the kinds that do not.
 
@@ -137,7 +137,9 @@ def take_standing(
     return lacking
 
 
-def search_for(store: Store, recipe: Recipe, state: State, keys: Mapping[Kind, GlobalKey], hiding: Hiding) -> Search:
+def search_for(
+    store: Store, recipe: Recipe, state: StoreState, keys: Mapping[Kind, GlobalKey], hiding: Hiding
+) -> Search:
     """One search for these kinds over every shard, without the rows that are hidden: the tombstones of the keys."""
     kinds = {kind: SIGNED[kind] for kind in keys}
     names = ["samples", *state.layers]
@@ -175,18 +177,18 @@ def search_for(store: Store, recipe: Recipe, state: State, keys: Mapping[Kind, G
     )
 
 
-def _in_order(state: State) -> list[tuple[str, ShardRecord]]:
+def _in_order(state: StoreState) -> list[tuple[str, ShardRecord]]:
     """Every shard with its source, by number."""
     return sorted(state.shards, key=lambda one: one[1].shard)
 
 
-def _hide(store: Store, state: State, hiding: Hiding, scratch: str) -> dict[str, int]:
+def _hide(store: Store, state: StoreState, hiding: Hiding, scratch: str) -> dict[str, int]:
     """Leave the hidden rows of every shard for the search; returns how many there are of each that has some."""
     if not hiding:
         return {}
     texts: dict[str, list[str]] = {}
     for layer in sorted(state.layers):
-        if layer.startswith(TEXT_LAYERS):
+        if layer.startswith(EXTRACTED):
             for commit in state.layers[layer]:
                 texts.setdefault(commit.shard, []).append(commit.object.path)
 

@@ -16,10 +16,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from winnow.pipelines.binding.edits import Edits, with_keys
-from winnow.pipelines.dedupe.scratch import beat_step
 from winnow.pipelines.export.planning.shipment import Details, Shipment
 from winnow.pipelines.export.planning.sizing import Way, order_key
-from winnow.pipelines.forgetting.hidden_rows import TEXT_LAYERS
 from winnow.pipelines.forgetting.hiding import load_hiding
 from winnow.pipelines.media.references import MEDIA_GONE, Fetched, fetch_media, sums_of_lists
 from winnow.pipelines.mix.drawn import DrawnShard, copies_of
@@ -27,11 +25,13 @@ from winnow.pipelines.query.columns import Column
 from winnow.pipelines.query.picked_rows import Rows, read_picked, taken
 from winnow.pipelines.running.blocks import AddressedBlock
 from winnow.pipelines.running.exchange import MAX_BLOCK_BYTES, BlockPacker
+from winnow.pipelines.running.step_beats import beat_step
 from winnow.pipelines.running.worker import settle
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.tables import read_table
 from winnow.schemas.draws import DRAW, MIXED
 from winnow.schemas.errors import ExportError
+from winnow.schemas.extraction import EXTRACTED
 from winnow.schemas.identity import canonical_json
 from winnow.schemas.mixture import Stratum
 from winnow.schemas.uint128 import words_of
@@ -251,7 +251,7 @@ def _owed(details: Details, output: int) -> bool:
 
 def _refuse_forgotten(shipment: Shipment, shard: DrawnShard, rows: Rows) -> None:
     objects = shipment.store.objects
-    texts = [path for layer, path in shard.objects.items() if layer.startswith(TEXT_LAYERS)]
+    texts = [path for layer, path in shard.objects.items() if layer.startswith(EXTRACTED)]
     hidden = load_hiding(objects).of(objects, shard.objects[layout.SAMPLES], texts).rows
     gone = int(np.isin(rows, hidden).sum())
     if gone:

@@ -6,10 +6,8 @@ from dataclasses import dataclass
 from winnow.pipelines.forgetting.hiding import HiddenRows, Hiding, Look, load_hiding, put_looks
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import ManifestRow, Store
+from winnow.schemas.extraction import EXTRACTED
 from winnow.schemas.records import Generation
-
-TEXT_LAYERS = "extract."
-"""Layers of this prefix hold texts of their own, which a SHA-256 may mean."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +35,7 @@ def shard_texts(store: Store, generation: Generation, hiding: Hiding) -> Iterato
         return
     texts: dict[str, list[str]] = {}
     for layer in sorted(generation.layers) if hiding.reads_texts else ():
-        if layer.startswith(TEXT_LAYERS):
+        if layer.startswith(EXTRACTED):
             for row in store.manifest(generation, layer):
                 texts.setdefault(row.shard, []).append(row.object)
     for row in store.manifest(generation, layout.SAMPLES):

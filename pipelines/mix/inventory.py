@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from winnow.filters.duplicates.components import Edges, components
-from winnow.pipelines.binding.measurements import wanted_kinds
+from winnow.pipelines.binding.duplicates import wanted_kinds
 from winnow.pipelines.binding.mixture import BoundMix, BoundStage
 from winnow.pipelines.mix.scratch import Scratch
 from winnow.pipelines.mix.tokens import EDIT_UNMEASURED, NO_TEXT, STATUSES, TOKENS_LAYER, UNENCODABLE

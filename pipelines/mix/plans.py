@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
-from winnow.pipelines.binding.measurements import wanted_kinds
+from winnow.pipelines.binding.duplicates import wanted_kinds
 from winnow.pipelines.binding.mixture import bind_mix, require_mix
 from winnow.pipelines.binding.rule_presets import spelt_out
 from winnow.pipelines.binding.rules import rule_program

@@ -6,7 +6,6 @@ edits are unknown has no length, as it is not exported; neither has one that the
 
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -19,21 +18,19 @@ from numpy.typing import NDArray
 from winnow.filters.edits import Pseudonyms
 from winnow.filters.language.tokenizers import Tokenizer, load_tokenizer, tokenizer_digest
 from winnow.filters.operators import STATUS
-from winnow.pipelines.annotate.reading import Part, read_parts, text_of
-from winnow.pipelines.annotate.stage import State, load_layers, owed_shards
-from winnow.pipelines.annotate.task import AnnotationTask
 from winnow.pipelines.binding.edits import BoundEdit, Edits, bind_edits, with_keys
 from winnow.pipelines.binding.operators import store_columns
 from winnow.pipelines.query.columns import Column, column_of
+from winnow.pipelines.running.row_layers import RowLayerTask, load_layers, owed_shards, write_layers
+from winnow.pipelines.running.shard_rows import Part, read_parts, text_of
 from winnow.pipelines.running.worker import Heart, settle
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
-from winnow.pipelines.store.layers import LayerWriter
+from winnow.pipelines.store.state import StoreState
 from winnow.schemas.errors import StageError, WinnowError
 from winnow.schemas.identity import Json, fingerprint_of
 from winnow.schemas.problems import Problem, recipe_error
 from winnow.schemas.recipe import Recipe
-from winnow.schemas.statistics import layer_spec
 from winnow.schemas.tombstones import FORGOTTEN
 
 TOKENS_LAYER: Final = "mix.tokens"
@@ -138,13 +135,13 @@ def try_tokens(recipe: Recipe, layer: TokensLayer) -> None:
         raise recipe_error([Problem(recipe.mix.place, "mix.tokenizer", str(error))]) from None
 
 
-def owed_counts(store: Store, state: State, layer: TokensLayer) -> list[AnnotationTask]:
+def owed_counts(store: Store, state: StoreState, layer: TokensLayer) -> list[RowLayerTask]:
     """The shards that have no counts yet; the layers that are read must stand."""
     _know(state, layer)
     return owed_shards(store, state, [layer])
 
 
-def take_tokens(store: Store, recipe: Recipe, state: State) -> bool:
+def take_tokens(store: Store, recipe: Recipe, state: StoreState) -> bool:
     """Take the layer into the state if it stands for every shard, as the recipe asks for it; returns whether it does.
 
     Where a key of pseudonyms is not at hand nobody can tell: the layer is left out, and is found again with the key.
@@ -161,12 +158,12 @@ def take_tokens(store: Store, recipe: Recipe, state: State) -> bool:
     return not owed_shards(store, state, [layer]) and not load_layers(store, state, [layer])
 
 
-def lacking_layers(state: State, layer: TokensLayer) -> list[str]:
+def lacking_layers(state: StoreState, layer: TokensLayer) -> list[str]:
     """The layers that counts are made of and that do not stand."""
     return [one for one in layer.reads if one != layout.SAMPLES and one not in state.layers]
 
 
-def _know(state: State, layer: TokensLayer) -> bool:
+def _know(state: StoreState, layer: TokensLayer) -> bool:
     """Let the state know the keys of what the layer reads; False where something of it does not stand."""
     if lacking_layers(state, layer):
         return False
@@ -206,7 +203,7 @@ class CountTokens(beam.DoFn):
         if self._edits is None:
             self._edits = self._context.bound.edited()
             self._tokenizer = self._context.bound.ready()
-        task = AnnotationTask.from_json(element)
+        task = RowLayerTask.from_json(element)
         heart = Heart(self._context.store.objects, TOKENS_LAYER, task.shard)
         try:
             count_shard(self._context, self._edits, self._tokenizer, task, heart)
@@ -216,19 +213,16 @@ class CountTokens(beam.DoFn):
 
 
 def count_shard(
-    context: TokensContext, edits: Edits, tokenizer: Tokenizer | None, task: AnnotationTask, beat: Heart
+    context: TokensContext, edits: Edits, tokenizer: Tokenizer | None, task: RowLayerTask, beat: Heart
 ) -> None:
     """Write one shard of the layer, and commit it."""
     texts = [column.name for column in context.bound.text]
-    done = 0
-    with LayerWriter(context.store, TOKENS, layer_spec(TOKENS_LAYER, TOKENS)) as writer:
-        with closing(read_parts(context.store, STAGE, task.read, context.columns, texts)) as parts:
-            for part in parts:
-                writer.write(count_tokens(part, texts, edits, tokenizer))
-                done += part.count
-                beat(done, done, 0)
-        key = task.owed[TOKENS_LAYER]
-        writer.commit(TOKENS_LAYER, key, task.shard, task.source, task.objects[layout.SAMPLES])
+
+    def counted(parts: Iterator[Part]) -> Iterator[dict[str, pa.RecordBatch]]:
+        return ({TOKENS_LAYER: count_tokens(part, texts, edits, tokenizer)} for part in parts)
+
+    read = read_parts(context.store, STAGE, task.read, context.columns, texts)
+    write_layers(context.store, task, {TOKENS_LAYER: TOKENS}, read, counted, beat)
 
 
 def count_tokens(part: Part, text: list[str], edits: Edits, tokenizer: Tokenizer | None) -> pa.RecordBatch:

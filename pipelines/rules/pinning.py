@@ -18,6 +18,7 @@ from winnow.pipelines.store.generations import ManifestRow, Store
 from winnow.schemas.conditions import columns_read
 from winnow.schemas.duplicates import DUPLICATES
 from winnow.schemas.errors import StoreError
+from winnow.schemas.extraction import EXTRACTED
 from winnow.schemas.mixture import MIXTURES
 from winnow.schemas.problems import Place, Problem, recipe_error
 from winnow.schemas.records import Generation
@@ -135,7 +136,7 @@ def pin(
 
 def _stage(layer: str) -> str:
     """The stage that makes a layer."""
-    if layer == layout.SAMPLES or layer.startswith("extract."):
+    if layer == layout.SAMPLES or layer.startswith(EXTRACTED):
         return "ingest"
     if layer.startswith(MIXTURES):
         return "mix"

@@ -12,7 +12,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from winnow.pipelines.annotate.reading import text_of
 from winnow.pipelines.binding.scores import MEDIA, BoundScore, Condition
 from winnow.pipelines.forgetting.hiding import load_hiding
 from winnow.pipelines.media.score_inputs import BYTES, ROWS, Inputs
@@ -20,6 +19,7 @@ from winnow.pipelines.query.columns import Column, read_aligned
 from winnow.pipelines.query.conditions import selected_rows
 from winnow.pipelines.query.picked_rows import read_picked
 from winnow.pipelines.running.ledger.strikes import Position, poisoned
+from winnow.pipelines.running.shard_rows import text_of
 from winnow.pipelines.score.gathering import Gathered
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store

@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from winnow.pipelines.annotate.stage import State
 from winnow.pipelines.binding.scores import BoundScore, by_column
 from winnow.pipelines.dedupe.task import GlobalKey
 from winnow.pipelines.forgetting.hiding import load_hiding
@@ -20,6 +19,7 @@ from winnow.pipelines.score.weights import scored_shards
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.layers import LayerWriter
+from winnow.pipelines.store.state import StoreState
 from winnow.pipelines.store.together import TABLES_AT_ONCE, each
 from winnow.schemas.errors import ScoreError
 from winnow.schemas.recipe import FilterConfig
@@ -72,7 +72,7 @@ class Decided:
     fitted: list[Fitted] = field(default_factory=list)
 
 
-def read_traces(store: Store, bound: BoundScore, state: State) -> Traces:
+def read_traces(store: Store, bound: BoundScore, state: StoreState) -> Traces:
     """The traces of every shard; forgotten rows have none."""
     checkpoints = max(bound.entry.checkpoints, 1)
     trace = bound.entry.trace
@@ -178,7 +178,9 @@ def _groups(groups: pa.DictionaryArray | None, rows: int) -> dict[str, NDArray[n
     return {name: np.sort(np.concatenate(found[name])) for name in sorted(found)}
 
 
-def write_scores(store: Store, bound: BoundScore, state: State, key: GlobalKey, traces: Traces, said: Decided) -> None:
+def write_scores(
+    store: Store, bound: BoundScore, state: StoreState, key: GlobalKey, traces: Traces, said: Decided
+) -> None:
     """Commit the layer for every shard."""
     layer = bound.entry.layer
     samples = {record.shard: record.object.path for _, record in state.shards}

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
-from winnow.pipelines.annotate.stage import State
 from winnow.pipelines.binding.scores import BoundScore, by_column
 from winnow.pipelines.dedupe.task import GlobalKey
 from winnow.pipelines.score.weights import WeightKeys, with_forgotten, without_forgotten
+from winnow.pipelines.store.state import StoreState
 from winnow.schemas.identity import fingerprint_of
 
 VERSION = 1
@@ -50,7 +50,7 @@ class TraceLayer:
         return with_forgotten(key, self.forgotten if trained or bound.kind.batched else "")
 
 
-def score_key(bound: BoundScore, state: State, forgotten: str) -> GlobalKey:
+def score_key(bound: BoundScore, state: StoreState, forgotten: str) -> GlobalKey:
     """The key of what a score makes of rows: of every trace, and of the column that is fitted by."""
     settings = fingerprint_of(
         {

@@ -13,7 +13,6 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.pipelines.annotate.stage import State
 from winnow.pipelines.binding.operators import bind_operators
 from winnow.pipelines.binding.rule_presets import SpeltRule
 from winnow.pipelines.binding.scores import BoundScore, bind_scores
@@ -26,6 +25,7 @@ from winnow.pipelines.score.examples import ScoredShard
 from winnow.pipelines.score.keeping import Decided, Fitted, Traces, decide, read_traces
 from winnow.pipelines.score.stage import generation_scores, state_of
 from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.state import StoreState
 from winnow.schemas.recipe import Recipe
 from winnow.schemas.records import Generation
 from winnow.scoring.selection import KEEP_AT, Aggregation, Quality, Summary, extremes, histogram, overlap, summary
@@ -199,7 +199,9 @@ def _standing(recipe: Recipe, store: Store, generation: Generation) -> Iterator[
             yield bound
 
 
-def _seen(recipe: Recipe, store: Store, generation: Generation, state: State, bound: BoundScore, shown: int) -> _Seen:
+def _seen(
+    recipe: Recipe, store: Store, generation: Generation, state: StoreState, bound: BoundScore, shown: int
+) -> _Seen:
     traces = read_traces(store, bound, state)
     said = decide(traces, bound.entry.filter, bound.seed)
     checkpoints = traces.scores.T if bound.entry.checkpoints else ()  # a measure's one value is its score

@@ -2,20 +2,20 @@
 
 from collections.abc import Mapping
 
-from winnow.pipelines.annotate.stage import State, load_layers, owed_shards
-from winnow.pipelines.annotate.task import AnnotationTask
 from winnow.pipelines.binding.scores import BoundScore, bind_scores, by_column, layers_of
 from winnow.pipelines.dedupe.stage import standing_layer
+from winnow.pipelines.running.row_layers import RowLayerTask, load_layers, owed_shards
 from winnow.pipelines.score.keys import TraceLayer, score_key
 from winnow.pipelines.score.weights import forgotten_by, weight_keys, without_forgotten
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.state import StoreState
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.recipe import Recipe
 from winnow.schemas.records import Generation, LayerCommit, ObjectRecord
 
 
-def lacking_layers(state: State, bound: BoundScore) -> list[str]:
+def lacking_layers(state: StoreState, bound: BoundScore) -> list[str]:
     """The layers that a score is made of and that do not stand."""
     return [one for one in _made_of(bound) if one != layout.SAMPLES and one not in state.layers]
 
@@ -31,7 +31,7 @@ def _made_of(bound: BoundScore) -> tuple[str, ...]:
     return layers_of(tuple(columns))
 
 
-def trace_layer(store: Store, bound: BoundScore, state: State, forgotten: str | None = None) -> TraceLayer:
+def trace_layer(store: Store, bound: BoundScore, state: StoreState, forgotten: str | None = None) -> TraceLayer:
     """The trace of a score over what the state holds; the layers that it is made of must stand.
 
     Args:
@@ -46,17 +46,17 @@ def trace_layer(store: Store, bound: BoundScore, state: State, forgotten: str | 
     return TraceLayer(bound, weight_keys(bound, state, forgotten), forgotten)
 
 
-def owed_traces(store: Store, state: State, layer: TraceLayer) -> list[AnnotationTask]:
+def owed_traces(store: Store, state: StoreState, layer: TraceLayer) -> list[RowLayerTask]:
     """The shards that have no trace yet."""
     return owed_shards(store, state, [layer])
 
 
-def take_trace(store: Store, state: State, layer: TraceLayer) -> bool:
+def take_trace(store: Store, state: StoreState, layer: TraceLayer) -> bool:
     """Take a trace into the state if it stands for every shard; returns whether it does."""
     return not owed_shards(store, state, [layer]) and not load_layers(store, state, [layer])
 
 
-def take_score(store: Store, state: State, bound: BoundScore, forgotten: str | None = None) -> bool:
+def take_score(store: Store, state: StoreState, bound: BoundScore, forgotten: str | None = None) -> bool:
     """Take what a score makes of rows into the state if it stands over the traces that the state has."""
     key = score_key(bound, state, forgotten_by(store) if forgotten is None else forgotten)
     names = [record.shard for _, record in state.shards]
@@ -67,7 +67,7 @@ def take_score(store: Store, state: State, bound: BoundScore, forgotten: str | N
     return True
 
 
-def take_scores(store: Store, recipe: Recipe, state: State) -> None:
+def take_scores(store: Store, recipe: Recipe, state: StoreState) -> None:
     """Take into the state every layer of the recipe's scores that stands, as the recipe asks for it."""
     if not recipe.score:
         return
@@ -142,7 +142,7 @@ def _stale(bound: BoundScore, generation: Generation, expected: Mapping[str, Map
     return False
 
 
-def state_of(store: Store, generation: Generation) -> State:
+def state_of(store: Store, generation: Generation) -> StoreState:
     """What a generation names."""
     layers: dict[str, list[LayerCommit]] = {}
     for layer in generation.layers:
@@ -160,4 +160,4 @@ def state_of(store: Store, generation: Generation) -> State:
                 )
                 for row in store.manifest(generation, layer)
             ]
-    return State(store.tasks(generation), layers)
+    return StoreState(store.tasks(generation), layers)

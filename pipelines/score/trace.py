@@ -5,7 +5,6 @@ the rows of a shard in their order, so that they are the same however a shard is
 """
 
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -14,20 +13,17 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from winnow.pipelines.annotate.reading import Part, read_parts, text_of
-from winnow.pipelines.annotate.task import AnnotationTask
 from winnow.pipelines.binding.scores import BoundScore
 from winnow.pipelines.media.score_inputs import Inputs
 from winnow.pipelines.query.conditions import selected_rows
+from winnow.pipelines.running.row_layers import RowLayerTask, write_layers
+from winnow.pipelines.running.shard_rows import Part, read_parts, text_of
 from winnow.pipelines.running.worker import Heart, settle
 from winnow.pipelines.score.examples import DECODED, LEFT_OUT, encoded_rows, too_large
 from winnow.pipelines.score.gathering import bytes_of
 from winnow.pipelines.score.weights import load_weights
-from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
-from winnow.pipelines.store.layers import LayerWriter
 from winnow.schemas.scores import trace_schema
-from winnow.schemas.statistics import layer_spec
 from winnow.schemas.tombstones import FORGOTTEN
 from winnow.scoring.tasks.protocol import ALONE, NOT_FINITE, OK, TEXT, Floats, Measure, Scorers, Task, Weights
 
@@ -66,7 +62,7 @@ class TraceRows(beam.DoFn):
         """Scores and commits."""
         if self._tracer is None:
             self._tracer = ready(self._context)
-        task = AnnotationTask.from_json(element)
+        task = RowLayerTask.from_json(element)
         layer = self._context.bound.entry.trace
         heart = Heart(self._context.store.objects, layer, task.shard)
         try:
@@ -149,33 +145,37 @@ class Waiting:
     count: int = 0
     held: int = 0  # bytes of the examples
 
+    def add(self, status: NDArray[np.object_], encoded: Any, count: int) -> None:
+        """Let the rows of `encode_part` wait."""
+        self.statuses.append(status)
+        self.count += count
+        self.held += bytes_of(encoded)
+        if count:
+            self.examples.append(encoded)
+
     def enough(self, together: int) -> bool:
         """Whether they are scored now: some whole batches, or fewer of large examples."""
         return self.count >= _BATCHES * together or (self.count >= together and self.held >= DECODED)
 
 
-def trace_shard(context: TraceContext, tracer: Tracer, task: AnnotationTask, beat: Heart) -> None:
+def trace_shard(context: TraceContext, tracer: Tracer, task: RowLayerTask, beat: Heart) -> None:
     """Write one shard of the layer, and commit it."""
-    entry = context.bound.entry
-    schema = trace_schema(entry.checkpoints)
+    trace = context.bound.entry.trace
+    schema = trace_schema(context.bound.entry.checkpoints)
     texts = [column.name for column in context.bound.text if column in context.bound.inputs]
-    done = 0
-    waiting = Waiting()
-    with LayerWriter(context.store, schema, layer_spec(entry.trace, schema)) as writer:
-        with closing(read_parts(context.store, context.stage, task.read, context.bound.columns, texts)) as parts:
-            for part in parts:
-                for status, encoded, count in encode_part(context, tracer.task, part, task.source):
-                    waiting.statuses.append(status)
-                    waiting.count += count
-                    waiting.held += bytes_of(encoded)
-                    if count:
-                        waiting.examples.append(encoded)
-                    if waiting.enough(max(tracer.together, 1)):
-                        flush(writer, schema, tracer, waiting, tracer.together)
-                    done += len(status)
-                    beat(done, done, 0)
-        flush(writer, schema, tracer, waiting)
-        writer.commit(entry.trace, task.owed[entry.trace], task.shard, task.source, task.objects[layout.SAMPLES])
+
+    def traced(parts: Iterator[Part]) -> Iterator[dict[str, pa.RecordBatch]]:
+        waiting = Waiting()
+        for part in parts:
+            for status, encoded, count in encode_part(context, tracer.task, part, task.source):
+                waiting.add(status, encoded, count)
+                if waiting.enough(max(tracer.together, 1)):
+                    yield {trace: scored(schema, tracer, waiting, tracer.together)}
+        if waiting.statuses:
+            yield {trace: scored(schema, tracer, waiting)}
+
+    read = read_parts(context.store, context.stage, task.read, context.bound.columns, texts)
+    write_layers(context.store, task, {trace: schema}, read, traced, beat)
 
 
 def encode_part(
@@ -206,18 +206,15 @@ def encode_part(
         yield status[first:], None, 0
 
 
-def flush(writer: LayerWriter, schema: pa.Schema, tracer: Tracer, waiting: Waiting, together: int = 0) -> None:
-    """Score what waits, and write it.
+def scored(schema: pa.Schema, tracer: Tracer, waiting: Waiting, together: int = 0) -> pa.RecordBatch:
+    """Score what waits: its rows of the layer.
 
     Args:
-        writer: Takes the rows.
         schema: Of the layer.
         tracer: Scores examples.
-        waiting: What waits; what stays waiting, afterwards.
+        waiting: What waits, some rows at least; what stays waiting, afterwards.
         together: How many examples a whole batch has: the examples behind the last whole one stay; 0 for none.
     """
-    if not waiting.statuses:
-        return
     status = np.concatenate(waiting.statuses)
     good = np.flatnonzero(status == OK)
     examples = tracer.task.joined(waiting.examples) if len(waiting.examples) > 1 else next(iter(waiting.examples), None)
@@ -240,6 +237,6 @@ def flush(writer: LayerWriter, schema: pa.Schema, tracer: Tracer, waiting: Waiti
     absent = ~np.isfinite(columns)
     arrays = [pa.array(status, pa.string())]
     arrays += [pa.array(columns[:, place], mask=absent[:, place]) for place in range(columns.shape[1])]
-    writer.write(pa.RecordBatch.from_arrays(arrays, schema=schema))
     waiting.statuses, waiting.examples = rest.statuses, rest.examples
     waiting.count, waiting.held = rest.count, rest.held
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)

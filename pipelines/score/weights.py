@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from winnow.filters.models.tensors import read_tensors, tensors_bytes, tensors_of
-from winnow.pipelines.annotate.stage import State
 from winnow.pipelines.binding.scores import BoundScore, Condition, WeightsFile, layers_of
 from winnow.pipelines.forgetting.hiding import load_hiding
 from winnow.pipelines.media.score_inputs import Inputs
@@ -18,6 +17,7 @@ from winnow.pipelines.query.columns import Column
 from winnow.pipelines.score.examples import ScoredShard, collect_examples
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.state import StoreState
 from winnow.schemas.errors import ScoreError
 from winnow.schemas.fingerprint import current_fingerprint
 from winnow.schemas.identity import Json, canonical_json, content_name, fingerprint_of
@@ -70,7 +70,7 @@ def without_forgotten(key: str) -> str:
     return key.partition("-")[0]
 
 
-def weight_keys(bound: BoundScore, state: State, forgotten: str) -> WeightKeys:
+def weight_keys(bound: BoundScore, state: StoreState, forgotten: str) -> WeightKeys:
     """The keys of a score's weights over what the state holds; the layers that trainings read must stand.
 
     Args:
@@ -95,7 +95,7 @@ def weight_keys(bound: BoundScore, state: State, forgotten: str) -> WeightKeys:
     return WeightKeys(reference, trajectory)
 
 
-def _reference_says(bound: BoundScore, state: State) -> dict[str, Json]:
+def _reference_says(bound: BoundScore, state: StoreState) -> dict[str, Json]:
     plan = bound.entry.reference
     assert plan is not None
     said: dict[str, Json] = {"weights": "reference", "settings": bound.settings}
@@ -109,7 +109,7 @@ def _reference_says(bound: BoundScore, state: State) -> dict[str, Json]:
     }
 
 
-def _trajectory_says(bound: BoundScore, state: State) -> dict[str, Json]:
+def _trajectory_says(bound: BoundScore, state: StoreState) -> dict[str, Json]:
     plan = bound.entry.trajectory
     said: dict[str, Json] = {"weights": "trajectory", "settings": bound.settings}
     if bound.looked is None:
@@ -124,7 +124,7 @@ def _trajectory_says(bound: BoundScore, state: State) -> dict[str, Json]:
     }
 
 
-def _covered(bound: BoundScore, condition: Condition, state: State) -> Json:
+def _covered(bound: BoundScore, condition: Condition, state: StoreState) -> Json:
     columns = tuple(dict.fromkeys((*bound.inputs, *condition.columns)))
     return {
         "condition": condition.text,
@@ -132,7 +132,7 @@ def _covered(bound: BoundScore, condition: Condition, state: State) -> Json:
     }
 
 
-def scored_shards(state: State, columns: tuple[Column, ...]) -> list[ScoredShard]:
+def scored_shards(state: StoreState, columns: tuple[Column, ...]) -> list[ScoredShard]:
     """Every shard in the order of names, with the objects of samples and of the layers of these columns."""
     layers = {
         layer: {commit.shard: commit.object.path for commit in state.layers[layer]}
@@ -178,7 +178,7 @@ class Makers:
     """What making weights needs."""
 
     store: Store
-    state: State
+    state: StoreState
     inputs: Inputs
     tell: Tell
 

@@ -8,7 +8,7 @@ still to be done, but for tasks of ingest, whose commits are listed anyhow.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from winnow.pipelines.binding.measurements import SIGNED, wanted_kinds
+from winnow.pipelines.binding.duplicates import SIGNED, wanted_kinds
 from winnow.pipelines.binding.operators import BoundOperator, passes_of
 from winnow.pipelines.forgetting.outputs import EXPORT, registered
 from winnow.pipelines.ingest.planning.context import IngestContext

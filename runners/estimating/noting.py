@@ -3,17 +3,18 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from winnow.pipelines.annotate.stage import State
-from winnow.pipelines.annotate.task import AnnotationTask
-from winnow.pipelines.binding.measurements import SIGNED
+from winnow.pipelines.binding.duplicates import SIGNED
 from winnow.pipelines.binding.operators import Pass
 from winnow.pipelines.dedupe.covered import Search
 from winnow.pipelines.ingest.planning.context import IngestContext
+from winnow.pipelines.running.row_layers import RowLayerTask
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.commits import load_layer_commits
+from winnow.pipelines.store.state import StoreState
 from winnow.runners.estimating.run_log import PartAmounts, RunRecord, put_run
 from winnow.runners.stages.stage_run import Ran, StageRun
 from winnow.schemas.duplicates import layer_of_kind
+from winnow.schemas.extraction import EXTRACTED
 from winnow.schemas.records import Generation, TaskCommit
 
 
@@ -41,7 +42,7 @@ def note_ingest(run: StageRun, context: IngestContext, ran: Ran, commits: Mappin
     _note(run, "ingest", ran, read, {part: PartAmounts(read, written)})
 
 
-def note_pass(run: StageRun, state: State, one_pass: Pass, owed: Sequence[AnnotationTask], ran: Ran) -> None:
+def note_pass(run: StageRun, state: StoreState, one_pass: Pass, owed: Sequence[RowLayerTask], ran: Ran) -> None:
     """Of a pass of operators: the objects of each shard that were opened, and each operator's layer."""
     if not owed:
         return
@@ -62,11 +63,11 @@ def note_pass(run: StageRun, state: State, one_pass: Pass, owed: Sequence[Annota
 
 def note_rows(
     run: StageRun,
-    state: State,
+    state: StoreState,
     stage: str,
     layer: str,
     part: str,
-    owed: Sequence[AnnotationTask],
+    owed: Sequence[RowLayerTask],
     ran: Ran,
     passes: int = 1,
 ) -> None:
@@ -94,13 +95,13 @@ def note_rows(
 def note_export(run: StageRun, generation: Generation, written: Mapping[str, int], tasks: int, ran: Ran) -> None:
     """Of exports: what samples and texts lie in, read once for each format, and the files of each."""
     layers = generation.layers.items()
-    held = sum(one.bytes for name, one in layers if name == layout.SAMPLES or name.startswith("extract."))
+    held = sum(one.bytes for name, one in layers if name == layout.SAMPLES or name.startswith(EXTRACTED))
     if written:
         parts = {f"export.{name}": PartAmounts(held, size) for name, size in written.items()}
         _note(run, "export", replace(ran, names=frozenset(map(str, range(tasks)))), held * len(written), parts)
 
 
-def note_search(run: StageRun, state: State, search: Search, shuffled: int, ran: Ran) -> None:
+def note_search(run: StageRun, state: StoreState, search: Search, shuffled: int, ran: Ran) -> None:
     """Of a search for duplicates: what it is found by, and the layers that say so.
 
     Args:
@@ -116,7 +117,7 @@ def note_search(run: StageRun, state: State, search: Search, shuffled: int, ran:
     _note(run, "dedupe", ran, sum(part.read for part in parts.values()), parts, shuffled)
 
 
-def search_amounts(state: State, kinds: Iterable[str]) -> Iterable[tuple[str, int, int]]:
+def search_amounts(state: StoreState, kinds: Iterable[str]) -> Iterable[tuple[str, int, int]]:
     """Of each kind the bytes of its signatures and of what it says."""
     for kind, signed in SIGNED.items():
         if kind in kinds:
@@ -125,12 +126,12 @@ def search_amounts(state: State, kinds: Iterable[str]) -> Iterable[tuple[str, in
             yield kind, read, written
 
 
-def _sizes(state: State) -> dict[str, int]:
+def _sizes(state: StoreState) -> dict[str, int]:
     sizes = {shard.object.path: shard.object.bytes for _, shard in state.shards}
     return sizes | {commit.object.path: commit.object.bytes for found in state.layers.values() for commit in found}
 
 
-def _read(task: AnnotationTask, sizes: Mapping[str, int]) -> int:
+def _read(task: RowLayerTask, sizes: Mapping[str, int]) -> int:
     return sum(sizes.get(path, 0) for path in task.objects.values())
 
 

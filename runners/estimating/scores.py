@@ -18,6 +18,7 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.runners.estimating.rates import Rates
 from winnow.runners.terminal.quantities import byte_size
+from winnow.schemas.extraction import EXTRACTED
 from winnow.schemas.identity import Json
 from winnow.schemas.recipe import Recipe
 from winnow.schemas.records import Generation, LayerEntry
@@ -116,7 +117,7 @@ class PlannedScore:
 
 def is_text(layer: str) -> bool:
     """Whether ingest makes this layer."""
-    return layer == layout.SAMPLES or layer.startswith("extract.")
+    return layer == layout.SAMPLES or layer.startswith(EXTRACTED)
 
 
 def planned_scores(

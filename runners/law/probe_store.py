@@ -20,6 +20,7 @@ from winnow.pipelines.store.generations import Store, open_store
 from winnow.pipelines.store.location import open_location
 from winnow.runners.terminal.rules import pinned_rules
 from winnow.schemas.errors import StoreError
+from winnow.schemas.extraction import EXTRACTED
 from winnow.schemas.identity import digest
 from winnow.schemas.language_counts import LANGUAGE_LAYER
 from winnow.schemas.languages import grouping
@@ -61,7 +62,7 @@ class StoreTexts:
                 f"the family of a text; write 'annotate: [{LANGUAGE_LAYER}]' and run winnow annotate"
             )
         if self.recipe is None:
-            names = [*(f"{layer}.text" for layer in layers if layer.startswith("extract.")), "samples.text"]
+            names = [*(f"{layer}.text" for layer in layers if layer.startswith(EXTRACTED)), "samples.text"]
         else:
             names = list(self.recipe.text)
         columns = [column_of(name, layers) for name in names]

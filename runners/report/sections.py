@@ -11,6 +11,7 @@ from winnow.runners.report.markup import Header, Html, crawled, element, join, m
 from winnow.runners.report.plots.bars import Part, Row, bars, shares
 from winnow.runners.report.plots.histograms import Curve, log_histograms
 from winnow.runners.terminal.quantities import byte_size, grouped, share
+from winnow.schemas.extraction import EXTRACTED
 from winnow.schemas.summary import ColumnSummary, LayerSummary, SourceSummary, StoreSummary, add_counts, by_count
 
 SHOWN_BARS = 20
@@ -157,7 +158,7 @@ def languages(summary: StoreSummary, _: Examples) -> Block | None:
     parts = [
         _values(f"Language declared by the page ({layer.name})", "language", column)
         for layer in summary.layers
-        if layer.name.startswith("extract.") and (column := layer.column("language")) is not None and column.top
+        if layer.name.startswith(EXTRACTED) and (column := layer.column("language")) is not None and column.top
     ]
     return Block("languages", "Declared languages", join(parts)) if parts else None
 
@@ -189,7 +190,7 @@ def quarantine(summary: StoreSummary, examples: Examples) -> Block | None:
 
 def extractors(summary: StoreSummary, _: Examples) -> Block | None:
     """How the extractors fared, side by side."""
-    layers = [layer for layer in summary.layers if layer.statuses and layer.name.startswith("extract.")]
+    layers = [layer for layer in summary.layers if layer.statuses and layer.name.startswith(EXTRACTED)]
     if not layers:
         return None
     order = [name for name, _ in by_count(add_counts(layer.statuses for layer in layers))]

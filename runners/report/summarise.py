@@ -24,6 +24,7 @@ from winnow.pipelines.store.neutral import neutral_stream
 from winnow.pipelines.store.tables import read_batches
 from winnow.pipelines.store.together import AT_ONCE, each
 from winnow.runners.report import DuplicatesFound, ExampleRange, ExampleRow, Examples
+from winnow.schemas.extraction import EXTRACTED
 from winnow.schemas.recipe import Recipe
 from winnow.schemas.records import Generation, TaskCommit
 from winnow.schemas.statistics import ShardStatistics, layer_spec, merge_in_order
@@ -113,7 +114,7 @@ def _rows(store: Store, generation: Generation) -> list[ExampleRow]:
     """The first rows of shards spread evenly over the store."""
     shards = store.manifest(generation, layout.SAMPLES)
     step = max(1, len(shards) // EXAMPLES)
-    texts = sorted(name for name in generation.layers if name.startswith("extract."))
+    texts = sorted(name for name in generation.layers if name.startswith(EXTRACTED))
     extracted = {name: {row.shard: row for row in store.manifest(generation, name)} for name in texts}
     found: list[ExampleRow] = []
     for shard in shards[::step]:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping
 import apache_beam as beam
 from rich.console import Console
 
-from winnow.pipelines.annotate.stage import State
 from winnow.pipelines.dedupe import clusters
 from winnow.pipelines.dedupe.clusters import StarRound, star_partitions, star_rounds, unjoined_edges
 from winnow.pipelines.dedupe.covered import Search
@@ -21,6 +20,7 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.commits import committed_names
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.lease import require_lease
+from winnow.pipelines.store.state import StoreState
 from winnow.runners.engines import WorkerLostError
 from winnow.runners.estimating.noting import note_search
 from winnow.runners.stages.stage_run import Clock, StageRun
@@ -32,7 +32,7 @@ from winnow.schemas.recipe import Recipe
 TRIES = 3  # of a pipeline whose worker dies: nothing is committed before its end
 
 
-def find_duplicates(run: StageRun, recipe: Recipe, state: State) -> None:
+def find_duplicates(run: StageRun, recipe: Recipe, state: StoreState) -> None:
     """Bring every layer of duplicates up to date with what the state holds; its signatures must stand."""
     require_lease(run.store.objects)
     clear_scratch(run.store.objects, layout.SCRATCH.rstrip("/"))  # of a search that was stopped

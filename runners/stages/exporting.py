@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from rich.text import Text
 
 from winnow.pipelines.binding.edits import BoundEdit, with_keys
-from winnow.pipelines.dedupe.scratch import steps_done
 from winnow.pipelines.export.places.destination import ExportPlace
 from winnow.pipelines.export.places.manifest import Manifest
 from winnow.pipelines.export.places.opening import export_place
@@ -29,6 +28,7 @@ from winnow.pipelines.export.stage import (
 )
 from winnow.pipelines.media.references import MediaSources
 from winnow.pipelines.mix.drawn import Draw
+from winnow.pipelines.running.step_beats import steps_done
 from winnow.runners.engines import WorkerLostError
 from winnow.runners.stages.full_disk import full_disk
 from winnow.runners.stages.stage_run import StageRun

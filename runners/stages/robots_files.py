@@ -18,12 +18,12 @@ from rich.console import Console
 
 from winnow.filters.extraction.charset import decode_page
 from winnow.filters.web.rights.host_files import PATHS, Kind, split_url
-from winnow.pipelines.binding.operators import SAMPLES_LAYER
 from winnow.pipelines.binding.sources import ingest_context
 from winnow.pipelines.forgetting.outputs import ROBOTS, register
 from winnow.pipelines.ingest.planning.context import IngestContext
 from winnow.pipelines.ingest.planning.formats import container_reader
 from winnow.pipelines.ingest.records import FilePart, Record
+from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.runners.terminal.rules import require_writable
 from winnow.schemas.errors import WinnowError
@@ -54,7 +54,7 @@ class KeptFile:
 
 def kept_files(store: Store, generation: Generation, context: IngestContext | None) -> Iterator[KeptFile]:
     """Every robots.txt and tdmrep.json among the samples."""
-    for row in store.manifest(generation, SAMPLES_LAYER):
+    for row in store.manifest(generation, layout.SAMPLES):
         urls = (batch.column("url") for batch in store.batches(row, ["url"]))
         if not any(pc.any(_named(batch)).as_py() for batch in urls):  # most shards: their texts are not read
             continue

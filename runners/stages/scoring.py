@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from rich.console import Console
 
-from winnow.pipelines.annotate.stage import State, load_layers
 from winnow.pipelines.binding.operators import bind_operators
 from winnow.pipelines.binding.rules import rule_program
 from winnow.pipelines.binding.scores import MEDIA, BoundScore, require_scores, try_scores
@@ -14,6 +13,7 @@ from winnow.pipelines.dedupe.stage import take_standing
 from winnow.pipelines.forgetting.purging import finish_purge
 from winnow.pipelines.media.references import media_sources
 from winnow.pipelines.media.score_inputs import Inputs
+from winnow.pipelines.running.row_layers import load_layers
 from winnow.pipelines.score.keeping import Decided, Fitted, decide, read_traces, write_scores
 from winnow.pipelines.score.keys import TraceLayer, score_key
 from winnow.pipelines.score.stage import lacking_layers, owed_traces, take_score, take_trace, trace_layer
@@ -32,6 +32,7 @@ from winnow.pipelines.score.weights import (
 from winnow.pipelines.store.generations import Store, open_store
 from winnow.pipelines.store.lease import Lease, Share
 from winnow.pipelines.store.location import open_location
+from winnow.pipelines.store.state import StoreState
 from winnow.runners.engines import Engine
 from winnow.runners.estimating.noting import note_rows
 from winnow.runners.report.scores import NOTES
@@ -128,12 +129,12 @@ def _named(scores: tuple[BoundScore, ...], name: str | None) -> BoundScore:
     return found
 
 
-def _state(prepared: Prepared) -> State:
+def _state(prepared: Prepared) -> StoreState:
     finish_purge(prepared.store)
     return _standing(prepared)
 
 
-def _standing(prepared: Prepared) -> State:
+def _standing(prepared: Prepared) -> StoreState:
     recipe, store = prepared.recipe, prepared.store
     state = standing_state(recipe, store)
     load_layers(store, state, bind_operators(recipe))
@@ -141,7 +142,7 @@ def _standing(prepared: Prepared) -> State:
     return state
 
 
-def _ready_layer(store: Store, recipe: Recipe, state: State, bound: BoundScore) -> TraceLayer:
+def _ready_layer(store: Store, recipe: Recipe, state: StoreState, bound: BoundScore) -> TraceLayer:
     if lacking := lacking_layers(state, bound):
         stages = " && ".join(
             f"winnow {stage} {recipe.file}"
@@ -152,7 +153,7 @@ def _ready_layer(store: Store, recipe: Recipe, state: State, bound: BoundScore) 
     return trace_layer(store, bound, state)
 
 
-def _makers(store: Store, recipe: Recipe, state: State, bound: BoundScore, console: Console) -> Makers:
+def _makers(store: Store, recipe: Recipe, state: StoreState, bound: BoundScore, console: Console) -> Makers:
     def tell(line: str) -> None:
         console.print(line, markup=False, soft_wrap=True)
 
@@ -163,7 +164,7 @@ def _inputs(recipe: Recipe, bound: BoundScore) -> Inputs:
     return Inputs(media_sources(recipe) if MEDIA in bound.inputs else None)
 
 
-def _trace(run: StageRun, recipe: Recipe, state: State, bound: BoundScore, mine: State | None = None) -> None:
+def _trace(run: StageRun, recipe: Recipe, state: StoreState, bound: BoundScore, mine: StoreState | None = None) -> None:
     """Bring the trace of a score up to date with what the state holds, or of a slice of that with `mine`."""
     layer = _ready_layer(run.store, recipe, state, bound)
     shards = state if mine is None else mine
@@ -186,7 +187,7 @@ def _trace(run: StageRun, recipe: Recipe, state: State, bound: BoundScore, mine:
     note_rows(run, shards, "score", layer.layer, f"score.{bound.entry.task}", owed, ran, bound.passes)
 
 
-def _context(run: StageRun, recipe: Recipe, state: State, bound: BoundScore, layer: TraceLayer) -> TraceContext:
+def _context(run: StageRun, recipe: Recipe, state: StoreState, bound: BoundScore, layer: TraceLayer) -> TraceContext:
     """What workers need, with weights that are made or found."""
     inputs = _inputs(recipe, bound)
     if bound.kind.measures:
@@ -213,7 +214,7 @@ def _alone(run: StageRun, bound: BoundScore, keys: WeightKeys) -> AbstractContex
     return Share(run.store.objects, f"weights.{name}") if run.part and lacking else nullcontext()
 
 
-def _keep(run: StageRun, state: State, bound: BoundScore) -> None:
+def _keep(run: StageRun, state: StoreState, bound: BoundScore) -> None:
     forgotten = forgotten_by(run.store)
     if take_score(run.store, state, bound, forgotten):
         return

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 
 from rich.console import Console
 
-from winnow.pipelines.annotate.stage import State
 from winnow.pipelines.binding.edits import bind_edits
 from winnow.pipelines.binding.operators import passes_of
 from winnow.pipelines.binding.rules import rule_program
@@ -22,6 +21,7 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store, create_or_open, open_store
 from winnow.pipelines.store.lease import Share
 from winnow.pipelines.store.location import open_location
+from winnow.pipelines.store.state import StoreState
 from winnow.runners.engines import Engine
 from winnow.runners.estimating.noting import note_ingest
 from winnow.runners.stages.stage_run import StageRun
@@ -87,12 +87,12 @@ class SliceDone:
         )
 
 
-def sliced(state: State, part: Slice) -> State:
+def sliced(state: StoreState, part: Slice) -> StoreState:
     """The shards of a slice with their layers: the state of a store that holds no others."""
     mine = part.take(shard.shard for _, shard in state.shards)
     tasks = [replace(task, shards=tuple(shard for shard in task.shards if shard.shard in mine)) for task in state.tasks]
     layers = {name: [commit for commit in found if commit.shard in mine] for name, found in state.layers.items()}
-    return State(tasks, layers)
+    return StoreState(tasks, layers)
 
 
 def ingest_slice(

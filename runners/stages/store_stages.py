@@ -5,12 +5,19 @@ from dataclasses import dataclass
 
 from rich.console import Console
 
-from winnow.pipelines.annotate.stage import State, load_layers, owed_tasks
 from winnow.pipelines.annotate.task import AnnotationContext
 from winnow.pipelines.annotate.transforms import RunAnnotation
+from winnow.pipelines.binding.duplicates import signing_entries
 from winnow.pipelines.binding.edits import bind_edits
-from winnow.pipelines.binding.measurements import measurements, signing_entries
-from winnow.pipelines.binding.operators import BoundOperator, Pass, bind_operators, passes_of, remarks_of, try_operators
+from winnow.pipelines.binding.operators import (
+    BoundOperator,
+    Pass,
+    bind_operators,
+    measurements,
+    passes_of,
+    remarks_of,
+    try_operators,
+)
 from winnow.pipelines.binding.rule_presets import spelt_out
 from winnow.pipelines.binding.rules import rule_program
 from winnow.pipelines.binding.sources import ingest_context, store_record
@@ -29,12 +36,14 @@ from winnow.pipelines.ingest.planning.stage import (
 )
 from winnow.pipelines.ingest.transforms import RunExtraction, RunIngest, ingest_element
 from winnow.pipelines.mix.tokens import take_tokens
+from winnow.pipelines.running.row_layers import load_layers, owed_shards
 from winnow.pipelines.score.stage import take_scores
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.commits import load_layer_commits, load_task_commits
 from winnow.pipelines.store.generations import Store, create_or_open, next_generation, open_store
 from winnow.pipelines.store.lease import Lease
 from winnow.pipelines.store.location import open_location
+from winnow.pipelines.store.state import StoreState
 from winnow.runners.engines import Engine
 from winnow.runners.estimating.noting import note_ingest, note_pass
 from winnow.runners.stages.deduplication import find_duplicates
@@ -80,7 +89,7 @@ def ingest(recipe: Recipe, engine: Engine, console: Console, *, replace: bool = 
         extract_text(run, context, commits)
         note_ingest(run, context, ran, commits)
         layers = {bound.layer: _layer(context, bound, commits) for bound in context.extractors}
-        state = State([commit for found in commits.values() for commit in found], layers)
+        state = StoreState([commit for found in commits.values() for commit in found], layers)
         if latest is not None and latest.layers.keys() & {entry.layer for entry, _ in measurements(recipe)}:
             load_layers(store, state, bind_operators(recipe))  # measurements of the same rows stand
         return publish(recipe, store, state)
@@ -181,9 +190,9 @@ def extract_text(run: StageRun, context: IngestContext, commits: dict[str, list[
             )
 
 
-def measure(run: StageRun, state: State, one_pass: Pass) -> None:
+def measure(run: StageRun, state: StoreState, one_pass: Pass) -> None:
     """Bring the layers of a pass up to date with the shards of the state, and take them into it."""
-    owed = owed_tasks(run.store, state, one_pass)
+    owed = owed_shards(run.store, state, one_pass.operators)
     ran = Ran()
     if owed:
         ran = run.tasks(
@@ -198,7 +207,7 @@ def measure(run: StageRun, state: State, one_pass: Pass) -> None:
     note_pass(run, state, one_pass, owed, ran)
 
 
-def standing_state(recipe: Recipe, store: Store) -> State:
+def standing_state(recipe: Recipe, store: Store) -> StoreState:
     """What the latest generation holds, which must be what this recipe would ingest."""
     generation = store.require_latest()
     context = ingest_context(recipe, store)
@@ -214,10 +223,10 @@ def standing_state(recipe: Recipe, store: Store) -> State:
     for bound in context.extractors:
         if pending_extractions(context, bound, commits):
             raise StoreError(f"{store.root}: lacks the layer {bound.layer}; run: winnow ingest {recipe.file}")
-    return State(tasks, {bound.layer: _layer(context, bound, commits) for bound in context.extractors})
+    return StoreState(tasks, {bound.layer: _layer(context, bound, commits) for bound in context.extractors})
 
 
-def publish(recipe: Recipe, store: Store, state: State) -> Outcome:
+def publish(recipe: Recipe, store: Store, state: StoreState) -> Outcome:
     """Publish the next generation: what the state holds, with all that still stands of other stages."""
     take_standing(store, recipe, state)
     take_scores(store, recipe, state)

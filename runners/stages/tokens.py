@@ -2,7 +2,6 @@
 
 from rich.console import Console
 
-from winnow.pipelines.annotate.stage import State, load_layers
 from winnow.pipelines.binding.operators import bind_operators
 from winnow.pipelines.binding.rules import rule_program
 from winnow.pipelines.forgetting.purging import finish_purge
@@ -17,9 +16,11 @@ from winnow.pipelines.mix.tokens import (
     take_tokens,
     try_tokens,
 )
+from winnow.pipelines.running.row_layers import load_layers
 from winnow.pipelines.store.generations import open_store
 from winnow.pipelines.store.lease import Lease
 from winnow.pipelines.store.location import open_location
+from winnow.pipelines.store.state import StoreState
 from winnow.runners.engines import Engine
 from winnow.runners.estimating.noting import note_rows
 from winnow.runners.stages.stage_run import Ran, StageRun
@@ -56,7 +57,7 @@ def measure_tokens(recipe: Recipe, engine: Engine, console: Console) -> Outcome:
         return publish(recipe, store, state)
 
 
-def count_texts(run: StageRun, recipe: Recipe, layer: TokensLayer, state: State) -> None:
+def count_texts(run: StageRun, recipe: Recipe, layer: TokensLayer, state: StoreState) -> None:
     """Bring the layer up to date with what the state holds."""
     ran = Ran()
     if owed := owed_counts(run.store, state, layer):

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from winnow.pipelines.dedupe.covered import Search
-from winnow.pipelines.dedupe.scratch import steps_done
+from winnow.pipelines.running.step_beats import steps_done
 from winnow.runners.terminal.status_line import WatchedLine
 
 

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from winnow.filters.duplicates.signatures import Scheme, shingle_sets
 from winnow.filters.duplicates.verification import jaccard
-from winnow.pipelines.binding.measurements import near_settings
+from winnow.pipelines.binding.duplicates import near_settings
 from winnow.pipelines.dedupe.verdicts import SET_LIMIT
 from winnow.pipelines.query.cluster_counts import EXACT, Membership
 from winnow.pipelines.query.duplicates import Browser, Member, Members

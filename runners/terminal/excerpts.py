@@ -16,10 +16,10 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.tables import read_rows
 from winnow.runners.terminal.sample import exported_text, shown_with
+from winnow.schemas.extraction import EXTRACTED
 from winnow.schemas.recipe import Recipe
 from winnow.schemas.records import Generation
 
-EXTRACTED = "extract."
 """Layers of this prefix hold texts: what a store's texts are, where no recipe says it."""
 
 

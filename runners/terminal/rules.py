@@ -8,8 +8,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 from rich.console import Console
 
-from winnow.pipelines.binding.measurements import measurements
-from winnow.pipelines.binding.operators import bind_operators
+from winnow.pipelines.binding.operators import bind_operators, measurements
 from winnow.pipelines.binding.rules import rule_program
 from winnow.pipelines.binding.sources import ingest_context
 from winnow.pipelines.dedupe.stage import generation_keys

@@ -81,6 +81,20 @@ class MapNode:
 Node: TypeAlias = Scalar | ListNode | MapNode
 
 
+def located(options: Mapping[str, object], place: Place) -> MapNode:
+    """Plain values as if the recipe had them in one place."""
+    return MapNode(tuple(Entry(key, place, _placed(value, place)) for key, value in options.items()), place)
+
+
+def _placed(value: object, place: Place) -> Node:
+    if isinstance(value, Mapping):
+        return located({str(key): item for key, item in value.items()}, place)
+    if isinstance(value, list | tuple):
+        return ListNode(tuple(_placed(item, place) for item in value), place)
+    assert value is None or isinstance(value, bool | int | float | str)
+    return Scalar(value, place, str(value))
+
+
 def plain_scalar(text: str) -> ScalarValue:
     """What an unquoted scalar means.
 

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from msgspec import Struct
 
 from winnow.schemas.errors import StoreError
-from winnow.schemas.extraction import EXTRACTION
+from winnow.schemas.extraction import EXTRACTED, EXTRACTION
 from winnow.schemas.identity import Json, canonical_json
 from winnow.schemas.samples import DROPPED, QUARANTINE, SAMPLES
 from winnow.schemas.statistics.columns import ColumnSpec, ColumnStatistics, WrittenColumn, kind_of
@@ -42,7 +42,7 @@ def layer_spec(layer: str, schema: pa.Schema) -> StatisticsSpec:
     """What is counted of a layer of the store, from its name and its columns alone."""
     if layer == "samples":
         return SAMPLES_STATISTICS
-    if layer.startswith("extract."):
+    if layer.startswith(EXTRACTED):
         return EXTRACTION_STATISTICS
     texts = [field.name for field in schema if pa.types.is_string(field.type)]
     return spec_of(schema, categorical=texts, undistinguished=texts, values=LAYER_VALUES)

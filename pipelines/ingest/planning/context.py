@@ -13,6 +13,7 @@ from winnow.pipelines.ingest.rows import SourceRows
 from winnow.pipelines.ingest.tables.columns import ColumnMapping
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store
+from winnow.schemas.extraction import EXTRACTED
 from winnow.schemas.identity import Json, fingerprint_of
 
 INGEST_VERSION = 2
@@ -30,7 +31,7 @@ class BoundExtractor:
     @property
     def layer(self) -> str:
         """The layer's name."""
-        return f"extract.{self.extractor.name}"
+        return f"{EXTRACTED}{self.extractor.name}"
 
     def key(self, samples_key: str) -> str:
         """The layer's key: what its values depend on, nothing else."""

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import orjson
 
-from winnow.pipelines.binding.measurements import measurements, near_settings
-from winnow.pipelines.binding.operators import bind_operators
+from winnow.pipelines.binding.duplicates import near_settings
+from winnow.pipelines.binding.operators import bind_operators, measurements
 from winnow.pipelines.binding.rule_presets import spelt_out
 from winnow.pipelines.export.stage import Written
 from winnow.pipelines.mix.plans import layers_read

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import orjson
 
-from winnow.pipelines.binding.measurements import near_settings
+from winnow.pipelines.binding.duplicates import near_settings
 from winnow.pipelines.rules.coverage import SafetyCoverage
 from winnow.pipelines.rules.decisions import Tally
 from winnow.pipelines.rules.summary import RulesSummary

@@ -17,7 +17,8 @@ from winnow.pipelines.dedupe.covered import CoveredShard, Search, put_shards
 from winnow.pipelines.dedupe.graph import SettleGraph, StarGraph
 from winnow.pipelines.dedupe.groups import MEMBERS
 from winnow.pipelines.dedupe.near import MATCHES
-from winnow.pipelines.dedupe.scratch import put_part, read_part, steps_done
+from winnow.pipelines.dedupe.scratch import put_part, read_part
+from winnow.pipelines.running.step_beats import steps_done
 from winnow.pipelines.store.generations import Store, create_or_open
 from winnow.pipelines.store.location import open_location
 from winnow.runners.engines import Engine

@@ -11,7 +11,6 @@ import pytest
 from rich.console import Console
 
 from tests.pipelines.dedupe.search import Row, changed, prose, search, write_pages
-from winnow.pipelines.annotate.stage import State
 from winnow.pipelines.dedupe.covered import CoveredShard, Search, put_shards
 from winnow.pipelines.dedupe.groups import TOLD, group_digests, keep_members, send_digests
 from winnow.pipelines.dedupe.outcomes import count_buckets
@@ -22,6 +21,7 @@ from winnow.pipelines.store.gc import collect_garbage
 from winnow.pipelines.store.generations import Store, create_or_open
 from winnow.pipelines.store.lease import Lease, this_process
 from winnow.pipelines.store.memory import MemoryStore
+from winnow.pipelines.store.state import StoreState
 from winnow.runners.engines import Build, Engine
 from winnow.runners.stages.deduplication import find_duplicates, tell_buckets
 from winnow.runners.stages.stage_run import StageRun
@@ -166,7 +166,7 @@ def test_a_search_whose_store_was_taken_over_drops_nothing_of_the_other_ones(tmp
         taken_over()
         run = StageRun(Console(quiet=True), Engine("local", 1), outcome.store)
         with pytest.raises(StageError, match="took this store over"):
-            find_duplicates(run, load_recipe(tmp_path / "recipe.yaml"), State([], {}))
+            find_duplicates(run, load_recipe(tmp_path / "recipe.yaml"), StoreState([], {}))
     assert objects.exists(OTHERS)
     assert objects.exists("verdicts/of-another/shard.0.arrow")
 

@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from tests.pipelines.export.test_media import png
-from winnow.pipelines.annotate.task import AnnotationTask
 from winnow.pipelines.binding import scores as binding
 from winnow.pipelines.binding.scores import BoundScore, Condition, bind_scores, try_scores
 from winnow.pipelines.media.references import media_sources
 from winnow.pipelines.media.score_inputs import BYTES, ROWS, Inputs
 from winnow.pipelines.query.columns import Column
 from winnow.pipelines.running.ledger.strikes import STRIKES, Mark, Position, put_strikes
+from winnow.pipelines.running.row_layers import RowLayerTask
 from winnow.pipelines.running.worker import Heart
 from winnow.pipelines.score.examples import DECODED, Collected, ScoredShard, collect_examples, encoded_rows
 from winnow.pipelines.score.gathering import bytes_of
@@ -151,7 +151,7 @@ def trace(folder: Path, measure: Size | None = None) -> Traced:
     context, traced = TraceContext(store, bound, None, (), inputs), Traced()
     for shard in store.manifest(store.require_latest(), "samples"):
         owed = {bound.entry.trace: "0" * 32}
-        task = AnnotationTask(shard.shard, shard.source, {"samples": shard.object}, owed)
+        task = RowLayerTask(shard.shard, shard.source, {"samples": shard.object}, owed)
         trace_shard(context, Measuring(measure), task, Heart(store.objects, bound.entry.trace, shard.shard))
         (path,) = (info.path for info in store.objects.list("layers/") if shard.shard in info.path)
         found = pq.read_table(folder / "store" / path).to_pydict()

@@ -12,10 +12,10 @@ from rich.console import Console
 
 from tests.filters.language.tokenizers.samples import byte_level, library_ids
 from winnow.filters.language.tokenizers import load_tokenizer
-from winnow.pipelines.annotate.reading import Part
 from winnow.pipelines.binding.edits import with_keys
 from winnow.pipelines.mix.tokens import STAGE, TOKENS, TOKENS_LAYER, bind_tokens, count_tokens
 from winnow.pipelines.running.ledger.strikes import Position
+from winnow.pipelines.running.shard_rows import Part
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store, open_store
 from winnow.pipelines.store.location import open_location

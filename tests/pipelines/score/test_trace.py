@@ -1,7 +1,6 @@
 """A trace is the same however its shard is read, also where losses need a batch."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any, cast
 
 import numpy as np
@@ -10,20 +9,9 @@ import pytest
 from numpy.typing import NDArray
 
 from winnow.pipelines.score.examples import DECODED
-from winnow.pipelines.score.trace import Tracer, Waiting, flush
-from winnow.pipelines.store.layers import LayerWriter
+from winnow.pipelines.score.trace import Tracer, Waiting, scored
 from winnow.schemas.scores import trace_schema
 from winnow.scoring.tasks.protocol import Encoded, Floats
-
-
-@dataclass
-class Written:
-    """Takes the place of a file: a layer's rows, as they come."""
-
-    batches: list[pa.RecordBatch] = field(default_factory=list)
-
-    def write(self, batch: pa.RecordBatch) -> None:
-        self.batches.append(batch)
 
 
 class InThrees:
@@ -70,16 +58,12 @@ def test_whole_batches_are_scored_eight_at_once_or_fewer_of_large_examples() -> 
 
 
 def written(step: int) -> list[pa.RecordBatch]:
-    writer, waiting, tracer = Written(), Waiting(), cast(Tracer, InThrees())
-    number = 0
+    waiting, tracer = Waiting(), cast(Tracer, InThrees())
+    batches, number = [], 0
     for start in range(0, len(STATUSES), step):
         part = np.array(STATUSES[start : start + step], object)
         count = int((part == "ok").sum())
-        waiting.statuses.append(part)
-        waiting.count += count
-        if count:
-            waiting.examples.append(np.arange(number + 1, number + count + 1, dtype=float))
-            number += count
-        flush(cast(LayerWriter, writer), trace_schema(0), tracer, waiting, 3)
-    flush(cast(LayerWriter, writer), trace_schema(0), tracer, waiting)
-    return writer.batches
+        waiting.add(part, np.arange(number + 1, number + count + 1, dtype=float), count)
+        number += count
+        batches.append(scored(trace_schema(0), tracer, waiting, 3))
+    return [*batches, scored(trace_schema(0), tracer, waiting)]

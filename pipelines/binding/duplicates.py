@@ -1,4 +1,4 @@
-"""What a recipe measures: what it lists itself, and what its search for duplicates reads."""
+"""What a recipe's search for duplicates asks for: its kinds, the layers that they are found by, and its settings."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -7,9 +7,9 @@ from typing import Literal
 from winnow.filters.duplicates.presets import near_preset
 from winnow.schemas.duplicates import KINDS, Kind
 from winnow.schemas.errors import RecipeError
-from winnow.schemas.problems import Place, Problem, recipe_error
-from winnow.schemas.recipe import MapNode, NearConfig, OperatorEntry, Recipe
-from winnow.schemas.recipe.nodes import Entry, ListNode, Node, Scalar
+from winnow.schemas.problems import Problem, recipe_error
+from winnow.schemas.recipe import NearConfig, OperatorEntry, Recipe
+from winnow.schemas.recipe.nodes import located
 
 SIGNED: Mapping[Kind, str] = {"exact": "text.digest", "url": "url.canonical", "near": "text.minhash"}
 """The layer that each kind of duplicates is found by."""
@@ -47,23 +47,6 @@ def near_settings(config: NearConfig) -> NearSettings:
     )
 
 
-def measurements(recipe: Recipe) -> tuple[tuple[OperatorEntry, str], ...]:
-    """Every measurement, each with where the recipe asks for it.
-
-    Raises:
-        RecipeError: A preset that does not exist, or a layer that the recipe and its search for duplicates both write.
-    """
-    listed = [(entry, f"annotate[{number}].{entry.name}") for number, entry in enumerate(recipe.annotate)]
-    implied = signing_entries(recipe)
-    taken = {entry.layer: (entry, where) for entry, where in listed}
-    for entry, where in implied:
-        if entry.layer in taken:
-            other, path = taken[entry.layer]
-            said = f"{where} makes the layer {entry.layer}; write its settings there, or name this one with 'as'"
-            raise recipe_error([Problem(other.place, path, said)])
-    return (*listed, *implied)
-
-
 def signing_entries(recipe: Recipe) -> tuple[tuple[OperatorEntry, str], ...]:
     """The measurements that duplicates are found by."""
     config = recipe.dedupe
@@ -91,17 +74,3 @@ def wanted_kinds(recipe: Recipe) -> tuple[Kind, ...]:
     """The kinds of duplicates that a recipe looks for."""
     config = recipe.dedupe
     return () if config is None else tuple(kind for kind in KINDS if getattr(config, kind) is not None)
-
-
-def located(options: Mapping[str, object], place: Place) -> MapNode:
-    """Plain values as if the recipe had them in one place."""
-    return MapNode(tuple(Entry(key, place, _node(value, place)) for key, value in options.items()), place)
-
-
-def _node(value: object, place: Place) -> Node:
-    if isinstance(value, Mapping):
-        return located({str(key): item for key, item in value.items()}, place)
-    if isinstance(value, list | tuple):
-        return ListNode(tuple(_node(item, place) for item in value), place)
-    assert value is None or isinstance(value, bool | int | float | str)
-    return Scalar(value, place, str(value))

@@ -13,16 +13,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from winnow.pipelines.binding.operators import SAMPLES_LAYER
 from winnow.pipelines.forgetting.hiding import load_hiding
 from winnow.pipelines.query.columns import Column, read_aligned
 from winnow.pipelines.running.ledger.strikes import Marker, Position, is_struck, poisoned
+from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 
 BATCH_ROWS = 2048
 BATCH_BYTES = 16 << 20  # of text; a batch that holds more is cut
 
-_PLACE = tuple(Column(SAMPLES_LAYER, leaf) for leaf in ("source.path", "source.offset", "source.member"))
+_PLACE = tuple(Column(layout.SAMPLES, leaf) for leaf in ("source.path", "source.offset", "source.member"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def read_parts(
     """
     marker = Marker(f"{stage}{shard.source}", shard.shard)
     poison = poisoned(store.objects, f"{stage}{shard.source}")
-    hidden = load_hiding(store.objects).of(store.objects, shard.objects[SAMPLES_LAYER]).rows
+    hidden = load_hiding(store.objects).of(store.objects, shard.objects[layout.SAMPLES]).rows
     struck = is_struck(store.objects, f"{stage}{shard.source}", shard.shard)
     needed = dict.fromkeys((*columns, *_PLACE))
     done = 0

@@ -1,0 +1,138 @@
+"""Layers that are made row by row: the shards that lack one, and the loop that writes them.
+
+Measurements, counts of tokens and traces of scores are such layers. Each says which columns it reads and what it makes
+of some rows; that a shard is read once, that its rows are aligned and when it is committed is the same for all.
+"""
+
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from winnow.pipelines.running.shard_rows import Part, Shard
+from winnow.pipelines.running.tasks import TaskLine
+from winnow.pipelines.running.worker import Heart
+from winnow.pipelines.store import layout
+from winnow.pipelines.store.commits import aligned_shards, load_layer_commits
+from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.layers import LayerWriter
+from winnow.pipelines.store.state import RowLayer, StoreState
+from winnow.schemas.records import LayerCommit
+from winnow.schemas.statistics import layer_spec
+
+
+@dataclass(frozen=True, slots=True)
+class RowLayerTask(TaskLine):
+    """A shard and the layers of a stage that it lacks."""
+
+    shard: str
+    source: str
+    objects: Mapping[str, str]  # of `samples` and of every layer that is read, by layer
+    owed: Mapping[str, str]  # the key of each layer that is owed, by layer
+
+    def last(self, layers: Sequence[RowLayer]) -> tuple[str, str]:
+        """The layer that is committed last, with its key: when it stands, the task is done."""
+        layer = [bound.layer for bound in layers if bound.layer in self.owed][-1]
+        return layer, self.owed[layer]
+
+    @property
+    def read(self) -> Shard:
+        """What is read of the shard."""
+        return Shard(self.shard, self.source, self.objects)
+
+
+def write_layers(
+    store: Store,
+    task: RowLayerTask,
+    schemas: Mapping[str, pa.Schema],
+    read: Generator[Part],
+    measure: Callable[[Iterator[Part]], Iterator[Mapping[str, pa.RecordBatch]]],
+    beat: Heart,
+) -> None:
+    """Write the layers that a shard owes, and commit them once every row of the shard is written.
+
+    Args:
+        store: Where they go.
+        task: The shard.
+        schemas: The columns of each layer that is owed, by layer; they are committed in this order.
+        read: The shard's rows, from `read_parts`: the mark of the row that the worker is at is gone when they are read.
+        measure: Gives some rows of each of the layers, by layer, all rows in their order. It is done with a part before
+            it asks for the next: the mark names the first row of the last part that it asked for.
+        beat: Says how far the shard is.
+    """
+    done = 0
+    with ExitStack() as stack:
+        writers = {
+            layer: stack.enter_context(LayerWriter(store, schema, layer_spec(layer, schema)))
+            for layer, schema in schemas.items()
+        }
+        with closing(read) as parts:
+            for made in measure(parts):
+                for layer, rows in made.items():
+                    writers[layer].write(rows)
+                done += max(rows.num_rows for rows in made.values())
+                beat(done, done, 0)
+        for layer, writer in writers.items():
+            writer.commit(layer, task.owed[layer], task.shard, task.source, task.objects[layout.SAMPLES])
+
+
+def owed_shards(store: Store, state: StoreState, layers: Sequence[RowLayer]) -> list[RowLayerTask]:
+    """The shards that lack one of these layers, each with the objects to read."""
+    owed: dict[str, dict[str, str]] = {}
+    samples = {shard.shard: shard.object.path for _, shard in state.shards}
+    for bound in layers:
+        state.expect(bound)
+        keys = state.keys[bound.layer]
+        done = {key: aligned_shards(store.objects, bound.layer, key, samples) for key in sorted(set(keys.values()))}
+        for source, shard in state.shards:
+            if shard.shard not in done[keys[source]]:
+                owed.setdefault(shard.shard, {})[bound.layer] = keys[source]
+    objects = _objects(store, state, layers, owed)
+    return [
+        RowLayerTask(shard.shard, source, objects[shard.shard], owed[shard.shard])
+        for source, shard in state.shards
+        if shard.shard in owed
+    ]
+
+
+def load_layers(store: Store, state: StoreState, layers: Iterable[RowLayer]) -> list[str]:
+    """Take into the state every layer that is committed for every shard; returns the names of those that are not."""
+    lacking = []
+    for bound in layers:
+        if bound.layer not in state.keys:
+            state.expect(bound)
+        found = _commits(store, bound.layer, state.keys[bound.layer], [shard for _, shard in _named(state)])
+        if len(found) == len(state.shards):
+            state.layers[bound.layer] = list(found.values())
+        else:
+            lacking.append(bound.layer)
+    return lacking
+
+
+def _objects(
+    store: Store, state: StoreState, layers: Sequence[RowLayer], owed: Mapping[str, Mapping[str, str]]
+) -> dict[str, dict[str, str]]:
+    """Which object of each layer that is read holds a shard's rows; what the task itself makes is not among them."""
+    found = {shard.shard: {layout.SAMPLES: shard.object.path} for _, shard in state.shards if shard.shard in owed}
+    for layer in sorted({layer for one in layers for layer in one.reads} - {layout.SAMPLES}):
+        shards = [(source, shard) for source, shard in _named(state) if layer not in owed.get(shard, {layer: ""})]
+        known = {commit.shard: commit for commit in state.layers.get(layer, [])}
+        missing = [shard for _, shard in shards if shard not in known]
+        if missing:
+            known |= _commits(store, layer, state.keys[layer], missing)
+        for _, shard in shards:
+            found[shard][layer] = known[shard].object.path
+    return found
+
+
+def _named(state: StoreState) -> list[tuple[str, str]]:
+    return [(source, shard.shard) for source, shard in state.shards]
+
+
+def _commits(store: Store, layer: str, keys: Mapping[str, str], shards: Sequence[str]) -> dict[str, LayerCommit]:
+    wanted = set(shards)
+    found: dict[str, LayerCommit] = {}
+    for key in sorted(set(keys.values())):
+        found |= load_layer_commits(store.objects, layer, key, sorted(wanted - found.keys()))
+    return found

@@ -1,0 +1,46 @@
+"""How far the steps of a long job are: each worker process counts the partitions it is done with, in an object."""
+
+import os
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+
+import orjson
+
+from winnow.pipelines.running.worker import BEAT_SECONDS
+from winnow.pipelines.store.facade import ObjectStore
+
+
+@dataclass
+class _Steps:
+    """How many partitions of each step of a job this process is done with."""
+
+    scratch: str
+    done: Counter[str] = field(default_factory=Counter)
+    told: float = 0.0
+
+
+_at = _Steps("")
+
+
+def beat_step(objects: ObjectStore, scratch: str, step: str) -> None:
+    """Say that a partition of a step is done, at most once a second. Advisory: nothing is ever decided by it."""
+    global _at
+    if _at.scratch != scratch:
+        _at = _Steps(scratch)
+    _at.done[step] += 1
+    now = time.monotonic()
+    if now - _at.told >= BEAT_SECONDS:
+        _at.told = now
+        objects.put(f"{scratch}/beats/{os.getpid()}.json", orjson.dumps(_at.done))
+
+
+def steps_done(objects: ObjectStore, scratch: str) -> Counter[str]:
+    """How many partitions of each step are done, as far as it has been said."""
+    done: Counter[str] = Counter()
+    for info in objects.list(f"{scratch}/beats/"):
+        try:
+            done.update(orjson.loads(objects.read(info.path)))
+        except (FileNotFoundError, orjson.JSONDecodeError):
+            continue
+    return done
