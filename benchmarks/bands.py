@@ -26,8 +26,8 @@ from rich.console import Console
 
 from benchmarks.pages import CACHE
 from benchmarks.reporting import GIB, Limit, Measured, Report, Row, benchmark_arguments, measure, show
-from winnow.filters.duplicates.signatures import Scheme
 from winnow.filters.text.minhash import MinhashConfig, schema
+from winnow.pipelines.binding.duplicates import near_settings
 from winnow.pipelines.dedupe.arrays import ids_column
 from winnow.pipelines.dedupe.covered import CoveredShard, Search, put_shards
 from winnow.pipelines.dedupe.scratch import read_parts
@@ -39,6 +39,7 @@ from winnow.pipelines.store.tables import put_table
 from winnow.runners.engines import Engine
 from winnow.runners.stages.deduplication import compare
 from winnow.runners.stages.stage_run import StageRun
+from winnow.schemas.recipe import NearConfig
 from winnow.schemas.records import StoreRecord
 from winnow.schemas.uint128 import values_of
 
@@ -124,11 +125,7 @@ def run_search(folder: Path) -> None:
         f"{layout.SCRATCH}bands",
         {"near": LAYER},
         (Column(layout.SAMPLES, "text"),),
-        Scheme(hashes=HASHES),
-        BANDS,
-        BAND_ROWS,
-        THRESHOLD,
-        10_000,
+        near_settings(NearConfig(bands=BANDS, rows=BAND_ROWS, min_similarity=THRESHOLD)),
     )
     total = sum(shard.rows for shard in search.covered)
     compare(StageRun(Console(stderr=True), Engine("local", 2), store), search, total)

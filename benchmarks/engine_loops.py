@@ -22,8 +22,9 @@ import pyarrow.parquet as pq
 from winnow.filters.operators import TEXT, Kernel
 from winnow.pipelines.annotate.task import AnnotationContext
 from winnow.pipelines.annotate.transforms import RunAnnotation
-from winnow.pipelines.binding.operators import BoundOperator, bind_operators, passes_of
-from winnow.pipelines.binding.sources import ingest_context, store_record
+from winnow.pipelines.binding.bound_recipe import bind
+from winnow.pipelines.binding.operators import BoundOperator, passes_of
+from winnow.pipelines.binding.sources import store_record
 from winnow.pipelines.ingest.planning.stage import freeze_plans, look_at_sources, pending_tasks
 from winnow.pipelines.ingest.transforms import RunIngest, ingest_element
 from winnow.pipelines.running.row_layers import owed_shards
@@ -51,9 +52,9 @@ def main() -> None:
     limit_threads()
     recipe = load_recipe(Path(recipe_file))
     if what == "kernels":
-        operators = bind_operators(recipe)
+        operators = bind(recipe).operators
         store = _store(recipe)
-        shards = [store.root + "/" + shard.object.path for _, shard in standing_state(recipe, store).shards]
+        shards = [store.root + "/" + shard.object.path for _, shard in standing_state(bind(recipe), store).shards]
         _in_processes(int(workers), Kernels(operators, Path(folder[0])), shards)
     elif what == "compare":
         print(difference(recipe, Path(folder[0])) or SAME)
@@ -108,9 +109,9 @@ def difference(recipe: Recipe, folder: Path) -> str | None:
     Compared are the values that kernels return; a layer's status is the stage's own where a kernel has none.
     """
     store = _store(recipe)
-    shards = [shard.shard for _, shard in standing_state(recipe, store).shards]
+    shards = [shard.shard for _, shard in standing_state(bind(recipe), store).shards]
     layers = store.require_latest().layers
-    for layer in (one.layer for one in bind_operators(recipe)):
+    for layer in (one.layer for one in bind(recipe).operators):
         commits = [
             commit
             for key in sorted(set(layers[layer].keys.values()))
@@ -154,7 +155,7 @@ def _store(recipe: Recipe) -> Store:
 def owed_ingest(recipe: Recipe) -> Iterator[tuple[beam.DoFn, list[bytes]]]:
     """What a worker of ingest runs, and the tasks that are owed; writes down which those are, as a run does."""
     store = create_or_open(open_location(recipe.located(recipe.store.path)), store_record(recipe))
-    context = ingest_context(recipe, store)
+    context = bind(recipe).ingest(store)
     plans = look_at_sources(context, {source.name: source.files for source in recipe.sources})
     freeze_plans(context, plans)
     yield RunIngest(context), [ingest_element(task) for plan in plans for task in pending_tasks(context, plan)]
@@ -163,8 +164,8 @@ def owed_ingest(recipe: Recipe) -> Iterator[tuple[beam.DoFn, list[bytes]]]:
 def owed_annotation(recipe: Recipe) -> Iterator[tuple[beam.DoFn, list[bytes]]]:
     """What a worker of each pass runs, and the tasks that it owes."""
     store = _store(recipe)
-    state: StoreState = standing_state(recipe, store)
-    for one_pass in passes_of(bind_operators(recipe)):
+    state: StoreState = standing_state(bind(recipe), store)
+    for one_pass in passes_of(bind(recipe).operators):
         context = AnnotationContext(store, one_pass.operators)
         yield RunAnnotation(context), [task.to_json() for task in owed_shards(store, state, one_pass.operators)]
 

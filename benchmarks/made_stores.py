@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.pages import CACHE
-from winnow.pipelines.binding.operators import bind_operators
-from winnow.pipelines.binding.sources import ingest_context, store_record
-from winnow.pipelines.mix.tokens import TOKENS_LAYER, bind_tokens
+from winnow.pipelines.binding.bound_recipe import bind
+from winnow.pipelines.binding.sources import store_record
+from winnow.pipelines.binding.tokens import TOKENS_LAYER
 from winnow.pipelines.rules.pinning import expected_keys
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store, create_or_open, next_generation
@@ -55,9 +55,9 @@ def cached_store(name: str, rows: int, recipe_of: Callable[[Path], Recipe], make
 
 def _keys(recipe: Recipe) -> dict[str, str]:
     objects = open_location(recipe.store.path)
-    context = ingest_context(recipe, Store(objects, store_record(recipe)))
-    found = expected_keys(context, bind_operators(recipe))
-    tokens = bind_tokens(recipe)
+    bound = bind(recipe)
+    found = expected_keys(bound.ingest(Store(objects, store_record(recipe))), bound.operators)
+    tokens = bound.tokens
     if tokens is not None:
         by_layer = {layer: keys["crawl"] for layer, keys in found.items()}
         found[TOKENS_LAYER] = {"crawl": tokens.key(by_layer)}

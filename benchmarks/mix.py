@@ -17,8 +17,8 @@ import pyarrow as pa
 
 from benchmarks.made_stores import cached_store
 from benchmarks.reporting import Limit, Report, Row, benchmark_arguments, measure, median_of, show
-from winnow.pipelines.binding.operators import bind_operators
-from winnow.pipelines.mix.tokens import TOKENS, TOKENS_LAYER
+from winnow.pipelines.binding.bound_recipe import bind
+from winnow.pipelines.binding.tokens import TOKENS, TOKENS_LAYER
 from winnow.schemas.recipe import Recipe, recipe_from_text
 
 WANTED_SECONDS = 10.0
@@ -96,7 +96,7 @@ def _recipe(folder: Path, budget: int) -> Recipe:
 
 
 def _languages(seed: int, count: int) -> pa.Table:
-    (measured,) = bind_operators(_recipe(Path("."), 1))
+    (measured,) = bind(_recipe(Path("."), 1)).operators
     chance = np.random.default_rng(seed)
     columns = {
         "status": pa.repeat("ok", count),

@@ -18,6 +18,7 @@ from rich.console import Console
 
 from benchmarks.documents import cached_documents
 from benchmarks.pages import cached_warc
+from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.store.local import LocalStore
 from winnow.runners.engines import Engine
 from winnow.runners.estimating.run_log import RunRecord, read_runs
@@ -67,7 +68,7 @@ def main() -> None:
 def _extracted(extractor: str, pages: int) -> RunRecord:
     with tempfile.TemporaryDirectory(prefix="winnow-rates-") as name:
         recipe = _recipe(Path(name), cached_warc(pages), _extract(extractor), key="")
-        stages.ingest(recipe, ONE, QUIET)
+        stages.ingest(bind(recipe), ONE, QUIET)
         return _last(Path(name), "ingest")
 
 
@@ -75,17 +76,17 @@ def _run(part: str, folder: Path, documents: Path) -> list[RunRecord]:
     """The records of one part over these documents; with the first export comes the count of what it mixes."""
     kind, _, name = part.partition(".")
     if part == "ingest":
-        stages.ingest(_recipe(folder, documents, ""), ONE, QUIET)
+        stages.ingest(bind(_recipe(folder, documents, "")), ONE, QUIET)
         return [_last(folder, "ingest")]
     if kind == "dedupe":
-        stages.dedupe(_recipe(folder, documents, f"dedupe: {{{name}: {{}}}}"), ONE, QUIET)
+        stages.dedupe(bind(_recipe(folder, documents, f"dedupe: {{{name}: {{}}}}")), ONE, QUIET)
         return [_last(folder, "dedupe")]
     if kind == "export":
         more = f"mix: {{unit: bytes}}\nexport: [{{{name}: {{path: out/{name}}}}}]"
-        export(_recipe(folder, documents, more), ONE, QUIET)
+        export(bind(_recipe(folder, documents, more)), ONE, QUIET)
         return [_last(folder, stage) for stage in (("mix", "export") if name == EXPORTS[0] else ("export",))]
     names = ", ".join(dict.fromkeys(("text.language", part)))  # which stands by then, so that it costs nothing
-    stages.annotate(_recipe(folder, documents, f"annotate: [{names}]"), ONE, QUIET)
+    stages.annotate(bind(_recipe(folder, documents, f"annotate: [{names}]")), ONE, QUIET)
     return [_last(folder, "annotate.cpu")]
 
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from benchmarks.made_stores import cached_store
 from benchmarks.reporting import Limit, Report, Row, benchmark_arguments, measure, median_of, show
-from winnow.pipelines.binding.operators import bind_operators
+from winnow.pipelines.binding.bound_recipe import bind
 from winnow.schemas.extraction import EXTRACTION
 from winnow.schemas.recipe import Recipe, recipe_from_text
 
@@ -79,7 +79,7 @@ def _cached_store(rows: int) -> Path:
         return recipe_from_text(_recipe_text(folder, 50), str(folder / "recipe.yaml"))
 
     def measures(seed: int, count: int) -> pa.Table:
-        (measured,) = bind_operators(recipe_of(Path(".")))
+        (measured,) = bind(recipe_of(Path("."))).operators
         return _measures(measured.schema, seed, count)
 
     return cached_store("rules", rows, recipe_of, {PAGES: _pages, MEASURE: measures})

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Literal
 
 from winnow.filters.duplicates.presets import near_preset
+from winnow.filters.duplicates.signatures import Scheme
 from winnow.schemas.duplicates import KINDS, Kind
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.problems import Problem, recipe_error
@@ -17,7 +18,11 @@ SIGNED: Mapping[Kind, str] = {"exact": "text.digest", "url": "url.canonical", "n
 
 @dataclass(frozen=True, slots=True)
 class NearSettings:
-    """How near duplicates are found, with nothing left to a preset."""
+    """How near duplicates are found, with nothing left to a preset.
+
+    `NearConfig` is what a recipe writes, where most may be left to a preset; this is what a search does. Every task
+    reads these very settings (`Search.near`).
+    """
 
     shingle: Literal["words", "characters"]
     size: int
@@ -31,6 +36,11 @@ class NearSettings:
     def hashes(self) -> int:
         """The length of a signature."""
         return self.bands * self.rows
+
+    @property
+    def scheme(self) -> Scheme:
+        """What signatures are made of."""
+        return Scheme(self.shingle, self.size, self.hashes, self.seed)
 
 
 def near_settings(config: NearConfig) -> NearSettings:

@@ -30,7 +30,7 @@ from winnow.filters.edits import (
     unmeasured,
 )
 from winnow.filters.operators import STATUS
-from winnow.pipelines.binding.operators import configure, store_columns
+from winnow.pipelines.binding.operators import Measurement
 from winnow.pipelines.query.columns import Column
 from winnow.schemas.errors import RecipeError, WinnowError
 from winnow.schemas.problems import Place, Problem, recipe_error, shown, suggestion
@@ -141,22 +141,28 @@ def _refuse_null(bound: BoundEdit, texts: pa.LargeStringArray, columns: Mapping[
     )
 
 
-def bind_edits(recipe: Recipe) -> tuple[BoundEdit, ...]:
+def bind_edits(
+    recipe: Recipe, measured: Sequence[Measurement], columns: Mapping[Column, ColumnInfo]
+) -> tuple[BoundEdit, ...]:
     """The recipe's edits, each with the column that it means.
+
+    Args:
+        recipe: Whose edits.
+        measured: Its measurements, which say the kinds of spans that they find.
+        columns: Every column that its store will have.
 
     Raises:
         RecipeError: Everything that is wrong with them, one line each.
     """
     if not recipe.edits:
         return ()
-    known = dict(store_columns(recipe))
     bound: list[BoundEdit] = []
     problems: list[Problem] = []
     first: dict[Column, str] = {}
     for number, entry in enumerate(recipe.edits):
         path = f"edits[{number}].{entry.name}"
         try:
-            one = _bound(recipe, entry, path, known)
+            one = _bound(recipe, entry, path, measured, columns)
         except _RefusedError as refused:
             problems.append(Problem(entry.place, path, str(refused)))
             continue
@@ -184,13 +190,19 @@ class _RefusedError(Exception):
     """Why an entry cannot be bound."""
 
 
-def _bound(recipe: Recipe, entry: EditEntry, path: str, known: Mapping[Column, ColumnInfo]) -> BoundEdit:
+def _bound(
+    recipe: Recipe,
+    entry: EditEntry,
+    path: str,
+    measured: Sequence[Measurement],
+    known: Mapping[Column, ColumnInfo],
+) -> BoundEdit:
     column, typed = _meant(entry.name, known)
     action: Action = entry.replace or ("placeholder" if typed else "delete")
     if not typed and (action != "delete" or entry.kinds is not None):
         what = f"replace: {action}" if action != "delete" else "'kinds'"
         raise _RefusedError(f"the spans of {column.name} are of no kind: they can only be deleted; leave {what} out")
-    _require_kinds(recipe, column, (*(entry.kinds or ()), *entry.placeholders.by_kind))
+    _require_kinds(measured, column, (*(entry.kinds or ()), *entry.placeholders.by_kind))
     return BoundEdit(
         column,
         action,
@@ -205,12 +217,11 @@ def _bound(recipe: Recipe, entry: EditEntry, path: str, known: Mapping[Column, C
     )
 
 
-def _require_kinds(recipe: Recipe, column: Column, named: Iterable[str]) -> None:
+def _require_kinds(measured: Sequence[Measurement], column: Column, named: Iterable[str]) -> None:
     """A kind that the operator never writes would silently be left in the text."""
-    for number, measured in enumerate(recipe.annotate):
-        if measured.layer == column.layer:
-            operator, config = configure(measured, f"annotate[{number}].{measured.name}")
-            kinds = operator.kinds(config)
+    for one in measured:
+        if one.entry.layer == column.layer:
+            kinds = one.operator.kinds(one.config)
             for kind in named if kinds else ():
                 if kind not in kinds:
                     raise _RefusedError(f"{column.layer} finds no {kind!r}{suggestion(kind, kinds)}")

@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from winnow.pipelines.binding.operators import store_columns
-from winnow.pipelines.mix.tokens import TOKENS, TOKENS_LAYER
+from winnow.pipelines.binding.tokens import TOKENS, TOKENS_LAYER
 from winnow.pipelines.query.columns import Column, leaves
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.languages import grouping, language
@@ -52,9 +51,9 @@ class BoundMix:
         return tuple(dict.fromkeys(stage.band for stage in self.stages if stage.band is not None))
 
 
-def mixture_columns(recipe: Recipe) -> dict[Column, ColumnInfo]:
+def mixture_columns(columns: Mapping[Column, ColumnInfo]) -> dict[Column, ColumnInfo]:
     """What a mixture may read: every column that rules may, and what was measured for the mixture alone."""
-    found = {column: replace(info, phase="eligible") for column, info in store_columns(recipe)}
+    found = {column: replace(info, phase="eligible") for column, info in columns.items()}
     found |= {Column(TOKENS_LAYER, leaf): info for leaf, info in leaves(TOKENS)}
     return found
 
@@ -68,14 +67,14 @@ def require_mix(recipe: Recipe) -> MixConfig:
     return recipe.mix
 
 
-def bind_mix(recipe: Recipe) -> BoundMix:
-    """The recipe's mixture.
+def bind_mix(recipe: Recipe, columns: Mapping[Column, ColumnInfo]) -> BoundMix:
+    """The recipe's mixture, over these columns of its store.
 
     Raises:
         RecipeError: Everything that is wrong with it, one line each.
     """
     config = require_mix(recipe)
-    known = mixture_columns(recipe)
+    known = mixture_columns(columns)
     problems: list[Problem] = []
     if len(config.outputs) > MAX_STAGES:
         problems.append(Problem(config.place, "mix.stages", f"more than {MAX_STAGES} stages"))

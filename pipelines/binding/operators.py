@@ -1,7 +1,7 @@
 """From a recipe's `annotate` to operators that are ready to run: configured, checked, keyed and in order."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any, cast
@@ -101,11 +101,22 @@ class Pass:
     operators: tuple[BoundOperator, ...]
 
 
-def measurements(recipe: Recipe) -> tuple[tuple[OperatorEntry, str], ...]:
-    """Every measurement, each with where the recipe asks for it.
+@dataclass(frozen=True)
+class Measurement:
+    """A measurement that a recipe asks for: the operator, and its configuration."""
+
+    entry: OperatorEntry
+    path: str  # where the recipe asks for it
+    operator: Operator
+    config: Any  # the operator's own frozen dataclass
+
+
+def measurements(recipe: Recipe) -> tuple[Measurement, ...]:
+    """Every measurement: those that the recipe lists, and those that its search for duplicates reads.
 
     Raises:
-        RecipeError: A preset that does not exist, or a layer that the recipe and its search for duplicates both write.
+        RecipeError: A preset or an operator that does not exist, settings that it does not take, or a layer that the
+            recipe and its search for duplicates both write.
     """
     listed = [(entry, f"annotate[{number}].{entry.name}") for number, entry in enumerate(recipe.annotate)]
     implied = signing_entries(recipe)
@@ -115,22 +126,29 @@ def measurements(recipe: Recipe) -> tuple[tuple[OperatorEntry, str], ...]:
             other, path = taken[entry.layer]
             said = f"{where} makes the layer {entry.layer}; write its settings there, or name this one with 'as'"
             raise recipe_error([Problem(other.place, path, said)])
-    return (*listed, *implied)
+    return tuple(Measurement(entry, where, *configure(entry, where)) for entry, where in (*listed, *implied))
 
 
-def bind_operators(recipe: Recipe) -> tuple[BoundOperator, ...]:
+def bind_operators(
+    recipe: Recipe, measured: Sequence[Measurement], columns: Mapping[Column, ColumnInfo]
+) -> tuple[BoundOperator, ...]:
     """The recipe's operators, each after those whose layers it reads.
+
+    Args:
+        recipe: Whose operators.
+        measured: Its measurements.
+        columns: Every column that they may read.
 
     Raises:
         RecipeError: Everything that is wrong with them, one line each.
         WinnowError: An asset is missing; the line says which command fetches it.
     """
-    known = {column.name: info for column, info in store_columns(recipe)}
+    known = {column.name: info for column, info in columns.items()}
     layers = _layers(known)
     bound, problems = [], []
-    for entry, where in measurements(recipe):
+    for one in measured:
         try:
-            bound.append(_bind(recipe, entry, where, known, layers))
+            bound.append(_bind(recipe, one, known, layers))
         except RecipeError as error:
             problems += [error]
     if problems:
@@ -161,23 +179,18 @@ def remarks_of(operators: Sequence[BoundOperator]) -> list[str]:
     ]
 
 
-def store_columns(recipe: Recipe) -> Iterator[tuple[Column, ColumnInfo]]:
-    """Every column that the store of this recipe will have, samples first."""
+def store_columns(recipe: Recipe, measured: Iterable[Measurement]) -> dict[Column, ColumnInfo]:
+    """Every column that the store of this recipe will have with these measurements, samples first."""
     schemas = [(layout.SAMPLES, SAMPLES)]
     schemas += [(f"{EXTRACTED}{entry.name}", EXTRACTION) for entry in recipe.extract]
-    for entry, where in measurements(recipe):
-        operator, config = configure(entry, where)
-        schemas.append((entry.layer, layer_schema(operator.writes(config))))
-    for layer, schema in schemas:
-        for leaf, info in leaves(schema):
-            yield Column(layer, leaf), info
-    for kind in wanted_kinds(recipe):
-        for leaf, info in leaves(schema_of_kind(kind)):
-            yield Column(layer_of_kind(kind), leaf), replace(info, phase="keep")
+    schemas += [(one.entry.layer, layer_schema(one.operator.writes(one.config))) for one in measured]
+    late = [(layer_of_kind(kind), schema_of_kind(kind)) for kind in wanted_kinds(recipe)]
     for score in recipe.score:
-        for layer, schema in ((score.trace, trace_schema(score.checkpoints)), (score.layer, SCORE)):
-            for leaf, info in leaves(schema):
-                yield Column(layer, leaf), replace(info, phase="keep")
+        late += [(score.trace, trace_schema(score.checkpoints)), (score.layer, SCORE)]
+    found = {Column(layer, leaf): info for layer, schema in schemas for leaf, info in leaves(schema)}
+    for layer, schema in late:
+        found |= {Column(layer, leaf): replace(info, phase="keep") for leaf, info in leaves(schema)}
+    return found
 
 
 def configure(entry: OperatorEntry, where: str) -> tuple[Operator, Any]:
@@ -208,13 +221,9 @@ def passes_of(operators: Sequence[BoundOperator]) -> list[Pass]:
 
 
 def _bind(
-    recipe: Recipe,
-    entry: OperatorEntry,
-    where: str,
-    known: Mapping[str, ColumnInfo],
-    layers: Sequence[str],
+    recipe: Recipe, measured: Measurement, known: Mapping[str, ColumnInfo], layers: Sequence[str]
 ) -> BoundOperator:
-    operator, config = configure(entry, where)
+    entry, where, operator, config = measured.entry, measured.path, measured.operator, measured.config
     problems: list[Problem] = []
     names: list[str] = []
     if entry.layer != entry.name and entry.layer in operator_names():

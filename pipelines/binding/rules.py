@@ -7,7 +7,6 @@ import pyarrow as pa
 
 from winnow.filters.operators import operator_names
 from winnow.pipelines.binding.duplicates import wanted_kinds
-from winnow.pipelines.binding.operators import store_columns
 from winnow.pipelines.binding.preferences import bind_preferences
 from winnow.pipelines.binding.rule_presets import SpeltRule, spelt_rules
 from winnow.pipelines.binding.threshold_tables import Tables
@@ -77,13 +76,12 @@ class RuleProgram:
         return replace(first, languages=self.languages, size=self.size)
 
 
-def rule_program(recipe: Recipe, columns: Iterable[tuple[Column, ColumnInfo]] | None = None) -> RuleProgram:
+def rule_program(recipe: Recipe, columns: Mapping[Column, ColumnInfo]) -> RuleProgram:
     """The recipe's rules, checked.
 
     Args:
         recipe: Whose rules.
-        columns: Every column that a rule may name; None for those that the recipe's sources, extractors and operators
-            make. Layers of duplicates and scores are of the phase `keep`.
+        columns: Every column that a rule may name. Layers of duplicates and scores are of the phase `keep`.
 
     Raises:
         RecipeError: Unknown presets, tables and columns, conditions that do not fit their columns' types, columns that
@@ -92,9 +90,8 @@ def rule_program(recipe: Recipe, columns: Iterable[tuple[Column, ColumnInfo]] | 
     rules = spelt_rules(recipe)
     tables = Tables(recipe)
     tables.check()
-    there = list(store_columns(recipe) if columns is None else columns)
-    known = {column.name: info for column, info in there}
-    by_name = {column.name: column for column, _ in there}
+    known = {column.name: info for column, info in columns.items()}
+    by_name = {column.name: column for column in columns}
     choice = _choice(recipe, known, by_name)
     if choice is not None:
         known |= dict.fromkeys(choice.names, ColumnInfo(nullable=False, type=pa.bool_(), phase="keep"))

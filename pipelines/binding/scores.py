@@ -10,10 +10,10 @@ import pyarrow as pa
 
 from winnow.filters.operators import TEXT
 from winnow.pipelines.assets import asset_digest, require_file
-from winnow.pipelines.binding.operators import BoundAssets, bound_assets, settled_config, store_columns
+from winnow.pipelines.binding.operators import BoundAssets, bound_assets, settled_config
 from winnow.pipelines.query.columns import Column, column_of
 from winnow.pipelines.store import layout
-from winnow.schemas.errors import ScoreError, WinnowError
+from winnow.schemas.errors import WinnowError
 from winnow.schemas.identity import Json, fingerprint_of
 from winnow.schemas.problems import Problem, recipe_error, suggestion
 from winnow.schemas.recipe import Recipe, ScoreEntry, build_config
@@ -128,13 +128,13 @@ def layers_of(columns: tuple[Column, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(column.layer for column in columns))
 
 
-def bind_scores(recipe: Recipe) -> tuple[BoundScore, ...]:
-    """The recipe's scores.
+def bind_scores(recipe: Recipe, columns: Mapping[Column, ColumnInfo]) -> tuple[BoundScore, ...]:
+    """The recipe's scores, of these columns.
 
     Raises:
         RecipeError: What is wrong with one, or a file that it needs is not there.
     """
-    known = {column.name: info for column, info in store_columns(recipe)}
+    known = {column.name: info for column, info in columns.items()}
     return tuple(_bound(recipe, entry, known) for entry in recipe.score)
 
 
@@ -308,13 +308,3 @@ def _given(recipe: Recipe, entry: ScoreEntry, path: str, where: str) -> WeightsF
         return WeightsFile(file, asset_digest(file))
     except WinnowError as error:
         raise recipe_error([Problem(entry.place, where, str(error))]) from None
-
-
-def require_scores(recipe: Recipe) -> tuple[BoundScore, ...]:
-    """The recipe's scores; ScoreError where it has none."""
-    scores = bind_scores(recipe)
-    if not scores:
-        raise ScoreError(
-            f"{recipe.file}: nothing to score; write score: {{mimic: {{task: next_byte, reference: {{train_on: …}}}}}}"
-        )
-    return scores

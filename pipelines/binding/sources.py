@@ -1,5 +1,7 @@
 """From a checked recipe to what ingest needs: sources with their objects, extractors with their configuration."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from winnow.filters.extractors import find_extractor
@@ -29,19 +31,41 @@ def store_record(recipe: Recipe) -> StoreRecord:
     )
 
 
-def ingest_context(recipe: Recipe, store: Store) -> IngestContext:
-    """Everything that ingest depends on."""
+@dataclass(frozen=True)
+class BoundSources:
+    """What ingest reads, and how: everything that it depends on but the store."""
+
+    sources: Mapping[str, IngestSource]
+    extractors: tuple[BoundExtractor, ...]
+    limits: ReadLimits
+
+    def context(self, store: Store) -> IngestContext:
+        """Everything that ingest into a store depends on."""
+        return IngestContext(store, self.sources, self.extractors, self.limits)
+
+
+def bind_sources(recipe: Recipe) -> BoundSources:
+    """The recipe's sources and extractors.
+
+    Raises:
+        RecipeError: An extractor, its settings or its condition cannot be used.
+        SourceError: A source's folder is not there.
+    """
     check_conditions(recipe)
-    return IngestContext(
-        store=store,
+    return BoundSources(
         sources={source.name: bind_source(recipe, source) for source in recipe.sources},
         extractors=tuple(bind_extractor(entry) for entry in recipe.extract),
-        limits=ReadLimits(
-            max_body_bytes=recipe.limits.max_body_bytes,
-            max_header_bytes=recipe.limits.max_header_bytes,
-            max_member_bytes=recipe.limits.max_member_bytes,
-            batch_bytes=recipe.limits.batch_bytes,
-        ),
+        limits=read_limits(recipe),
+    )
+
+
+def read_limits(recipe: Recipe) -> ReadLimits:
+    """How much of a record is read."""
+    return ReadLimits(
+        max_body_bytes=recipe.limits.max_body_bytes,
+        max_header_bytes=recipe.limits.max_header_bytes,
+        max_member_bytes=recipe.limits.max_member_bytes,
+        batch_bytes=recipe.limits.batch_bytes,
     )
 
 

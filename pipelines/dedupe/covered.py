@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from winnow.filters.duplicates.signatures import Scheme
+from winnow.pipelines.binding.duplicates import NearSettings
 from winnow.pipelines.dedupe.arrays import SHARD_BITS
 from winnow.pipelines.dedupe.scratch import put_part, read_part
 from winnow.pipelines.query.columns import Column, read_aligned
@@ -54,11 +54,7 @@ class Search:
     scratch: str
     kinds: Mapping[Kind, str]  # the layer that each kind is found by
     text: tuple[Column, ...] = ()
-    scheme: Scheme | None = None
-    bands: int = 0
-    rows: int = 0
-    min_similarity: float = 1.0
-    max_bucket: int = 0
+    near: NearSettings | None = None  # None where no near duplicates are looked for
 
     @property
     def covered(self) -> tuple[CoveredShard, ...]:
@@ -132,7 +128,7 @@ class Signatures:
 
 def signatures_of(search: Search, shard: int, rows: NDArray[np.int64]) -> Iterator[tuple[slice, Signatures]]:
     """The signatures of some rows of a shard, which are sorted and may repeat: a part of them at a time."""
-    assert search.scheme is not None
+    assert search.near is not None
     layer = search.kinds["near"]
     columns = [Column(layer, "signature"), Column(layer, "digest"), Column(layout.SAMPLES, "id")]
     for at, batch in read_shard(search, shard, columns):
@@ -141,7 +137,7 @@ def signatures_of(search: Search, shard: int, rows: NDArray[np.int64]) -> Iterat
         for start in range(first, last, _BATCH_ROWS):
             part = slice(start, min(start + _BATCH_ROWS, last))
             taken = rows[part] - at
-            values = signature_matrix(batch[f"{layer}.signature"], search.scheme.hashes)[taken]
+            values = signature_matrix(batch[f"{layer}.signature"], search.near.hashes)[taken]
             which = pa.array(taken)
             yield part, Signatures(values, batch[f"{layer}.digest"].take(which), ids.take(which))
 

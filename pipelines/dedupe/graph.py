@@ -77,7 +77,8 @@ class SearchGraph:
 
     @property
     def _band_partitions(self) -> int:
-        return partitions_for(self.total_rows * self.search.bands * KEY_BYTES)
+        bands = 0 if self.search.near is None else self.search.near.bands
+        return partitions_for(self.total_rows * bands * KEY_BYTES)
 
     def build(self, pipeline: beam.Pipeline) -> None:
         """Add the steps to a pipeline."""

@@ -77,8 +77,8 @@ def send_bands(
     search: Search, place: int, batches: Iterable[pa.RecordBatch], partitions: int
 ) -> Iterator[AddressedBlock]:
     """Keep what a place's shards were told of equal texts, and send the bands of the rows that no other stands for."""
-    assert search.scheme is not None
-    layer, hashes = search.kinds["near"], search.scheme.hashes
+    assert search.near is not None
+    layer, near = search.kinds["near"], search.near
 
     def keys() -> Iterator[tuple[pa.RecordBatch, NDArray[np.uint32]]]:
         for shard, members in keep_members(search, "near", place, batches):
@@ -91,11 +91,11 @@ def send_bands(
                 chosen = np.flatnonzero(signed)
                 if not len(chosen):
                     continue
-                signatures = signature_matrix(batch[f"{layer}.signature"], hashes)[chosen]
+                signatures = signature_matrix(batch[f"{layer}.signature"], near.hashes)[chosen]
                 ids = words_of(batch["samples.id"])[0][chosen]
                 rows = marked(references(shard, at + chosen), ids)
-                found = pa.array(band_keys(signatures, search.bands, search.rows).reshape(-1))
-                block = pa.RecordBatch.from_arrays([found, pa.array(np.repeat(rows, search.bands))], ["key", "row"])
+                found = pa.array(band_keys(signatures, near.bands, near.rows).reshape(-1))
+                block = pa.RecordBatch.from_arrays([found, pa.array(np.repeat(rows, near.bands))], ["key", "row"])
                 yield block, partition_of_key(found, partitions)
 
     return addressed_blocks(f"bands-{place}", keys(), partitions)
@@ -103,9 +103,10 @@ def send_bands(
 
 def pair_up(search: Search, partition: int, batches: Iterable[pa.RecordBatch]) -> Iterator[AddressedBlock]:
     """The candidates among the bands of one partition, to the places of their first rows."""
+    assert search.near is not None
     held = list(batches)
     keys, rows = words_column(held, "key"), words_column(held, "row")
-    found = candidate_pairs(keys, rows, all_pairs=ALL_PAIRS, hot=search.max_bucket)
+    found = candidate_pairs(keys, rows, all_pairs=ALL_PAIRS, hot=search.near.max_bucket)
     counted = {"buckets": found.buckets, "hot_buckets": found.hot_buckets, "hot_rows": found.hot_rows}
     search.store.objects.put(f"{search.scratch}/near/buckets/{partition:08d}.json", orjson.dumps(counted))
     block = pa.RecordBatch.from_arrays([pa.array(found.first), pa.array(found.second)], schema=EDGES)
@@ -144,8 +145,8 @@ def judge_pairs(search: Search, place: int, batches: Iterable[pa.RecordBatch]) -
 
     Pairs that stay unclear go back to the places of their first rows.
     """
-    assert search.scheme is not None
-    hashes = search.scheme.hashes
+    assert search.near is not None
+    hashes, min_similarity = search.near.hashes, search.near.min_similarity
     edges: list[tuple[pa.RecordBatch, NDArray[np.int64]]] = []
     doubts: list[tuple[pa.RecordBatch, NDArray[np.int64]]] = []
     for gathered in _gathered(batches, _SIGNED_BYTES):
@@ -164,14 +165,14 @@ def judge_pairs(search: Search, place: int, batches: Iterable[pa.RecordBatch]) -
                 mine = of[begin:end][part]
                 pairs = _Pairs(firsts[mine], second[begin:end][part], ids.take(pa.array(mine)), signed.ids)
                 matches = matching(signatures[mine], signed.values)
-                verdict, similarity = judge(matches, hashes, search.min_similarity), matches / hashes
+                verdict, similarity = judge(matches, hashes, min_similarity), matches / hashes
                 unclear = np.flatnonzero(verdict == UNCLEAR)
                 texts = digest_pairs(digests.take(pa.array(mine[unclear])), signed.digests.take(pa.array(unclear)))
                 exact = known.similarities(texts)
                 unknown = np.isnan(exact)
                 asked, told = unclear[unknown], unclear[~unknown]
                 similarity[told] = exact[~unknown]
-                verdict[told] = np.where(similarity[told] >= search.min_similarity, ABOVE, BELOW)
+                verdict[told] = np.where(similarity[told] >= min_similarity, ABOVE, BELOW)
                 exactly = np.zeros(len(verdict), np.bool_)
                 exactly[told] = True
                 edges += _directed(search, pairs, similarity, exactly, np.flatnonzero(verdict == ABOVE))
@@ -208,6 +209,7 @@ def send_shingles(search: Search, place: int, batches: Iterable[pa.RecordBatch])
 
 def compare_shingles(search: Search, place: int, batches: Iterable[pa.RecordBatch]) -> Iterator[AddressedBlock]:
     """Decide the unclear pairs by their true similarity, and remember it."""
+    assert search.near is not None
     edges: list[tuple[pa.RecordBatch, NDArray[np.int64]]] = []
     fresh: dict[int, list[Verdicts]] = {}
     for gathered in _gathered(batches, _SETS_BYTES):
@@ -226,7 +228,7 @@ def compare_shingles(search: Search, place: int, batches: Iterable[pa.RecordBatc
             pairs = _Pairs(firsts[mine], second[part], ids.take(pa.array(mine)), others[part])
             common, together = jaccard(own, sets, (mine, theirs), limit=SET_LIMIT)
             similarity = similarity_of(common, together)
-            joined = np.flatnonzero(similarity >= search.min_similarity)
+            joined = np.flatnonzero(similarity >= search.near.min_similarity)
             edges += _directed(search, pairs, similarity, np.ones(len(similarity), np.bool_), joined)
             shard = int(shards_of(pairs.second[:1])[0])
             fresh.setdefault(shard, []).append(Verdicts.of(unpacked_pairs(texts[part]), common, together))
@@ -279,7 +281,7 @@ class _Pairs:
 
 def _sets_of(search: Search, numbers: Words) -> Iterator[tuple[slice, NDArray[np.int64], Sets]]:
     """The shingles of rows that are sorted, some at a time: which rows, the number of the set of each, and the sets."""
-    assert search.scheme is not None
+    assert search.near is not None
     for shard, begin, end in _by_shard(numbers):
         wanted = np.unique(rows_of(numbers[begin:end]))
         texts = load_texts(search, shard, wanted)
@@ -289,7 +291,7 @@ def _sets_of(search: Search, numbers: Words) -> Iterator[tuple[slice, NDArray[np
         bounds = np.append(starts_of(piece[places]), len(places))
         for start, stop in itertools.pairwise(bounds.tolist()):
             lowest, highest = int(places[start]), int(places[stop - 1])
-            sets = shingle_sets(texts.slice(lowest, highest + 1 - lowest), search.scheme, SET_LIMIT)
+            sets = shingle_sets(texts.slice(lowest, highest + 1 - lowest), search.near.scheme, SET_LIMIT)
             yield slice(begin + start, begin + stop), places[start:stop] - lowest, sets
 
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 
-from winnow.filters.duplicates.signatures import Scheme
-from winnow.pipelines.binding.duplicates import SIGNED, near_settings, wanted_kinds
+from winnow.pipelines.binding.bound_recipe import BoundRecipe
+from winnow.pipelines.binding.duplicates import SIGNED
 from winnow.pipelines.dedupe.covered import CoveredShard, Search, hide_rows, put_shards
 from winnow.pipelines.dedupe.task import GlobalKey
 from winnow.pipelines.dedupe.verdicts import find_verdicts
@@ -18,7 +18,6 @@ from winnow.pipelines.store.state import StoreState
 from winnow.schemas.duplicates import Kind, layer_of_kind
 from winnow.schemas.extraction import EXTRACTED
 from winnow.schemas.identity import Json, fingerprint_of
-from winnow.schemas.recipe import Recipe
 from winnow.schemas.records import Generation, LayerCommit, ShardRecord
 
 VERSION = 2
@@ -32,13 +31,13 @@ class Covered:
     shards: tuple[tuple[str, str, str], ...]  # names, objects of samples, objects of the layer; in order of names
 
 
-def settings_of(recipe: Recipe, kind: Kind) -> dict[str, Json]:
+def settings_of(recipe: BoundRecipe, kind: Kind) -> dict[str, Json]:
     """Everything that a layer of duplicates depends on beside what it reads."""
-    config = recipe.dedupe
+    config = recipe.config.dedupe
     assert config is not None
     if kind == "near":
-        assert config.near is not None
-        settings: dict[str, Json] = dict(asdict(near_settings(config.near)))
+        assert recipe.near is not None
+        settings: dict[str, Json] = dict(asdict(recipe.near))
         del settings["max_bucket"]  # only counts
         return settings
     chosen = config.exact if kind == "exact" else config.url
@@ -54,7 +53,7 @@ def settled_hiding(store: Store) -> Hiding:
     return hiding
 
 
-def global_key(recipe: Recipe, kind: Kind, covered: Covered, tombstones: Collection[str]) -> GlobalKey:
+def global_key(recipe: BoundRecipe, kind: Kind, covered: Covered, tombstones: Collection[str]) -> GlobalKey:
     """The key of a kind's layer over these shards; rows that tombstones hide are no longer among what is compared."""
     settings = fingerprint_of({"layer": layer_of_kind(kind), "version": VERSION, "config": settings_of(recipe, kind)})
     rows = fingerprint_of({"settings": settings, "shards": [list(shard) for shard in covered.shards]})
@@ -65,11 +64,11 @@ def _without_tombstones(key: str) -> str:
     return key.partition("-")[0]
 
 
-def state_keys(recipe: Recipe, state: StoreState, tombstones: Collection[str]) -> dict[Kind, GlobalKey]:
+def state_keys(recipe: BoundRecipe, state: StoreState, tombstones: Collection[str]) -> dict[Kind, GlobalKey]:
     """The keys of every kind whose signatures stand for every shard."""
     keys: dict[Kind, GlobalKey] = {}
     samples = {shard.shard: shard.object.path for _, shard in state.shards}
-    for kind in wanted_kinds(recipe):
+    for kind in recipe.kinds:
         if SIGNED[kind] in state.layers:
             signed = {commit.shard: commit.object.path for commit in state.layers[SIGNED[kind]]}
             shards = tuple((shard, samples[shard], signed[shard]) for shard in sorted(samples))
@@ -77,7 +76,7 @@ def state_keys(recipe: Recipe, state: StoreState, tombstones: Collection[str]) -
     return keys
 
 
-def generation_keys(store: Store, recipe: Recipe, generation: Generation) -> dict[str, dict[str, str]]:
+def generation_keys(store: Store, recipe: BoundRecipe, generation: Generation) -> dict[str, dict[str, str]]:
     """The keys that a generation's layers of duplicates have when they may be read, by layer and source.
 
     One that was made before rows were forgotten is not what a search would make now, but true of all other rows: who
@@ -85,7 +84,7 @@ def generation_keys(store: Store, recipe: Recipe, generation: Generation) -> dic
     """
     keys: dict[str, dict[str, str]] = {}
     tombstones = load_hiding(store.objects).tombstones
-    for kind in wanted_kinds(recipe):
+    for kind in recipe.kinds:
         if SIGNED[kind] in generation.layers:
             rows = store.manifest(generation, SIGNED[kind])
             covered = Covered(tuple((row.shard, row.samples, row.object) for row in rows))
@@ -112,7 +111,7 @@ def standing_layer(store: Store, layer: str, key: GlobalKey, shards: Iterable[st
 
 
 def take_standing(
-    store: Store, recipe: Recipe, state: StoreState, tombstones: Collection[str] | None = None
+    store: Store, recipe: BoundRecipe, state: StoreState, tombstones: Collection[str] | None = None
 ) -> dict[Kind, GlobalKey]:
     """Take into the state every layer of duplicates that stands; returns the keys of the kinds that do not.
 
@@ -138,18 +137,16 @@ def take_standing(
 
 
 def search_for(
-    store: Store, recipe: Recipe, state: StoreState, keys: Mapping[Kind, GlobalKey], hiding: Hiding
+    store: Store, recipe: BoundRecipe, state: StoreState, keys: Mapping[Kind, GlobalKey], hiding: Hiding
 ) -> Search:
     """One search for these kinds over every shard, without the rows that are hidden: the tombstones of the keys."""
     kinds = {kind: SIGNED[kind] for kind in keys}
     names = ["samples", *state.layers]
-    text = tuple(column for name in recipe.text if (column := column_of(name, names)) is not None)
+    text = tuple(column for name in recipe.config.text if (column := column_of(name, names)) is not None)
     layers = {*kinds.values(), *(column.layer for column in text)} - {layout.SAMPLES}
     objects = {layer: {commit.shard: commit.object.path for commit in state.layers[layer]} for layer in sorted(layers)}
-    config = recipe.dedupe.near if recipe.dedupe is not None and "near" in keys else None
-    near = near_settings(config) if config is not None else None
-    scheme = Scheme(near.shingle, near.size, near.hashes, near.seed) if near is not None else None
-    verdicts = find_verdicts(store.objects, scheme) if scheme is not None else {}
+    near = recipe.near if "near" in keys else None
+    verdicts = {} if near is None else find_verdicts(store.objects, near.scheme)
     name = fingerprint_of({kind: key.covered for kind, key in keys.items()})
     scratch = f"{layout.SCRATCH}dedupe/{name}"
     hidden = _hide(store, state, hiding, scratch)
@@ -164,17 +161,7 @@ def search_for(
         )
         for source, shard in _in_order(state)
     ]
-    search = Search(store, put_shards(store.objects, shards), scratch, kinds, text)
-    if near is None:
-        return search
-    return replace(
-        search,
-        scheme=scheme,
-        bands=near.bands,
-        rows=near.rows,
-        min_similarity=near.min_similarity,
-        max_bucket=near.max_bucket,
-    )
+    return Search(store, put_shards(store.objects, shards), scratch, kinds, text, near)
 
 
 def _in_order(state: StoreState) -> list[tuple[str, ShardRecord]]:

@@ -142,9 +142,9 @@ def load_verdicts(search: Search, shard: int) -> Verdicts:
 
 def keep_verdicts(search: Search, shard: int, fresh: Sequence[Verdicts]) -> None:
     """Put a table of what was known of a shard and what has been found now; the same bytes however often it is done."""
-    assert search.scheme is not None
+    assert search.near is not None
     raw = encode_batch(merged([load_verdicts(search, shard), *fresh]).to_batch())
-    path = layout.verdicts_object(verdicts_key(search.scheme), search.covered[shard].shard, content_name(raw))
+    path = layout.verdicts_object(verdicts_key(search.near.scheme), search.covered[shard].shard, content_name(raw))
     search.store.objects.put(path, raw)  # whatever has the name: it may be damaged
 
 
@@ -153,9 +153,9 @@ def forget_superseded(search: Search) -> None:
 
     For the driver, once the layers of the search are committed.
     """
-    if search.scheme is None:
+    if search.near is None:
         return
-    objects, prefix = search.store.objects, layout.verdicts_objects(verdicts_key(search.scheme))
+    objects, prefix = search.store.objects, layout.verdicts_objects(verdicts_key(search.near.scheme))
     read = {one.shard: frozenset(one.verdicts) for one in search.covered}
     best: dict[str, tuple[bool, int, str]] = {}
     every = []

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from winnow.pipelines.binding.sources import bind_source
+from winnow.pipelines.binding.sources import bind_source, read_limits
 from winnow.pipelines.ingest.files import FILE, FilesReader
 from winnow.pipelines.ingest.planning.context import IngestSource
 from winnow.pipelines.ingest.planning.etag import content_etag
@@ -60,14 +60,8 @@ def media_sources(recipe: Recipe) -> MediaSources:
         except SourceError:
             return None
 
-    limits = ReadLimits(
-        recipe.limits.max_body_bytes,
-        recipe.limits.max_header_bytes,
-        recipe.limits.max_member_bytes,
-        batch_bytes=recipe.limits.batch_bytes,
-    )
     roots = {source.name: recipe.located(source.root) for source in recipe.sources}
-    return MediaSources({name: bound(name) for name in roots}, limits, roots)
+    return MediaSources({name: bound(name) for name in roots}, read_limits(recipe), roots)
 
 
 def sums_of_lists(media: pa.ListArray, field: Sequence[str]) -> NDArray[np.int64]:

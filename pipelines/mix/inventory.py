@@ -5,7 +5,7 @@ units, its place in the draw and in the split, its values in the bands' columns.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -15,10 +15,11 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from winnow.filters.duplicates.components import Edges, components
-from winnow.pipelines.binding.duplicates import wanted_kinds
+from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.binding.mixture import BoundMix, BoundStage
+from winnow.pipelines.binding.tokens import TOKENS_LAYER
 from winnow.pipelines.mix.scratch import Scratch
-from winnow.pipelines.mix.tokens import EDIT_UNMEASURED, NO_TEXT, STATUSES, TOKENS_LAYER, UNENCODABLE
+from winnow.pipelines.mix.tokens import EDIT_UNMEASURED, NO_TEXT, STATUSES, UNENCODABLE
 from winnow.pipelines.query.columns import Column, read_aligned
 from winnow.pipelines.query.conditions import selected_rows
 from winnow.pipelines.rules.deciding import NARROW_BLOCK_ROWS, decide_shard, languages_of, represent
@@ -32,7 +33,7 @@ from winnow.schemas.draws import NO_BAND
 from winnow.schemas.duplicates import Kind, layer_of_kind
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.mixture import Amount
-from winnow.schemas.recipe import Recipe, Unit
+from winnow.schemas.recipe import EditEntry, Unit
 from winnow.schemas.uint128 import Words, words_of
 from winnow.scoring.mixture.cuts import ordered_key
 from winnow.scoring.mixture.orders import draw_order, key_of
@@ -96,7 +97,7 @@ class _Counted:
 
 
 def take_inventory(
-    recipe: Recipe, bound: BoundMix, pinned: PinnedProgram, generation: int, scratch: Scratch
+    recipe: BoundRecipe, bound: BoundMix, pinned: PinnedProgram, generation: int, scratch: Scratch
 ) -> Inventory:
     """Decide every row, and keep what planning needs of those that stay.
 
@@ -108,7 +109,7 @@ def take_inventory(
         scratch: Where columns go.
     """
     duplicates = represent(pinned)
-    kinds = tuple(kind for kind in SPLIT_BY if kind in wanted_kinds(recipe))
+    kinds = tuple(kind for kind in SPLIT_BY if kind in recipe.kinds)
     numbers = {shard.shard: number for number, shard in enumerate(pinned.shards)}
     counting = _Counting(bound, pinned, kinds, scratch)
 
@@ -129,7 +130,7 @@ def take_inventory(
     for number, one in enumerate(found):  # each shard has numbered its cells for itself
         theirs = np.array([number_of[cell] for cell in one.cells], np.uint32)
         scratch.save(number, "cell", theirs[scratch.load(number, "cell")])
-    _require_edits(recipe, left_out)
+    _require_edits(recipe.config.edits, left_out)
     _join(scratch, len(found), [edges for one in found for edges in one.joined])
     counts = DecisionCounts.merged(one.counts for one in found)
     return Inventory(
@@ -303,9 +304,9 @@ def _selected(stage: BoundStage, block: Mapping[str, pa.Array], rows: int) -> ND
         raise RecipeError(f"{stage.config.place}: {stage.path}.where: {error}") from None
 
 
-def _require_edits(recipe: Recipe, left_out: Mapping[str, Amount]) -> None:
+def _require_edits(edits: Iterable[EditEntry], left_out: Mapping[str, Amount]) -> None:
     """Refuse to leave out texts of which an edit says that it is an error when nothing is known of its spans."""
-    strict = next((entry for entry in recipe.edits if entry.when_null == "error"), None)
+    strict = next((entry for entry in edits if entry.when_null == "error"), None)
     lost = left_out.get(STATUSES[EDIT_UNMEASURED])
     if strict is not None and lost is not None:
         raise RecipeError(

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
-from winnow.pipelines.binding.duplicates import wanted_kinds
-from winnow.pipelines.binding.mixture import bind_mix, require_mix
+from winnow.pipelines.binding.bound_recipe import BoundRecipe
+from winnow.pipelines.binding.mixture import require_mix
 from winnow.pipelines.binding.rule_presets import spelt_out
-from winnow.pipelines.binding.rules import rule_program
+from winnow.pipelines.binding.tokens import TOKENS_LAYER
 from winnow.pipelines.forgetting.hiding import load_hiding
 from winnow.pipelines.mix.drawing import draw_shard, plan_validation, put_draw
 from winnow.pipelines.mix.drawn import Draw, DrawnShard
@@ -16,7 +16,6 @@ from winnow.pipelines.mix.inventory import Inventory, take_inventory
 from winnow.pipelines.mix.scratch import Scratch
 from winnow.pipelines.mix.splitting import WHERE, of_no_stage, split
 from winnow.pipelines.mix.staging import PlannedStage, plan_stages
-from winnow.pipelines.mix.tokens import TOKENS_LAYER, bind_tokens
 from winnow.pipelines.rules.pinning import PinnedProgram
 from winnow.pipelines.rules.summary import RulesSummary
 from winnow.pipelines.store import layout
@@ -66,14 +65,14 @@ class Planned:
     inventory: Inventory
 
 
-def request_of(recipe: Recipe, store: Store, generation: Generation, laws: Laws, sample: Fraction) -> str:
+def request_of(recipe: BoundRecipe, store: Store, generation: Generation, laws: Laws, sample: Fraction) -> str:
     """What is asked for: a plan of the same request is the same plan."""
-    tokens = bind_tokens(recipe)
+    tokens = recipe.tokens
     asked: Json = {
         "schema": SCHEMA,
         "texts": None if tokens is None else tokens.settings,  # with a mark of each key of pseudonyms
-        "recipe": resolved_yaml(spelt_out(_placeless(recipe, laws.digests))),
-        "thresholds": [_table(one) for one in rule_program(recipe).tables],  # a file may say others by now
+        "recipe": resolved_yaml(spelt_out(_placeless(recipe.config, laws.digests))),
+        "thresholds": [_table(one) for one in recipe.rules.tables],  # a file may say others by now
         "tree": generation.tree_hash,
         "forgotten": sorted(load_hiding(store.objects).tombstones),
         "sample": str(sample),
@@ -92,7 +91,7 @@ def find_plan(store: Store, request: str) -> PlanRecord | None:
 
 
 def make_plan(
-    recipe: Recipe,
+    recipe: BoundRecipe,
     pinned: PinnedProgram,
     generation: Generation,
     laws: Laws,
@@ -109,7 +108,7 @@ def make_plan(
         sample: The share of the mixture that is drawn.
         folder: An empty folder for what is counted on the way.
     """
-    bound, layer = bind_mix(recipe), bind_tokens(recipe)
+    bound, layer = recipe.mixture, recipe.tokens
     inventory = take_inventory(recipe, bound, pinned, generation.number, Scratch(folder))
     notes = split(inventory, bound.config.split)
     validation = plan_validation(inventory, bound, notes)
@@ -130,7 +129,7 @@ def make_plan(
         kept=inventory.kept,
         left_out=dict(sorted(left_out.items())),
         outputs=outputs if validation is None else (*outputs, validation),
-        asked=settings_of(spelt_out(_placeless(recipe, laws.digests))),
+        asked=settings_of(spelt_out(_placeless(recipe.config, laws.digests))),
     )
     return Planned(plan, inventory.rules, stages, inventory)
 
@@ -151,9 +150,9 @@ def put_plan(store: Store, planned: Planned) -> PlanRecord:
     return record
 
 
-def draw_of(recipe: Recipe, store: Store, generation: Generation, record: PlanRecord) -> Draw:
+def draw_of(recipe: BoundRecipe, store: Store, generation: Generation, record: PlanRecord) -> Draw:
     """A plan's draw, with every object that holds its texts and what they are edited by."""
-    layer = bind_tokens(recipe)
+    layer = recipe.tokens
     assert layer is not None  # a plan is of a mixture
     manifests = {
         name: {row.shard: row for row in store.manifest(generation, name)}
@@ -174,10 +173,10 @@ def draw_of(recipe: Recipe, store: Store, generation: Generation, record: PlanRe
     )
 
 
-def layers_read(recipe: Recipe) -> tuple[str, ...]:
+def layers_read(recipe: BoundRecipe) -> tuple[str, ...]:
     """The layers that a mixture reads beside those of the rules."""
-    bound = bind_mix(recipe)
-    kinds = [layer_of_kind(kind) for kind in wanted_kinds(recipe)]
+    bound = recipe.mixture
+    kinds = [layer_of_kind(kind) for kind in recipe.kinds]
     return tuple(dict.fromkeys([TOKENS_LAYER, *kinds, *(column.layer for column in bound.columns)]))
 
 

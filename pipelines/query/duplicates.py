@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.dedupe.stage import generation_keys
 from winnow.pipelines.forgetting.hidden_rows import hidden_rows
 from winnow.pipelines.forgetting.hiding import NOTHING, HiddenRows
@@ -37,7 +38,6 @@ from winnow.pipelines.store.together import TABLES_AT_ONCE, each
 from winnow.schemas.duplicates import ID_BYTES, KINDS, Kind, layer_of_kind, schema_of_kind
 from winnow.schemas.errors import RecipeError, StoreError
 from winnow.schemas.language_counts import LANGUAGE_LAYER
-from winnow.schemas.recipe import Recipe
 from winnow.schemas.records import Generation
 
 T = TypeVar("T")
@@ -103,7 +103,7 @@ class Browser:
             "run: winnow dedupe RECIPE"
         )
 
-    def stale(self, recipe: Recipe | None) -> dict[Kind, bool | None]:
+    def stale(self, recipe: BoundRecipe | None) -> dict[Kind, bool | None]:
         """Whether the layers of the kinds that there are were made with other settings, or over other rows.
 
         None where that is not known: no recipe is there, or it does not look for this kind.

@@ -13,10 +13,9 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.pipelines.binding.operators import bind_operators
+from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.binding.rule_presets import SpeltRule
-from winnow.pipelines.binding.scores import BoundScore, bind_scores
-from winnow.pipelines.binding.sources import ingest_context
+from winnow.pipelines.binding.scores import BoundScore
 from winnow.pipelines.dedupe.stage import generation_keys
 from winnow.pipelines.query.text_previews import Beginning, read_beginnings
 from winnow.pipelines.rules.decisions import WORD, ShardDecisions
@@ -26,7 +25,6 @@ from winnow.pipelines.score.keeping import Decided, Fitted, Traces, decide, read
 from winnow.pipelines.score.stage import generation_scores, state_of
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.state import StoreState
-from winnow.schemas.recipe import Recipe
 from winnow.schemas.records import Generation
 from winnow.scoring.selection import KEEP_AT, Aggregation, Quality, Summary, extremes, histogram, overlap, summary
 from winnow.scoring.selection.binarise import Step
@@ -159,13 +157,13 @@ class ReadScores:
 
 
 def score_overviews(
-    recipe: Recipe, store: Store, generation: Generation, *, shown: int = SHOWN
+    recipe: BoundRecipe, store: Store, generation: Generation, *, shown: int = SHOWN
 ) -> tuple[ScoreOverview, ...]:
     """Every score that stands, compared with no rules; see `read_scores`."""
     return read_scores(recipe, store, generation, shown=shown).overviews()
 
 
-def read_scores(recipe: Recipe, store: Store, generation: Generation, *, shown: int = SHOWN) -> ReadScores:
+def read_scores(recipe: BoundRecipe, store: Store, generation: Generation, *, shown: int = SHOWN) -> ReadScores:
     """Read every score of the recipe whose layers stand in a generation as the recipe asks for them, in its order.
 
     Args:
@@ -184,14 +182,14 @@ def read_scores(recipe: Recipe, store: Store, generation: Generation, *, shown: 
     return ReadScores([_seen(recipe, store, generation, state, bound, shown) for bound in standing])
 
 
-def _standing(recipe: Recipe, store: Store, generation: Generation) -> Iterator[BoundScore]:
+def _standing(recipe: BoundRecipe, store: Store, generation: Generation) -> Iterator[BoundScore]:
     """The scores whose layers are there, made with the settings that the recipe has now."""
-    if not any(entry.layer in generation.layers for entry in recipe.score):
+    if not any(entry.layer in generation.layers for entry in recipe.config.score):
         return
-    expected = expected_keys(ingest_context(recipe, store), bind_operators(recipe))
+    expected = expected_keys(recipe.ingest(store), recipe.operators)
     expected |= generation_keys(store, recipe, generation)
     keys = generation_scores(store, recipe, generation, expected)
-    for bound in bind_scores(recipe):
+    for bound in recipe.scores:
         layers = (bound.entry.trace, bound.entry.layer)
         if all(layer in generation.layers and layer in keys for layer in layers) and all(
             keys[layer].get(source) == key for layer in layers for source, key in generation.layers[layer].keys.items()
@@ -200,7 +198,7 @@ def _standing(recipe: Recipe, store: Store, generation: Generation) -> Iterator[
 
 
 def _seen(
-    recipe: Recipe, store: Store, generation: Generation, state: StoreState, bound: BoundScore, shown: int
+    recipe: BoundRecipe, store: Store, generation: Generation, state: StoreState, bound: BoundScore, shown: int
 ) -> _Seen:
     traces = read_traces(store, bound, state)
     said = decide(traces, bound.entry.filter, bound.seed)
@@ -235,7 +233,7 @@ def _fit(fitted: Fitted) -> FitOverview:
 
 
 def _ends(
-    recipe: Recipe, store: Store, generation: Generation, traces: Traces, said: Decided, shown: int, seed: int
+    recipe: BoundRecipe, store: Store, generation: Generation, traces: Traces, said: Decided, shown: int, seed: int
 ) -> tuple[tuple[ScoredSample, ...], tuple[ScoredSample, ...]]:
     """The highest and the lowest samples; forgotten ones have no score, so none is among them."""
     found = extremes(said.score, traces.ids, shown, seed)
@@ -243,7 +241,7 @@ def _ends(
     wanted: dict[str, set[int]] = {}
     for shard, row in places.values():
         wanted.setdefault(shard, set()).add(row)
-    texts = read_beginnings(store, generation, recipe.text, wanted) if wanted else {}
+    texts = read_beginnings(store, generation, recipe.config.text, wanted) if wanted else {}
 
     def samples(rows: Iterable[np.int64]) -> tuple[ScoredSample, ...]:
         return tuple(_sample(texts[places[int(row)]], float(said.score[row]), float(said.keep[row])) for row in rows)

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 
-from winnow.pipelines.binding.scores import BoundScore, bind_scores, by_column, layers_of
+from winnow.pipelines.binding.bound_recipe import BoundRecipe
+from winnow.pipelines.binding.scores import BoundScore, by_column, layers_of
 from winnow.pipelines.dedupe.stage import standing_layer
 from winnow.pipelines.running.row_layers import RowLayerTask, load_layers, owed_shards
 from winnow.pipelines.score.keys import TraceLayer, score_key
@@ -11,7 +12,6 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.state import StoreState
 from winnow.schemas.errors import WinnowError
-from winnow.schemas.recipe import Recipe
 from winnow.schemas.records import Generation, LayerCommit, ObjectRecord
 
 
@@ -67,12 +67,12 @@ def take_score(store: Store, state: StoreState, bound: BoundScore, forgotten: st
     return True
 
 
-def take_scores(store: Store, recipe: Recipe, state: StoreState) -> None:
+def take_scores(store: Store, recipe: BoundRecipe, state: StoreState) -> None:
     """Take into the state every layer of the recipe's scores that stands, as the recipe asks for it."""
-    if not recipe.score:
+    if not recipe.config.score:
         return
     try:
-        scores = bind_scores(recipe)
+        scores = recipe.scores
     except WinnowError:
         return  # what is wrong with it is said by the stage that makes it
     forgotten = forgotten_by(store)
@@ -84,7 +84,7 @@ def take_scores(store: Store, recipe: Recipe, state: StoreState) -> None:
 
 
 def generation_scores(
-    store: Store, recipe: Recipe, generation: Generation, expected: Mapping[str, Mapping[str, str]]
+    store: Store, recipe: BoundRecipe, generation: Generation, expected: Mapping[str, Mapping[str, str]]
 ) -> dict[str, dict[str, str]]:
     """The keys that a generation's layers of scores have when they may be read, by layer and source.
 
@@ -97,14 +97,14 @@ def generation_scores(
         generation: What there is.
         expected: The keys of other stages' layers, by layer and source.
     """
-    named = {entry.layer for entry in recipe.score} | {entry.trace for entry in recipe.score}
+    named = {layer for entry in recipe.config.score for layer in (entry.layer, entry.trace)}
     if not named & generation.layers.keys():
         return {}
     state = state_of(store, generation)
     sources = sorted({source for source, _ in state.shards})
     keys: dict[str, dict[str, str]] = {}
     forgotten = forgotten_by(store)
-    for bound in bind_scores(recipe):
+    for bound in recipe.scores:
         keys[bound.entry.trace] = dict.fromkeys(sources, _NONE)
         keys[bound.entry.layer] = dict.fromkeys(sources, _NONE)
         if lacking_layers(state, bound) or _stale(bound, generation, expected):

@@ -3,7 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from winnow.runners.commands.opening import open_console, open_engine
+from winnow.runners.commands.opening import bound_recipe, open_console, open_engine
 from winnow.runners.commands.parser import engine_arguments, recipe_argument, slice_argument
 from winnow.schemas.errors import WinnowError
 
@@ -25,11 +25,10 @@ def run(options: argparse.Namespace) -> int:
     from winnow.runners.stages.slices import annotate_slice, parse_slice
     from winnow.runners.stages.store_stages import annotate
     from winnow.runners.terminal.store_tables import print_layers
-    from winnow.schemas.recipe import load_recipe
 
     console = open_console()
-    recipe = load_recipe(options.recipe)
-    if not recipe.annotate:
+    recipe = bound_recipe(options.recipe)
+    if not recipe.config.annotate:
         raise WinnowError(f"{options.recipe}: nothing to annotate; name operators under 'annotate' (winnow operators)")
     if options.tasks is not None:
         done = annotate_slice(recipe, parse_slice(options.tasks), open_engine(options), console)

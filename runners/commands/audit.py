@@ -28,10 +28,9 @@ def add(commands: "Commands") -> None:
 def run(options: argparse.Namespace) -> int:
     """Audit the latest generation; 0 when everything is proved, 1 when something is wrong."""
     from winnow.pipelines.audit import audit_generation
-    from winnow.pipelines.binding.sources import ingest_context
 
     recipe, store = open_place(options.place)
-    context = ingest_context(recipe, store) if recipe is not None and not options.store_only else None
+    context = recipe.ingest(store) if recipe is not None and not options.store_only else None
     findings = audit_generation(store, store.require_latest(), context, exports=not options.store_only)
     return print_findings(findings, open_console(), as_json=options.json)
 

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from winnow.runners.commands.opening import open_console, store_of
+from winnow.runners.commands.opening import bound_recipe, open_console, store_of
 from winnow.runners.commands.parser import recipe_argument
 
 if TYPE_CHECKING:
@@ -23,9 +23,8 @@ def run(options: argparse.Namespace) -> int:
     """Write the card."""
     from winnow.runners.report.cards.store import card
     from winnow.runners.terminal.rules import require_writable
-    from winnow.schemas.recipe import load_recipe
 
-    recipe = load_recipe(options.recipe)
+    recipe = bound_recipe(options.recipe)
     store = store_of(recipe)
     if options.output is None:
         sys.stdout.write(card(recipe, store))

@@ -3,7 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from winnow.runners.commands.opening import open_console, open_engine
+from winnow.runners.commands.opening import bound_recipe, open_console, open_engine
 from winnow.runners.commands.parser import engine_arguments, recipe_argument
 from winnow.schemas.errors import WinnowError
 
@@ -23,11 +23,10 @@ def run(options: argparse.Namespace) -> int:
     from winnow.runners.report.summarise import summarise
     from winnow.runners.stages.store_stages import dedupe
     from winnow.runners.terminal.store_tables import print_layers
-    from winnow.schemas.recipe import load_recipe
 
     console = open_console()
-    recipe = load_recipe(options.recipe)
-    if recipe.dedupe is None:
+    recipe = bound_recipe(options.recipe)
+    if recipe.config.dedupe is None:
         raise WinnowError(f"{options.recipe}: nothing to look for; write 'dedupe: {{exact: {{}}, near: {{}}}}'")
     outcome = dedupe(recipe, open_engine(options), console)
     print_layers(summarise(outcome.store, outcome.generation), console)

@@ -5,17 +5,17 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from winnow.runners.commands.opening import open_console, open_engine
+from winnow.runners.commands.opening import bound_recipe, open_console, open_engine
 from winnow.runners.commands.parser import engine_arguments
 from winnow.schemas.errors import WinnowError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from winnow.pipelines.binding.bound_recipe import BoundRecipe
     from winnow.runners.commands.parser import Commands
     from winnow.runners.engines import Engine
     from winnow.runners.stages.whole_recipe import Whole
-    from winnow.schemas.recipe import Recipe
 
 RECIPE, LAW = "demo.yaml", "demo-law.json"
 MARK = ".winnow-demo"  # in a folder that the demo made, so that it never works in one that it did not
@@ -38,11 +38,10 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def run_demo(folder: Path, engine: "Engine", console: "Console") -> "tuple[Recipe, Whole]":
+def run_demo(folder: Path, engine: "Engine", console: "Console") -> "tuple[BoundRecipe, Whole]":
     """The whole product on a few hundred pages. A second run finds everything done."""
     from winnow.runners.demo import make_crawl
     from winnow.runners.stages.whole_recipe import run_whole
-    from winnow.schemas.recipe import load_recipe
 
     mark = folder / MARK
     if folder.exists() and any(folder.iterdir()) and not mark.exists():
@@ -55,5 +54,5 @@ def run_demo(folder: Path, engine: "Engine", console: "Console") -> "tuple[Recip
             raw = resources.files("winnow.recipes").joinpath(name).read_bytes()
             (folder / name).write_bytes(raw)
         console.print(f"crawl   {folder} (made; nothing was fetched)", soft_wrap=True)
-    recipe_file = load_recipe(folder / RECIPE)
-    return recipe_file, run_whole(recipe_file, engine, console)
+    recipe = bound_recipe(folder / RECIPE)
+    return recipe, run_whole(recipe, engine, console)

@@ -3,7 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from winnow.runners.commands.opening import open_console, open_engine
+from winnow.runners.commands.opening import bound_recipe, open_console, open_engine
 from winnow.runners.commands.parser import engine_arguments, recipe_argument, slice_argument
 
 if TYPE_CHECKING:
@@ -25,10 +25,9 @@ def run(options: argparse.Namespace) -> int:
     from winnow.runners.stages.slices import ingest_slice, parse_slice
     from winnow.runners.stages.store_stages import ingest
     from winnow.runners.terminal.store_tables import print_summary
-    from winnow.schemas.recipe import load_recipe
 
     console = open_console()
-    recipe = load_recipe(options.recipe)
+    recipe = bound_recipe(options.recipe)
     if options.tasks is not None:
         part, engine = parse_slice(options.tasks), open_engine(options)
         done = ingest_slice(recipe, part, engine, console, replace_files=options.replace)

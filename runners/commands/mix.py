@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from winnow.runners.commands.opening import open_console, open_engine
+from winnow.runners.commands.opening import bound_recipe, open_console, open_engine
 from winnow.runners.commands.parser import engine_arguments
 from winnow.schemas.errors import WinnowError
 
@@ -42,10 +42,9 @@ def run(options: argparse.Namespace) -> int:
 
     from winnow.runners.stages.mixing import WHOLE, mix, parse_sample, plan_only
     from winnow.runners.terminal.mixture_tables import print_mixture
-    from winnow.schemas.recipe import load_recipe
 
     console = open_console()
-    recipe = load_recipe(options.recipe)
+    recipe = bound_recipe(options.recipe)
     sample = parse_sample(options.sample)
     engine = open_engine(options)
     file = Path(options.output or PLAN_FILE) if options.plan_only or options.output else None

@@ -9,9 +9,9 @@ from winnow.schemas.errors import StoreError
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from winnow.pipelines.binding.bound_recipe import BoundRecipe
     from winnow.pipelines.store.generations import Store
     from winnow.runners.engines import Engine
-    from winnow.schemas.recipe import Recipe
 
 
 def open_console() -> "Console":
@@ -28,23 +28,30 @@ def open_engine(options: argparse.Namespace) -> "Engine":
     return named_engine(options.runner, parse_workers(options.workers), options.beam)
 
 
-def store_of(recipe: "Recipe") -> "Store":
+def bound_recipe(file: str | Path) -> "BoundRecipe":
+    """The recipe of a command, bound once for all that it does."""
+    from winnow.pipelines.binding.bound_recipe import bind
+    from winnow.schemas.recipe import load_recipe
+
+    return bind(load_recipe(file))
+
+
+def store_of(recipe: "BoundRecipe") -> "Store":
     """The store of a recipe, which must exist."""
     from winnow.pipelines.store.generations import open_store
     from winnow.pipelines.store.location import open_location
 
-    return open_store(open_location(recipe.located(recipe.store.path)))
+    return open_store(open_location(recipe.place))
 
 
-def open_place(place: str) -> "tuple[Recipe | None, Store]":
+def open_place(place: str) -> "tuple[BoundRecipe | None, Store]":
     """A recipe and its store, or a store alone."""
     from winnow.pipelines.store.generations import open_store
     from winnow.pipelines.store.location import open_location
-    from winnow.schemas.recipe import load_recipe
 
     if Path(place).is_dir() or "://" in place:
         return None, open_store(open_location(place))
     if not Path(place).exists():
         raise StoreError(f"{place}: neither a recipe file nor a store's folder")
-    recipe = load_recipe(place)
+    recipe = bound_recipe(place)
     return recipe, store_of(recipe)

@@ -5,7 +5,7 @@ import os
 from typing import TYPE_CHECKING
 
 from winnow.runners.commands.mix import run_diff
-from winnow.runners.commands.opening import open_console
+from winnow.runners.commands.opening import bound_recipe, open_console
 from winnow.schemas.errors import WinnowError
 
 if TYPE_CHECKING:
@@ -37,10 +37,9 @@ def run(options: argparse.Namespace) -> int:
         return run_diff(options)
     from winnow.runners.engines import parse_workers
     from winnow.runners.terminal.plan import show_plan
-    from winnow.schemas.recipe import load_recipe
 
     show_plan(
-        load_recipe(options.recipe),
+        bound_recipe(options.recipe),
         open_console(),
         as_json=options.json,
         decisions=options.decisions,

@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from winnow.runners.commands.opening import open_console
+from winnow.runners.commands.opening import bound_recipe, open_console
 from winnow.schemas.errors import ScoreError
 
 if TYPE_CHECKING:
@@ -44,11 +44,10 @@ def _train(options: argparse.Namespace, console: "Console") -> int:
     from winnow.pipelines.score.weights import load_weights
     from winnow.runners.stages.scoring import train_reference
     from winnow.runners.terminal.rules import require_writable
-    from winnow.schemas.recipe import load_recipe
 
     if options.output is not None:
         require_writable("--output", Path(options.output))
-    bound, made, store = train_reference(load_recipe(options.recipe), options.score, console)
+    bound, made, store = train_reference(bound_recipe(options.recipe), options.score, console)
     on = f"trained on {made.samples:,} samples" if made.samples else "as the recipe gives it"
     console.print(f"reference of {bound.entry.layer}  {on}: {made.objects[0]}", markup=False, soft_wrap=True)
     if options.output is not None:

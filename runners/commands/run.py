@@ -3,7 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from winnow.runners.commands.opening import open_console, open_engine
+from winnow.runners.commands.opening import bound_recipe, open_console, open_engine
 from winnow.runners.commands.parser import engine_arguments, recipe_argument
 
 if TYPE_CHECKING:
@@ -22,9 +22,8 @@ def run(options: argparse.Namespace) -> int:
     """Run the recipe, and show what it left."""
     from winnow.runners.stages.whole_recipe import run_whole
     from winnow.runners.terminal.closing import print_closing
-    from winnow.schemas.recipe import load_recipe
 
     console = open_console()
-    recipe = load_recipe(options.recipe)
+    recipe = bound_recipe(options.recipe)
     print_closing(recipe, run_whole(recipe, open_engine(options), console, replace=options.replace), console)
     return 0

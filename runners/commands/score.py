@@ -3,7 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from winnow.runners.commands.opening import open_console, open_engine
+from winnow.runners.commands.opening import bound_recipe, open_console, open_engine
 from winnow.runners.commands.parser import engine_arguments, recipe_argument, slice_argument
 
 if TYPE_CHECKING:
@@ -24,10 +24,9 @@ def run(options: argparse.Namespace) -> int:
     from winnow.runners.stages.scoring import score, score_slice
     from winnow.runners.stages.slices import parse_slice
     from winnow.runners.terminal.store_tables import print_layers
-    from winnow.schemas.recipe import load_recipe
 
     console = open_console()
-    recipe = load_recipe(options.recipe)
+    recipe = bound_recipe(options.recipe)
     if options.tasks is not None:
         done = score_slice(recipe, parse_slice(options.tasks), open_engine(options), console)
         console.print(done.line(recipe), markup=False, soft_wrap=True)

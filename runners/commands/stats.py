@@ -13,9 +13,9 @@ from winnow.schemas.errors import WinnowError
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from winnow.pipelines.binding.bound_recipe import BoundRecipe
     from winnow.pipelines.store.generations import Store
     from winnow.runners.commands.parser import Commands
-    from winnow.schemas.recipe import Recipe
 
 
 def add(commands: "Commands") -> None:
@@ -62,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _near(options: argparse.Namespace, recipe: "Recipe | None", store: "Store", console: "Console") -> int:
+def _near(options: argparse.Namespace, recipe: "BoundRecipe | None", store: "Store", console: "Console") -> int:
     from winnow.runners.terminal.threshold_samples import borders_of, named_borders, print_nearest
 
     if recipe is None:

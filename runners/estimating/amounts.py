@@ -8,11 +8,12 @@ still to be done, but for tasks of ingest, whose commits are listed anyhow.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from winnow.pipelines.binding.duplicates import SIGNED, wanted_kinds
+from winnow.pipelines.binding.bound_recipe import BoundRecipe
+from winnow.pipelines.binding.duplicates import SIGNED
 from winnow.pipelines.binding.operators import BoundOperator, passes_of
+from winnow.pipelines.binding.tokens import TOKENS_LAYER
 from winnow.pipelines.forgetting.outputs import EXPORT, registered
 from winnow.pipelines.ingest.planning.context import IngestContext
-from winnow.pipelines.mix.tokens import TOKENS_LAYER
 from winnow.pipelines.rules.pinning import expected_keys
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
@@ -21,7 +22,6 @@ from winnow.runners.estimating.rates import EngineRate, Rates
 from winnow.runners.estimating.run_log import RunRecord
 from winnow.runners.estimating.scores import LayerSizes, PlannedScore, is_text
 from winnow.schemas.duplicates import layer_of_kind
-from winnow.schemas.recipe import Recipe
 from winnow.schemas.records import Generation
 
 
@@ -56,7 +56,7 @@ class Owed:
 
 
 def estimate(
-    recipe: Recipe, owed: Owed, operators: Sequence[BoundOperator], scores: Sequence[PlannedScore], rates: Rates
+    recipe: BoundRecipe, owed: Owed, operators: Sequence[BoundOperator], scores: Sequence[PlannedScore], rates: Rates
 ) -> list[StageEstimate]:
     """Each stage that has something to do, in the order in which they run."""
     part = ingest_part(bound.extractor.name for bound in owed.context.extractors)
@@ -86,7 +86,7 @@ def estimate(
         found.append(_stage(f"annotate.{one_pass.resource}", tasks, read, parts, rates))
     every = shards + fresh_shards
     anew = fresh > 0 or any(stage.read for stage in found)
-    kinds = [kind for kind in wanted_kinds(recipe) if anew or layer_of_kind(kind) not in layers]
+    kinds = [kind for kind in recipe.kinds if anew or layer_of_kind(kind) not in layers]
     signatures = {kind: round((held + fresh) * rates.of(SIGNED[kind]).written) for kind in kinds}
     parts = {f"dedupe.{kind}": signatures[kind] for kind in kinds}
     found.append(_stage("dedupe", every, sum(parts.values()), parts, rates))
@@ -99,11 +99,12 @@ def estimate(
         parts[one.part] = parts.get(one.part, 0) + read * one.bound.passes  # a task can be there twice
     found.append(_stage("score", every * len(owing), sum(read for _, read in owing), parts, rates))
     anew = anew or bool(owing)
-    if recipe.mix is not None and (anew or TOKENS_LAYER not in layers):
+    config = recipe.config
+    if config.mix is not None and (anew or TOKENS_LAYER not in layers):
         found.append(_stage("mix", every, held + fresh, {"mix.tokens": held + fresh}, rates))
     made = {output.path for output in registered(owed.store.objects) if output.kind == EXPORT} if not anew else set()
-    exports = [one for one in recipe.export if recipe.located(one.path) not in made]
-    if recipe.export and len(made) < len(recipe.export):
+    exports = [one for one in config.export if config.located(one.path) not in made]
+    if config.export and len(made) < len(config.export):
         parts = {f"export.{one.name}": held + fresh for one in exports}
         found.append(_stage("export", every * len(exports), (held + fresh) * len(exports), parts, rates))
     return [stage for stage in found if stage.read]

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 from rich.console import Console
 
+from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.binding.operators import BoundOperator
-from winnow.pipelines.binding.scores import MEDIA, BoundScore, bind_scores
+from winnow.pipelines.binding.scores import MEDIA, BoundScore
 from winnow.pipelines.ingest.planning.context import IngestContext
 from winnow.pipelines.rules.pinning import expected_keys
 from winnow.pipelines.score.stage import generation_scores
@@ -20,7 +21,6 @@ from winnow.runners.estimating.rates import Rates
 from winnow.runners.terminal.quantities import byte_size
 from winnow.schemas.extraction import EXTRACTED
 from winnow.schemas.identity import Json
-from winnow.schemas.recipe import Recipe
 from winnow.schemas.records import Generation, LayerEntry
 
 
@@ -121,7 +121,7 @@ def is_text(layer: str) -> bool:
 
 
 def planned_scores(
-    recipe: Recipe,
+    recipe: BoundRecipe,
     store: Store,
     generation: Generation | None,
     context: IngestContext,
@@ -132,7 +132,7 @@ def planned_scores(
     Raises:
         RecipeError: What is wrong with one, or a file that it needs is not there.
     """
-    scores = bind_scores(recipe)
+    scores = recipe.scores
     if not scores or generation is None:
         return tuple(PlannedScore(bound, stands=False) for bound in scores)
     keys = generation_scores(store, recipe, generation, expected_keys(context, operators))

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from winnow.pipelines.binding.rules import rule_program
+from winnow.pipelines.binding.bound_recipe import BoundRecipe, bind
 from winnow.pipelines.forgetting.hidden_rows import hidden_rows
 from winnow.pipelines.forgetting.hiding import NOTHING
 from winnow.pipelines.query.columns import Column, column_of, read_aligned
@@ -24,7 +24,7 @@ from winnow.schemas.extraction import EXTRACTED
 from winnow.schemas.identity import digest
 from winnow.schemas.language_counts import LANGUAGE_LAYER
 from winnow.schemas.languages import grouping
-from winnow.schemas.recipe import Recipe, load_recipe
+from winnow.schemas.recipe import load_recipe
 from winnow.schemas.recipe.render import resolved_yaml
 from winnow.schemas.records import Generation
 
@@ -34,8 +34,8 @@ _BATCH_ROWS: Final = 1024
 
 def texts_of_recipe(recipe: str, named_grouping: str) -> "StoreTexts":
     """The texts that a recipe keeps of its store."""
-    loaded = load_recipe(recipe)
-    return StoreTexts(open_store(open_location(loaded.located(loaded.store.path))), loaded, named_grouping)
+    loaded = bind(load_recipe(recipe))
+    return StoreTexts(open_store(open_location(loaded.place)), loaded, named_grouping)
 
 
 def texts_of_store(place: str, named_grouping: str) -> "StoreTexts":
@@ -48,7 +48,7 @@ class StoreTexts:
     """The samples of the latest generation that the rules keep, by what `text.language` found."""
 
     store: Store
-    recipe: Recipe | None  # None: of a store alone, all samples
+    recipe: BoundRecipe | None  # None: of a store alone, all samples
     grouping: str
     lost: Counter[str] = field(default_factory=Counter)
 
@@ -64,7 +64,7 @@ class StoreTexts:
         if self.recipe is None:
             names = [*(f"{layer}.text" for layer in layers if layer.startswith(EXTRACTED)), "samples.text"]
         else:
-            names = list(self.recipe.text)
+            names = list(self.recipe.config.text)
         columns = [column_of(name, layers) for name in names]
         missing = [name for name, column in zip(names, columns, strict=True) if column is None]
         if missing:
@@ -80,8 +80,9 @@ class StoreTexts:
         hidden = hidden_rows(self.store, self._generation)
         rows = [f"{shard} {one.rows.tolist()}" for shard, one in sorted(hidden.items())]
         manifests = [f"{name} {entry.manifest}" for name, entry in sorted(self._generation.layers.items())]
-        rules = "" if self.recipe is None else resolved_yaml(replace(self.recipe, written=()))  # variables by value
-        tables = () if self.recipe is None else rule_program(self.recipe).tables  # a file may say others by now
+        # Variables by value.
+        rules = "" if self.recipe is None else resolved_yaml(replace(self.recipe.config, written=()))
+        tables = () if self.recipe is None else self.recipe.rules.tables  # a file may say others by now
         cells = [f"{one.name} {one.key} {one.keys} {sorted(one.columns.items())}" for one in tables]
         texts = [one.name for one in self._texts]
         return digest("store", self.grouping, *manifests, *rows, rules, *cells, *texts).hex()
@@ -127,7 +128,7 @@ class StoreTexts:
 
 
 def _kept(
-    recipe: Recipe | None, store: Store, generation: Generation
+    recipe: BoundRecipe | None, store: Store, generation: Generation
 ) -> Iterator[tuple[str, NDArray[np.bool_] | None]]:
     """Every shard, and which of its rows the rules keep; None for all."""
     pinned = None if recipe is None else pinned_rules(recipe, store, generation)

@@ -11,6 +11,7 @@ from typing import TypeAlias
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.forgetting.hidden_rows import hidden_rows
 from winnow.pipelines.forgetting.hiding import NOTHING, HiddenRows
 from winnow.pipelines.forgetting.ranges import ForgottenRanges
@@ -25,7 +26,6 @@ from winnow.pipelines.store.tables import read_batches
 from winnow.pipelines.store.together import AT_ONCE, each
 from winnow.runners.report import DuplicatesFound, ExampleRange, ExampleRow, Examples
 from winnow.schemas.extraction import EXTRACTED
-from winnow.schemas.recipe import Recipe
 from winnow.schemas.records import Generation, TaskCommit
 from winnow.schemas.statistics import ShardStatistics, layer_spec, merge_in_order
 from winnow.schemas.summary import LayerSummary, SourceSummary, StageSummary, StoreSummary, add_counts, summarise_layer
@@ -38,7 +38,7 @@ EXCERPT_CHARACTERS = 300
 _OF_RANGE = ("reason", "source", "path", "offset", "length", "unit", "detail")
 
 
-def summarise(store: Store, generation: Generation, recipe: Recipe | None = None) -> StoreSummary:
+def summarise(store: Store, generation: Generation, recipe: BoundRecipe | None = None) -> StoreSummary:
     """The whole summary of one generation; a source without a row is of the class and licence that the recipe says."""
     tasks = store.tasks(generation)
     hidden = hidden_rows(store, generation)
@@ -47,7 +47,7 @@ def summarise(store: Store, generation: Generation, recipe: Recipe | None = None
     by_source: dict[str, list[TaskCommit]] = {}
     for task in tasks:
         by_source.setdefault(task.source, []).append(task)
-    said = {} if recipe is None else {one.name: (one.source_class, one.licence) for one in recipe.sources}
+    said = {} if recipe is None else {one.name: (one.source_class, one.licence) for one in recipe.config.sources}
     sources = tuple(
         _source(
             name, found, _class_and_licence(store, found) or said.get(name, ("", "")), dict(modalities.get(name, {}))

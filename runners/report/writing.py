@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.rules.summary import RulesSummary
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
@@ -11,11 +12,12 @@ from winnow.runners.terminal.duplicates import duplicates_found
 from winnow.runners.terminal.rules import coverage_counter, decided_if_possible, pinned_if_measured
 from winnow.runners.terminal.scores import overviews, scores_if_bound
 from winnow.runners.terminal.threshold_samples import borders_around
-from winnow.schemas.recipe import Recipe
 from winnow.schemas.summary import StoreSummary
 
 
-def write_report(store: Store, target: Path | None, recipe: Recipe | None) -> tuple[StoreSummary, RulesSummary | None]:
+def write_report(
+    store: Store, target: Path | None, recipe: BoundRecipe | None
+) -> tuple[StoreSummary, RulesSummary | None]:
     """Make the page and put it where it was asked for, or into the store; returns what is on it to show it as well."""
     generation = store.require_latest()
     pinned = pinned_if_measured(recipe, store, generation)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 import apache_beam as beam
 from rich.console import Console
 
+from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.dedupe import clusters
 from winnow.pipelines.dedupe.clusters import StarRound, star_partitions, star_rounds, unjoined_edges
 from winnow.pipelines.dedupe.covered import Search
@@ -27,12 +28,11 @@ from winnow.runners.stages.stage_run import Clock, StageRun
 from winnow.runners.terminal.dedupe_progress import Comparing
 from winnow.schemas.duplicates import Kind, layer_of_kind
 from winnow.schemas.errors import StageError
-from winnow.schemas.recipe import Recipe
 
 TRIES = 3  # of a pipeline whose worker dies: nothing is committed before its end
 
 
-def find_duplicates(run: StageRun, recipe: Recipe, state: StoreState) -> None:
+def find_duplicates(run: StageRun, recipe: BoundRecipe, state: StoreState) -> None:
     """Bring every layer of duplicates up to date with what the state holds; its signatures must stand."""
     require_lease(run.store.objects)
     clear_scratch(run.store.objects, layout.SCRATCH.rstrip("/"))  # of a search that was stopped
@@ -113,10 +113,10 @@ def _run(run: StageRun, build: Callable[[beam.Pipeline], object]) -> None:
 def tell_buckets(console: Console, search: Search) -> None:
     """Say how many buckets are large ones."""
     counted = count_buckets(search)
-    if counted.hot_buckets:
+    if counted.hot_buckets and search.near is not None:
         console.print(
-            f"dedupe  {counted.hot_buckets:,} of {counted.buckets:,} buckets hold more than {search.max_bucket:,} rows "
-            f"({counted.hot_rows:,} in all); max_bucket only counts them, as of more than {ALL_PAIRS} rows in a bucket "
-            "each is compared with its neighbours alone",
+            f"dedupe  {counted.hot_buckets:,} of {counted.buckets:,} buckets hold more than {search.near.max_bucket:,} "
+            f"rows ({counted.hot_rows:,} in all); max_bucket only counts them, as of more than {ALL_PAIRS} rows in a "
+            "bucket each is compared with its neighbours alone",
             soft_wrap=True,
         )

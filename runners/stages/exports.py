@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from rich.console import Console
 
-from winnow.pipelines.binding.edits import bind_edits
+from winnow.pipelines.binding.bound_recipe import BoundRecipe, bind
 from winnow.pipelines.export.planning.id_list import write_id_list
 from winnow.pipelines.export.stage import BoundExport, Closing, Finished, Written, bind_exports
 from winnow.pipelines.forgetting.outputs import EXPORT, register
@@ -33,7 +33,7 @@ from winnow.runners.terminal.rules import require_writable
 from winnow.schemas.errors import RecipeError, WinnowError
 from winnow.schemas.identity import Json
 from winnow.schemas.mixture import VALIDATION
-from winnow.schemas.recipe import Recipe, load_recipe
+from winnow.schemas.recipe import load_recipe
 
 NOT_NUMPY = frozenset({".txt", ".csv", ".tsv", ".json", ".jsonl", ".parquet"})
 """Ends of names that promise something else than what a list of ids is."""
@@ -48,7 +48,7 @@ class Exported:
 
 
 def export(
-    recipe: Recipe,
+    recipe: BoundRecipe,
     engine: Engine,
     console: Console,
     sample: Fraction = WHOLE,
@@ -65,7 +65,7 @@ def export(
         replace: Exports of other plans make room, and those that are damaged or lack samples.
     """
     exports = require_exports(recipe)
-    edits = bind_edits(recipe)
+    edits = recipe.edits
     mixed = mix(recipe, engine, console, sample)
     draw = draw_of(recipe, mixed.store, mixed.generation, mixed.record)
     run = StageRun(console, engine, mixed.store)
@@ -85,10 +85,10 @@ def export(
     finished = export_draw(
         run,
         draw,
-        recipe.text,
+        recipe.config.text,
         edits,
         exports,
-        media=media_sources(recipe),
+        media=media_sources(recipe.config),
         beginning=beginning,
         closing=closing,
         replace=replace,
@@ -104,20 +104,20 @@ def export(
     return Exported(mixed, tuple(finished))
 
 
-def require_exports(recipe: Recipe) -> tuple[BoundExport, ...]:
+def require_exports(recipe: BoundRecipe) -> tuple[BoundExport, ...]:
     """The recipe's exports; a recipe without any is an error that says what to write."""
     _require_some(recipe)
-    return bind_exports(recipe)
+    return bind_exports(recipe.config)
 
 
-def _require_some(recipe: Recipe) -> None:
-    if not recipe.export:
+def _require_some(recipe: BoundRecipe) -> None:
+    if not recipe.config.export:
         raise RecipeError(f"{recipe.file}: names no export; write one, such as export: [{{parquet: {{path: out/hf}}}}]")
 
 
 def run_export(options: argparse.Namespace, console: Console) -> int:
     """`winnow export`."""
-    recipe = load_recipe(options.recipe)
+    recipe = bind(load_recipe(options.recipe))
     sample = parse_sample(options.sample)
     if options.verify:
         return _verify(recipe, sample, options, console)
@@ -136,7 +136,7 @@ def run_export(options: argparse.Namespace, console: Console) -> int:
     return 0
 
 
-def _verify(recipe: Recipe, sample: Fraction, options: argparse.Namespace, console: Console) -> int:
+def _verify(recipe: BoundRecipe, sample: Fraction, options: argparse.Namespace, console: Console) -> int:
     """Look at what stands, and write nothing."""
     if options.replace:
         raise WinnowError("--verify writes nothing; --replace reads what stands too: give one of the two")
@@ -177,7 +177,7 @@ def _samples(output: Mapping[str, Json]) -> str:
     return f"{grouped(found)} samples"
 
 
-def _id_list(recipe: Recipe, engine: Engine, console: Console, sample: Fraction, file: Path) -> dict[str, Json]:
+def _id_list(recipe: BoundRecipe, engine: Engine, console: Console, sample: Fraction, file: Path) -> dict[str, Json]:
     require_writable("--id-list", file)
     if file.suffix.lower() in NOT_NUMPY:
         raise WinnowError(

@@ -11,7 +11,8 @@ from typing import get_args
 
 from rich.console import Console
 
-from winnow.pipelines.binding.mixture import UNCLASSIFIED, BoundStage, bind_mix
+from winnow.pipelines.binding.bound_recipe import BoundRecipe
+from winnow.pipelines.binding.mixture import UNCLASSIFIED, BoundStage
 from winnow.pipelines.mix.plans import (
     Laws,
     Planned,
@@ -35,7 +36,6 @@ from winnow.schemas.languages import grouping
 from winnow.schemas.law import ScalingLaw, law_to_json
 from winnow.schemas.mixture import MixturePlan
 from winnow.schemas.problems import Problem, recipe_error, shown
-from winnow.schemas.recipe import Recipe
 from winnow.schemas.recipe.mix import FamiliesBy
 from winnow.schemas.records import Generation
 from winnow.scoring.mixture.cells import listed
@@ -56,7 +56,7 @@ class Mixed:
 
 
 def mix(
-    recipe: Recipe, engine: Engine, console: Console, sample: Fraction = WHOLE, *, tell_notes: bool = True
+    recipe: BoundRecipe, engine: Engine, console: Console, sample: Fraction = WHOLE, *, tell_notes: bool = True
 ) -> Mixed:
     """Plan a recipe's mixture and draw it.
 
@@ -77,7 +77,7 @@ def mix(
     return mixed
 
 
-def _mix(recipe: Recipe, engine: Engine, console: Console, sample: Fraction) -> Mixed:
+def _mix(recipe: BoundRecipe, engine: Engine, console: Console, sample: Fraction) -> Mixed:
     laws = read_laws(recipe)
     outcome = measure_tokens(recipe, engine, console)
     store, generation = outcome.store, outcome.generation
@@ -91,7 +91,7 @@ def _mix(recipe: Recipe, engine: Engine, console: Console, sample: Fraction) -> 
         return Mixed(store, generation, put_plan(store, planned), True)
 
 
-def plan_only(recipe: Recipe, engine: Engine, console: Console, sample: Fraction = WHOLE) -> MixturePlan:
+def plan_only(recipe: BoundRecipe, engine: Engine, console: Console, sample: Fraction = WHOLE) -> MixturePlan:
     """Plan a recipe's mixture; nothing is drawn."""
     laws = read_laws(recipe)
     with _told(recipe), tempfile.TemporaryDirectory(prefix="winnow-mix-") as folder:
@@ -100,12 +100,12 @@ def plan_only(recipe: Recipe, engine: Engine, console: Console, sample: Fraction
 
 
 @contextmanager
-def _told(recipe: Recipe) -> Iterator[None]:
+def _told(recipe: BoundRecipe) -> Iterator[None]:
     """What a disk refuses, with its name: where the system gives none it is the store's."""
     try:
         yield
     except OSError as error:
-        where = error.filename or recipe.located(recipe.store.path)
+        where = error.filename or recipe.place
         raise StageError(
             f"{where}: {error.strerror or error}; when that is mended, run the same command again"
         ) from None
@@ -120,13 +120,13 @@ def parse_sample(text: str) -> Fraction:
     return found
 
 
-def read_laws(recipe: Recipe) -> Laws:
+def read_laws(recipe: BoundRecipe) -> Laws:
     """The scaling laws that a recipe's mixture names.
 
     Raises:
         RecipeError: One cannot be read, with where the recipe names it.
     """
-    bound = bind_mix(recipe)
+    bound = recipe.mixture
     laws, digests, problems = {}, {}, []
     for stage in bound.stages:
         name = stage.config.families.law if stage.config.families is not None else None
@@ -134,7 +134,7 @@ def read_laws(recipe: Recipe) -> Laws:
             continue
         try:
             if name not in laws:
-                laws[name] = read_law(recipe.located(name))
+                laws[name] = read_law(recipe.config.located(name))
                 digests[name] = content_name(law_to_json(laws[name]))
             problems += _misnamed(stage, laws[name]) or _of_others(stage, laws[name])
         except OSError as error:
@@ -174,7 +174,9 @@ def _of_others(stage: BoundStage, law: ScalingLaw) -> list[Problem]:
     return [Problem(stage.config.place, f"{stage.path}.families.law", said)]
 
 
-def _plan(recipe: Recipe, store: Store, generation: Generation, laws: Laws, sample: Fraction, folder: Path) -> Planned:
+def _plan(
+    recipe: BoundRecipe, store: Store, generation: Generation, laws: Laws, sample: Fraction, folder: Path
+) -> Planned:
     pinned = pinned_rules(recipe, store, generation, more=layers_read(recipe))
     assert pinned is not None  # it reads the layers of the mixture
     planned = make_plan(recipe, pinned, generation, laws, sample, folder)

@@ -18,7 +18,7 @@ from rich.console import Console
 
 from winnow.filters.extraction.charset import decode_page
 from winnow.filters.web.rights.host_files import PATHS, Kind, split_url
-from winnow.pipelines.binding.sources import ingest_context
+from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.forgetting.outputs import ROBOTS, register
 from winnow.pipelines.ingest.planning.context import IngestContext
 from winnow.pipelines.ingest.planning.formats import container_reader
@@ -28,7 +28,6 @@ from winnow.pipelines.store.generations import Store
 from winnow.runners.terminal.rules import require_writable
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.identity import Json, canonical_json
-from winnow.schemas.recipe import Recipe
 from winnow.schemas.records import Generation
 
 _NAMES: Final = "|".join(path.rpartition("/")[2].replace(".", r"\.") for path in PATHS)
@@ -94,11 +93,11 @@ def _body(source: Mapping[str, object], url: str, context: IngestContext) -> str
     return None
 
 
-def write_kept_files(recipe: Recipe | None, store: Store, output: Path, console: Console) -> int:
+def write_kept_files(recipe: BoundRecipe | None, store: Store, output: Path, console: Console) -> int:
     """Write them to a file; 0 when there are any."""
     require_writable("--output", output)
     generation = store.require_latest()
-    context = None if recipe is None else ingest_context(recipe, store)
+    context = None if recipe is None else recipe.ingest(store)
     part = output.with_name(f".{output.name}.part")
     counts: dict[str, int] = dict.fromkeys(PATHS.values(), 0)
     unread = 0

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 from rich.console import Console
 
-from winnow.pipelines.binding.operators import bind_operators
-from winnow.pipelines.binding.rules import rule_program
-from winnow.pipelines.binding.scores import MEDIA, BoundScore, require_scores, try_scores
+from winnow.pipelines.binding.bound_recipe import BoundRecipe
+from winnow.pipelines.binding.scores import MEDIA, BoundScore, try_scores
 from winnow.pipelines.dedupe.stage import take_standing
 from winnow.pipelines.forgetting.purging import finish_purge
 from winnow.pipelines.media.references import media_sources
@@ -40,7 +39,6 @@ from winnow.runners.stages.slices import Slice, SliceDone, require_no_purge, sli
 from winnow.runners.stages.stage_run import Ran, StageRun
 from winnow.runners.stages.store_stages import Outcome, publish, standing_state
 from winnow.schemas.errors import ScoreError, StageError, StoreError
-from winnow.schemas.recipe import Recipe
 
 SHOWN = 6  # fits in the terminal; the report shows all
 
@@ -49,25 +47,34 @@ SHOWN = 6  # fits in the terminal; the report shows all
 class Prepared:
     """A recipe whose scores are checked, and the store that they are of."""
 
-    recipe: Recipe
+    recipe: BoundRecipe
     scores: tuple[BoundScore, ...]
     store: Store
 
 
-def prepare(recipe: Recipe) -> Prepared:
+def require_scores(recipe: BoundRecipe) -> tuple[BoundScore, ...]:
+    """The recipe's scores; ScoreError where it has none."""
+    if not recipe.scores:
+        raise ScoreError(
+            f"{recipe.file}: nothing to score; write score: {{mimic: {{task: next_byte, reference: {{train_on: …}}}}}}"
+        )
+    return recipe.scores
+
+
+def prepare(recipe: BoundRecipe) -> Prepared:
     """What is wrong with the scores of a recipe is said here, before anything is trained or read.
 
     Raises:
         RecipeError: A score, its task or a file of it cannot be used.
         ScoreError: There is no score.
     """
-    rule_program(recipe)
+    _ = recipe.rules
     scores = require_scores(recipe)
     try_scores(scores)
-    return Prepared(recipe, scores, open_store(open_location(recipe.located(recipe.store.path))))
+    return Prepared(recipe, scores, open_store(open_location(recipe.place)))
 
 
-def score(recipe: Recipe, engine: Engine, console: Console) -> Outcome:
+def score(recipe: BoundRecipe, engine: Engine, console: Console) -> Outcome:
     """Score what the latest generation holds, and publish the result.
 
     Raises:
@@ -83,7 +90,7 @@ def score(recipe: Recipe, engine: Engine, console: Console) -> Outcome:
         return publish(recipe, prepared.store, state)
 
 
-def score_slice(recipe: Recipe, part: Slice, engine: Engine, console: Console) -> SliceDone:
+def score_slice(recipe: BoundRecipe, part: Slice, engine: Engine, console: Console) -> SliceDone:
     """Trace a slice of the shards of the latest generation; nobody is kept or dropped before every slice is done.
 
     Raises:
@@ -100,7 +107,7 @@ def score_slice(recipe: Recipe, part: Slice, engine: Engine, console: Console) -
     return SliceDone("score", part, len(mine.shards), len(state.shards), "shards")
 
 
-def train_reference(recipe: Recipe, name: str | None, console: Console) -> tuple[BoundScore, Made, Store]:
+def train_reference(recipe: BoundRecipe, name: str | None, console: Console) -> tuple[BoundScore, Made, Store]:
     """Train the reference of one of a recipe's scores, or find it; nothing is scored.
 
     Raises:
@@ -137,12 +144,12 @@ def _state(prepared: Prepared) -> StoreState:
 def _standing(prepared: Prepared) -> StoreState:
     recipe, store = prepared.recipe, prepared.store
     state = standing_state(recipe, store)
-    load_layers(store, state, bind_operators(recipe))
+    load_layers(store, state, recipe.operators)
     take_standing(store, recipe, state)
     return state
 
 
-def _ready_layer(store: Store, recipe: Recipe, state: StoreState, bound: BoundScore) -> TraceLayer:
+def _ready_layer(store: Store, recipe: BoundRecipe, state: StoreState, bound: BoundScore) -> TraceLayer:
     if lacking := lacking_layers(state, bound):
         stages = " && ".join(
             f"winnow {stage} {recipe.file}"
@@ -153,18 +160,20 @@ def _ready_layer(store: Store, recipe: Recipe, state: StoreState, bound: BoundSc
     return trace_layer(store, bound, state)
 
 
-def _makers(store: Store, recipe: Recipe, state: StoreState, bound: BoundScore, console: Console) -> Makers:
+def _makers(store: Store, recipe: BoundRecipe, state: StoreState, bound: BoundScore, console: Console) -> Makers:
     def tell(line: str) -> None:
         console.print(line, markup=False, soft_wrap=True)
 
     return Makers(store, state, _inputs(recipe, bound), tell)
 
 
-def _inputs(recipe: Recipe, bound: BoundScore) -> Inputs:
-    return Inputs(media_sources(recipe) if MEDIA in bound.inputs else None)
+def _inputs(recipe: BoundRecipe, bound: BoundScore) -> Inputs:
+    return Inputs(media_sources(recipe.config) if MEDIA in bound.inputs else None)
 
 
-def _trace(run: StageRun, recipe: Recipe, state: StoreState, bound: BoundScore, mine: StoreState | None = None) -> None:
+def _trace(
+    run: StageRun, recipe: BoundRecipe, state: StoreState, bound: BoundScore, mine: StoreState | None = None
+) -> None:
     """Bring the trace of a score up to date with what the state holds, or of a slice of that with `mine`."""
     layer = _ready_layer(run.store, recipe, state, bound)
     shards = state if mine is None else mine
@@ -187,7 +196,9 @@ def _trace(run: StageRun, recipe: Recipe, state: StoreState, bound: BoundScore, 
     note_rows(run, shards, "score", layer.layer, f"score.{bound.entry.task}", owed, ran, bound.passes)
 
 
-def _context(run: StageRun, recipe: Recipe, state: StoreState, bound: BoundScore, layer: TraceLayer) -> TraceContext:
+def _context(
+    run: StageRun, recipe: BoundRecipe, state: StoreState, bound: BoundScore, layer: TraceLayer
+) -> TraceContext:
     """What workers need, with weights that are made or found."""
     inputs = _inputs(recipe, bound)
     if bound.kind.measures:

@@ -12,10 +12,9 @@ from dataclasses import dataclass, replace
 
 from rich.console import Console
 
-from winnow.pipelines.binding.edits import bind_edits
+from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.binding.operators import passes_of
-from winnow.pipelines.binding.rules import rule_program
-from winnow.pipelines.binding.sources import ingest_context, store_record
+from winnow.pipelines.binding.sources import store_record
 from winnow.pipelines.ingest.planning.stage import frozen_plans
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store, create_or_open, open_store
@@ -34,7 +33,6 @@ from winnow.runners.stages.store_stages import (
     standing_state,
 )
 from winnow.schemas.errors import StoreError, WinnowError
-from winnow.schemas.recipe import Recipe
 
 _WRITTEN = re.compile(r"([0-9]{1,7})/([0-9]{1,7})")
 
@@ -79,7 +77,7 @@ class SliceDone:
     all: int  # of the stage
     what: str  # tasks, or shards
 
-    def line(self, recipe: Recipe) -> str:
+    def line(self, recipe: BoundRecipe) -> str:
         """For people, with what is to be done next."""
         return (
             f"{self.stage}  slice {self.part.number}/{self.part.of}: {self.tasks:,} of {self.all:,} {self.what}, all "
@@ -96,16 +94,15 @@ def sliced(state: StoreState, part: Slice) -> StoreState:
 
 
 def ingest_slice(
-    recipe: Recipe, part: Slice, engine: Engine, console: Console, *, replace_files: bool = False
+    recipe: BoundRecipe, part: Slice, engine: Engine, console: Console, *, replace_files: bool = False
 ) -> SliceDone:
     """Read a slice of the sources' tasks; whichever slice comes first freezes the list of them."""
-    rule_program(recipe)
-    bind_edits(recipe)
-    store = create_or_open(open_location(recipe.located(recipe.store.path)), store_record(recipe))
-    context = ingest_context(recipe, store)
+    recipe.require_rules()
+    store = create_or_open(open_location(recipe.place), store_record(recipe.config))
+    context = recipe.ingest(store)
     with part.share(store, "ingest"):
         require_no_purge(store)
-        patterns = {source.name: source.files for source in recipe.sources}
+        patterns = {source.name: source.files for source in recipe.config.sources}
         plans = frozen_plans(context, patterns, replace_files=replace_files)
         names = [task.name for plan in plans for task in plan.look.tasks]
         mine = part.take(names)
@@ -121,12 +118,11 @@ def ingest_slice(
     return SliceDone("ingest", part, len(mine), len(names), "tasks")
 
 
-def annotate_slice(recipe: Recipe, part: Slice, engine: Engine, console: Console) -> SliceDone:
+def annotate_slice(recipe: BoundRecipe, part: Slice, engine: Engine, console: Console) -> SliceDone:
     """Measure a slice of the shards of the latest generation with every operator of the recipe."""
-    rule_program(recipe)
-    bind_edits(recipe)
+    recipe.require_rules()
     operators = ready_operators(recipe, console)
-    store = open_store(open_location(recipe.located(recipe.store.path)))
+    store = open_store(open_location(recipe.place))
     with part.share(store, "annotate"):
         require_no_purge(store)
         whole = standing_state(recipe, store)

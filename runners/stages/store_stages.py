@@ -7,20 +7,16 @@ from rich.console import Console
 
 from winnow.pipelines.annotate.task import AnnotationContext
 from winnow.pipelines.annotate.transforms import RunAnnotation
-from winnow.pipelines.binding.duplicates import signing_entries
-from winnow.pipelines.binding.edits import bind_edits
+from winnow.pipelines.binding.bound_recipe import BoundRecipe
+from winnow.pipelines.binding.duplicates import SIGNED
 from winnow.pipelines.binding.operators import (
     BoundOperator,
     Pass,
-    bind_operators,
-    measurements,
     passes_of,
     remarks_of,
     try_operators,
 )
-from winnow.pipelines.binding.rule_presets import spelt_out
-from winnow.pipelines.binding.rules import rule_program
-from winnow.pipelines.binding.sources import ingest_context, store_record
+from winnow.pipelines.binding.sources import store_record
 from winnow.pipelines.dedupe.stage import take_standing
 from winnow.pipelines.forgetting.hidden_rows import look
 from winnow.pipelines.forgetting.purging import finish_purge
@@ -50,7 +46,7 @@ from winnow.runners.stages.deduplication import find_duplicates
 from winnow.runners.stages.stage_run import Ran, StageRun
 from winnow.schemas.errors import StageError, StoreError
 from winnow.schemas.identity import fingerprint_of
-from winnow.schemas.recipe import Recipe, resolved_yaml
+from winnow.schemas.recipe import resolved_yaml
 from winnow.schemas.records import Generation, LayerCommit, TaskCommit
 
 
@@ -63,13 +59,12 @@ class Outcome:
     new: bool
 
 
-def ingest(recipe: Recipe, engine: Engine, console: Console, *, replace: bool = False) -> Outcome:
+def ingest(recipe: BoundRecipe, engine: Engine, console: Console, *, replace: bool = False) -> Outcome:
     """Bring a store up to date with its sources and extractors, and publish the result."""
-    rule_program(recipe)  # what is wrong with the rules is said before anything is read
-    bind_edits(recipe)
-    store = create_or_open(open_location(recipe.located(recipe.store.path)), store_record(recipe))
-    context = ingest_context(recipe, store)
-    patterns = {source.name: source.files for source in recipe.sources}
+    recipe.require_rules()
+    store = create_or_open(open_location(recipe.place), store_record(recipe.config))
+    context = recipe.ingest(store)
+    patterns = {source.name: source.files for source in recipe.config.sources}
     run = StageRun(console, engine, store)
     with Lease(store.objects):
         finish_purge(store)
@@ -90,28 +85,26 @@ def ingest(recipe: Recipe, engine: Engine, console: Console, *, replace: bool = 
         note_ingest(run, context, ran, commits)
         layers = {bound.layer: _layer(context, bound, commits) for bound in context.extractors}
         state = StoreState([commit for found in commits.values() for commit in found], layers)
-        if latest is not None and latest.layers.keys() & {entry.layer for entry, _ in measurements(recipe)}:
-            load_layers(store, state, bind_operators(recipe))  # measurements of the same rows stand
+        if latest is not None and latest.layers.keys() & {one.entry.layer for one in recipe.measurements}:
+            load_layers(store, state, recipe.operators)  # measurements of the same rows stand
         return publish(recipe, store, state)
 
 
-def annotate(recipe: Recipe, engine: Engine, console: Console) -> Outcome:
+def annotate(recipe: BoundRecipe, engine: Engine, console: Console) -> Outcome:
     """Measure what the latest generation holds with every operator of the recipe, and publish the result."""
-    rule_program(recipe)
-    bind_edits(recipe)
+    recipe.require_rules()
     return _annotate(recipe, ready_operators(recipe, console), engine, console)
 
 
-def dedupe(recipe: Recipe, engine: Engine, console: Console) -> Outcome:
+def dedupe(recipe: BoundRecipe, engine: Engine, console: Console) -> Outcome:
     """Find the duplicates among everything that the latest generation holds, and publish the result."""
-    rule_program(recipe)
-    bind_edits(recipe)
-    operators = bind_operators(recipe)
-    signing = {where for _, where in signing_entries(recipe)}
-    wanted = [bound for bound in operators if bound.path in signing]
+    recipe.require_rules()
+    operators = recipe.operators
+    signing = {SIGNED[kind] for kind in recipe.kinds}
+    wanted = [bound for bound in operators if bound.layer in signing]
     needed = {layer for bound in wanted for layer in bound.reads}
     try_operators(wanted)
-    store = open_store(open_location(recipe.located(recipe.store.path)))
+    store = open_store(open_location(recipe.place))
     run = StageRun(console, engine, store)
     with Lease(store.objects):
         finish_purge(store)
@@ -124,17 +117,17 @@ def dedupe(recipe: Recipe, engine: Engine, console: Console) -> Outcome:
         return publish(recipe, store, state)
 
 
-def ready_operators(recipe: Recipe, console: Console) -> tuple[BoundOperator, ...]:
+def ready_operators(recipe: BoundRecipe, console: Console) -> tuple[BoundOperator, ...]:
     """The recipe's operators, each of which has run once: what is wrong with them is said before hours of work."""
-    operators = bind_operators(recipe)
+    operators = recipe.operators
     try_operators(operators)
     for said in remarks_of(operators):
         console.print(f"note    {said}", markup=False, soft_wrap=True)
     return operators
 
 
-def _annotate(recipe: Recipe, operators: Sequence[BoundOperator], engine: Engine, console: Console) -> Outcome:
-    store = open_store(open_location(recipe.located(recipe.store.path)))
+def _annotate(recipe: BoundRecipe, operators: Sequence[BoundOperator], engine: Engine, console: Console) -> Outcome:
+    store = open_store(open_location(recipe.place))
     run = StageRun(console, engine, store)
     with Lease(store.objects):
         finish_purge(store)
@@ -144,14 +137,14 @@ def _annotate(recipe: Recipe, operators: Sequence[BoundOperator], engine: Engine
         return publish(recipe, store, state)
 
 
-def run_all(recipe: Recipe, engine: Engine, console: Console, *, replace: bool = False) -> Outcome:
+def run_all(recipe: BoundRecipe, engine: Engine, console: Console, *, replace: bool = False) -> Outcome:
     """Every stage that the recipe asks for."""
     operators = ready_operators(recipe, console)
     outcome = ingest(recipe, engine, console, replace=replace)
     if operators:
         measured = _annotate(recipe, operators, engine, console)
         outcome = Outcome(measured.store, measured.generation, outcome.new or measured.new)
-    if recipe.dedupe is not None:
+    if recipe.config.dedupe is not None:
         found = dedupe(recipe, engine, console)
         outcome = Outcome(found.store, found.generation, outcome.new or found.new)
     return outcome
@@ -207,10 +200,10 @@ def measure(run: StageRun, state: StoreState, one_pass: Pass) -> None:
     note_pass(run, state, one_pass, owed, ran)
 
 
-def standing_state(recipe: Recipe, store: Store) -> StoreState:
+def standing_state(recipe: BoundRecipe, store: Store) -> StoreState:
     """What the latest generation holds, which must be what this recipe would ingest."""
     generation = store.require_latest()
-    context = ingest_context(recipe, store)
+    context = recipe.ingest(store)
     tasks = store.tasks(generation)
     expected = {name: source.key(context.limits) for name, source in context.sources.items()}
     stale = sorted({task.source for task in tasks if expected.get(task.source) != task.key})
@@ -226,14 +219,12 @@ def standing_state(recipe: Recipe, store: Store) -> StoreState:
     return StoreState(tasks, {bound.layer: _layer(context, bound, commits) for bound in context.extractors})
 
 
-def publish(recipe: Recipe, store: Store, state: StoreState) -> Outcome:
+def publish(recipe: BoundRecipe, store: Store, state: StoreState) -> Outcome:
     """Publish the next generation: what the state holds, with all that still stands of other stages."""
     take_standing(store, recipe, state)
     take_scores(store, recipe, state)
     take_tokens(store, recipe, state)
-    generation, new = next_generation(
-        store, fingerprint_of(resolved_yaml(spelt_out(recipe))), state.tasks, state.layers
-    )
+    generation, new = next_generation(store, fingerprint_of(resolved_yaml(recipe.spelt)), state.tasks, state.layers)
     look(store, generation)
     return Outcome(store, generation, new)
 

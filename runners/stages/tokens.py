@@ -2,20 +2,10 @@
 
 from rich.console import Console
 
-from winnow.pipelines.binding.operators import bind_operators
-from winnow.pipelines.binding.rules import rule_program
+from winnow.pipelines.binding.bound_recipe import BoundRecipe
+from winnow.pipelines.binding.tokens import TOKENS_LAYER, TokensLayer, try_tokens
 from winnow.pipelines.forgetting.purging import finish_purge
-from winnow.pipelines.mix.tokens import (
-    TOKENS_LAYER,
-    CountTokens,
-    TokensContext,
-    TokensLayer,
-    bind_tokens,
-    lacking_layers,
-    owed_counts,
-    take_tokens,
-    try_tokens,
-)
+from winnow.pipelines.mix.tokens import CountTokens, TokensContext, lacking_layers, owed_counts, take_tokens
 from winnow.pipelines.running.row_layers import load_layers
 from winnow.pipelines.store.generations import open_store
 from winnow.pipelines.store.lease import Lease
@@ -26,23 +16,22 @@ from winnow.runners.estimating.noting import note_rows
 from winnow.runners.stages.stage_run import Ran, StageRun
 from winnow.runners.stages.store_stages import Outcome, publish, standing_state
 from winnow.schemas.errors import RecipeError, StageError, StoreError
-from winnow.schemas.recipe import Recipe
 
 
-def measure_tokens(recipe: Recipe, engine: Engine, console: Console) -> Outcome:
+def measure_tokens(recipe: BoundRecipe, engine: Engine, console: Console) -> Outcome:
     """Count what the latest generation holds in the recipe's tokenizer, and publish the result.
 
     Raises:
         RecipeError: The recipe has no mixture, or its tokenizer or its edits cannot be had.
         StoreError: What the edits read is not measured yet.
     """
-    rule_program(recipe)
-    layer = bind_tokens(recipe)
+    _ = recipe.rules
+    layer = recipe.tokens
     if layer is None:
         raise RecipeError(f"{recipe.file}: has no 'mix'; write one to have its texts counted")
-    operators = bind_operators(recipe)
-    try_tokens(recipe, layer)
-    store = open_store(open_location(recipe.located(recipe.store.path)))
+    operators = recipe.operators
+    try_tokens(recipe.config, layer)
+    store = open_store(open_location(recipe.place))
     run = StageRun(console, engine, store)
     with Lease(store.objects):
         finish_purge(store)
@@ -57,7 +46,7 @@ def measure_tokens(recipe: Recipe, engine: Engine, console: Console) -> Outcome:
         return publish(recipe, store, state)
 
 
-def count_texts(run: StageRun, recipe: Recipe, layer: TokensLayer, state: StoreState) -> None:
+def count_texts(run: StageRun, recipe: BoundRecipe, layer: TokensLayer, state: StoreState) -> None:
     """Bring the layer up to date with what the state holds."""
     ran = Ran()
     if owed := owed_counts(run.store, state, layer):

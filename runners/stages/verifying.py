@@ -6,6 +6,7 @@ from fractions import Fraction
 
 from rich.console import Console
 
+from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.export.places.existing import damages, some_of, strangers
 from winnow.pipelines.export.places.manifest import Manifest
 from winnow.pipelines.export.places.opening import being_made, standing_manifest
@@ -18,7 +19,6 @@ from winnow.runners.terminal.quantities import byte_size, grouped
 from winnow.schemas.errors import ExportError, WinnowError
 from winnow.schemas.identity import Json
 from winnow.schemas.problems import Problems
-from winnow.schemas.recipe import Recipe
 
 
 @dataclass(frozen=True)
@@ -56,14 +56,14 @@ class Verified:
         }
 
 
-def verify_exports(recipe: Recipe, sample: Fraction = WHOLE) -> list[Verified]:
+def verify_exports(recipe: BoundRecipe, sample: Fraction = WHOLE) -> list[Verified]:
     """Read every export of a recipe, and compare its files with the hashes of its own record.
 
     Whether it is what the recipe asks for by now is a note, as far as that can be told: a file that the recipe names
     may be gone.
     """
     plan = _plan(recipe, sample)
-    return [_verified(recipe, number, plan) for number in range(len(recipe.export))]
+    return [_verified(recipe, number, plan) for number in range(len(recipe.config.export))]
 
 
 def print_verified(found: list[Verified], console: Console) -> bool:
@@ -90,10 +90,10 @@ def _counted(found: list[Verified]) -> str:
     return f"{grouped(files)} files, {byte_size(sum(one.bytes for one in found))}"
 
 
-def _plan(recipe: Recipe, sample: Fraction) -> _Asked:
+def _plan(recipe: BoundRecipe, sample: Fraction) -> _Asked:
     """The plan that the recipe asks for, as far as that can be told."""
     try:
-        store = open_store(open_location(recipe.located(recipe.store.path)))
+        store = open_store(open_location(recipe.place))
         record = find_plan(store, request_of(recipe, store, store.require_latest(), read_laws(recipe), sample))
     except (WinnowError, OSError) as error:
         return _Asked(None, f"whether the recipe still asks for that cannot be told: {str(error).splitlines()[0]}")
@@ -102,8 +102,8 @@ def _plan(recipe: Recipe, sample: Fraction) -> _Asked:
     return _Asked(record.plan.name)
 
 
-def _verified(recipe: Recipe, number: int, plan: _Asked) -> Verified:
-    path = recipe.located(recipe.export[number].path)
+def _verified(recipe: BoundRecipe, number: int, plan: _Asked) -> Verified:
+    path = recipe.config.located(recipe.config.export[number].path)
     found = Verified(path)
     try:
         found.manifest = standing_manifest(path)
@@ -132,13 +132,13 @@ def _verified(recipe: Recipe, number: int, plan: _Asked) -> Verified:
     return found
 
 
-def _differences(recipe: Recipe, number: int, plan: _Asked, manifest: Manifest) -> Iterator[str]:
+def _differences(recipe: BoundRecipe, number: int, plan: _Asked, manifest: Manifest) -> Iterator[str]:
     """How the recipe asks for another export by now than the one that stands."""
     if plan.name is None:
         yield f"is of plan {manifest.plan}; {plan.why}"
     problems = Problems()
     try:
-        bound = bind_export(recipe, number, problems)
+        bound = bind_export(recipe.config, number, problems)
         if bound is None:
             problems.stop_if_any()
         else:

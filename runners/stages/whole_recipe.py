@@ -5,7 +5,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from winnow.pipelines.binding.scores import bind_scores, try_scores
+from winnow.pipelines.binding.bound_recipe import BoundRecipe, bind
+from winnow.pipelines.binding.scores import try_scores
 from winnow.pipelines.export.stage import Finished
 from winnow.runners.engines import Engine
 from winnow.runners.stages.exports import export, require_exports
@@ -25,27 +26,28 @@ class Whole:
     exported: tuple[Finished, ...] = ()
 
 
-def run_whole(recipe: Recipe, engine: Engine, console: Console, *, replace: bool = False) -> Whole:
+def run_whole(recipe: BoundRecipe, engine: Engine, console: Console, *, replace: bool = False) -> Whole:
     """Every stage that a recipe asks for, to the last file; what is wrong with it is said before the first."""
-    places = [recipe.store.path, *(source.root for source in recipe.sources), *(entry.path for entry in recipe.export)]
-    engine.require_reachable(*map(recipe.located, places))
-    if recipe.export and recipe.mix is None:
+    config = recipe.config
+    places = [config.store.path, *(source.root for source in config.sources), *(entry.path for entry in config.export)]
+    engine.require_reachable(*map(config.located, places))
+    if config.export and config.mix is None:
         raise RecipeError(
             f"{recipe.file}: 'export' writes a mixture and there is no 'mix'; write mix: {{}} for everything"
         )
-    if recipe.mix is not None:
+    if config.mix is not None:
         read_laws(recipe)
-    if recipe.export:
+    if config.export:
         require_exports(recipe)
-    if recipe.score:
-        try_scores(bind_scores(recipe))
+    if config.score:
+        try_scores(recipe.scores)
     outcome = run_all(recipe, engine, console, replace=replace)
-    if recipe.score:
+    if config.score:
         scored = score(recipe, engine, console)
         outcome = Outcome(scored.store, scored.generation, outcome.new or scored.new)
-    if recipe.mix is None:
+    if config.mix is None:
         return Whole(outcome)
-    if not recipe.export:
+    if not config.export:
         mixed = mix(recipe, engine, console)
         return Whole(Outcome(mixed.store, mixed.generation, outcome.new or mixed.new), mixed)
     done = export(recipe, engine, console, replace=replace)
@@ -69,5 +71,5 @@ def run(
     Returns:
         The store and its generation; `new` says whether anything changed.
     """
-    loaded = recipe if isinstance(recipe, Recipe) else load_recipe(recipe)
-    return run_whole(loaded, Engine(runner, workers), Console(highlight=False, quiet=quiet), replace=replace).outcome
+    bound = bind(recipe if isinstance(recipe, Recipe) else load_recipe(recipe))
+    return run_whole(bound, Engine(runner, workers), Console(highlight=False, quiet=quiet), replace=replace).outcome

@@ -2,6 +2,7 @@
 
 from rich.console import Console
 
+from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.store import layout
 from winnow.runners.report.writing import write_report
 from winnow.runners.stages.exports import print_exports
@@ -9,10 +10,9 @@ from winnow.runners.stages.whole_recipe import Whole
 from winnow.runners.terminal.mixture_tables import print_given
 from winnow.runners.terminal.rules import print_effects
 from winnow.runners.terminal.store_tables import print_summary
-from winnow.schemas.recipe import Recipe
 
 
-def print_closing(recipe: Recipe, whole: Whole, console: Console) -> None:
+def print_closing(recipe: BoundRecipe, whole: Whole, console: Console) -> None:
     """Write the report, and print what the run left."""
     outcome = whole.outcome
     store = outcome.store
@@ -25,8 +25,8 @@ def print_closing(recipe: Recipe, whole: Whole, console: Console) -> None:
     print_exports(whole.exported, console)
     console.print(f"store   {store.root}  (generation {outcome.generation.number})", soft_wrap=True)
     console.print(f"report  {store.root}/{layout.REPORT}", soft_wrap=True)
-    commands = ["plan", "stats", "audit"] if recipe.annotate else ["stats", "audit"]
-    if recipe.mix is not None:
-        commands.insert(0, "mix" if recipe.export else "export")
+    commands = ["plan", "stats", "audit"] if recipe.config.annotate else ["stats", "audit"]
+    if recipe.config.mix is not None:
+        commands.insert(0, "mix" if recipe.config.export else "export")
     following = "; ".join(f"winnow {command} {recipe.file}" for command in commands)
     console.print(f"next    {following}", soft_wrap=True)

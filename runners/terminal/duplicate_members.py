@@ -14,7 +14,7 @@ from rich.text import Text
 
 from winnow.filters.duplicates.signatures import Scheme, shingle_sets
 from winnow.filters.duplicates.verification import jaccard
-from winnow.pipelines.binding.duplicates import near_settings
+from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.dedupe.verdicts import SET_LIMIT
 from winnow.pipelines.query.cluster_counts import EXACT, Membership
 from winnow.pipelines.query.duplicates import Browser, Member, Members
@@ -31,7 +31,6 @@ from winnow.schemas.duplicates import OK, UNMATCHED, Kind
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.identity import Json
 from winnow.schemas.problems import shown
-from winnow.schemas.recipe import Recipe
 
 ID_DIGITS = 12
 MATCH_DIGITS = 8  # so that a row still fits 80 columns
@@ -151,14 +150,10 @@ def _compared(left: Place, right: Place, matched: str | None, said: Membership |
     return Pair(left, right, matched, *measured, alike, where)
 
 
-def resemblance(left: str, right: str, recipe: Recipe | None) -> Resemblance:
+def resemblance(left: str, right: str, recipe: BoundRecipe | None) -> Resemblance:
     """The shingles that two texts share, under the recipe's scheme or else the usual one."""
-    near = None if recipe is None or recipe.dedupe is None else recipe.dedupe.near
-    if near is None:
-        scheme = Scheme()
-    else:
-        settings = near_settings(near)
-        scheme = Scheme(settings.shingle, settings.size, settings.hashes, settings.seed)
+    near = None if recipe is None else recipe.near
+    scheme = Scheme() if near is None else near.scheme
     one, other = (shingle_sets(pa.array([text], pa.large_string()), scheme, SET_LIMIT) for text in (left, right))
     shared, together = jaccard(one, other, limit=SET_LIMIT)
     return Resemblance(int(shared[0]), int(together[0]), f"{scheme.size} {scheme.unit}", near is None)

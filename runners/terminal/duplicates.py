@@ -9,6 +9,7 @@ from functools import partial
 import orjson
 from rich.console import Console
 
+from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.query.cluster_counts import BIN_NAMES, Cluster, Overview
 from winnow.pipelines.query.find_sample import Place
 from winnow.pipelines.store.generations import Store
@@ -22,7 +23,6 @@ from winnow.runners.terminal.tables import Grid, is_plain, print_grid, print_lin
 from winnow.schemas.duplicates import Kind
 from winnow.schemas.errors import RecipeError, WinnowError
 from winnow.schemas.identity import Json
-from winnow.schemas.recipe import Recipe
 from winnow.schemas.records import Generation
 
 SHOW = "show"
@@ -59,7 +59,9 @@ def asked(words: Sequence[str]) -> Asked:
     return Asked(words[0], None)
 
 
-def run_duplicates(options: argparse.Namespace, said: Asked, recipe: Recipe | None, store: Store, out: Console) -> int:
+def run_duplicates(
+    options: argparse.Namespace, said: Asked, recipe: BoundRecipe | None, store: Store, out: Console
+) -> int:
     """`winnow duplicates`."""
     if not 1 <= options.limit <= MOST:
         raise WinnowError(f"--limit {options.limit}: expected 1 to {grouped(MOST)}")
@@ -86,7 +88,7 @@ def overviews(excerpts: Excerpts, kinds: Sequence[Kind], most: int) -> list[Over
     return [replace(excerpts.browser.overview(kind, most), stale=stale[kind]) for kind in kinds]
 
 
-def duplicates_found(store: Store, generation: Generation, recipe: Recipe | None) -> tuple[DuplicatesFound, ...]:
+def duplicates_found(store: Store, generation: Generation, recipe: BoundRecipe | None) -> tuple[DuplicatesFound, ...]:
     """What a report shows of every kind: texts as the recipe exports them; of a store alone as all else on the page."""
     excerpts = Excerpts.of(store, generation, recipe, raw=recipe is None)
 

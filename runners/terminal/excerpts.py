@@ -4,11 +4,11 @@ Without a recipe nobody knows what to edit in a text, so none is shown unless it
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import pyarrow as pa
 
-from winnow.pipelines.binding.edits import BoundEdit, bind_edits
+from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.query.columns import Column, column_of
 from winnow.pipelines.query.duplicates import Browser
 from winnow.pipelines.query.find_sample import Place, Sample
@@ -17,10 +17,7 @@ from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.tables import read_rows
 from winnow.runners.terminal.sample import exported_text, shown_with
 from winnow.schemas.extraction import EXTRACTED
-from winnow.schemas.recipe import Recipe
 from winnow.schemas.records import Generation
-
-"""Layers of this prefix hold texts: what a store's texts are, where no recipe says it."""
 
 
 @dataclass(frozen=True)
@@ -28,18 +25,17 @@ class Excerpts:
     """Reads texts of samples."""
 
     browser: Browser
-    recipe: Recipe | None
+    recipe: BoundRecipe | None
     raw: bool = False
-    _edits: list[tuple[BoundEdit, ...]] = field(default_factory=list)  # bound once, when the first text is shown
 
     @classmethod
-    def of(cls, store: Store, generation: Generation, recipe: Recipe | None, *, raw: bool = False) -> "Excerpts":
+    def of(cls, store: Store, generation: Generation, recipe: BoundRecipe | None, *, raw: bool = False) -> "Excerpts":
         """Of a generation's texts, which are those that the recipe names."""
         if recipe is None:
             layers = [layout.SAMPLES, *sorted(one for one in generation.layers if one.startswith(EXTRACTED))]
             text = tuple(Column(layer, "text") for layer in layers)
         else:
-            found = (column_of(name, generation.layers) for name in recipe.text)
+            found = (column_of(name, generation.layers) for name in recipe.config.text)
             text = tuple(column for column in found if column is not None)
         return cls(Browser(store, generation, text), recipe, raw)
 
@@ -62,12 +58,10 @@ class Excerpts:
             return self.compared(place)
         if self.recipe is None:
             return None
-        if not self._edits:
-            self._edits.append(bind_edits(self.recipe))
-        bound = self._edits[0]
+        bound = self.recipe.edits
         beside = (column for one in bound for column in (one.column, one.status) if column is not None)
         sample = self._sample(place, (*self.browser.text, *beside))
-        return exported_text(shown_with(self.recipe, bound, sample))
+        return exported_text(shown_with(self.recipe, sample))
 
     def _sample(self, place: Place, columns: Iterable[Column]) -> Sample:
         """A sample with these columns alone, as far as they are there."""

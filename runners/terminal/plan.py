@@ -11,13 +11,11 @@ import orjson
 from rich.console import Console
 from rich.markup import escape
 
-from winnow.pipelines.binding.edits import bind_edits
-from winnow.pipelines.binding.operators import bind_operators, configure, remarks_of, try_operators
+from winnow.pipelines.binding.bound_recipe import BoundRecipe
+from winnow.pipelines.binding.operators import remarks_of, try_operators
 from winnow.pipelines.binding.preset_settings import preset_notes
-from winnow.pipelines.binding.rule_presets import spelt_out
-from winnow.pipelines.binding.rules import rule_program
 from winnow.pipelines.binding.scores import try_scores
-from winnow.pipelines.binding.sources import ingest_context, store_record
+from winnow.pipelines.binding.sources import store_record
 from winnow.pipelines.forgetting.outputs import DECISIONS, register
 from winnow.pipelines.ingest.planning.context import IngestContext
 from winnow.pipelines.ingest.planning.stage import SourcePlan, look_at_sources
@@ -37,7 +35,7 @@ from winnow.runners.terminal.rules import coverage_counter, decided, pinned_rule
 from winnow.runners.terminal.safety_coverage import print_coverage
 from winnow.schemas.errors import StoreError, WinnowError
 from winnow.schemas.identity import Json
-from winnow.schemas.recipe import Recipe, resolved_yaml
+from winnow.schemas.recipe import resolved_yaml
 from winnow.schemas.records import Generation
 
 FIRST_TASKS = 8
@@ -61,7 +59,7 @@ class RecipePlan:
 
 
 def show_plan(
-    recipe: Recipe,
+    recipe: BoundRecipe,
     console: Console,
     *,
     as_json: bool = False,
@@ -83,15 +81,14 @@ def show_plan(
         RecipeError: Duplicates raise an alarm that the recipe does not accept; the plan is printed before.
     """
     known = read_rates(rates)
-    rule_program(recipe)  # what is wrong with the rules is said without a store, too
-    bind_edits(recipe)
+    recipe.require_rules()  # what is wrong with them is said without a store, too
     plan = _plan(recipe)
     standing = plan.generation.layers if plan.generation is not None else {}
-    operators = bind_operators(recipe)
+    operators = recipe.operators
     try_operators([bound for bound in operators if bound.layer not in standing])
     scores = planned_scores(recipe, plan.store, plan.generation, plan.context, operators)
     try_scores(tuple(one.bound for one in scores if not one.stands))
-    notes = [*preset_notes(recipe), *remarks_of(operators)]
+    notes = [*preset_notes(recipe.config), *remarks_of(operators)]
     notes += _strays(recipe, plan)
     left = estimate(recipe, _owed(plan), operators, scores, known)
     if not as_json:
@@ -112,34 +109,34 @@ def show_plan(
     require_accepted(recipe, rules)
 
 
-def _plan(recipe: Recipe) -> RecipePlan:
-    objects = open_location(recipe.located(recipe.store.path))
+def _plan(recipe: BoundRecipe) -> RecipePlan:
+    objects = open_location(recipe.place)
     generation = None
     try:
         store = open_store(objects)
         generation = store.latest()
         state = "nothing ingested yet" if generation is None else f"generation {generation.number}"
     except StoreError:
-        store = Store(objects, store_record(recipe))
+        store = Store(objects, store_record(recipe.config))
         state = "does not exist yet"
-    context = ingest_context(recipe, store)
+    context = recipe.ingest(store)
     sources = []
-    for plan in look_at_sources(context, {source.name: source.files for source in recipe.sources}):
+    for plan in look_at_sources(context, {source.name: source.files for source in recipe.config.sources}):
         done = committed_names(objects, layout.SAMPLES, plan.key)
         sources.append((plan, frozenset(task.name for task in plan.look.tasks if task.name not in done)))
     configs: dict[str, object] = {bound.extractor.name: bound.config for bound in context.extractors}
-    for number, entry in enumerate(recipe.annotate):
-        configs[entry.layer] = configure(entry, f"annotate[{number}].{entry.name}")[1]
-    resolved = resolved_yaml(spelt_out(recipe), configs)
+    listed = {entry.layer for entry in recipe.config.annotate}
+    configs |= {one.entry.layer: one.config for one in recipe.measurements if one.entry.layer in listed}
+    resolved = resolved_yaml(recipe.spelt, configs)
     return RecipePlan(resolved, store, generation, state, context, tuple(sources))
 
 
-def _strays(recipe: Recipe, plan: RecipePlan) -> list[str]:
+def _strays(recipe: BoundRecipe, plan: RecipePlan) -> list[str]:
     """A line about samples of sources that the recipe no longer lists."""
     if plan.generation is None:
         return []
     there = {row.source for row in plan.store.manifest(plan.generation, layout.SAMPLES)}
-    strays = sorted(there - {source.name for source in recipe.sources})
+    strays = sorted(there - {source.name for source in recipe.config.sources})
     if not strays:
         return []
     return [
@@ -149,12 +146,12 @@ def _strays(recipe: Recipe, plan: RecipePlan) -> list[str]:
 
 
 def _rules(
-    recipe: Recipe, plan: RecipePlan, decisions: str | None
+    recipe: BoundRecipe, plan: RecipePlan, decisions: str | None
 ) -> tuple[RulesSummary | None, SafetyCoverage | None]:
     """What the rules decide about the latest generation, and who looked for harm in what they keep."""
     pinned = None
     if plan.generation is not None:
-        pinned = pinned_rules(recipe, plan.store, plan.generation, plan.context)
+        pinned = pinned_rules(recipe, plan.store, plan.generation)
     if pinned is None or plan.generation is None:
         if decisions is not None:
             what = "the recipe has no rules" if plan.generation is not None else "nothing has been ingested yet"

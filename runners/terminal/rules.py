@@ -8,12 +8,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 from rich.console import Console
 
-from winnow.pipelines.binding.operators import bind_operators, measurements
-from winnow.pipelines.binding.rules import rule_program
-from winnow.pipelines.binding.sources import ingest_context
+from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.dedupe.stage import generation_keys
 from winnow.pipelines.forgetting.hidden_rows import hidden_rows
-from winnow.pipelines.ingest.planning.context import IngestContext
 from winnow.pipelines.query.find_sample import Place
 from winnow.pipelines.rules import guards
 from winnow.pipelines.rules.coverage import CoverageCounter, detectors_of
@@ -29,7 +26,6 @@ from winnow.pipelines.store.generations import Store
 from winnow.runners.terminal.quantities import byte_size, grouped, share
 from winnow.runners.terminal.tables import Grid, print_grid
 from winnow.schemas.errors import RecipeError, WinnowError
-from winnow.schemas.recipe import Recipe
 from winnow.schemas.records import Generation
 from winnow.schemas.tombstones import FORGOTTEN
 
@@ -55,11 +51,7 @@ def require_writable(option: str, file: Path) -> None:
 
 
 def pinned_rules(
-    recipe: Recipe,
-    store: Store,
-    generation: Generation,
-    context: IngestContext | None = None,
-    more: Sequence[str] = (),
+    recipe: BoundRecipe, store: Store, generation: Generation, more: Sequence[str] = ()
 ) -> PinnedProgram | None:
     """The recipe's rules on a generation, with `more` layers beside what they read.
 
@@ -68,11 +60,10 @@ def pinned_rules(
     Raises:
         RecipeError: A rule cannot be run, or a layer that it reads is not there or was made with other settings.
     """
-    program = rule_program(recipe)
+    program = recipe.rules
     if not program.rules and not more and not hidden_rows(store, generation):
         return None
-    operators = bind_operators(recipe) if measurements(recipe) else ()
-    keys = expected_keys(context or ingest_context(recipe, store), operators)
+    keys = expected_keys(recipe.ingest(store), recipe.operators)
     keys |= generation_keys(store, recipe, generation)
     keys |= generation_scores(store, recipe, generation, keys)
     return pin(store, generation, program, keys, recipe.file, more)
@@ -114,16 +105,16 @@ def decided(
 
 
 def coverage_counter(
-    recipe: Recipe | None, pinned: PinnedProgram | None, generation: Generation
+    recipe: BoundRecipe | None, pinned: PinnedProgram | None, generation: Generation
 ) -> CoverageCounter | None:
     """What counts who looked for harm; None where the recipe's operators look for none."""
-    detectors = detectors_of(bind_operators(recipe)) if recipe is not None and recipe.annotate else ()
+    detectors = detectors_of(recipe.operators) if recipe is not None and recipe.config.annotate else ()
     if pinned is None or not detectors:
         return None
     return CoverageCounter(pinned.store, generation, detectors, pinned.languages)
 
 
-def pinned_if_measured(recipe: Recipe | None, store: Store, generation: Generation) -> PinnedProgram | None:
+def pinned_if_measured(recipe: BoundRecipe | None, store: Store, generation: Generation) -> PinnedProgram | None:
     """The rules; None where there is no recipe or no rule, or where they read what is not measured yet."""
     try:
         return None if recipe is None else pinned_rules(recipe, store, generation)
@@ -144,7 +135,7 @@ def decided_if_possible(
         return None
 
 
-def going(recipe: Recipe | None, store: Store, generation: Generation, places: Iterable[Place]) -> Going:
+def going(recipe: BoundRecipe | None, store: Store, generation: Generation, places: Iterable[Place]) -> Going:
     """Which rows the plan drops as duplicates; of the others it is not said that they stay, as other rules may fire."""
     if recipe is None:
         return Going(None, "a recipe says it; give it in place of the store")
@@ -187,14 +178,15 @@ def print_alarms(summary: RulesSummary, console: Console) -> None:
         console.print(f"ALARM  {alarm.said}", style="bold red", markup=False, highlight=False, soft_wrap=True)
 
 
-def require_accepted(recipe: Recipe, summary: RulesSummary | None) -> None:
+def require_accepted(recipe: BoundRecipe, summary: RulesSummary | None) -> None:
     """Refuse to go on from a plan with alarms.
 
     Raises:
         RecipeError: One line an alarm, with what the recipe would say to accept it.
     """
-    if recipe.dedupe is not None and summary is not None:
-        guards.require_accepted(recipe.dedupe, summary.alarms, recipe.file)
+    dedupe = recipe.config.dedupe
+    if dedupe is not None and summary is not None:
+        guards.require_accepted(dedupe, summary.alarms, recipe.file)
 
 
 def _written(

@@ -16,7 +16,8 @@ from rich.console import Console
 from rich.text import Text
 
 from winnow.filters.edits import Edit
-from winnow.pipelines.binding.edits import BoundEdit, WhenNull, bind_edits, with_keys
+from winnow.pipelines.binding.bound_recipe import BoundRecipe, bind
+from winnow.pipelines.binding.edits import BoundEdit, WhenNull, with_keys
 from winnow.pipelines.query.columns import column_of
 from winnow.pipelines.query.find_sample import Sample, Verdict, find_by_id, find_by_url, read_sample, verdict
 from winnow.pipelines.store import layout
@@ -28,7 +29,7 @@ from winnow.runners.terminal.rules import pinned_rules
 from winnow.runners.terminal.tables import encodable, is_plain, print_line
 from winnow.schemas.errors import RecipeError, WinnowError
 from winnow.schemas.identity import Json
-from winnow.schemas.recipe import Recipe, load_recipe
+from winnow.schemas.recipe import load_recipe
 from winnow.schemas.records import Generation
 
 VALUE_CHARACTERS = 60
@@ -80,8 +81,8 @@ def run_show(options: argparse.Namespace, console: Console) -> int:
     """`winnow show`."""
     if (options.id is None) == (options.url is None):
         raise WinnowError("show: give an id or --url URL, one of them")
-    recipe = load_recipe(options.recipe)
-    store = open_store(open_location(recipe.located(recipe.store.path)))
+    recipe = bind(load_recipe(options.recipe))
+    store = open_store(open_location(recipe.place))
     generation = store.require_latest()
     find, wanted = (find_by_url, options.url) if options.id is None else (find_by_id, options.id)
     shown = look_up(recipe, store, generation, read_sample(store, generation, find(store, generation, wanted)))
@@ -92,7 +93,7 @@ def run_show(options: argparse.Namespace, console: Console) -> int:
     return 0
 
 
-def look_up(recipe: Recipe, store: Store, generation: Generation, sample: Sample) -> Shown:
+def look_up(recipe: BoundRecipe, store: Store, generation: Generation, sample: Sample) -> Shown:
     """What the recipe makes of a sample.
 
     Raises:
@@ -104,20 +105,14 @@ def look_up(recipe: Recipe, store: Store, generation: Generation, sample: Sample
         said = None if pinned is None else verdict(pinned, sample)
     except RecipeError as error:
         undecided = str(error).splitlines()[0]
-    return shown_with(recipe, bind_edits(recipe), sample, said, undecided)
+    return shown_with(recipe, sample, said, undecided)
 
 
-def shown_with(
-    recipe: Recipe,
-    bound: Sequence[BoundEdit],
-    sample: Sample,
-    said: Verdict | None = None,
-    undecided: str | None = None,
-) -> Shown:
-    """A sample with these edits of the recipe; it needs no layers but those of texts and of edits."""
-    columns = [column for name in recipe.text if (column := column_of(name, sample.layers)) is not None]
+def shown_with(recipe: BoundRecipe, sample: Sample, said: Verdict | None = None, undecided: str | None = None) -> Shown:
+    """A sample with the edits of the recipe; it needs no layers but those of texts and of edits."""
+    columns = [column for name in recipe.config.text if (column := column_of(name, sample.layers)) is not None]
     text = sample.text(columns)
-    measured = [one for one in bound if _measured(one, sample)]
+    measured = [one for one in recipe.edits if _measured(one, sample)]
     edits = with_keys(measured)
     columns_of_edits = {column.name: sample.column(column) for column in edits.columns}
     return Shown(
@@ -126,7 +121,11 @@ def shown_with(
         undecided,
         text,
         tuple(edits.of(text, columns_of_edits)) if text is not None else (),
-        tuple(NotEdited(one.column.name, _status(one, sample), one.when_null) for one in bound if one not in measured),
+        tuple(
+            NotEdited(one.column.name, _status(one, sample), one.when_null)
+            for one in recipe.edits
+            if one not in measured
+        ),
     )
 
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import orjson
 from rich.console import Console
 
+from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.rules.pinning import PinnedProgram
 from winnow.pipelines.score.overview import FitOverview, ReadScores, ScoreOverview, read_scores, score_overviews
 from winnow.pipelines.store.generations import Store
@@ -13,28 +14,27 @@ from winnow.runners.terminal.quantities import grouped, share
 from winnow.runners.terminal.tables import Grid, print_grid
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.identity import Json
-from winnow.schemas.recipe import Recipe
 from winnow.schemas.records import Generation
 
 
-def scores_if_bound(recipe: Recipe | None, store: Store, generation: Generation) -> ReadScores | None:
+def scores_if_bound(recipe: BoundRecipe | None, store: Store, generation: Generation) -> ReadScores | None:
     """The scores that stand; None where there is none, or a file that one needs is gone (`winnow score` says which)."""
     try:
-        return None if recipe is None or not recipe.score else read_scores(recipe, store, generation)
+        return None if recipe is None or not recipe.config.score else read_scores(recipe, store, generation)
     except RecipeError:
         return None
 
 
-def scores_counted(recipe: Recipe | None, store: Store, generation: Generation) -> tuple[ScoreOverview, ...]:
+def scores_counted(recipe: BoundRecipe | None, store: Store, generation: Generation) -> tuple[ScoreOverview, ...]:
     """The numbers alone: no text is read, and nothing is compared with rules."""
     try:
-        return () if recipe is None or not recipe.score else score_overviews(recipe, store, generation, shown=0)
+        return () if recipe is None or not recipe.config.score else score_overviews(recipe, store, generation, shown=0)
     except RecipeError:
         return ()
 
 
 def overviews(
-    scores: ReadScores | None, recipe: Recipe | None, pinned: PinnedProgram | None
+    scores: ReadScores | None, recipe: BoundRecipe | None, pinned: PinnedProgram | None
 ) -> tuple[ScoreOverview, ...]:
     """What is known of every score.
 
@@ -47,8 +47,9 @@ def overviews(
         return ()
     if pinned is not None:
         return scores.overviews(pinned.program.rules)
-    dedupe = recipe.dedupe is not None and recipe.dedupe.representative
-    return scores.overviews(undecided=bool(recipe.eligible or recipe.keep or dedupe))
+    config = recipe.config
+    dedupe = config.dedupe is not None and config.dedupe.representative
+    return scores.overviews(undecided=bool(config.eligible or config.keep or dedupe))
 
 
 def print_scores(found: Sequence[ScoreOverview], console: Console) -> None:

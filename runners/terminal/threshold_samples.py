@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
+from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.rules.borders import Border, BorderSample, find_borders
 from winnow.pipelines.rules.pinning import PinnedProgram
 from winnow.pipelines.store.generations import Store
@@ -12,22 +13,23 @@ from winnow.runners.terminal.rules import pinned_rules
 from winnow.runners.terminal.tables import Grid, print_grid
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.problems import nearest
-from winnow.schemas.recipe import Recipe
 from winnow.schemas.records import Generation
 
 EXCERPT_CHARACTERS = 70
 
 
-def borders_of(recipe: Recipe, store: Store, generation: Generation) -> tuple[Border, ...]:
+def borders_of(recipe: BoundRecipe, store: Store, generation: Generation) -> tuple[Border, ...]:
     """Every threshold of the recipe's rules; RecipeError where a layer that they read is not there."""
     return borders_around(pinned_rules(recipe, store, generation), recipe, generation)
 
 
-def borders_around(pinned: PinnedProgram | None, recipe: Recipe | None, generation: Generation) -> tuple[Border, ...]:
+def borders_around(
+    pinned: PinnedProgram | None, recipe: BoundRecipe | None, generation: Generation
+) -> tuple[Border, ...]:
     """The thresholds of rules that are pinned already; none where there are no rules."""
     if pinned is None or recipe is None:
         return ()
-    return tuple(find_borders(pinned, generation, recipe.text))
+    return tuple(find_borders(pinned, generation, recipe.config.text))
 
 
 def print_borders(borders: Sequence[Border], console: Console) -> None:

@@ -13,7 +13,7 @@ from rich.console import Console
 from benchmarks.engine_loops import Kernels, Tasks, difference, owed_annotation, owed_ingest
 from benchmarks.engines import FEW_ROWS, KERNELS, STAGES, Cell, Found, rates_lines
 from benchmarks.reporting import Measured
-from winnow.pipelines.binding.operators import bind_operators
+from winnow.pipelines.binding.bound_recipe import bind
 from winnow.runners.engines import Engine
 from winnow.runners.stages import store_stages as stages
 from winnow.schemas.recipe import Recipe, load_recipe
@@ -41,10 +41,10 @@ def recipe(tmp_path: Path) -> Recipe:
 @pytest.fixture
 def bare(recipe: Recipe, tmp_path: Path) -> Path:
     """What the bare kernels wrote of a store that is annotated."""
-    stages.ingest(recipe, ONE, QUIET)
-    stages.annotate(recipe, ONE, QUIET)
+    stages.ingest(bind(recipe), ONE, QUIET)
+    stages.annotate(bind(recipe), ONE, QUIET)
     (shard,) = (tmp_path / "store" / "samples").glob("*.parquet")
-    Kernels(bind_operators(recipe), tmp_path / "bare")(str(shard))
+    Kernels(bind(recipe).operators, tmp_path / "bare")(str(shard))
     return tmp_path / "bare"
 
 
@@ -62,7 +62,7 @@ def test_another_value_is_a_difference(recipe: Recipe, bare: Path) -> None:
 
 def test_tasks_run_without_an_engine_leave_none_for_one(recipe: Recipe) -> None:
     assert ran(owed_ingest(recipe)) == 1
-    stages.ingest(recipe, ONE, QUIET)
+    stages.ingest(bind(recipe), ONE, QUIET)
     assert ran(owed_annotation(recipe)) == 1
     assert ran(owed_annotation(recipe)) == 0
 

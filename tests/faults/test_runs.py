@@ -14,6 +14,7 @@ from rich.console import Console
 from tests.faults.crawl import write_crawl, write_recipe
 from tests.faults.winnow import assert_clean, run, tree_hash
 from tests.small_disks import small_disk_at
+from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import open_store
 from winnow.pipelines.store.local import LocalStore
@@ -35,7 +36,7 @@ def crawl(tmp_path: Path) -> Path:
 def ingest(folder: Path, engine: Engine = ONE, recipe: str = "recipe.yaml", *, replace: bool = False) -> str:
     """The tree hash after an in-process run."""
     quiet = Console(file=open(os.devnull, "w"))  # noqa: SIM115  closed with the process
-    return stages.run_all(load_recipe(folder / recipe), engine, quiet, replace=replace).generation.tree_hash
+    return stages.run_all(bind(load_recipe(folder / recipe)), engine, quiet, replace=replace).generation.tree_hash
 
 
 def elsewhere(crawl: Path, tmp_path: Path, name: str) -> Path:

@@ -4,15 +4,13 @@ As `README.md` for people and model hubs, and as `card.json` for programs. Nothi
 made.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import orjson
 
-from winnow.pipelines.binding.duplicates import near_settings
-from winnow.pipelines.binding.operators import bind_operators, measurements
-from winnow.pipelines.binding.rule_presets import spelt_out
+from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.export.stage import Written
 from winnow.pipelines.mix.plans import layers_read
 from winnow.pipelines.rules.coverage import SafetyCoverage
@@ -26,7 +24,7 @@ from winnow.runners.terminal.rules import coverage_counter, decided, pinned_rule
 from winnow.schemas.identity import Json, fingerprint_of
 from winnow.schemas.languages import language
 from winnow.schemas.mixture import Amount, MixturePlan, PlannedOutput, PlannedStratum
-from winnow.schemas.recipe import Recipe, resolved_yaml
+from winnow.schemas.recipe import EditEntry, resolved_yaml
 from winnow.schemas.records import Generation
 from winnow.schemas.summary import StoreSummary
 from winnow.schemas.version import winnow_version
@@ -50,7 +48,7 @@ class Model:
 class MixtureFacts:
     """What the cards of all exports of one plan say alike."""
 
-    recipe: Recipe
+    recipe: BoundRecipe
     generation: Generation
     store: StoreSummary
     rules: RulesSummary
@@ -58,15 +56,16 @@ class MixtureFacts:
     models: tuple[Model, ...]
 
 
-def gather_facts(recipe: Recipe, store: Store, generation: Generation) -> MixtureFacts:
+def gather_facts(recipe: BoundRecipe, store: Store, generation: Generation) -> MixtureFacts:
     """Decide the rules once more and look who measured what."""
     pinned = pinned_rules(recipe, store, generation, more=layers_read(recipe))
     assert pinned is not None  # it reads the layers of the mixture
     counter = coverage_counter(recipe, pinned, generation)
     rules = decided(pinned, generation.number, coverage=counter)
-    operators = bind_operators(recipe) if measurements(recipe) else ()
     models = tuple(
-        Model(bound.layer, Path(asset.name).name, asset.digest) for bound in operators for asset in bound.assets.assets
+        Model(bound.layer, Path(asset.name).name, asset.digest)
+        for bound in recipe.operators
+        for asset in bound.assets.assets
     )
     coverage = None if counter is None else counter.coverage()
     return MixtureFacts(recipe, generation, summarise(store, generation, recipe), rules, coverage, models)
@@ -96,7 +95,7 @@ def _readme(facts: MixtureFacts, written: Written) -> str:
         _notes(written),
         safety(facts.coverage),
         _models(facts),
-        _edits(facts.recipe),
+        _edits(facts.recipe.config.edits),
     ]
     return "\n".join(part for part in parts if part)
 
@@ -154,9 +153,9 @@ def _overview(facts: MixtureFacts, written: Written) -> str:
     return f"# {text(facts.store.store)}\n\n{table(('', ''), rows)}"
 
 
-def recipe_hash(recipe: Recipe) -> str:
+def recipe_hash(recipe: BoundRecipe) -> str:
     """A hash of all that a recipe says."""
-    return fingerprint_of(resolved_yaml(spelt_out(recipe)))
+    return fingerprint_of(resolved_yaml(recipe.spelt))
 
 
 def _mixture(plan: MixturePlan, output: PlannedOutput) -> str:
@@ -260,12 +259,12 @@ def _models(facts: MixtureFacts) -> str:
     return "## Models and lists\n\n" + table(("measures", "file", "digest"), rows)
 
 
-def _edits(recipe: Recipe) -> str:
-    if not recipe.edits:
+def _edits(entries: Sequence[EditEntry]) -> str:
+    if not entries:
         return ""
     rows = [
         (entry.name, entry.replace or "its usual", ", ".join(entry.kinds) if entry.kinds else "all")
-        for entry in recipe.edits
+        for entry in entries
     ]
     said = "Texts alone are edited: addresses, captions, metadata and media are as their source has them.\n"
     return f"## Edits of texts\n\n{table(('spans of', 'replaced by', 'kinds'), rows)}\n{said}"
@@ -281,7 +280,7 @@ def _by(plan: MixturePlan, key: Callable[[PlannedStratum], str]) -> dict[str, Am
 
 def _json(facts: MixtureFacts, written: Written) -> dict[str, Json]:
     plan = written.plan
-    near = facts.recipe.dedupe.near if facts.recipe.dedupe is not None else None
+    near = facts.recipe.near
     return {
         "store": facts.store.store,
         "tree_hash": facts.store.tree_hash,
@@ -304,8 +303,8 @@ def _json(facts: MixtureFacts, written: Written) -> dict[str, Json]:
         },
         "notes": list(written.notes),
         "rules": _rules_json(facts.rules),
-        "duplicates": None if near is None else asdict(near_settings(near)),
-        "edits": [{"spans": one.name, "replace": one.replace, "kinds": one.kinds} for one in facts.recipe.edits],
+        "duplicates": None if near is None else asdict(near),
+        "edits": [{"spans": one.name, "replace": one.replace, "kinds": one.kinds} for one in facts.recipe.config.edits],
         "safety": None if facts.coverage is None else facts.coverage.to_json(),
         "models": [asdict(one) for one in facts.models],
         "files": [asdict(file) for file in written.files],

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import orjson
 
-from winnow.pipelines.binding.duplicates import near_settings
+from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.rules.coverage import SafetyCoverage
 from winnow.pipelines.rules.decisions import Tally
 from winnow.pipelines.rules.summary import RulesSummary
@@ -16,7 +16,6 @@ from winnow.runners.terminal.escaping import visible
 from winnow.runners.terminal.quantities import byte_size, grouped, share
 from winnow.runners.terminal.safety_coverage import categories, largest_languages, uncovered
 from winnow.schemas.languages import language
-from winnow.schemas.recipe import Recipe
 from winnow.schemas.safety import subcategories
 from winnow.schemas.summary import StoreSummary
 from winnow.schemas.version import winnow_version
@@ -55,7 +54,7 @@ def size_category(rows: int) -> str:
     return next((name for most, name in sizes if rows < most), "n>1T")
 
 
-def overview(summary: StoreSummary, rules: RulesSummary, recipe: Recipe) -> str:
+def overview(summary: StoreSummary, rules: RulesSummary, recipe: BoundRecipe) -> str:
     """How much there is, of which store, by which recipe."""
     lost = rules.rows.rows - rules.kept.rows - rules.forgotten.rows
     facts = [
@@ -106,7 +105,7 @@ def languages(rules: RulesSummary) -> str:
     return "## Languages\n\n" + table(("code", "language", "samples", "share"), rows)
 
 
-def dropped(rules: RulesSummary, recipe: Recipe) -> str:
+def dropped(rules: RulesSummary, recipe: BoundRecipe) -> str:
     """What each rule drops, and how duplicates were looked for."""
     whole = rules.rows.rows
     rows = [
@@ -115,9 +114,9 @@ def dropped(rules: RulesSummary, recipe: Recipe) -> str:
     return "## What the rules drop\n\n" + table(("reason", "drops where", "samples", "share"), rows) + _searched(recipe)
 
 
-def _searched(recipe: Recipe) -> str:
+def _searched(recipe: BoundRecipe) -> str:
     """How duplicates were looked for, and which of them stay."""
-    config = recipe.dedupe
+    config = recipe.config.dedupe
     if config is None:
         return ""
     looked = []
@@ -125,8 +124,7 @@ def _searched(recipe: Recipe) -> str:
         looked.append("samples of one address")
     if config.exact is not None:
         looked.append("equal texts")
-    if config.near is not None:
-        near = near_settings(config.near)
+    if (near := recipe.near) is not None:
         looked.append(
             f"texts with {near.min_similarity:g} or more of their shingles in common ({near.size} {near.shingle}; "
             f"{near.bands} bands of {near.rows} hashes, verified)"

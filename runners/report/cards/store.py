@@ -3,15 +3,15 @@
 The numbers are those of `winnow plan` on the same generation; nothing on the card depends on when or where it was made.
 """
 
+from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.store.generations import Store
 from winnow.runners.report.cards.parts import dropped, front_matter, languages, overview, safety, sources
 from winnow.runners.report.summarise import summarise
 from winnow.runners.terminal.rules import coverage_counter, decided, pinned_rules, require_accepted
 from winnow.schemas.errors import WinnowError
-from winnow.schemas.recipe import Recipe
 
 
-def card(recipe: Recipe, store: Store) -> str:
+def card(recipe: BoundRecipe, store: Store) -> str:
     """The card of the latest generation.
 
     Raises:

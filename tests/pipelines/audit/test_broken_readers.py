@@ -16,7 +16,7 @@ from rich.console import Console
 from tests.faults.crawl import write_crawl
 from winnow import open_store
 from winnow.pipelines.audit import Findings, audit_generation
-from winnow.pipelines.binding.sources import ingest_context
+from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.ingest.planning.formats import container_reader
 from winnow.pipelines.ingest.records import Event, FilePart, Reader, ReadLimits
 from winnow.pipelines.ingest.tables.columns import ColumnMapping
@@ -52,8 +52,8 @@ def audited(folder: Path) -> Findings:
     """Ingest in this process, then audit with the sources."""
     recipe = load_recipe(folder / "recipe.yaml")
     with open(os.devnull, "w") as nowhere:
-        outcome = stages.ingest(recipe, Engine("local", 1), Console(file=nowhere))
-    return audit_generation(outcome.store, outcome.generation, ingest_context(recipe, outcome.store))
+        outcome = stages.ingest(bind(recipe), Engine("local", 1), Console(file=nowhere))
+    return audit_generation(outcome.store, outcome.generation, bind(recipe).ingest(outcome.store))
 
 
 def skipping(reader: Reader, *, stretch: bool) -> Reader:
@@ -113,7 +113,7 @@ def test_a_source_that_changed_is_caught(crawl: Path) -> None:
     archive = next((crawl / "crawl").iterdir())
     archive.write_bytes(archive.read_bytes()[:-100])
     store = open_store(crawl / "store")
-    findings = audit_generation(store, store.require_latest(), ingest_context(recipe, store))
+    findings = audit_generation(store, store.require_latest(), bind(recipe).ingest(store))
     assert any("when it was ingested" in problem for problem in findings.problems)
 
 

@@ -8,7 +8,8 @@ import pyarrow as pa
 import pytest
 
 from winnow.filters.edits import SPANS, TYPED_SPANS
-from winnow.pipelines.binding.edits import bind_edits, with_keys
+from winnow.pipelines.binding.bound_recipe import bind
+from winnow.pipelines.binding.edits import with_keys
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.recipe import Recipe, recipe_from_text
 
@@ -27,12 +28,12 @@ def recipe(
 
 def complaint(edits: str, annotate: str = "[text.c4, text.secrets, text.length]") -> str:
     with pytest.raises(RecipeError) as caught:
-        bind_edits(recipe(edits, annotate))
+        _ = bind(recipe(edits, annotate)).edits
     return str(caught.value)
 
 
 def test_a_layer_stands_for_its_column_of_spans() -> None:
-    bound = bind_edits(recipe("[text.c4, text.refinedweb.removed, {text.secrets: {kinds: [jwt]}}]"))
+    bound = bind(recipe("[text.c4, text.refinedweb.removed, {text.secrets: {kinds: [jwt]}}]")).edits
     assert [(one.column.name, one.action, one.kinds) for one in bound] == [
         ("text.c4.removed", "delete", None),
         ("text.refinedweb.removed", "delete", None),
@@ -107,14 +108,14 @@ def test_a_text_that_was_not_measured_is_dropped_unless_it_is_to_be_kept(
     setting: str, kinds: str, first: str | None, dropped: bool
 ) -> None:
     options = ", ".join(filter(None, (setting, kinds)))
-    edits = with_keys(bind_edits(recipe(f"[text.c4, {{text.secrets: {{{options}}}}}]")), {})
+    edits = with_keys(bind(recipe(f"[text.c4, {{text.secrets: {{{options}}}}}]")).edits, {})
     made = edits.apply(NULL_TEXTS, NULL_SPANS)
     assert made.texts.to_pylist() == [first, None, "clean", "<JWT>"]
     assert made.dropped.to_pylist() == [dropped, False, False, False]
 
 
 def test_where_it_is_an_error_the_layer_and_its_status_are_named() -> None:
-    edits = with_keys(bind_edits(recipe("[text.c4, {text.secrets: {when_null: error}}]")), {})
+    edits = with_keys(bind(recipe("[text.c4, {text.secrets: {when_null: error}}]")).edits, {})
     with pytest.raises(RecipeError) as caught:
         edits.apply(NULL_TEXTS, NULL_SPANS)
     assert str(caught.value) == (
@@ -131,7 +132,7 @@ PII = '{text.secrets: {replace: pseudonym, key: "${PII_KEY}"}}'
 
 def test_texts_are_edited_as_the_recipe_says() -> None:
     edits = with_keys(
-        bind_edits(recipe('[text.c4, {text.secrets: {kinds: [jwt], placeholders: {jwt: "[token]"}}}]')), {}
+        bind(recipe('[text.c4, {text.secrets: {kinds: [jwt], placeholders: {jwt: "[token]"}}}]')).edits, {}
     )
     texts = pa.array(["one two three four", None, "five"], pa.large_string())
     spans = {
@@ -158,7 +159,7 @@ def test_pseudonyms_take_their_key_from_the_variable_or_the_file(tmp_path: Path)
     by_file = recipe("[{text.secrets: {replace: pseudonym, key_file: keys/pii.key}}]", name=str(tmp_path / "r.yaml"))
     spans = {"text.secrets.spans": pa.array([[{"start": 0, "end": 3, "kind": "jwt"}]], TYPED_SPANS)}
     written = {
-        with_keys(bind_edits(one), env).apply(pa.array(["abc"], pa.large_string()), spans).texts[0].as_py()
+        with_keys(bind(one).edits, env).apply(pa.array(["abc"], pa.large_string()), spans).texts[0].as_py()
         for one, env in ((recipe(f"[{PII}]"), {"PII_KEY": KEY}), (by_file, {}))
     }
     assert len(written) == 1
@@ -167,7 +168,7 @@ def test_pseudonyms_take_their_key_from_the_variable_or_the_file(tmp_path: Path)
 
 def test_what_is_bound_travels_and_knows_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PII_KEY", KEY)
-    bound = bind_edits(recipe(f"[{PII}]"))
+    bound = bind(recipe(f"[{PII}]")).edits
     assert KEY.encode() not in pickle.dumps(bound)
     assert KEY not in repr(with_keys(bound))
 
@@ -181,7 +182,7 @@ def test_what_is_bound_travels_and_knows_no_key(monkeypatch: pytest.MonkeyPatch)
 )
 def test_a_key_that_is_none_is_said_with_its_line(env: dict[str, str], message: str) -> None:
     with pytest.raises(RecipeError) as caught:
-        with_keys(bind_edits(recipe(f"[{PII}]")), env)
+        with_keys(bind(recipe(f"[{PII}]")).edits, env)
     assert str(caught.value).startswith(f"r.yaml:6: edits[0].text.secrets.key: {message}")
     assert "short" not in str(caught.value)
 
@@ -193,7 +194,7 @@ def test_a_file_without_a_key_is_said(tmp_path: Path) -> None:
     for name, message in messages.items():
         edits = f"[{{text.secrets: {{replace: pseudonym, key_file: {name}}}}}]"
         with pytest.raises(RecipeError, match=rf"edits\[0\].text.secrets.key_file: .*{message}"):
-            with_keys(bind_edits(recipe(edits, name=str(tmp_path / "r.yaml"))), {})
+            with_keys(bind(recipe(edits, name=str(tmp_path / "r.yaml"))).edits, {})
 
 
 def test_a_kind_that_is_never_found_is_refused_with_the_nearest() -> None:
@@ -207,6 +208,6 @@ edits:
 - {text.secrets: {placeholders: {githb_token: X}}}
 """
     with pytest.raises(RecipeError) as refused:
-        bind_edits(recipe_from_text(text))
+        _ = bind(recipe_from_text(text)).edits
     assert "text.pii finds no 'emial' (did you mean 'email'?)" in str(refused.value)
     assert "text.secrets finds no 'githb_token' (did you mean 'github_token'?)" in str(refused.value)

@@ -9,7 +9,7 @@ import pytest
 
 from winnow.filters.models.code import code_identity
 from winnow.filters.private.names.models import model_identity
-from winnow.pipelines.binding.operators import bind_operators
+from winnow.pipelines.binding.bound_recipe import bind
 from winnow.schemas.recipe import recipe_from_text
 
 RECIPE = """
@@ -25,7 +25,7 @@ def test_a_list_of_another_name_is_another_layer_for_its_name_is_a_value(tmp_pat
         (tmp_path / name).write_text("example.com\n")
     keys = []
     for name in ("a.txt", "b.txt", "a.txt"):
-        (bound,) = bind_operators(recipe_from_text(RECIPE.format(file=tmp_path / name)))
+        (bound,) = bind(recipe_from_text(RECIPE.format(file=tmp_path / name))).operators
         keys.append(bound.key({"samples": "s"}))
     assert keys[0] == keys[2] != keys[1]
 

@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 
 from tests.pipelines.rules.stores import columns_of
+from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.binding.rules import RuleProgram, rule_program
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.recipe import recipe_from_text
@@ -27,21 +28,22 @@ LAYERS = {
 
 def refusal(text: str, folder: Path = Path()) -> list[str]:
     with pytest.raises(RecipeError) as caught:
-        rule_program(recipe_from_text(RECIPE + text, str(folder / "r.yaml")))
+        _ = bind(recipe_from_text(RECIPE + text, str(folder / "r.yaml"))).rules
     return [line.removeprefix(f"{folder}/") for line in str(caught.value).splitlines()]
 
 
 def over_layers(text: str, folder: Path) -> RuleProgram:
-    columns = [*columns_of({"text.some": LAYERS["text.some"]}), *columns_of(LAYERS, "keep")[-1:]]
+    last, info = list(columns_of(LAYERS, "keep").items())[-1]
+    columns = columns_of({"text.some": LAYERS["text.some"]}) | {last: info}
     return rule_program(recipe_from_text(RECIPE.partition("extract")[0] + text, str(folder / "r.yaml")), columns)
 
 
 def test_a_program_knows_all_that_it_reads() -> None:
-    program = rule_program(
+    program = bind(
         recipe_from_text(
             RECIPE + "eligible: [{drop: extract.fast.status <> 'ok', reason: page}]\nkeep: [{preset: fineweb}]"
         )
-    )
+    ).rules
     assert program.eligible == 1
     assert program.reasons[:2] == ("page", "no_lines")
     assert program.layers == ("extract.fast", "text.fineweb")
@@ -96,7 +98,7 @@ def test_what_is_wrong_with_a_rule(text: str, message: str) -> None:
 def test_a_preset_without_its_measure_says_how_to_ask_for_it() -> None:
     text = RECIPE.replace("annotate: [{text.fineweb: {preset: fineweb}}]", "") + "keep: [{preset: fineweb}]"
     with pytest.raises(RecipeError) as caught:
-        rule_program(recipe_from_text(text))
+        _ = bind(recipe_from_text(text)).rules
     assert "text.fineweb is not measured; add `text.fineweb: {preset: fineweb}` to 'annotate'" in str(caught.value)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 from rich.console import Console
 
+from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.store.generations import open_store
 from winnow.pipelines.store.location import open_location
 from winnow.runners.engines import Engine
@@ -46,7 +47,7 @@ def search(
     """Everything that the recipe asks for, over what the folder holds."""
     recipe = folder / "recipe.yaml"
     recipe.write_text(RECIPE.format(dedupe=dedupe, shard_rows=shard_rows, sources=sources, limits=limits))
-    return run_all(load_recipe(recipe), Engine("local", workers), Console(quiet=True))
+    return run_all(bind(load_recipe(recipe)), Engine("local", workers), Console(quiet=True))
 
 
 def layer(folder: Path, kind: str) -> dict[str, Row]:

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from tests.faults.winnow import run
 from tests.pipelines.dedupe.search import Row, changed, clusters, layer, prose, search, write_pages
+from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import open_store
 from winnow.pipelines.store.local import LocalStore
@@ -149,7 +150,7 @@ def test_a_text_that_was_replaced_is_compared_as_what_it_is_now(tmp_path: Path) 
     search(tmp_path)
     before = layer(tmp_path, "near")["kept"]
     write_pages(tmp_path, {"a": [kept, new]})
-    run_all(load_recipe(tmp_path / "recipe.yaml"), Engine("local", 1), Console(quiet=True), replace=True)
+    run_all(bind(load_recipe(tmp_path / "recipe.yaml")), Engine("local", 1), Console(quiet=True), replace=True)
     after = layer(tmp_path, "near")["kept"]
     assert [(row["matched"], row["by"]) for row in (before, after)] == [("same id", "jaccard")] * 2
     assert [row["similarity"] for row in (before, after)] == [265 / 327, 260 / 332]

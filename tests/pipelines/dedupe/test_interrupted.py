@@ -11,6 +11,8 @@ import pytest
 from rich.console import Console
 
 from tests.pipelines.dedupe.search import Row, changed, prose, search, write_pages
+from winnow.pipelines.binding.bound_recipe import bind
+from winnow.pipelines.binding.duplicates import near_settings
 from winnow.pipelines.dedupe.covered import CoveredShard, Search, put_shards
 from winnow.pipelines.dedupe.groups import TOLD, group_digests, keep_members, send_digests
 from winnow.pipelines.dedupe.outcomes import count_buckets
@@ -27,7 +29,7 @@ from winnow.runners.stages.deduplication import find_duplicates, tell_buckets
 from winnow.runners.stages.stage_run import StageRun
 from winnow.runners.stages.store_stages import Outcome, dedupe
 from winnow.schemas.errors import StageError
-from winnow.schemas.recipe import load_recipe
+from winnow.schemas.recipe import NearConfig, load_recipe
 from winnow.schemas.records import StoreRecord, to_json
 from winnow.schemas.tombstones import Selectors
 
@@ -75,7 +77,7 @@ def forget_search(store: Store) -> None:
 
 def again(folder: Path, event: Callable[[], object]) -> Outcome:
     """The search that was forgotten, once more."""
-    return dedupe(load_recipe(folder / "recipe.yaml"), Interrupted("local", 1, event=event), Console(quiet=True))
+    return dedupe(bind(load_recipe(folder / "recipe.yaml")), Interrupted("local", 1, event=event), Console(quiet=True))
 
 
 def near_objects(outcome: Outcome) -> list[str]:
@@ -88,7 +90,7 @@ def test_a_row_forgotten_while_a_search_runs_stays_in_layers_whose_key_does_not_
     row = ids(first.store)[0]
     forget_search(first.store)
     assert near_objects(again(tmp_path, lambda: forget(first.store, row))) == near_objects(first)
-    last = dedupe(load_recipe(tmp_path / "recipe.yaml"), Engine("local", 1), Console(quiet=True))
+    last = dedupe(bind(load_recipe(tmp_path / "recipe.yaml")), Engine("local", 1), Console(quiet=True))
     assert near_objects(last) != near_objects(first)  # its key names it: it is searched again
 
 
@@ -166,7 +168,7 @@ def test_a_search_whose_store_was_taken_over_drops_nothing_of_the_other_ones(tmp
         taken_over()
         run = StageRun(Console(quiet=True), Engine("local", 1), outcome.store)
         with pytest.raises(StageError, match="took this store over"):
-            find_duplicates(run, load_recipe(tmp_path / "recipe.yaml"), StoreState([], {}))
+            find_duplicates(run, bind(load_recipe(tmp_path / "recipe.yaml")), StoreState([], {}))
     assert objects.exists(OTHERS)
     assert objects.exists("verdicts/of-another/shard.0.arrow")
 
@@ -176,7 +178,9 @@ def made() -> Search:
     """A search of nothing."""
     objects = MemoryStore("interrupted")
     store = create_or_open(objects, StoreRecord("test", 7, 1024, 1 << 20, 1024, 1 << 20, 1 << 20))
-    return Search(store, put_shards(objects, []), "scratch/dedupe/test", {}, max_bucket=1000)
+    return Search(
+        store, put_shards(objects, []), "scratch/dedupe/test", {}, near=near_settings(NearConfig(max_bucket=1000))
+    )
 
 
 def test_large_buckets_are_counted_and_it_is_said_that_counting_is_all(made: Search) -> None:

@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.pipelines.dedupe.search import prose
-from winnow.filters.duplicates.signatures import Scheme
+from winnow.pipelines.binding.duplicates import near_settings
 from winnow.pipelines.dedupe import near
 from winnow.pipelines.dedupe.arrays import references
 from winnow.pipelines.dedupe.covered import CoveredShard, Search, put_shards
@@ -19,6 +19,7 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import create_or_open
 from winnow.pipelines.store.memory import MemoryStore
 from winnow.pipelines.store.tables import put_table
+from winnow.schemas.recipe import NearConfig
 from winnow.schemas.records import StoreRecord
 from winnow.schemas.uint128 import values_of
 
@@ -35,7 +36,9 @@ def made() -> Search:
     path = put_table(objects, texts, lambda content: layout.samples_object("0", content)).path
     shards = [CoveredShard(str(shard), "pages", TEXTS, {layout.SAMPLES: path}) for shard in range(PLACES)]
     text = (Column(layout.SAMPLES, "text"),)
-    return Search(store, put_shards(objects, shards), "scratch", {"near": "text.minhash"}, text, Scheme())
+    return Search(
+        store, put_shards(objects, shards), "scratch", {"near": "text.minhash"}, text, near_settings(NearConfig())
+    )
 
 
 def pairs() -> pa.RecordBatch:

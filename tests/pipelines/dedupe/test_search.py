@@ -11,6 +11,7 @@ import pytest
 from tests.faults.winnow import run
 from tests.pipelines.dedupe.search import Row, changed, clusters, layer, prose, search, write_pages
 from winnow.filters.duplicates.signatures import Scheme, shingle_sets
+from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.dedupe.covered import signature_matrix
 from winnow.schemas.errors import StageError
 
@@ -164,13 +165,13 @@ def test_a_rule_may_read_the_layer_and_one_for_eligibility_may_not(tmp_path: Pat
     recipe = tmp_path / "recipe.yaml"
     plain = recipe.read_text()
     recipe.write_text(f"{plain}keep: {rule}\n")
-    assert pinned_rules(load_recipe(recipe), outcome.store, outcome.generation) is not None
+    assert pinned_rules(bind(load_recipe(recipe)), outcome.store, outcome.generation) is not None
     recipe.write_text(f"{plain}eligible: {rule}\n")
     with pytest.raises(RecipeError, match="belongs under `keep`"):
-        pinned_rules(load_recipe(recipe), outcome.store, outcome.generation)
+        pinned_rules(bind(load_recipe(recipe)), outcome.store, outcome.generation)
     recipe.write_text(f"{plain.replace('0.75', '0.8')}keep: {rule}\n")
     with pytest.raises(RecipeError, match="made with other settings"):
-        pinned_rules(load_recipe(recipe), outcome.store, outcome.generation)
+        pinned_rules(bind(load_recipe(recipe)), outcome.store, outcome.generation)
 
 
 def test_a_forgotten_row_is_no_longer_compared_and_a_purge_leaves_no_word_of_it(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from winnow.filters.duplicates.signatures import Scheme
+from winnow.pipelines.binding.duplicates import near_settings
 from winnow.pipelines.dedupe import verdicts
 from winnow.pipelines.dedupe.covered import CoveredShard, Search, put_shards
 from winnow.pipelines.dedupe.verdicts import (
@@ -29,6 +30,7 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import create_or_open
 from winnow.pipelines.store.memory import MemoryStore
 from winnow.schemas.identity import content_name
+from winnow.schemas.recipe import NearConfig
 from winnow.schemas.records import StoreRecord
 
 DIGESTS = st.sampled_from([bytes([one]) * at + bytes(16 - at) for one in (0, 1, 255) for at in (0, 1, 15, 16)])
@@ -94,7 +96,7 @@ def searched(objects: MemoryStore) -> Search:
     known = find_verdicts(objects, Scheme())
     shards = [CoveredShard(name, "pages", 1, {}, known.get(name, ())) for name in ("one", "two")]
     store = create_or_open(objects, StoreRecord("test", 7, 1024, 1 << 20, 1024, 1 << 20, 1 << 20))
-    return Search(store, put_shards(objects, shards), "scratch", {}, scheme=Scheme())
+    return Search(store, put_shards(objects, shards), "scratch", {}, near=near_settings(NearConfig()))
 
 
 def tables(objects: MemoryStore) -> dict[str, bytes]:

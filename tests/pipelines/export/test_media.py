@@ -10,6 +10,7 @@ import pytest
 from rich.console import Console
 
 from tests.pipelines.export.drawn_stores import WEB, export, put_table_of, tree
+from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.export.places.manifest import LeftOut
 from winnow.pipelines.export.stage import Finished, bind_exports
 from winnow.pipelines.media.references import FILE_CHANGED, FILE_GONE, media_sources
@@ -74,7 +75,7 @@ def draw_all(store: Store, copies: int = 1) -> Draw:
 
 def exported(recipe: Recipe, copies: int = 1, change: str = "") -> Finished:
     """The pictures, ingested and exported; something may happen to them in between."""
-    store = ingest(recipe, Engine("local", 1), Console(quiet=True)).store
+    store = ingest(bind(recipe), Engine("local", 1), Console(quiet=True)).store
     draw = draw_all(store, copies)
     pictures = Path(recipe.located("pictures"))
     if change:
@@ -133,7 +134,7 @@ def test_samples_without_the_medium_that_is_wanted_are_said_before_anything_is_w
         (tmp_path / "pictures" / f"{shade}.png").write_bytes(png(shade))
     (tmp_path / "recipe.yaml").write_text(RECIPE.replace("media: image", "media: mp4"))
     recipe = load_recipe(tmp_path / "recipe.yaml")
-    store = ingest(recipe, Engine("local", 1), Console(quiet=True)).store
+    store = ingest(bind(recipe), Engine("local", 1), Console(quiet=True)).store
     before = tree(tmp_path)
     (entry,) = recipe.export
     with pytest.raises(RecipeError) as error:
@@ -157,7 +158,7 @@ def test_shards_are_capped_by_the_bytes_of_media_where_those_are_written(tmp_pat
     capped = RECIPE.replace("media: image", "media: image, shard_bytes: 8 KiB")
     (tmp_path / "recipe.yaml").write_text(f"{capped}{beside}")
     recipe = load_recipe(tmp_path / "recipe.yaml")
-    store = ingest(recipe, Engine("local", 1), Console(quiet=True)).store
+    store = ingest(bind(recipe), Engine("local", 1), Console(quiet=True)).store
     pictures, names = export(store, draw_all(store, 2), bind_exports(recipe), media=media_sources(recipe))
     assert pictures.manifest.outputs == {"train": {"planned": 12, "samples": 12, "shards": 6}}
     assert names.manifest.outputs == {"train": {"planned": 12, "samples": 12, "shards": 1}}

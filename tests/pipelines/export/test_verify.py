@@ -6,6 +6,7 @@ from pathlib import Path
 from rich.console import Console
 
 from tests.pipelines.export.drawn_stores import every, export, exports_of, make_draw, tree, words
+from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.store.local import LocalStore
 from winnow.runners.stages.verifying import print_verified, verify_exports
 from winnow.schemas.recipe import load_recipe
@@ -17,7 +18,7 @@ def verified(folder: Path) -> tuple[bool, list[str]]:
     """What is said of the exports of the folder's recipe; nothing is touched."""
     before = tree(folder)
     told = io.StringIO()
-    good = print_verified(verify_exports(load_recipe(folder / "recipe.yaml")), Console(file=told, width=80))
+    good = print_verified(verify_exports(bind(load_recipe(folder / "recipe.yaml"))), Console(file=told, width=80))
     assert tree(folder) == before
     assert not list(folder.rglob(".*.winnow-*"))
     return good, told.getvalue().splitlines()

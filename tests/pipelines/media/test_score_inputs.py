@@ -18,7 +18,8 @@ from rich.console import Console
 
 from tests.pipelines.export.test_media import png
 from winnow.pipelines.binding import scores as binding
-from winnow.pipelines.binding.scores import BoundScore, Condition, bind_scores, try_scores
+from winnow.pipelines.binding.bound_recipe import bind
+from winnow.pipelines.binding.scores import BoundScore, Condition, try_scores
 from winnow.pipelines.media.references import media_sources
 from winnow.pipelines.media.score_inputs import BYTES, ROWS, Inputs
 from winnow.pipelines.query.columns import Column
@@ -108,7 +109,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / "pictures" / f"large-{number:02d}.png").write_bytes(png(number) + bytes(MIB))
     (folder / "pages" / "a.jsonl").write_text(json.dumps({"id": "1", "text": "No picture here."}) + "\n")
     (folder / "recipe.yaml").write_text(RECIPE)
-    ingest(load_recipe(folder / "recipe.yaml"), Engine("local", 1), Console(quiet=True))
+    ingest(bind(load_recipe(folder / "recipe.yaml")), Engine("local", 1), Console(quiet=True))
     return folder
 
 
@@ -141,7 +142,7 @@ class Traced:
 
 def parts_of(folder: Path) -> tuple[Recipe, Store, BoundScore, Inputs]:
     recipe = load_recipe(folder / "recipe.yaml")
-    (bound,) = bind_scores(recipe)
+    (bound,) = bind(recipe).scores
     return recipe, open_store_at(folder / "store"), bound, Inputs(media_sources(recipe))
 
 
@@ -335,9 +336,9 @@ def test_a_task_is_tried_once_in_a_process(folder: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(binding, "find_task", lambda _name: kind)
     recipe, _, _, _ = parts_of(folder)
     for _ in range(3):
-        try_scores(bind_scores(recipe))
+        try_scores(bind(recipe).scores)
     assert len(loaded) == 1
     text = (folder / "recipe.yaml").read_text()
     (folder / "recipe.yaml").write_text(text.replace("seed: 7", "seed: 8"))
-    try_scores(bind_scores(load_recipe(folder / "recipe.yaml")))
+    try_scores(bind(load_recipe(folder / "recipe.yaml")).scores)
     assert len(loaded) == 2

@@ -11,9 +11,9 @@ from pathlib import Path
 import pyarrow as pa
 
 from tests.pipelines.rules.stores import Shard, make_store
-from winnow.pipelines.binding.rules import rule_program
+from winnow.pipelines.binding.bound_recipe import bind
+from winnow.pipelines.binding.tokens import TOKENS, TOKENS_LAYER
 from winnow.pipelines.mix.plans import Laws, Planned, PlanRecord, layers_read, make_plan, put_plan
-from winnow.pipelines.mix.tokens import TOKENS, TOKENS_LAYER
 from winnow.pipelines.rules.pinning import PinnedProgram, pin
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.memory import MemoryStore
@@ -65,7 +65,7 @@ class Mixing:
 
     def _plan(self, sample: Fraction, laws: Mapping[str, ScalingLaw] | None, folder: Path) -> Planned:
         named = Laws(laws or {}, dict.fromkeys(laws or {}, "digest"))
-        return make_plan(self.recipe, self.pinned, self.generation, named, sample, folder)
+        return make_plan(bind(self.recipe), self.pinned, self.generation, named, sample, folder)
 
 
 def drawn_copies(store: Store, record: PlanRecord) -> dict[str, Counter[tuple[bytes, int]]]:
@@ -117,8 +117,8 @@ def mixing(texts: Iterable[Text], mix: str, *, shard_rows: int = 50, extra: str 
         f"{dedupe}\n{extra}\nmix: {mix}\n",
         "recipe.yaml",
     )
-    program = rule_program(recipe)
-    pinned = pin(store, generation, program, None, "recipe.yaml", layers_read(recipe))
+    program = bind(recipe).rules
+    pinned = pin(store, generation, program, None, "recipe.yaml", layers_read(bind(recipe)))
     return Mixing(store, generation, recipe, pinned)
 
 

@@ -5,6 +5,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from tests.pipelines.mix.mixtures import Text, mixing
+from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.mix.plans import Laws, request_of
 from winnow.schemas.recipe import Recipe, recipe_from_text
 
@@ -25,7 +26,7 @@ def recipe(
 
 def request(asked: Recipe, laws: dict[str, str] | None = None, sample: Fraction = Fraction(1)) -> str:
     """The request of a recipe on the store."""
-    return request_of(asked, MIXED.store, MIXED.generation, Laws({}, laws or {}), sample)
+    return request_of(bind(asked), MIXED.store, MIXED.generation, Laws({}, laws or {}), sample)
 
 
 def test_a_variable_asks_for_what_it_holds(tmp_path: Path) -> None:

@@ -12,8 +12,10 @@ from rich.console import Console
 
 from tests.filters.language.tokenizers.samples import byte_level, library_ids
 from winnow.filters.language.tokenizers import load_tokenizer
+from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.binding.edits import with_keys
-from winnow.pipelines.mix.tokens import STAGE, TOKENS, TOKENS_LAYER, bind_tokens, count_tokens
+from winnow.pipelines.binding.tokens import TOKENS, TOKENS_LAYER
+from winnow.pipelines.mix.tokens import STAGE, count_tokens
 from winnow.pipelines.running.ledger.strikes import Position
 from winnow.pipelines.running.shard_rows import Part
 from winnow.pipelines.store import layout
@@ -64,7 +66,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "other.json").write_text(json.dumps(json.loads((folder / "t.json").read_text()), indent=1))
     write(folder)
     with open(os.devnull, "w") as silent:
-        stages.run_all(load_recipe(folder / "recipe.yaml"), ONE, Console(file=silent))
+        stages.run_all(bind(load_recipe(folder / "recipe.yaml")), ONE, Console(file=silent))
     return folder
 
 
@@ -83,12 +85,12 @@ def write(folder: Path, mix: str = "mix: {unit: tokens, tokenizer: t.json}", edi
 
 def measured(recipe: Recipe, engine: Engine = ONE) -> stages.Outcome:
     with open(os.devnull, "w") as silent:
-        return measure_tokens(recipe, engine, Console(file=silent))
+        return measure_tokens(bind(recipe), engine, Console(file=silent))
 
 
 def annotated(recipe: Recipe) -> stages.Outcome:
     with open(os.devnull, "w") as silent:
-        return stages.annotate(recipe, ONE, Console(file=silent))
+        return stages.annotate(bind(recipe), ONE, Console(file=silent))
 
 
 def rows_of(store: Store) -> dict[str, tuple[str, int | None, int | None]]:
@@ -193,7 +195,7 @@ def test_a_layer_knows_a_key_of_pseudonyms_by_a_mark_alone(folder: Path, monkeyp
     keys = []
     for key in (KEY, "another-key-of-16", KEY):
         monkeypatch.setenv("PII_KEY", key)
-        layer = bind_tokens(recipe)
+        layer = bind(recipe).tokens
         assert layer is not None
         keys.append(layer.settings)
         assert key not in repr(layer)
@@ -213,7 +215,7 @@ def test_what_other_stages_publish_keeps_the_layer_while_it_is_true(folder: Path
     counted = measured(recipe).generation
     assert annotated(recipe).generation == counted
     with open(os.devnull, "w") as silent:
-        assert stages.ingest(recipe, ONE, Console(file=silent)).generation == counted
+        assert stages.ingest(bind(recipe), ONE, Console(file=silent)).generation == counted
     stale = annotated(write(folder, "mix: {tokenizer: other.json}")).generation
     assert TOKENS_LAYER not in stale.layers
     assert TOKENS_LAYER not in annotated(write(folder, "")).generation.layers
@@ -227,7 +229,7 @@ def test_new_rows_alone_are_counted(folder: Path) -> None:
     before = commits(measured(recipe).store)
     (folder / "lines" / "2.jsonl").write_text(json.dumps({"id": "2-0", "text": "more"}) + "\n")
     with open(os.devnull, "w") as silent:
-        grown = stages.run_all(recipe, ONE, Console(file=silent))
+        grown = stages.run_all(bind(recipe), ONE, Console(file=silent))
     assert TOKENS_LAYER not in grown.generation.layers  # it must have an object for every shard
     after = measured(recipe)
     assert len(commits(after.store)) == len(before) + 1
@@ -294,7 +296,7 @@ def test_what_cannot_be_counted_is_said_in_a_line_before_anything_is(folder: Pat
 
 
 def test_a_worker_that_finds_another_tokenizer_counts_nothing(folder: Path) -> None:
-    layer = bind_tokens(write(folder))
+    layer = bind(write(folder)).tokens
     assert layer is not None
     (folder / "t.json").write_bytes((folder / "other.json").read_bytes())
     with pytest.raises(StageError, match=r"t\.json: has changed since this run began; run again"):
@@ -328,4 +330,4 @@ def test_two_workers_write_the_same_tree(folder: Path, tmp_path: Path, monkeypat
 
 
 def test_a_recipe_without_a_mixture_has_no_layer(folder: Path) -> None:
-    assert bind_tokens(write(folder, "")) is None
+    assert bind(write(folder, "")).tokens is None

@@ -103,9 +103,9 @@ def _put(store: Store, table: pa.Table, layer: str, key: str, shard: str) -> Obj
     return put_table(store.objects, table, lambda content: layout.layer_object(layer, key, shard, content))
 
 
-def columns_of(layers: Mapping[str, pa.Schema], phase: Phase = "eligible") -> list[tuple[Column, ColumnInfo]]:
+def columns_of(layers: Mapping[str, pa.Schema], phase: Phase = "eligible") -> dict[Column, ColumnInfo]:
     """What rules may name in a store with these layers beside its samples."""
-    found = [(Column(layout.SAMPLES, leaf), info) for leaf, info in leaves(SAMPLES)]
+    found = {Column(layout.SAMPLES, leaf): info for leaf, info in leaves(SAMPLES)}
     for layer, schema in layers.items():
-        found += [(Column(layer, leaf), ColumnInfo(info.nullable, info.type, phase)) for leaf, info in leaves(schema)]
+        found |= {Column(layer, leaf): ColumnInfo(info.nullable, info.type, phase) for leaf, info in leaves(schema)}
     return found

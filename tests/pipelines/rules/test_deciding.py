@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from tests.pipelines.rules.stores import Shard, columns_of, make_store
 from tests.property_sizes import scaled
+from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.binding.rules import rule_program
 from winnow.pipelines.rules.deciding import count_decisions, decide
 from winnow.pipelines.rules.decisions import DecisionCounts, Outcome, Tally
@@ -305,7 +306,7 @@ def test_a_declared_language_counts_as_far_as_it_is_one(tmp_path: Path) -> None:
     table = pa.table({"status": ["ok"] * 7, "language": declared}, schema=pages)
     store, generation = make_store(LocalStore(tmp_path), {"crawl-0": Shard("crawl", 7, {"extract.fast": table})})
     text = recipe_text([("extract.fast.status = 'x'", "null")], [], "extract: {fast: {}}\ntext: extract.fast.text")
-    counts = count_decisions(pin(store, generation, rule_program(recipe_from_text(text))))
+    counts = count_decisions(pin(store, generation, bind(recipe_from_text(text)).rules))
     assert {outcome.language: tally.rows for outcome, tally in counts} == {"de": 1, "en": 1, "unknown": 4, "zh": 1}
 
 

@@ -32,6 +32,7 @@ from winnow.schemas.errors import RecipeError
 from winnow.schemas.identity import sample_id
 from winnow.schemas.problems import Place
 from winnow.schemas.recipe import DedupeConfig, ExactConfig, NearConfig, recipe_from_text
+from winnow.schemas.rules import ColumnInfo
 
 QUALITY = pa.schema([pa.field("score", pa.float64()), pa.field("good", pa.bool_()), pa.field("name", pa.string())])
 CONFIG = DedupeConfig(Place("recipe.yaml", 1), exact=ExactConfig(), near=NearConfig())
@@ -91,15 +92,15 @@ def tables(shards: Mapping[str, tuple[str, Sequence[Row]]]) -> dict[str, Shard]:
     return found
 
 
-def columns() -> list[object]:
+def columns() -> dict[Column, ColumnInfo]:
     duplicates = {f"dedupe.{kind}": NEAR if kind == "near" else GROUPS for kind in KINDS}
-    return [*columns_of({"text.some": QUALITY}), *columns_of(duplicates, "keep")]
+    return columns_of({"text.some": QUALITY}) | columns_of(duplicates, "keep")
 
 
 def pinned_on(objects: MemoryStore, recipe: str, shards: Mapping[str, tuple[str, Sequence[Row]]]) -> PinnedProgram:
     names = ("text.some", *(f"dedupe.{kind}" for kind in KINDS))
     store, generation = make_store(objects, tables(shards), names=names)
-    return pin(store, generation, rule_program(recipe_from_text(recipe), columns()))  # type: ignore[arg-type]
+    return pin(store, generation, rule_program(recipe_from_text(recipe), columns()))
 
 
 def stays(shards: Mapping[str, tuple[str, Sequence[Row]]], preferences: Sequence[str]) -> dict[tuple[str, int], str]:
@@ -213,7 +214,7 @@ def test_a_rule_may_read_whether_another_row_stays() -> None:
 def test_a_rule_of_eligible_may_not(tmp_path: Path) -> None:
     recipe = recipe_text("[source]").replace("NOT text.some.good", "duplicate.near")
     with pytest.raises(RecipeError, match=r"duplicate\.near comes after who is eligible"):
-        rule_program(recipe_from_text(recipe), columns())  # type: ignore[arg-type]
+        rule_program(recipe_from_text(recipe), columns())
 
 
 @pytest.mark.parametrize(
@@ -226,7 +227,7 @@ def test_a_rule_of_eligible_may_not(tmp_path: Path) -> None:
 )
 def test_a_preference_that_cannot_be_followed_is_one_line(preference: str, said: str) -> None:
     with pytest.raises(RecipeError, match=said) as caught:
-        rule_program(recipe_from_text(recipe_text(f"[source, {preference}]")), columns())  # type: ignore[arg-type]
+        rule_program(recipe_from_text(recipe_text(f"[source, {preference}]")), columns())
     assert len(str(caught.value).splitlines()) == 1
 
 
@@ -248,7 +249,7 @@ def test_preferences_that_say_nothing_are_refused(preferences: str, said: str) -
 def test_a_loss_cannot_be_accepted_of_a_source_that_is_not_there() -> None:
     recipe = recipe_from_text(recipe_text("[source]", guard="{sources: {boks: {max_loss: 0.9}}}"))
     with pytest.raises(RecipeError, match=r"guard.sources.boks: there is no source 'boks' \(did you mean 'books'\?\)"):
-        rule_program(recipe, columns())  # type: ignore[arg-type]
+        rule_program(recipe, columns())
 
 
 WIPED = {

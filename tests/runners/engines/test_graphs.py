@@ -13,6 +13,7 @@ from apache_beam.runners.portability.portable_runner import PortableRunner
 from rich.console import Console
 
 from tests.runners.engines.recipes import write_lines, write_recipe
+from winnow.pipelines.binding.bound_recipe import bind
 from winnow.runners.engines import Build, Engine
 from winnow.runners.stages.whole_recipe import run_whole
 from winnow.schemas.recipe import load_recipe
@@ -48,7 +49,7 @@ def graphs(tmp_path_factory: pytest.TempPathFactory) -> list[beam_runner_api_pb2
     recipe = write_recipe(folder, "whole")
     recipe.write_text(recipe.read_text() + SCORE)
     engine = Noting("local", 1)
-    run_whole(load_recipe(recipe), engine, Console(quiet=True))
+    run_whole(bind(load_recipe(recipe)), engine, Console(quiet=True))
     return engine.graphs
 
 

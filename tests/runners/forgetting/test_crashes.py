@@ -17,7 +17,7 @@ from tests.faults.winnow import assert_clean, tree_hash
 from tests.runners.forgetting.crawl import HOST, write_crawl, write_recipe
 from tests.runners.forgetting.files import contents, holders
 from winnow.pipelines.audit import audit_generation
-from winnow.pipelines.binding.sources import ingest_context
+from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.forgetting.hidden_rows import hidden_rows
 from winnow.pipelines.forgetting.purging import purge
 from winnow.pipelines.store.facade import ObjectInfo, ObjectStore
@@ -120,7 +120,7 @@ def test_a_purge_that_ends_after_any_change(forgotten: Path, tmp_path: Path, mon
         assert main(["gc", "recipe.yaml", "--purge"]) == 0
         assert holders(folder / "store") == [], step
         assert opened.require_latest().tree_hash == expected, step
-        context = ingest_context(load_recipe("recipe.yaml"), opened)
+        context = bind(load_recipe("recipe.yaml")).ingest(opened)
         assert audit_generation(opened, opened.require_latest(), context).problems == [], step
         assert "purge.json" not in contents(folder / "store")
 

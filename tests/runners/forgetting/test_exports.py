@@ -11,6 +11,7 @@ from rich.console import Console
 
 from tests.runners.forgetting.crawl import HOST, SECRET, write_crawl, write_recipe
 from tests.runners.forgetting.files import holders
+from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.location import open_store_at
@@ -43,8 +44,8 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     recipe = write_recipe(folder, extract=("fast",), annotate="text.length", rules="")
     recipe.write_text(recipe.read_text() + MIXTURE)
     with open(os.devnull, "w") as nowhere:
-        stages.run_all(load_recipe(recipe), ONE, Console(file=nowhere))
-        export(load_recipe(recipe), ONE, SILENT)
+        stages.run_all(bind(load_recipe(recipe)), ONE, Console(file=nowhere))
+        export(bind(load_recipe(recipe)), ONE, SILENT)
     return folder
 
 
@@ -56,7 +57,7 @@ def crawl(whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(folder)
     for path in (folder / "store" / "outputs").iterdir():
         path.unlink()
-    export(load_recipe("recipe.yaml"), ONE, SILENT)
+    export(bind(load_recipe("recipe.yaml")), ONE, SILENT)
     return folder
 
 
@@ -65,7 +66,7 @@ def store() -> Store:
 
 
 def mixed() -> Mixed:
-    return mix(load_recipe("recipe.yaml"), ONE, SILENT)
+    return mix(bind(load_recipe("recipe.yaml")), ONE, SILENT)
 
 
 def drawn(made: Mixed) -> set[bytes]:
@@ -140,9 +141,9 @@ def test_an_export_that_holds_it_is_refused_and_written_again_without(crawl: Pat
     assert main(["forget", "recipe.yaml", *WISHES]) == 0
     recipe = load_recipe("recipe.yaml")
     with pytest.raises(ExportError, match=r"holds an export of plan \w+, and the recipe.*replace it with --replace"):
-        export(recipe, ONE, SILENT)
+        export(bind(recipe), ONE, SILENT)
     assert all(shown(folder) for folder in folders), "nothing is touched without a word"
-    done = export(recipe, ONE, SILENT, replace=True)
+    done = export(bind(recipe), ONE, SILENT, replace=True)
     assert [one.new for one in done.finished] == [True] * 4
     assert [shown(folder) for folder in folders] == [[]] * 4
     assert sorted(path.name for path in (crawl / "out").iterdir()) == ["hf", "lines", "mds", "wds"]
@@ -169,7 +170,7 @@ def test_a_purge_drops_the_plans_that_draw_it(crawl: Path, capsys: pytest.Captur
     assert not list(objects.list(layout.plan_objects(old)))
     said = printed(capsys, "audit", "recipe.yaml")
     assert f"export {crawl / 'out' / 'hf'}: may hold rows that are forgotten since; delete it or write it again" in said
-    export(load_recipe("recipe.yaml"), ONE, SILENT, replace=True)
+    export(bind(load_recipe("recipe.yaml")), ONE, SILENT, replace=True)
     assert shown(crawl / "store") == shown(crawl / "out") == []
     assert main(["audit", "recipe.yaml"]) == 0
 

@@ -14,6 +14,7 @@ from rich.console import Console
 
 from tests.runners.forgetting.crawl import HOST, PAGE, SECRET, write_crawl, write_recipe
 from tests.runners.forgetting.files import contents, holders
+from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.query.training_texts import Losses, texts_of_store
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.lease import Lease
@@ -31,7 +32,7 @@ def run(folder: Path, recipe: str = "recipe.yaml", *, replace: bool = False) -> 
     """The tree hash after an in-process run."""
     with open(os.devnull, "w") as silent:
         return stages.run_all(
-            load_recipe(folder / recipe), ONE, Console(file=silent), replace=replace
+            bind(load_recipe(folder / recipe)), ONE, Console(file=silent), replace=replace
         ).generation.tree_hash
 
 

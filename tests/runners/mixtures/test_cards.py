@@ -11,6 +11,7 @@ import zstandard
 from rich.console import Console
 
 from tests.runners.mixtures.tiny import Tiny
+from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.export.formats.mds import Mds
 from winnow.pipelines.export.formats.protocol import FileRecord, ShardName, WrittenShard
 from winnow.pipelines.export.stage import Written, bind_exports
@@ -34,14 +35,14 @@ def front_of(card: str) -> dict[str, Any]:
 def test_outputs_are_told_apart_where_nothing_is_left_of_one(tiny: Tiny) -> None:
     tiny.write("{stages: {core: {budget: 9}, pictures: {budget: 9}, late: {budget: 9}}}", "{parquet: {path: out}}")
     recipe = load_recipe(tiny.recipe)
-    mixed = mix(recipe, Engine("local", 1), Console(quiet=True))
+    mixed = mix(bind(recipe), Engine("local", 1), Console(quiet=True))
     shards = [
         WrittenShard(ShardName(name, 0, 1), 9, (FileRecord(f"data/{name}-00000-of-00001.parquet", 1, ""),), {})
         for name in ("core", "late")
     ]
     (bound,) = bind_exports(recipe)
     written = Written(bound, mixed.record.plan, tuple(shards), (), ())
-    files = card_of(gather_facts(recipe, mixed.store, mixed.generation))(written)
+    files = card_of(gather_facts(bind(recipe), mixed.store, mixed.generation))(written)
     assert front_of(files["README.md"].decode())["configs"] == [
         {
             "config_name": "default",
@@ -56,9 +57,9 @@ def test_outputs_are_told_apart_where_nothing_is_left_of_one(tiny: Tiny) -> None
 def test_what_a_reader_should_know_is_on_both_cards(tiny: Tiny) -> None:
     tiny.write("{budget: 9}", "{webdataset: {path: out, text: caption}}")
     recipe = load_recipe(tiny.recipe)
-    mixed = mix(recipe, Engine("local", 1), Console(quiet=True))
+    mixed = mix(bind(recipe), Engine("local", 1), Console(quiet=True))
     (bound,) = bind_exports(recipe)
-    facts = gather_facts(recipe, mixed.store, mixed.generation)
+    facts = gather_facts(bind(recipe), mixed.store, mixed.generation)
     without, noted = (
         card_of(facts)(Written(bound, mixed.record.plan, (), (), (), notes)) for notes in ((), ("2 of 9 are empty",))
     )

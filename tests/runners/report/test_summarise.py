@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from rich.console import Console
 
+from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.forgetting.ranges import ForgottenRanges
 from winnow.pipelines.store.generations import Store
 from winnow.runners.engines import Engine
@@ -34,7 +35,7 @@ def ingested(folder: Path, sources: dict[str, list[str]]) -> Store:
         (folder / name / "a.jsonl").write_text("".join(f"{line}\n" for line in lines))
         recipe += f'  {name}: {{root: {name}, files: ["*.jsonl"], class: web, key: id}}\n'
     (folder / "recipe.yaml").write_text(recipe)
-    return stages.ingest(load_recipe(folder / "recipe.yaml"), Engine("local", 1), Console(quiet=True)).store
+    return stages.ingest(bind(load_recipe(folder / "recipe.yaml")), Engine("local", 1), Console(quiet=True)).store
 
 
 def shown_of(store: Store) -> list[tuple[str, str, int]]:

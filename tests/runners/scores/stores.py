@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from rich.console import Console
 
+from winnow.pipelines.binding.bound_recipe import bind
 from winnow.runners.engines import Engine
 from winnow.runners.stages import store_stages as stages
 from winnow.runners.stages.scoring import score
@@ -82,7 +83,7 @@ def make_store(folder: Path) -> None:
     books = [{"id": f"book-{n}", "text": text_of(5000 + n)} for n in range(40)]
     (folder / "books" / "b.jsonl").write_text("".join(json.dumps(row) + "\n" for row in books))
     with open(os.devnull, "w") as silent:
-        stages.run_all(write(folder), ONE, Console(file=silent))
+        stages.run_all(bind(write(folder)), ONE, Console(file=silent))
 
 
 def write(folder: Path, score: str = TRAINED, more: str = "") -> Recipe:
@@ -92,7 +93,7 @@ def write(folder: Path, score: str = TRAINED, more: str = "") -> Recipe:
 
 def scored(recipe: Recipe, engine: Engine = ONE) -> stages.Outcome:
     with open(os.devnull, "w") as silent:
-        return score(recipe, engine, Console(file=silent))
+        return score(bind(recipe), engine, Console(file=silent))
 
 
 def table(outcome: stages.Outcome, layer: str) -> pa.Table:

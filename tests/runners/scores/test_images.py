@@ -13,6 +13,7 @@ from PIL import Image
 from rich.console import Console
 
 from tests.runners.scores.stores import ONE, scored, table
+from winnow.pipelines.binding.bound_recipe import bind
 from winnow.runners.commands.main import main
 from winnow.runners.engines import Engine
 from winnow.runners.stages import store_stages as stages
@@ -100,7 +101,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     weights_of_encoders(folder / "towers.safetensors")
     (folder / "recipe.yaml").write_text(RECIPE)
     with open(os.devnull, "w") as silent:
-        stages.ingest(load_recipe(folder / "recipe.yaml"), ONE, Console(file=silent))
+        stages.ingest(bind(load_recipe(folder / "recipe.yaml")), ONE, Console(file=silent))
     return folder
 
 

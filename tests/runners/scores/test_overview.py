@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tests.runners.scores.stores import BROKEN, CLEAN, TRAINED, make_store, scored, write
+from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.score.overview import ScoreOverview, score_overviews
 from winnow.pipelines.store.generations import Store, open_store
 from winnow.pipelines.store.location import open_location
@@ -52,10 +53,10 @@ def opened(recipe: Recipe) -> Store:
 def found(recipe: Recipe) -> tuple[ScoreOverview, ...]:
     store = opened(recipe)
     generation = store.require_latest()
-    read = scores_if_bound(recipe, store, generation)
-    pinned = pinned_if_measured(recipe, store, generation)
+    read = scores_if_bound(bind(recipe), store, generation)
+    pinned = pinned_if_measured(bind(recipe), store, generation)
     rules = decided_if_possible(pinned, generation.number, scores=read)
-    return overviews(read, recipe, None if rules is None else pinned)
+    return overviews(read, bind(recipe), None if rules is None else pinned)
 
 
 def column(recipe: Recipe, layer: str, name: str) -> list[object]:
@@ -146,7 +147,7 @@ def test_scores_of_other_settings_are_not_shown_and_rules_that_cannot_be_decided
     assert mimic.undecided
     assert [one.kind for one in mimic.overlaps] == ["score"]
     store = opened(unmeasured)
-    assert not score_overviews(write(folder, TRAINED.replace("mimic", "m")), store, store.generation(1))
+    assert not score_overviews(bind(write(folder, TRAINED.replace("mimic", "m"))), store, store.generation(1))
 
 
 def test_the_report_has_them_and_is_the_same_file_each_time(folder: Path) -> None:
@@ -154,7 +155,7 @@ def test_the_report_has_them_and_is_the_same_file_each_time(folder: Path) -> Non
     store = opened(recipe)
     pages = []
     for name in ("a.html", "b.html"):
-        write_report(store, folder / name, recipe)
+        write_report(store, folder / name, bind(recipe))
         pages.append((folder / name).read_bytes())
     assert pages[0] == pages[1]
     assert b'<section id="scores"' in pages[0]
@@ -202,7 +203,7 @@ def test_a_score_that_no_row_has_is_an_empty_one(folder: Path) -> None:
     (mimic,) = found(recipe)
     assert (mimic.rows, mimic.scored, mimic.dropped, mimic.highest, mimic.lowest) == (130, 0, 0, (), ())
     assert [step.note for step in mimic.fits[0].steps] == ["unscored", "unscored"]
-    write_report(opened(recipe), folder / "a.html", recipe)
+    write_report(opened(recipe), folder / "a.html", bind(recipe))
     page = (folder / "a.html").read_text()
     assert "mimic at checkpoint 1: nothing was scored." in page
     assert "no votes" in page

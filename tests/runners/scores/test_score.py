@@ -24,7 +24,7 @@ from tests.runners.scores.stores import (
     write,
 )
 from winnow.filters.models.tensors import read_tensors, tensors_bytes
-from winnow.pipelines.binding.scores import bind_scores
+from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.running.tasks import RunTasks
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store, open_store
@@ -73,7 +73,7 @@ def test_clean_texts_score_above_broken_ones(folder: Path) -> None:
 def test_a_score_is_what_the_task_says_of_the_row_with_the_weights_that_are_kept(folder: Path) -> None:
     recipe = write(folder)
     outcome = scored(recipe)
-    (bound,) = bind_scores(recipe)
+    (bound,) = bind(recipe).scores
     task = bound.task()
     root = Path(outcome.store.root)
     records = [json.loads(path.read_bytes()) for path in sorted((root / "weights/mimic").glob("*.json"))]
@@ -176,11 +176,11 @@ def test_what_cannot_be_trained_is_one_line(folder: Path) -> None:
     with pytest.raises(ScoreError, match="nothing to train the reference on"):
         scored(write(folder, nobody))
     with pytest.raises(RecipeError, match=r"unknown task 'next_bite' .*next_byte"):
-        bind_scores(load_changed(folder, "next_byte", "next_bite"))
+        _ = bind(load_changed(folder, "next_byte", "next_bite")).scores
     with pytest.raises(RecipeError, match="'reference' is missing"):
-        bind_scores(write(folder, ""))
+        _ = bind(write(folder, "")).scores
     with pytest.raises(RecipeError, match=r"unknown column 'samples.sauce"):
-        bind_scores(write(folder, TRAINED.replace("samples.source.name =", "samples.sauce =")))
+        _ = bind(write(folder, TRAINED.replace("samples.source.name =", "samples.sauce ="))).scores
 
 
 def test_a_reference_may_begin_where_the_trajectory_ends(folder: Path) -> None:
@@ -192,7 +192,7 @@ def test_a_reference_may_begin_where_the_trajectory_ends(folder: Path) -> None:
     broken = np.array([" the " not in text and " and " not in text for text in texts])
     assert (scores[clean][:, None] > scores[broken][None, :]).mean() > 0.9
     with pytest.raises(RecipeError, match="rho weighs by the reference, which begins where the trajectory ends"):
-        bind_scores(write(folder, on.replace("checkpoints: 2", "checkpoints: 2, method: rho")))
+        _ = bind(write(folder, on.replace("checkpoints: 2", "checkpoints: 2, method: rho"))).scores
 
 
 @pytest.mark.parametrize("epochs", [1, 2, 5])
@@ -242,16 +242,16 @@ def test_a_glob_that_matches_nothing_is_told_of_before_training(folder: Path) ->
 
 def test_columns_that_tell_no_groups_apart_and_files_named_twice_are_refused(folder: Path) -> None:
     with pytest.raises(RecipeError, match=r"filter\.by: samples\.media holds something else"):
-        bind_scores(write(folder, TRAINED + "    filter: {by: samples.media}\n"))
+        _ = bind(write(folder, TRAINED + "    filter: {by: samples.media}\n")).scores
     write(folder)
     weights(folder / "a.safetensors", 0)
     weights(folder / "c.safetensors", 1)
     shutil.copy(folder / "a.safetensors", folder / "b.safetensors")
     with pytest.raises(RecipeError, match="two files are the same"):
-        bind_scores(write(folder, "    reference: {merge: [a.safetensors, b.safetensors]}\n"))
+        _ = bind(write(folder, "    reference: {merge: [a.safetensors, b.safetensors]}\n")).scores
     given = "    reference: {weights: c.safetensors}\n    trajectory: {weights: [a.safetensors, b.safetensors]}\n"
     with pytest.raises(RecipeError, match=r"trajectory\.weights: two files are the same: .*a\.safetensors and .*b\."):
-        bind_scores(write(folder, given))
+        _ = bind(write(folder, given)).scores
 
 
 def test_columns_of_types_that_a_task_does_not_read_are_told_of_before_training(folder: Path) -> None:
@@ -297,7 +297,7 @@ def test_labels_and_embeddings_of_columns_of_ones_own_are_scored(
         (tmp_path / source / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (tmp_path / "recipe.yaml").write_text(OWN_COLUMNS)
     with open(os.devnull, "w") as silent:
-        stages.run_all(load_recipe("recipe.yaml"), ONE, Console(file=silent))
+        stages.run_all(bind(load_recipe("recipe.yaml")), ONE, Console(file=silent))
     said = table(scored(load_recipe("recipe.yaml")), "score.own").slice(40)
     assert said["status"].to_pylist() == ["ok"] * 44 + ["unreadable"]
     assert min(said["score"].to_pylist()[:40]) > max(said["score"].to_pylist()[40:44])
@@ -343,7 +343,7 @@ def test_layers_that_a_score_is_made_of_must_stand(folder: Path) -> None:
     recipe = write(folder, TRAINED + "    where: text.length.characters > 5\n")
     shutil.rmtree(folder / "store")
     with open(os.devnull, "w") as silent:
-        stages.ingest(recipe, ONE, Console(file=silent))
+        stages.ingest(bind(recipe), ONE, Console(file=silent))
     with pytest.raises(StoreError, match="winnow annotate"):
         scored(recipe)
 
@@ -398,7 +398,7 @@ def test_weights_go_with_the_last_generation_that_has_their_score(folder: Path) 
     (folder / "recipe.yaml").write_text(without[: without.index("score:")])
     recipe = load_recipe(folder / "recipe.yaml")
     with open(os.devnull, "w") as silent:
-        stages.annotate(recipe, ONE, Console(file=silent))
+        stages.annotate(bind(recipe), ONE, Console(file=silent))
     assert list((folder / "store/weights").rglob("*.safetensors"))
     assert main(["gc", "recipe.yaml", "--keep", "1"]) == 0
     assert not list((folder / "store/weights").rglob("*.safetensors"))
@@ -414,7 +414,7 @@ def load_changed(folder: Path, old: str, new: str) -> Recipe:
 def weights(path: Path, seed: int | None) -> None:
     """A file of weights of the recipe's model; zeros without a seed."""
     chance = np.random.default_rng(seed)
-    (bound,) = bind_scores(load_recipe("recipe.yaml"))
+    (bound,) = bind(load_recipe("recipe.yaml")).scores
     arrays = {
         name: np.zeros_like(array) if seed is None else chance.standard_normal(array.shape).astype(array.dtype)
         for name, array in bound.task().initial(0).items()

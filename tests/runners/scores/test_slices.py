@@ -8,6 +8,7 @@ import pytest
 from rich.console import Console
 
 from tests.runners.scores.stores import ONE, make_store, scored, write
+from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.store.lease import Share
 from winnow.pipelines.store.local import LocalStore
 from winnow.runners.stages.scoring import score_slice
@@ -26,7 +27,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def sliced(recipe: Recipe, number: int, of: int) -> SliceDone:
     with open(os.devnull, "w") as silent:
-        return score_slice(recipe, Slice(number, of), ONE, Console(file=silent))
+        return score_slice(bind(recipe), Slice(number, of), ONE, Console(file=silent))
 
 
 def test_slices_of_a_trace_give_the_scores_of_an_unsliced_run(folder: Path, tmp_path: Path) -> None:

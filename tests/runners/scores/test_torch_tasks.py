@@ -8,6 +8,7 @@ import pytest
 from rich.console import Console
 
 from tests.runners.scores.stores import BROKEN, CLEAN, ONE, make_store, scored, table
+from winnow.pipelines.binding.bound_recipe import bind
 from winnow.runners.engines import Engine
 from winnow.runners.stages.scoring import score
 from winnow.schemas.recipe import Recipe, load_recipe
@@ -79,7 +80,7 @@ def test_pairs_without_images_have_no_score_and_say_so(folder: Path) -> None:
         f"max_tokens: 12, weights: {encoders.name}, filter: {{binarise: top, top: 0.3}}}}\n"
     )
     weights_of_encoders(encoders)
-    score(recipe_of(folder, text), ONE, Console(file=said, width=200))
+    score(bind(recipe_of(folder, text)), ONE, Console(file=said, width=200))
     assert "score.aligned  no votes" in said.getvalue()
     outcome = scored(recipe_of(folder, text))
     assert table(outcome, "trace.aligned").column_names == ["status", "m1"]

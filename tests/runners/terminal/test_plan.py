@@ -8,8 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.pipelines.rules.stores import Shard, make_store
-from winnow.pipelines.binding.operators import bind_operators
-from winnow.pipelines.binding.sources import ingest_context, store_record
+from winnow.pipelines.binding.bound_recipe import bind
+from winnow.pipelines.binding.sources import store_record
 from winnow.pipelines.rules.pinning import expected_keys
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.local import LocalStore
@@ -38,8 +38,8 @@ def written(folder: Path, *, layer: bool = True) -> str:
     path.write_text(RECIPE)
     recipe = load_recipe(path)
     objects = LocalStore(folder / "store")
-    (fineweb,) = bind_operators(recipe)
-    every = expected_keys(ingest_context(recipe, Store(objects, store_record(recipe))), [fineweb])
+    (fineweb,) = bind(recipe).operators
+    every = expected_keys(bind(recipe).ingest(Store(objects, store_record(recipe))), [fineweb])
 
     def shard(source: str, words: list[int | None], ratios: list[float | None]) -> Shard:
         rows = [

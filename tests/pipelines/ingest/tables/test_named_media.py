@@ -10,7 +10,8 @@ from rich.console import Console
 
 from tests.pipelines.export.test_media import png
 from winnow.pipelines.audit.generation import audit_generation
-from winnow.pipelines.binding.sources import bind_source, ingest_context
+from winnow.pipelines.binding.bound_recipe import bind
+from winnow.pipelines.binding.sources import bind_source
 from winnow.pipelines.media.references import MediaFinder, media_sources
 from winnow.runners.engines import Engine
 from winnow.runners.stages.store_stages import Outcome, ingest
@@ -32,7 +33,7 @@ def recipe_of(folder: Path, text: str = RECIPE) -> Recipe:
 
 
 def ingested(recipe: Recipe) -> Outcome:
-    return ingest(recipe, Engine("local", 1), Console(quiet=True))
+    return ingest(bind(recipe), Engine("local", 1), Console(quiet=True))
 
 
 def rows(outcome: Outcome, layer: str = "samples") -> list[dict[str, object]]:
@@ -66,7 +67,7 @@ def test_images_that_lines_name_are_rows_and_what_is_none_is_quarantined(tmp_pat
         "images: Is a directory",
         "column 'image': '../recipe.yaml': expected a path below the source's root",
     ]
-    findings = audit_generation(outcome.store, outcome.generation, ingest_context(recipe, outcome.store))
+    findings = audit_generation(outcome.store, outcome.generation, bind(recipe).ingest(outcome.store))
     assert findings.problems == []
     medium = image["media"][0]  # type: ignore[index]
     found = MediaFinder(media_sources(recipe), "set").find(medium)
