@@ -116,7 +116,7 @@ class Preparation:
 
     def _sql(self) -> str:
         nulls = {"keep": "false", "drop": "true", "error": "error('null')"}
-        rules = [f"coalesce(({rule.drop}), {nulls[rule.when_null]})" for rule in self._preset.rules]
+        rules = [f"coalesce(({rule.drop}), {nulls[rule.when_null or 'error']})" for rule in self._preset.rules]
         values = [f"({value})" for value in self._values]
         return f"SELECT coalesce(({self._where}), false), {', '.join([*rules, *values])} FROM rows"
 

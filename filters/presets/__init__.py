@@ -16,19 +16,20 @@ from typing import Literal
 
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.identity import Json
-from winnow.schemas.problems import nearest
+from winnow.schemas.problems import Place, nearest
+from winnow.schemas.recipe import Rule
 from winnow.schemas.thresholds import ThresholdTable
 
-__all__ = ["Preset", "PresetRule", "find_preset", "find_table", "preset_names", "table_names"]
+__all__ = ["Preset", "find_preset", "find_table", "preset_names", "preset_rule", "table_names"]
 
 
-@dataclass(frozen=True, slots=True)
-class PresetRule:
-    """One rule of a preset; its condition uses column names of recipes, with operators under their own names."""
+BUILT_IN = Place("preset", 0)
+"""Where the rules of presets are: in no recipe. Spelt out, each has the place where a recipe names the preset."""
 
-    reason: str
-    drop: str  # SQL, such as "text.gopher.words < 50"
-    when_null: Literal["keep", "drop", "error"] = "keep"
+
+def preset_rule(reason: str, drop: str, when_null: Literal["keep", "drop", "error"] = "keep") -> Rule:
+    """A rule of a preset: its reason, and SQL over columns as a recipe names them, such as `text.gopher.words < 50`."""
+    return Rule(drop, reason, BUILT_IN, when_null)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ class Preset:
     name: str  # gopher@datatrove
     summary: str  # its source and version
     operators: Mapping[str, Mapping[str, Json]]  # by name: the settings that differ from the operator's defaults
-    rules: tuple[PresetRule, ...]
+    rules: tuple[Rule, ...]
     notes: tuple[str, ...] = field(default=())  # notes for users, such as clamped published values
 
 

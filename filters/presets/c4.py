@@ -1,10 +1,10 @@
 """C4: the paper's thresholds as applied by datatrove, and those of the builder of the published data set."""
 
-from winnow.filters.presets import Preset, PresetRule
+from winnow.filters.presets import Preset, preset_rule
 
 _PAGES = (
-    PresetRule("lorem_ipsum", "text.c4.has_lorem_ipsum"),
-    PresetRule("curly_bracket", "text.c4.has_curly"),
+    preset_rule("lorem_ipsum", "text.c4.has_lorem_ipsum"),
+    preset_rule("curly_bracket", "text.c4.has_curly"),
 )
 
 _EDITS = "removed lines are the column text.c4.removed: name text.c4 under `edits` to export pages without them"
@@ -15,7 +15,7 @@ PRESETS = (
         name="c4@paper",
         summary="C4QualityFilter of datatrove 0.10.1 with its defaults: 3 words per line, 5 sentences per page",
         operators={"text.c4": {}},
-        rules=(*_PAGES, PresetRule("too_few_sentences", "text.c4.sentences < 5")),
+        rules=(*_PAGES, preset_rule("too_few_sentences", "text.c4.sentences < 5")),
         notes=(
             _EDITS,
             _WORDS,
@@ -29,7 +29,7 @@ PRESETS = (
         name="c4@fineweb",
         summary="C4 as FineWeb runs it: c4@paper without the rule on end marks",
         operators={"text.c4": {"require_end_mark": False}},
-        rules=(*_PAGES, PresetRule("too_few_sentences", "text.c4.sentences < 5")),
+        rules=(*_PAGES, preset_rule("too_few_sentences", "text.c4.sentences < 5")),
         notes=(_EDITS, _WORDS),
     ),
     Preset(
@@ -38,7 +38,7 @@ PRESETS = (
         operators={
             "text.c4": {"min_line_words": 5, "count_words": "after_citations", "end_marks": '.?!"'},
         },
-        rules=(*_PAGES, PresetRule("too_few_sentences", "text.c4.sentences < 3")),
+        rules=(*_PAGES, preset_rule("too_few_sentences", "text.c4.sentences < 3")),
         notes=(
             _EDITS,
             _WORDS,

@@ -1,6 +1,6 @@
 """FineWeb's own page rules, which follow Gopher's and C4's in its pipeline."""
 
-from winnow.filters.presets import Preset, PresetRule
+from winnow.filters.presets import Preset, preset_rule
 
 PRESETS = (
     Preset(
@@ -8,11 +8,11 @@ PRESETS = (
         summary="FineWebQualityFilter of datatrove 0.10.1 with its defaults",
         operators={"text.fineweb": {}},
         rules=(
-            PresetRule("no_lines", "text.fineweb.lines = 0"),
-            PresetRule("line_punct_ratio", "text.fineweb.line_punct_ratio < 0.12"),
-            PresetRule("short_line_ratio", "text.fineweb.short_line_ratio > 0.67"),
-            PresetRule("char_dup_ratio", "text.fineweb.char_dup_ratio > 0.01"),
-            PresetRule("list_ratio", "text.fineweb.newline_ratio > 0.3"),
+            preset_rule("no_lines", "text.fineweb.lines = 0"),
+            preset_rule("line_punct_ratio", "text.fineweb.line_punct_ratio < 0.12"),
+            preset_rule("short_line_ratio", "text.fineweb.short_line_ratio > 0.67"),
+            preset_rule("char_dup_ratio", "text.fineweb.char_dup_ratio > 0.01"),
+            preset_rule("list_ratio", "text.fineweb.newline_ratio > 0.3"),
         ),
         notes=(
             "duplicated characters: 0.01 as in the code that made FineWeb; the paper and FineWeb-2 have 0.1",

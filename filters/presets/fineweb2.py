@@ -8,36 +8,37 @@ Its deduplication is between the first two, and does not affect these rules.
 from collections.abc import Mapping
 
 from winnow.filters.language.thresholds.fineweb2 import fineweb2_published, fineweb2_thresholds
-from winnow.filters.presets import Preset, PresetRule
+from winnow.filters.presets import Preset, preset_rule
 from winnow.schemas.identity import Json
+from winnow.schemas.recipe import Rule
 
 _TOP = (2, 3, 4)
 _REPEATED = (5, 6, 7, 8, 9, 10)
 
 
-def _rules(table: str) -> tuple[PresetRule, ...]:
+def _rules(table: str) -> tuple[Rule, ...]:
     of = f"thresholds.{table}"
     return (
-        PresetRule("no_thresholds", f"{of}.language_score IS NULL"),
-        PresetRule("language_score", f"text.language.score < {of}.language_score"),
-        PresetRule("unmeasured", "text.fineweb2.status <> 'ok'"),
-        PresetRule("dup_line_frac", f"text.fineweb2.dup_line_ratio > {of}.dup_line_frac"),
-        *(PresetRule(f"top_{n}_gram", f"text.fineweb2.top_{n}gram > {of}.top_{n}gram") for n in _TOP),
-        *(PresetRule(f"duplicated_{n}_n_grams", f"text.fineweb2.dup_{n}gram > {of}.dup_{n}gram") for n in _REPEATED),
-        PresetRule("empty", "text.fineweb.lines = 0"),
-        PresetRule("line_punct_ratio", f"text.fineweb.line_punct_ratio < {of}.line_punct_thr"),
-        PresetRule("char_dup_ratio", "text.fineweb.char_dup_ratio > 0.1"),
-        PresetRule("list_ratio", f"text.fineweb2.newline_ratio > {of}.new_line_ratio"),
-        PresetRule("gopher_short_doc", "text.fineweb2.non_symbol_words < 50"),
-        PresetRule("gopher_long_doc", "text.fineweb2.non_symbol_words > 100000"),
-        PresetRule("gopher_below_avg_threshold", f"text.fineweb2.mean_word_length < {of}.min_avg_word_length"),
-        PresetRule("gopher_above_avg_threshold", f"text.fineweb2.mean_word_length > {of}.max_avg_word_length"),
-        PresetRule("gopher_too_many_hashes", "text.fineweb2.hash_ratio > 0.1"),
-        PresetRule("gopher_too_many_ellipsis", "text.fineweb2.ellipsis_ratio > 0.1"),
-        PresetRule("gopher_too_many_bullets", "text.fineweb2.bullet_line_ratio > 0.9"),
-        PresetRule("gopher_too_many_end_ellipsis", "text.fineweb2.ellipsis_line_ratio > 0.3"),
-        PresetRule("gopher_below_alpha_threshold", f"text.fineweb2.alpha_word_ratio < {of}.min_alpha_word_ratio"),
-        PresetRule("gopher_enough_stop_words", "text.fineweb2.stop_words < 2"),
+        preset_rule("no_thresholds", f"{of}.language_score IS NULL"),
+        preset_rule("language_score", f"text.language.score < {of}.language_score"),
+        preset_rule("unmeasured", "text.fineweb2.status <> 'ok'"),
+        preset_rule("dup_line_frac", f"text.fineweb2.dup_line_ratio > {of}.dup_line_frac"),
+        *(preset_rule(f"top_{n}_gram", f"text.fineweb2.top_{n}gram > {of}.top_{n}gram") for n in _TOP),
+        *(preset_rule(f"duplicated_{n}_n_grams", f"text.fineweb2.dup_{n}gram > {of}.dup_{n}gram") for n in _REPEATED),
+        preset_rule("empty", "text.fineweb.lines = 0"),
+        preset_rule("line_punct_ratio", f"text.fineweb.line_punct_ratio < {of}.line_punct_thr"),
+        preset_rule("char_dup_ratio", "text.fineweb.char_dup_ratio > 0.1"),
+        preset_rule("list_ratio", f"text.fineweb2.newline_ratio > {of}.new_line_ratio"),
+        preset_rule("gopher_short_doc", "text.fineweb2.non_symbol_words < 50"),
+        preset_rule("gopher_long_doc", "text.fineweb2.non_symbol_words > 100000"),
+        preset_rule("gopher_below_avg_threshold", f"text.fineweb2.mean_word_length < {of}.min_avg_word_length"),
+        preset_rule("gopher_above_avg_threshold", f"text.fineweb2.mean_word_length > {of}.max_avg_word_length"),
+        preset_rule("gopher_too_many_hashes", "text.fineweb2.hash_ratio > 0.1"),
+        preset_rule("gopher_too_many_ellipsis", "text.fineweb2.ellipsis_ratio > 0.1"),
+        preset_rule("gopher_too_many_bullets", "text.fineweb2.bullet_line_ratio > 0.9"),
+        preset_rule("gopher_too_many_end_ellipsis", "text.fineweb2.ellipsis_line_ratio > 0.3"),
+        preset_rule("gopher_below_alpha_threshold", f"text.fineweb2.alpha_word_ratio < {of}.min_alpha_word_ratio"),
+        preset_rule("gopher_enough_stop_words", "text.fineweb2.stop_words < 2"),
     )
 
 

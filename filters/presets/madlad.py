@@ -1,6 +1,6 @@
 """MADLAD-400's rules on questionable sentences: the paper's, and the two that AI2 adopted."""
 
-from winnow.filters.presets import Preset, PresetRule
+from winnow.filters.presets import Preset, preset_rule
 
 _M = "text.madlad"
 
@@ -19,8 +19,8 @@ PRESETS = (
         summary="MADLAD-400, 2.3: at least 5 sentences, at most 20% of them questionable",
         operators={_M: {"language_model": "lid.176"}},
         rules=(
-            PresetRule("too_few_sentences", f"{_M}.sentences < 5"),
-            PresetRule("questionable_sentences", f"{_M}.questionable_ratio > 0.2"),
+            preset_rule("too_few_sentences", f"{_M}.sentences < 5"),
+            preset_rule("questionable_sentences", f"{_M}.questionable_ratio > 0.2"),
         ),
         notes=_NOTES,
     ),
@@ -29,8 +29,8 @@ PRESETS = (
         summary="allenai/datamap-rs, all_dressed_config.yaml: only rules 2 and 5, and less than 20%",
         operators={_M: {"rules": ["case", "cursed"]}},
         rules=(
-            PresetRule("too_few_sentences", f"{_M}.sentences < 5"),
-            PresetRule("questionable_sentences", f"{_M}.questionable_ratio >= 0.2"),
+            preset_rule("too_few_sentences", f"{_M}.sentences < 5"),
+            preset_rule("questionable_sentences", f"{_M}.questionable_ratio >= 0.2"),
         ),
         notes=_NOTES,
     ),

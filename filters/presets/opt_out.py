@@ -1,13 +1,13 @@
 """Rules on sites' opt-outs; the strict preset also follows statements to search engines."""
 
-from winnow.filters.presets import Preset, PresetRule
+from winnow.filters.presets import Preset, preset_rule
 
 _O = "page.opt_out"
 _R = "url.robots"
 _RULES = (
-    PresetRule("opt_out_ai", f"{_O}.noai OR {_O}.train_ai_no"),
-    PresetRule("opt_out_tdm", f"{_O}.tdm"),
-    PresetRule("opt_out_malformed", f"{_O}.malformed"),
+    preset_rule("opt_out_ai", f"{_O}.noai OR {_O}.train_ai_no"),
+    preset_rule("opt_out_tdm", f"{_O}.tdm"),
+    preset_rule("opt_out_malformed", f"{_O}.malformed"),
 )
 _NOTES = (
     "pages from sources without responses are kept, as nothing is known; set `when_null: drop` to drop them",
@@ -32,10 +32,10 @@ PRESETS = (
         },
         rules=(
             *_RULES,
-            PresetRule("opt_out_noindex", f"{_O}.noindex"),
-            PresetRule("opt_out_noarchive", f"{_O}.noarchive"),
-            PresetRule("opt_out_nosnippet", f"{_O}.nosnippet"),
-            PresetRule("opt_out_expired", f"{_O}.expired"),
+            preset_rule("opt_out_noindex", f"{_O}.noindex"),
+            preset_rule("opt_out_noarchive", f"{_O}.noarchive"),
+            preset_rule("opt_out_nosnippet", f"{_O}.nosnippet"),
+            preset_rule("opt_out_expired", f"{_O}.expired"),
         ),
         notes=(
             *_NOTES,
@@ -47,9 +47,9 @@ PRESETS = (
         summary="pages that current robots.txt or tdmrep.json files, stored separately from the crawl, refuse",
         operators={_R: {}},
         rules=(
-            PresetRule("robots_disallowed", f"{_R}.disallowed"),
-            PresetRule("robots_train_ai", f"{_R}.train_ai_no"),
-            PresetRule("robots_tdm", f"{_R}.tdm"),
+            preset_rule("robots_disallowed", f"{_R}.disallowed"),
+            preset_rule("robots_train_ai", f"{_R}.train_ai_no"),
+            preset_rule("robots_tdm", f"{_R}.tdm"),
         ),
         notes=(
             "set `rules` of url.robots to a file that `winnow robots` writes",

@@ -1,6 +1,6 @@
 """RefinedWeb's page and line rules, as DCLM restates them (mlfoundations/dclm, baselines_configs/refinedweb.yaml)."""
 
-from winnow.filters.presets import Preset, PresetRule
+from winnow.filters.presets import Preset, preset_rule
 
 _R = "text.refinedweb"
 
@@ -10,16 +10,16 @@ PRESETS = (
         summary="DCLM's refinedweb.yaml: page and line rules, without those on URLs, languages and repetition",
         operators={_R: {}},
         rules=(
-            PresetRule("too_few_words", f"{_R}.words < 50"),
-            PresetRule("too_many_words", f"{_R}.words > 100000"),
-            PresetRule("words_too_short", f"{_R}.mean_word_chars < 3"),
-            PresetRule("words_too_long", f"{_R}.mean_word_chars > 10"),
-            PresetRule("symbols", f"{_R}.symbol_ratio > 0.1"),
-            PresetRule("bullets", f"{_R}.bullet_ratio > 0.9"),
-            PresetRule("ellipses", f"{_R}.ellipsis_ratio > 0.3"),
-            PresetRule("non_alphabetic_words", f"{_R}.non_alpha_ratio > 0.2"),
-            PresetRule("stop_words", f"{_R}.stop_words < 2"),
-            PresetRule("removed_words", f"{_R}.removed_word_ratio > 0.05"),
+            preset_rule("too_few_words", f"{_R}.words < 50"),
+            preset_rule("too_many_words", f"{_R}.words > 100000"),
+            preset_rule("words_too_short", f"{_R}.mean_word_chars < 3"),
+            preset_rule("words_too_long", f"{_R}.mean_word_chars > 10"),
+            preset_rule("symbols", f"{_R}.symbol_ratio > 0.1"),
+            preset_rule("bullets", f"{_R}.bullet_ratio > 0.9"),
+            preset_rule("ellipses", f"{_R}.ellipsis_ratio > 0.3"),
+            preset_rule("non_alphabetic_words", f"{_R}.non_alpha_ratio > 0.2"),
+            preset_rule("stop_words", f"{_R}.stop_words < 2"),
+            preset_rule("removed_words", f"{_R}.removed_word_ratio > 0.05"),
         ),
         notes=(
             "removed lines are the column text.refinedweb.removed: name text.refinedweb under `edits` to export "

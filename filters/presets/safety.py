@@ -4,7 +4,7 @@ Each was measured by `python -m benchmarks.safety_parity` on clean texts; docs/e
 and says what was tuned.
 """
 
-from winnow.filters.presets import Preset, PresetRule, spam, urls, wordlists
+from winnow.filters.presets import Preset, preset_rule, spam, urls, wordlists
 
 _PII = "text.pii"
 _SECRETS = "text.secrets"
@@ -27,10 +27,10 @@ PRESETS = (
         },
         rules=(
             *(rule for part in _PARTS for rule in part.rules),
-            PresetRule(
+            preset_rule(
                 "personal_data_list", f"{_PII}.density >= 0.3 AND {_PERSONS} >= 20 OR {_PII}.status = '{_TOO_MANY}'"
             ),
-            PresetRule("credential_list", f"{_SECRETS}.credentials >= 10 OR {_SECRETS}.status = '{_TOO_MANY}'"),
+            preset_rule("credential_list", f"{_SECRETS}.credentials >= 10 OR {_SECRETS}.status = '{_TOO_MANY}'"),
         ),
         notes=(
             "it includes the presets urls@ut1-adult, wordlists and spam: name those instead for a selection",

@@ -1,6 +1,6 @@
 """Adverts for betting and paid sex, by the number of different terms and their share of the text."""
 
-from winnow.filters.presets import Preset, PresetRule
+from winnow.filters.presets import Preset, preset_rule
 
 _S = "text.spam"
 
@@ -10,8 +10,8 @@ PRESETS = (
         summary="many different terms of betting or paid sex that make up much of the text",
         operators={_S: {}},
         rules=(
-            PresetRule("gambling_spam", f"{_S}.gambling_distinct >= 6 AND {_S}.gambling_share >= 0.02"),
-            PresetRule("sexual_spam", f"{_S}.sexual_distinct >= 5 AND {_S}.sexual_share >= 0.02"),
+            preset_rule("gambling_spam", f"{_S}.gambling_distinct >= 6 AND {_S}.gambling_share >= 0.02"),
+            preset_rule("sexual_spam", f"{_S}.sexual_distinct >= 5 AND {_S}.sexual_share >= 0.02"),
         ),
         notes=(
             "the limits are winnow's own, set so that none of its clean passages on addiction, health, law and sex "

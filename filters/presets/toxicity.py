@@ -1,6 +1,6 @@
 """Rules over the Jigsaw network's scores. There are no published thresholds for web pages; these are cautious."""
 
-from winnow.filters.presets import Preset, PresetRule
+from winnow.filters.presets import Preset, preset_rule
 
 _T = "text.toxicity"
 
@@ -10,12 +10,12 @@ PRESETS = (
         summary="English pages with a window of 100 words that the Jigsaw network clearly rates toxic",
         operators={_T: {}},
         rules=(
-            PresetRule("toxic", f"{_T}.toxic >= 0.9"),
-            PresetRule("toxic_severe", f"{_T}.severe_toxic >= 0.5"),
-            PresetRule("toxic_obscene", f"{_T}.obscene >= 0.9"),
-            PresetRule("toxic_threat", f"{_T}.threat >= 0.5"),
-            PresetRule("toxic_insult", f"{_T}.insult >= 0.9"),
-            PresetRule("toxic_identity_hate", f"{_T}.identity_hate >= 0.5"),
+            preset_rule("toxic", f"{_T}.toxic >= 0.9"),
+            preset_rule("toxic_severe", f"{_T}.severe_toxic >= 0.5"),
+            preset_rule("toxic_obscene", f"{_T}.obscene >= 0.9"),
+            preset_rule("toxic_threat", f"{_T}.threat >= 0.5"),
+            preset_rule("toxic_insult", f"{_T}.insult >= 0.9"),
+            preset_rule("toxic_identity_hate", f"{_T}.identity_hate >= 0.5"),
         ),
         notes=(
             "only English is scored; other languages are null, which is kept and counted as not examined",

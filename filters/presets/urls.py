@@ -1,6 +1,6 @@
 """Adult sites by address: UT1's list alone, and with the words of FineWeb's URL filter."""
 
-from winnow.filters.presets import Preset, PresetRule
+from winnow.filters.presets import Preset, preset_rule
 
 _UT1 = (
     "a listed domain covers every host below it; datatrove compares only the registered domain and the whole host",
@@ -15,7 +15,7 @@ PRESETS = (
         name="urls@ut1-adult",
         summary="pages of sites that UT1 lists as adult",
         operators={"url.blocklist": {"list": "ut1-adult", "category": "sexual.adult_site"}},
-        rules=(PresetRule("adult_site", "url.blocklist.hit"),),
+        rules=(preset_rule("adult_site", "url.blocklist.hit"),),
         notes=_UT1,
     ),
     Preset(
@@ -23,8 +23,8 @@ PRESETS = (
         summary="URLFilter of datatrove 0.10.1 as FineWeb runs it: UT1's adult sites, and words in the address",
         operators={"url.blocklist": {"list": "fineweb-urls", "category": "sexual.adult_site"}},
         rules=(
-            PresetRule("adult_site", "url.blocklist.match IN ('domain', 'host', 'path')"),
-            PresetRule("adult_word", "url.blocklist.match = 'word'"),
+            preset_rule("adult_site", "url.blocklist.match IN ('domain', 'host', 'path')"),
+            preset_rule("adult_word", "url.blocklist.match = 'word'"),
         ),
         notes=(
             *_UT1,

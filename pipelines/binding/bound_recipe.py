@@ -14,6 +14,7 @@ It stays in the command. Workers get parts of it (`BoundOperator`, `BoundScore`,
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from winnow.pipelines.binding.duplicates import NearSettings, near_settings, wanted_kinds
 from winnow.pipelines.binding.edits import BoundEdit, bind_edits
@@ -30,6 +31,9 @@ from winnow.pipelines.store.generations import Store
 from winnow.schemas.duplicates import Kind
 from winnow.schemas.recipe import Recipe
 from winnow.schemas.rules import ColumnInfo
+
+if TYPE_CHECKING:
+    from winnow.pipelines.export.stage import BoundExport
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +99,13 @@ class BoundRecipe:
     def mixture(self) -> BoundMix:
         """Its mixture; RecipeError where it has none."""
         return bind_mix(self.config, self.columns)
+
+    @cached_property
+    def exports(self) -> "tuple[BoundExport, ...]":
+        """Its exports, each with its format, which has looked at its options."""
+        from winnow.pipelines.export.stage import bind_exports  # takes Beam along, which few commands need
+
+        return bind_exports(self.config)
 
     @property
     def kinds(self) -> tuple[Kind, ...]:

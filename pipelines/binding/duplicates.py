@@ -2,15 +2,17 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from winnow.filters.duplicates.presets import near_preset
-from winnow.filters.duplicates.signatures import Scheme
 from winnow.schemas.duplicates import KINDS, Kind
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.problems import Problem, recipe_error
 from winnow.schemas.recipe import NearConfig, OperatorEntry, Recipe
 from winnow.schemas.recipe.nodes import located
+
+if TYPE_CHECKING:
+    from winnow.filters.duplicates.signatures import Scheme
 
 SIGNED: Mapping[Kind, str] = {"exact": "text.digest", "url": "url.canonical", "near": "text.minhash"}
 """The layer that each kind of duplicates is found by."""
@@ -38,8 +40,10 @@ class NearSettings:
         return self.bands * self.rows
 
     @property
-    def scheme(self) -> Scheme:
+    def scheme(self) -> "Scheme":
         """What signatures are made of."""
+        from winnow.filters.duplicates.signatures import Scheme  # takes compiled kernels along: binding needs none
+
         return Scheme(self.shingle, self.size, self.hashes, self.seed)
 
 

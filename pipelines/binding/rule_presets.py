@@ -16,7 +16,13 @@ from winnow.schemas.rules import Phase
 
 @dataclass(frozen=True, slots=True)
 class SpeltRule:
-    """A rule as it runs, and where the recipe has it."""
+    """A rule as it runs, and where the recipe has it.
+
+    A rule has three shapes, each for what the others cannot say. `Rule` is one decision, the same whether a recipe, a
+    preset or the search for duplicates says it; it is what is shown and hashed. `RuleOverride` is what a recipe says of
+    a preset's rule, where each part may be left as it is. This one is a rule's place in the program: its list, and the
+    path that messages name; it decides nothing, so it is no part of the hash.
+    """
 
     rule: Rule
     phase: Phase
@@ -113,7 +119,7 @@ def _spelt_preset(entry: PresetRules, phase: Phase, path: str, problems: Problem
         condition = rule.drop if old is None or entry.layer is None else with_layer(rule.drop, old, entry.layer)
         where = f"{path}.rules.{rule.reason}"
         reason = rule.reason if entry.prefix is None else f"{entry.prefix}{rule.reason}"
-        spelt = Rule(condition, reason, entry.place, rule.when_null)
+        spelt = replace(rule, drop=condition, reason=reason, place=entry.place)
         if own is not None:
             spelt = _overridden(spelt, own)
         written = f"{where}.drop" if own is not None and own.drop is not None else None
@@ -122,11 +128,11 @@ def _spelt_preset(entry: PresetRules, phase: Phase, path: str, problems: Problem
 
 
 def _overridden(rule: Rule, own: RuleOverride) -> Rule:
-    return Rule(
-        rule.drop if own.drop is None else own.drop,
-        rule.reason,
-        own.place,
-        rule.when_null if own.when_null is None else own.when_null,
+    return replace(
+        rule,
+        drop=rule.drop if own.drop is None else own.drop,
+        place=own.place,
+        when_null=rule.when_null if own.when_null is None else own.when_null,
     )
 
 

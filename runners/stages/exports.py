@@ -15,7 +15,7 @@ from rich.console import Console
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe, bind
 from winnow.pipelines.export.planning.id_list import write_id_list
-from winnow.pipelines.export.stage import BoundExport, Closing, Finished, Written, bind_exports
+from winnow.pipelines.export.stage import BoundExport, Closing, Finished, Written
 from winnow.pipelines.forgetting.outputs import EXPORT, register
 from winnow.pipelines.media.references import media_sources
 from winnow.pipelines.mix.plans import draw_of
@@ -107,7 +107,7 @@ def export(
 def require_exports(recipe: BoundRecipe) -> tuple[BoundExport, ...]:
     """The recipe's exports; a recipe without any is an error that says what to write."""
     _require_some(recipe)
-    return bind_exports(recipe.config)
+    return recipe.exports
 
 
 def _require_some(recipe: BoundRecipe) -> None:

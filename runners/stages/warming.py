@@ -111,14 +111,15 @@ def _write_texts() -> None:
 def _operators() -> list[str]:
     """Every operator of winnow's own that runs without settings, with what is here of packages and assets."""
     from winnow.filters.operators import operator_names
-    from winnow.pipelines.binding.operators import bind_operators, try_operators
+    from winnow.pipelines.binding.bound_recipe import bind
+    from winnow.pipelines.binding.operators import try_operators
     from winnow.schemas.recipe import load_recipe
 
     found = ["text.language"]
     for name in operator_names():
         Path("one.yaml").write_text(_OPERATORS + f"annotate: [{', '.join(dict.fromkeys(['text.language', name]))}]\n")
         try:
-            try_operators(bind_operators(load_recipe("one.yaml")))
+            try_operators(bind(load_recipe("one.yaml")).operators)
         except WinnowError:
             continue
         found.append(name)

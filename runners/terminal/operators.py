@@ -83,7 +83,7 @@ def _described_preset(preset: Preset) -> dict[str, object]:
         "name": preset.name,
         "summary": preset.summary,
         "operators": {name: dict(given) for name, given in preset.operators.items()},
-        "rules": [asdict(rule) for rule in preset.rules],
+        "rules": [{"reason": one.reason, "drop": one.drop, "when_null": one.when_null} for one in preset.rules],
         "notes": list(preset.notes),
     }
 

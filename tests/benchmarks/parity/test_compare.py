@@ -13,7 +13,7 @@ from benchmarks.parity.adapters import Adapter, Check, Difference, Explained
 from benchmarks.parity.compare import Comparison, compare
 from benchmarks.parity.documents import Document
 from benchmarks.parity.show import as_json, print_comparison
-from winnow.filters.presets import Preset, PresetRule
+from winnow.filters.presets import Preset, preset_rule
 from winnow.schemas.errors import WinnowError
 
 PRESET = Preset(
@@ -21,8 +21,8 @@ PRESET = Preset(
     summary="pages of fewer than three lines",
     operators={"text.fineweb": {}},
     rules=(
-        PresetRule("few_lines", "text.fineweb.lines < 3"),
-        PresetRule("no_words", "text.fineweb.words < 1"),
+        preset_rule("few_lines", "text.fineweb.lines < 3"),
+        preset_rule("no_words", "text.fineweb.words < 1"),
     ),
 )
 ADAPTER = Adapter(

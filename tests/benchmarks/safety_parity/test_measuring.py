@@ -8,14 +8,14 @@ import pytest
 from benchmarks.parity.documents import Document
 from benchmarks.safety_parity.known import Known
 from benchmarks.safety_parity.measuring import Recall, detectors_of, joined, measured
-from winnow.filters.presets import Preset, PresetRule
+from winnow.filters.presets import Preset, preset_rule
 from winnow.schemas.errors import RecipeError
 
 ADDRESSES = Preset(
     name="addresses",
     summary="two addresses",
     operators={"text.pii": {"kinds": ["email"]}},
-    rules=(PresetRule("addresses", "text.pii.email >= 2"),),
+    rules=(preset_rule("addresses", "text.pii.email >= 2"),),
 )
 CLEAN = [
     Known(Document("a", "Alle Menschen sind frei.", "de"), "plain"),

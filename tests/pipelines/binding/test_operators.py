@@ -50,11 +50,11 @@ def test_binding_an_operator_with_an_asset_or_a_file_imports_no_other_operator(t
     (tmp_path / "own.txt").write_text("example.com\n")
     code = (
         "import sys\n"
-        "from winnow.pipelines.binding.operators import bind_operators\n"
+        "from winnow.pipelines.binding.bound_recipe import bind\n"
         "from winnow.schemas.recipe import load_recipe\n"
         "from winnow.schemas.errors import RecipeError\n"
         "for name in ('ut1-adult', 'own.txt'):\n"
-        "    try: bind_operators(load_recipe(f'{name}.yaml'))\n"
+        "    try: bind(load_recipe(f'{name}.yaml')).operators\n"
         "    except RecipeError as error: print(error)\n"
         "print([name for name in sys.modules if name.startswith('winnow.filters.text.')])"
     )

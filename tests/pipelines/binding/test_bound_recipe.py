@@ -1,0 +1,69 @@
+"""A recipe is bound once for a command, and stays in it."""
+
+import io
+import pickle
+from typing import Any
+
+import pytest
+
+from winnow.pipelines.binding.bound_recipe import BoundRecipe, bind
+from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.memory import MemoryStore
+from winnow.schemas.errors import RecipeError
+from winnow.schemas.recipe import Recipe, recipe_from_text
+from winnow.schemas.records import StoreRecord
+
+RECIPE = """
+version: 1
+store: {path: store}
+sources: {pages: {root: ., files: ["*.jsonl"], class: web, licence: unknown}}
+annotate: [text.length, text.secrets]
+eligible: [{drop: text.length.lines < 2, reason: short, when_null: keep}]
+edits: [text.secrets]
+dedupe: {exact: {}, near: {min_similarity: 0.8}}
+mix: {tokenizer: bytes}
+"""
+
+
+def bound(text: str = RECIPE) -> BoundRecipe:
+    return bind(recipe_from_text(text))
+
+
+@pytest.mark.parametrize(
+    "part", ["measurements", "columns", "operators", "rules", "edits", "scores", "tokens", "mixture", "near", "sources"]
+)
+def test_a_part_is_bound_once(part: str) -> None:
+    recipe = bound()
+    assert getattr(recipe, part) is getattr(recipe, part)
+
+
+def test_a_part_that_is_wrong_says_so_each_time_and_keeps_no_other_from_being_bound() -> None:
+    recipe = bound(RECIPE.replace("text.length.lines <", "text.length.lnies <"))
+    for _ in range(2):
+        with pytest.raises(RecipeError, match="did you mean"):
+            recipe.require_rules()
+    assert [one.layer for one in recipe.operators] == ["text.length", "text.secrets", "text.digest", "text.minhash"]
+
+
+def test_near_duplicates_are_looked_for_as_the_recipe_says_over_its_preset() -> None:
+    near = bound().near
+    assert near is not None
+    assert (near.min_similarity, near.bands, near.scheme.hashes) == (0.8, 14, 112)
+
+
+def test_it_stays_in_the_command() -> None:
+    with pytest.raises(TypeError, match="stays in the command"):
+        pickle.dumps(bound())
+
+
+def test_what_workers_get_holds_no_recipe() -> None:
+    class Watching(pickle.Pickler):
+        def reducer_override(self, value: Any) -> Any:
+            assert not isinstance(value, Recipe)
+            return NotImplemented
+
+    recipe = bound()
+    store = Store(MemoryStore("bound"), StoreRecord("s", 7, 65_536, 256 << 20, 16_384, 64 << 20, 64 << 20))
+    assert recipe.tokens is not None
+    for part in (recipe.rules, recipe.edits, recipe.tokens.bound, recipe.ingest(store).sources, recipe.near):
+        Watching(io.BytesIO()).dump(part)
