@@ -2,7 +2,8 @@
 
 A worker that starts from nothing imports Beam, numba and the libraries of its stage, a second or two of a core: longer
 than the tasks of a small pipeline take, and one command runs many pipelines. The fork server does it once for a
-command.
+command. Measured with two workers: a pipeline of almost no data takes 0.7 s of CPU with forked workers and 2.5 s with
+new ones, and `winnow demo` starts 73 workers, so new ones would add some 65 s of CPU to its 157.
 
 A line of JSON on standard input, a `Birth`, asks for a worker; the answer is a line with its process id. The fork
 server ends with its input, which is when the driver does. It runs nothing itself, so that nothing but memory that was

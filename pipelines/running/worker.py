@@ -29,9 +29,6 @@ def main() -> None:
         threading.Thread(target=_end_with, args=(int(process), since), name="driver-watch", daemon=True).start()
     from apache_beam.runners.worker import sdk_worker_main
 
-    from winnow.pipelines.running.beam_inspection import inspect_once
-
-    inspect_once()
     status = 1
     try:
         sdk_worker_main.main(sys.argv)

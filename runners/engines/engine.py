@@ -11,7 +11,6 @@ from typing import cast
 
 import apache_beam as beam
 
-from winnow.pipelines.running.beam_inspection import inspect_once
 from winnow.pipelines.running.ledger.strikes import MARKS_VARIABLE
 from winnow.pipelines.running.thread_limits import limit_threads
 from winnow.pipelines.running.worker import DRIVER_VARIABLE, driver_mark
@@ -71,7 +70,6 @@ class Engine:
         """
         backend = self.backend
         limit_threads()
-        inspect_once()
         os.environ[DRIVER_VARIABLE] = driver_mark()
         if marks is not None:
             os.environ[MARKS_VARIABLE] = str(marks)

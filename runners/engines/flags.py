@@ -13,7 +13,11 @@ View = TypeVar("View", bound=PipelineOptions)
 
 
 class Options(PipelineOptions):
-    """Beam's, which it looks at in a hundred ways a pipeline, each time through a parser of its own: here once each."""
+    """Beam's options, with each view of them made once.
+
+    Beam asks for a hundred views per pipeline and builds a new argument parser for each. That was 3.1 of the 20.4 s of
+    CPU that a whole recipe takes on 200 short texts in one process.
+    """
 
     def __init__(self, flags: Sequence[str], **settings: object) -> None:
         super().__init__(flags, **settings)

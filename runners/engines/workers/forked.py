@@ -2,6 +2,8 @@
 
 Beam's own `SubprocessSDKEnvironment` starts a Python for each worker of each pipeline. This one differs from it in
 nothing but where the process comes from; it stays in use where a process that has imported much is not safe to fork.
+Nothing of Beam is replaced: environment and worker are registered by the decorators that Beam's own use. But the
+classes they extend are internal to Beam, so a new version of Beam can require a change here.
 """
 
 import os
