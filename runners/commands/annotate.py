@@ -1,4 +1,4 @@
-"""`winnow annotate`: measure what was ingested with the operators of the recipe."""
+"""`winnow annotate`: measure the ingested samples with the recipe's operators."""
 
 import argparse
 from typing import TYPE_CHECKING
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 
 def add(commands: "Commands") -> None:
-    """The command and its arguments."""
-    parser = commands.add_parser("annotate", help="measure what was ingested with the recipe's operators")
+    """Add the command and its arguments."""
+    parser = commands.add_parser("annotate", help="measure the ingested samples with the recipe's operators")
     recipe_argument(parser)
     engine_arguments(parser)
     slice_argument(parser)
@@ -29,7 +29,9 @@ def run(options: argparse.Namespace) -> int:
     console = open_console()
     recipe = bound_recipe(options.recipe)
     if not recipe.config.annotate:
-        raise WinnowError(f"{options.recipe}: nothing to annotate; name operators under 'annotate' (winnow operators)")
+        raise WinnowError(
+            f"{options.recipe}: nothing to annotate; list operators under 'annotate' (see winnow operators)"
+        )
     if options.tasks is not None:
         done = annotate_slice(recipe, parse_slice(options.tasks), open_engine(options), console)
         console.print(done.line(recipe), markup=False, soft_wrap=True)

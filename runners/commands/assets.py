@@ -1,4 +1,4 @@
-"""`winnow assets`: the models and lists that operators need: list them, or fetch them."""
+"""`winnow assets`: list or fetch the models and lists that operators need."""
 
 import argparse
 from typing import TYPE_CHECKING
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 
 def add(commands: "Commands") -> None:
-    """The command and its arguments."""
+    """Add the command and its arguments."""
     parser = commands.add_parser("assets", help="list or fetch the models and lists that operators need")
     actions = parser.add_subparsers(dest="action", metavar="ACTION")
     actions.add_parser("list", help="list all assets, and which are on this machine (the default)")
-    fetching = actions.add_parser("fetch", help="download what is missing, and compile the kernels")
-    fetching.add_argument("names", nargs="*", metavar="NAME", help="an asset's name (default: all but optional ones)")
+    fetching = actions.add_parser("fetch", help="download missing assets, and compile the kernels")
+    fetching.add_argument("names", nargs="*", metavar="NAME", help="asset to fetch (default: all except optional ones)")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -33,7 +33,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def warm_up(console: "Console") -> None:
-    """Compile every kernel that is not compiled yet, so that no run has to."""
+    """Compile all kernels ahead of the first run."""
     from winnow.runners.stages.warming import warm_kernels
 
     if not warm_kernels(console):
@@ -61,19 +61,20 @@ def list_assets(console: "Console") -> None:
 
 
 def fetch_assets(names: tuple[str, ...], console: "Console") -> None:
-    """Fetch the named assets, or all but optional ones; an unknown name is refused before anything is downloaded.
+    """Fetch the named assets, or all except optional ones.
 
-    Of all, those that this machine lacks a program or a package for are left out, with a line that says so.
+    Unknown names are rejected before any download. Without names, assets that need a missing program or package are
+    skipped with a message.
     """
     from winnow.pipelines.assets import AssetUnavailableError, all_assets, cache_folder, fetch, find_asset
 
     chosen = tuple(find_asset(name) for name in names) or tuple(asset for asset in all_assets() if not asset.optional)
     for asset in chosen:
         try:
-            word = "fetched" if fetch(asset) else "already here"
+            word = "fetched" if fetch(asset) else "already fetched"
         except AssetUnavailableError as error:
             if names:
                 raise
-            console.print(f"{asset.name}  left out  {error}", markup=False, soft_wrap=True)
+            console.print(f"{asset.name}  skipped  {error}", markup=False, soft_wrap=True)
             continue
         console.print(f"{asset.name}  {word}  {cache_folder() / asset.file_name}", markup=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""`winnow audit`: prove from files alone that no row and no byte is lost."""
+"""`winnow audit`: prove from the files alone that no row and no byte is lost."""
 
 import argparse
 import sys
@@ -18,15 +18,17 @@ SHOWN = 50
 
 
 def add(commands: "Commands") -> None:
-    """The command and its arguments."""
-    parser = commands.add_parser("audit", help="prove from files alone that no row and no byte is lost")
+    """Add the command and its arguments."""
+    parser = commands.add_parser("audit", help="prove from the files alone that no row and no byte is lost")
     place_argument(parser)
-    parser.add_argument("--store-only", action="store_true", help="read neither sources nor exports again")
+    parser.add_argument(
+        "--store-only", action="store_true", help="check the store only; read no sources and no exports"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Audit the latest generation; 0 when everything is proved, 1 when something is wrong."""
+    """Audit the latest generation; the exit status is 0 if all is proved, 1 if something is wrong."""
     from winnow.pipelines.audit import audit_generation
 
     recipe, store = open_place(options.place)
@@ -36,7 +38,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def print_findings(findings: "Findings", console: "Console", *, as_json: bool) -> int:
-    """Print; the exit status says whether all is well."""
+    """Print the findings; returns the exit status."""
     from winnow.runners.terminal.escaping import visible
     from winnow.schemas.records import to_json
 

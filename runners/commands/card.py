@@ -1,4 +1,4 @@
-"""`winnow card`: a dataset card in Markdown, of what the rules keep."""
+"""`winnow card`: write a dataset card in Markdown."""
 
 import argparse
 import sys
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 def add(commands: "Commands") -> None:
-    """The command and its arguments."""
-    parser = commands.add_parser("card", help="write a dataset card in Markdown: what the rules keep, and its coverage")
+    """Add the command and its arguments."""
+    parser = commands.add_parser("card", help="write a dataset card in Markdown: kept samples and detector coverage")
     recipe_argument(parser)
-    parser.add_argument("--output", metavar="FILE", help="where to write it (default: the terminal)")
+    parser.add_argument("--output", metavar="FILE", help="file to write (default: stdout)")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""`winnow curve`: what bands and rows find and miss, for a preset, numbers of your own, or the best there are."""
+"""`winnow curve`: how likely MinHash bands and rows find near duplicates, for presets or settings of your own."""
 
 import argparse
 from typing import TYPE_CHECKING
@@ -9,25 +9,25 @@ if TYPE_CHECKING:
     from winnow.runners.commands.parser import Commands
 
 
-THRESHOLD = 0.75  # FineWeb's: its 14 bands of 8 rows are meant for texts that are at least 75 % alike
+THRESHOLD = 0.75  # FineWeb: its 14 bands of 8 rows target texts that are at least 75 % alike
 
 
 def add(commands: "Commands") -> None:
-    """The command and its arguments."""
+    """Add the command and its arguments."""
     curve = commands.add_parser(
-        "curve", help="how likely near duplicates are to be compared, by similarity, bands and rows"
+        "curve", help="show how likely near duplicates are found, by similarity, bands and rows"
     )
-    curve.add_argument("preset", nargs="?", metavar="PRESET", help="a preset of near duplicates (default: show all)")
-    curve.add_argument("--bands", type=int, metavar="B", help="with --rows: a curve of your own")
-    curve.add_argument("--rows", type=int, metavar="R", help="hashes in a band")
-    curve.add_argument("--hashes", type=int, metavar="N", help="the best bands and rows of at most so many hashes")
+    curve.add_argument("preset", nargs="?", metavar="PRESET", help="a preset for near duplicates (default: show all)")
+    curve.add_argument("--bands", type=int, metavar="B", help="bands of your own curve; needs --rows")
+    curve.add_argument("--rows", type=int, metavar="R", help="hashes per band")
+    curve.add_argument("--hashes", type=int, metavar="N", help="find the best bands and rows for at most N hashes")
     curve.add_argument(
         "--threshold",
         type=float,
         metavar="T",
-        help=f"similarity that makes texts duplicates (default: {THRESHOLD})",
+        help=f"similarity from which texts count as duplicates (default: {THRESHOLD})",
     )
-    curve.add_argument("--plot", metavar="FILE.svg", help="draw the curve into this file")
+    curve.add_argument("--plot", metavar="FILE.svg", help="write a plot of the curve to this file")
     curve.add_argument("--json", action="store_true", help="print one JSON object")
 
 

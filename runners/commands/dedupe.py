@@ -1,4 +1,4 @@
-"""`winnow dedupe`: find the samples that are the same as others, or nearly."""
+"""`winnow dedupe`: find exact and near duplicates."""
 
 import argparse
 from typing import TYPE_CHECKING
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 
 def add(commands: "Commands") -> None:
-    """The command and its arguments."""
-    parser = commands.add_parser("dedupe", help="find the samples that are the same as others, or nearly")
+    """Add the command and its arguments."""
+    parser = commands.add_parser("dedupe", help="find exact and near duplicates")
     recipe_argument(parser)
     engine_arguments(parser)
 
@@ -27,7 +27,9 @@ def run(options: argparse.Namespace) -> int:
     console = open_console()
     recipe = bound_recipe(options.recipe)
     if recipe.config.dedupe is None:
-        raise WinnowError(f"{options.recipe}: nothing to look for; write 'dedupe: {{exact: {{}}, near: {{}}}}'")
+        raise WinnowError(
+            f"{options.recipe}: no 'dedupe' in the recipe; add for example 'dedupe: {{exact: {{}}, near: {{}}}}'"
+        )
     outcome = dedupe(recipe, open_engine(options), console)
     print_layers(summarise(outcome.store, outcome.generation), console)
     return 0

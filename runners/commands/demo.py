@@ -1,4 +1,4 @@
-"""`winnow demo`: make the bundled crawl in a folder, and run the demo recipe on it."""
+"""`winnow demo`: generate the bundled crawl in a folder, and run the demo recipe on it."""
 
 import argparse
 from importlib import resources
@@ -18,18 +18,20 @@ if TYPE_CHECKING:
     from winnow.runners.stages.whole_recipe import Whole
 
 RECIPE, LAW = "demo.yaml", "demo-law.json"
-MARK = ".winnow-demo"  # in a folder that the demo made, so that it never works in one that it did not
+MARK = ".winnow-demo"  # marks a folder as the demo's own, so that it never writes to another
 
 
 def add(commands: "Commands") -> None:
-    """The command and its arguments."""
-    parser = commands.add_parser("demo", help="run every stage on the bundled crawl, ending in a report")
-    parser.add_argument("--into", default="demo-output", metavar="FOLDER", help="where to work (default: %(default)s)")
+    """Add the command and its arguments."""
+    parser = commands.add_parser("demo", help="run all stages on the bundled crawl, and write a report")
+    parser.add_argument(
+        "--into", default="demo-output", metavar="FOLDER", help="folder to work in (default: %(default)s)"
+    )
     engine_arguments(parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the demo, and show what it left."""
+    """Run the demo, and print where the results are."""
     from winnow.runners.terminal.closing import print_closing
 
     console = open_console()
@@ -39,13 +41,13 @@ def run(options: argparse.Namespace) -> int:
 
 
 def run_demo(folder: Path, engine: "Engine", console: "Console") -> "tuple[BoundRecipe, Whole]":
-    """The whole product on a few hundred pages. A second run finds everything done."""
+    """Run the demo recipe on a few hundred pages. A second run finds all work done."""
     from winnow.runners.demo import make_crawl
     from winnow.runners.stages.whole_recipe import run_whole
 
     mark = folder / MARK
     if folder.exists() and any(folder.iterdir()) and not mark.exists():
-        raise WinnowError(f"{folder}: not empty, and not made by the demo; choose another folder with --into")
+        raise WinnowError(f"{folder}: not empty, and not a folder of the demo; choose another with --into")
     if not (folder / RECIPE).exists():
         folder.mkdir(parents=True, exist_ok=True)
         mark.touch()
@@ -53,6 +55,6 @@ def run_demo(folder: Path, engine: "Engine", console: "Console") -> "tuple[Bound
         for name in (LAW, RECIPE):
             raw = resources.files("winnow.recipes").joinpath(name).read_bytes()
             (folder / name).write_bytes(raw)
-        console.print(f"crawl   {folder} (made; nothing was fetched)", soft_wrap=True)
+        console.print(f"crawl   {folder} (generated locally)", soft_wrap=True)
     recipe = bound_recipe(folder / RECIPE)
     return recipe, run_whole(recipe, engine, console)

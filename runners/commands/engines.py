@@ -1,4 +1,4 @@
-"""`winnow engines`: what pipelines can run on; `winnow engines build`: make a job server before the first run."""
+"""`winnow engines` lists the engines; `winnow engines build` builds a job server before the first run."""
 
 import argparse
 import json
@@ -16,16 +16,18 @@ if TYPE_CHECKING:
 
 
 def add(commands: "Commands") -> None:
-    """The command and its arguments."""
-    parser = commands.add_parser("engines", help="what pipelines can run on, what each needs, and what of it is here")
+    """Add the command and its arguments."""
+    parser = commands.add_parser(
+        "engines", help="list the engines that pipelines can run on, what each needs, and what is installed"
+    )
     actions = parser.add_subparsers(dest="action", metavar="ACTION")
-    listing = actions.add_parser("list", help="a line an engine, and how to get what is missing (the default)")
+    listing = actions.add_parser("list", help="list engines, and how to install what is missing (the default)")
     for listed in (parser, listing):
         listed.add_argument("--json", action="store_true", help="print one JSON object")
-    building = actions.add_parser("build", help="make an engine's job server now, rather than in the first run")
+    building = actions.add_parser("build", help="build an engine's job server now instead of in the first run")
     building.add_argument("engine", choices=("spark", "flink"), metavar="ENGINE", help="spark or flink")
     building.add_argument(
-        "--engine-version", metavar="V", help="the exact version of the cluster's Spark, such as 3.5.1 (default: 3.5.0)"
+        "--engine-version", metavar="V", help="the exact Spark version of the cluster, such as 3.5.1 (default: 3.5.0)"
     )
 
 
@@ -47,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def show(console: "Console") -> None:
-    """A few lines per engine."""
+    """Print a few lines per engine."""
     from winnow.runners.engines.java.jars import cache_folder
     from winnow.runners.engines.listing import engine_states
 
@@ -61,14 +63,14 @@ def show(console: "Console") -> None:
 
 
 def build(engine: "EngineName", engine_version: str | None, console: "Console") -> None:
-    """Make the engine's job server where it is not here yet; prints where it is, its size and its hash."""
+    """Build the engine's job server unless it is built already, and print its path, size and hash."""
     from winnow.runners.engines.java.jars import find_jar, job_server
     from winnow.runners.engines.java.server_kinds import SERVERS
     from winnow.runners.engines.listing import described
 
     here = find_jar(SERVERS[engine], engine_version=engine_version)
     jar, java = job_server(engine, engine_version=engine_version, console=console)
-    _print(console, f"{engine}  {'built' if here is None else 'already here'}  {described(jar)}")
+    _print(console, f"{engine}  {'built' if here is None else 'already built'}  {described(jar)}")
     _print(console, f"{engine}  {jar.path.stat().st_size:,} bytes  sha256 {jar.sha256}")
     _print(console, f"{engine}  runs with {java}")
 

@@ -1,4 +1,4 @@
-"""`winnow export`: write the mixture in the formats that the recipe names."""
+"""`winnow export`: write the mixture in the recipe's formats."""
 
 import argparse
 from typing import TYPE_CHECKING
@@ -11,35 +11,33 @@ if TYPE_CHECKING:
 
 
 def add(commands: "Commands") -> None:
-    """The command and its arguments."""
+    """Add the command and its arguments."""
     parser = commands.add_parser(
-        "export", help="write the mixture in the formats that the recipe names; existing exports are left unchanged"
+        "export", help="write the mixture in the recipe's formats; existing exports are left unchanged"
     )
     parser.add_argument("recipe", metavar="RECIPE", help="a recipe file with a 'mix' and an 'export'")
     parser.add_argument(
         "--sample",
         default="100%",
         metavar="SHARE",
-        help="export a share of the plan, such as 1%% (default: %(default)s)",
+        help="export this share of the plan, such as 1%% (default: %(default)s)",
     )
     parser.add_argument(
         "--replace",
         action="store_true",
-        help="write over exports of another plan, and over those that are damaged or lack samples, once the new ones "
-        "are whole",
+        help="replace exports that belong to another plan, are damaged or lack samples, once the new ones are complete",
     )
     parser.add_argument(
         "--verify",
         action="store_true",
-        help="write nothing: read every export that the recipe names, and compare its files with their hashes",
+        help="write nothing; read the recipe's exports and check their files against the recorded hashes",
     )
     parser.add_argument(
         "--id-list",
         metavar="FILE",
-        help="write, alone, the ids that the stages give as a .npy: each once, sorted, as two numbers of 64 bits; "
-        "validation is not in it",
+        help="write only the ids of the training samples, as a .npy file: unique, sorted, two 64-bit numbers each",
     )
-    parser.add_argument("--json", action="store_true", help="print one JSON object in place of text")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
     engine_arguments(parser)
 
 

@@ -1,4 +1,4 @@
-"""`winnow gc`: drop what the latest generations do not name."""
+"""`winnow gc`: delete what the latest generations do not use."""
 
 import argparse
 from typing import TYPE_CHECKING
@@ -12,19 +12,19 @@ if TYPE_CHECKING:
 
 
 def add(commands: "Commands") -> None:
-    """The command and its arguments."""
-    parser = commands.add_parser("gc", help="drop what the latest generations do not name")
+    """Add the command and its arguments."""
+    parser = commands.add_parser("gc", help="delete what the latest generations do not use")
     place_argument(parser)
     parser.add_argument("--keep", type=int, default=2, metavar="K", help="generations to keep (default: %(default)s)")
-    parser.add_argument("--purge", action="store_true", help="remove the content of forgotten rows from every file")
+    parser.add_argument("--purge", action="store_true", help="remove the content of forgotten rows from all files")
     parser.add_argument(
-        "--gone", action="store_true", help="also drop the records of exports and other outputs that no longer exist"
+        "--gone", action="store_true", help="also delete records of exports and other outputs that no longer exist"
     )
-    parser.add_argument("--dry-run", action="store_true", help="show what would be dropped; drop nothing")
+    parser.add_argument("--dry-run", action="store_true", help="show what would be deleted; delete nothing")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Collect, after finishing or making a purge."""
+    """Collect garbage, after a purge if one is requested or unfinished."""
     from winnow.pipelines.forgetting.outputs import drop_gone
     from winnow.pipelines.forgetting.purging import finish_purge
     from winnow.pipelines.store import layout
@@ -40,14 +40,14 @@ def run(options: argparse.Namespace) -> int:
         done = run_purge(store, options.keep, open_console(), dry_run=options.dry_run)
         if layout.REPORT in done.removed and not options.dry_run:
             write_report(store, None, recipe)
-            open_console().print("report        written again")
+            open_console().print("report        rewritten")
         gone = done.collected
     else:
         with Lease(store.objects):
             if not options.dry_run:
                 finish_purge(store)
             elif store.objects.exists(layout.PURGE):
-                word = "would finish the purge that was begun: what it still has to drop comes on top"
+                word = "would also finish the interrupted purge, whose deletions are not counted here"
                 open_console().print(word, soft_wrap=True)
             gone = collect_garbage(store, options.keep, dry_run=options.dry_run)
     word = "would drop" if options.dry_run else "dropped"

@@ -1,4 +1,4 @@
-"""`winnow ingest`: read the sources into the store, and extract text in the same read."""
+"""`winnow ingest`: read the sources into the store, and extract their text."""
 
 import argparse
 from typing import TYPE_CHECKING
@@ -11,11 +11,13 @@ if TYPE_CHECKING:
 
 
 def add(commands: "Commands") -> None:
-    """The command and its arguments."""
-    parser = commands.add_parser("ingest", help="read the sources into the store, and extract text in the same read")
+    """Add the command and its arguments."""
+    parser = commands.add_parser("ingest", help="read the sources into the store, and extract their text")
     recipe_argument(parser)
     engine_arguments(parser)
-    parser.add_argument("--replace", action="store_true", help="ingest changed source files again, in place of the old")
+    parser.add_argument(
+        "--replace", action="store_true", help="ingest changed source files again and replace their old records"
+    )
     slice_argument(parser)
 
 

@@ -1,4 +1,4 @@
-"""The command line: one parser, one place where errors become lines, one file per command."""
+"""The command line: builds the parser, runs a command, and prints its errors. Each command is a file of this folder."""
 
 import argparse
 import logging
@@ -38,7 +38,7 @@ COMMANDS = (
     "law",
     "train_quality",
 )
-"""The modules of this folder that are commands, in the order of the help."""
+"""The command modules of this folder, in the order of the help."""
 
 USAGE_ERROR = 2
 INTERRUPTED = 130
@@ -47,14 +47,14 @@ _PROCESSES = (
     ("winnow.runners.engines.workers.fork_server", "FORK_SERVER"),
     ("winnow.runners.engines.java.job_servers", "JOB_SERVERS"),
 )
-"""What keeps processes for as long as a command runs, where the command has loaded it."""
+"""Owners of child processes, closed at the end of a command that loaded them."""
 
 
 def entry() -> NoReturn:
     """The `winnow` command.
 
-    Leaves without the interpreter's farewell: thread pools of native libraries that are still alive in it now and
-    then end an otherwise finished run with "terminate called without an active exception".
+    Skips the interpreter's shutdown, in which live thread pools of native libraries sometimes end a finished run with
+    "terminate called without an active exception".
     """
     status = main()
     for module, name in _PROCESSES:
@@ -75,13 +75,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options, rest = _parser().parse_known_args(own)
     if rest:
         options.parser.refuse(options.command, rest)
-    logging.basicConfig(level=logging.WARNING if options.debug else logging.CRITICAL)  # libraries' talk is not ours
+    logging.basicConfig(level=logging.WARNING if options.debug else logging.CRITICAL)  # hides what libraries log
     try:
         command: Callable[[argparse.Namespace], int] = import_module(
             f"winnow.runners.commands.{options.command.replace('-', '_')}"
         ).run
         if beam and options.command not in PIPELINES:
-            raise WinnowError(f"winnow {options.command} runs no pipeline; nothing may follow '--'")
+            raise WinnowError(f"winnow {options.command} runs no pipeline, so it takes no Beam flags after '--'")
         options.beam = beam
         return command(options)
     except WinnowError as error:
@@ -90,7 +90,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for line in str(error).splitlines():
             print(f"winnow: {line}", file=sys.stderr)
         return 1
-    except BrokenPipeError:  # the reader of our output has had enough
+    except BrokenPipeError:  # the reader of our output closed it, as `head` does
         return 0
     except OSError as error:
         if options.debug:
@@ -98,7 +98,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"winnow: {error.filename or 'system'}: {error.strerror or error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("winnow: interrupted; what was committed stays, the same command goes on from there", file=sys.stderr)
+        print("winnow: interrupted; committed work is kept, run the same command again to continue", file=sys.stderr)
         return INTERRUPTED
 
 
@@ -112,8 +112,8 @@ def _split(arguments: list[str]) -> tuple[list[str], list[str]]:
 def _parser() -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = CommandParser(
         prog="winnow",
-        description="From a crawl to a training mixture.",
-        epilog="Flags after '--' go to Beam. 'winnow COMMAND --help' says more.",
+        description="Turns a crawl into a training mixture.",
+        epilog="Flags after '--' go to Beam. See 'winnow COMMAND --help' for a command's arguments.",
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
@@ -124,7 +124,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 class _Version(argparse.Action):
-    """Prints the version, which is looked up when it is asked for."""
+    """Prints the version; looks it up only on request, as that is slow."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         from winnow.schemas.version import winnow_version

@@ -1,4 +1,4 @@
-"""`winnow mix`: plan the mixture, and draw its samples; `winnow plan --diff` compares two plans."""
+"""`winnow mix`: plan the mixture and draw its samples; also `winnow plan --diff`, which compares two plans."""
 
 import argparse
 import os
@@ -21,23 +21,25 @@ _HEAD = b'{\n  "plan": "'  # of `plan_json`
 
 
 def add(commands: "Commands") -> None:
-    """The command and its arguments."""
+    """Add the command and its arguments."""
     parser = commands.add_parser(
         "mix",
-        help="plan the mixture: what each stratum is asked for and gives, and which samples those are; moves no data",
+        help="plan the mixture: the share of each stratum and the samples drawn for it; copies no data",
     )
     parser.add_argument("recipe", metavar="RECIPE", help="a recipe file with a 'mix'")
-    parser.add_argument("--plan-only", action="store_true", help="write the plan and show it; draw nothing")
-    parser.add_argument("--output", metavar="FILE", help="write the plan to this file (--plan-only: plan.json)")
+    parser.add_argument("--plan-only", action="store_true", help="write and show the plan; draw no samples")
     parser.add_argument(
-        "--sample", default="100%", metavar="SHARE", help="draw a share of the plan, such as 1%% (default: all)"
+        "--output", metavar="FILE", help="write the plan to this file (default with --plan-only: plan.json)"
     )
-    parser.add_argument("--json", action="store_true", help="print the plan as one JSON object in place of tables")
+    parser.add_argument(
+        "--sample", default="100%", metavar="SHARE", help="draw this share of the plan, such as 1%% (default: all)"
+    )
+    parser.add_argument("--json", action="store_true", help="print the plan as one JSON object instead of tables")
     engine_arguments(parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Plan and, unless the plan alone is wanted, draw."""
+    """Plan, and draw unless `--plan-only`."""
     from rich.console import Console
 
     from winnow.runners.stages.mixing import WHOLE, mix, parse_sample, plan_only
@@ -49,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
     engine = open_engine(options)
     file = Path(options.output or PLAN_FILE) if options.plan_only or options.output else None
     if file is not None:
-        _require_ours(file)
+        _require_plan_or_new(file)
     quiet = Console(stderr=True, quiet=True) if options.json else console
     plan = (
         plan_only(recipe, engine, quiet, sample)
@@ -86,14 +88,14 @@ def run_diff(options: argparse.Namespace) -> int:
 
 
 def plan_json(plan: "MixturePlan") -> bytes:
-    """A plan as its file holds it: with its name, which is a hash of the rest, and what was asked for, in words."""
+    """The content of a plan file: the plan, its name, which is a hash of the rest, and the request in words."""
     import orjson
 
     return orjson.dumps({"plan": plan.name} | plan.to_json() | {"asked": plan.asked}, option=orjson.OPT_INDENT_2)
 
 
-def _require_ours(file: Path) -> None:
-    """Refuse to write over a file that holds no plan of winnow, whether it was named or is only in the way."""
+def _require_plan_or_new(file: Path) -> None:
+    """Raise if the output file exists and is no plan of winnow."""
     from winnow.runners.terminal.rules import require_writable
 
     require_writable("--output", file)
@@ -104,12 +106,12 @@ def _require_ours(file: Path) -> None:
         return
     except OSError as error:
         raise WinnowError(f"--output {file}: cannot be read: {error.strerror or error}") from None
-    if head and head != _HEAD:  # an empty file was made to be written to
-        raise WinnowError(f"{file}: is there already and is no plan of winnow; name another file with --output")
+    if head and head != _HEAD:  # an empty file may be overwritten
+        raise WinnowError(f"{file}: exists and is not a winnow plan; choose another file with --output")
 
 
 def write_plan(plan: "MixturePlan", file: Path) -> None:
-    """Write a plan, whole or not at all."""
+    """Write a plan to a file atomically."""
     unfinished = file.with_name(f".{file.name}.{os.getpid()}")
     try:
         unfinished.write_bytes(plan_json(plan) + b"\n")

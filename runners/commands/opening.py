@@ -1,4 +1,4 @@
-"""What commands open: the store of a recipe, the engine that was asked for, and the terminal."""
+"""Opens what commands need: the terminal, the engine, and the store of a recipe."""
 
 import argparse
 from pathlib import Path
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 def open_console() -> "Console":
-    """The terminal, without colours for numbers and names."""
+    """The terminal, without rich's highlighting of numbers and names."""
     from rich.console import Console
 
     return Console(highlight=False)
 
 
 def open_engine(options: argparse.Namespace) -> "Engine":
-    """The engine that `--runner`, `--workers` and Beam's flags ask for."""
+    """The engine selected by `--runner`, `--workers` and Beam's flags."""
     from winnow.runners.engines import named_engine, parse_workers
 
     return named_engine(options.runner, parse_workers(options.workers), options.beam)
@@ -45,13 +45,13 @@ def store_of(recipe: "BoundRecipe") -> "Store":
 
 
 def open_place(place: str) -> "tuple[BoundRecipe | None, Store]":
-    """A recipe and its store, or a store alone."""
+    """Open a recipe and its store, or a store without a recipe."""
     from winnow.pipelines.store.generations import open_store
     from winnow.pipelines.store.location import open_location
 
     if Path(place).is_dir() or "://" in place:
         return None, open_store(open_location(place))
     if not Path(place).exists():
-        raise StoreError(f"{place}: neither a recipe file nor a store's folder")
+        raise StoreError(f"{place}: expected a recipe file or a store folder, but nothing exists there")
     recipe = bound_recipe(place)
     return recipe, store_of(recipe)

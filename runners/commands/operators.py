@@ -1,4 +1,4 @@
-"""`winnow operators`: the measurements there are, what they read and write, and their settings."""
+"""`winnow operators`: list the operators, the columns they read and write, and their settings."""
 
 import argparse
 from typing import TYPE_CHECKING
@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 
 
 def add(commands: "Commands") -> None:
-    """The command and its arguments."""
-    parser = commands.add_parser("operators", help="list the measurements, their columns and settings")
+    """Add the command and its arguments."""
+    parser = commands.add_parser("operators", help="list the operators, their columns and settings")
     parser.add_argument("names", nargs="*", metavar="NAME", help="show these operators or presets in full")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 

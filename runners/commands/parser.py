@@ -1,4 +1,4 @@
-"""The parser of the command line: no flag is guessed, and a mistake in what was typed is one line."""
+"""The command-line parser: abbreviated flags are rejected, and each error is one line."""
 
 import argparse
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -12,56 +12,56 @@ PIPELINES = frozenset({"run", "ingest", "annotate", "dedupe", "score", "demo", "
 """The commands whose flags after '--' go to Beam."""
 
 SLICED = ("ingest", "annotate", "score")
-"""The commands that know `--tasks`."""
+"""The commands that accept `--tasks`."""
 
 
 class CommandParser(argparse.ArgumentParser):
-    """A parser of winnow's, or of one of its commands."""
+    """The parser of winnow or of one of its commands."""
 
     def __init__(self, **named: Any) -> None:
         self.flags: list[str] = []
         super().__init__(**named, allow_abbrev=False)
-        self.set_defaults(parser=self)  # of the innermost command: what refuses what is left over
+        self.set_defaults(parser=self)  # the innermost command's parser reports unexpected arguments
 
     def add_argument(self, *names: Any, **settings: Any) -> argparse.Action:
-        """As argparse does it; flags are remembered, to name the nearest of a misspelt one."""
+        """Add an argument, and remember its flags for suggestions."""
         self.flags += [name for name in names if name.startswith("--")]
         return super().add_argument(*names, **settings)
 
     def error(self, message: str) -> NoReturn:
-        """End with one line, where argparse would show the whole usage."""
-        self.exit(2, f"winnow: {message}; '{self.prog} --help' says more\n")
+        """Exit with a one-line message, without argparse's usage text."""
+        self.exit(2, f"winnow: {message}; see '{self.prog} --help'\n")
 
     def refuse(self, command: str, rest: list[str]) -> NoReturn:
-        """End with what a command was given and does not know."""
+        """Exit with a message about the first unexpected argument."""
         flag = next((one.partition("=")[0] for one in rest if one.startswith("-")), None)
         if flag is None:
-            self.error(f"{self.prog}: nothing is known of {rest[0]!r}, which comes after all that is expected")
+            self.error(f"{self.prog}: unexpected argument {rest[0]!r}")
         if flag == "--tasks":
-            self.error(f"winnow {command} has no slices; --tasks is for {', '.join(SLICED)}")
-        more = "; flags of Beam's come after '--'" if command in PIPELINES else ""
+            self.error(f"winnow {command} does not take --tasks; only {', '.join(SLICED)} do")
+        more = "; write Beam's flags after '--'" if command in PIPELINES else ""
         self.error(f"{self.prog} has no flag {flag}{suggestion(flag, self.flags)}{more}")
 
 
 def recipe_argument(parser: argparse.ArgumentParser, text: str = "a recipe file") -> None:
-    """The recipe that a command works on."""
+    """Add the recipe argument."""
     parser.add_argument("recipe", metavar="RECIPE", help=text)
 
 
 def place_argument(parser: argparse.ArgumentParser) -> None:
-    """A recipe, whose store is meant, or a store alone."""
-    parser.add_argument("place", metavar="RECIPE|STORE", help="a recipe file, or a store's folder")
+    """Add an argument that is a recipe or a store."""
+    parser.add_argument("place", metavar="RECIPE|STORE", help="a recipe file or a store folder")
 
 
 def slice_argument(parser: argparse.ArgumentParser) -> None:
-    """`--tasks`, for schedulers without Beam."""
+    """Add `--tasks`, for schedulers without Beam."""
     parser.add_argument(
-        "--tasks", metavar="K/N", help="run slice K of N of the tasks and publish nothing; see docs/howto/slurm.md"
+        "--tasks", metavar="K/N", help="run slice K of N of the tasks without publishing; see docs/howto/slurm.md"
     )
 
 
 def engine_arguments(parser: argparse.ArgumentParser) -> None:
-    """Where a command's pipelines run, and on how many workers."""
+    """Add `--runner` and `--workers`."""
     parser.add_argument(
         "--runner",
         default="local",

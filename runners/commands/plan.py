@@ -13,18 +13,16 @@ if TYPE_CHECKING:
 
 
 def add(commands: "Commands") -> None:
-    """The command and its arguments."""
+    """Add the command and its arguments."""
     parser = commands.add_parser(
-        "plan", help="show the resolved recipe, its tasks, and what the rules drop and why; changes nothing"
+        "plan", help="show the resolved recipe, its tasks, and what the rules drop; changes nothing"
     )
     parser.add_argument("recipe", metavar="RECIPE", nargs="?", help="a recipe file")
-    parser.add_argument(
-        "--diff", nargs=2, metavar=("OLD", "NEW"), help="compare two plans of mixtures, instead of reading a recipe"
-    )
+    parser.add_argument("--diff", nargs=2, metavar=("OLD", "NEW"), help="compare two mixture plans instead")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.add_argument("--rates", metavar="FILE", help="estimate with the rates in this file over the built-in ones")
+    parser.add_argument("--rates", metavar="FILE", help="use the rates in this file instead of the built-in ones")
     parser.add_argument(
-        "--workers", default="0", metavar="N", help="estimate the time that N workers take (default: one per core)"
+        "--workers", default="0", metavar="N", help="estimate the time for N workers (default: one per core)"
     )
     parser.add_argument("--decisions", metavar="FILE", help="write one row per dropped sample to this Parquet file")
 

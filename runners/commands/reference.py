@@ -1,4 +1,4 @@
-"""`winnow reference`: the weights that scores are measured towards: train them, or merge several."""
+"""`winnow reference`: train the reference weights of a score, or merge several sets of weights."""
 
 import argparse
 import os
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
 
 
 def add(commands: "Commands") -> None:
-    """The command and its arguments."""
-    reference = commands.add_parser("reference", help="make the weights that scores point to: train, or merge")
+    """Add the command and its arguments."""
+    reference = commands.add_parser("reference", help="train or merge reference weights for scores")
     verbs = reference.add_subparsers(dest="verb", required=True, metavar="VERB")
-    train = verbs.add_parser("train", help="train the reference of a recipe's score on the samples that it trusts")
+    train = verbs.add_parser("train", help="train a score's reference weights on the samples that the recipe trusts")
     train.add_argument("recipe", metavar="RECIPE", help="a recipe file")
-    train.add_argument("--score", metavar="NAME", help="of which score; needed where the recipe has several")
-    train.add_argument("--output", metavar="FILE", help="also write the weights here, as safetensors")
-    merge = verbs.add_parser("merge", help="one set of weights of several: their mean, or task arithmetic")
+    train.add_argument("--score", metavar="NAME", help="the score to train for; required if the recipe has several")
+    train.add_argument("--output", metavar="FILE", help="also write the weights to this safetensors file")
+    merge = verbs.add_parser("merge", help="merge several sets of weights: their mean, or task arithmetic")
     merge.add_argument("files", nargs="+", metavar="WEIGHTS", help="safetensors files of one model")
     merge.add_argument("--output", required=True, metavar="FILE", help="where to write the merged weights")
     merge.add_argument(
-        "--base", metavar="FILE", help="weights that all began from: what each learnt beyond them is added"
+        "--base", metavar="FILE", help="the weights that all of them started from; selects task arithmetic"
     )
     merge.add_argument(
-        "--scale", type=float, default=1.0, help="how much of what was learnt is added (default: %(default)s)"
+        "--scale", type=float, default=1.0, help="the factor of each task vector added to --base (default: %(default)s)"
     )
 
 
@@ -48,7 +48,7 @@ def _train(options: argparse.Namespace, console: "Console") -> int:
     if options.output is not None:
         require_writable("--output", Path(options.output))
     bound, made, store = train_reference(bound_recipe(options.recipe), options.score, console)
-    on = f"trained on {made.samples:,} samples" if made.samples else "as the recipe gives it"
+    on = f"trained on {made.samples:,} samples" if made.samples else "given by the recipe"
     console.print(f"reference of {bound.entry.layer}  {on}: {made.objects[0]}", markup=False, soft_wrap=True)
     if options.output is not None:
         _write(Path(options.output), load_weights(store, made.objects[0]), console)
@@ -63,14 +63,14 @@ def _merge(options: argparse.Namespace, console: "Console") -> int:
     target = Path(options.output)
     require_writable("--output", target)
     if len({os.path.realpath(file) for file in options.files}) < len(options.files):
-        raise ScoreError("winnow reference merge: a file is named twice; name each once")
+        raise ScoreError("winnow reference merge: a file is given twice; give each file once")
     read = [*options.files, *([options.base] if options.base is not None else [])]
     if os.path.realpath(target) in {os.path.realpath(file) for file in read}:
-        raise ScoreError(f"--output {target} is one of the files that are read; write another")
+        raise ScoreError(f"--output {target} is one of the input files; choose another name")
     found = {path: read_tensors(path).arrays for path in options.files}
     if options.base is None:
         if options.scale != 1.0:
-            raise ScoreError("--scale says how much is added to --base, and there is none")
+            raise ScoreError("--scale needs --base")
         merged = average(found)
     else:
         merged = task_arithmetic(read_tensors(options.base).arrays, found, options.scale)

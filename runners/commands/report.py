@@ -1,4 +1,4 @@
-"""`winnow report`: one HTML page about the store."""
+"""`winnow report`: write an HTML report about the store."""
 
 import argparse
 from pathlib import Path
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 
 def add(commands: "Commands") -> None:
-    """The command and its arguments."""
-    parser = commands.add_parser("report", help="write one HTML page about the store")
+    """Add the command and its arguments."""
+    parser = commands.add_parser("report", help="write an HTML report about the store")
     place_argument(parser)
-    parser.add_argument("--output", metavar="FILE", help="where to write it (default: report.html in the store)")
+    parser.add_argument("--output", metavar="FILE", help="file to write (default: report.html in the store)")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write the page."""
+    """Write the report."""
     from winnow.pipelines.forgetting.outputs import REPORT, register
     from winnow.pipelines.store import layout
     from winnow.runners.report.writing import write_report

@@ -1,4 +1,4 @@
-"""`winnow robots`: the robots.txt and tdmrep.json files that a store holds, as one file."""
+"""`winnow robots`: write a store's robots.txt and tdmrep.json files as one file."""
 
 import argparse
 from pathlib import Path
@@ -12,16 +12,18 @@ if TYPE_CHECKING:
 
 
 def add(commands: "Commands") -> None:
-    """The command and its arguments."""
+    """Add the command and its arguments."""
     parser = commands.add_parser(
-        "robots", help="the robots.txt and tdmrep.json that a store holds, as a file for the operator url.robots"
+        "robots", help="write the store's robots.txt and tdmrep.json files to one file, for the operator url.robots"
     )
     place_argument(parser)
-    parser.add_argument("--output", required=True, metavar="FILE", help="JSON lines; gzip where it ends with .gz")
+    parser.add_argument(
+        "--output", required=True, metavar="FILE", help="JSON Lines file to write; compressed if the name ends in .gz"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write the files; 3 when the store holds none."""
+    """Write the file; the exit status is 3 if the store has no such files."""
     from winnow.runners.stages.robots_files import write_kept_files
 
     return write_kept_files(*open_place(options.place), Path(options.output), open_console())

@@ -1,4 +1,4 @@
-"""`winnow run`: every stage that a recipe asks for, then the report."""
+"""`winnow run`: run all stages of a recipe, then write the report."""
 
 import argparse
 from typing import TYPE_CHECKING
@@ -11,15 +11,17 @@ if TYPE_CHECKING:
 
 
 def add(commands: "Commands") -> None:
-    """The command and its arguments."""
-    parser = commands.add_parser("run", help="run every stage that the recipe asks for, then write the report")
+    """Add the command and its arguments."""
+    parser = commands.add_parser("run", help="run all stages of the recipe, then write the report")
     recipe_argument(parser)
     engine_arguments(parser)
-    parser.add_argument("--replace", action="store_true", help="ingest changed source files again, in place of the old")
+    parser.add_argument(
+        "--replace", action="store_true", help="ingest changed source files again and replace their old records"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the recipe, and show what it left."""
+    """Run the recipe, and print where the results are."""
     from winnow.runners.stages.whole_recipe import run_whole
     from winnow.runners.terminal.closing import print_closing
 

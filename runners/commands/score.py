@@ -1,4 +1,4 @@
-"""`winnow score`: score samples towards reference weights, and decide which of them to keep."""
+"""`winnow score`: score samples against reference weights, and decide which to keep."""
 
 import argparse
 from typing import TYPE_CHECKING
@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
 
 def add(commands: "Commands") -> None:
-    """The command and its arguments."""
-    parser = commands.add_parser("score", help="score samples towards reference weights, and decide which to keep")
+    """Add the command and its arguments."""
+    parser = commands.add_parser("score", help="score samples against reference weights, and decide which to keep")
     recipe_argument(parser)
     engine_arguments(parser)
     slice_argument(parser)

@@ -1,4 +1,4 @@
-"""`winnow show`: one sample: its measures, what the rules say, its text as it would be exported."""
+"""`winnow show`: show one sample: its measurements, the rules' decision, and its text as it would be exported."""
 
 import argparse
 from typing import TYPE_CHECKING
@@ -13,14 +13,20 @@ CHARACTERS = 4000
 
 
 def add(commands: "Commands") -> None:
-    """The command and its arguments."""
-    show = commands.add_parser("show", help="one sample: its measures, what the rules say, its text with edits put in")
+    """Add the command and its arguments."""
+    show = commands.add_parser(
+        "show", help="show one sample: its measurements, the rules' decision, and its edited text"
+    )
     show.add_argument("recipe", metavar="RECIPE", help="a recipe file")
-    show.add_argument("id", nargs="?", metavar="ID", help="the sample's id in hexadecimal, or how it begins")
+    show.add_argument("id", nargs="?", metavar="ID", help="the sample's id in hexadecimal, or the start of it")
     show.add_argument("--url", metavar="URL", help="find the sample by its URL")
-    show.add_argument("--raw", action="store_true", help="the text as it was read, with what edits would change marked")
+    show.add_argument("--raw", action="store_true", help="show the text as read, and mark what edits would change")
     show.add_argument(
-        "--characters", type=int, default=CHARACTERS, metavar="N", help="of the text; 0 for all (default: %(default)s)"
+        "--characters",
+        type=int,
+        default=CHARACTERS,
+        metavar="N",
+        help="characters of the text to show; 0 for all (default: %(default)s)",
     )
     show.add_argument("--json", action="store_true", help="print one JSON object, with the whole text")
 

@@ -1,4 +1,4 @@
-"""`winnow stats`: what is in a store, and what its runs took."""
+"""`winnow stats`: the content of a store, and the time its runs took."""
 
 import argparse
 import json
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 def add(commands: "Commands") -> None:
-    """The command and its arguments."""
-    parser = commands.add_parser("stats", help="show what is in the store")
+    """Add the command and its arguments."""
+    parser = commands.add_parser("stats", help="show the content of the store")
     place_argument(parser)
-    parser.add_argument("--rates", metavar="FILE", help="compare what runs took with the rates in this file")
-    parser.add_argument("--measured", action="store_true", help="print the rates of past runs, as a file for --rates")
-    parser.add_argument("--near", metavar="REASON", help="show the samples nearest to the thresholds of this rule")
+    parser.add_argument("--rates", metavar="FILE", help="compare past runs with the rates in this file")
+    parser.add_argument("--measured", action="store_true", help="print the rates of past runs in the format of --rates")
+    parser.add_argument("--near", metavar="REASON", help="show the samples closest to the thresholds of this rule")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
@@ -66,7 +66,7 @@ def _near(options: argparse.Namespace, recipe: "BoundRecipe | None", store: "Sto
     from winnow.runners.terminal.threshold_samples import borders_of, named_borders, print_nearest
 
     if recipe is None:
-        raise WinnowError(f"--near {options.near}: rules are in a recipe; give its file in place of the store")
+        raise WinnowError(f"--near {options.near} needs the rules of a recipe; give a recipe file instead of a store")
     borders = named_borders(borders_of(recipe, store, store.require_latest()), options.near)
     if options.json:
         sys.stdout.write(json.dumps([asdict(border) for border in borders], ensure_ascii=False) + "\n")

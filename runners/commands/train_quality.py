@@ -1,4 +1,4 @@
-"""`winnow train-quality`: a classifier of texts that are wanted, trained on texts that you name."""
+"""`winnow train-quality`: train a fastText classifier of wanted texts from examples."""
 
 import argparse
 from typing import TYPE_CHECKING
@@ -8,31 +8,36 @@ if TYPE_CHECKING:
 
 
 def add(commands: "Commands") -> None:
-    """The command and its arguments."""
-    parser = commands.add_parser("train-quality", help="a fastText classifier from texts that are wanted and others")
+    """Add the command and its arguments."""
+    parser = commands.add_parser("train-quality", help="train a fastText classifier from wanted and unwanted texts")
     from winnow.filters.models.training.config import TrainingConfig
 
     defaults = TrainingConfig()
-    what = "files (*.jsonl, *.parquet, *.txt, compressed or not) or, with a recipe, a rule over its store"
-    parser.add_argument("recipe", metavar="RECIPE", nargs="?", help="a recipe, whose store the rules are about")
-    parser.add_argument("--positives", required=True, metavar="GLOB|RULE", help=f"texts that are wanted: {what}")
-    parser.add_argument("--negatives", required=True, metavar="GLOB|RULE", help="texts that are not, likewise")
-    parser.add_argument("--output", required=True, metavar="MODEL", help="MODEL.ftz (quantised) or MODEL.bin")
-    parser.add_argument("--column", default="text", help="the column of files that holds the text (default: text)")
+    what = "files (*.jsonl, *.parquet, *.txt, compressed or not) or, with a recipe, a rule on its store"
+    parser.add_argument("recipe", metavar="RECIPE", nargs="?", help="a recipe; rules select texts from its store")
+    parser.add_argument("--positives", required=True, metavar="GLOB|RULE", help=f"wanted texts: {what}")
+    parser.add_argument("--negatives", required=True, metavar="GLOB|RULE", help="unwanted texts, likewise")
     parser.add_argument(
-        "--language-model", metavar="MODEL", help="a fastText model that tells languages, for the table"
+        "--output", required=True, metavar="MODEL", help="file to write: MODEL.ftz (quantised) or MODEL.bin"
+    )
+    parser.add_argument("--column", default="text", help="text column of the files (default: text)")
+    parser.add_argument(
+        "--language-model", metavar="MODEL", help="a fastText language model, for the table by language"
     )
     parser.add_argument(
-        "--balance", choices=("equal", "given"), default=defaults.balance, help="texts of the two sides"
+        "--balance", choices=("equal", "given"), default=defaults.balance, help="equal: as many positives as negatives"
     )
     parser.add_argument(
-        "--normalisation", choices=("words", "lower", "tutorial"), default=defaults.normalisation, help="of texts"
+        "--normalisation",
+        choices=("words", "lower", "tutorial"),
+        default=defaults.normalisation,
+        help="how to normalise texts",
     )
     parser.add_argument("--positive-label", default=defaults.positive, metavar="LABEL")
     parser.add_argument("--negative-label", default=defaults.negative, metavar="LABEL")
     for name, kind, text in (
-        ("held_out", float, "share of texts to measure on"),
-        ("seed", int, "of every choice"),
+        ("held_out", float, "share of texts held out for evaluation"),
+        ("seed", int, "random seed"),
         ("epochs", int, "passes over the texts"),
         ("learning_rate", float, "fastText's lr"),
         ("dimension", int, "fastText's dim"),
@@ -46,7 +51,7 @@ def add(commands: "Commands") -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Train a classifier, and show how good it is."""
+    """Train a classifier, and print its quality."""
     from winnow.runners.stages.quality_training import train_quality
 
     return train_quality(options)

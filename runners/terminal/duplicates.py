@@ -36,31 +36,33 @@ REPORTED = 10
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What the words of the command line say."""
+class Request:
+    """What the command line asks for."""
 
     place: str
     id: str | None  # of the row to show; None where clusters are listed
 
 
-def asked(words: Sequence[str]) -> Asked:
+def parse_request(words: Sequence[str]) -> Request:
     """`PLACE`, or `show PLACE ID`."""
     if words[0] == SHOW:
         if len(words) != 3:
             raise WinnowError(
-                "duplicates show: expected RECIPE|STORE and ID, in front of the options; a store's folder that is "
-                "called show is written ./show"
+                "duplicates show: expected RECIPE|STORE and ID before the options; write ./show for a store folder "
+                "named show"
             )
-        return Asked(words[1], words[2])
+        return Request(words[1], words[2])
     if len(words) == 2:
-        raise WinnowError(f"duplicates: to see one row's, write: winnow duplicates show {words[0]} {words[1]}")
+        raise WinnowError(f"duplicates: to see one row, write: winnow duplicates show {words[0]} {words[1]}")
     if len(words) > 2:
-        raise WinnowError(f"duplicates: {words[1]}: not expected; write: winnow duplicates RECIPE|STORE [options]")
-    return Asked(words[0], None)
+        raise WinnowError(
+            f"duplicates: unexpected argument {words[1]}; write: winnow duplicates RECIPE|STORE [options]"
+        )
+    return Request(words[0], None)
 
 
 def run_duplicates(
-    options: argparse.Namespace, said: Asked, recipe: BoundRecipe | None, store: Store, out: Console
+    options: argparse.Namespace, request: Request, recipe: BoundRecipe | None, store: Store, out: Console
 ) -> int:
     """`winnow duplicates`."""
     if not 1 <= options.limit <= MOST:
@@ -68,10 +70,10 @@ def run_duplicates(
     if options.lines < 0:
         raise WinnowError(f"--lines {options.lines}: expected a number of lines, or 0 for all")
     excerpts = Excerpts.of(store, store.require_latest(), recipe, raw=options.raw)
-    if said.id is not None:
-        return run_duplicates_show(options, said.id, excerpts, out)
+    if request.id is not None:
+        return run_duplicates_show(options, request.id, excerpts, out)
     if options.other is not None:
-        raise WinnowError("--with ID: compares two rows; write: winnow duplicates show RECIPE|STORE ID --with ID")
+        raise WinnowError("--with ID compares two rows; write: winnow duplicates show RECIPE|STORE ID --with ID")
     kinds = excerpts.browser.require(options.kind)
     found = overviews(excerpts, kinds, options.limit)
     if options.json:

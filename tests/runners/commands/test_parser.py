@@ -10,20 +10,20 @@ from winnow.runners.commands.main import main
     [
         (
             "annotate r.yaml --tsks 1/2",
-            "winnow annotate has no flag --tsks (did you mean '--tasks'?); flags of Beam's come after '--'",
+            "winnow annotate has no flag --tsks (did you mean '--tasks'?); write Beam's flags after '--'",
         ),
         (
             "run r.yaml --runner spark --spark_master_url=spark://m:7077",
             "winnow run has no flag --spark_master_url "
-            "(known: --help, --replace, --runner, --workers); flags of Beam's come after '--'",
+            "(known: --help, --replace, --runner, --workers); write Beam's flags after '--'",
         ),
-        ("run r.yaml --tasks 1/2", "winnow run has no slices; --tasks is for ingest, annotate, score"),
-        ("export --tasks 1/2 r.yaml", "winnow export has no slices; --tasks is for ingest, annotate, score"),
+        ("run r.yaml --tasks 1/2", "winnow run does not take --tasks; only ingest, annotate, score do"),
+        ("export --tasks 1/2 r.yaml", "winnow export does not take --tasks; only ingest, annotate, score do"),
         ("annotate r.yaml --work 2", "winnow annotate has no flag --work (did you mean '--workers'?)"),
         ("plan r.yaml --rate f", "winnow plan has no flag --rate (did you mean '--rates'?)"),
-        ("annotate r.yaml s.yaml", "winnow annotate: nothing is known of 's.yaml', which comes after all"),
-        ("annotate r.yaml --tasks", "argument --tasks: expected one argument; 'winnow annotate --help' says more"),
-        ("annotate", "the following arguments are required: RECIPE; 'winnow annotate --help' says more"),
+        ("annotate r.yaml s.yaml", "winnow annotate: unexpected argument 's.yaml'"),
+        ("annotate r.yaml --tasks", "argument --tasks: expected one argument; see 'winnow annotate --help'"),
+        ("annotate", "the following arguments are required: RECIPE; see 'winnow annotate --help'"),
         ("engines build sparc", "argument ENGINE: invalid choice: 'sparc' (choose from 'spark', 'flink')"),
         ("engines build spark --engine 3", "winnow engines build has no flag --engine (did you mean"),
         ("anotate r.yaml", "argument COMMAND: invalid choice: 'anotate'"),
@@ -35,4 +35,4 @@ def test_what_is_typed_wrongly_is_one_line(typed: str, said: str, capsys: pytest
     assert ended.value.code == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(f"winnow: {said}")
-    assert line.endswith("--help' says more")
+    assert line.endswith(" --help'")

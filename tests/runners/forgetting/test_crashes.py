@@ -181,7 +181,7 @@ def test_a_dry_run_of_the_collector_leaves_a_purge_that_was_begun(
     before = contents(folder / "store")
     assert "purge.json" in before
     assert main(["gc", "recipe.yaml", "--dry-run"]) == 0
-    assert "would finish the purge that was begun" in capsys.readouterr().out
+    assert "would also finish the interrupted purge" in capsys.readouterr().out
     assert contents(folder / "store") == before
     assert main(["gc", "recipe.yaml"]) == 0
     assert holders(folder / "store") == []

@@ -207,7 +207,7 @@ def test_a_file_that_is_no_plan_is_not_written_over(
     tiny.write(MIX)
     theirs, option = tiny.folder / "plan.json", ("--output", "plan.json") if explicit else ()
     theirs.write_text('{"plan": "theirs"}')
-    said = "winnow: plan.json: is there already and is no plan of winnow; name another file with --output\n"
+    said = "winnow: plan.json: exists and is not a winnow plan; choose another file with --output\n"
     assert tiny.complaint("mix", "--plan-only", *option) == said
     assert theirs.read_text() == '{"plan": "theirs"}'
     theirs.write_bytes(b"")

@@ -350,8 +350,8 @@ def test_what_cannot_be_shown_is_said_in_one_line(winnow: Winnow) -> None:
     assert "write: winnow duplicates show" in refused("PLACE", own)
     assert "expected RECIPE|STORE and ID" in refused("show", "PLACE")
     assert "--limit 0: expected 1 to 10,000" in refused("PLACE", "--limit", "0")
-    assert "--with ID: compares two rows" in refused("PLACE", "--with", own)
-    assert "neither a recipe file nor a store's folder" in refused("PLACE", place="nothing")
+    assert "--with ID compares two rows" in refused("PLACE", "--with", own)
+    assert "expected a recipe file or a store folder" in refused("PLACE", place="nothing")
 
 
 def test_a_row_that_is_alone_and_one_that_was_not_compared_say_so(winnow: Winnow) -> None:
