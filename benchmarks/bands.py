@@ -36,7 +36,7 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import create_or_open, open_store
 from winnow.pipelines.store.location import open_location
 from winnow.pipelines.store.tables import put_table
-from winnow.runners.engines import Engine
+from winnow.runners.engines.engine import Engine
 from winnow.runners.stages.deduplication import compare
 from winnow.runners.stages.stage_run import StageRun
 from winnow.schemas.recipe import NearConfig

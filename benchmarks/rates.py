@@ -20,7 +20,7 @@ from benchmarks.documents import cached_documents
 from benchmarks.pages import cached_warc
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.store.local import LocalStore
-from winnow.runners.engines import Engine
+from winnow.runners.engines.engine import Engine
 from winnow.runners.estimating.run_log import RunRecord, read_runs
 from winnow.runners.stages import store_stages as stages
 from winnow.runners.stages.exports import export

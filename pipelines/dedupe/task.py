@@ -1,9 +1,7 @@
 """One shard of a global layer: what was found of its rows, and `unmatched` for all that were compared in vain."""
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-import apache_beam as beam
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,7 +10,6 @@ from winnow.pipelines.dedupe.covered import Search, read_shard
 from winnow.pipelines.dedupe.scratch import read_part
 from winnow.pipelines.query.columns import Column
 from winnow.pipelines.running.tasks import TaskLine
-from winnow.pipelines.running.worker import Heart, settle
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.layers import LayerWriter
 from winnow.schemas.duplicates import ID_BYTES, OK, UNMATCHED, Kind, layer_of_kind, schema_of_kind
@@ -32,30 +29,6 @@ class WritingTask(TaskLine):
     """A shard, by its number in the search."""
 
     shard: int
-
-
-class WriteDuplicates(beam.DoFn):
-    """A task → the shard's name, once its layers are committed, in the order of the keys. Safe to repeat."""
-
-    def __init__(self, search: Search, keys: Mapping[Kind, GlobalKey]) -> None:
-        self._search = search
-        self._keys = keys
-
-    def setup(self) -> None:
-        """Once a process."""
-        settle()
-
-    def process(self, element: bytes) -> Iterator[str]:
-        """Writes and commits."""
-        task = WritingTask.from_json(element)
-        one = self._search.covered[task.shard]
-        for kind, key in self._keys.items():
-            heart = Heart(self._search.store.objects, layer_of_kind(kind), one.shard)
-            try:
-                write_duplicates(self._search, kind, task.shard, key)
-            finally:
-                heart.stop()
-        yield one.shard
 
 
 def write_duplicates(search: Search, kind: Kind, shard: int, key: GlobalKey) -> None:

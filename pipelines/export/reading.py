@@ -8,14 +8,13 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-import apache_beam as beam
 import numpy as np
 import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from winnow.pipelines.binding.edits import Edits, with_keys
+from winnow.pipelines.binding.edits import Edits
 from winnow.pipelines.export.planning.shipment import Details, Shipment
 from winnow.pipelines.export.planning.sizing import Way, order_key
 from winnow.pipelines.forgetting.hiding import load_hiding
@@ -23,10 +22,7 @@ from winnow.pipelines.media.references import MEDIA_GONE, Fetched, fetch_media, 
 from winnow.pipelines.mix.drawn import DrawnShard, copies_of
 from winnow.pipelines.query.columns import Column
 from winnow.pipelines.query.picked_rows import Rows, read_picked, taken
-from winnow.pipelines.running.blocks import AddressedBlock
-from winnow.pipelines.running.exchange import MAX_BLOCK_BYTES, BlockPacker
-from winnow.pipelines.running.step_beats import beat_step
-from winnow.pipelines.running.worker import settle
+from winnow.pipelines.running.exchange import MAX_BLOCK_BYTES
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.tables import read_table
 from winnow.schemas.draws import DRAW, MIXED
@@ -45,28 +41,6 @@ _OF_SAMPLES = ("licence", "url", "mime", "modality", "captions", "metadata", "me
 READ = "read"
 BEATS = "progress"
 """Where workers say how far they are, and of what."""
-
-
-class ReadDrawn(beam.DoFn):
-    """A shard of the draw → blocks for the shards of the export. Safe to repeat."""
-
-    def __init__(self, shipment: Shipment) -> None:
-        self._shipment = shipment
-
-    def setup(self) -> None:
-        """Once a process; keys are read here and nowhere else."""
-        settle()
-        self._edits = with_keys(self._shipment.edits)
-
-    def process(self, element: bytes) -> Iterator[AddressedBlock]:
-        """The blocks of one shard, one after another."""
-        shard = DrawnShard.from_json(element)
-        details = self._shipment.details
-        packer = BlockPacker(shard.shard)
-        for partition, rows in mixed_rows(self._shipment, details, self._edits, shard):
-            yield from packer.add(partition, rows)
-        yield from packer.finish()
-        beat_step(self._shipment.scratch, BEATS, READ)
 
 
 @dataclass(frozen=True)

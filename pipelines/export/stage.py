@@ -10,29 +10,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import apache_beam as beam
 import numpy as np
-from apache_beam.pvalue import PCollection
 
-from winnow.pipelines.binding.edits import BoundEdit
 from winnow.pipelines.export.formats import find_format
 from winnow.pipelines.export.formats.protocol import About, ExportFormat, FileRecord, WrittenShard
 from winnow.pipelines.export.places.destination import ExportPlace
 from winnow.pipelines.export.places.manifest import LeftOut, Manifest, Outline, ShardCommit, content_records
 from winnow.pipelines.export.places.nesting import nesting_of
-from winnow.pipelines.export.places.refusals import told
 from winnow.pipelines.export.planning.overlaps import overlap_of
-from winnow.pipelines.export.planning.shipment import Destination, Details, Places, Shipment, put_details, text_columns
+from winnow.pipelines.export.planning.shipment import Places
 from winnow.pipelines.export.planning.sizing import Cutting, Way
-from winnow.pipelines.export.reading import ReadDrawn
-from winnow.pipelines.export.writing import WriteShards
-from winnow.pipelines.media.references import MediaSources, wants_media
+from winnow.pipelines.media.references import wants_media
 from winnow.pipelines.mix.drawn import Draw
-from winnow.pipelines.running.blocks import AddressedBlock
-from winnow.pipelines.running.exchange import Exchange, Files, clear_scratch
-from winnow.pipelines.running.tasks import ReadTasks, put_task_list
-from winnow.pipelines.store.facade import ObjectStore
-from winnow.pipelines.store.generations import Store
 from winnow.schemas.errors import ExportError, StageError, WinnowError
 from winnow.schemas.identity import Json
 from winnow.schemas.mixture import MixturePlan
@@ -184,77 +173,6 @@ def owed_partitions(places: Places, exports: Sequence[Unfinished]) -> np.ndarray
             for one in exports
         )
     return owed
-
-
-@dataclass(frozen=True)
-class ExportGraph:
-    """The pipeline of one run: `build` adds it to a pipeline."""
-
-    shipment: Shipment
-    tasks: str
-
-    def build(self, pipeline: beam.Pipeline) -> PCollection[str]:
-        """Tasks are spread, rows travel to their shards, shards are written; the numbers of the written ones."""
-        scratch: ObjectStore = self.shipment.scratch
-        blocks: PCollection[AddressedBlock] = (
-            pipeline
-            | "TaskList" >> beam.Create([self.tasks], reshuffle=False)
-            | "ReadTasks" >> beam.ParDo(ReadTasks(scratch)).with_output_types(bytes)
-            | "Spread" >> beam.Reshuffle().with_output_types(bytes)
-            | "ReadDrawn" >> beam.ParDo(ReadDrawn(self.shipment)).with_output_types(AddressedBlock)
-        )
-        written: PCollection[str] = (
-            blocks
-            | "Exchange" >> Exchange(WriteShards(self.shipment), transport=Files(scratch, EXCHANGE), emits=str)
-            # FnApiRunner notices a dead worker only by the output that it owes.
-            | "Return" >> beam.Reshuffle().with_output_types(str)
-        )
-        return written
-
-
-def make_graph(
-    store: Store,
-    draw: Draw,
-    text: Sequence[str],
-    edits: Sequence[BoundEdit],
-    cuttings: Mapping[Way, Cutting],
-    exports: Sequence[Unfinished],
-    media: MediaSources | None = None,
-) -> ExportGraph | None:
-    """What has to run for everything that is still owed; None where nothing is.
-
-    Args:
-        store: Where the samples are.
-        draw: What is given.
-        text: The columns that the recipe's `text` names.
-        edits: What is done to texts.
-        cuttings: Every way, with the shards that it makes.
-        exports: Those that are being made; the scratch of the first is used.
-        media: Where media are read, for exports that want their bytes.
-    """
-    strata = tuple(tuple(one.stratum for one in output.strata) for output in draw.plan.outputs)
-    places = Places(cuttings)
-    owed = owed_partitions(places, exports)
-    if not owed.any():
-        return None
-    scratch = exports[0].place.scratch
-    with told(exports[0].export.path):
-        clear_scratch(scratch, EXCHANGE)  # of a run whose worker died
-        details = put_details(scratch, Details(cuttings, strata, owed))
-        tasks = put_task_list(scratch, "export", [shard.to_json() for shard in draw.shards])
-    layers = sorted({layer for shard in draw.shards for layer in shard.objects})
-    shipment = Shipment(
-        store,
-        scratch,
-        text_columns(text, layers),
-        tuple(edits),
-        tuple(Destination(one.export.format, one.export.config, one.place.work, one.export.way) for one in exports),
-        draw.plan.seed,
-        draw.plan.name,
-        details,
-        media,
-    )
-    return ExportGraph(shipment, tasks)
 
 
 def finish_export(one: Unfinished, draw: Draw, cutting: Cutting, closing: Closing, notes: Sequence[str]) -> Finished:

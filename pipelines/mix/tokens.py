@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-import apache_beam as beam
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,7 +20,7 @@ from winnow.pipelines.binding.tokens import TOKENS, TOKENS_LAYER, BoundTokens, T
 from winnow.pipelines.query.columns import Column
 from winnow.pipelines.running.row_layers import RowLayerTask, load_layers, owed_shards, write_layers
 from winnow.pipelines.running.shard_rows import Part, read_parts, text_of
-from winnow.pipelines.running.worker import Heart, settle
+from winnow.pipelines.running.worker import Heart
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.state import StoreState
@@ -79,32 +78,6 @@ def _know(state: StoreState, layer: TokensLayer) -> bool:
         if name != layout.SAMPLES:
             state.keys[name] = {commit.source: commit.key for commit in state.layers[name]}
     return True
-
-
-class CountTokens(beam.DoFn):
-    """A committed shard without counts → the shard's name. Safe to repeat."""
-
-    def __init__(self, context: TokensContext) -> None:
-        self._context = context
-        self._edits: Edits | None = None
-        self._tokenizer: Tokenizer | None = None
-
-    def setup(self) -> None:
-        """Once a process."""
-        settle()
-
-    def process(self, element: bytes) -> Iterator[str]:
-        """Counts and commits."""
-        if self._edits is None:
-            self._edits = self._context.bound.edited()
-            self._tokenizer = self._context.bound.ready()
-        task = RowLayerTask.from_json(element)
-        heart = Heart(self._context.store.objects, TOKENS_LAYER, task.shard)
-        try:
-            count_shard(self._context, self._edits, self._tokenizer, task, heart)
-        finally:
-            heart.stop()
-        yield task.shard
 
 
 def count_shard(

@@ -1,23 +1,19 @@
 """Arrow record batches as Beam elements: how they are written when they cross a stage boundary.
 
-A row is never a Beam element; a batch of them is (law 7). Beam's default for a batch is pickle, which writes
-the whole parent buffer for a slice of ten rows. Importing this module registers coders that write one Arrow
-IPC stream of exactly the rows at hand, so every module that names a batch in a type hint imports it.
+A row is never a Beam element; a batch of them is (law 7). One Arrow IPC stream holds exactly the rows at hand.
 """
 
 import struct
 from dataclasses import dataclass
 from typing import TypeAlias
 
-import apache_beam as beam
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from apache_beam.coders.typecoders import registry
 
 Encoded: TypeAlias = bytes | memoryview | pa.Buffer
 
-_HEADER = struct.Struct("<qqq")  # partition, number, bytes of the origin
+HEADER = struct.Struct("<qqq")  # partition, number, bytes of the origin
 _ALIGNMENT = 8  # what Arrow IPC asks of the start of a stream
 
 
@@ -65,69 +61,17 @@ def decode_batch(encoded: Encoded) -> pa.RecordBatch:
 def encode_block(block: AddressedBlock) -> bytes:
     """The address, padded so that the batch after it stays aligned, then the batch."""
     origin = block.origin.encode()
-    header = _HEADER.pack(block.partition, block.number, len(origin)) + origin
+    header = HEADER.pack(block.partition, block.number, len(origin)) + origin
     return header + bytes(-len(header) % _ALIGNMENT) + encode_batch(block.batch)
 
 
 def decode_block(encoded: Encoded) -> AddressedBlock:
     """The inverse of `encode_block`; the batch reads the given buffer in place."""
     buffer = pa.py_buffer(encoded)
-    partition, number, length = _HEADER.unpack_from(buffer)
-    end = _HEADER.size + length
-    origin = buffer[_HEADER.size : end].to_pybytes().decode()
+    partition, number, length = HEADER.unpack_from(buffer)
+    end = HEADER.size + length
+    origin = buffer[HEADER.size : end].to_pybytes().decode()
     return AddressedBlock(partition, origin, number, decode_batch(buffer[end + -end % _ALIGNMENT :]))
-
-
-class RecordBatchCoder(beam.coders.Coder):
-    """Writes a batch as one Arrow IPC stream."""
-
-    def encode(self, value: pa.RecordBatch) -> bytes:
-        """The batch's own rows, compact."""
-        return encode_batch(value)
-
-    def decode(self, encoded: bytes) -> pa.RecordBatch:
-        """The batch, without a copy."""
-        return decode_batch(encoded)
-
-    def is_deterministic(self) -> bool:
-        """A batch gives the same bytes in every process."""
-        return True
-
-    def estimate_size(self, value: pa.RecordBatch) -> int:
-        """The bytes of the rows, of a slice only its own."""
-        return int(value.nbytes)
-
-    def to_type_hint(self) -> type:
-        """What the coder is for."""
-        return pa.RecordBatch  # type: ignore[no-any-return]
-
-
-class AddressedBlockCoder(beam.coders.Coder):
-    """Writes a block's address and its batch."""
-
-    def encode(self, value: AddressedBlock) -> bytes:
-        """Address, then the batch's own rows, compact."""
-        return encode_block(value)
-
-    def decode(self, encoded: bytes) -> AddressedBlock:
-        """The block; its batch is not copied."""
-        return decode_block(encoded)
-
-    def is_deterministic(self) -> bool:
-        """A block gives the same bytes in every process."""
-        return True
-
-    def estimate_size(self, value: AddressedBlock) -> int:
-        """The bytes of the rows and of the address."""
-        return int(value.batch.nbytes) + len(value.origin) + _HEADER.size
-
-    def to_type_hint(self) -> type:
-        """What the coder is for."""
-        return AddressedBlock
-
-
-registry.register_coder(pa.RecordBatch, RecordBatchCoder)
-registry.register_coder(AddressedBlock, AddressedBlockCoder)
 
 
 class _Pieces:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from winnow.pipelines.binding.bound_recipe import BoundRecipe
     from winnow.runners.commands.parser import Commands
-    from winnow.runners.engines import Engine
+    from winnow.runners.engines.engine import Engine
     from winnow.runners.stages.whole_recipe import Whole
 
 RECIPE, LAW = "demo.yaml", "demo-law.json"

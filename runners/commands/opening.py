@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from winnow.pipelines.binding.bound_recipe import BoundRecipe
     from winnow.pipelines.store.generations import Store
-    from winnow.runners.engines import Engine
+    from winnow.runners.engines.engine import Engine
 
 
 def open_console() -> "Console":
@@ -23,7 +23,8 @@ def open_console() -> "Console":
 
 def open_engine(options: argparse.Namespace) -> "Engine":
     """The engine selected by `--runner`, `--workers` and Beam's flags."""
-    from winnow.runners.engines import named_engine, parse_workers
+    from winnow.runners.engines.engine import named_engine
+    from winnow.runners.engines.names import parse_workers
 
     return named_engine(options.runner, parse_workers(options.workers), options.beam)
 

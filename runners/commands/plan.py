@@ -33,7 +33,7 @@ def run(options: argparse.Namespace) -> int:
         raise WinnowError("winnow plan: expected a recipe, or --diff OLD NEW")
     if options.diff is not None:
         return run_diff(options)
-    from winnow.runners.engines import parse_workers
+    from winnow.runners.engines.names import parse_workers
     from winnow.runners.terminal.plan import show_plan
 
     show_plan(

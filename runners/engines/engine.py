@@ -16,20 +16,10 @@ from winnow.pipelines.running.thread_limits import limit_threads
 from winnow.pipelines.running.worker import DRIVER_VARIABLE, driver_mark
 from winnow.runners.engines.backend import Backend, Build, Elsewhere, Request
 from winnow.runners.engines.failures import known, last_line
+from winnow.runners.engines.names import BACKENDS, RUNNERS
 from winnow.runners.engines.workers.logs import kept_log, worker_log
 from winnow.schemas.errors import StageError, WinnowError
 from winnow.schemas.problems import suggestion
-
-_BACKENDS = {
-    "local": ("local", "LOCAL"),
-    "portable": ("local", "PORTABLE"),
-    "spark": ("java.spark", "SPARK"),
-    "flink": ("java.flink", "FLINK"),
-    "prism": ("prism", "PRISM"),
-    "dataflow": ("dataflow.dataflow", "DATAFLOW"),
-}
-"""The module and the name of each engine's backend: what one needs is imported for it alone."""
-RUNNERS = tuple(_BACKENDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +38,9 @@ class Engine:
     @property
     def backend(self) -> Backend:
         """What runs pipelines under this name."""
-        if self.name not in _BACKENDS:
+        if self.name not in BACKENDS:
             raise WinnowError(f"unknown runner {self.name!r}{suggestion(self.name.lower(), RUNNERS)}")
-        module, name = _BACKENDS[self.name]
+        module, name = BACKENDS[self.name]
         return cast(Backend, getattr(import_module(f"winnow.runners.engines.{module}"), name))
 
     @property
@@ -112,13 +102,6 @@ def led_away(log: Path) -> Iterator[None]:
         sys.stderr.flush()
         os.dup2(terminal, 2)
         os.close(terminal)
-
-
-def parse_workers(text: str) -> int:
-    """A number of workers from the command line."""
-    if not text.isdigit() or int(text) > 1024:
-        raise WinnowError(f"--workers {text}: expected a number from 1 to 1024, or 0 for one a core")
-    return int(text)
 
 
 def named_engine(name: str, workers: int, flags: Sequence[str]) -> Engine:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from winnow.pipelines.binding.duplicates import SIGNED
 from winnow.pipelines.binding.operators import Pass
@@ -12,10 +13,12 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.commits import load_layer_commits
 from winnow.pipelines.store.state import StoreState
 from winnow.runners.estimating.run_log import PartAmounts, RunRecord, put_run
-from winnow.runners.stages.stage_run import Ran, StageRun
 from winnow.schemas.duplicates import layer_of_kind
 from winnow.schemas.extraction import EXTRACTED
 from winnow.schemas.records import Generation, TaskCommit
+
+if TYPE_CHECKING:
+    from winnow.runners.stages.stage_run import Ran, StageRun
 
 
 def ingest_part(extractors: Iterable[str]) -> str:
@@ -24,7 +27,9 @@ def ingest_part(extractors: Iterable[str]) -> str:
     return "ingest.precise" if names - {"fast"} else "ingest.fast" if names else "ingest.none"
 
 
-def note_ingest(run: StageRun, context: IngestContext, ran: Ran, commits: Mapping[str, Sequence[TaskCommit]]) -> None:
+def note_ingest(
+    run: "StageRun", context: IngestContext, ran: "Ran", commits: Mapping[str, Sequence[TaskCommit]]
+) -> None:
     """Of tasks that were read: their files, and every object that was made of them."""
     done = [task for found in commits.values() for task in found if task.task in ran.names]
     if not done:
@@ -42,7 +47,7 @@ def note_ingest(run: StageRun, context: IngestContext, ran: Ran, commits: Mappin
     _note(run, "ingest", ran, read, {part: PartAmounts(read, written)})
 
 
-def note_pass(run: StageRun, state: StoreState, one_pass: Pass, owed: Sequence[RowLayerTask], ran: Ran) -> None:
+def note_pass(run: "StageRun", state: StoreState, one_pass: Pass, owed: Sequence[RowLayerTask], ran: "Ran") -> None:
     """Of a pass of operators: the objects of each shard that were opened, and each operator's layer."""
     if not owed:
         return
@@ -62,13 +67,13 @@ def note_pass(run: StageRun, state: StoreState, one_pass: Pass, owed: Sequence[R
 
 
 def note_rows(
-    run: StageRun,
+    run: "StageRun",
     state: StoreState,
     stage: str,
     layer: str,
     part: str,
     owed: Sequence[RowLayerTask],
-    ran: Ran,
+    ran: "Ran",
     passes: int = 1,
 ) -> None:
     """Of one layer of rows, such as a score's trace: the objects that were opened, and the layer.
@@ -92,7 +97,7 @@ def note_rows(
     _note(run, stage, ran, read, {part: PartAmounts(read * passes, written)})
 
 
-def note_export(run: StageRun, generation: Generation, written: Mapping[str, int], tasks: int, ran: Ran) -> None:
+def note_export(run: "StageRun", generation: Generation, written: Mapping[str, int], tasks: int, ran: "Ran") -> None:
     """Of exports: what samples and texts lie in, read once for each format, and the files of each."""
     layers = generation.layers.items()
     held = sum(one.bytes for name, one in layers if name == layout.SAMPLES or name.startswith(EXTRACTED))
@@ -101,7 +106,7 @@ def note_export(run: StageRun, generation: Generation, written: Mapping[str, int
         _note(run, "export", replace(ran, names=frozenset(map(str, range(tasks)))), held * len(written), parts)
 
 
-def note_search(run: StageRun, state: StoreState, search: Search, shuffled: int, ran: Ran) -> None:
+def note_search(run: "StageRun", state: StoreState, search: Search, shuffled: int, ran: "Ran") -> None:
     """Of a search for duplicates: what it is found by, and the layers that say so.
 
     Args:
@@ -136,7 +141,7 @@ def _read(task: RowLayerTask, sizes: Mapping[str, int]) -> int:
 
 
 def _note(
-    run: StageRun, stage: str, ran: Ran, read: int, parts: Mapping[str, PartAmounts], shuffled: int | None = None
+    run: "StageRun", stage: str, ran: "Ran", read: int, parts: Mapping[str, PartAmounts], shuffled: int | None = None
 ) -> None:
     put_run(
         run.store.objects,

@@ -12,7 +12,7 @@ from typing import Annotated
 
 from winnow.filters.operators import operator_names
 from winnow.pipelines.export.formats import formats
-from winnow.runners.engines import RUNNERS
+from winnow.runners.engines.names import RUNNERS
 from winnow.schemas.duplicates import KINDS
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.problems import Problems, suggestion

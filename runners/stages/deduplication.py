@@ -14,7 +14,8 @@ from winnow.pipelines.dedupe.graph import SearchGraph, SettleGraph, StarGraph
 from winnow.pipelines.dedupe.near import ALL_PAIRS
 from winnow.pipelines.dedupe.outcomes import count_buckets
 from winnow.pipelines.dedupe.stage import search_for, settled_hiding, standing_layer, take_standing
-from winnow.pipelines.dedupe.task import GlobalKey, WriteDuplicates, WritingTask
+from winnow.pipelines.dedupe.task import GlobalKey, WritingTask
+from winnow.pipelines.dedupe.transforms import WriteDuplicates
 from winnow.pipelines.dedupe.verdicts import forget_superseded
 from winnow.pipelines.running.exchange import clear_scratch
 from winnow.pipelines.store import layout
@@ -22,7 +23,7 @@ from winnow.pipelines.store.commits import committed_names
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.lease import require_lease
 from winnow.pipelines.store.state import StoreState
-from winnow.runners.engines import WorkerLostError
+from winnow.runners.engines.failures import WorkerLostError
 from winnow.runners.estimating.noting import note_search
 from winnow.runners.stages.stage_run import Clock, StageRun
 from winnow.runners.terminal.dedupe_progress import Comparing

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from rich.text import Text
 
 from winnow.pipelines.binding.edits import BoundEdit, with_keys
+from winnow.pipelines.export.graph import make_graph
 from winnow.pipelines.export.places.destination import ExportPlace
 from winnow.pipelines.export.places.manifest import Manifest
 from winnow.pipelines.export.places.opening import export_place
@@ -22,14 +23,13 @@ from winnow.pipelines.export.stage import (
     Finished,
     Unfinished,
     finish_export,
-    make_graph,
     no_closing,
     require_planned,
 )
 from winnow.pipelines.media.references import MediaSources
 from winnow.pipelines.mix.drawn import Draw
 from winnow.pipelines.running.step_beats import steps_done
-from winnow.runners.engines import WorkerLostError
+from winnow.runners.engines.failures import WorkerLostError
 from winnow.runners.stages.full_disk import full_disk
 from winnow.runners.stages.stage_run import StageRun
 from winnow.runners.terminal.status_line import WatchedLine

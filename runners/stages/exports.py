@@ -20,7 +20,8 @@ from winnow.pipelines.forgetting.outputs import EXPORT, register
 from winnow.pipelines.media.references import media_sources
 from winnow.pipelines.mix.plans import draw_of
 from winnow.pipelines.store.tables import read_batches
-from winnow.runners.engines import Engine, named_engine, parse_workers
+from winnow.runners.engines.engine import Engine, named_engine
+from winnow.runners.engines.names import parse_workers
 from winnow.runners.estimating.noting import note_export
 from winnow.runners.report.cards.mixture import card_of, gather_facts
 from winnow.runners.stages.exporting import export_draw

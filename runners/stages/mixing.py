@@ -25,7 +25,7 @@ from winnow.pipelines.mix.plans import (
 )
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.lease import Lease, require_lease
-from winnow.runners.engines import Engine
+from winnow.runners.engines.engine import Engine
 from winnow.runners.law.files import read_law
 from winnow.runners.stages.tokens import measure_tokens
 from winnow.runners.terminal.mixture_tables import print_notes

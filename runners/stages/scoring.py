@@ -16,7 +16,8 @@ from winnow.pipelines.running.row_layers import load_layers
 from winnow.pipelines.score.keeping import Decided, Fitted, decide, read_traces, write_scores
 from winnow.pipelines.score.keys import TraceLayer, score_key
 from winnow.pipelines.score.stage import lacking_layers, owed_traces, take_score, take_trace, trace_layer
-from winnow.pipelines.score.trace import TraceContext, TraceRows
+from winnow.pipelines.score.trace import TraceContext
+from winnow.pipelines.score.transforms import TraceRows
 from winnow.pipelines.score.weights import (
     Made,
     Makers,
@@ -32,7 +33,7 @@ from winnow.pipelines.store.generations import Store, open_store
 from winnow.pipelines.store.lease import Lease, Share
 from winnow.pipelines.store.location import open_location
 from winnow.pipelines.store.state import StoreState
-from winnow.runners.engines import Engine
+from winnow.runners.engines.engine import Engine
 from winnow.runners.estimating.noting import note_rows
 from winnow.runners.report.scores import NOTES
 from winnow.runners.stages.slices import Slice, SliceDone, require_no_purge, sliced

@@ -21,7 +21,7 @@ from winnow.pipelines.store.generations import Store, create_or_open, open_store
 from winnow.pipelines.store.lease import Share
 from winnow.pipelines.store.location import open_location
 from winnow.pipelines.store.state import StoreState
-from winnow.runners.engines import Engine
+from winnow.runners.engines.engine import Engine
 from winnow.runners.estimating.noting import note_ingest
 from winnow.runners.stages.stage_run import StageRun
 from winnow.runners.stages.store_stages import (

@@ -11,10 +11,12 @@ import apache_beam as beam
 from rich.console import Console
 
 from winnow.pipelines.running.ledger.strikes import put_strikes, read_marks
-from winnow.pipelines.running.tasks import RunTasks, put_task_list
+from winnow.pipelines.running.run_tasks import RunTasks
+from winnow.pipelines.running.tasks import put_task_list
 from winnow.pipelines.store.commits import committed_names
 from winnow.pipelines.store.generations import Store
-from winnow.runners.engines import Engine, WorkerLostError
+from winnow.runners.engines.engine import Engine
+from winnow.runners.engines.failures import WorkerLostError
 from winnow.runners.terminal.progress import StageProgress
 
 LOSSES = 4  # deaths in a row without a new commit or a row left out: the fourth strike on one row never comes

@@ -40,7 +40,7 @@ from winnow.pipelines.store.generations import Store, create_or_open, next_gener
 from winnow.pipelines.store.lease import Lease
 from winnow.pipelines.store.location import open_location
 from winnow.pipelines.store.state import StoreState
-from winnow.runners.engines import Engine
+from winnow.runners.engines.engine import Engine
 from winnow.runners.estimating.noting import note_ingest, note_pass
 from winnow.runners.stages.deduplication import find_duplicates
 from winnow.runners.stages.stage_run import Ran, StageRun

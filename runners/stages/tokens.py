@@ -5,13 +5,14 @@ from rich.console import Console
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.binding.tokens import TOKENS_LAYER, TokensLayer, try_tokens
 from winnow.pipelines.forgetting.purging import finish_purge
-from winnow.pipelines.mix.tokens import CountTokens, TokensContext, lacking_layers, owed_counts, take_tokens
+from winnow.pipelines.mix.tokens import TokensContext, lacking_layers, owed_counts, take_tokens
+from winnow.pipelines.mix.transforms import CountTokens
 from winnow.pipelines.running.row_layers import load_layers
 from winnow.pipelines.store.generations import open_store
 from winnow.pipelines.store.lease import Lease
 from winnow.pipelines.store.location import open_location
 from winnow.pipelines.store.state import StoreState
-from winnow.runners.engines import Engine
+from winnow.runners.engines.engine import Engine
 from winnow.runners.estimating.noting import note_rows
 from winnow.runners.stages.stage_run import Ran, StageRun
 from winnow.runners.stages.store_stages import Outcome, publish, standing_state

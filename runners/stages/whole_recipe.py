@@ -8,7 +8,7 @@ from rich.console import Console
 from winnow.pipelines.binding.bound_recipe import BoundRecipe, bind
 from winnow.pipelines.binding.scores import try_scores
 from winnow.pipelines.export.stage import Finished
-from winnow.runners.engines import Engine
+from winnow.runners.engines.engine import Engine
 from winnow.runners.stages.exports import export, require_exports
 from winnow.runners.stages.mixing import Mixed, mix, read_laws
 from winnow.runners.stages.scoring import score

@@ -14,7 +14,7 @@ from benchmarks.engine_loops import Kernels, Tasks, difference, owed_annotation,
 from benchmarks.engines import FEW_ROWS, KERNELS, STAGES, Cell, Found, rates_lines
 from benchmarks.reporting import Measured
 from winnow.pipelines.binding.bound_recipe import bind
-from winnow.runners.engines import Engine
+from winnow.runners.engines.engine import Engine
 from winnow.runners.stages import store_stages as stages
 from winnow.schemas.recipe import Recipe, load_recipe
 

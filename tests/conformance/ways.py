@@ -11,7 +11,7 @@ import pytest
 from tests.pipelines.store.servers import BUCKET, started
 from tests.runners.engines.clusters import spark_cluster
 from tests.runners.engines.flink_cluster import session_cluster
-from winnow.runners.engines import named_engine
+from winnow.runners.engines.engine import named_engine
 from winnow.runners.engines.java import job_server
 from winnow.schemas.errors import WinnowError
 

@@ -18,7 +18,7 @@ from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import open_store
 from winnow.pipelines.store.local import LocalStore
-from winnow.runners.engines import Engine
+from winnow.runners.engines.engine import Engine
 from winnow.runners.stages import store_stages as stages
 from winnow.schemas.errors import StageError, WinnowError
 from winnow.schemas.recipe import load_recipe

@@ -4,6 +4,7 @@ A task splits its rows with `split_by_partition` (or all at once with `addressed
 blocks of each partition together and hands them to a consumer, in the same order whatever carried them.
 """
 
+from winnow.pipelines.running import block_coders  # noqa: F401  registers the coders of blocks
 from winnow.pipelines.running.exchange.engine import Engine
 from winnow.pipelines.running.exchange.exchange import Consumer, Exchange, Transport
 from winnow.pipelines.running.exchange.files import Files, clear_scratch

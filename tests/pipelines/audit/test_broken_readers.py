@@ -20,7 +20,7 @@ from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.ingest.planning.formats import container_reader
 from winnow.pipelines.ingest.records import Event, FilePart, Reader, ReadLimits
 from winnow.pipelines.ingest.tables.columns import ColumnMapping
-from winnow.runners.engines import Engine
+from winnow.runners.engines.engine import Engine
 from winnow.runners.stages import store_stages as stages
 from winnow.schemas.recipe import load_recipe
 

@@ -16,7 +16,7 @@ from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import open_store
 from winnow.pipelines.store.local import LocalStore
-from winnow.runners.engines import Engine
+from winnow.runners.engines.engine import Engine
 from winnow.runners.stages.store_stages import run_all
 from winnow.schemas.errors import StoreError
 from winnow.schemas.identity import content_name

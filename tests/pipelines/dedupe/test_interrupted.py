@@ -24,7 +24,8 @@ from winnow.pipelines.store.generations import Store, create_or_open
 from winnow.pipelines.store.lease import Lease, this_process
 from winnow.pipelines.store.memory import MemoryStore
 from winnow.pipelines.store.state import StoreState
-from winnow.runners.engines import Build, Engine
+from winnow.runners.engines.backend import Build
+from winnow.runners.engines.engine import Engine
 from winnow.runners.stages.deduplication import find_duplicates, tell_buckets
 from winnow.runners.stages.stage_run import StageRun
 from winnow.runners.stages.store_stages import Outcome, dedupe

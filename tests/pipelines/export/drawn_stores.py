@@ -14,7 +14,7 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store, create_or_open
 from winnow.pipelines.store.tables import TableWriter
-from winnow.runners.engines import Engine
+from winnow.runners.engines.engine import Engine
 from winnow.runners.stages.exporting import export_draw
 from winnow.runners.stages.stage_run import StageRun
 from winnow.schemas.draws import DRAW

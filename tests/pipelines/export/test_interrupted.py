@@ -12,7 +12,7 @@ from tests.pipelines.export.lethal import Lethal, LethalConfig
 from tests.small_disks import small_disk_at
 from winnow.pipelines.export.stage import BoundExport
 from winnow.pipelines.store.local import LocalStore
-from winnow.runners.engines import WorkerLostError
+from winnow.runners.engines.failures import WorkerLostError
 from winnow.schemas.errors import ExportError, WinnowError
 from winnow.schemas.problems import Place
 

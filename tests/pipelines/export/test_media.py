@@ -17,7 +17,7 @@ from winnow.pipelines.media.references import FILE_CHANGED, FILE_GONE, media_sou
 from winnow.pipelines.mix.drawn import Draw, DrawnShard
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.location import open_store_at
-from winnow.runners.engines import Engine
+from winnow.runners.engines.engine import Engine
 from winnow.runners.stages.store_stages import ingest
 from winnow.schemas.draws import DRAW
 from winnow.schemas.errors import RecipeError

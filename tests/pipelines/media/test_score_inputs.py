@@ -31,7 +31,7 @@ from winnow.pipelines.score.gathering import bytes_of
 from winnow.pipelines.score.trace import Measuring, TraceContext, trace_shard
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.location import open_store_at
-from winnow.runners.engines import Engine
+from winnow.runners.engines.engine import Engine
 from winnow.runners.stages.store_stages import ingest
 from winnow.schemas.errors import ScoreError, StageError
 from winnow.schemas.recipe import Recipe, load_recipe

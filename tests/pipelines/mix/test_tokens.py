@@ -22,7 +22,7 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store, open_store
 from winnow.pipelines.store.location import open_location
 from winnow.runners.commands.main import main
-from winnow.runners.engines import Engine
+from winnow.runners.engines.engine import Engine
 from winnow.runners.stages import store_stages as stages
 from winnow.runners.stages.tokens import measure_tokens
 from winnow.schemas.errors import RecipeError, StageError, StoreError

@@ -8,10 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.property_sizes import scaled
+from winnow.pipelines.running.block_coders import AddressedBlockCoder, RecordBatchCoder
 from winnow.pipelines.running.blocks import (
     AddressedBlock,
-    AddressedBlockCoder,
-    RecordBatchCoder,
     decode_batch,
     decode_block,
     encode_batch,

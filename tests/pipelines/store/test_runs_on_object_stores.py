@@ -12,7 +12,7 @@ from tests.pipelines.store.conftest import point_to
 from tests.pipelines.store.servers import BUCKET, Server
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.store.location import open_location, open_store_at
-from winnow.runners.engines import Engine
+from winnow.runners.engines.engine import Engine
 from winnow.runners.stages.whole_recipe import run_whole
 from winnow.schemas.recipe import load_recipe
 

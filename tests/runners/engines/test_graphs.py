@@ -14,7 +14,8 @@ from rich.console import Console
 
 from tests.runners.engines.recipes import write_lines, write_recipe
 from winnow.pipelines.binding.bound_recipe import bind
-from winnow.runners.engines import Build, Engine
+from winnow.runners.engines.backend import Build
+from winnow.runners.engines.engine import Engine
 from winnow.runners.stages.whole_recipe import run_whole
 from winnow.schemas.recipe import load_recipe
 

@@ -17,7 +17,7 @@ from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.location import open_store_at
 from winnow.pipelines.store.tables import read_table
 from winnow.runners.commands.main import main
-from winnow.runners.engines import Engine
+from winnow.runners.engines.engine import Engine
 from winnow.runners.stages import store_stages as stages
 from winnow.runners.stages.exports import export
 from winnow.runners.stages.mixing import Mixed, mix

@@ -20,7 +20,7 @@ from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.lease import Lease
 from winnow.pipelines.store.location import open_store_at
 from winnow.runners.commands.main import main
-from winnow.runners.engines import Engine
+from winnow.runners.engines.engine import Engine
 from winnow.runners.stages import store_stages as stages
 from winnow.schemas.recipe import load_recipe
 

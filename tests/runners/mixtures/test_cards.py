@@ -16,7 +16,7 @@ from winnow.pipelines.export.formats.mds import Mds
 from winnow.pipelines.export.formats.protocol import FileRecord, ShardName, WrittenShard
 from winnow.pipelines.export.stage import Written, bind_exports
 from winnow.pipelines.forgetting.outputs import EXPORT, Output, affected, registered
-from winnow.runners.engines import Engine
+from winnow.runners.engines.engine import Engine
 from winnow.runners.report.cards.mixture import card_of, gather_facts
 from winnow.runners.report.cards.parts import pretty_name, size_category
 from winnow.runners.stages.mixing import mix

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from rich.console import Console
 
 from winnow.pipelines.binding.bound_recipe import bind
-from winnow.runners.engines import Engine
+from winnow.runners.engines.engine import Engine
 from winnow.runners.stages import store_stages as stages
 from winnow.runners.stages.scoring import score
 from winnow.schemas.recipe import Recipe, load_recipe

@@ -15,7 +15,7 @@ from rich.console import Console
 from tests.runners.scores.stores import ONE, scored, table
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.runners.commands.main import main
-from winnow.runners.engines import Engine
+from winnow.runners.engines.engine import Engine
 from winnow.runners.stages import store_stages as stages
 from winnow.runners.stages.store_stages import Outcome
 from winnow.schemas.recipe import load_recipe

@@ -25,13 +25,13 @@ from tests.runners.scores.stores import (
 )
 from winnow.filters.models.tensors import read_tensors, tensors_bytes
 from winnow.pipelines.binding.bound_recipe import bind
-from winnow.pipelines.running.tasks import RunTasks
+from winnow.pipelines.running.run_tasks import RunTasks
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store, open_store
 from winnow.pipelines.store.local import LocalStore
 from winnow.pipelines.store.location import open_location
 from winnow.runners.commands.main import main
-from winnow.runners.engines import Engine
+from winnow.runners.engines.engine import Engine
 from winnow.runners.stages import store_stages as stages
 from winnow.schemas.errors import RecipeError, ScoreError, StoreError
 from winnow.schemas.recipe import Recipe, load_recipe

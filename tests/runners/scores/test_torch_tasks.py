@@ -9,7 +9,7 @@ from rich.console import Console
 
 from tests.runners.scores.stores import BROKEN, CLEAN, ONE, make_store, scored, table
 from winnow.pipelines.binding.bound_recipe import bind
-from winnow.runners.engines import Engine
+from winnow.runners.engines.engine import Engine
 from winnow.runners.stages.scoring import score
 from winnow.schemas.recipe import Recipe, load_recipe
 

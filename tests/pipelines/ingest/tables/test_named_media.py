@@ -13,7 +13,7 @@ from winnow.pipelines.audit.generation import audit_generation
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.binding.sources import bind_source
 from winnow.pipelines.media.references import MediaFinder, media_sources
-from winnow.runners.engines import Engine
+from winnow.runners.engines.engine import Engine
 from winnow.runners.stages.store_stages import Outcome, ingest
 from winnow.schemas.errors import RecipeError, SourceError
 from winnow.schemas.recipe import Recipe, load_recipe

@@ -11,7 +11,7 @@ from tests.pipelines.store.servers import Server, started
 from tests.runners.engines.dataflow.conftest import PARTS, PROJECT, lines, write_recipe
 from tests.runners.engines.dataflow.service import Service, serving
 from winnow.pipelines.store.location import open_location, open_store_at
-from winnow.runners.engines import named_engine
+from winnow.runners.engines.engine import named_engine
 from winnow.schemas.errors import WinnowError
 
 pytestmark = [pytest.mark.engines, pytest.mark.usefixtures("gcp")]

@@ -4,7 +4,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from winnow.runners.engines import named_engine
+from winnow.runners.engines.engine import named_engine
 from winnow.schemas.errors import WinnowError
 
 

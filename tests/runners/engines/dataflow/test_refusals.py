@@ -8,7 +8,7 @@ import pytest
 from tests.faults.winnow import run
 from tests.runners.engines.dataflow.conftest import PROJECT, write_recipe
 from tests.runners.engines.dataflow.service import Service, serving
-from winnow.runners.engines import named_engine
+from winnow.runners.engines.engine import named_engine
 from winnow.schemas.errors import WinnowError
 
 pytestmark = pytest.mark.usefixtures("gcp")

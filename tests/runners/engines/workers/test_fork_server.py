@@ -14,7 +14,7 @@ import pytest
 from winnow.filters.duplicates.normal_form import forms
 from winnow.pipelines.running.fork_server import Birth
 from winnow.pipelines.running.processes import started
-from winnow.runners.engines import Engine
+from winnow.runners.engines.engine import Engine
 from winnow.runners.engines.workers.fork_server import FORK_SERVER
 from winnow.schemas.errors import WinnowError
 

@@ -9,7 +9,7 @@ import apache_beam as beam
 import pytest
 
 from winnow.pipelines.running.processes import started
-from winnow.runners.engines import Engine
+from winnow.runners.engines.engine import Engine
 from winnow.runners.engines.failures import without_step
 from winnow.runners.engines.workers.logs import kept_log, worker_log
 

@@ -1,0 +1,38 @@
+"""The step that counts tokens: one task per shard."""
+
+from collections.abc import Iterator
+
+import apache_beam as beam
+
+from winnow.filters.language.tokenizers import Tokenizer
+from winnow.pipelines.binding.edits import Edits
+from winnow.pipelines.binding.tokens import TOKENS_LAYER
+from winnow.pipelines.mix.tokens import TokensContext, count_shard
+from winnow.pipelines.running.row_layers import RowLayerTask
+from winnow.pipelines.running.worker import Heart, settle
+
+
+class CountTokens(beam.DoFn):
+    """A committed shard without counts → the shard's name. Safe to repeat."""
+
+    def __init__(self, context: TokensContext) -> None:
+        self._context = context
+        self._edits: Edits | None = None
+        self._tokenizer: Tokenizer | None = None
+
+    def setup(self) -> None:
+        """Once a process."""
+        settle()
+
+    def process(self, element: bytes) -> Iterator[str]:
+        """Counts and commits."""
+        if self._edits is None:
+            self._edits = self._context.bound.edited()
+            self._tokenizer = self._context.bound.ready()
+        task = RowLayerTask.from_json(element)
+        heart = Heart(self._context.store.objects, TOKENS_LAYER, task.shard)
+        try:
+            count_shard(self._context, self._edits, self._tokenizer, task, heart)
+        finally:
+            heart.stop()
+        yield task.shard
