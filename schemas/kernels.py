@@ -72,6 +72,7 @@ def source_key(path: Path) -> str:
     return found.hexdigest()
 
 
+@cache
 def all_kernels_key() -> str:
     """A hash of everything that the machine code of any kernel can depend on."""
     found = hashlib.blake2b(f"{numba.__version__} {unicodedata.unidata_version}".encode(), digest_size=12)

@@ -17,6 +17,7 @@ from winnow.pipelines.store.commits import committed_names
 from winnow.pipelines.store.generations import Store
 from winnow.runners.engines.engine import Engine
 from winnow.runners.engines.failures import WorkerLostError
+from winnow.runners.stages.warming import warm_kernels
 from winnow.runners.terminal.progress import StageProgress
 
 LOSSES = 4  # deaths in a row without a new commit or a row left out: the fourth strike on one row never comes
@@ -60,6 +61,7 @@ class StageRun:
 
     def __post_init__(self) -> None:
         self.engine.require_reachable(self.store.root)
+        warm_kernels(quiet=self.console.quiet)
 
     def tasks(
         self,

@@ -44,6 +44,7 @@ from winnow.runners.engines.engine import Engine
 from winnow.runners.estimating.noting import note_ingest, note_pass
 from winnow.runners.stages.deduplication import find_duplicates
 from winnow.runners.stages.stage_run import Ran, StageRun
+from winnow.runners.stages.warming import warm_kernels
 from winnow.schemas.errors import StageError, StoreError
 from winnow.schemas.identity import fingerprint_of
 from winnow.schemas.recipe import resolved_yaml
@@ -103,6 +104,7 @@ def dedupe(recipe: BoundRecipe, engine: Engine, console: Console) -> Outcome:
     signing = {SIGNED[kind] for kind in recipe.kinds}
     wanted = [bound for bound in operators if bound.layer in signing]
     needed = {layer for bound in wanted for layer in bound.reads}
+    warm_kernels(quiet=console.quiet)
     try_operators(wanted)
     store = open_store(open_location(recipe.place))
     run = StageRun(console, engine, store)
@@ -120,6 +122,7 @@ def dedupe(recipe: BoundRecipe, engine: Engine, console: Console) -> Outcome:
 def ready_operators(recipe: BoundRecipe, console: Console) -> tuple[BoundOperator, ...]:
     """The recipe's operators, each of which has run once: what is wrong with them is said before hours of work."""
     operators = recipe.operators
+    warm_kernels(quiet=console.quiet)
     try_operators(operators)
     for said in remarks_of(operators):
         console.print(f"note    {said}", markup=False, soft_wrap=True)

@@ -46,8 +46,8 @@ sources: {texts: {root: texts, files: ["*.jsonl"], class: web, key: id}}
 """
 
 
-def warm_kernels(console: Console) -> bool:
-    """Compile what is not compiled yet; False where all was there, or nothing can be kept.
+def warm_kernels(*, quiet: bool = False) -> bool:
+    """Compile what is not compiled yet, and say so on stderr; False where all was there, or nothing can be kept.
 
     A failure is no error: what could not be compiled ahead is compiled when it is called.
     """
@@ -57,6 +57,7 @@ def warm_kernels(console: Console) -> bool:
     mark = folder / f"{all_kernels_key()}.warm"
     if mark.exists():
         return False
+    console = Console(stderr=True, highlight=False, quiet=quiet)
     before, began = _compiled(folder), time.monotonic()
 
     def line() -> Text:
@@ -139,4 +140,4 @@ def main(part: str) -> int:
 if __name__ == "__main__":
     if sys.argv[1:]:
         sys.exit(main(sys.argv[1]))
-    warm_kernels(Console(highlight=False))
+    warm_kernels()

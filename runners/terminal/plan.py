@@ -30,6 +30,7 @@ from winnow.runners.estimating.noting import ingest_part
 from winnow.runners.estimating.rates import Rates, read_rates
 from winnow.runners.estimating.scores import PlannedScore, planned_scores, print_needs
 from winnow.runners.estimating.tables import duration, estimate_json, print_estimate
+from winnow.runners.stages.warming import warm_kernels
 from winnow.runners.terminal.quantities import byte_size
 from winnow.runners.terminal.rules import coverage_counter, decided, pinned_rules, print_rules, require_accepted
 from winnow.runners.terminal.safety_coverage import print_coverage
@@ -85,7 +86,10 @@ def show_plan(
     plan = _plan(recipe)
     standing = plan.generation.layers if plan.generation is not None else {}
     operators = recipe.operators
-    try_operators([bound for bound in operators if bound.layer not in standing])
+    untried = [bound for bound in operators if bound.layer not in standing]
+    if untried:
+        warm_kernels()
+    try_operators(untried)
     scores = planned_scores(recipe, plan.store, plan.generation, plan.context, operators)
     try_scores(tuple(one.bound for one in scores if not one.stands))
     notes = [*preset_notes(recipe.config), *remarks_of(operators)]

@@ -1,0 +1,53 @@
+"""Kernels are compiled before a run needs them, once for a machine and version, and announced."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from winnow.runners.stages.warming import WARMING_VARIABLE, warm_kernels
+from winnow.schemas import kernels
+
+
+def winnow(folder: Path, cache: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    environment = {name: value for name, value in os.environ.items() if name != WARMING_VARIABLE}
+    return subprocess.run(
+        [sys.executable, "-m", "winnow", *arguments],
+        cwd=folder,
+        env=environment | {kernels.FOLDER_VARIABLE: str(cache)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+
+def compiled(cache: Path) -> set[Path]:
+    return set(cache.rglob("*.nbc"))
+
+
+@pytest.mark.large
+def test_a_run_after_fetching_compiles_nothing(tmp_path: Path) -> None:
+    cache = tmp_path / "kernels"
+    first = winnow(tmp_path, cache, "assets", "fetch")
+    assert "kernels  compiling for this machine, once" in first.stderr
+    before = compiled(cache)
+    assert len(before) > 100
+    winnow(tmp_path, cache, "demo", "--workers", "2")
+    assert compiled(cache) == before
+    assert "kernels  already compiled" in winnow(tmp_path, cache, "assets", "fetch").stdout
+
+
+def test_nothing_is_started_where_all_is_compiled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv(WARMING_VARIABLE)
+    monkeypatch.setenv(kernels.FOLDER_VARIABLE, str(tmp_path))
+    kernels.kernel_folder.cache_clear()
+    try:
+        (tmp_path / f"{kernels.all_kernels_key()}.warm").touch()
+        assert not warm_kernels()
+    finally:
+        kernels.kernel_folder.cache_clear()
+    assert capfd.readouterr() == ("", "")
