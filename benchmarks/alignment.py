@@ -20,8 +20,8 @@ import orjson
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from benchmarks.inputs.pages import CACHE, packaged_pages
 from benchmarks.mimic_text import auc
-from benchmarks.pages import CACHE, packaged_pages
 from benchmarks.reporting import benchmark_arguments, machine
 from winnow.pipelines.assets import AssetFiles
 from winnow.scoring.tasks.alignment import TASK, Alignment

@@ -23,8 +23,8 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from benchmarks.documents import cached_documents
 from benchmarks.environments import peer_python
+from benchmarks.inputs.documents import cached_documents
 from benchmarks.reporting import Amounts, Measured, benchmark_arguments, compared, measure, show, timed
 from winnow.schemas.languages import NO_LANGUAGE, UNKNOWN, read_label
 

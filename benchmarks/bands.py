@@ -24,7 +24,7 @@ import orjson
 import pyarrow as pa
 from rich.console import Console
 
-from benchmarks.pages import CACHE
+from benchmarks.inputs.pages import CACHE
 from benchmarks.reporting import GIB, Limit, Measured, Report, Row, benchmark_arguments, measure, show
 from winnow.filters.text.minhash import MinhashConfig, schema
 from winnow.pipelines.binding.duplicates import near_settings

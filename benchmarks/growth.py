@@ -13,7 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks.pages import cached_warc
+from benchmarks.inputs.pages import cached_warc
 from benchmarks.reporting import (
     Amounts,
     Limit,

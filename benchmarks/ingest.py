@@ -18,7 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.environments import peer_python
-from benchmarks.pages import cached_warc
+from benchmarks.inputs.pages import cached_warc
 from benchmarks.reporting import Amounts, Measured, benchmark_arguments, compared, measure, show, timed
 
 RECIPE = """

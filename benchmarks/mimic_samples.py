@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmarks.documents import cached_documents
+from benchmarks.inputs.documents import cached_documents
 from benchmarks.reporting import Report, benchmark_arguments, show, thread_seconds
 from winnow.pipelines.assets import AssetFiles, find_asset, state_of
 from winnow.pipelines.running.thread_limits import THREAD_LIMITS, limit_threads

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from benchmarks.export_stores import Prepared, pinned, prepared_store, winnow
+from benchmarks.export.stores import Prepared, pinned, prepared_store, winnow
 from benchmarks.reporting import Amounts, Measured, benchmark_arguments, compared, measure, show, timed
 from winnow.filters.models.tensors import read_tensors, tensors_bytes
 from winnow.scoring.tasks import find_task

@@ -2,7 +2,7 @@
 
     python -m benchmarks.mimic_text [--quick] [--passages CLEAN SPOILT] [--json]
 
-Passages in eight languages, clean and spoilt in five ways (`benchmarks.mimic_passages`), are ranked by the score of a
+Passages in eight languages, clean and spoilt in five ways (`benchmarks.mimic.passages`), are ranked by the score of a
 small transformer towards a reference that was trained on trusted text, by the reference's own loss (perplexity) and by
 the difference of losses (Rho). The measure is the area under the ROC curve, a language and a way at a time: 1 where
 every clean passage is above every spoilt one, 0.5 for a coin. Needs the extras `torch` and `tokens`; models and scores
@@ -18,10 +18,10 @@ from typing import Final
 import numpy as np
 import orjson
 
-from benchmarks.mimic_bytes import byte_scores
-from benchmarks.mimic_models import Models, Plan, trained_models
-from benchmarks.mimic_passages import CLEAN, DECLARED, SPOILT, Texts, Trial, real_texts
-from benchmarks.mimic_scores import (
+from benchmarks.mimic.byte_models import byte_scores
+from benchmarks.mimic.models import Models, Plan, trained_models
+from benchmarks.mimic.passages import CLEAN, DECLARED, SPOILT, Texts, Trial, real_texts
+from benchmarks.mimic.scores import (
     Floats,
     Scores,
     difference_from_task,

@@ -13,8 +13,8 @@ import shutil
 import sys
 from collections.abc import Callable
 
-from benchmarks.documents import cached_documents
 from benchmarks.environments import peer_python
+from benchmarks.inputs.documents import cached_documents
 from benchmarks.reporting import Amounts, Measured, benchmark_arguments, compared, measure, show, timed
 
 MANY, TIMES, FEW = 50_000, 10, 5_000

@@ -25,9 +25,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from benchmarks.pages import CACHE
-from benchmarks.passages import Passages, real_passages, strings_of
-from benchmarks.resemblance import folded, jaccards, shingle_sets
+from benchmarks.inputs.pages import CACHE
+from benchmarks.inputs.passages import Passages, real_passages, strings_of
+from benchmarks.inputs.resemblance import folded, jaccards, shingle_sets
 from winnow.filters.language.words import segment
 
 PLANTED = pa.schema(

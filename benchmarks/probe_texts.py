@@ -1,4 +1,4 @@
-"""Real text for a probe of the scaling law: a file a language family, out of the documents of `benchmarks.documents`.
+"""Real text for a probe of the scaling law: one file per language family, of `benchmarks.inputs.documents`.
 
 The pages are a desktop's help in thirty languages: one subject, translated. Lines that two languages share (names,
 code, pages that nobody has translated) go, and a line that comes again; an empty line ends a document.
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from benchmarks.documents import cached_documents
+from benchmarks.inputs.documents import cached_documents
 
 DOCUMENTS = 26_000
 FAMILIES = {

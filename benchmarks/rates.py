@@ -16,8 +16,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks.documents import cached_documents
-from benchmarks.pages import cached_warc
+from benchmarks.inputs.documents import cached_documents
+from benchmarks.inputs.pages import cached_warc
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.store.local import LocalStore
 from winnow.runners.engines.engine import Engine

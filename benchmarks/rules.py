@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from benchmarks.made_stores import cached_store
+from benchmarks.inputs.made_stores import cached_store
 from benchmarks.reporting import Limit, Report, Row, benchmark_arguments, measure, median_of, show
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.schemas.extraction import EXTRACTION

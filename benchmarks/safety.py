@@ -21,8 +21,8 @@ import sys
 from collections.abc import Callable
 
 from benchmarks.environments import peer_python
+from benchmarks.inputs.safety_documents import safety_documents
 from benchmarks.reporting import Amounts, Limit, Measured, benchmark_arguments, compared, measure, show, timed
-from benchmarks.safety_documents import safety_documents
 
 MANY, TIMES, FEW, WINDOWS = 50_000, 10, 5_000, 50_000
 QUICK_MANY, QUICK_FEW, QUICK_WINDOWS = 50_000, 2_000, 10_000

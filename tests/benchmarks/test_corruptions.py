@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks.corruptions import KINDS, chance_of, corrupted, mojibake, scanned, shuffled, spam, words_of
+from benchmarks.inputs.corruptions import KINDS, chance_of, corrupted, mojibake, scanned, shuffled, spam, words_of
 
 GERMAN = "Öffnen Sie das Menü Datei, und klicken Sie dann auf Speichern.\nDie Datei liegt im Ordner."
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.documents import language_of
+from benchmarks.inputs.documents import language_of
 
 
 @pytest.mark.parametrize(

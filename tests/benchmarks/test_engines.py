@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 from rich.console import Console
 
-from benchmarks.engine_loops import Kernels, Tasks, difference, owed_annotation, owed_ingest
-from benchmarks.engines import FEW_ROWS, KERNELS, STAGES, Cell, Found, rates_lines
+from benchmarks.engines.__main__ import FEW_ROWS, KERNELS, STAGES, Cell, Found, rates_lines
+from benchmarks.engines.loops import Kernels, Tasks, difference, owed_annotation, owed_ingest
 from benchmarks.reporting import Measured
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.runners.engines.engine import Engine

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmarks.export_peers import Content, content_of, split_by_source
-from benchmarks.export_stores import SHARES, cut_by_source
+from benchmarks.export.peers import Content, content_of, split_by_source
+from benchmarks.export.stores import SHARES, cut_by_source
 from winnow.pipelines.export.formats.megatron_index import write_index
 
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks.mimic_embeddings import Embedded
-from benchmarks.mimic_runs import Trace, detections, f1, noisy, predicted, reference_of, run, settings_of
+from benchmarks.mimic.embeddings import Embedded
+from benchmarks.mimic.runs import Trace, detections, f1, noisy, predicted, reference_of, run, settings_of
 from winnow.scoring.linear.head import BIAS, WEIGHT
 
 

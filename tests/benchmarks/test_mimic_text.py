@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.mimic_passages import CLEAN, DECLARED, SPOILT, Trial
+from benchmarks.mimic.passages import CLEAN, DECLARED, SPOILT, Trial
 from benchmarks.mimic_text import ANOTHER, Ranking, auc, result_of
 
 
@@ -27,8 +27,8 @@ def test_areas_are_of_one_language_and_the_other_languages_are_a_kind_of_their_o
 def test_scores_are_those_of_winnows_task(tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="needs the extra `torch`")
     pytest.importorskip("tokenizers", reason="needs the extra `tokens`")
-    from benchmarks.mimic_models import Models, Plan, train_tokenizer
-    from benchmarks.mimic_scores import gradients_at, language_task, tokens_of
+    from benchmarks.mimic.models import Models, Plan, train_tokenizer
+    from benchmarks.mimic.scores import gradients_at, language_task, tokens_of
     from benchmarks.mimic_text import largest_difference
     from winnow.scoring.probe.grid import Schedule, Shape
 

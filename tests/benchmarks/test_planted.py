@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from benchmarks import planted
-from benchmarks.passages import Passages, catalogue_messages, passages_of
+from benchmarks.inputs.passages import Passages, catalogue_messages, passages_of
+from benchmarks.inputs.resemblance import folded, jaccards, shingle_sets
 from benchmarks.planted import KINDS, PLANTED, TRUTH, planted_corpus, write_corpus
-from benchmarks.resemblance import folded, jaccards, shingle_sets
 from winnow.filters.language.words import segment
 
 ROWS = 4_000

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
 
-from benchmarks.passages import Passages, passages_of
+from benchmarks.inputs.passages import Passages, passages_of
 from tests.pipelines.dedupe.search import clusters, layer, search
 from winnow.filters.duplicates.bands import band_keys
 from winnow.filters.duplicates.candidates import candidate_pairs

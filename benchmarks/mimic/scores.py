@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from benchmarks.mimic_models import END, Models, Plan, encoder_of
-from benchmarks.mimic_passages import Trial
+from benchmarks.mimic.models import END, Models, Plan, encoder_of
+from benchmarks.mimic.passages import Trial
 from winnow.pipelines.assets.cached import AssetFiles
 from winnow.scoring.mimic.direction import chosen_parameters, direction
 from winnow.scoring.probe.grid import Shape

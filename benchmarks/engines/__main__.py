@@ -6,7 +6,7 @@
 Each stage is a command of its own with two workers, over the same files and the same recipe, in a store of each
 engine's own on the same disk. It runs on a few rows as well, which is what starting takes; the rest of the time gives
 the rate after it. `kernels` are the bare kernels of annotate and `tasks` the tasks of a stage, both in as many
-processes without Beam (`benchmarks.engine_loops`); both read the objects that `local` has made, and what the kernels
+processes without Beam (`benchmarks.engines.loops`); both read the objects that `local` has made, and what the kernels
 wrote must be what its store holds. The stores must have one tree hash. Texts are those of `benchmarks.planted`.
 
 `--markdown` prints the table for docs/howto/engines.md; without `--quick` it also prints the lines for
@@ -23,8 +23,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmarks.dedupe_truth import corpus_files
-from benchmarks.pages import CACHE
+from benchmarks.dedupe.truth import corpus_files
+from benchmarks.inputs.pages import CACHE
 from benchmarks.planted import write_corpus
 from benchmarks.reporting import Measured, Report, Row, benchmark_arguments, measure, show
 from winnow.pipelines.store.location import open_store_at
@@ -131,7 +131,7 @@ class Place:
 
     def loop(self, what: str, name: str, *more: str) -> Measured:
         """A loop without Beam."""
-        command = [sys.executable, "-m", "benchmarks.engine_loops", what, str(self.recipe(name)), str(WORKERS)]
+        command = [sys.executable, "-m", "benchmarks.engines.loops", what, str(self.recipe(name)), str(WORKERS)]
         return _measured([*command, *more])
 
 

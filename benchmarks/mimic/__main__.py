@@ -17,9 +17,9 @@ from typing import Final
 import numpy as np
 import orjson
 
-from benchmarks.mimic_embeddings import Embedded, Embedding, embedded
-from benchmarks.mimic_images import IMAGE_SETS
-from benchmarks.mimic_runs import (
+from benchmarks.mimic.embeddings import Embedded, Embedding, embedded
+from benchmarks.mimic.images import IMAGE_SETS
+from benchmarks.mimic.runs import (
     AGGREGATIONS,
     REFERENCE_SEED,
     RULES,

@@ -1,4 +1,4 @@
-"""Frozen embeddings of the images of `benchmarks.mimic_images`, computed once and kept.
+"""Frozen embeddings of the images of `benchmarks.mimic.images`, computed once and kept.
 
 `network`: the penultimate features of EfficientNet-lite0, trained on ImageNet, 1,280 numbers an image. `pixels`: the
 image itself, in one channel where it is grey, less the mean of the training images' pixels and over their deviation.
@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.environments import trainers_python
-from benchmarks.mimic_images import ImageSet, Labels, images_of
-from benchmarks.mimic_network import SIDE
-from benchmarks.pages import CACHE
+from benchmarks.inputs.pages import CACHE
+from benchmarks.mimic.images import ImageSet, Labels, images_of
+from benchmarks.mimic.network import SIDE
 from benchmarks.reporting import REPOSITORY
 from winnow.pipelines.assets import cache_folder, fetch
 from winnow.schemas.assets import Asset
@@ -94,7 +94,7 @@ def _by_network(of: ImageSet, pixels: NDArray[np.uint8], cache: Path) -> Feature
             command = (images, unfinished, wheel, cache_folder() / WEIGHTS.file_name)
             print(f"embedding {len(pixels):,} images of {of.name} …", file=sys.stderr)
             subprocess.run(
-                [_python_with_torch(), "-m", "benchmarks.mimic_network", *command], cwd=REPOSITORY, check=True
+                [_python_with_torch(), "-m", "benchmarks.mimic.network", *command], cwd=REPOSITORY, check=True
             )
             unfinished.rename(kept)
     features: Features = np.load(kept)

@@ -8,8 +8,8 @@ from typing import Final, cast
 
 import pyarrow as pa
 
-from benchmarks.mimic_passages import SEED, Texts, Trial
-from benchmarks.mimic_scores import Floats, Scores
+from benchmarks.mimic.passages import SEED, Texts, Trial
+from benchmarks.mimic.scores import Floats, Scores
 from winnow.pipelines.assets.cached import AssetFiles
 from winnow.scoring.tasks.next_byte import TASK
 from winnow.scoring.tasks.protocol import Encoded, Task, TrainingSettings, Weights

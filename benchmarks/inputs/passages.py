@@ -1,8 +1,8 @@
 """Short passages of real text in many languages, from which documents without number can be put together.
 
 A passage is a few words in a row with what stands between them, as somebody wrote them. They come from the pages of
-`benchmarks.documents`, and for Thai, Lao and Burmese, which have no such pages, from the messages that programs show
-in these languages. Two texts of passages in random order share hardly a shingle of five words.
+`benchmarks.inputs.documents`, and for Thai, Lao and Burmese, which have no such pages, from the messages that programs
+show in these languages. Two texts of passages in random order share hardly a shingle of five words.
 """
 
 import struct
@@ -16,9 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from benchmarks.documents import cached_documents
-from benchmarks.pages import CACHE, packaged_pages
-from benchmarks.resemblance import span_hashes
+from benchmarks.inputs.documents import cached_documents
+from benchmarks.inputs.pages import CACHE, packaged_pages
+from benchmarks.inputs.resemblance import span_hashes
 from winnow.filters.language.words import segment
 
 UNSPACED = ("ja", "km", "lo", "my", "th", "zh")  # languages whose words no spaces divide
@@ -98,7 +98,7 @@ def passages_of(languages: pa.StringArray, texts: pa.LargeStringArray) -> Passag
             passages.append(found)
             words.append(single)
     if not kept:
-        raise SystemExit(f"benchmarks.passages: no language has {LEAST_PASSAGES} passages; give more text")
+        raise SystemExit(f"benchmarks.inputs.passages: no language has {LEAST_PASSAGES} passages; give more text")
     return Passages(tuple(kept), _pool(passages), _pool(words))
 
 

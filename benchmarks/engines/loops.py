@@ -1,8 +1,8 @@
 """What engines are held against: the work of a stage on as many processes, without Beam.
 
-    python -m benchmarks.engine_loops kernels RECIPE WORKERS FOLDER   bare kernels of annotate
-    python -m benchmarks.engine_loops ingest|annotate RECIPE WORKERS  the tasks of a stage
-    python -m benchmarks.engine_loops compare RECIPE WORKERS FOLDER   is what the kernels wrote what the store holds?
+    python -m benchmarks.engines.loops kernels RECIPE WORKERS FOLDER   bare kernels of annotate
+    python -m benchmarks.engines.loops ingest|annotate RECIPE WORKERS  the tasks of a stage
+    python -m benchmarks.engines.loops compare RECIPE WORKERS FOLDER   is what the kernels wrote what the store holds?
 
 Kernels: each process takes a shard's object, reads the columns that the operators read in batches of the size that
 tasks have, calls the kernels and writes a Parquet file for each layer: no store, hashes, statistics, marks or commits.

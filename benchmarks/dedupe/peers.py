@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow.parquet as pq
 
-from benchmarks.dedupe_truth import BANDS, ROWS, THRESHOLD
+from benchmarks.dedupe.truth import BANDS, ROWS, THRESHOLD
 from benchmarks.environments import peer_python
 from benchmarks.reporting import Measured
 

@@ -14,8 +14,8 @@ from typing import Final, Literal, TypeAlias
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmarks.corruptions import KINDS, chance_of, corrupted
-from benchmarks.documents import cached_documents
+from benchmarks.inputs.corruptions import KINDS, chance_of, corrupted
+from benchmarks.inputs.documents import cached_documents
 from winnow.filters.extraction.extract_fast import FastConfig, extract_fast
 from winnow.pipelines.assets.cached import cache_folder
 from winnow.pipelines.assets.fetched import fetch

@@ -11,8 +11,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmarks.documents import cached_documents
-from benchmarks.pages import CACHE
+from benchmarks.inputs.documents import cached_documents
+from benchmarks.inputs.pages import CACHE
 from benchmarks.parity.documents import Document
 from benchmarks.safety_parity.known import Known, with_codes
 from benchmarks.safety_parity.planting import all_planters

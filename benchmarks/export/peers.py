@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from benchmarks.environments import peer_python, trainers_python
-from benchmarks.export_stores import END, pinned
+from benchmarks.export.stores import END, pinned
 from benchmarks.reporting import Measured, measure
 
 SHARD_BYTES = 256 << 20  # winnow's default: the texts of a shard

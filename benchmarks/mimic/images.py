@@ -18,7 +18,7 @@ import orjson
 from numpy.typing import NDArray
 from PIL import Image
 
-from benchmarks.pages import CACHE
+from benchmarks.inputs.pages import CACHE
 from winnow.pipelines.assets import cache_folder, fetch
 from winnow.schemas.assets import Asset
 

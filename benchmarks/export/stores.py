@@ -12,8 +12,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmarks.dedupe_truth import corpus_files
-from benchmarks.pages import CACHE
+from benchmarks.dedupe.truth import corpus_files
+from benchmarks.inputs.pages import CACHE
 from benchmarks.planted import write_corpus
 from benchmarks.reporting import Measured, measure
 

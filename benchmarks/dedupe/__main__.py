@@ -13,8 +13,8 @@ our time is starting Python and Beam. Ratios compare CPU time a text:
 - `datatrove, each its size`: ours on the large corpus. No peer's time a text falls with more of them.
 
 All get the same two cores. CPU time is that of all processes: the larger of what the kernel adds up for the parent and
-of what is seen every 50 ms, as a peer's workers may have another parent. `benchmarks.dedupe_peers` says what each peer
-does, `benchmarks.dedupe_truth` how all are judged.
+of what is seen every 50 ms, as a peer's workers may have another parent. `benchmarks.dedupe.peers` says what each peer
+does, `benchmarks.dedupe.truth` how all are judged.
 """
 
 import argparse
@@ -33,9 +33,9 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmarks.dedupe_peers import PEERS, Numbers, search_by_peer
-from benchmarks.dedupe_truth import THRESHOLD, Quality, Truth, corpus_files, judged, row_numbers
-from benchmarks.pages import CACHE
+from benchmarks.dedupe.peers import PEERS, Numbers, search_by_peer
+from benchmarks.dedupe.truth import THRESHOLD, Quality, Truth, corpus_files, judged, row_numbers
+from benchmarks.inputs.pages import CACHE
 from benchmarks.planted import write_corpus
 from benchmarks.reporting import (
     Amounts,

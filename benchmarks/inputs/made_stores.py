@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from benchmarks.pages import CACHE
+from benchmarks.inputs.pages import CACHE
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.binding.sources import store_record
 from winnow.pipelines.binding.tokens import TOKENS_LAYER

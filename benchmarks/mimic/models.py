@@ -1,4 +1,4 @@
-"""Small language models on the passages of `benchmarks.mimic_passages`: references, and checkpoints on their way.
+"""Small language models on the passages of `benchmarks.mimic.passages`: references, and checkpoints on their way.
 
 Three trainings of one transformer, each kept under `.cache/benchmarks`. `reference` learns the trusted subset from
 nothing; `pool` learns the pool, half of which is spoilt, from the same start; `adapted` goes on from the pool's last
@@ -13,8 +13,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from benchmarks.mimic_passages import DECLARED, SEED, Texts
-from benchmarks.pages import CACHE
+from benchmarks.inputs.pages import CACHE
+from benchmarks.mimic.passages import DECLARED, SEED, Texts
 from winnow.schemas.identity import digest, fingerprint_of
 from winnow.scoring.probe.grid import Run, Schedule, Shape
 from winnow.scoring.probe.streams import Stream, Tokens

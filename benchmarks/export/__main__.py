@@ -2,9 +2,9 @@
 
     python -m benchmarks.export [--quick] [--json] [--samples N]
 
-A million texts of about 2 kB (`benchmarks.export_stores`), each given once. Ours is `winnow export` of one format with
+A million texts of about 2 kB (`benchmarks.export.stores`), each given once. Ours is `winnow export` of one format with
 one worker, start-up included: it reads the store, checks each sample against the draw, brings all into one random order
-through disk, writes, hashes and syncs the files, and the card. What peers do is in `benchmarks.export_peers`; that both
+through disk, writes, hashes and syncs the files, and the card. What peers do is in `benchmarks.export.peers`; that both
 sides wrote the same number of samples, and the same bytes of texts or tokens, is checked, or nothing is printed.
 
 - `bare_pyarrow`: our Parquet against a read and write loop. Promised: 0.5 of it.
@@ -25,8 +25,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchmarks.export_peers import Content, content_of, run_peer, split_by_source
-from benchmarks.export_stores import Prepared, prepared_store, winnow
+from benchmarks.export.peers import Content, content_of, run_peer, split_by_source
+from benchmarks.export.stores import Prepared, prepared_store, winnow
 from benchmarks.reporting import GIB, Amounts, Limit, Measured, Row, benchmark_arguments, compared, show, timed
 
 MANY, QUICK, QUICK_TOKENS = 1_000_000, 100_000, 20_000  # samples: fewer are quick where they are tokenised

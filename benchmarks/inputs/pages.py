@@ -104,7 +104,7 @@ def cached_warc(pages: int) -> Path:
 
 
 def main() -> None:
-    """`python -m benchmarks.pages N`: make the WARC and say where it is."""
+    """`python -m benchmarks.inputs.pages N`: make the WARC and say where it is."""
     parser = argparse.ArgumentParser(description="Wrap real help pages into a WARC.")
     parser.add_argument("pages", type=int)
     target = cached_warc(parser.parse_args().pages)

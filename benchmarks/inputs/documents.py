@@ -16,7 +16,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmarks.pages import CACHE, help_pages, packaged_pages
+from benchmarks.inputs.pages import CACHE, help_pages, packaged_pages
 from winnow.filters.extraction.charset import decode_page
 from winnow.filters.extraction.extract_fast import FastConfig, extract_fast
 from winnow.schemas.extraction import PAGES
@@ -79,7 +79,7 @@ def _documents(count: int) -> Iterator[pa.RecordBatch]:
     while held < count:
         names = list(islice(mixed, _BATCH))
         if not names:
-            raise SystemExit(f"benchmarks.documents: there are only {held} documents; asked for {count}")
+            raise SystemExit(f"benchmarks.inputs.documents: there are only {held} documents; asked for {count}")
         batch = _extracted(names, [named[name] for name in names])[: count - held]
         held += batch.num_rows
         yield batch
@@ -100,7 +100,7 @@ def _extracted(names: list[str], pages: list[Path]) -> pa.RecordBatch:
 
 
 def main() -> None:
-    """`python -m benchmarks.documents N`: make the file and say where it is."""
+    """`python -m benchmarks.inputs.documents N`: make the file and say where it is."""
     parser = argparse.ArgumentParser(description="Extract real documents in many languages into a Parquet file.")
     parser.add_argument("documents", type=int)
     target = cached_documents(parser.parse_args().documents)

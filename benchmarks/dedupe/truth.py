@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from benchmarks.resemblance import jaccards, shingle_sets
+from benchmarks.inputs.resemblance import jaccards, shingle_sets
 from winnow.filters.duplicates.curves import probabilities
 from winnow.filters.duplicates.verification import ABOVE, UNCLEAR, judge
 

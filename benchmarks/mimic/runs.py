@@ -12,8 +12,8 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.mimic_embeddings import Embedded, Features
-from benchmarks.mimic_images import Labels
+from benchmarks.mimic.embeddings import Embedded, Features
+from benchmarks.mimic.images import Labels
 from winnow.scoring.linear.head import BIAS, WEIGHT, HeadScorer
 from winnow.scoring.linear.training import train_head
 from winnow.scoring.selection import Aggregation, BinariseRule, Kept, aggregate, binarise, estimate_quality, retained

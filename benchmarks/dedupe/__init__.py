@@ -1,0 +1,1 @@
+"""Near duplicates end to end beside peers: `python -m benchmarks.dedupe`."""

@@ -1,0 +1,1 @@
+"""What engines cost: `python -m benchmarks.engines`."""

@@ -1,0 +1,1 @@
+"""Exports beside peers that write the same samples: `python -m benchmarks.export`."""

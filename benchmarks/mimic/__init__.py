@@ -1,0 +1,1 @@
+"""Grad-Mimic on frozen embeddings of real images: `python -m benchmarks.mimic`."""
