@@ -22,7 +22,6 @@ from winnow.schemas.typed_json import read_value
 SCHEMA: Final = 1
 MAX_LAW_BYTES: Final = 64 << 20
 Mode: TypeAlias = Literal["full", "gamma"]
-MODES: Final[tuple[Mode, ...]] = ("full", "gamma")
 
 MOST_EXPONENT: Final = 10.0
 MOST_LOGARITHM: Final = 690.0

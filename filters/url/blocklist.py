@@ -88,7 +88,6 @@ class Matcher:
         self._index = index
         self._name = name
         self._kinds = frozenset(kind for one in match for kind in _KINDS[one])
-        self._by_place = bool(self._kinds & {Kind.DOMAIN, Kind.HOST, Kind.PATH})
         entries = index.summary.entries
         self._by_word = "word" in match and any(entries.get(kind) for kind in ("word", "soft", "part"))
         self._automaton: Automaton = automaton_of(index.parts if self._by_word else ())

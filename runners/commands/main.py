@@ -40,7 +40,6 @@ COMMANDS = (
 )
 """The command modules of this folder, in the order of the help."""
 
-USAGE_ERROR = 2
 INTERRUPTED = 130
 
 _PROCESSES = (

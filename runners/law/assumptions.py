@@ -16,8 +16,6 @@ from winnow.scoring.scaling_law.hypotheses import Independence, Invariance
 LEVEL: Final = 0.05
 """Of p values that are already adjusted for the number of families."""
 
-_Slope = tuple[float, float, float]
-
 
 def independence(answers: Sequence[Independence], console: Console) -> None:
     """Whether the shares of other families matter beyond a family's own."""

@@ -91,30 +91,15 @@ class HeadScorer:
 
 def head_losses(weights: Weights, features: Features, labels: Integers) -> Floats:
     """The cross-entropy of each sample; NaN where it is not finite."""
-    return _residuals(weights, features, labels)[0]
-
-
-def head_gradient_norms(
-    weights: Weights, features: Features, labels: Integers, parameters: Sequence[str] = ("*",)
-) -> Floats:
-    """The norm of each sample's gradient over the chosen parameters (GraNd, arXiv 2107.07075)."""
-    which = counted(parameters)
-    squares = squared_norms(features) if which.weight else np.zeros(len(labels))
-    found: Floats = np.sqrt(_residuals(weights, features, labels)[1] * (squares + which.bias))
-    return found
+    if weights[WEIGHT].shape[1] != width_of(features):
+        raise ScoreError(f"features of width {width_of(features)}; expected {weights[WEIGHT].shape[1]}")
+    made = products(features, np.asarray(weights[WEIGHT], kind_of(features)))
+    losses, squares = np.empty((2, len(labels)))
+    measure(made, labels, np.asarray(weights[BIAS], np.float64), losses, squares)
+    return losses
 
 
 def require_labels(labels: Integers, classes: int) -> None:
     """Raise an error for labels without a class."""
     if len(labels) and not 0 <= int(labels.min()) <= int(labels.max()) < classes:
         raise ScoreError(f"labels from {labels.min()} to {labels.max()}; expected 0 to {classes - 1}")
-
-
-def _residuals(weights: Weights, features: Features, labels: Integers) -> tuple[Floats, Floats]:
-    """Losses, and the squared norms of p - y."""
-    if weights[WEIGHT].shape[1] != width_of(features):
-        raise ScoreError(f"features of width {width_of(features)}; expected {weights[WEIGHT].shape[1]}")
-    made = products(features, np.asarray(weights[WEIGHT], kind_of(features)))
-    losses, squares = np.empty((2, len(labels)))
-    measure(made, labels, np.asarray(weights[BIAS], np.float64), losses, squares)
-    return losses, squares

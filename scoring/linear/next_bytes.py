@@ -57,14 +57,6 @@ def byte_losses(weights: Weights, windows: Windows) -> Floats:
     return found
 
 
-def byte_gradient_norms(weights: Weights, windows: Windows, parameters: Sequence[str] = ("*",)) -> Floats:
-    """The norm of each text's gradient over the chosen parameters."""
-    names = chosen_parameters(NAMES, parameters)
-    squares = _measured(single(weights), NO_WEIGHTS, windows, (WEIGHT in names, BIAS in names), True)[2]
-    found: Floats = np.sqrt(squares)
-    return found
-
-
 def single(weights: Weights) -> dict[str, NDArray[np.float32]]:
     """Weights in the precision of byte models."""
     return {name: np.ascontiguousarray(weights[name], np.float32) for name in NAMES}

@@ -20,7 +20,6 @@ Integers = NDArray[np.int64]
 
 VOCABULARY: Final = 256
 """Bytes of UTF-8, without a tokenizer. Zero, which occurs in no text, ends a document."""
-END: Final = 0
 LEAST_WINDOWS: Final = 64
 LEAST_HELD_OUT: Final = 8
 """The fewest windows of a family that give a meaningful loss."""

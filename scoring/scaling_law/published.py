@@ -21,7 +21,6 @@ FAMILIES: Final = ("Germanic", "Indic", "Romance", "Sino-Tibetan", "Slavic")
 SIZES: Final = (85e6, 397e6, 810e6, 1.2e9)
 """N: parameters without embeddings."""
 
-MAX_TOKENS: Final = 50e9
 UNIFORM_SHARE: Final = 0.2
 
 TABLE_6_NORMALISED: Final = (1.142, 1.180, 1.273, 1.142, 1.134)

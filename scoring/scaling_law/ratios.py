@@ -104,12 +104,6 @@ def closed_form(k: Floats, gammas: Floats) -> Floats:
     return found
 
 
-def first_order(gammas: Floats) -> Floats:
-    """p_i ~ gamma_i: the optimum of normalised losses, up to terms of the order of gamma."""
-    found: Floats = gammas / gammas.sum(axis=-1, keepdims=True)
-    return found
-
-
 def iterated(k: Floats, gammas: Floats, tolerance: float = 1e-12) -> Floats:
     """The fixed point of p_i <- k_i gamma_i p_i^-gamma_i, made to sum to 1; it contracts where exponents are below 1.
 

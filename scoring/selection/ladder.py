@@ -15,7 +15,6 @@ from winnow.schemas.errors import RecipeError
 from winnow.scoring.selection.ranks import RANDOM, Floats, Ids, Integers, count_of, hashed, ranked
 
 ArmName: TypeAlias = Literal["top", "bottom", "random"]
-ARMS: Final[tuple[ArmName, ...]] = ("top", "bottom", "random")
 
 FRACTIONS: Final = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 NOWHERE: Final = -1

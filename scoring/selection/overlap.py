@@ -28,11 +28,6 @@ class Pair:
         return self.both + self.only_one + self.only_other + self.neither
 
     @property
-    def share_in_both(self) -> float | None:
-        """Of the rows that both decide, those that both keep."""
-        return _ratio(self.both, self.decided)
-
-    @property
     def jaccard(self) -> float | None:
         """Of the rows that either keeps, those that both keep."""
         return _ratio(self.both, self.both + self.only_one + self.only_other)

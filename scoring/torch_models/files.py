@@ -9,8 +9,6 @@ from winnow.schemas.errors import ScoreError
 from winnow.scoring.tasks.protocol import Weights
 from winnow.scoring.torch_models.packages import one_line, required_package
 
-ENDINGS = (".pt", ".pth")
-
 _WRAPPERS = ("state_dict", "model_state_dict", "model")
 _HINT = "save it as safetensors: safetensors.torch.save_file(model.state_dict(), …)"
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from winnow.filters.web.url_lists.hashing import Bytes
 from winnow.filters.web.urls import MAX_HOST_CHARACTERS, MAX_LABEL_CHARACTERS, MAX_URL_CHARACTERS
-from winnow.schemas.kernels import kernel, leaf
+from winnow.schemas.kernels import leaf
 
 _HOST, _PATH, _QUERY, _UNRESERVED, _UPPER_HEX = 1, 2, 4, 8, 16
 
@@ -169,10 +169,3 @@ def scan(
     if stop == NOT_PLAIN:
         return nothing
     return True, address, host, last, path, query, stop
-
-
-@kernel  # type: ignore[untyped-decorator]
-def parts_of(text: Bytes, canonical: bool, classes: Bytes) -> tuple[bool, bool, int, int, int, int, int]:
-    """`scan` of one address, for tests."""
-    parts: tuple[bool, bool, int, int, int, int, int] = scan(text, 0, len(text), canonical, classes)
-    return parts

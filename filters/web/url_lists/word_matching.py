@@ -30,7 +30,7 @@ from winnow.filters.web.url_lists.scanning import CLASSES, hex_value, scan
 from winnow.filters.web.url_lists.table import Starts, holds
 from winnow.schemas.kernels import kernel, leaf
 
-NO_WORD, NOT_FOLDED = -1, -2
+NOT_FOLDED = -2
 
 _PORT = re.compile(r"(?<=[^:]):[0-9]*\Z")
 

@@ -7,7 +7,7 @@ more than 100 fields, which crawls contain, and took 39 µs for a header of 15 f
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
@@ -296,5 +296,3 @@ _DECODERS: Final[dict[str, Callable[[bytes, int], _Decoded]]] = {
     "br": _unbrotli,
     "zstd": _unzstd,
 }
-
-CODINGS: Final[Sequence[str]] = tuple(_DECODERS)

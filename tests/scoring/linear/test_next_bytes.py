@@ -13,7 +13,7 @@ from tests.property_sizes import scaled
 from winnow.schemas.errors import ScoreError
 from winnow.scoring.linear.byte_kernels import find_rows
 from winnow.scoring.linear.byte_training import train_bytes
-from winnow.scoring.linear.next_bytes import ByteScorer, byte_gradient_norms, byte_losses, initial_bytes
+from winnow.scoring.linear.next_bytes import ByteScorer, byte_losses, initial_bytes
 from winnow.scoring.linear.schedule import epoch_order, in_batch
 from winnow.scoring.linear.windows import Windows, chosen_windows, joined_windows, windows_of
 from winnow.scoring.tasks.protocol import Checkpoint, Method, TrainingSettings, Weights
@@ -69,7 +69,6 @@ def test_scores_are_those_of_gradients_of_single_texts(parameters: tuple[str, ..
     np.testing.assert_allclose(byte_losses(AT, WINDOWS), losses, rtol=1e-6)
     np.testing.assert_allclose(plain.score, scores, rtol=1e-5, atol=1e-7)
     np.testing.assert_allclose(cosine.score, np.array(scores) / norms, rtol=1e-5, atol=1e-7)
-    np.testing.assert_allclose(byte_gradient_norms(AT, WINDOWS, parameters), norms, rtol=1e-5)
 
 
 def test_extreme_weights_keep_a_finite_loss() -> None:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from tests.scoring.linear.test_head import sparse
 from winnow.schemas.errors import ScoreError
-from winnow.scoring.linear.head import HeadScorer, head_gradient_norms, head_losses, initial_head
+from winnow.scoring.linear.head import HeadScorer, head_losses, initial_head
 from winnow.scoring.linear.schedule import in_batch
 from winnow.scoring.linear.training import train_head
 from winnow.scoring.tasks.protocol import Checkpoint, Method, TrainingSettings, Weights
@@ -80,9 +80,12 @@ def test_samples_weigh_what_the_method_says_at_each_step(method: Method) -> None
     before: list[Weights] = [initial_head(CLASSES, WIDTH, SETTINGS.seed), *(one.weights for one in kept)]
     for weights, (which, weighed) in zip(before, history, strict=False):
         rows, labels = FEATURES[which], LABELS[which]
+        plain, over_norm = (
+            HeadScorer([weights], TRUE, cosine=cosine)(rows, labels)[0].score for cosine in (False, True)
+        )
         values = {
-            "mimic": HeadScorer([weights], TRUE)(rows, labels)[0].score,
-            "grand": head_gradient_norms(weights, rows, labels),
+            "mimic": plain,
+            "grand": plain / over_norm,
             "rho": head_losses(weights, rows, labels) - head_losses(TRUE, rows, labels),
             "uniform": np.zeros(len(which)),
         }[method]

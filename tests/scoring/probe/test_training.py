@@ -12,7 +12,7 @@ import pytest
 
 from winnow.scoring.probe.grid import Run, Schedule, Shape
 from winnow.scoring.probe.model import logits
-from winnow.scoring.probe.streams import END, Stream
+from winnow.scoring.probe.streams import Stream
 from winnow.scoring.probe.table import runs_csv
 from winnow.scoring.probe.training import (
     Measured,
@@ -43,7 +43,7 @@ UNIGRAM = {"count": math.log(10), "words": math.log(5)}
 def streams() -> dict[str, Stream]:
     """Digits that count up, and words that repeat: both can be learnt beyond the frequency of their bytes."""
     count = np.frombuffer(b"0123456789" * 800, np.uint8)
-    words = np.frombuffer((b"abcd" + bytes([END])) * 1600, np.uint8)
+    words = np.frombuffer((b"abcd" + bytes(1)) * 1600, np.uint8)
     return {"count": Stream("count", count, count[:2000]), "words": Stream("words", words, words[:2000])}
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from tests.property_sizes import scaled
 from tests.scoring.selection.rows import ids_of, shuffled, tables
 from winnow.schemas.errors import RecipeError
-from winnow.scoring.selection.ladder import ARMS, FRACTIONS, ladder
+from winnow.scoring.selection.ladder import FRACTIONS, ladder
 from winnow.scoring.selection.ranks import Floats, Ids, Integers
 
 SCORES = np.array([3.0, 1.0, math.nan, 2.0, 5.0, 4.0])
@@ -36,7 +36,7 @@ def test_a_row_says_from_which_fraction_on_it_is_in() -> None:
 def test_arms_are_of_equal_size_nested_and_the_same_for_any_order(table: tuple[Floats, Ids, Integers]) -> None:
     scores, ids, order = table[0][:, 0], table[1], table[2]
     one, other = ladder(scores, ids), ladder(scores[order], shuffled(ids, order))
-    for name in ARMS:
+    for name in one.arms:
         arm = one.arms[name]
         assert np.array_equal(other.arms[name].place, arm.place[order])
         members = [arm.members(number) for number in range(len(FRACTIONS))]

@@ -14,7 +14,7 @@ def test_a_pair_is_counted_cell_by_cell() -> None:
     assert (pair.one, pair.other) == ("mimic", "clip")
     assert (pair.both, pair.only_one, pair.only_other, pair.neither) == (2, 1, 1, 2)
     assert (pair.one_abstains, pair.other_abstains, pair.both_abstain) == (1, 1, 1)
-    assert (pair.decided, pair.jaccard, pair.share_in_both, pair.agreement) == (6, 0.5, 2 / 6, 4 / 6)
+    assert (pair.decided, pair.jaccard, pair.agreement) == (6, 0.5, 4 / 6)
 
 
 def test_the_counts_of_each_filter_are_of_all_rows() -> None:
@@ -38,7 +38,7 @@ def test_what_cannot_be_divided_is_none() -> None:
     pair = overlap({"a": nothing, "b": nothing}).pairs[0]
     assert (pair.jaccard, pair.kappa, pair.agreement) == (None, None, 1)
     silent = overlap({"a": nothing, "b": np.full(3, -1, np.int8)}).pairs[0]
-    assert (silent.share_in_both, silent.agreement, silent.one_abstains, silent.other_abstains) == (None, None, 0, 3)
+    assert (silent.agreement, silent.one_abstains, silent.other_abstains) == (None, 0, 3)
 
 
 def test_more_filters_are_compared_in_pairs_and_all_together() -> None:

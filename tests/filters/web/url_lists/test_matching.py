@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.filters.web.url_lists.addresses import addresses, entries_in, expected, lines, list_of, matched
 from tests.property_sizes import scaled
 from winnow.filters.web.url_lists.entries import Kind, written_entry
-from winnow.filters.web.url_lists.scanning import CLASSES, parts_of
+from winnow.filters.web.url_lists.scanning import CLASSES, scan
 from winnow.filters.web.urls import canonical_url
 from winnow.schemas.errors import RecipeError
 
@@ -64,7 +64,7 @@ def test_plain_addresses_have_the_parts_of_their_canonical_spelling(url: str) ->
 
 def _parts(url: str, canonical: bool) -> tuple[bool, bool, int, int, int, int, int]:
     raw = np.frombuffer(url.encode("utf-8", "surrogatepass"), np.uint8)
-    return parts_of(raw, canonical, CLASSES)  # type: ignore[no-any-return]
+    return scan(raw, 0, len(raw), canonical, CLASSES)  # type: ignore[no-any-return]
 
 
 def test_labels_are_whole() -> None:
