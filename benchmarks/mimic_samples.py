@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from benchmarks.inputs.documents import cached_documents
 from benchmarks.reporting import Report, benchmark_arguments, show, thread_seconds
 from winnow.pipelines.assets import AssetFiles, find_asset, state_of
-from winnow.pipelines.running.thread_limits import THREAD_LIMITS, limit_threads
+from winnow.pipelines.running.processes import THREAD_LIMITS, limit_threads
 from winnow.scoring.tasks.linear_head import TASK, LinearHead, LinearHeadConfig
 from winnow.scoring.tasks.protocol import IMAGE, TEXT, Weights
 

@@ -1,4 +1,7 @@
-"""Optional packages that some operators need (winnow's extras), and their errors as one line."""
+"""What the user must provide for some operators: optional packages (winnow's extras), and a model in the recipe.
+
+Errors of these packages become one line.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -34,3 +37,10 @@ def one_line_errors(what: str, hint: str = "", kind: type[WinnowError] = RecipeE
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
         raise kind(f"{what}: {one_line(error) or type(error).__name__}{'; ' if hint else ''}{hint}") from None
+
+
+def required_model(operator: str, model: str, expected: str) -> str:
+    """The model that the recipe names; RecipeError if it names none."""
+    if not model:
+        raise RecipeError(f"{operator}: `model` is not set; expected {expected}")
+    return model

@@ -27,9 +27,9 @@ from winnow.pipelines.binding.operators import BoundOperator, passes_of
 from winnow.pipelines.binding.sources import store_record
 from winnow.pipelines.ingest.planning.stage import freeze_plans, look_at_sources, pending_tasks
 from winnow.pipelines.ingest.transforms import RunIngest, ingest_element
+from winnow.pipelines.running.processes import limit_threads
 from winnow.pipelines.running.row_layers import owed_shards
 from winnow.pipelines.running.shard_rows import BATCH_ROWS
-from winnow.pipelines.running.thread_limits import limit_threads
 from winnow.pipelines.running.worker import settle
 from winnow.pipelines.store.commits import load_layer_commits
 from winnow.pipelines.store.generations import Store, create_or_open, open_store

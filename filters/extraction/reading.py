@@ -1,4 +1,7 @@
-"""The frame of every extractor: budgets before it reads a page, metadata after."""
+"""The frame of every extractor: budgets before it reads a page, metadata after.
+
+Rows are built column by column: a hundred links per page are too many for dicts.
+"""
 
 from collections.abc import Callable
 from typing import TypeAlias
@@ -7,9 +10,113 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from winnow.filters.extraction.budgets import Budgets, is_too_deep, refusal, without_copies
-from winnow.filters.extraction.page import Page, PageLimits, page_facts, read_page
-from winnow.filters.extraction.placed_text import PlacedText
-from winnow.filters.extraction.rows import ExtractionRows
+from winnow.filters.extraction.page import Facts, Page, PageLimits, page_facts, read_page
+from winnow.filters.extraction.placed_text import PlacedText, context
+from winnow.schemas.extraction import EXTRACTION, IMAGE, LINK, PART, Status
+
+_NOWHERE = (None, None)
+
+
+class ExtractionRows:
+    """Collects rows of EXTRACTION."""
+
+    def __init__(self) -> None:
+        self._status: list[str] = []
+        self._text: list[bytes | None] = []
+        self._title: list[str | None] = []
+        self._canonical_url: list[str | None] = []
+        self._language: list[str | None] = []
+        self._links = _Lists(2)
+        self._images = _Lists(8)
+        self._parts = _Lists(4)
+
+    def refuse(self, status: Status) -> None:
+        """Add a row that was not extracted: null except for its status."""
+        self._status.append(status)
+        for column in (self._text, self._title, self._canonical_url, self._language):
+            column.append(None)
+        for lists in (self._links, self._images, self._parts):
+            lists.end_null()
+
+    def add(self, placed: PlacedText, facts: Facts) -> None:
+        """Add an extracted row. Parts and metadata number the images alike."""
+        text, parts = placed.text, placed.parts
+        self._status.append("ok" if text else "empty")
+        self._text.append(text)
+        self._title.append(facts.title)
+        self._canonical_url.append(facts.canonical_url)
+        self._language.append(facts.language)
+        urls, rels = self._links.columns
+        urls.extend(facts.links)
+        rels.extend(facts.links.values())
+        self._links.end()
+        indices: dict[int | None, int | None] = {None: None}
+        if facts.images:
+            places = {
+                number: start for number, start in zip(parts.images, parts.starts, strict=True) if number is not None
+            }
+            columns = self._images.columns
+            for index, (number, image) in enumerate(facts.images.items()):
+                indices[number] = index
+                before, after = context(text, places[number]) if number in places else _NOWHERE
+                row = (image.src, image.alt, image.title, image.caption, before, after, image.width, image.height)
+                for column, value in zip(columns, row, strict=True):
+                    column.append(value)
+        self._images.end()
+        kinds, starts, ends, images = self._parts.columns
+        for mark, kind, start, end in zip(parts.images, parts.kinds, parts.starts, parts.ends, strict=True):
+            if mark in indices:
+                kinds.append(kind)
+                starts.append(start)
+                ends.append(end)
+                images.append(indices[mark])
+        self._parts.end()
+
+    def batch(self) -> pa.RecordBatch:
+        """All rows so far."""
+        return pa.RecordBatch.from_arrays(
+            [
+                pa.array(self._status, pa.string()),
+                pa.array(self._text, pa.large_string()),
+                pa.array(self._title, pa.string()),
+                pa.array(self._canonical_url, pa.string()),
+                pa.array(self._language, pa.string()),
+                self._links.array(LINK, "links"),
+                self._images.array(IMAGE, "images"),
+                self._parts.array(PART, "parts"),
+            ],
+            schema=EXTRACTION,
+        )
+
+
+class _Lists:
+    """One list column of structs: flat columns, and the end of each row's list."""
+
+    def __init__(self, columns: int) -> None:
+        self.columns: list[list[str | int | None]] = [[] for _ in range(columns)]
+        self._offsets: list[int] = [0]
+        self._null: list[bool] = []
+
+    def end(self) -> None:
+        self._offsets.append(len(self.columns[0]))
+        self._null.append(False)
+
+    def end_null(self) -> None:
+        self._offsets.append(len(self.columns[0]))
+        self._null.append(True)
+
+    def array(self, item: pa.StructType, column: str) -> pa.ListArray:
+        fields = [item.field(place) for place in range(item.num_fields)]
+        values = pa.StructArray.from_arrays(
+            [pa.array(values, field.type) for values, field in zip(self.columns, fields, strict=True)], fields=fields
+        )
+        return pa.ListArray.from_arrays(
+            pa.array(self._offsets, pa.int32()),
+            values,
+            type=EXTRACTION.field(column).type,
+            mask=pa.array(self._null, pa.bool_()) if any(self._null) else None,
+        )
+
 
 Read: TypeAlias = Callable[[Page, str], PlacedText | None]
 """Turns a page and its source into text; None when the extractor fails on it."""

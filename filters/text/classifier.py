@@ -11,10 +11,10 @@ from typing import Annotated, Literal
 
 import pyarrow as pa
 
+from winnow.filters.extras import required_model
 from winnow.filters.models.card import read_card
 from winnow.filters.models.fasttext_files import load_fasttext
 from winnow.filters.models.normalisation import Normalisation, one_line
-from winnow.filters.models.required_model import required_model
 from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, Operator
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.problems import nearest

@@ -14,9 +14,9 @@ from typing import Annotated, Protocol
 import numpy as np
 import pyarrow as pa
 
+from winnow.filters.extras import required_model
 from winnow.filters.models.arpa import is_arpa, load_arpa
 from winnow.filters.models.backoff import Sums
-from winnow.filters.models.required_model import required_model
 from winnow.filters.models.spelling import Wording, spelling_of
 from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, Operator
 from winnow.schemas.errors import RecipeError

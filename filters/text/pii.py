@@ -24,12 +24,11 @@ from winnow.filters.language.kernels.spans import Texts, texts_of
 from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, Operator
 from winnow.filters.private.personal.candidates import digit_groups
 from winnow.filters.private.personal.cards import cards
-from winnow.filters.private.personal.detections import Detections
+from winnow.filters.private.personal.detections import Detections, DisjointSpans, disjoint_spans
 from winnow.filters.private.personal.emails import emails
 from winnow.filters.private.personal.ibans import ibans
 from winnow.filters.private.personal.ips import ips
 from winnow.filters.private.personal.national_ids import national_ids, national_ids_ready
-from winnow.filters.private.personal.overlaps import DisjointSpans, disjoint_spans
 from winnow.filters.private.personal.phones import phones, phones_ready
 from winnow.filters.private.personal.regions import Regions, row_regions
 from winnow.filters.private.personal.wallets import wallets

@@ -19,14 +19,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from winnow.filters.extras import required_model
 from winnow.filters.models.code import code_identity
-from winnow.filters.models.required_model import required_model
 from winnow.filters.models.safety.formats import format_of
 from winnow.filters.models.safety.onnx_models import OnnxModel
-from winnow.filters.models.safety.tokens import Tokenizer
+from winnow.filters.models.safety.tokens import OPERATOR as NAME
+from winnow.filters.models.safety.tokens import Tokenizer, Window
 from winnow.filters.models.safety.torch_models import TorchModel
-from winnow.filters.models.safety.windows import OPERATOR as NAME
-from winnow.filters.models.safety.windows import Window
 from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, Operator
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.problems import suggestion

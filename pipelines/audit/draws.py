@@ -1,7 +1,7 @@
 """Is what each plan of a mixture draws what the plan says, row by row of the shards that it draws from?
 
-Plans of the latest generation are looked at. Their draws are added up anew, by output and stratum, and held against
-the rows of the samples: nothing is taken from the planner but the plan under test.
+Plans of the latest generation are read from their records alone. Their draws are added up anew, by output and stratum,
+and held against the rows of the samples: nothing is taken from the planner but the plan under test.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,16 +17,16 @@ from numpy.typing import NDArray
 
 from winnow.pipelines.audit.findings import Findings
 from winnow.pipelines.audit.objects import content_of
-from winnow.pipelines.audit.plans import plan_records
 from winnow.pipelines.forgetting.hidden_rows import hidden_rows
 from winnow.pipelines.mix.plans import DrawnObject, PlanRecord
 from winnow.pipelines.store import layout
+from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import ManifestRow, Store
 from winnow.pipelines.store.tables import read_batches, read_schema, read_table
 from winnow.schemas.draws import DRAW
 from winnow.schemas.errors import StoreError
 from winnow.schemas.mixture import VALIDATION, Amount, MixturePlan, PlannedOutput
-from winnow.schemas.records import Generation
+from winnow.schemas.records import Generation, from_json
 
 SHOWN = 5  # of strata that do not add up, of each output
 
@@ -221,3 +221,19 @@ class _Totals:
 
 def _told(amount: Amount) -> str:
     return f"{amount.samples:,} samples ({amount.units:,} units)"
+
+
+def plan_records(objects: ObjectStore, findings: Findings) -> Iterator[PlanRecord]:
+    """Every plan whose draw was finished, in the order of their requests; one that cannot be read is a problem."""
+    for info in objects.list(layout.PLANS):
+        request = info.path.split("/")[1]
+        if info.path != layout.plan_record(request):
+            continue
+        try:
+            record = from_json(PlanRecord, objects.read(info.path), info.path)
+        except (StoreError, OSError) as error:
+            findings.problems.append(str(error).splitlines()[0])
+            continue
+        if record.plan.request != request:
+            findings.problems.append(f"{info.path}: is the plan of the request {record.plan.request}")
+        yield record

@@ -13,8 +13,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
+from winnow.pipelines.audit.draws import plan_records
 from winnow.pipelines.audit.findings import Findings
-from winnow.pipelines.audit.plans import plan_records
 from winnow.pipelines.export.formats import formats
 from winnow.pipelines.export.formats.counting import FILES, Counted
 from winnow.pipelines.export.formats.protocol import FileRecord

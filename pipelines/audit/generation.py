@@ -1,9 +1,12 @@
 """The whole audit of one generation, in the order in which a person would ask."""
 
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
 from winnow.pipelines.audit.draws import check_draws
 from winnow.pipelines.audit.exports import check_exports
 from winnow.pipelines.audit.findings import Findings
-from winnow.pipelines.audit.forgotten import check_forgotten
 from winnow.pipelines.audit.objects import (
     check_alignment,
     check_balance,
@@ -12,10 +15,17 @@ from winnow.pipelines.audit.objects import (
     check_objects,
 )
 from winnow.pipelines.audit.sources import check_sources
-from winnow.pipelines.audit.weights import check_weights
+from winnow.pipelines.forgetting.hidden_rows import hidden_rows
+from winnow.pipelines.forgetting.hiding import load_hiding
+from winnow.pipelines.forgetting.ranges import ForgottenRanges
 from winnow.pipelines.ingest.planning.context import IngestContext
-from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store import layout
+from winnow.pipelines.store.generations import ManifestRow, Store
+from winnow.pipelines.store.neutral import neutral_stream
+from winnow.pipelines.store.tables import read_batches
+from winnow.schemas.errors import StoreError
 from winnow.schemas.records import Generation
+from winnow.schemas.scores import TRACES
 
 
 def audit_generation(
@@ -46,3 +56,73 @@ def audit_generation(
     else:
         check_sources(context, tasks, findings)
     return findings
+
+
+def check_weights(store: Store, generation: Generation, findings: Findings) -> None:
+    """Weights and traces of one generation that were made in several environments may differ in pinned values."""
+    for layer in sorted(generation.layers):
+        if not layer.startswith(TRACES):
+            continue
+        score = layer.removeprefix(TRACES)
+        rows = store.manifest(generation, layer)
+        made = {row.fingerprint for row in rows}
+        for key in sorted({row.key for row in rows}):
+            made |= _weights_made(store, score, key)
+        if len(made) > 1:
+            findings.notes.append(
+                f"{layer} and its weights were made in {len(made)} different environments ({', '.join(sorted(made))})"
+            )
+
+
+def _weights_made(store: Store, score: str, trace: str) -> set[str]:
+    """The environments that a trace's weights were made in, as far as they are written down."""
+    found = set()
+    for key in _said(store, layout.weights_use(score, trace)) or []:
+        record = _said(store, layout.weights_record(score, key)) if key else None
+        if isinstance(record, dict) and record.get("fingerprint"):
+            found.add(str(record["fingerprint"]))
+    return found
+
+
+def _said(store: Store, path: str) -> list[str] | dict[str, object] | None:
+    """What a record says; None where it is gone or damaged: weights may be collected while their traces stand."""
+    try:
+        said: list[str] | dict[str, object] = orjson.loads(store.objects.read(path))
+    except (FileNotFoundError, orjson.JSONDecodeError):
+        return None
+    return said
+
+
+def check_forgotten(store: Store, generation: Generation, findings: Findings) -> None:
+    """Rows that are purged hold nothing in any layer; those that are not are hidden, and counted."""
+    hiding = load_hiding(store.objects)
+    if not hiding:
+        return
+    hidden = hidden_rows(store, generation, hiding)
+    purged = {shard: np.setdiff1d(found.rows, found.pending) for shard, found in hidden.items()}
+    wrong = [
+        f"{row.object}: holds something of a forgotten row that is marked as purged"
+        for layer in sorted(generation.layers)
+        for row in store.manifest(generation, layer)
+        if len(purged.get(row.shard, ())) and not _is_neutral(store, layer, row, purged[row.shard])
+    ]
+    findings.problems += wrong
+    rows = sum(map(len, purged.values()))
+    if rows and not wrong:
+        findings.proved.append(f"{rows:,} forgotten rows hold nothing in any layer")
+    ranges = ForgottenRanges(store, hiding, hidden)
+    waiting = sum(len(found.pending) for found in hidden.values())
+    quoted = sum(ranges.quotes(task) for task in store.tasks(generation))
+    if waiting or quoted:
+        findings.notes.append(
+            f"{waiting:,} forgotten rows are hidden and not purged yet; winnow gc --purge takes their content away"
+        )
+
+
+def _is_neutral(store: Store, layer: str, row: ManifestRow, rows: NDArray[np.int64]) -> bool:
+    try:
+        as_it_is = read_batches(store.objects, row.object)
+        emptied = neutral_stream(layer, read_batches(store.objects, row.object), rows)
+        return all(left.equals(right) for left, right in zip(as_it_is, emptied, strict=True))
+    except StoreError:
+        return True  # said already, where objects are checked

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from winnow.pipelines.export.formats.columns import NO_BANDS
 from winnow.pipelines.export.formats.protocol import WrittenShard
-from winnow.pipelines.export.formats.table import NO_BANDS
 from winnow.pipelines.export.places.manifest import LeftOut, ShardCommit, file_records
 from winnow.pipelines.export.planning.shipment import Destination, Place, Shipment
 from winnow.pipelines.media.references import MEDIA_GONE, sums_of_lists

@@ -1,7 +1,20 @@
-"""Which process is which: a process id that is used again is told apart by when its process started."""
+"""Which process is which, by when it started, and how many threads a library may start in one.
+
+Imports nothing but the standard library: libraries read their limits when they are loaded.
+"""
 
 import os
 from pathlib import Path
+
+THREAD_LIMITS = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+    "NUMBA_NUM_THREADS",
+    "RAYON_NUM_THREADS",
+)
+"""Set to 1 in every worker: the processes are the parallelism, and pinned values need a fixed order (law 4)."""
 
 
 def boot_id() -> str:
@@ -28,3 +41,9 @@ def started(process: int) -> str | None:
         return ""
     state, *rest = text.rpartition(")")[2].split()
     return None if state in "ZX" else rest[18]
+
+
+def limit_threads() -> None:
+    """One thread a library, where the surroundings do not say otherwise."""
+    for variable in THREAD_LIMITS:
+        os.environ.setdefault(variable, "1")

@@ -1,7 +1,8 @@
 """The facade over a bucket of an object store, whichever service it is: S3 and GCS differ in `Bucket` alone.
 
 A store is an address. Its client is made from the environment of the process that uses it, once per process, so no
-credential is ever in a pickle; a forked process makes its own.
+credential is ever in a pickle; a forked process makes its own. Small objects that were read are cached with their
+versions.
 """
 
 import os
@@ -9,6 +10,7 @@ import re
 import secrets
 import threading
 from abc import ABC, abstractmethod
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -18,10 +20,48 @@ from typing import BinaryIO, ClassVar, Protocol, Self, TypeVar
 
 from winnow.pipelines.store.facade import ObjectInfo
 from winnow.pipelines.store.ranged import RangedReader, buffered
-from winnow.pipelines.store.remembered import Remembered
 from winnow.pipelines.store.scratch import process_scratch
 from winnow.pipelines.store.trying import Trying
 from winnow.schemas.errors import StoreError
+
+MOST_BYTES = 64 << 20
+
+
+class Remembered:
+    """Objects by address; what was not asked for the longest goes first."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._held: OrderedDict[str, tuple[str, bytes]] = OrderedDict()
+        self._prefixes: set[str] = set()
+        self._bytes = 0
+
+    def begin(self, prefix: str) -> bool:
+        """Whether objects below a prefix were read before."""
+        with self._lock:
+            known = prefix in self._prefixes
+            self._prefixes.add(prefix)
+            return known
+
+    def get(self, address: str, version: str | None) -> bytes | None:
+        """The object, if this version of it was read."""
+        with self._lock:
+            found = self._held.get(address)
+            if found is None or found[0] != version:
+                return None
+            self._held.move_to_end(address)
+            return found[1]
+
+    def keep(self, address: str, version: str, content: bytes) -> None:
+        """Remember an object in place of another version."""
+        with self._lock:
+            _, old = self._held.pop(address, ("", b""))
+            self._held[address] = version, content
+            self._bytes += len(content) - len(old)
+            while self._bytes > MOST_BYTES:
+                _, (_, gone) = self._held.popitem(last=False)
+                self._bytes -= len(gone)
+
 
 MARK = "winnow-writer"  # the metadata that tells an object of ours from another's
 HEAD_BYTES = 64 << 10  # of an object that is opened: a small one is there with its first request

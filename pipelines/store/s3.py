@@ -14,9 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from winnow.pipelines.store.buckets import CONNECTIONS, MARK, Bucket, BucketStore, Clients, Piece, sending
+from winnow.pipelines.store.buckets import CONNECTIONS, MARK, Bucket, BucketStore, Clients, Piece, Remembered, sending
 from winnow.pipelines.store.facade import ObjectInfo
-from winnow.pipelines.store.remembered import Remembered
 from winnow.pipelines.store.s3_errors import said
 from winnow.pipelines.store.trying import Trying
 from winnow.schemas.errors import StoreError

@@ -12,7 +12,7 @@ from typing import cast
 import apache_beam as beam
 
 from winnow.pipelines.running.ledger.strikes import MARKS_VARIABLE
-from winnow.pipelines.running.thread_limits import limit_threads
+from winnow.pipelines.running.processes import limit_threads
 from winnow.pipelines.running.worker import DRIVER_VARIABLE, driver_mark
 from winnow.runners.engines.backend import Backend, Build, Elsewhere, Request
 from winnow.runners.engines.failures import known, last_line

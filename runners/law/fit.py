@@ -1,4 +1,8 @@
-"""`winnow law fit`: from tables of training runs to a law, with what it is worth and what it assumes."""
+"""`winnow law fit`: from tables of training runs to a law, with what it is worth and what it assumes.
+
+A test of an assumption that finds nothing has not proved it; so each sentence says what noise alone passes in one
+table of twenty.
+"""
 
 import argparse
 import itertools
@@ -13,10 +17,9 @@ from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
 
-from winnow.runners.law.assumptions import contradictions, independence, invariance
 from winnow.runners.law.files import STDIN, apart, plot_target, require_extra, target, write_all
 from winnow.runners.law.joined import read_runs
-from winnow.runners.law.views import parameters, quality, ranges, say_units, warn, without_draws
+from winnow.runners.law.views import figure, parameters, quality, ranges, say_units, warn, without_draws
 from winnow.runners.terminal.escaping import visible
 from winnow.runners.terminal.quantities import grouped
 from winnow.runners.terminal.tables import print_grid, print_line
@@ -24,10 +27,14 @@ from winnow.schemas.errors import WinnowError
 from winnow.schemas.identity import Json
 from winnow.schemas.law import ScalingLaw, law_to_json
 from winnow.schemas.version import winnow_version
+from winnow.scoring.scaling_law.hypotheses import Independence, Invariance
 
 if TYPE_CHECKING:
     from winnow.scoring.scaling_law.fitting import LawFit
     from winnow.scoring.scaling_law.hypotheses import Independence, Invariance
+
+LEVEL: Final = 0.05
+"""Of p values that are already adjusted for the number of families."""
 
 MOST_SEED: Final = 2**53
 """JSON's numbers are whole below it, wherever a law is read."""
@@ -156,3 +163,75 @@ def _progress(of: int) -> Callable[[str], None]:
             print(f"fitted {visible(family)}, {next(done)} of {of}", file=sys.stderr)
 
     return fitted
+
+
+def independence(answers: Sequence[Independence], console: Console) -> None:
+    """Whether the shares of other families matter beyond a family's own."""
+    print_line(console, "Does it matter what the rest of the mixture is? The law says no.", "bold")
+    _say_all([(answer.family, _independence(answer), answer.why_not) for answer in answers], console)
+
+
+def invariance(answers: Sequence[Invariance], console: Console) -> None:
+    """Whether gamma changes with the size of the model or with the tokens."""
+    print_line(console, "Is gamma the same at every N and D? The law says yes.", "bold")
+    _say_all([(answer.family, _invariance(answer), answer.why_not) for answer in answers], console)
+
+
+def contradictions(others: Sequence[Independence], sizes: Sequence[Invariance]) -> str:
+    """For the law's file: which assumptions the runs contradict; empty where none."""
+    found = []
+    for what, answers in (
+        ("independence of the other families' shares", others),
+        ("one gamma at every N and D", sizes),
+    ):
+        named = [answer.family for answer in answers if _contradicted(answer.adjusted)]
+        if named:
+            found.append(f"the runs contradict {what} for {', '.join(named)}")
+    return "; ".join(found)
+
+
+def _say_all(said: Sequence[tuple[str, str, str]], console: Console) -> None:
+    """A line a family; one for all where none could be tested for the same reason."""
+    reasons = {why for _, _, why in said}
+    if len(reasons) == 1 and "" not in reasons:
+        print_line(console, f"  not tested: {reasons.pop()}")
+    else:
+        width = max(len(family) for family, _, _ in said)
+        for family, text, why in said:
+            print_line(console, f"  {family:<{width}}  {f'not tested: {why}' if why else text}")
+    print_line(console, "")
+
+
+def _independence(answer: Independence) -> str:
+    if answer.effect is None or answer.detectable is None:
+        return ""
+    moved = f"the others move the loss by up to {_percent(answer.effect)}"
+    if _contradicted(answer.adjusted):
+        return f"CONTRADICTED ({_p(answer.adjusted)}): {moved}, noise alone by up to {_percent(answer.detectable)}"
+    return f"no sign against it ({_p(answer.adjusted)}): {moved}, noise alone by up to {_percent(answer.detectable)}"
+
+
+def _invariance(answer: Invariance) -> str:
+    changes = [
+        f"{_signed(slope[0])} [{_signed(slope[1])}, {_signed(slope[2])}] for ten times the {name}"
+        for name, slope in (("N", answer.per_decade_n), ("D", answer.per_decade_d))
+        if slope is not None
+    ]
+    verdict = "CONTRADICTED" if _contradicted(answer.adjusted) else "no sign against it"
+    return f"{verdict} ({_p(answer.adjusted)}): gamma changes by {', '.join(changes)}"
+
+
+def _contradicted(adjusted: float | None) -> bool:
+    return adjusted is not None and adjusted < LEVEL
+
+
+def _p(value: float | None) -> str:
+    return "" if value is None else f"p {value:.2f}" if value >= 0.01 else f"p {value:.2g}"
+
+
+def _percent(part: float) -> str:
+    return f"{figure(round(100 * part, 2))} %"
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.4f}"

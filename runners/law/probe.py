@@ -31,13 +31,14 @@ from winnow.schemas.recipe.nodes import MAX_FILE_BYTES
 from winnow.schemas.records import from_json, to_json
 from winnow.scoring.probe.grid import Grid, Run, default_grid, grid_from_yaml
 from winnow.scoring.probe.streams import Stream, enough, require_enough, windows_of
-from winnow.scoring.probe.table import UNITS, runs_csv
 from winnow.scoring.probe.training import (
+    UNITS,
     Measured,
     Training,
     checkpoint_bytes,
     deterministic,
     restore_checkpoint,
+    runs_csv,
 )
 
 _MANY_PASSES: Final = 4.0

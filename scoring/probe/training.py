@@ -1,11 +1,13 @@
 """Train one model on one mixture step by step, and measure its loss on each family.
 
 Deterministic: the same run on the same device with the same number of threads gives the same losses to the last bit,
-also when resumed from a checkpoint.
+also when resumed from a checkpoint. Finished runs make the table that `runs_from_csv` reads.
 """
 
+import csv
+import io
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -22,9 +24,17 @@ from winnow.scoring.probe.model import (
     total_parameters,
 )
 from winnow.scoring.probe.streams import VOCABULARY, Stream, Windows, held_out_windows, windows_of
+from winnow.scoring.scaling_law.runs import COLUMNS, RUN
 
 if TYPE_CHECKING:
     from torch import Tensor  # type: ignore[import-not-found, unused-ignore]
+
+UNITS = {
+    "N": "parameters without embeddings",
+    "D": "bytes of the whole mixture",
+    "loss": "nats a byte",
+}
+"""The units for models over bytes."""
 
 _BETAS = (0.9, 0.95)  # GPT-3's
 _EPSILON = 1e-8
@@ -238,3 +248,19 @@ def restore_checkpoint(training: Training, raw: bytes) -> bool:
     except (SafetensorError, SourceError):
         return False
     return True
+
+
+def runs_csv(measured: Iterable[Measured], units: Mapping[str, str] = UNITS) -> str:
+    """One row per run and family, in the order of runs, without diverged runs."""
+    written = io.StringIO(newline="")
+    for name, unit in units.items():
+        written.write(f"# unit.{name}: {unit}\n")
+    writer = csv.writer(written, lineterminator="\n")
+    writer.writerow([*COLUMNS, RUN])
+    for run in measured:
+        if not run.diverged:
+            writer.writerows(
+                [family, run.n, run.d, repr(share), repr(run.losses[family]), run.seed, run.run]
+                for family, share in sorted(run.shares.items())
+            )
+    return written.getvalue()

@@ -1,6 +1,11 @@
-"""fastText models for language identification: lid.176, GlotLID, OpenLID, or any model whose labels are languages."""
+"""fastText models for language identification: lid.176, GlotLID, OpenLID, or any model whose labels are languages.
 
-from collections.abc import Callable, Sequence
+A model's label and the text's script give a code such as `eng_Latn`, common to all models. Chinese characters are
+`Hani` and Hangul is `Hang`, as in GlotLID and FineWeb-2, unless the label says otherwise. A text in a script that no
+label of the model uses is `und_Scrp`: models of character n-grams give some answer even there.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
@@ -11,12 +16,24 @@ import numpy as np
 import numpy.typing as npt
 import regex
 
-from winnow.filters.language.identification.codes import Coded, coded, scripts_of
 from winnow.filters.language.identification.scripts import script_names
 from winnow.filters.models.fasttext_files import check_fasttext
 from winnow.schemas.errors import WinnowError
-from winnow.schemas.languages import UNKNOWN, Label, read_label, scheme_of
+from winnow.schemas.languages import NO_LANGUAGE, UNKNOWN, Label, language, read_label, scheme_of
 from winnow.schemas.problems import shown
+
+_PLAIN = {"Hans": "Hani", "Hant": "Hani", "Kore": "Hang"}
+_EAST_ASIAN = frozenset({"Hani", "Hang", "Jpan", "Hira", "Kana", "Bopo"})
+
+
+@dataclass(frozen=True, slots=True)
+class Coded:
+    """A language in a script."""
+
+    label: str  # ISO 639-3, `und` or `zxx`
+    script: str
+    code: str  # both, as FineWeb-2 writes them
+
 
 Normalise = Literal["line", "openlid"]
 Predict = Callable[[bytes, int, float, str], list[tuple[float, str]]]
@@ -139,3 +156,31 @@ def one_line(text: bytes, normalise: Normalise) -> bytes:
     line = text.decode("utf-8", "replace").strip().replace("\n", " ").lower()
     kept: str = _NOT_WORD.sub("", _SPACES.sub(" ", line))
     return kept.encode() + b"\n"
+
+
+def coded(label: Label, text_script: str) -> Coded:
+    """The code for a label and a text in this script."""
+    script = label.script or _written(label.code, text_script)
+    return Coded(label.code, script, f"{label.code}_{script}")
+
+
+def scripts_of(labels: Iterable[Label]) -> frozenset[str]:
+    """The scripts of a model's labels."""
+    found: set[str] = set()
+    for label in labels:
+        if label.code in (UNKNOWN, NO_LANGUAGE):
+            continue
+        known = language(label.code)
+        script = label.script or (known.script if known else None)
+        if script is not None:
+            found.add(_PLAIN.get(script, script))
+    return frozenset(found | {"Hira", "Kana"} if "Jpan" in found else found)
+
+
+def _written(code: str, text_script: str) -> str:
+    """The text's script, with one name for the scripts that East Asian languages mix."""
+    if text_script not in _EAST_ASIAN:
+        return text_script
+    known = language(code)
+    usual = _PLAIN.get(known.script, known.script) if known and known.script else None
+    return usual if usual in _EAST_ASIAN else text_script

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from winnow.filters.extras import one_line, required_package
 from winnow.filters.models.safety.onnx_files import check_onnx
-from winnow.filters.models.safety.windows import INPUTS, OPERATOR, Window
+from winnow.filters.models.safety.tokens import INPUTS, OPERATOR, Window
 from winnow.schemas.errors import RecipeError
 
 _INTEGERS = {"tensor(int64)": np.int64, "tensor(int32)": np.int32}

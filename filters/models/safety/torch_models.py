@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from winnow.filters.extras import one_line, required_package
-from winnow.filters.models.safety.windows import INPUTS, OPERATOR, Window
+from winnow.filters.models.safety.tokens import INPUTS, OPERATOR, Window
 from winnow.schemas.errors import RecipeError
 
 _NAMED = 6  # most parameters named in one message

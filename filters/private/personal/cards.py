@@ -13,8 +13,7 @@ import numpy.typing as npt
 
 from winnow.filters.language.kernels.spans import Texts
 from winnow.filters.private.personal.candidates import DigitGroups, glued_after, glued_before
-from winnow.filters.private.personal.detections import Detections
-from winnow.filters.private.personal.growing_spans import FIRST_ROOM, roomier
+from winnow.filters.private.personal.detections import FIRST_ROOM, Detections, roomier
 from winnow.schemas.kernels import kernel, leaf
 
 __all__ = ["cards"]

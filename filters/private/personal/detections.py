@@ -1,11 +1,28 @@
-"""The result of a detector of personal data: its spans in a column of texts, and which texts it could search."""
+"""The results of detectors of personal data: their spans in a column of texts, also merged without overlaps."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Detections", "no_detections"]
+from winnow.schemas.kernels import kernel
+
+FIRST_ROOM = 256
+
+Spans = npt.NDArray[np.int64]
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class DisjointSpans:
+    """Spans of several kinds, ascending and disjoint; `kinds` has the number of each span's detector."""
+
+    documents: Ints
+    starts: Ints
+    ends: Ints
+    kinds: Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,3 +45,35 @@ def no_detections(kind: str, texts: int, looked: bool = True) -> Detections:
     """An empty result for this many texts."""
     none = np.zeros(0, np.int64)
     return Detections(kind, none, none, none, np.full(texts, looked))
+
+
+def disjoint_spans(found: Sequence[Detections]) -> DisjointSpans:
+    """Merge detectors' spans, the most trusted first; spans that overlap an earlier detector's are dropped.
+
+    The result depends only on the order of the detectors, not on other texts of the column.
+    """
+    none = np.zeros(0, np.int64)
+    kept = DisjointSpans(none, none, none, none)
+    for number, one in enumerate(found):
+        behind = np.searchsorted(kept.ends, one.starts, side="right")  # the first kept span that ends after the start
+        begins = np.append(kept.starts, np.iinfo(np.int64).max)[behind]
+        free = begins >= one.ends
+        starts = np.concatenate([kept.starts, one.starts[free]])
+        order = np.argsort(starts, kind="stable")
+        kept = DisjointSpans(
+            documents=np.concatenate([kept.documents, one.documents[free]])[order],
+            starts=starts[order],
+            ends=np.concatenate([kept.ends, one.ends[free]])[order],
+            kinds=np.concatenate([kept.kinds, np.full(int(free.sum()), number, np.int64)])[order],
+        )
+    return kept
+
+
+@kernel  # type: ignore[untyped-decorator]
+def roomier(spans: Spans) -> Spans:
+    """A copy of the array with room for twice as many rows."""
+    wider = np.empty((2 * len(spans), spans.shape[1]), np.int64)
+    for row in range(len(spans)):  # a slice takes the compiler three seconds more
+        for side in range(spans.shape[1]):
+            wider[row, side] = spans[row, side]
+    return wider

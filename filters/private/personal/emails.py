@@ -19,9 +19,8 @@ import numpy.typing as npt
 
 from winnow.filters.language.kernels.classes import ALPHA, MARK, Table, decode, flags_of, unicode_classes
 from winnow.filters.language.kernels.spans import Texts
-from winnow.filters.private.personal.detections import Detections
+from winnow.filters.private.personal.detections import FIRST_ROOM, Detections, roomier
 from winnow.filters.private.personal.domains import top_level_domains
-from winnow.filters.private.personal.growing_spans import FIRST_ROOM, roomier
 from winnow.filters.private.personal.hosts import BRACKETED, NONE, SIGN, SPELLED, dot_start, host_end, is_reserved
 from winnow.filters.private.personal.letters import (
     among,

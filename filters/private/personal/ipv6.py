@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from winnow.filters.private.personal.candidates import glued_after, glued_before
-from winnow.filters.private.personal.growing_spans import FIRST_ROOM, roomier
+from winnow.filters.private.personal.detections import FIRST_ROOM, roomier
 from winnow.filters.private.personal.letters import is_hex
 from winnow.schemas.kernels import kernel, leaf
 

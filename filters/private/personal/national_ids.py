@@ -19,8 +19,7 @@ from winnow.filters.extras import required_package
 from winnow.filters.language.kernels.spans import Texts
 from winnow.filters.private.personal.candidates import DigitGroups, glued_after, glued_before
 from winnow.filters.private.personal.cues import Cues, window
-from winnow.filters.private.personal.detections import Detections, no_detections
-from winnow.filters.private.personal.growing_spans import FIRST_ROOM, roomier
+from winnow.filters.private.personal.detections import FIRST_ROOM, Detections, no_detections, roomier
 from winnow.filters.private.personal.regions import LANGUAGE_REGIONS, Regions
 from winnow.filters.private.personal.states import STATES
 from winnow.schemas.kernels import kernel, leaf

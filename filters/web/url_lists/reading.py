@@ -15,11 +15,10 @@ import zstandard
 
 from winnow.filters.web.url_lists.entries import MAX_LINE_BYTES, BadEntryError, Entry, Kind, entries_of
 from winnow.filters.web.url_lists.hashing import Bytes, Hashes
-from winnow.filters.web.url_lists.index import TABLES, UrlIndex, kind_counts
+from winnow.filters.web.url_lists.index import TABLES, Summary, UrlIndex, kind_counts
 from winnow.filters.web.url_lists.lines import DOMAIN as PLAIN_DOMAIN
 from winnow.filters.web.url_lists.lines import ODD, PATH, hash_paths, read_lines, suffixes_of
 from winnow.filters.web.url_lists.scanning import CLASSES
-from winnow.filters.web.url_lists.summary import Summary
 from winnow.filters.web.url_lists.table import finished, hash_names, made_table
 from winnow.schemas.errors import RecipeError
 

@@ -14,9 +14,9 @@ import orjson
 import pyarrow as pa
 import zstandard
 
+from winnow.pipelines.export.formats.columns import table_columns
 from winnow.pipelines.export.formats.counting import SHARD, Counted, lines_of, output_of
 from winnow.pipelines.export.formats.protocol import About, Made, ShardName, WrittenShard
-from winnow.pipelines.export.formats.table import table_columns
 from winnow.schemas.identity import Json
 
 _LEVELS = {"zstd": 3, "gzip": 6}

@@ -12,9 +12,9 @@ from typing import Annotated
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from winnow.pipelines.export.formats.columns import table_columns
 from winnow.pipelines.export.formats.counting import SHARD, Counted, output_of, parquet_rows
 from winnow.pipelines.export.formats.protocol import About, Made, ShardName, WrittenShard
-from winnow.pipelines.export.formats.table import table_columns
 from winnow.schemas.identity import Json
 from winnow.schemas.recipe.checks import Between
 

@@ -1,4 +1,4 @@
-"""The unfinished work on an export on a disk, as those see it that write its shards."""
+"""The unfinished files of an export to a disk, as the tasks that write its shards see them."""
 
 import os
 import tempfile
@@ -6,10 +6,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 from winnow.pipelines.export.formats.protocol import ShardName
 from winnow.pipelines.export.places.manifest import ShardCommit, commit_name
 from winnow.pipelines.store.local import LocalStore
+
+
+@dataclass(frozen=True)
+class ScratchDisk(LocalStore):
+    """A store whose objects take their names whole, but need not be on the disk by then."""
+
+    def _settle(self, stream: BinaryIO) -> None:
+        """Nothing is waited for."""
+
 
 FILES = "files"
 COMMITS = "commits"

@@ -22,7 +22,7 @@ from pathlib import Path, PurePosixPath
 import orjson
 
 from winnow.pipelines.export.formats.protocol import ExportFormat, FileRecord, WrittenShard, joining
-from winnow.pipelines.export.places.disk_work import COMMITS, FILES, SCRATCH, DiskWork
+from winnow.pipelines.export.places.disk_work import COMMITS, FILES, SCRATCH, DiskWork, ScratchDisk
 from winnow.pipelines.export.places.existing import (
     Wish,
     file_above,
@@ -44,7 +44,6 @@ from winnow.pipelines.export.places.manifest import (
 )
 from winnow.pipelines.export.places.nesting import MARKER
 from winnow.pipelines.export.places.refusals import taken, told
-from winnow.pipelines.export.places.scratch_disk import ScratchDisk
 from winnow.pipelines.running.processes import boot_id
 from winnow.pipelines.store.local import UNFINISHED, LocalStore, sync
 from winnow.schemas.errors import ExportError

@@ -16,13 +16,14 @@ from winnow.pipelines.ingest.reread import ExtractionTask
 from winnow.pipelines.ingest.task import part_digest
 from winnow.pipelines.running.ledger.intake import (
     IngestTask,
+    Listing,
     Look,
     freeze,
+    list_source,
     look,
     reject_changed,
     replace_changed,
 )
-from winnow.pipelines.running.ledger.listing import Listing, list_source
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.commits import aligned_shards, committed_names, load_task_commits
 from winnow.pipelines.store.facade import ObjectStore

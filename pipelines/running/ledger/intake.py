@@ -1,24 +1,39 @@
-"""Which tasks a source consists of, decided from listings and then frozen.
+"""What a source holds and which tasks it consists of, decided from listings and then frozen.
 
 A large file becomes several tasks, each a byte range; small files are packed, several to a task. The first
 look at a source writes its tasks down, a later look adds tasks for what is new, so a crawl grows without
 renaming anything and a run that died finds the same tasks again. Every look is one record put if absent.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from winnow.pipelines.ingest.records import FilePart
-from winnow.pipelines.running.ledger.listing import Listing, matches
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectInfo, ObjectStore
 from winnow.pipelines.store.tables import read_table
 from winnow.schemas.errors import SourceError
 from winnow.schemas.identity import digest, path_slug
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The matching files of one source, sorted by path."""
+
+    source: str
+    files: tuple[ObjectInfo, ...]
+
+    @property
+    def bytes(self) -> int:
+        """Their total size."""
+        return sum(file.size for file in self.files)
+
 
 FILES_PER_TASK = 10_000
 
@@ -218,3 +233,25 @@ def _name(source: str, paths: Sequence[str], index: int, revision: int) -> str:
     """From the source and its files alone; only files that were replaced carry how often that happened."""
     label = path_slug(paths[0]) if len(paths) == 1 else f"{path_slug(paths[0], 24)}-and-{len(paths) - 1}"
     return f"{path_slug(source)}-{label}-{digest(source, revision, *paths, size=8).hex()}-{index:05d}"
+
+
+def list_source(source: str, objects: ObjectStore, patterns: Sequence[str]) -> Listing:
+    """List a source; no match at all is an error, because it is nearly always a wrong path."""
+    files = tuple(info for info in objects.list() if matches(info.path, patterns))
+    if not files:
+        raise SourceError(
+            f"source {source!r}: no file under {objects.root} matches {', '.join(patterns)}; check 'root' and 'files'"
+        )
+    return Listing(source, files)
+
+
+def matches(path: str, patterns: Sequence[str]) -> bool:
+    """Whether a path relative to the root matches one of the patterns: `**` crosses folders, `*` does not."""
+    return any(_pattern(pattern).fullmatch(path) for pattern in patterns)
+
+
+@lru_cache(maxsize=256)
+def _pattern(pattern: str) -> re.Pattern[str]:
+    special = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    pieces = re.findall(r"\*\*/|\*\*|\*|\?|[^*?]+", pattern)
+    return re.compile("".join(special.get(piece) or re.escape(piece) for piece in pieces), re.DOTALL)

@@ -1,20 +1,53 @@
-"""Beam's runner for Dataflow, with a name and labels for each job, and a hand on the one that runs."""
+"""Beam's runner for Dataflow, with a name and labels for each job, and a hand on the one that runs.
 
+A pipeline that needs a disk of this machine is refused: the workers are elsewhere.
+"""
+
+import io
 import re
 import secrets
 from contextlib import suppress
 from datetime import UTC, datetime
+from typing import Any
 
 import apache_beam as beam
+from apache_beam.internal.cloudpickle.cloudpickle import CloudPickler
 from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions, TestOptions
+from apache_beam.pipeline import AppliedPTransform, PipelineVisitor
 from apache_beam.portability.api.org.apache.beam.model.pipeline.v1 import beam_runner_api_pb2
 from apache_beam.runners.dataflow import dataflow_runner
 from apache_beam.runners.runner import PipelineResult
 
+from winnow.pipelines.store.local import LocalStore
+from winnow.pipelines.store.memory import MemoryStore
 from winnow.runners.engines.backend import say
-from winnow.runners.engines.dataflow.disks import require_no_disks
 from winnow.schemas.errors import StageError
 from winnow.schemas.version import winnow_version
+
+
+class _Steps(PipelineVisitor):
+    def visit_transform(self, transform_node: AppliedPTransform) -> None:
+        """Each step, as workers are given it."""
+        step = transform_node.transform
+        if isinstance(step, beam.ParDo):
+            _Looking(transform_node.full_label).dump((step.fn, step.args, step.kwargs))
+
+
+class _Looking(CloudPickler):
+    """Pickles as Beam does, looking at what goes in; what comes out is dropped."""
+
+    def __init__(self, step: str) -> None:
+        super().__init__(io.BytesIO())
+        self._step = step
+
+    def reducer_override(self, obj: Any) -> Any:
+        """Called for each object on its way."""
+        if isinstance(obj, LocalStore | MemoryStore):
+            raise StageError(
+                f"{obj.root}: {self._step} opens it, and workers do not see it; put it at gs://BUCKET/… or s3://BUCKET/…"
+            )
+        return super().reducer_override(obj)
+
 
 NAME = "winnow"
 
@@ -68,3 +101,8 @@ def job_name(name: str, stage: str) -> str:
 def slug(text: str) -> str:
     """A text as names and labels may hold it."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:60] or "x"
+
+
+def require_no_disks(pipeline: beam.Pipeline) -> None:
+    """A StageError where a worker would open a folder, or the memory, of this machine."""
+    pipeline.visit(_Steps())

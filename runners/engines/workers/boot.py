@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from winnow.pipelines.running.thread_limits import limit_threads
+from winnow.pipelines.running.processes import limit_threads
 from winnow.schemas.errors import WinnowError
 
 

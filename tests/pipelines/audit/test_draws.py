@@ -9,9 +9,8 @@ import pyarrow as pa
 import pytest
 
 from tests.pipelines.mix.mixtures import Mixing, Text, mixing
-from winnow.pipelines.audit.draws import check_draws
+from winnow.pipelines.audit.draws import check_draws, plan_records
 from winnow.pipelines.audit.findings import Findings
-from winnow.pipelines.audit.plans import plan_records
 from winnow.pipelines.forgetting.hiding import put_tombstone
 from winnow.pipelines.mix.drawing import put_draw
 from winnow.pipelines.mix.plans import PlanRecord

@@ -8,7 +8,7 @@ import pytest
 from tests.pipelines.store.conftest import point_to
 from tests.pipelines.store.faulty import in_front_of
 from tests.pipelines.store.servers import BUCKET, Server
-from winnow.pipelines.store import layout, remembered, s3
+from winnow.pipelines.store import buckets, layout, s3
 from winnow.pipelines.store.commits import load_layer_commits
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.lease import Lease, this_process
@@ -61,8 +61,8 @@ def test_commits_that_were_replaced_or_taken_back_are_noticed(objects: ObjectSto
 
 
 def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remembered, "MOST_BYTES", 10)
-    held = remembered.Remembered()
+    monkeypatch.setattr(buckets, "MOST_BYTES", 10)
+    held = buckets.Remembered()
     for name in "abc":
         held.keep(name, "1", b"four")
     assert [held.get(name, "1") for name in "abc"] == [None, b"four", b"four"]

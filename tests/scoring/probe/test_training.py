@@ -13,7 +13,6 @@ import pytest
 from winnow.scoring.probe.grid import Run, Schedule, Shape
 from winnow.scoring.probe.model import logits
 from winnow.scoring.probe.streams import Stream
-from winnow.scoring.probe.table import runs_csv
 from winnow.scoring.probe.training import (
     Measured,
     Training,
@@ -21,6 +20,7 @@ from winnow.scoring.probe.training import (
     deterministic,
     learning_rate,
     restore_checkpoint,
+    runs_csv,
 )
 from winnow.scoring.scaling_law.runs import runs_from_csv
 
@@ -150,6 +150,6 @@ def test_the_table_reads_back_without_runs_that_diverged() -> None:
 
 
 def test_pytorch_is_loaded_when_something_is_trained_and_not_before() -> None:
-    code = "import sys, winnow.scoring.probe.table, winnow.runners.law.probe; print('torch' in sys.modules)"
+    code = "import sys, winnow.scoring.probe.training, winnow.runners.law.probe; print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

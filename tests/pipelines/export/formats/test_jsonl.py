@@ -5,9 +5,9 @@ from pathlib import Path
 
 from tests.pipelines.export.formats.mixed_rows import batches, row
 from tests.trainers import run_trainer
+from winnow.pipelines.export.formats.columns import NO_BANDS
 from winnow.pipelines.export.formats.jsonl import FORMAT, JsonlConfig
 from winnow.pipelines.export.formats.protocol import ShardName
-from winnow.pipelines.export.formats.table import NO_BANDS
 
 READ = """
 import json, sys

@@ -10,9 +10,9 @@ import pytest
 from tests.pipelines.export.drawn_stores import BOOKS, WEB, Given, Rows, every, export, exports_of, make_draw, words
 from tests.pipelines.export.formats.mixed_rows import HARD, batches, row
 from tests.trainers import run_trainer
+from winnow.pipelines.export.formats.columns import NO_BANDS
 from winnow.pipelines.export.formats.parquet import FORMAT, ParquetConfig
 from winnow.pipelines.export.formats.protocol import ShardName
-from winnow.pipelines.export.formats.table import NO_BANDS
 from winnow.pipelines.store.local import LocalStore
 
 READ = """

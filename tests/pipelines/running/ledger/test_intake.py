@@ -4,8 +4,17 @@ from pathlib import Path
 
 import pytest
 
-from winnow.pipelines.running.ledger.intake import FILES_PER_TASK, Look, freeze, look, reject_changed, replace_changed
-from winnow.pipelines.running.ledger.listing import Listing, list_source, matches
+from winnow.pipelines.running.ledger.intake import (
+    FILES_PER_TASK,
+    Listing,
+    Look,
+    freeze,
+    list_source,
+    look,
+    matches,
+    reject_changed,
+    replace_changed,
+)
 from winnow.pipelines.store.facade import ObjectInfo, ObjectStore
 from winnow.pipelines.store.memory import MemoryStore, forget_memory_store
 from winnow.schemas.errors import SourceError

@@ -15,7 +15,7 @@ import pytest
 from tests.faults.winnow import run
 from tests.runners.engines.commands import assert_same, boot_beside, prepared, refused, require_job_server, taken_port
 from tests.runners.engines.flink_cluster import session_cluster
-from winnow.runners.engines.java import flink_cluster
+from winnow.runners.engines.java import flink
 
 
 @contextmanager
@@ -85,7 +85,7 @@ def test_what_takes_a_connection_and_never_answers_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     require_job_server("flink")
-    monkeypatch.setattr(flink_cluster, "ANSWER_SECONDS", 1.0)
+    monkeypatch.setattr(flink, "ANSWER_SECONDS", 1.0)
     with taken_port() as port:
         said = refused(tmp_path, capsys, "flink", [f"--flink_master=127.0.0.1:{port}"])
     assert f"--flink_master=127.0.0.1:{port}: no JobManager answers within 1 s (timed out)" in said

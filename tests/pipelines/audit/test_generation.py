@@ -7,7 +7,7 @@ import pytest
 
 from tests.runners.scores.stores import make_store, scored, write
 from winnow.pipelines.audit.findings import Findings
-from winnow.pipelines.audit.weights import check_weights
+from winnow.pipelines.audit.generation import check_weights
 from winnow.pipelines.score.weights import find_weights
 from winnow.runners.stages.store_stages import Outcome
 from winnow.schemas.fingerprint import current_fingerprint

@@ -4,8 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.filters.private.personal.detections import Detections, no_detections
-from winnow.filters.private.personal.overlaps import disjoint_spans
+from winnow.filters.private.personal.detections import Detections, disjoint_spans, no_detections
 
 
 def found(*spans: tuple[int, int]) -> Detections:
