@@ -41,7 +41,7 @@ def _read(name: str, most: int) -> bytes:
     else:
         file = Path(name)
         if file.exists() and not file.is_file():
-            raise WinnowError(f"{name}: is no ordinary file; give a file's name")
+            raise WinnowError(f"{name}: is not a regular file; give a file name")
         with open(file, "rb") as stream:
             raw = stream.read(most + 1)
     if len(raw) > most:
@@ -57,9 +57,9 @@ def target(option: str, name: str | None) -> Path | None:
     with _named(f"{option} {name}"):
         other = file.exists() and not file.is_file()
     if other:
-        raise WinnowError(f"{option} {name}: is no ordinary file; give a file's name")
+        raise WinnowError(f"{option} {name}: is not a regular file; give a file name")
     if not file.parent.is_dir():
-        raise WinnowError(f"{option} {name}: its folder does not exist; make it first")
+        raise WinnowError(f"{option} {name}: its folder does not exist; create it first")
     tried = file.with_name(f".{file.name[:60]}.{os.getpid()}")
     try:
         tried.write_bytes(b"")  # permissions alone do not say it: of a superuser, or of a file system

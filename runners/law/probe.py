@@ -95,7 +95,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     tokenizer = None if grid.tokenizer is None else tokenizer_at(grid.tokenizer, Path(options.grid))
     work = Work(Path(options.work) if options.work else output.with_suffix(".work"))
     if not work.folder.parent.is_dir():
-        raise WinnowError(f"--work {work.folder}: its folder does not exist; make it first")
+        raise WinnowError(f"--work {work.folder}: its folder does not exist; create it first")
     texts = texts_at(options.place, grid.families, grid.grouping)
     (work.folder / "runs").mkdir(parents=True, exist_ok=True)
     with _alone(work.folder):

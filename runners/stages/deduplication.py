@@ -26,7 +26,7 @@ from winnow.pipelines.store.state import StoreState
 from winnow.runners.engines.failures import WorkerLostError
 from winnow.runners.estimating.noting import note_search
 from winnow.runners.stages.stage_run import Clock, StageRun
-from winnow.runners.terminal.dedupe_progress import Comparing
+from winnow.runners.terminal.dedupe_progress import DedupeProgress
 from winnow.schemas.duplicates import Kind, layer_of_kind
 from winnow.schemas.errors import StageError
 
@@ -80,7 +80,7 @@ def _awaited(store: Store, shards: Iterable[str], keys: Mapping[Kind, GlobalKey]
 def compare(run: StageRun, search: Search, rows: int) -> None:
     """Leave what is said of each row that has duplicates in the search's scratch folder."""
     graph = SearchGraph(search, rows, clusters.MOST_EDGES)
-    with Comparing(search, graph.steps).shown(run.console):
+    with DedupeProgress(search, graph.steps).shown(run.console):
         _run(run, graph.build)
         if "near" in search.kinds and (edges := unjoined_edges(search)):
             _run(run, SettleGraph(_contracted(run, search, edges)).build)

@@ -32,7 +32,7 @@ from winnow.pipelines.running.step_beats import steps_done
 from winnow.runners.engines.failures import WorkerLostError
 from winnow.runners.stages.full_disk import full_disk
 from winnow.runners.stages.stage_run import StageRun
-from winnow.runners.terminal.status_line import WatchedLine
+from winnow.runners.terminal.status_line import StatusLine
 from winnow.schemas.errors import ExportError, StageError
 
 LOSSES = 3  # deaths of a worker in a row without a shard written between them
@@ -155,7 +155,7 @@ def _write(work: _Work, cuttings: Mapping[Way, Cutting], exports: Sequence[Unfin
     """Until every shard of every export stands."""
     run, losses = work.run, 0
     progress = _Progress(work.draw, cuttings, exports)
-    with WatchedLine(run.console, progress.line(), progress.line):
+    with StatusLine(run.console, progress.line(), progress.line):
         while True:
             for one in exports:
                 one.refresh()

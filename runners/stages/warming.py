@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 from rich.console import Console
 from rich.text import Text
 
-from winnow.runners.terminal.status_line import WatchedLine
+from winnow.runners.terminal.status_line import StatusLine
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.kernels import all_kernels_key, kernel_folder
 
@@ -65,7 +65,7 @@ def warm_kernels(*, quiet: bool = False) -> bool:
         return Text(f"kernels  compiling for this machine, once: {done} done, {time.monotonic() - began:.0f} s")
 
     console.print(line(), soft_wrap=True)
-    with TemporaryDirectory(prefix="winnow-kernels-") as scratch, WatchedLine(console, line(), line):
+    with TemporaryDirectory(prefix="winnow-kernels-") as scratch, StatusLine(console, line(), line):
         processes = [_started(part, Path(scratch) / part) for part in ("operators", "stages")]
         for process in processes:
             process.wait()

@@ -1,4 +1,4 @@
-"""What a run of a whole recipe shows when it has ended: the store, the rules, the mixture, and what to do next."""
+"""The output at the end of a run: the store, the rules, the mixture, and what to do next."""
 
 from rich.console import Console
 
@@ -7,13 +7,13 @@ from winnow.pipelines.store import layout
 from winnow.runners.report.writing import write_report
 from winnow.runners.stages.exports import print_exports
 from winnow.runners.stages.whole_recipe import Whole
-from winnow.runners.terminal.mixture_tables import print_given
+from winnow.runners.terminal.mixture_tables import print_plan_line
 from winnow.runners.terminal.rules import print_effects
 from winnow.runners.terminal.store_tables import print_summary
 
 
 def print_closing(recipe: BoundRecipe, whole: Whole, console: Console) -> None:
-    """Write the report, and print what the run left."""
+    """Write the report, and print where the results are."""
     outcome = whole.outcome
     store = outcome.store
     summary, rules = write_report(store, None, recipe)
@@ -21,7 +21,7 @@ def print_closing(recipe: BoundRecipe, whole: Whole, console: Console) -> None:
     if rules is not None:
         print_effects(rules, console)
     if whole.mixed is not None:
-        print_given(whole.mixed.record.plan, console)
+        print_plan_line(whole.mixed.record.plan, console)
     print_exports(whole.exported, console)
     console.print(f"store   {store.root}  (generation {outcome.generation.number})", soft_wrap=True)
     console.print(f"report  {store.root}/{layout.REPORT}", soft_wrap=True)

@@ -1,4 +1,4 @@
-"""`winnow curve`: what bands and rows find and miss, for a preset, numbers of one's own, or the best there are."""
+"""`winnow curve`: how likely MinHash bands and rows find near duplicates, for presets or own settings."""
 
 import argparse
 import json
@@ -28,30 +28,30 @@ from winnow.schemas.errors import WinnowError
 from winnow.schemas.identity import Json
 
 COMPARED: Final = (0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9)
-"""Similarities of the table that sets presets beside each other."""
+"""The similarities at which the table compares presets."""
 STEPS: Final = 20
-MAX_BANDS, MAX_ROWS = 10_000, 1_000  # as a recipe takes them
+MAX_BANDS, MAX_ROWS = 10_000, 1_000  # the limits of a recipe
 MAX_HASHES = 10_000
-"""All bands of so many are tried within two seconds; nobody has published more than 9 000."""
+"""All bands of this many hashes are tried within two seconds; the largest published number is 9 000."""
 TALL, WIDE = 8, 51
-"""Lines and columns of the plot in blocks: a column for each 0.02 of similarity."""
+"""Lines and columns of the block plot: a column for each 0.02 of similarity."""
 _BLOCKS = " ▁▂▃▄▅▆▇█"
 _ASCII = " .:#"
 
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """Bands and rows, the threshold they are judged by, and where they come from."""
+    """Bands and rows, the threshold to judge them by, and their origin."""
 
     bands: int
     rows: int
     threshold: float
     preset: NearPreset | None = None
-    chosen_from: int | None = None  # of so many hashes they are the best
+    chosen_from: int | None = None  # the number of hashes that `best_bands` chose from
 
     @property
     def name(self) -> str:
-        """What the curve is called."""
+        """The title of the curve."""
         size = f"{grouped(self.bands)} bands of {grouped(self.rows)} rows"
         return size if self.preset is None else f"{self.preset.name}: {size}"
 
@@ -61,12 +61,12 @@ class Curve:
         return expected_recall(self.bands, self.rows, self.threshold)
 
     @property
-    def vain(self) -> float:
+    def false_candidates(self) -> float:
         """The mean of P below the threshold."""
         return false_candidates(self.bands, self.rows, self.threshold)
 
     def at(self, similarity: float) -> float:
-        """P of a similarity."""
+        """P at a similarity."""
         return probability(similarity, self.bands, self.rows)
 
 
@@ -75,10 +75,10 @@ def run_curve(options: argparse.Namespace, console: Console) -> int:
     threshold = THRESHOLD if options.threshold is None else options.threshold
     if not 0 < threshold <= 1:
         raise WinnowError(f"--threshold {threshold:g}: expected a similarity above 0 and at most 1")
-    curve = _asked(options, threshold)
+    curve = _selected(options, threshold)
     if curve is None:
         if options.plot is not None:
-            raise WinnowError("--plot draws one curve; name a preset, or give --bands and --rows, or --hashes")
+            raise WinnowError("--plot draws one curve; give a preset, --bands and --rows, or --hashes")
         curves = [Curve(preset.bands, preset.rows, threshold, preset) for preset in near_presets()]
         if options.json:
             _write_json({"threshold": threshold, "curves": [_described(curve) for curve in curves]})
@@ -87,7 +87,9 @@ def run_curve(options: argparse.Namespace, console: Console) -> int:
         return 0
     target = None if options.plot is None else _drawing(options.plot)
     if target is not None:
-        drawing = curve_file(curve.name, curve.bands, curve.rows, threshold, percent(curve.recall), percent(curve.vain))
+        drawing = curve_file(
+            curve.name, curve.bands, curve.rows, threshold, percent(curve.recall), percent(curve.false_candidates)
+        )
         target.write_bytes(drawing)
     if options.json:
         _write_json(_described(curve))
@@ -98,8 +100,8 @@ def run_curve(options: argparse.Namespace, console: Console) -> int:
     return 0
 
 
-def _asked(options: argparse.Namespace, threshold: float) -> Curve | None:
-    """The one curve that the options mean; None where they mean all."""
+def _selected(options: argparse.Namespace, threshold: float) -> Curve | None:
+    """The curve that the options select; None for all presets."""
     own = options.bands is not None or options.rows is not None
     asked = [
         text
@@ -111,14 +113,14 @@ def _asked(options: argparse.Namespace, threshold: float) -> Curve | None:
         if given
     ]
     if len(asked) > 1:
-        raise WinnowError(f"{' and '.join(asked)}: each says what the bands and rows are; give one of them")
+        raise WinnowError(f"{' and '.join(asked)} cannot be combined; give only one")
     if options.preset is not None:
         preset = near_preset(options.preset)
         return Curve(preset.bands, preset.rows, threshold, preset)
     if own:
         for missing, given in (("--bands", options.bands), ("--rows", options.rows)):
             if given is None:
-                raise WinnowError(f"{missing} is missing: a curve has --bands and --rows (or --hashes chooses both)")
+                raise WinnowError(f"{missing} is missing; give both --bands and --rows, or --hashes to choose both")
         _require("--bands", options.bands, MAX_BANDS)
         _require("--rows", options.rows, MAX_ROWS)
         return Curve(options.bands, options.rows, threshold)
@@ -137,13 +139,13 @@ def _require(option: str, given: int, most: int) -> None:
 def _drawing(name: str) -> Path:
     target = Path(name)
     if target.suffix.lower() != ".svg":
-        raise WinnowError(f"--plot {name}: draws SVG only; give a file whose name ends with .svg")
+        raise WinnowError(f"--plot {name}: only SVG is supported; give a file name that ends in .svg")
     require_writable("--plot", target)
     return target
 
 
 def _print_all(curves: list[Curve], console: Console, *, judged: bool) -> None:
-    """A row a preset; what each does at the threshold only where one was asked for, as lines are to fit 80 columns."""
+    """Print one row per preset; with columns for the threshold only if one was given, to fit 80 columns."""
     threshold = curves[0].threshold
     headers = ["preset", "bands", "hashes", "half", *(f".{round(s * 100):02}".removesuffix("0") for s in COMPARED)]
     if judged:
@@ -157,13 +159,11 @@ def _print_all(curves: list[Curve], console: Console, *, judged: bool) -> None:
             short(half_point(curve.bands, curve.rows)),
             *(short(curve.at(similarity)) for similarity in COMPARED),
         ]
-        rows.append((*row, percent(curve.recall), percent(curve.vain)) if judged else tuple(row))
-    title = "How likely two texts are to be compared, by their similarity"
+        rows.append((*row, percent(curve.recall), percent(curve.false_candidates)) if judged else tuple(row))
+    title = "Probability that two texts are compared, by similarity"
     print_grid(console, Grid(title, tuple(headers), rows, whole=frozenset({0})))
-    print_line(console, "half: the similarity at which one pair in two is compared; ~0 is below .0005, ~1 above .9995")
-    print_line(
-        console, "winnow curve PRESET shows one in full, --bands B --rows R or --hashes N --threshold T any other"
-    )
+    print_line(console, "half: the similarity at which half of all pairs are compared; ~0: < .0005, ~1: > .9995")
+    print_line(console, "Details: winnow curve PRESET, or with --bands B --rows R, or with --hashes N --threshold T")
 
 
 def _print_one(curve: Curve, console: Console) -> None:
@@ -171,28 +171,30 @@ def _print_one(curve: Curve, console: Console) -> None:
     print_line(console, f"  hashes      {grouped(curve.bands * curve.rows)}")
     if curve.chosen_from is not None:
         unused = curve.chosen_from - curve.bands * curve.rows
-        left = f"; {grouped(unused)} of them unused" if unused else ""
-        most = f"{grouped(curve.chosen_from)} hashes at most and a threshold of {curve.threshold:g}"
-        print_line(console, f"  chosen      the least error for {most}{left}")
+        left = f"; {grouped(unused)} unused" if unused else ""
+        most = f"at most {grouped(curve.chosen_from)} hashes and a threshold of {curve.threshold:g}"
+        print_line(console, f"  chosen      the smallest error for {most}{left}")
     if (preset := curve.preset) is not None:
         print_line(console, f"  shingles    {_shingles(preset)}, seed {preset.seed}")
         print_line(console, f"  note        {preset.note}")
-    print_line(console, f"  half point  {half_point(curve.bands, curve.rows):.3f}  one pair in two is compared")
+    print_line(console, f"  half point  {half_point(curve.bands, curve.rows):.3f}  half of all pairs are compared")
     mean = f"mean over similarities from {curve.threshold:g} to 1"
     print_line(console, f"  recall      {percent(curve.recall)}  {mean}")
-    mean = f"mean from 0 to {curve.threshold:g}: compared in vain, dropped when verified"
-    print_line(console, f"  false       {percent(curve.vain)}  {mean}")
+    mean = f"mean from 0 to {curve.threshold:g}: compared needlessly, rejected by verification"
+    print_line(console, f"  false       {percent(curve.false_candidates)}  {mean}")
     print_line(console, "")
     for line in block_plot(curve.bands, curve.rows, curve.threshold, ascii_only=is_plain(console)):
         print_line(console, line)
     print_line(console, "")
     rows = [(f"{step / STEPS:.2f}", exact(curve.at(step / STEPS))) for step in range(1, STEPS)]
     rows.append(("1.00", "1"))
-    print_grid(console, Grid("P: compared, by similarity", ("similarity", "P"), rows, names=frozenset()))
+    print_grid(
+        console, Grid("P: probability of comparison, by similarity", ("similarity", "P"), rows, names=frozenset())
+    )
 
 
 def block_plot(bands: int, rows: int, threshold: float, *, ascii_only: bool) -> list[str]:
-    """Lines of a plot of P from similarity 0 to 1, with a mark under the threshold."""
+    """The lines of a plot of P over similarity, with a mark under the threshold."""
     steps = _ASCII if ascii_only else _BLOCKS
     each = len(steps) - 1
     levels = np.rint(probabilities(np.linspace(0, 1, WIDE), bands, rows) * TALL * each).astype(int)
@@ -226,7 +228,7 @@ def _described(curve: Curve) -> dict[str, Json]:
         "half_point": half_point(curve.bands, curve.rows),
         "threshold": curve.threshold,
         "expected_recall": curve.recall,
-        "false_candidates": curve.vain,
+        "false_candidates": curve.false_candidates,
         "probability": {f"{step / STEPS:.2f}": curve.at(step / STEPS) for step in range(1, STEPS + 1)},
     }
 
@@ -236,15 +238,15 @@ def _write_json(value: Json) -> None:
 
 
 def short(share: float) -> str:
-    """`.053`, in four characters; `~0` and `~1` where three digits would say nothing or all."""
+    """`.053`, in four characters; `~0` and `~1` where three digits would round to 0 or 1."""
     return "~0" if share < 0.0005 else "~1" if share >= 0.9995 else f"{share:.3f}"[1:]
 
 
 def exact(share: float) -> str:
-    """`0.0531`; what is not nothing never reads as 0, and what is not all never as 1, though a float may be 1."""
+    """`0.0531`; never rounds to 0 or 1."""
     return f"{share:.1e}" if share < 0.00005 else "> 0.9999" if share > 0.99995 else f"{share:.4f}"
 
 
 def percent(share: float) -> str:
-    """`93.5 %`, with the same promise."""
+    """`93.5 %`; never rounds to 0 or 100 %."""
     return "< 0.1 %" if share < 0.0005 else "> 99.9 %" if share > 0.9995 else f"{100 * share:.1f} %"

@@ -1,6 +1,6 @@
-"""Live progress of a search for duplicates: which step it is at, and how many of its partitions are done.
+"""Live progress of the search for duplicates: its current step, and how many partitions are done.
 
-Nothing is ever decided by what is shown here.
+For display only: nothing depends on it.
 """
 
 import time
@@ -11,24 +11,24 @@ from rich.text import Text
 
 from winnow.pipelines.dedupe.covered import Search
 from winnow.pipelines.running.step_beats import steps_done
-from winnow.runners.terminal.status_line import WatchedLine
+from winnow.runners.terminal.status_line import StatusLine
 
 
-class Comparing:
-    """Says where a search is, from the beats of the workers."""
+class DedupeProgress:
+    """Shows the progress of a search from the workers' heartbeats."""
 
     def __init__(self, search: Search, steps: Mapping[str, int]) -> None:
-        """`steps`: the most partitions that each may have, in order."""
+        """`steps`: the maximum number of partitions of each step, in order."""
         self._search = search
         self._steps = dict(steps)
         self._started = time.monotonic()
 
-    def shown(self, console: Console) -> WatchedLine:
-        """The line, for as long as the search runs."""
-        return WatchedLine(console, self.line({}), self._looked)
+    def shown(self, console: Console) -> StatusLine:
+        """The status line, shown while the search runs."""
+        return StatusLine(console, self.line({}), self._poll)
 
     def line(self, done: Mapping[str, int]) -> Text:
-        """The step that the search is at: the last one that has begun, rounds of star contraction among them."""
+        """The line for the current step: the last one begun, including rounds of star contraction."""
         seconds = time.monotonic() - self._started
         begun = [step for step in self._steps if step in done]
         rounds = [step for step in done if step not in self._steps]
@@ -38,5 +38,5 @@ class Comparing:
         most = f"/{self._steps[at]:,}" if at in self._steps else ""
         return Text(f"{'dedupe':<16}  {at}  {done.get(at, 0):,}{most} parts  {seconds:.0f} s")
 
-    def _looked(self) -> Text:
+    def _poll(self) -> Text:
         return self.line(steps_done(self._search.store.objects, self._search.scratch))

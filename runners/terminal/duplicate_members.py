@@ -1,4 +1,4 @@
-"""`winnow duplicates show`: a row's clusters, and where it differs from the row that it matched."""
+"""`winnow duplicates show`: a row's clusters, and a comparison with the row it matched."""
 
 import argparse
 import re
@@ -23,7 +23,7 @@ from winnow.runners.report.duplicates import outdated, similar
 from winnow.runners.terminal.escaping import cells, shortened, visible
 from winnow.runners.terminal.excerpts import Excerpts
 from winnow.runners.terminal.quantities import grouped
-from winnow.runners.terminal.rules import Going, going
+from winnow.runners.terminal.rules import DuplicateDrops, duplicate_drops
 from winnow.runners.terminal.side_by_side import Fold, Pieces, side_by_side
 from winnow.runners.terminal.tables import Grid, encodable, is_plain, print_grid, print_line
 from winnow.runners.terminal.text_difference import Difference, Words, difference
@@ -33,51 +33,51 @@ from winnow.schemas.identity import Json
 from winnow.schemas.problems import shown
 
 ID_DIGITS = 12
-MATCH_DIGITS = 8  # so that a row still fits 80 columns
+MATCH_DIGITS = 8  # keeps a row within 80 columns
 LEAST_COLUMN = 24
 _ORDER = ("near", "exact", "url")
-"""Whose match a row is compared with: the first that has one."""
+"""The kinds in the order in which a match to compare with is looked for."""
 
 
 @dataclass(frozen=True)
 class Resemblance:
     """How alike two texts are."""
 
-    shared: int  # shingles that both have
-    together: int  # that one of them has
+    shared: int  # shingles in both texts
+    together: int  # shingles in either text
     scheme: str
-    assumed: bool  # whether the scheme is the usual one, as no recipe says which it was
+    assumed: bool  # whether the scheme is the default one, as no recipe names another
 
     @property
     def jaccard(self) -> float | None:
-        """The share; None where neither has a shingle."""
+        """The Jaccard similarity; None if neither text has a shingle."""
         return self.shared / self.together if self.together else None
 
 
 @dataclass(frozen=True)
 class Pair:
-    """A row and the one that it is compared with."""
+    """A row and the row it is compared with."""
 
     left: Place
     right: Place
-    matched: str | None  # the kind that did; None where the pair was asked for
-    similarity: float | None  # what the layer says of them
-    by: str | None  # how it knows
-    resemblance: Resemblance | None  # None where one has no text
-    difference: Difference | None  # None where a text is not shown
+    matched: str | None  # the kind of duplicate; None if the user chose the pair
+    similarity: float | None  # as recorded in the layer
+    by: str | None  # how it was determined
+    resemblance: Resemblance | None  # None if one has no text
+    difference: Difference | None  # None if a text is not shown
 
 
 @dataclass(frozen=True)
-class Found:
-    """All that is shown of a row."""
+class RowDuplicates:
+    """Everything shown about one row."""
 
     place: Place
-    said: tuple[Membership, ...]
-    members: tuple[Members | None, ...]  # beside each
+    memberships: tuple[Membership, ...]
+    members: tuple[Members | None, ...]  # of each membership
     pair: Pair | None
     unpaired: str | None  # why there is no pair
-    stale: Mapping[Kind, bool | None]  # whether a kind's layer is not as the recipe would make it now
-    going: Going  # which members the plan drops as duplicates
+    stale: Mapping[Kind, bool | None]  # whether the recipe would now compute a kind's layer differently
+    drops: DuplicateDrops  # which members the plan drops as duplicates
 
 
 def run_duplicates_show(options: argparse.Namespace, identity: str, excerpts: Excerpts, console: Console) -> int:
@@ -91,38 +91,38 @@ def run_duplicates_show(options: argparse.Namespace, identity: str, excerpts: Ex
     return 0
 
 
-def _find(options: argparse.Namespace, identity: str, excerpts: Excerpts) -> Found:
+def _find(options: argparse.Namespace, identity: str, excerpts: Excerpts) -> RowDuplicates:
     browser = excerpts.browser
     kinds = browser.require(options.kind)
     place = _place(browser, identity)
-    said = tuple(browser.membership(kind, place) for kind in kinds)
-    if options.other is None and all(one.status != OK for one in said):
-        raise WinnowError(f"{place.id}: {'; '.join(map(_alone, said))}")
-    members = tuple(browser.members(one, place, options.limit) if one.status == OK else None for one in said)
-    pair, unpaired = _pair(options.other, place, said, members, excerpts)
+    memberships = tuple(browser.membership(kind, place) for kind in kinds)
+    if options.other is None and all(one.status != OK for one in memberships):
+        raise WinnowError(f"{place.id}: {'; '.join(map(_alone, memberships))}")
+    members = tuple(browser.members(one, place, options.limit) if one.status == OK else None for one in memberships)
+    pair, unpaired = _pair(options.other, place, memberships, members, excerpts)
     listed = [one.place for of in members if of is not None for one in of.shown]
-    dropped = going(excerpts.recipe, browser.store, browser.generation, listed)
-    return Found(place, said, members, pair, unpaired, browser.stale(excerpts.recipe), dropped)
+    dropped = duplicate_drops(excerpts.recipe, browser.store, browser.generation, listed)
+    return RowDuplicates(place, memberships, members, pair, unpaired, browser.stale(excerpts.recipe), dropped)
 
 
 def _place(browser: Browser, given: str, option: str = "") -> Place:
-    """The row whose id begins so."""
+    """The row whose id starts with the given digits."""
     if not re.fullmatch(f"[0-9a-fA-F]{{1,{2 * ID_BYTES}}}", given):
-        said = f"expected 1 to {2 * ID_BYTES} hexadecimal digits, as winnow duplicates lists them"
-        raise WinnowError(f"{option}{shown(given)} is no id: {said}")
+        what = f"expected 1 to {2 * ID_BYTES} hexadecimal digits, as winnow duplicates prints them"
+        raise WinnowError(f"{option}{shown(given)} is not an id: {what}")
     return find_by_id(browser.store, browser.generation, given)
 
 
-def _alone(said: Membership) -> str:
-    if said.status == UNMATCHED:
-        return f"{said.kind}: alone, no row is like it"
-    return f"{said.kind}: not compared ({said.status})"
+def _alone(membership: Membership) -> str:
+    if membership.status == UNMATCHED:
+        return f"{membership.kind}: no duplicates"
+    return f"{membership.kind}: not compared ({membership.status})"
 
 
 def _pair(
     other: str | None,
     place: Place,
-    said: Sequence[Membership],
+    memberships: Sequence[Membership],
     members: Sequence[Members | None],
     excerpts: Excerpts,
 ) -> tuple[Pair | None, str | None]:
@@ -130,28 +130,32 @@ def _pair(
     if other is not None:
         found = _place(excerpts.browser, other, "--with ")
         if found.id == place.id:
-            raise WinnowError(f"--with {other}: is the row itself; give another row's id")
-        known = [one for one in said if one.matched == found.id]
-        known += [one for kind in said if (one := excerpts.browser.membership(kind.kind, found)).matched == place.id]
+            raise WinnowError(f"--with {other}: this is the row itself; give the id of another row")
+        known = [one for one in memberships if one.matched == found.id]
+        known += [
+            one for kind in memberships if (one := excerpts.browser.membership(kind.kind, found)).matched == place.id
+        ]
         return _compared(place, found, None, known[0] if known else None, excerpts), None
     for kind in _ORDER:
-        for one, of in zip(said, members, strict=True):
+        for one, of in zip(memberships, members, strict=True):
             if one.kind == kind and of is not None and of.matched is not None:
                 return _compared(place, of.matched, kind, one, excerpts), None
-    return None, "the row that it matched is forgotten: nothing of it is shown; --with ID compares it with another"
+    return None, "the matching row was forgotten and is not shown; use --with ID to compare with another row"
 
 
-def _compared(left: Place, right: Place, matched: str | None, said: Membership | None, excerpts: Excerpts) -> Pair:
+def _compared(
+    left: Place, right: Place, matched: str | None, membership: Membership | None, excerpts: Excerpts
+) -> Pair:
     texts = excerpts.compared(left), excerpts.compared(right)
     shown = excerpts.shown(left), excerpts.shown(right)
     alike = None if texts[0] is None or texts[1] is None else resemblance(texts[0], texts[1], excerpts.recipe)
     where = None if shown[0] is None or shown[1] is None else difference(shown[0], shown[1])
-    measured = (None, None) if said is None else (said.similarity, said.by)
+    measured = (None, None) if membership is None else (membership.similarity, membership.by)
     return Pair(left, right, matched, *measured, alike, where)
 
 
 def resemblance(left: str, right: str, recipe: BoundRecipe | None) -> Resemblance:
-    """The shingles that two texts share, under the recipe's scheme or else the usual one."""
+    """The shingles that two texts share, under the recipe's scheme or the default one."""
     near = None if recipe is None else recipe.near
     scheme = Scheme() if near is None else near.scheme
     one, other = (shingle_sets(pa.array([text], pa.large_string()), scheme, SET_LIMIT) for text in (left, right))
@@ -159,36 +163,39 @@ def resemblance(left: str, right: str, recipe: BoundRecipe | None) -> Resemblanc
     return Resemblance(int(shared[0]), int(together[0]), f"{scheme.size} {scheme.unit}", near is None)
 
 
-def _json(found: Found) -> dict[str, Json]:
+def _json(found: RowDuplicates) -> dict[str, Json]:
     return {
         "id": found.place.id,
         "clusters": {
-            said.kind: {**_membership_json(said, members, found.going), "stale": found.stale[said.kind]}
-            for said, members in zip(found.said, found.members, strict=True)
+            membership.kind: {
+                **_membership_json(membership, members, found.drops),
+                "stale": found.stale[membership.kind],
+            }
+            for membership, members in zip(found.memberships, found.members, strict=True)
         },
-        "decided": found.going.reasons is not None,
-        "not_decided": found.going.undecided,
+        "decided": found.drops.reasons is not None,
+        "not_decided": found.drops.undecided,
         "compared": None if found.pair is None else _pair_json(found.pair),
         "not_compared": found.unpaired,
     }
 
 
-def _membership_json(said: Membership, members: Members | None, dropped: Going) -> dict[str, Json]:
+def _membership_json(membership: Membership, members: Members | None, dropped: DuplicateDrops) -> dict[str, Json]:
     return {
-        "status": said.status,
-        "cluster": said.cluster,
-        "rows": said.rows,
-        "texts": said.texts,
-        "similarity": said.similarity,
-        "matched": said.matched,
-        "by": said.by,
+        "status": membership.status,
+        "cluster": membership.cluster,
+        "rows": membership.rows,
+        "texts": membership.texts,
+        "similarity": membership.similarity,
+        "matched": membership.matched,
+        "by": membership.by,
         "found": None if members is None else members.found,
         "members": [] if members is None else [_member_json(one, dropped) for one in members.shown],
         "not_listed": 0 if members is None else members.found - len(members.shown),
     }
 
 
-def _member_json(one: Member, dropped: Going) -> dict[str, Json]:
+def _member_json(one: Member, dropped: DuplicateDrops) -> dict[str, Json]:
     return {
         "id": one.place.id,
         "source": one.source,
@@ -232,24 +239,24 @@ def _joined(words: Words) -> str:
     return "".join(word.after + word.text for word in words).lstrip()
 
 
-def _print(found: Found, excerpts: Excerpts, console: Console, *, most: int | None) -> None:
+def _print(found: RowDuplicates, excerpts: Excerpts, console: Console, *, most: int | None) -> None:
     line = partial(print_line, console)
 
     line(f"id       {found.place.id}")
     line(f"source   {found.place.shard.source}")
     line("")
-    for said, members in zip(found.said, found.members, strict=True):
+    for membership, members in zip(found.memberships, found.members, strict=True):
         if members is None:
-            line(_alone(said))
+            line(_alone(membership))
             line("")
             continue
-        texts = "" if said.texts is None else f", {grouped(said.texts)} different texts"
-        title = f"{said.kind}: cluster {said.cluster} of {grouped(said.rows or 0)} rows{texts}"
-        print_grid(console, _grid(title, found, said, members))
+        texts = "" if membership.texts is None else f", {grouped(membership.texts)} different texts"
+        title = f"{membership.kind}: cluster {membership.cluster} of {grouped(membership.rows or 0)} rows{texts}"
+        print_grid(console, _grid(title, found, membership, members))
         if rest := members.found - len(members.shown):
             line(f"and {grouped(rest)} more (--limit N)")
-        if gone := (said.rows or 0) - members.found:
-            line(f"note  {grouped(gone)} of its rows are forgotten since; winnow dedupe takes them out")
+        if gone := (membership.rows or 0) - members.found:
+            line(f"note  {grouped(gone)} of its rows were forgotten later; run winnow dedupe to remove them")
         if rest or gone:
             line("")
     if notes := _notes(found):
@@ -262,30 +269,30 @@ def _print(found: Found, excerpts: Excerpts, console: Console, *, most: int | No
     _print_pair(found.pair, excerpts, console, most=most)
 
 
-def _notes(found: Found) -> list[str]:
-    """What is to be known of all clusters that are shown."""
+def _notes(found: RowDuplicates) -> list[str]:
+    """Notes on all clusters that are shown."""
     notes = []
-    if stale := [said.kind for said in found.said if found.stale[said.kind]]:
+    if stale := [membership.kind for membership in found.memberships if found.stale[membership.kind]]:
         notes.append(outdated(stale))
-    if found.going.undecided is not None:
-        notes.append(f"which rows go as duplicates is not decided: {found.going.undecided}")
-    elif found.place.id in found.going.stays:
-        reason = (found.going.reasons or {})[found.place.id]
-        notes.append(f"the plan drops the row as {reason}: {found.going.stays[found.place.id]} stays in its place")
-    elif not found.going.reasons and any(members is not None for members in found.members):
+    if found.drops.undecided is not None:
+        notes.append(f"which rows the plan drops as duplicates is not decided: {found.drops.undecided}")
+    elif found.place.id in found.drops.stays:
+        reason = (found.drops.reasons or {})[found.place.id]
+        notes.append(f"the plan drops this row as {reason} and keeps {found.drops.stays[found.place.id]}")
+    elif not found.drops.reasons and any(members is not None for members in found.members):
         notes.append("the plan drops none of the rows above as duplicates")
     return notes
 
 
-def _grid(title: str, found: Found, said: Membership, members: Members) -> Grid:
-    """The members; whatever else is to be said of each of them is one more column here."""
-    place, dropped = found.place, found.going.reasons or {}
+def _grid(title: str, found: RowDuplicates, membership: Membership, members: Members) -> Grid:
+    """The table of a cluster's members."""
+    place, dropped = found.place, found.drops.reasons or {}
 
     def note(one: Member) -> str:
         notes = (
             (one.place.id == place.id, "this row"),
-            (one.place.id == said.matched, "match"),
-            (one.names_cluster, "names it"),
+            (one.place.id == membership.matched, "match"),
+            (one.names_cluster, "cluster id"),
         )
         return ", ".join(text for true, text in notes if true)
 
@@ -298,7 +305,7 @@ def _grid(title: str, found: Found, said: Membership, members: Members) -> Grid:
         ("by", [one.by or "" for one in members.shown]),
         ("matched", [(one.matched or "")[:MATCH_DIGITS] for one in members.shown]),
         ("", [note(one) for one in members.shown]),
-        ("goes as", [dropped.get(one.place.id, "") for one in members.shown]),
+        ("dropped as", [dropped.get(one.place.id, "") for one in members.shown]),
         ("url", [one.url or "" for one in members.shown]),
     )
     kept = [(name, values) for name, values in columns if any(values)]
@@ -311,27 +318,27 @@ def _grid(title: str, found: Found, said: Membership, members: Members) -> Grid:
 def _print_pair(pair: Pair, excerpts: Excerpts, console: Console, *, most: int | None) -> None:
     line = partial(print_line, console)
 
-    what = "the row that was asked for" if pair.matched is None else f"its match ({pair.matched})"
-    line(f"beside {what}: {pair.right.id}, {pair.right.shard.source}", "bold")
-    said = [] if pair.similarity is None else [f"layer {pair.similarity:.4f} ({pair.by})"]
+    what = "the row given by --with" if pair.matched is None else f"its match ({pair.matched})"
+    line(f"compared with {what}: {pair.right.id}, {pair.right.shard.source}", "bold")
+    measures = [] if pair.similarity is None else [f"layer {pair.similarity:.4f} ({pair.by})"]
     if (alike := pair.resemblance) is not None:
-        usual = ", FineWeb's as no recipe says which" if alike.assumed else ""
+        usual = ", FineWeb's, as no recipe sets another" if alike.assumed else ""
         share = "no shingles" if alike.jaccard is None else f"Jaccard {alike.jaccard:.4f}"
         counts = f"{grouped(alike.shared)} of {grouped(alike.together)} shingles of {alike.scheme}{usual}"
-        said.append(f"{share} ({counts})")
-    line("; ".join(said))
+        measures.append(f"{share} ({counts})")
+    line("; ".join(measures))
     where = pair.difference
     if where is None:
-        if excerpts.silent:
-            line("texts are shown with the recipe in place of the store, which says what to edit in them; or --raw")
+        if excerpts.texts_hidden:
+            line("texts are not shown: give the recipe, which says how to edit them, or --raw")
         else:
-            line("a text of them is not shown: there is none, or what to edit in it is unknown (--raw)")
+            line("texts are not shown: one is missing, or an edit cannot be applied (--raw shows texts as read)")
         return
     if where.cut:
         cut = " and ".join(f"{grouped(part)} of {grouped(whole)}" for part, whole in _cuts(where))
         line(f"compared: the first {cut} characters")
     if where.coarse:
-        line("more words differ than are compared one by one: they stand as different in whole")
+        line("too many words differ to compare them individually: long passages are shown as different in full")
     line("")
     _print_columns(where, pair, console, most=most)
 
@@ -342,7 +349,7 @@ def _cuts(where: Difference) -> list[tuple[int, int]]:
 
 def _print_columns(where: Difference, pair: Pair, console: Console, *, most: int | None) -> None:
     if where.same:
-        console.print(Text("no difference but for white space"), soft_wrap=True)
+        console.print(Text("no differences except white space"), soft_wrap=True)
         return
     plain = is_plain(console)
     border = " | " if plain else " │ "
@@ -364,11 +371,11 @@ def _print_columns(where: Difference, pair: Pair, console: Console, *, most: int
     rows = list(side_by_side(where, width, shown, marks=plain))
     for row in rows[:most]:
         if isinstance(row, Fold):
-            console.print(Text(f"{ellipsis} {row.said}", style="" if plain else "dim"), soft_wrap=True)
+            console.print(Text(f"{ellipsis} {row.summary}", style="" if plain else "dim"), soft_wrap=True)
             continue
         left, right = column(row.left, "reverse red"), column(row.right, "reverse green")
         space = " " * max(0, width - cells(left.plain))
         console.print(Text.assemble(left, space, border if row.right else border.rstrip(), right), soft_wrap=True)
     if most is not None and len(rows) > most:
         rest = grouped(len(rows) - most)
-        console.print(Text(f"{ellipsis} and {rest} lines more (--lines 0 shows all)"), soft_wrap=True)
+        console.print(Text(f"{ellipsis} and {rest} more lines (--lines 0 shows all)"), soft_wrap=True)

@@ -1,4 +1,4 @@
-"""`winnow duplicates`: how many clusters of duplicates there are, and the largest of them with an example."""
+"""`winnow duplicates`: the number of duplicate clusters, and the largest of them with an example each."""
 
 import argparse
 import sys
@@ -27,7 +27,7 @@ from winnow.schemas.records import Generation
 
 SHOW = "show"
 ID_DIGITS = 12
-"""Of the id of a cluster: enough to find it by."""
+"""Digits of a cluster's id that are printed: enough to find it by."""
 
 EXCERPT_CHARACTERS = 200
 BAR = 40
@@ -40,7 +40,7 @@ class Request:
     """What the command line asks for."""
 
     place: str
-    id: str | None  # of the row to show; None where clusters are listed
+    id: str | None  # of the row to show; None to list clusters
 
 
 def parse_request(words: Sequence[str]) -> Request:
@@ -85,19 +85,19 @@ def run_duplicates(
 
 
 def overviews(excerpts: Excerpts, kinds: Sequence[Kind], most: int) -> list[Overview]:
-    """What there is of each kind."""
+    """The clusters of each kind."""
     stale = excerpts.browser.stale(excerpts.recipe)
     return [replace(excerpts.browser.overview(kind, most), stale=stale[kind]) for kind in kinds]
 
 
 def duplicates_found(store: Store, generation: Generation, recipe: BoundRecipe | None) -> tuple[DuplicatesFound, ...]:
-    """What a report shows of every kind: texts as the recipe exports them; of a store alone as all else on the page."""
+    """The duplicates of every kind for the report, with texts as exported, or as read if there is no recipe."""
     excerpts = Excerpts.of(store, generation, recipe, raw=recipe is None)
 
     def text(place: Place) -> str | None:
         try:
             return beginning(excerpts.shown(place))
-        except RecipeError:  # a key of its edits is not there: the page does without
+        except RecipeError:  # a key of its edits is missing: the page omits the text
             return None
 
     def of(one: Overview) -> DuplicatesFound:
@@ -108,7 +108,7 @@ def duplicates_found(store: Store, generation: Generation, recipe: BoundRecipe |
 
 
 def beginning(text: str | None) -> str | None:
-    """The first words of a text in one line."""
+    """The first words of a text on one line."""
     return None if text is None else " ".join(text[: 4 * EXCERPT_CHARACTERS].split())[:EXCERPT_CHARACTERS].rstrip()
 
 
@@ -151,7 +151,7 @@ def _print(found: Sequence[Overview], excerpts: Excerpts, console: Console) -> N
     plain = is_plain(console)
     line = partial(print_line, console)
 
-    largest = [_largest(one, excerpts) for one in found]  # first: what is wrong with edits is all that is said then
+    largest = [_largest(one, excerpts) for one in found]  # first, so that an error in the edits prints nothing else
     for one in found:
         line(f"{one.kind:<6}{summed(one)}", "bold")
     line("")
@@ -160,23 +160,21 @@ def _print(found: Sequence[Overview], excerpts: Excerpts, console: Console) -> N
         print_grid(console, grid)
     if any(one.forgotten for one in found):
         rows = max(one.forgotten for one in found)
-        line(f"note  {grouped(rows)} of the rows are forgotten since; winnow dedupe takes them out of the clusters")
+        line(f"note  {grouped(rows)} of the rows were forgotten later; run winnow dedupe to remove them")
     if stale := [one.kind for one in found if one.stale]:
         line(f"note  {outdated(stale)}")
     if any(one.largest for one in found):
-        if excerpts.silent:
-            line(
-                "note  texts are shown with the recipe in place of the store, which says what to edit in them; or --raw"
-            )
+        if excerpts.texts_hidden:
+            line("note  texts are not shown: give the recipe, which says how to edit them, or --raw")
         line("next  winnow duplicates show RECIPE|STORE CLUSTER")
 
 
 def summed(one: Overview) -> str:
-    """All of a kind in one line."""
+    """The counts of one kind on one line."""
     parts = [
         f"{grouped(one.compared)} of {grouped(one.rows)} rows compared",
         f"{grouped(one.clusters)} clusters of {grouped(one.clustered)} rows",
-        f"{grouped(one.surplus)} beyond one of each ({share(one.surplus, one.compared)})",
+        f"{grouped(one.surplus)} surplus rows ({share(one.surplus, one.compared)})",
     ]
     if one.most_rows:
         parts.append(f"largest {grouped(one.most_rows)}")
@@ -184,7 +182,7 @@ def summed(one: Overview) -> str:
 
 
 def _sizes(found: Sequence[Overview], *, plain: bool) -> Grid:
-    """Clusters of all kinds by size; of one kind with bars."""
+    """Clusters by size; with bars if there is only one kind."""
     headers = ("rows", *(one.kind for one in found))
     rows = [
         (name, *map(grouped, counts)) for name, *counts in zip(BIN_NAMES, *(one.sizes for one in found), strict=True)
@@ -199,7 +197,7 @@ def _sizes(found: Sequence[Overview], *, plain: bool) -> Grid:
 
 def _largest(one: Overview, excerpts: Excerpts) -> Grid:
     headers: tuple[str, ...] = ("cluster", "rows", "texts", "lowest", "sources", "languages")
-    shown = not excerpts.silent
+    shown = not excerpts.texts_hidden
     rows = []
     for cluster in one.largest:
         cells: tuple[str, ...] = (
@@ -215,7 +213,7 @@ def _largest(one: Overview, excerpts: Excerpts) -> Grid:
             cells = (*cells, "(not shown)" if text is None else text)
         rows.append(cells)
     keep = [number for number in range(len(headers)) if any(row[number] for row in rows)]
-    titles = (*(headers[number] for number in keep), *(("begins",) if shown else ()))
+    titles = (*(headers[number] for number in keep), *(("excerpt",) if shown else ()))
     lines = [(*(row[number] for number in keep), *row[len(headers) :]) for row in rows]
     words = frozenset(number for number, title in enumerate(titles) if title not in ("rows", "texts", "lowest"))
-    return Grid(f"{one.kind}: the largest clusters", titles, lines, words, whole=frozenset({0}))
+    return Grid(f"{one.kind}: largest clusters", titles, lines, words, whole=frozenset({0}))

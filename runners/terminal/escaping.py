@@ -1,4 +1,4 @@
-"""Crawled text made safe to look at: what would move the cursor, reorder a line or hide is written out.
+"""Makes crawled text safe to print: escapes characters that move the cursor, reorder a line or are invisible.
 
 Controls (and with them every ANSI sequence), bidirectional overrides, invisible characters, lone surrogates and
 unassigned noncharacters become `\\x1b` or `\\u202e`. Letters, marks and joiners of every script stay.
@@ -32,7 +32,7 @@ def code(character: str) -> str:
 
 
 def visible(text: str, keep: str = "") -> str:
-    """The text with every character that does not show as itself written as its code, but for those in `keep`."""
+    """The text with every unprintable character escaped, except those in `keep`."""
     shown = SHOWN_AS_CODE.sub(lambda found: found[0] if found[0] in keep else code(found[0]), text)
     return shown if shown.isascii() else _thin_marks(shown)
 
@@ -48,12 +48,12 @@ def _thin_marks(text: str) -> str:
 
 
 def cells(text: str) -> int:
-    """How many columns of a terminal the text takes, by one version of Unicode wherever it runs."""
+    """The width of the text in terminal columns, by one version of Unicode on every machine."""
     return cell_len(text, "latest")
 
 
 def shortened(text: str, width: int) -> str:
-    """The text cut to at most this many columns, with an ellipsis where something is missing."""
+    """The text shortened to at most this many columns, with an ellipsis."""
     if cells(text) <= width:
         return text
     return f"{set_cell_size(text, width - 1, 'latest').rstrip()}…"

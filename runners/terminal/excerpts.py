@@ -1,6 +1,6 @@
-"""Texts of samples as they may be shown: as they would be exported, with the recipe's edits put in.
+"""Texts of samples as they may be shown: as exported, with the recipe's edits applied.
 
-Without a recipe nobody knows what to edit in a text, so none is shown unless it is asked for as it was read.
+Without a recipe the edits are unknown, so texts are shown only if the user asks for them as read.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,7 +15,7 @@ from winnow.pipelines.query.find_sample import Place, Sample
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.tables import read_rows
-from winnow.runners.terminal.sample import exported_text, shown_with
+from winnow.runners.terminal.sample import exported_text, view_with_edits
 from winnow.schemas.extraction import EXTRACTED
 from winnow.schemas.records import Generation
 
@@ -30,7 +30,7 @@ class Excerpts:
 
     @classmethod
     def of(cls, store: Store, generation: Generation, recipe: BoundRecipe | None, *, raw: bool = False) -> "Excerpts":
-        """Of a generation's texts, which are those that the recipe names."""
+        """Excerpts of a generation's texts, in the columns that the recipe names."""
         if recipe is None:
             layers = [layout.SAMPLES, *sorted(one for one in generation.layers if one.startswith(EXTRACTED))]
             text = tuple(Column(layer, "text") for layer in layers)
@@ -40,19 +40,19 @@ class Excerpts:
         return cls(Browser(store, generation, text), recipe, raw)
 
     @property
-    def silent(self) -> bool:
+    def texts_hidden(self) -> bool:
         """Whether no text may be shown."""
         return self.recipe is None and not self.raw
 
     def compared(self, place: Place) -> str | None:
-        """The text that was compared, for measures of it alone: it may hold what is not to be shown."""
+        """The unedited text, for measuring only: it may contain what must not be shown."""
         return self._sample(place, self.browser.text).text(self.browser.text)
 
     def shown(self, place: Place) -> str | None:
-        """The text as it may be shown; None where it may not, or where there is none.
+        """The text as it may be shown; None if it may not be, or if there is none.
 
         Raises:
-            RecipeError: The edits are wrong, or a key that they need is not there.
+            RecipeError: The edits are invalid, or a key that they need is missing.
         """
         if self.raw:
             return self.compared(place)
@@ -61,10 +61,10 @@ class Excerpts:
         bound = self.recipe.edits
         beside = (column for one in bound for column in (one.column, one.status) if column is not None)
         sample = self._sample(place, (*self.browser.text, *beside))
-        return exported_text(shown_with(self.recipe, sample))
+        return exported_text(view_with_edits(self.recipe, sample))
 
     def _sample(self, place: Place, columns: Iterable[Column]) -> Sample:
-        """A sample with these columns alone, as far as they are there."""
+        """A sample with only these columns, as far as they exist."""
         wanted: dict[str, list[str]] = {}
         for column in dict.fromkeys(columns):
             wanted.setdefault(column.layer, []).append(column.leaf)

@@ -1,4 +1,4 @@
-"""A plan as tables: for each output and stratum what there is, what was asked, what is given, and how often."""
+"""Tables of a mixture plan: what is available, requested, drawn and repeated, by output and stratum."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ _NUMBERS = ("available", "asked", "given", "share", "epochs", "samples", "repeat
 
 
 def print_mixture(plan: MixturePlan, console: Console) -> None:
-    """What a plan gives, table by table, and what a reader should know of it."""
+    """Print a plan's tables and notes."""
     for output in plan.outputs:
         print_grid(console, _output(plan, output))
         _print_notes(output, console)
@@ -23,11 +23,11 @@ def print_mixture(plan: MixturePlan, console: Console) -> None:
         print_grid(console, _left_out(plan))
     for note in plan.notes:
         console.print(f"note    {note}", markup=False, soft_wrap=True)
-    print_given(plan, console)
+    print_plan_line(plan, console)
 
 
 def print_notes(plan: MixturePlan, console: Console) -> None:
-    """What a reader should know of a plan that is not shown in tables."""
+    """Print a plan's notes."""
     for output in plan.outputs:
         _print_notes(output, console)
     for note in plan.notes:
@@ -39,9 +39,9 @@ def _print_notes(output: PlannedOutput, console: Console) -> None:
         console.print(f"note    {output.name}: {note}", markup=False, soft_wrap=True)
 
 
-def print_given(plan: MixturePlan, console: Console) -> None:
-    """A plan in one line."""
-    of = "" if plan.sample == "1" else f" (a share of {plan.sample} of it is drawn)"
+def print_plan_line(plan: MixturePlan, console: Console) -> None:
+    """Print a plan on one line."""
+    of = "" if plan.sample == "1" else f" ({plan.sample} of it is drawn)"
     console.print(f"plan    {plan.name}{of}: {_all(plan)}", markup=False, soft_wrap=True)
 
 
@@ -106,4 +106,4 @@ def _left_out(plan: MixturePlan) -> Grid:
         (reason, grouped(amount.samples), share(amount.samples, plan.kept.samples))
         for reason, amount in plan.left_out.items()
     ]
-    return Grid("Kept by the rules, and not in the mixture", ("reason", "samples", "share"), rows, frozenset({0}))
+    return Grid("Kept by the rules but not in the mixture", ("reason", "samples", "share"), rows, frozenset({0}))

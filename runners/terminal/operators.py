@@ -1,4 +1,4 @@
-"""`winnow operators`: the measurements there are, what they read and write, and their settings with defaults."""
+"""`winnow operators`: lists the operators, the columns they read and write, and their settings with defaults."""
 
 import json
 import sys
@@ -14,7 +14,7 @@ from winnow.schemas.recipe.build import expected, settings
 
 
 def print_operators(names: Sequence[str], console: Console, *, as_json: bool) -> int:
-    """All operators a line each, or those named in full."""
+    """Print one line per operator, or the named ones in full."""
     presets = [find_preset(name) for name in names if name in preset_names()]
     found = [find_operator(name) for name in (names or operator_names()) if name not in preset_names()]
     if as_json:

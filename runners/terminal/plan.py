@@ -1,6 +1,6 @@
-"""`winnow plan`: the recipe as it will be understood, the tasks, an estimate, and what the rules decide.
+"""`winnow plan`: the resolved recipe, the tasks, an estimate, and what the rules decide.
 
-Tasks and the estimate come from listings alone; what the rules drop and why from the columns that they name.
+Tasks and the estimate come from file listings; the rules' decisions come from the columns that they name.
 """
 
 import sys
@@ -44,18 +44,18 @@ FIRST_TASKS = 8
 
 @dataclass(frozen=True)
 class RecipePlan:
-    """What a run would do, as far as listings say."""
+    """What a run would do, according to listings."""
 
     resolved: str
     store: Store
     generation: Generation | None
     state: str
     context: IngestContext
-    sources: tuple[tuple[SourcePlan, frozenset[str]], ...]  # with the names of the tasks that are owed
+    sources: tuple[tuple[SourcePlan, frozenset[str]], ...]  # with the names of unfinished tasks
 
     @property
     def owed_bytes(self) -> int:
-        """The input that is still to be read."""
+        """The size of the input that is not ingested yet."""
         return sum(task.bytes for plan, owed in self.sources for task in plan.look.tasks if task.name in owed)
 
 
@@ -68,21 +68,21 @@ def show_plan(
     rates: str | None = None,
     workers: int = 1,
 ) -> None:
-    """Print what a run would do and what the rules decide. Makes no store; only a file of decisions is noted in it.
+    """Print what a run would do and what the rules decide. Writes nothing to the store, except a record of `decisions`.
 
     Args:
-        recipe: What is planned.
+        recipe: The recipe to plan.
         console: Where to print.
-        as_json: Print one JSON object in place of tables.
-        decisions: A Parquet file to write, one row for each sample that a rule drops.
-        rates: A file of rates to estimate by, over those that are shipped.
-        workers: With how many the time is estimated.
+        as_json: Print one JSON object instead of tables.
+        decisions: A Parquet file to write, with one row per dropped sample.
+        rates: A file of rates that override the built-in ones.
+        workers: The number of workers to estimate the time for.
 
     Raises:
-        RecipeError: Duplicates raise an alarm that the recipe does not accept; the plan is printed before.
+        RecipeError: Duplicates raise an alarm that the recipe does not accept; the plan is printed first.
     """
     known = read_rates(rates)
-    recipe.require_rules()  # what is wrong with them is said without a store, too
+    recipe.require_rules()  # reports invalid rules even without a store
     plan = _plan(recipe)
     standing = plan.generation.layers if plan.generation is not None else {}
     operators = recipe.operators
@@ -136,7 +136,7 @@ def _plan(recipe: BoundRecipe) -> RecipePlan:
 
 
 def _strays(recipe: BoundRecipe, plan: RecipePlan) -> list[str]:
-    """A line about samples of sources that the recipe no longer lists."""
+    """A note about samples of sources that the recipe no longer lists."""
     if plan.generation is None:
         return []
     there = {row.source for row in plan.store.manifest(plan.generation, layout.SAMPLES)}
@@ -144,7 +144,7 @@ def _strays(recipe: BoundRecipe, plan: RecipePlan) -> list[str]:
     if not strays:
         return []
     return [
-        f"the store has samples of {', '.join(strays)} too, which the recipe does not list; they count below until "
+        f"the store also has samples of {', '.join(strays)}, which the recipe does not list; they count below until "
         f"'winnow run {recipe.file}' leaves them out"
     ]
 
@@ -152,7 +152,7 @@ def _strays(recipe: BoundRecipe, plan: RecipePlan) -> list[str]:
 def _rules(
     recipe: BoundRecipe, plan: RecipePlan, decisions: str | None
 ) -> tuple[RulesSummary | None, SafetyCoverage | None]:
-    """What the rules decide about the latest generation, and who looked for harm in what they keep."""
+    """What the rules decide on the latest generation, and the detector coverage of what they keep."""
     pinned = None
     if plan.generation is not None:
         pinned = pinned_rules(recipe, plan.store, plan.generation)
@@ -230,7 +230,7 @@ def _print_source(console: Console, plan: SourcePlan, owed: frozenset[str]) -> N
         console.print(f"  … and {len(tasks) - FIRST_TASKS:,} more")
     for paths, text in (
         (plan.look.changed, "changed since they were ingested"),
-        (plan.look.vanished, "no longer there; their rows stay"),
+        (plan.look.vanished, "no longer exist; their rows are kept"),
     ):
         if paths:
             console.print(f"  {len(paths):,} files {text}: {', '.join(paths[:3])}", soft_wrap=True, markup=False)
@@ -238,11 +238,11 @@ def _print_source(console: Console, plan: SourcePlan, owed: frozenset[str]) -> N
 
 def _estimate(plan: RecipePlan, left: Sequence[StageEstimate], rates: Rates) -> str:
     if not plan.owed_bytes:
-        return "nothing to ingest" if left else "nothing is left to do"
+        return "nothing to ingest" if left else "nothing to do"
     part = ingest_part(bound.extractor.name for bound in plan.context.extractors)
     seconds = plan.owed_bytes / (rates.of(part).mb_per_second * 1e6)
     about = duration(seconds)
-    return f"{byte_size(plan.owed_bytes)} to ingest: about {about} of one core, divided by the cores that you give it"
+    return f"{byte_size(plan.owed_bytes)} to ingest: about {about} on one core, divided by the number of cores"
 
 
 def _owed(plan: RecipePlan) -> Owed:

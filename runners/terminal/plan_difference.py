@@ -1,4 +1,4 @@
-"""`winnow plan --diff`: what became of each stratum between two plans."""
+"""`winnow plan --diff`: compares the strata of two mixture plans."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,16 +21,16 @@ ABSENT = "-"
 SHOWN_CHARACTERS = 60
 
 _ALWAYS = ("store", "seed", "tree_hash", "tokenizer", "sample")
-_IN_ASKED = ("unit", "max_epochs")  # said by the recipe's settings as well
+_IN_ASKED = ("unit", "max_epochs")  # also part of `MixturePlan.asked`
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A stratum of an output that gives another amount than it did."""
+    """A stratum of an output whose amount changed."""
 
     output: str
     stratum: str
-    before: int  # in the plans' units; 0 where it was not there
+    before: int  # in the plans' units; 0 if it was absent
     after: int
     share_before: float
     share_after: float
@@ -66,12 +66,12 @@ class Difference:
 
 
 def read_plan(name: str) -> MixturePlan:
-    """A plan's file, as `winnow mix --plan-only` wrote it."""
+    """Read a plan file written by `winnow mix --plan-only`."""
     file = Path(name)
     if not file.is_file():
-        raise WinnowError(f"{name}: no such plan; winnow mix RECIPE --plan-only writes one")
+        raise WinnowError(f"{name}: no such file; winnow mix RECIPE --plan-only writes a plan")
     if file.stat().st_size > MAX_PLAN_BYTES:
-        raise WinnowError(f"{name}: more than {MAX_PLAN_BYTES >> 20} MiB; this is no plan")
+        raise WinnowError(f"{name}: larger than {MAX_PLAN_BYTES >> 20} MiB, so it is not a plan")
     raw = file.read_bytes()
     try:
         value = orjson.loads(raw)
@@ -79,19 +79,19 @@ def read_plan(name: str) -> MixturePlan:
         raise WinnowError(f"{name}: not JSON: {error}; winnow mix RECIPE --plan-only writes a plan") from None
     schema = value.get("schema") if isinstance(value, dict) else None
     if schema != SCHEMA:
-        raise WinnowError(f"{name}: no plan of schema {SCHEMA} (found {schema!r:.40}); plan again with this version")
-    said = value.pop("plan", None)  # its name, which is made of the rest
+        raise WinnowError(f"{name}: expected a plan of schema {SCHEMA}, found {schema!r:.40}; plan again")
+    name_in_file = value.pop("plan", None)  # its name, which is made of the rest
     plan = from_json(MixturePlan, orjson.dumps(value), name)
-    if said != plan.name:
+    if name_in_file != plan.name:
         raise WinnowError(
-            f"{name}: was changed since it was written: it calls itself {str(said)!r:.40}, and the hash of what it "
-            f"says is {plan.name}; plan again"
+            f"{name}: was changed after it was written: its name is {str(name_in_file)!r:.40}, but its content "
+            f"hashes to {plan.name}; plan again"
         )
     return plan
 
 
 def difference(old: MixturePlan, new: MixturePlan) -> Difference:
-    """How the second plan differs from the first."""
+    """Compare two plans."""
     settings = _settings(old, new)
     before, after = _given(old), _given(new)
     changes = []
@@ -109,7 +109,7 @@ def difference(old: MixturePlan, new: MixturePlan) -> Difference:
 
 
 def _settings(old: MixturePlan, new: MixturePlan) -> list[tuple[str, str, str]]:
-    """What was asked otherwise; the request's hash where nothing else shows what, such as a file that is read."""
+    """The settings that differ; the hash of the request if nothing else shows the difference."""
 
     def differing(names: Sequence[str]) -> list[tuple[str, str, str]]:
         values = [(name, str(getattr(old, name)), str(getattr(new, name))) for name in names]
@@ -129,12 +129,12 @@ def _settings(old: MixturePlan, new: MixturePlan) -> list[tuple[str, str, str]]:
 
 
 def print_difference(found: Difference, console: Console) -> None:
-    """The settings and strata that differ."""
+    """Print the settings and strata that differ."""
     if found.old == found.new:
-        console.print(f"the plans are the same: {found.old}", markup=False)
+        console.print(f"the plans are identical: {found.old}", markup=False)
         return
     rows = [(name, _short(old), _short(new)) for name, old, new in found.settings]
-    print_grid(console, Grid("What was asked", ("", "old", "new"), rows, frozenset({0, 1, 2})))
+    print_grid(console, Grid("Changed settings", ("", "old", "new"), rows, frozenset({0, 1, 2})))
     strata = [
         (
             one.output,
@@ -148,14 +148,14 @@ def print_difference(found: Difference, console: Console) -> None:
         for one in found.changes[:SHOWN]
     ]
     headers = ("output", "stratum", "old", "new", "change", "old share", "new share")
-    print_grid(console, Grid("What is given", headers, strata, frozenset({0, 1})))
+    print_grid(console, Grid("Changed strata", headers, strata, frozenset({0, 1})))
     if (rest := len(found.changes) - SHOWN) > 0:
-        console.print(f"… and {rest:,} strata more (--json has them all)")
+        console.print(f"… and {rest:,} more strata (--json lists all)")
     console.print(f"old {found.old}, new {found.new}", markup=False)
 
 
 def _given(plan: MixturePlan) -> dict[tuple[str, str], tuple[int, int]]:
-    """What each stratum of each output gives, and its output in all."""
+    """The units of each stratum of each output, and of the whole output."""
     return {
         (output.name, str(one.stratum)): (one.given.units, output.given.units)
         for output in plan.outputs

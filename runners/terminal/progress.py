@@ -1,6 +1,6 @@
-"""Live progress of a stage, the same on every engine: from commit records, and the beats of running tasks.
+"""Live progress of a stage on any engine, from commit records and the heartbeats of running tasks.
 
-Nothing is ever decided by what is shown here.
+For display only: nothing depends on it.
 """
 
 import time
@@ -17,12 +17,12 @@ from rich.text import Text
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.together import each
-from winnow.runners.terminal.status_line import WatchedLine
+from winnow.runners.terminal.status_line import StatusLine
 
 
 @dataclass(slots=True)
 class Tally:
-    """What a stage has done since it started."""
+    """What a stage has processed since it started."""
 
     shards: int = 0
     rows: int = 0
@@ -32,7 +32,7 @@ class Tally:
 
 
 class StageProgress:
-    """Shows a stage while its pipeline runs: shards, rows/s, bytes/s, time left, what was dropped and why."""
+    """Shows a stage while its pipeline runs: shards, rows/s, bytes/s, time left, dropped rows and their reasons."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class StageProgress:
         tasks: Mapping[str, tuple[str, str]],
         sizes: Mapping[str, int],
     ) -> None:
-        """`tasks`: the layer and key of each commit that is awaited, by its name; `sizes`: the bytes of their input."""
+        """`tasks`: the layer and key of each expected commit, by its name; `sizes`: the bytes of their input."""
         self._console = console
         self._objects = objects
         self._stage = stage
@@ -54,7 +54,7 @@ class StageProgress:
         self._total_bytes = sum(sizes.values())
         self._tally = Tally()
         self._started = time.monotonic()
-        self._watched = WatchedLine(console, self._line(Tally()), self._looked)
+        self._watched = StatusLine(console, self._line(Tally()), self._poll)
 
     def __enter__(self) -> Self:
         self._watched.__enter__()
@@ -68,7 +68,7 @@ class StageProgress:
             self._collect()
             self._console.print(self._line(Tally()), soft_wrap=True)
 
-    def _looked(self) -> Text:
+    def _poll(self) -> Text:
         self._collect()
         return self._line(self._running())
 

@@ -1,4 +1,4 @@
-"""Numbers as people read them: thousands separated, bytes in binary units, shares in percent."""
+"""Formats numbers for people: thousands separated, bytes in binary units, shares in percent."""
 
 from winnow.schemas.summary import Number
 
@@ -6,7 +6,7 @@ _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
 def grouped(number: Number) -> str:
-    """`1,234,567`; a float with as many digits as tell it apart from its neighbours, four at most."""
+    """`1,234,567`; a float with four significant digits at most."""
     if isinstance(number, int) or (number.is_integer() and abs(number) < 1e15):
         return f"{int(number):,}"
     return f"{number:,.4g}" if abs(number) < 1e4 else f"{number:,.0f}" if abs(number) < 1e15 else f"{number:.3e}"
@@ -23,7 +23,7 @@ def byte_size(count: int) -> str:
 
 
 def share(part: int, whole: int) -> str:
-    """`12.3 %`; what is not nothing never reads as 0.0 %, and what is not all never as 100 %."""
+    """`12.3 %`; only nothing reads as 0.0 %, and only all as 100 %."""
     if whole == 0:
         return "-"
     if 0 < part * 2000 < whole:

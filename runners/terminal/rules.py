@@ -1,4 +1,4 @@
-"""What the rules of a recipe do to its store, on the terminal and in a file."""
+"""The effect of a recipe's rules on its store, on the terminal and in a file."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -33,32 +33,32 @@ SHOWN_GROUPS = 30
 
 
 @dataclass(frozen=True, slots=True)
-class Going:
-    """What the plan says of some rows as duplicates."""
+class DuplicateDrops:
+    """Which of some rows the plan drops as duplicates."""
 
-    reasons: Mapping[str, str] | None  # by id, of those that it drops so; None where that cannot be decided
-    undecided: str | None = None  # why
-    stays: Mapping[str, str] = field(default_factory=dict)  # the row that each goes for, by id
+    reasons: Mapping[str, str] | None  # by id of each dropped row; None if that cannot be decided
+    undecided: str | None = None  # why it cannot be decided
+    stays: Mapping[str, str] = field(default_factory=dict)  # the row kept instead, by id of the dropped row
 
 
 def require_writable(option: str, file: Path) -> None:
-    """Refuse a folder, a device or the like, and a file in a folder that does not exist."""
+    """Raise unless the path is a regular file, or a new file in an existing folder."""
     if file.exists() and not file.is_dir() and not file.is_file():
-        raise WinnowError(f"{option} {file}: is no ordinary file; give a file's name")
+        raise WinnowError(f"{option} {file}: is not a regular file; give a file name")
     if file.is_dir() or not file.parent.is_dir():
-        what = "is a folder; give a file's name" if file.is_dir() else "its folder does not exist; make it first"
+        what = "is a folder; give a file name" if file.is_dir() else "its folder does not exist; create it first"
         raise WinnowError(f"{option} {file}: {what}")
 
 
 def pinned_rules(
     recipe: BoundRecipe, store: Store, generation: Generation, more: Sequence[str] = ()
 ) -> PinnedProgram | None:
-    """The recipe's rules on a generation, with `more` layers beside what they read.
+    """Pin the recipe's rules to a generation, with `more` layers in addition to those that the rules read.
 
-    None where it has no rules, nothing is forgotten, and nothing more is read.
+    Returns None if the recipe has no rules, nothing is forgotten, and `more` is empty.
 
     Raises:
-        RecipeError: A rule cannot be run, or a layer that it reads is not there or was made with other settings.
+        RecipeError: A rule cannot run, or a layer that it reads is missing or was made with other settings.
     """
     program = recipe.rules
     if not program.rules and not more and not hidden_rows(store, generation):
@@ -80,10 +80,10 @@ def decided(
 
     Args:
         pinned: The rules and what they read.
-        generation: What is decided on.
-        file: Where to write one row for each sample that is dropped.
-        coverage: Counts who looked at the samples that are kept.
-        scores: Count what their drops have in common with those of each rule.
+        generation: The number of the generation.
+        file: Where to write one row per dropped sample.
+        coverage: Counts detector coverage of the kept samples.
+        scores: Count the overlap of their drops with those of each rule.
     """
 
     duplicates = represent(pinned)
@@ -107,7 +107,7 @@ def decided(
 def coverage_counter(
     recipe: BoundRecipe | None, pinned: PinnedProgram | None, generation: Generation
 ) -> CoverageCounter | None:
-    """What counts who looked for harm; None where the recipe's operators look for none."""
+    """A counter of detector coverage; None if the recipe has no detectors of harm."""
     detectors = detectors_of(recipe.operators) if recipe is not None and recipe.config.annotate else ()
     if pinned is None or not detectors:
         return None
@@ -115,10 +115,10 @@ def coverage_counter(
 
 
 def pinned_if_measured(recipe: BoundRecipe | None, store: Store, generation: Generation) -> PinnedProgram | None:
-    """The rules; None where there is no recipe or no rule, or where they read what is not measured yet."""
+    """The pinned rules; None if there is no recipe or no rule, or if they need columns that are not measured yet."""
     try:
         return None if recipe is None else pinned_rules(recipe, store, generation)
-    except RecipeError:  # `winnow plan` says what is missing; a report shows what there is
+    except RecipeError:  # `winnow plan` reports what is missing
         return None
 
 
@@ -128,25 +128,27 @@ def decided_if_possible(
     coverage: CoverageCounter | None = None,
     scores: ReadScores | None = None,
 ) -> RulesSummary | None:
-    """What the rules decide; None where there are none, or where one cannot be decided for some row."""
+    """The rules' decisions; None if there are no rules, or if one cannot be decided for some row."""
     try:
         return None if pinned is None else decided(pinned, generation, coverage=coverage, scores=scores)
-    except RecipeError:  # `winnow plan` says which
+    except RecipeError:  # `winnow plan` reports which
         return None
 
 
-def going(recipe: BoundRecipe | None, store: Store, generation: Generation, places: Iterable[Place]) -> Going:
-    """Which rows the plan drops as duplicates; of the others it is not said that they stay, as other rules may fire."""
+def duplicate_drops(
+    recipe: BoundRecipe | None, store: Store, generation: Generation, places: Iterable[Place]
+) -> DuplicateDrops:
+    """Which rows the plan drops as duplicates; other rules may drop more of them."""
     if recipe is None:
-        return Going(None, "a recipe says it; give it in place of the store")
+        return DuplicateDrops(None, "that needs the recipe; give it instead of the store")
     try:
         pinned = pinned_rules(recipe, store, generation)
         if pinned is None or pinned.program.choice is None:
-            return Going({})
+            return DuplicateDrops({})
         duplicates = represent(pinned)
     except RecipeError as error:
         first, *others = str(error).splitlines()
-        return Going(None, f"{first} (and {len(others)} more; see winnow plan)" if others else first)
+        return DuplicateDrops(None, f"{first} (and {len(others)} more; see winnow plan)" if others else first)
     reasons = {one.rule.drop: one.rule.reason for one in pinned.program.rules if one.phase == "dedupe"}
     found: dict[str, str] = {}
     stays: dict[str, str] = {}
@@ -156,33 +158,33 @@ def going(recipe: BoundRecipe | None, store: Store, generation: Generation, plac
         if lost is not None:
             found[place.id] = reasons[lost]
             stays[place.id] = duplicates.gone_for(place.shard.shard, place.shard.rows)[place.row].as_py().hex()
-    return Going(found, stays=stays)
+    return DuplicateDrops(found, stays=stays)
 
 
 def print_effects(summary: RulesSummary, console: Console) -> None:
-    """What each rule drops, and the alarms."""
+    """Print what each rule drops, and the alarms."""
     print_grid(console, _rules(summary))
     print_alarms(summary, console)
 
 
 def print_rules(summary: RulesSummary, console: Console) -> None:
-    """Two tables: what each rule drops, and what is left of each source and language; and the alarms."""
+    """Print what each rule drops, what is kept by source and language, and the alarms."""
     print_grid(console, _rules(summary))
     print_grid(console, _groups(summary))
     print_alarms(summary, console)
 
 
 def print_alarms(summary: RulesSummary, console: Console) -> None:
-    """A line for each alarm that the recipe does not accept."""
+    """Print one line per alarm that the recipe does not accept."""
     for alarm in summary.alarms:
         console.print(f"ALARM  {alarm.said}", style="bold red", markup=False, highlight=False, soft_wrap=True)
 
 
 def require_accepted(recipe: BoundRecipe, summary: RulesSummary | None) -> None:
-    """Refuse to go on from a plan with alarms.
+    """Raise if the plan has alarms that the recipe does not accept.
 
     Raises:
-        RecipeError: One line an alarm, with what the recipe would say to accept it.
+        RecipeError: One line per alarm, with the setting that would accept it.
     """
     dedupe = recipe.config.dedupe
     if dedupe is not None and summary is not None:
@@ -225,7 +227,7 @@ def _rules(summary: RulesSummary) -> Grid:
         if whole
         else None
     )
-    title = f"Rules: {grouped(lost)} of {grouped(whole)} samples dropped; bytes are those of the {summary.bytes_of}"
+    title = f"Rules: {grouped(lost)} of {grouped(whole)} samples dropped; bytes of the {summary.bytes_of}"
     headers = ("list", "reason", "dropped", "share", "bytes", "fires", "by null")
     return Grid(title, headers, rows, frozenset({0, 1}), footer, whole=frozenset({1}))
 
@@ -237,7 +239,7 @@ def _groups(summary: RulesSummary) -> Grid:
     rows = [_group(group) for group in shown]
     if rest:
         rows.append(_group(_together(rest)))
-    headers = ("source", "language", "samples", "kept", "share", "kept bytes", "dropped", "most by")
+    headers = ("source", "language", "samples", "kept", "share", "kept bytes", "dropped", "top reason")
     return Grid("Kept by source and language", headers, rows, frozenset({0, 1, 7}))
 
 

@@ -1,4 +1,4 @@
-"""Who looked for harm in the samples that are kept, on the terminal: what was found, and what nobody looked at."""
+"""Detector coverage of the kept samples on the terminal: what was looked for and found, and what was not covered."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -13,20 +13,20 @@ SHOWN_LANGUAGES = 30
 
 
 def print_coverage(coverage: SafetyCoverage, console: Console) -> None:
-    """Two tables: by subcategory, and the uncovered share of every language."""
+    """Print coverage by subcategory, and the uncovered share of every language."""
     print_grid(console, _found(coverage))
     print_grid(console, _uncovered(coverage))
     if coverage.unwatched:
-        console.print(f"not looked for  {', '.join(coverage.unwatched)}", markup=False, soft_wrap=True)
+        console.print(f"no detector for  {', '.join(coverage.unwatched)}", markup=False, soft_wrap=True)
 
 
 def categories(coverage: SafetyCoverage) -> dict[str, tuple[str, ...]]:
-    """The subcategories that are looked for, by category."""
+    """The subcategories that have a detector, by category."""
     return {name: tuple(of) for name, of in groupby(coverage.detectors, lambda full: full.partition(".")[0])}
 
 
 def largest_languages(coverage: SafetyCoverage, shown: int) -> list[LanguageCoverage]:
-    """The languages with most samples, and all others as one."""
+    """The languages with the most samples, with all others combined."""
     first, rest = coverage.languages[:shown], coverage.languages[shown:]
     if not rest:
         return list(first)
@@ -34,7 +34,7 @@ def largest_languages(coverage: SafetyCoverage, shown: int) -> list[LanguageCove
 
 
 def uncovered(one: LanguageCoverage, of: Sequence[str]) -> int:
-    """The most samples of a language that nobody looked at for one of these subcategories."""
+    """The number of samples of a language without a detector, for the least covered of these subcategories."""
     return max(one.rows - one.seen[name] for name in of)
 
 
@@ -62,9 +62,13 @@ def _found(coverage: SafetyCoverage) -> Grid:
         )
         for name, layers in coverage.detectors.items()
     ]
-    title = f"Safety: who looked at the {grouped(total.rows)} samples that are kept (taxonomy {coverage.version})"
+    title = f"Safety: detector coverage of the {grouped(total.rows)} kept samples (taxonomy {coverage.version})"
     return Grid(
-        title, ("looked for", "by", "samples", "share", "found in"), rows, frozenset({0, 1}), whole=frozenset({0})
+        title,
+        ("subcategory", "detector", "covered", "share", "found in"),
+        rows,
+        frozenset({0, 1}),
+        whole=frozenset({0}),
     )
 
 
@@ -76,5 +80,5 @@ def _uncovered(coverage: SafetyCoverage) -> Grid:
     ]
     total = coverage.total
     footer = ("all", grouped(total.rows), *(share(uncovered(total, of), total.rows) for of in named.values()))
-    title = "Not looked at: the share of samples that no detector saw, for the least seen subcategory of each category"
+    title = "Not covered: share of samples without a detector, for the least covered subcategory of each category"
     return Grid(title, ("language", "samples", *named), rows, frozenset({0}), footer)

@@ -1,6 +1,6 @@
-"""`winnow show`: one sample as it is known: where it is from, what was measured, what the rules say, its text.
+"""`winnow show`: one sample: its origin, its measurements, the rules' decision, and its text.
 
-The text is shown as it would be exported, with the recipe's edits put in; `--raw` shows it as it was read.
+The text is shown as it would be exported, with the recipe's edits applied; `--raw` shows it as read.
 """
 
 import argparse
@@ -33,59 +33,59 @@ from winnow.schemas.recipe import load_recipe
 from winnow.schemas.records import Generation
 
 VALUE_CHARACTERS = 60
-_PAYLOAD = ("text", "title", "links", "parts", "images", "metadata", "captions")  # what edits are for, unedited
+_PAYLOAD = ("text", "title", "links", "parts", "images", "metadata", "captions")  # unedited content
 _WIDE = (*_PAYLOAD, "media")
 _INDENT = " " * 2
 
 
 @dataclass(frozen=True)
-class Shown:
-    """A sample, and what the recipe makes of it."""
+class SampleView:
+    """A sample with the recipe's decision and edits."""
 
     sample: Sample
     verdict: Verdict | None
-    undecided: str | None  # why the rules say nothing
+    undecided: str | None  # why the rules decide nothing
     text: str | None
-    edits: tuple[tuple[Edit, str], ...]  # each with what stands in its place
+    edits: tuple[tuple[Edit, str], ...]  # each with its replacement
     not_edited: tuple["NotEdited", ...]
 
     @property
     def exported(self) -> bool:
-        """Whether the edits let the text be exported at all; the rules are another matter."""
+        """Whether the edits allow the text to be exported; the rules may still drop it."""
         return self.text is None or all(one.when_null == "keep" for one in self.not_edited)
 
 
 @dataclass(frozen=True)
 class NotEdited:
-    """An edit whose spans are null, or not measured: what would have to go from the text is unknown."""
+    """An edit that cannot be applied, as its spans are null or not measured."""
 
     column: str
     status: str | None  # of its layer
     when_null: WhenNull
 
     @property
-    def said(self) -> str:
-        """What becomes of the text, and why."""
+    def message(self) -> str:
+        """What happens to the text, and why."""
         why = "not measured for this sample" if self.status is None else f"null here, status {self.status}"
         return f"{self.column} is {why}: {_WHEN_NULL[self.when_null]} (when_null: {self.when_null})"
 
 
 _WHEN_NULL: Mapping[WhenNull, str] = {
-    "keep": "it changes nothing in the text",
+    "keep": "the text is exported without this edit",
     "drop": "the text is not exported",
-    "error": "no text is exported before this is settled",
+    "error": "winnow export stops with an error",
 }
 
 
 def run_show(options: argparse.Namespace, console: Console) -> int:
     """`winnow show`."""
     if (options.id is None) == (options.url is None):
-        raise WinnowError("show: give an id or --url URL, one of them")
+        raise WinnowError("show: expected either an id or --url URL")
     recipe = bind(load_recipe(options.recipe))
     store = open_store(open_location(recipe.place))
     generation = store.require_latest()
     find, wanted = (find_by_url, options.url) if options.id is None else (find_by_id, options.id)
-    shown = look_up(recipe, store, generation, read_sample(store, generation, find(store, generation, wanted)))
+    shown = view_sample(recipe, store, generation, read_sample(store, generation, find(store, generation, wanted)))
     if options.json:
         sys.stdout.buffer.write(orjson.dumps(_json(shown, raw=options.raw)) + b"\n")
     else:
@@ -93,31 +93,33 @@ def run_show(options: argparse.Namespace, console: Console) -> int:
     return 0
 
 
-def look_up(recipe: BoundRecipe, store: Store, generation: Generation, sample: Sample) -> Shown:
-    """What the recipe makes of a sample.
+def view_sample(recipe: BoundRecipe, store: Store, generation: Generation, sample: Sample) -> SampleView:
+    """Apply the recipe's rules and edits to a sample.
 
     Raises:
-        RecipeError: Its edits are wrong, or a key that they need is not there.
+        RecipeError: The edits are invalid, or a key that they need is missing.
     """
-    said, undecided = None, None
+    decision, undecided = None, None
     try:
         pinned = pinned_rules(recipe, store, generation)
-        said = None if pinned is None else verdict(pinned, sample)
+        decision = None if pinned is None else verdict(pinned, sample)
     except RecipeError as error:
         undecided = str(error).splitlines()[0]
-    return shown_with(recipe, sample, said, undecided)
+    return view_with_edits(recipe, sample, decision, undecided)
 
 
-def shown_with(recipe: BoundRecipe, sample: Sample, said: Verdict | None = None, undecided: str | None = None) -> Shown:
-    """A sample with the edits of the recipe; it needs no layers but those of texts and of edits."""
+def view_with_edits(
+    recipe: BoundRecipe, sample: Sample, decision: Verdict | None = None, undecided: str | None = None
+) -> SampleView:
+    """Apply the recipe's edits to a sample, which needs only the layers of texts and edits."""
     columns = [column for name in recipe.config.text if (column := column_of(name, sample.layers)) is not None]
     text = sample.text(columns)
     measured = [one for one in recipe.edits if _measured(one, sample)]
     edits = with_keys(measured)
     columns_of_edits = {column.name: sample.column(column) for column in edits.columns}
-    return Shown(
+    return SampleView(
         sample,
-        said,
+        decision,
         undecided,
         text,
         tuple(edits.of(text, columns_of_edits)) if text is not None else (),
@@ -139,12 +141,12 @@ def _measured(bound: BoundEdit, sample: Sample) -> bool:
 def _status(bound: BoundEdit, sample: Sample) -> str | None:
     if bound.status is None or bound.status.layer not in sample.layers:
         return None
-    said = sample.column(bound.status)[0].as_py()
-    return None if said is None else str(said)
+    status = sample.column(bound.status)[0].as_py()
+    return None if status is None else str(status)
 
 
-def _json(shown: Shown, *, raw: bool) -> dict[str, Json]:
-    said = shown.verdict
+def _json(shown: SampleView, *, raw: bool) -> dict[str, Json]:
+    decision = shown.verdict
     return {
         "id": shown.sample.place.id,
         "shard": shown.sample.place.shard.shard,
@@ -157,9 +159,9 @@ def _json(shown: Shown, *, raw: bool) -> dict[str, Json]:
             }
             for layer, batch in shown.sample.layers.items()
         },
-        "kept": None if said is None else said.kept,
-        "reasons": [] if said is None else list(said.reasons),
-        "undecided": shown.undecided if said is None else ", ".join(said.undecided) or None,
+        "kept": None if decision is None else decision.kept,
+        "reasons": [] if decision is None else list(decision.reasons),
+        "undecided": shown.undecided if decision is None else ", ".join(decision.undecided) or None,
         "edits": [
             {"start": edit.start, "end": edit.end, "kind": edit.kind, "written": written}
             for edit, written in shown.edits
@@ -172,7 +174,7 @@ def _json(shown: Shown, *, raw: bool) -> dict[str, Json]:
 
 
 def _plain(value: object) -> Json:
-    """A value of a column as JSON has it: bytes in hexadecimal, times in ISO 8601."""
+    """A column's value as JSON: bytes in hexadecimal, times in ISO 8601."""
     if isinstance(value, bytes):
         return value.hex()
     if isinstance(value, datetime):
@@ -185,15 +187,15 @@ def _plain(value: object) -> Json:
     return value
 
 
-def exported_text(shown: Shown) -> str | None:
-    """The text as it would be exported; None where there is none, or where what to edit in it is unknown."""
+def exported_text(shown: SampleView) -> str | None:
+    """The text as it would be exported; None if there is none, or if an edit cannot be applied."""
     if shown.text is None or not shown.exported:
         return None
     return "".join(piece for piece, _ in _pieces(shown, raw=False))
 
 
-def _pieces(shown: Shown, *, raw: bool) -> Iterator[tuple[str, Edit | None]]:
-    """The text in pieces: those that stay, and those that an edit changes or has put in."""
+def _pieces(shown: SampleView, *, raw: bool) -> Iterator[tuple[str, Edit | None]]:
+    """The text in pieces: unchanged ones, and those that an edit changes."""
     utf8, at = (shown.text or "").encode(), 0
     for edit, written in shown.edits:
         yield utf8[at : edit.start].decode(), None
@@ -202,7 +204,7 @@ def _pieces(shown: Shown, *, raw: bool) -> Iterator[tuple[str, Edit | None]]:
     yield utf8[at:].decode(), None
 
 
-def _print(shown: Shown, console: Console, *, raw: bool, most: int | None) -> None:
+def _print(shown: SampleView, console: Console, *, raw: bool, most: int | None) -> None:
     plain = is_plain(console)
     line = partial(print_line, console)
 
@@ -217,16 +219,16 @@ def _print(shown: Shown, console: Console, *, raw: bool, most: int | None) -> No
     line("")
     line(f"rules    {_of_rules(shown)}", "bold")
     for one in shown.not_edited:
-        line(f"note     {one.said}")
+        line(f"note     {one.message}")
     line("")
     if shown.text is None:
         line("no text")
         return
     if not shown.exported and not raw:
-        line("text     not exported: what to edit in it is unknown (--raw shows it as it was read)", "bold")
+        line("text     not exported: an edit cannot be applied (--raw shows the text as read)", "bold")
         return
     changed = sum(edit.end - edit.start for edit, _ in shown.edits)
-    what = "as it was read" if raw else "as it would be exported"
+    what = "as read" if raw else "as exported"
     line(f"text     {what}: {grouped(len(shown.edits))} edits of {grouped(changed)} bytes", "bold")
     line("")
     _print_text(list(_pieces(shown, raw=raw)), console, plain=plain, raw=raw, most=most)
@@ -247,7 +249,7 @@ def _origin(sample: Sample) -> Iterator[tuple[str, str]]:
 
 
 def _measures(batch: pa.RecordBatch) -> Iterator[str]:
-    """Each column with its value, in short; long ones by how long they are."""
+    """Each column with its value, or its length for long values."""
     for name in batch.schema.names:
         value = batch.column(name)[0].as_py()
         if value is None:
@@ -276,16 +278,16 @@ def _wrapped(measures: Iterator[str], width: int) -> Iterator[str]:
         yield line
 
 
-def _of_rules(shown: Shown) -> str:
-    said = shown.verdict
-    if said is None:
-        return "none" if shown.undecided is None else f"not decided: {shown.undecided}"
-    if said.undecided:
-        return f"the condition of {said.undecided[0]} is null here, and its rule says that this is an error"
-    if said.kept:
+def _of_rules(shown: SampleView) -> str:
+    decision = shown.verdict
+    if decision is None:
+        return "no rules" if shown.undecided is None else f"not decided: {shown.undecided}"
+    if decision.undecided:
+        return f"error: the condition of {decision.undecided[0]} is null for this sample (when_null: error)"
+    if decision.kept:
         return "kept"
-    more = f"; also: {', '.join(said.reasons[1:])}" if len(said.reasons) > 1 else ""
-    return f"dropped: {said.reasons[0]}{more}"
+    more = f"; also: {', '.join(decision.reasons[1:])}" if len(decision.reasons) > 1 else ""
+    return f"dropped: {decision.reasons[0]}{more}"
 
 
 def _print_text(
@@ -305,4 +307,4 @@ def _print_text(
     console.print(whole, soft_wrap=True)
     cut = sum(len(piece) for piece, _ in pieces) - (most or 0)
     if most is not None and cut > 0:
-        console.print(Text(f"… and {grouped(cut)} characters more (--characters 0 shows all)"), soft_wrap=True)
+        console.print(Text(f"… and {grouped(cut)} more characters (--characters 0 shows all)"), soft_wrap=True)

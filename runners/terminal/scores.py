@@ -1,4 +1,4 @@
-"""The scores of a store on the terminal and in `--json`, and the overviews that its report shows."""
+"""The scores of a store for the terminal, for `--json` and for the report."""
 
 from collections.abc import Sequence
 
@@ -18,7 +18,7 @@ from winnow.schemas.records import Generation
 
 
 def scores_if_bound(recipe: BoundRecipe | None, store: Store, generation: Generation) -> ReadScores | None:
-    """The scores that stand; None where there is none, or a file that one needs is gone (`winnow score` says which)."""
+    """The current scores; None if there are none or a file is missing (`winnow score` reports which)."""
     try:
         return None if recipe is None or not recipe.config.score else read_scores(recipe, store, generation)
     except RecipeError:
@@ -26,7 +26,7 @@ def scores_if_bound(recipe: BoundRecipe | None, store: Store, generation: Genera
 
 
 def scores_counted(recipe: BoundRecipe | None, store: Store, generation: Generation) -> tuple[ScoreOverview, ...]:
-    """The numbers alone: no text is read, and nothing is compared with rules."""
+    """The counts of every score, without texts or a comparison with the rules."""
     try:
         return () if recipe is None or not recipe.config.score else score_overviews(recipe, store, generation, shown=0)
     except RecipeError:
@@ -36,12 +36,12 @@ def scores_counted(recipe: BoundRecipe | None, store: Store, generation: Generat
 def overviews(
     scores: ReadScores | None, recipe: BoundRecipe | None, pinned: PinnedProgram | None
 ) -> tuple[ScoreOverview, ...]:
-    """What is known of every score.
+    """The overview of every score.
 
     Args:
-        scores: They have seen what the rules decide.
-        recipe: Whose rules.
-        pinned: The rules; None where there are none, or they cannot be decided.
+        scores: The scores, after they have seen the rules' decisions.
+        recipe: The recipe of the rules.
+        pinned: The rules; None if there are none or they cannot be decided.
     """
     if scores is None or recipe is None:
         return ()
@@ -53,7 +53,7 @@ def overviews(
 
 
 def print_scores(found: Sequence[ScoreOverview], console: Console) -> None:
-    """A line a score and value that it is fitted by: how many are scored, and how good they are."""
+    """Print one line per score and fit: how many samples are scored, and the quality."""
     rows = [_row(one, fit) for one in found for fit in one.fits]
     headers = ("score", "fitted by", "scored", "share", "quality", "from", "to", "median score")
     print_grid(console, Grid("Scores", headers, rows, frozenset({0, 1})))
@@ -72,7 +72,7 @@ def _row(one: ScoreOverview, fit: FitOverview) -> tuple[str, ...]:
 
 
 def with_scores(summary: bytes, found: Sequence[ScoreOverview]) -> bytes:
-    """A summary's JSON with the scores beside it; as it was where there are none."""
+    """A summary's JSON with the scores added, if there are any."""
     if not found:
         return summary
     return orjson.dumps({**orjson.loads(summary), "scores": [_json(one) for one in found]})

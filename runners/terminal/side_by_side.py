@@ -1,6 +1,6 @@
-"""Two texts in two columns that stay level: what is the same stands beside itself, what is not is marked.
+"""Lays two texts out in two aligned columns: equal words stay level, differences are marked.
 
-Widths are those of a terminal: wide characters take two of its columns, marks none.
+Widths are in terminal columns: wide characters take two, combining marks none.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -12,9 +12,9 @@ from winnow.runners.terminal.quantities import grouped
 from winnow.runners.terminal.text_difference import Difference, Run, Word, Words
 
 FOLDED_WORDS = 24
-"""Fewer words that are the same are never left out."""
+"""Runs of fewer equal words are never folded."""
 NEAR_WORDS = 40
-"""As far from where a text is folded the end of a line is looked for."""
+"""A fold moves to a line break that is at most this many words away."""
 MAX_WORD_CHARACTERS = 2_000
 
 LEFT_MARKS = "[-", "-]"
@@ -23,7 +23,7 @@ RIGHT_MARKS = "{+", "+}"
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A stretch of a column's line."""
+    """Part of a line in one column."""
 
     text: str
     changed: bool
@@ -42,14 +42,14 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """What is left out: how many lines, or words of one line, that are the same."""
+    """Equal lines, or equal words of one line, that are not shown."""
 
     lines: int
     words: int
 
     @property
-    def said(self) -> str:
-        """In words."""
+    def summary(self) -> str:
+        """The fold in words."""
         count, what = (self.lines, "line") if self.lines else (self.words, "word")
         return f"{grouped(count)} equal {what}{'' if count == 1 else 's'}"
 
@@ -57,13 +57,13 @@ class Fold:
 @dataclass
 class _Column:
     width: int
-    marks: tuple[str, str]  # around what changed; empty where colour says it
+    marks: tuple[str, str]  # around changes; empty if colour marks them
     shown: Callable[[str], str]
     pieces: list[Piece] = field(default_factory=list)
     used: int = 0
 
     def add(self, word: Word, *, changed: bool) -> bool:
-        """Whether the word still fits; it is added if so. One that fits no line is added to an empty one in part."""
+        """Add the word if it fits, and return whether it did. An empty line takes part of a longer word."""
         text = self.shown(word.text[:MAX_WORD_CHARACTERS])
         if word.after and self.pieces:
             text = " " + text
@@ -84,7 +84,7 @@ class _Column:
         return True
 
     def taken(self) -> Pieces:
-        """The line so far; the next one begins."""
+        """Return the current line, and start the next."""
         line = tuple(
             Piece(f"{self.marks[0]}{piece.text}{self.marks[1]}", True) if piece.changed else piece
             for piece in self.pieces
@@ -98,9 +98,9 @@ def side_by_side(found: Difference, width: int, shown: Callable[[str], str], *, 
 
     Args:
         found: Where the texts differ.
-        width: Of one column, in cells of a terminal.
-        shown: How a word is made safe to look at.
-        marks: Whether what changed stands in marks, where colour cannot say it.
+        width: The width of one column, in terminal columns.
+        shown: Makes a word safe to print.
+        marks: Whether to put changes in marks, for output without colour.
     """
     none = "", ""
     left = _Column(width, LEFT_MARKS if marks else none, shown)
@@ -132,7 +132,7 @@ def side_by_side(found: Difference, width: int, shown: Callable[[str], str], *, 
 
 
 def _fits(left: _Column, right: _Column, one: Word, other: Word) -> bool:
-    """Whether a word that both have fits both; it is added if so."""
+    """Add an equal word to both columns if it fits, and return whether it did."""
     pieces, used = list(left.pieces), left.used
     if not left.add(one, changed=False):
         return False
@@ -153,7 +153,7 @@ def _changed(run: Run, left: _Column, right: _Column) -> Iterator[Row]:
 
 
 def _filled(column: _Column, words: Words, at: int) -> int:
-    """Add words up to the end of the line; returns how many are done."""
+    """Add words up to the end of the line; returns the index of the next word."""
     while at < len(words):
         if words[at].after == "\n" and column.pieces:
             return at
@@ -164,11 +164,11 @@ def _filled(column: _Column, words: Words, at: int) -> int:
 
 
 def _parts(run: Run, width: int, *, first: bool, last: bool) -> Iterator[Run | Fold]:
-    """A run of equal words; where it is long, its ends and how much is left out between them."""
+    """A run of equal words, or its two ends with a fold between them if it is long."""
     head = 0 if first else _context(run.left, width)
     tail = 0 if last else _context(run.left[::-1], width)
     breaks = [at for at, word in enumerate(run.left) if word.after == "\n" and head <= at < len(run.left) - tail]
-    if len(breaks) > 1:  # several lines: whole ones are left out, where they are not endless
+    if len(breaks) > 1:  # several lines: fold whole lines unless they are very long
         head = breaks[0] if not first and breaks[0] - head < NEAR_WORDS else head
         tail = len(run.left) - breaks[-1] if not last and len(run.left) - tail - breaks[-1] < NEAR_WORDS else tail
     between = len(run.left) - head - tail

@@ -1,6 +1,6 @@
-"""A line about something that runs: drawn anew on a terminal, said now and then elsewhere.
+"""A status line for running work: redrawn on a terminal, printed at intervals elsewhere.
 
-Nothing is ever decided by what is shown here.
+For display only: nothing depends on it.
 """
 
 import threading
@@ -16,14 +16,14 @@ from rich.text import Text
 from winnow.schemas.errors import WinnowError
 
 POLL_SECONDS = 0.5
-PLAIN_SECONDS = 10.0  # between lines where there is no terminal
+PLAIN_SECONDS = 10.0  # between lines when the output is no terminal
 
 
-class WatchedLine:
-    """Asks for the line while the block runs, in a thread of its own; what is asked may read a store."""
+class StatusLine:
+    """Keeps a status line up to date while a block runs, from a thread of its own; the callback may read a store."""
 
     def __init__(self, console: Console, first: Text, line: Callable[[], Text]) -> None:
-        """`first` stands until there is more to say."""
+        """`first` is shown until the first poll."""
         self._console = console
         self._first = first
         self._line = line
@@ -53,10 +53,10 @@ class WatchedLine:
             polled = time.monotonic()
             try:
                 line = self._line()
-            except (OSError, WinnowError):  # advisory: what runs reports itself what is wrong with its store
+            except (OSError, WinnowError):  # display only: the work itself reports errors of its store
                 continue
             finally:
-                pause = max(POLL_SECONDS, 10 * (time.monotonic() - polled))  # a large store is listed less often
+                pause = max(POLL_SECONDS, 10 * (time.monotonic() - polled))  # polls a large store less often
             if self._live:
                 self._live.update(line, refresh=True)
             elif time.monotonic() - last >= PLAIN_SECONDS:

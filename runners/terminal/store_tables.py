@@ -1,4 +1,4 @@
-"""What a store holds and what became of its sources, as tables on the terminal."""
+"""Terminal tables of a store's content and of the fate of its source records."""
 
 from collections.abc import Mapping
 
@@ -15,7 +15,7 @@ SHOWN_LANGUAGES = 40
 
 
 def print_summary(summary: StoreSummary, console: Console) -> None:
-    """What the end of a run shows: a line a source, why records were lost, and where the store is."""
+    """Print the sources, the reasons for lost records, and the store's path."""
     print_grid(console, _sources(summary))
     print_grid(console, _losses(summary))
     _print_verdict(summary, console)
@@ -23,14 +23,14 @@ def print_summary(summary: StoreSummary, console: Console) -> None:
 
 
 def print_layers(summary: StoreSummary, console: Console) -> None:
-    """What the end of `winnow annotate` shows: the layers, and what languages were found."""
+    """Print the layers and the languages."""
     print_grid(console, _layers(summary))
     print_grid(console, _languages(summary))
     print_line(console, _place(summary))
 
 
 def print_stats(summary: StoreSummary, console: Console) -> None:
-    """What `winnow stats` shows: sources, losses, stages, layers, and the columns of each layer."""
+    """Print sources, losses, stages, layers, and the columns of each layer, for `winnow stats`."""
     print_line(console, _place(summary), "bold")
     for grid in (_sources(summary), _losses(summary), _modalities(summary), _stages(summary), _layers(summary)):
         print_grid(console, grid)
@@ -75,9 +75,7 @@ def _losses(summary: StoreSummary) -> Grid:
         for fate, counts in (("dropped", source.dropped), ("quarantined", source.quarantined))
         for reason, count in by_count(counts)
     ]
-    return Grid(
-        "Records that were not kept", ("source", "fate", "reason", "records", "share"), rows, frozenset({0, 1, 2})
-    )
+    return Grid("Records not kept", ("source", "fate", "reason", "records", "share"), rows, frozenset({0, 1, 2}))
 
 
 def _modalities(summary: StoreSummary) -> Grid:
@@ -86,7 +84,7 @@ def _modalities(summary: StoreSummary) -> Grid:
         for source in summary.sources
         for modality, count in by_count(source.by_modality)
     ]
-    return Grid("Modalities of what was kept", ("source", "modality", "samples", "share"), rows, frozenset({0, 1}))
+    return Grid("Modalities of kept records", ("source", "modality", "samples", "share"), rows, frozenset({0, 1}))
 
 
 def _stages(summary: StoreSummary) -> Grid:
@@ -146,7 +144,7 @@ def _statuses(statuses: Mapping[str, int]) -> str:
 
 
 def _measures(layer: LayerSummary) -> Grid:
-    """Numbers of the columns whose values are not counted one by one."""
+    """Statistics of the columns whose values are not counted individually."""
 
     def shown(value: Number | None) -> str:
         return "" if value is None else grouped(value)
@@ -171,7 +169,7 @@ def _measures(layer: LayerSummary) -> Grid:
 
 
 def _values(layer: LayerSummary) -> Grid:
-    """The most frequent values of the columns that have them counted."""
+    """The most frequent values of the columns whose values are counted."""
     rows: list[tuple[str, ...]] = []
     for column in layer.columns:
         for place, value in enumerate(column.top[:SHOWN_VALUES]):
@@ -188,5 +186,5 @@ def _print_verdict(summary: StoreSummary, console: Console) -> None:
     sources = [source.name for source in summary.sources if not source.balanced]
     stages = [stage.name for stage in summary.stages if not stage.balanced]
     for name in (*sources, *stages):
-        text = f"{name}: kept + dropped + quarantined is not what came in; run winnow audit"
+        text = f"{name}: kept + dropped + quarantined does not equal the input; run winnow audit"
         print_line(console, text, "bold red")

@@ -1,8 +1,8 @@
-"""Tables on the terminal: a `Grid` says what stands in one, and `print_grid` has rich lay it out.
+"""Terminal tables: a `Grid` is the content of a table, and `print_grid` prints it with rich.
 
-On a terminal names are cut until a line fits; numbers never are. Into a pipe, with NO_COLOR or TERM=dumb, nothing is
-cut or wrapped, so that lines can be searched, there are no styles, and the furniture is ASCII. Where the stream's
-encoding cannot carry a character of a name, its code is written.
+On a terminal, names are shortened until a line fits; numbers never are. In a pipe, or with NO_COLOR or TERM=dumb,
+nothing is shortened or wrapped, so that lines can be searched, and rules are ASCII without styles. Characters that the
+stream's encoding lacks are written as escapes.
 """
 
 import os
@@ -20,23 +20,23 @@ from winnow.runners.terminal.escaping import visible
 
 LEAST_NAME_CELLS = 8
 ENDLESS_CELLS = 1_000_000
-"""How wide a line may be where nobody has to see it at once."""
+"""The width of lines that are not for a terminal."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A table: columns of `names` are aligned left and may be cut, all others are numbers and are never cut."""
+    """A table. Columns in `names` are aligned left and may be shortened; all others are numbers."""
 
     title: str
     headers: tuple[str, ...]
     rows: Sequence[tuple[str, ...]]
     names: frozenset[int] = field(default_factory=lambda: frozenset({0}))
     footer: tuple[str, ...] | None = None
-    whole: frozenset[int] = frozenset()  # names that are written in full: what a user must be able to type again
+    whole: frozenset[int] = frozenset()  # names that are never shortened, as users type them again
 
 
 def print_grid(console: Console, grid: Grid) -> None:
-    """One table and an empty line after it; nothing where there are no rows."""
+    """Print a table followed by an empty line; nothing if it has no rows."""
     if not grid.rows:
         return
     plain = is_plain(console)
@@ -50,12 +50,12 @@ def print_grid(console: Console, grid: Grid) -> None:
 
 
 def print_line(console: Console, text: str, style: str = "") -> None:
-    """One line of text, which may name what a crawl holds; styled where the terminal shows styles."""
+    """Print one line of text, which may contain crawled text, escaped."""
     console.print(Text(encodable(visible(text), console), "" if is_plain(console) else style), soft_wrap=True)
 
 
 def is_plain(console: Console) -> bool:
-    """Whether the output is for a pipe, or for a terminal that was asked to stay plain or knows no Unicode."""
+    """Whether to print without styles: in a pipe, with NO_COLOR, or without Unicode."""
     unicode = console.encoding.lower().startswith("utf")
     return not console.is_terminal or console.is_dumb_terminal or not unicode or bool(os.environ.get("NO_COLOR"))
 
@@ -71,7 +71,7 @@ def encodable(text: str, console: Console) -> str:
 
 def _table(console: Console, grid: Grid, plain: bool) -> Table:
     def shown(row: tuple[str, ...]) -> list[Text]:
-        # Each text says itself that it is cut and not wrapped: rich narrows only columns that may wrap.
+        # `no_wrap` is set on each text and not on the column: rich narrows only columns that may wrap.
         return [Text(encodable(visible(cell), console), no_wrap=True, overflow="ellipsis") for cell in row]
 
     rows = [shown(row) for row in (grid.headers, *grid.rows, *([grid.footer] if grid.footer else []))]

@@ -1,9 +1,9 @@
-"""Where two texts differ: by lines first, then by the words of lines that are not the same.
+"""Finds where two texts differ: by lines first, then by the words of lines that are not the same.
 
-Both are aligned by a longest common subsequence (Hyyrö 2004: one column of the table is one long integer), so work is
-bounded by what is compared, whatever the texts are like. White space is not compared. `difflib` would
-not do: it found 265 of 1,254 common words of two unrelated texts of 5,000 words, and took 4 s for an edited text of
-20,000 words and 5 s for 5,000 words of two kinds, where this takes 0.14 and 0.01 s.
+Both are aligned by a longest common subsequence (Hyyrö 2004: one column of the table is one long integer), so the work
+is bounded by the length compared, whatever the texts are like. White space is ignored. `difflib` is not enough: it
+found 265 of 1,254 common words of two unrelated texts of 5,000 words, and took 4 s for an edited text of 20,000 words
+and 5 s for 5,000 words of two kinds; this takes 0.14 and 0.01 s.
 """
 
 import re
@@ -17,10 +17,10 @@ from winnow.filters.language.words.unspaced import LETTER, NUMBER, word_roles
 MAX_CHARACTERS = 200_000
 MAX_LINES = 10_000
 MAX_WORDS = 20_000
-"""So much of each text is compared: of lines that differ, words up to this number."""
+"""The most that is compared of each text; `MAX_WORDS` counts the words of differing lines."""
 
 LEAST_SAME = 3
-"""Fewer words in a row that are the same, between longer pieces that are not, are chance."""
+"""Fewer equal words in a row, between longer differing pieces, count as different."""
 
 _SPACE = re.compile(r"\s+")
 
@@ -32,7 +32,7 @@ class Word:
     """A word, a punctuation mark, or a character of a script without spaces."""
 
     text: str
-    after: str  # what stands before it: nothing, a space or a line break
+    after: str  # what comes before it: nothing, a space or a line break
 
 
 Words: TypeAlias = tuple[Word, ...]
@@ -40,7 +40,7 @@ Words: TypeAlias = tuple[Word, ...]
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Words that are the same in both texts, or what stands in their place in either."""
+    """Words that are equal in both texts, or that replace each other."""
 
     left: Words
     right: Words
@@ -49,26 +49,26 @@ class Run:
 
 @dataclass(frozen=True)
 class Difference:
-    """How one text becomes the other."""
+    """The difference of two texts."""
 
     runs: tuple[Run, ...]
-    compared: tuple[int, int]  # characters of either text, from its beginning
-    whole: tuple[int, int]  # that it has
-    coarse: bool  # whether more words than can be compared stand as different
+    compared: tuple[int, int]  # the number of characters compared of each text
+    whole: tuple[int, int]  # the number of characters in each text
+    coarse: bool  # whether some words were too many to compare and count as different
 
     @property
     def cut(self) -> bool:
-        """Whether a text is longer than what was compared of it."""
+        """Whether only part of a text was compared."""
         return self.compared != self.whole
 
     @property
     def same(self) -> bool:
-        """Whether there is no difference in what was compared, but for white space."""
+        """Whether the compared parts are equal except for white space."""
         return all(run.same for run in self.runs)
 
 
 def difference(left: str, right: str) -> Difference:
-    """How the left text becomes the right one."""
+    """Compare two texts."""
     (one, compared), (other, compared_other) = _lines(left), _lines(right)
     runs: list[Run] = []
     budget = MAX_WORDS
@@ -88,7 +88,7 @@ def difference(left: str, right: str) -> Difference:
 
 
 def common(one: Sequence[Item], other: Sequence[Item]) -> list[tuple[int, int]]:
-    """The places of a longest common subsequence in both."""
+    """The positions of a longest common subsequence in both."""
     first, last = 0, min(len(one), len(other))
     while first < last and one[first] == other[first]:
         first += 1
@@ -108,7 +108,7 @@ def _common(one: Sequence[Item], other: Sequence[Item]) -> list[tuple[int, int]]
         places[item] = places.get(item, 0) | 1 << at
     full = (1 << len(one)) - 1
     row, rows = full, []
-    for item in other:  # a bit that is not set: at this place the subsequence of what went before grows by one
+    for item in other:  # an unset bit: here the longest common subsequence grows by one
         here = row & places.get(item, 0)
         row = ((row + here) | (row - here)) & full
         rows.append(row)
@@ -126,7 +126,7 @@ def _common(one: Sequence[Item], other: Sequence[Item]) -> list[tuple[int, int]]
 
 
 def _stretches(one: Sequence[Item], other: Sequence[Item]) -> Iterator[tuple[slice, slice, bool]]:
-    """Stretches that are the same and that are not, in turn, which make up both."""
+    """The alternating equal and differing stretches of both."""
     at = to = 0
     pairs = [*common(one, other), (len(one), len(other))]
     begin = 0
@@ -160,7 +160,7 @@ def _size(run: Run) -> int:
 
 
 def _joined(runs: Sequence[Run]) -> Iterator[Run]:
-    """The runs, neighbours of one sort as one."""
+    """The runs, with neighbours of the same sort merged."""
     held: list[Run] = []
     for run in [*runs, None]:
         if held and (run is None or run.same != held[0].same):
@@ -180,7 +180,7 @@ def _right(run: Run) -> Words:
 
 
 def _lines(text: str) -> tuple[list[tuple[str, str]], int]:
-    """The lines with something in them, each as it is compared and as it is; and how much of the text they are."""
+    """The lines that are not empty, each as compared and as written, and how many characters they cover."""
     cut = text[:MAX_CHARACTERS]
     found: list[tuple[str, str]] = []
     at = 0
@@ -202,10 +202,10 @@ def _words(lines: Iterator[str]) -> Words:
 
 
 def _split(line: str) -> Iterator[tuple[str, bool]]:
-    """The words of a line, each with whether a space stands before it."""
+    """The words of a line, each with whether a space comes before it."""
     table = word_roles()
     for number, piece in enumerate(_SPACE.split(line.strip())):
-        start, joins = 0, False  # whether what begins at `start` is a word that letters may join
+        start, joins = 0, False  # whether the piece that begins at `start` is a word that more letters may join
         for at, character in enumerate(piece):
             point = ord(character)
             mark = unicodedata.category(character)[0] == "M"

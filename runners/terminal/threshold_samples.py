@@ -1,4 +1,4 @@
-"""The thresholds of a recipe's rules on its store, with the samples around them, for stats and the report."""
+"""The samples around the thresholds of a recipe's rules, for `winnow stats` and the report."""
 
 from collections.abc import Sequence
 
@@ -19,21 +19,21 @@ EXCERPT_CHARACTERS = 70
 
 
 def borders_of(recipe: BoundRecipe, store: Store, generation: Generation) -> tuple[Border, ...]:
-    """Every threshold of the recipe's rules; RecipeError where a layer that they read is not there."""
+    """All thresholds of the recipe's rules. Raises a RecipeError if a layer that they read is missing."""
     return borders_around(pinned_rules(recipe, store, generation), recipe, generation)
 
 
 def borders_around(
     pinned: PinnedProgram | None, recipe: BoundRecipe | None, generation: Generation
 ) -> tuple[Border, ...]:
-    """The thresholds of rules that are pinned already; none where there are no rules."""
+    """The thresholds of pinned rules; empty if there are no rules."""
     if pinned is None or recipe is None:
         return ()
     return tuple(find_borders(pinned, generation, recipe.config.text))
 
 
 def print_borders(borders: Sequence[Border], console: Console) -> None:
-    """A line a threshold: how many samples are on each side."""
+    """Print one line per threshold: how many samples are on each side."""
     rows = [
         (
             f"{border.phase}.{border.reason}",
@@ -45,28 +45,28 @@ def print_borders(borders: Sequence[Border], console: Console) -> None:
         )
         for border in borders
     ]
-    headers = ("rule", "threshold", "meet it", "share", "do not", "null")
+    headers = ("rule", "threshold", "met", "share", "not met", "null")
     print_grid(console, Grid("Thresholds", headers, rows, frozenset({0, 1}), whole=frozenset({0, 1})))
 
 
 def named_borders(borders: Sequence[Border], reason: str) -> list[Border]:
-    """The thresholds of one rule; WinnowError where none has this reason."""
+    """The thresholds of the rule with this reason. Raises a WinnowError if there is none."""
     chosen = [border for border in borders if border.reason == reason]
     if not chosen:
         reasons = dict.fromkeys(border.reason for border in borders)
         near = nearest(reason, reasons)
-        hint = f"did you mean {near!r}?" if near else f"there are: {', '.join(reasons) or 'none'}"
+        hint = f"did you mean {near!r}?" if near else f"known: {', '.join(reasons) or 'none'}"
         raise WinnowError(f"--near {reason}: no rule with a threshold has this reason ({hint})")
     return chosen
 
 
 def print_nearest(borders: Sequence[Border], console: Console) -> None:
-    """The samples nearest to each threshold."""
+    """Print the samples closest to each threshold."""
     for border in borders:
         threshold = f"{border.cut.column} {border.cut.operator} {border.cut.value:g}"
         for words, samples in (("meet", border.met_samples), ("do not meet", border.unmet_samples)):
             rows = [_sample(sample) for sample in samples]
-            title = f"{border.reason}: nearest that {words} {threshold}"
+            title = f"{border.reason}: closest samples that {words} {threshold}"
             print_grid(console, Grid(title, ("value", "source", "id", "text"), rows, frozenset({1, 2, 3})))
 
 

@@ -109,8 +109,8 @@ def test_the_plan_says_what_is_dropped_and_who_was_not_looked_at(folder: Path) -
     assert english["seen"]["danger.listed_site"] == 6  # two have no address
     assert "personal.name" in safety["unwatched"]
     shown = succeeded(run(folder, "plan", "recipe.yaml"))
-    assert "Safety: who looked at the 10 samples that are kept (taxonomy 1)" in shown
-    assert "Not looked at" in shown
+    assert "Safety: detector coverage of the 10 kept samples (taxonomy 1)" in shown
+    assert "Not covered: " in shown
 
 
 def test_the_report_and_the_card_say_so_too(folder: Path) -> None:

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from winnow.runners.engines.java.installed_java import Java
 from winnow.runners.engines.java.server_kinds import JobServer, JobServerError
-from winnow.runners.terminal.status_line import WatchedLine
+from winnow.runners.terminal.status_line import StatusLine
 
 MAX_SECONDS = 3600
 """After so long a build is given up: Maven itself waits half an hour for each file of a silent server."""
@@ -161,10 +161,10 @@ class _Silent:
     def __exit__(self, *_: object) -> None: ...
 
 
-def _shown(console: Console | None, doing: str, log: Path) -> WatchedLine | _Silent:
+def _shown(console: Console | None, doing: str, log: Path) -> StatusLine | _Silent:
     if console is None:
         return _Silent()
-    return WatchedLine(console, Text(f"engine  {doing} …"), _line(doing, log))
+    return StatusLine(console, Text(f"engine  {doing} …"), _line(doing, log))
 
 
 def _line(doing: str, log: Path) -> Callable[[], Text]:

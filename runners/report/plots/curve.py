@@ -1,4 +1,4 @@
-"""The S-curve as a picture in a file of its own, with what it misses and what it compares in vain."""
+"""The S-curve as a picture in a file of its own, with what it misses and what it compares needlessly."""
 
 import numpy as np
 
@@ -22,7 +22,7 @@ LEFT, RIGHT, TOP, BELOW, ROOM = 58, 20, 44, 50, 300
 HEIGHT = TOP + ROOM + BELOW
 
 
-def curve_file(title: str, bands: int, rows: int, threshold: float, recall: str, vain: str) -> bytes:
+def curve_file(title: str, bands: int, rows: int, threshold: float, recall: str, false_share: str) -> bytes:
     """A whole SVG file."""
     base = TOP + ROOM
     across, up = Axis(0, 1, LEFT, WIDTH - RIGHT), Axis(0, 1, base, TOP)
@@ -39,11 +39,11 @@ def curve_file(title: str, bands: int, rows: int, threshold: float, recall: str,
     legend = (
         f"half point: {half:.3f}",
         f"recall at or above the threshold: {recall}",
-        f"false candidates below it: {vain}",
+        f"false candidates below it: {false_share}",
     )
     drawn = [
         words(title, LEFT, 18, "label"),
-        area([(LEFT, base), *below, (edge, base)], "dropped", "compared in vain"),
+        area([(LEFT, base), *below, (edge, base)], "dropped", "compared needlessly"),
         area([(edge, TOP), *above], "quarantined", "missed"),
         *horizontal_grid(up, LEFT, WIDTH - RIGHT, ticks),
         *horizontal_axis(across, base, ticks),
@@ -54,5 +54,7 @@ def curve_file(title: str, bands: int, rows: int, threshold: float, recall: str,
         mark("circle", across.place(half), up.place(0.5), "tone-1", 5),
         *(words(text, place, top + 18 * number, kind) for number, text in enumerate(legend)),
     ]
-    said = f"half point {half:.3f}; recall at or above {threshold:g}: {recall}; false candidates below it: {vain}"
+    said = (
+        f"half point {half:.3f}; recall at or above {threshold:g}: {recall}; false candidates below it: {false_share}"
+    )
     return svg_file(title, said, WIDTH, HEIGHT, drawn)

@@ -22,7 +22,7 @@ from winnow.pipelines.running.step_beats import steps_done
 from winnow.pipelines.store.generations import Store, create_or_open
 from winnow.pipelines.store.location import open_location
 from winnow.runners.engines.engine import Engine
-from winnow.runners.terminal.dedupe_progress import Comparing
+from winnow.runners.terminal.dedupe_progress import DedupeProgress
 from winnow.schemas.records import StoreRecord
 from winnow.schemas.uint128 import values_of
 
@@ -159,7 +159,7 @@ def contracted(made: Search, partitions: int) -> module.StarRound:
 
 def test_what_a_search_is_at_is_told_by_its_last_step_that_has_begun(store: Store) -> None:
     made = Search(store, put_shards(store.objects, []), "scratch/dedupe/test", {"near": "text.minhash"})
-    shown = Comparing(made, {"Bands": 6, "Candidates": 3, "Forests": 1})
+    shown = DedupeProgress(made, {"Bands": 6, "Candidates": 3, "Forests": 1})
     assert shown.line({"Bands": 6, "Candidates": 2}).plain.split()[:4] == ["dedupe", "Candidates", "2/3", "parts"]
     assert shown.line({"Forests": 1, "Upward-0": 2}).plain.split()[:3] == ["dedupe", "Upward-0", "2"]
     assert steps_done(store.objects, made.scratch) == Counter()

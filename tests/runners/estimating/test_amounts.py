@@ -105,7 +105,7 @@ def test_what_stands_costs_nothing_and_what_runs_took_is_told_beside_the_estimat
     assert estimated(recipe, capsys) == {}
     assert main(["plan", recipe]) == 0
     printed = capsys.readouterr().out
-    assert "estimate  nothing is left to do" in printed
+    assert "estimate  nothing to do" in printed
     assert "Estimate of what is left" not in printed
     records = {record.stage: record for record in read_runs(LocalStore(folder / "store"))}
     assert set(records) == {"ingest", "annotate.cpu", "dedupe", "mix", "export"}

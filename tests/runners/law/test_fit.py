@@ -169,7 +169,7 @@ def test_processes_give_what_one_gives() -> None:
     [
         (("small.csv", "small.csv"), "the same table twice; name each once"),
         (("nothing.csv",), "nothing.csv: No such file or directory"),
-        ((".",), ".: is no ordinary file; give a file's name"),
+        ((".",), ".: is not a regular file; give a file name"),
         (("small.csv", "--resamples", "3"), "--resamples 3: expected 20 to 100000"),
         (
             ("small.csv", "--seed", "99999999999999999999"),
@@ -177,7 +177,7 @@ def test_processes_give_what_one_gives() -> None:
         ),
         (("small.csv", "--output", f"{'x' * 300}.json"), f"--output {'x' * 300}.json: File name too long"),
         (("small.csv", "--min-seeds", "0"), "--min-seeds 0: expected 1 or more"),
-        (("small.csv", "--output", "no/law.json"), "--output no/law.json: its folder does not exist; make it first"),
+        (("small.csv", "--output", "no/law.json"), "--output no/law.json: its folder does not exist; create it first"),
         (("small.csv", "--output", "small.csv"), "--output small.csv: is also small.csv; give it a file of its own"),
         (
             ("small.csv", "--plot", "fit.pdf"),

@@ -122,7 +122,7 @@ def test_a_law_of_gamma_alone_needs_no_size_for_normalised_losses(run: Law, gamm
         (("--with", "turkic", "--fallback", "proportional"), "--fallback proportional: needs --tokens FILE.csv, which"),
         (("--csv", "law.json"), "--csv law.json: is also LAW.json; give it a file of its own"),
         (("--csv", "x.svg", "--plot", "x.svg"), "--plot x.svg: is also --csv; give it a file of its own"),
-        (("--csv", "no/shares.csv"), "--csv no/shares.csv: its folder does not exist; make it first"),
+        (("--csv", "no/shares.csv"), "--csv no/shares.csv: its folder does not exist; create it first"),
     ],
 )
 def test_what_cannot_be_answered(

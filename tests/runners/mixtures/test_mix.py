@@ -137,7 +137,7 @@ def test_two_plans_that_are_the_same(tiny: Tiny) -> None:
         tiny, BALANCED.replace("{unit: tokens, tokenizer: bytes", "{tokenizer: bytes, unit: tokens"), "new.json"
     )
     shown = tiny.say("plan", "--diff", old, new)
-    assert shown == f"the plans are the same: {json.loads(old.read_bytes())['plan']}\n"
+    assert shown == f"the plans are identical: {json.loads(old.read_bytes())['plan']}\n"
 
 
 def test_what_became_of_each_stratum(tiny: Tiny) -> None:
@@ -218,10 +218,10 @@ def test_plans_of_other_stores(tiny: Tiny) -> None:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (None, "no such plan"),
+        (None, "no such file"),
         ("not JSON", "not JSON"),
-        ("[1]", "no plan of schema 1 (found None)"),
-        ('{"schema": 2}', "no plan of schema 1 (found 2)"),
+        ("[1]", "expected a plan of schema 1, found None"),
+        ('{"schema": 2}', "expected a plan of schema 1, found 2"),
         ('{"schema": 1, "outputs": 7}', "(outputs: expected a list, found 7)"),
         ('{"schema": 1, "outputs": "none"}', "(outputs: expected a list, found 'none')"),
         ('{"schema": 1, "outputs": ["train"]}', "(outputs[0]: expected an object, found 'train')"),
@@ -248,7 +248,7 @@ def test_a_plan_that_somebody_edited_is_known_by_its_hash(tiny: Tiny) -> None:
     value["seed"] = 8
     (tiny.folder / "new.json").write_text(json.dumps(value))
     complaint = tiny.say("plan", "--diff", old, tiny.folder / "new.json", status=1)
-    assert f"was changed since it was written: it calls itself {json.loads(old.read_bytes())['plan']!r}" in complaint
+    assert f"was changed after it was written: its name is {json.loads(old.read_bytes())['plan']!r}" in complaint
 
 
 def test_neither_a_recipe_nor_two_plans_or_both(tiny: Tiny) -> None:

@@ -24,7 +24,7 @@ def curve(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 0) 
 def test_all_presets_are_set_beside_each_other(capsys: pytest.CaptureFixture[str]) -> None:
     lines = curve(capsys).splitlines()
     assert lines[:4] == [
-        "How likely two texts are to be compared, by their similarity",
+        "Probability that two texts are compared, by similarity",
         "preset        bands  hashes  half    .5    .6    .7   .75    .8   .85    .9",
         "-----------  ------  ------  ----  ----  ----  ----  ----  ----  ----  ----",
         "fineweb        14x8     112  .685  .053  .211  .565  .772  .924  .988    ~1",
@@ -46,9 +46,9 @@ def test_one_preset_in_full(capsys: pytest.CaptureFixture[str]) -> None:
     assert lines[:3] == ["rpv2@0.9: 5 bands of 25 rows", "  hashes      125", "  shingles    13 words, seed 1"]
     assert lines[3].startswith("  note        RedPajama-Data-v2 for a similarity of 0.9, chosen")
     assert lines[4:7] == [
-        "  half point  0.921  one pair in two is compared",
+        "  half point  0.921  half of all pairs are compared",
         "  recall      34.5 %  mean over similarities from 0.75 to 1",
-        "  false       < 0.1 %  mean from 0 to 0.75: compared in vain, dropped when verified",
+        "  false       < 0.1 %  mean from 0 to 0.75: compared needlessly, rejected by verification",
     ]
     assert lines[-6:] == [
         "      0.80   0.0187",
@@ -65,9 +65,9 @@ def test_a_curve_of_ones_own(capsys: pytest.CaptureFixture[str]) -> None:
     assert lines[:5] == [
         "20 bands of 5 rows",
         "  hashes      100",
-        "  half point  0.509  one pair in two is compared",
+        "  half point  0.509  half of all pairs are compared",
         "  recall      90.8 %  mean over similarities from 0.5 to 1",
-        "  false       8.9 %  mean from 0 to 0.5: compared in vain, dropped when verified",
+        "  false       8.9 %  mean from 0 to 0.5: compared needlessly, rejected by verification",
     ]
 
 
@@ -76,7 +76,7 @@ def test_the_best_bands_of_so_many_hashes(capsys: pytest.CaptureFixture[str]) ->
     assert lines[:3] == [
         "9 bands of 13 rows",
         "  hashes      117",
-        "  chosen      the least error for 128 hashes at most and a threshold of 0.8; 11 of them unused",
+        "  chosen      the smallest error for at most 128 hashes and a threshold of 0.8; 11 unused",
     ]
     assert json.loads(curve(capsys, "--hashes", "128", "--json"))["threshold"] == 0.75
 
@@ -159,14 +159,14 @@ def test_the_picture_is_an_svg_file_and_the_same_bytes_each_time(
         (["finweb"], "unknown preset of near duplicates 'finweb' (did you mean 'fineweb'?)"),
         (
             ["fineweb", "--bands", "3"],
-            "the preset fineweb and --bands and --rows: each says what the bands and rows are; give one of them",
+            "the preset fineweb and --bands and --rows cannot be combined; give only one",
         ),
         (
             ["--bands", "3", "--rows", "4", "--hashes", "12"],
-            "--bands and --rows and --hashes: each says what the bands and rows are; give one of them",
+            "--bands and --rows and --hashes cannot be combined; give only one",
         ),
-        (["--bands", "3"], "--rows is missing: a curve has --bands and --rows (or --hashes chooses both)"),
-        (["--rows", "3"], "--bands is missing: a curve has --bands and --rows (or --hashes chooses both)"),
+        (["--bands", "3"], "--rows is missing; give both --bands and --rows, or --hashes to choose both"),
+        (["--rows", "3"], "--bands is missing; give both --bands and --rows, or --hashes to choose both"),
         (["--bands", "0", "--rows", "4"], "--bands 0: expected 1 to 10,000"),
         (["--bands", "4", "--rows", "1001"], "--rows 1001: expected 1 to 1,000"),
         (["--hashes", "1000000000"], "--hashes 1000000000: expected 1 to 10,000"),
@@ -175,10 +175,10 @@ def test_the_picture_is_an_svg_file_and_the_same_bytes_each_time(
         (["fineweb", "--threshold", "75"], "--threshold 75: expected a similarity above 0 and at most 1"),
         (
             ["--plot", "a.svg"],
-            "--plot draws one curve; name a preset, or give --bands and --rows, or --hashes",
+            "--plot draws one curve; give a preset, --bands and --rows, or --hashes",
         ),
-        (["fineweb", "--plot", "a.png"], "--plot a.png: draws SVG only; give a file whose name ends with .svg"),
-        (["fineweb", "--plot", "no/a.svg"], "--plot no/a.svg: its folder does not exist; make it first"),
+        (["fineweb", "--plot", "a.png"], "--plot a.png: only SVG is supported; give a file name that ends in .svg"),
+        (["fineweb", "--plot", "no/a.svg"], "--plot no/a.svg: its folder does not exist; create it first"),
     ],
 )
 def test_what_cannot_be_asked_ends_in_one_line(

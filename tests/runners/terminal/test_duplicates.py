@@ -106,8 +106,8 @@ class Winnow:
 
 def test_every_kind_in_one_line_and_its_clusters_by_size(winnow: Winnow) -> None:
     shown = winnow("PLACE")
-    assert "exact 5,015 of 5,015 rows compared; 1 clusters of 5,000 rows; 4,999 beyond one of each (99.7 %)" in shown
-    assert "near  5,014 of 5,015 rows compared; 7 clusters of 5,013 rows; 5,006 beyond one of each (99.8 %)" in shown
+    assert "exact 5,015 of 5,015 rows compared; 1 clusters of 5,000 rows; 4,999 surplus rows (99.7 %)" in shown
+    assert "near  5,014 of 5,015 rows compared; 7 clusters of 5,013 rows; 5,006 surplus rows (99.8 %)" in shown
     assert "\nrows     exact  url  near\n" in shown
     assert "\n1000+        1    0     1\n" in shown
 
@@ -139,11 +139,11 @@ def test_what_an_edit_takes_out_of_a_text_is_shown_nowhere(winnow: Winnow) -> No
 def test_of_a_store_alone_no_text_is_shown_but_as_it_was_read(winnow: Winnow) -> None:
     listed = winnow("PLACE", place="store")
     assert "again and again" not in listed
-    assert "note  texts are shown with the recipe in place of the store" in listed
+    assert "note  texts are not shown: give the recipe" in listed
     assert "again and again" in winnow("PLACE", "--raw", place="store")
     row = winnow("show", "PLACE", winnow.id("latin"), place="store")
     assert LATIN[:10] not in row
-    assert "FineWeb's as no recipe says which" in row
+    assert "FineWeb's, as no recipe sets another" in row
     assert "or --raw\n" in row
 
 
@@ -205,7 +205,7 @@ def test_a_large_cluster_is_cut_and_what_is_left_out_counted(winnow: Winnow) -> 
     shown = winnow("show", "PLACE", found["cluster"], "--limit", "7", "--kind", "exact")
     assert "and 4,993 more (--limit N)\n" in shown
     assert shown.count("\n") < 25
-    assert "no difference but for white space" in shown
+    assert "no differences except white space" in shown
     row = json.loads(winnow("show", "PLACE", found["cluster"], "--limit", "7", "--json"))["clusters"]["exact"]
     assert (len(row["members"]), row["not_listed"], row["found"]) == (7, 4993, MANY)
     assert row["members"][0]["names_cluster"]
@@ -249,16 +249,19 @@ def test_who_goes_is_told_apart_from_what_is_not_decided(winnow: Winnow) -> None
         return found["decided"], found["not_decided"], {member["goes"] for member in members}
 
     shown = winnow("show", "PLACE", own)
-    assert "goes as" in shown
-    gone = f"note  the plan drops the row as duplicate_url: {other} stays in its place"
+    assert "dropped as" in shown
+    gone = f"note  the plan drops this row as duplicate_url and keeps {other}"
     kept = winnow("show", "PLACE", other)
     assert (gone in shown) != (f"as duplicate_url: {own} stays" in kept)
     assert goes() == (True, None, {None, "duplicate_url"})  # they share an address
 
-    assert goes(place="store") == (False, "a recipe says it; give it in place of the store", {None})
+    assert goes(place="store") == (False, "that needs the recipe; give it instead of the store", {None})
     shown = winnow("show", "PLACE", own, place="store")
-    assert "goes as" not in shown
-    assert "\nnote  which rows go as duplicates is not decided: a recipe says it; give it in place" in shown
+    assert "dropped as" not in shown
+    assert (
+        "\nnote  which rows the plan drops as duplicates is not decided: that needs the recipe; give it instead"
+        in shown
+    )
 
     for name, change in (
         ("strict.yaml", ("min_similarity: 0.7", "min_similarity: 0.9")),
@@ -275,8 +278,8 @@ def test_who_goes_is_told_apart_from_what_is_not_decided(winnow: Winnow) -> None
     assert "was made with other settings" in str(why)
     assert "; run: winnow dedupe" in str(why)
     shown = winnow("show", "PLACE", own, place="strict.yaml")
-    assert "goes as" not in shown
-    assert f"note  which rows go as duplicates is not decided: {why}\n" in shown
+    assert "dropped as" not in shown
+    assert f"note  which rows the plan drops as duplicates is not decided: {why}\n" in shown
 
     decided, why, members = goes(place="lacking.yaml")
     assert (decided, members) == (False, {None})
@@ -285,7 +288,7 @@ def test_who_goes_is_told_apart_from_what_is_not_decided(winnow: Winnow) -> None
 
     assert goes(place="none.yaml") == (True, None, {None})
     shown = winnow("show", "PLACE", own, place="none.yaml")
-    assert "goes as" not in shown
+    assert "dropped as" not in shown
     assert "\nnote  the plan drops none of the rows above as duplicates\n" in shown
 
 
@@ -328,9 +331,9 @@ def _refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
 
 def test_two_rows_of_ones_own_choice_are_compared(winnow: Winnow) -> None:
     shown = winnow("show", "PLACE", winnow.id("thai"), "--with", winnow.id("chinese"), "--lines", "3")
-    assert "beside the row that was asked for" in shown
+    assert "compared with the row given by --with" in shown
     assert "Jaccard 0.0000" in shown
-    assert "lines more (--lines 0 shows all)" in shown
+    assert "more lines (--lines 0 shows all)" in shown
 
 
 def test_what_cannot_be_shown_is_said_in_one_line(winnow: Winnow) -> None:
@@ -341,7 +344,7 @@ def test_what_cannot_be_shown_is_said_in_one_line(winnow: Winnow) -> None:
 
     own = winnow.id("latin")
     assert "has no sample of id ffffffffffff0" in refused("show", "PLACE", "ffffffffffff0")
-    what = "is no id: expected 1 to 32 hexadecimal digits, as winnow duplicates lists them"
+    what = "is not an id: expected 1 to 32 hexadecimal digits, as winnow duplicates prints them"
     assert refused("show", "PLACE", "latin") == f"winnow: 'latin' {what}\n"
     assert refused("show", "PLACE", own, "--with", "zz") == f"winnow: --with 'zz' {what}\n"
     assert refused("show", "PLACE", "") == f"winnow: '' {what}\n"
@@ -357,7 +360,7 @@ def test_what_cannot_be_shown_is_said_in_one_line(winnow: Winnow) -> None:
 def test_a_row_that_is_alone_and_one_that_was_not_compared_say_so(winnow: Winnow) -> None:
     alone, empty = winnow.id("alone"), winnow.id("empty")
     said = winnow("show", "PLACE", alone, "--kind", "near", status=1)
-    assert said == f"winnow: {alone}: near: alone, no row is like it\n"
+    assert said == f"winnow: {alone}: near: no duplicates\n"
     said = winnow("show", "PLACE", empty, "--kind", "near", status=1)
     assert said == f"winnow: {empty}: near: not compared (no_words)\n"
 
@@ -373,8 +376,8 @@ def test_nothing_of_a_forgotten_row_is_shown(
     assert "is forgotten: nothing of it is shown" in there("show", "PLACE", own, status=1)
     left = there("show", "PLACE", other)
     assert "渔夫" not in left
-    assert "note  1 of its rows are forgotten since" in left
-    assert "the row that it matched is forgotten: nothing of it is shown" in left
+    assert "note  1 of its rows were forgotten later" in left
+    assert "the matching row was forgotten and is not shown" in left
     listed = there("PLACE", "--json")
     assert "渔夫" not in listed
     found = json.loads(listed)["kinds"]["near"]
@@ -382,7 +385,7 @@ def test_nothing_of_a_forgotten_row_is_shown(
     (cluster,) = (one for one in found["largest"] if one["cluster"] == min(own, other))
     assert (cluster["rows"], cluster["forgotten"], cluster["sources"]) == (2, 1, {"books": 1})
     assert [one["id"] for one in cluster["examples"]] == [other]
-    assert "1 of the rows are forgotten since" in there("PLACE")
+    assert "1 of the rows were forgotten later" in there("PLACE")
     assert not found["stale"]  # of all rows that are shown it is true
     assert "were made with other settings" not in there("PLACE")
     assert main(["gc", str(copy / "recipe.yaml"), "--purge"]) == 0

@@ -62,7 +62,7 @@ def test_the_tables_of_a_plan(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     printed = capsys.readouterr().out
     assert printed.endswith(
         """
-Rules: 4 of 6 samples dropped; bytes are those of the record
+Rules: 4 of 6 samples dropped; bytes of the record
 list      reason            dropped   share  bytes  fires  by null
 --------  ----------------  -------  ------  -----  -----  -------
 eligible  short                   3  50.0 %  300 B      3        1
@@ -71,7 +71,7 @@ keep      short_line_ratio        1  16.7 %  100 B      2        0
           kept                    2  33.3 %  200 B
 
 Kept by source and language
-source  language  samples  kept    share  kept bytes  dropped  most by
+source  language  samples  kept    share  kept bytes  dropped  top reason
 ------  --------  -------  ----  -------  ----------  -------  ------------
 crawl   unknown         5     1   20.0 %       100 B        4  short 75.0 %
 books   unknown         1     1  100.0 %       100 B        0
@@ -144,7 +144,7 @@ def test_a_plan_without_a_store_checks_the_rules(tmp_path: Path, capsys: pytest.
 
 def test_decisions_need_a_files_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     recipe, absent = written(tmp_path), tmp_path / "no" / "x"
-    for place, why in ((tmp_path, "is a folder; give a file's name"), (absent, "its folder does not exist")):
+    for place, why in ((tmp_path, "is a folder; give a file name"), (absent, "its folder does not exist")):
         assert main(["plan", recipe, "--decisions", str(place)]) == 1
         assert f"--decisions {place}: {why}" in capsys.readouterr().err
     assert not absent.parent.exists()

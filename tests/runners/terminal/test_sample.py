@@ -126,7 +126,7 @@ def mails(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize(
     ("when_null", "said"),
-    [("drop", "the text is not exported"), ("error", "no text is exported before this is settled")],
+    [("drop", "the text is not exported"), ("error", "winnow export stops with an error")],
 )
 def test_a_text_that_cannot_be_edited_is_not_shown(
     mails: Path, capsys: pytest.CaptureFixture[str], when_null: str, said: str
@@ -148,7 +148,7 @@ def test_a_text_that_cannot_be_edited_is_not_shown(
 def test_a_text_that_is_kept_unedited_is_shown_so(mails: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (mails / "recipe.yaml").write_text(f"{PAGES}edits: [{{text.pii: {{when_null: keep}}}}]\n")
     shown = show(mails, capsys, "--url", "https://host.org/many")
-    assert "it changes nothing in the text (when_null: keep)\n" in shown
+    assert "the text is exported without this edit (when_null: keep)\n" in shown
     assert ADA in shown
 
 
@@ -168,15 +168,15 @@ def test_all_reasons_are_shown_the_first_first(folder: Path, capsys: pytest.Capt
 
 def test_a_long_text_is_cut(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shown = show(folder, capsys, "--url", "https://example.com/5", "--characters", "8")
-    assert shown.endswith("characters more (--characters 0 shows all)\n")
+    assert shown.endswith("more characters (--characters 0 shows all)\n")
     assert "\npassword\n" in shown
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "show: give an id or --url URL, one of them"),
-        (("00", "--url", "u"), "show: give an id or --url URL, one of them"),
+        ((), "show: expected either an id or --url URL"),
+        (("00", "--url", "u"), "show: expected either an id or --url URL"),
         (("xyz",), "'xyz' is no id: expected 1 to 32 hexadecimal digits, or --url URL"),
         (("0" * 32,), f"generation 2 has no sample of id {'0' * 32}"),
         (("--url", "https://example.com/none"), "has no sample of URL https://example.com/none"),

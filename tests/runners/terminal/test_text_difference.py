@@ -82,7 +82,7 @@ def shown(one: str, other: str, width: int = 30) -> list[str]:
     lines = []
     for row in side_by_side(difference(one, other), width, visible, marks=True):
         if isinstance(row, Fold):
-            lines.append(f"... {row.said}")
+            lines.append(f"... {row.summary}")
         else:
             left, right = ("".join(piece.text for piece in side) for side in (row.left, row.right))
             lines.append(f"{left}{' ' * (width - cells(left))}| {right}")
