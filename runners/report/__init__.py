@@ -1,4 +1,4 @@
-"""The store's report: one HTML file that needs nothing else, and in which crawled markup is only ever text."""
+"""The store's report: one self-contained HTML file. Crawled markup is always escaped."""
 
 from winnow.runners.report.block import Block, Section
 from winnow.runners.report.examples import DuplicatesFound, ExampleRange, ExampleRow, Examples

@@ -1,4 +1,4 @@
-"""What a section of a report is."""
+"""The interface of a report section."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -10,7 +10,7 @@ from winnow.schemas.summary import StoreSummary
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A section as it stands on the page."""
+    """A section of the page."""
 
     anchor: str  # letters and hyphens; the page's list of contents points at it
     title: str
@@ -18,7 +18,7 @@ class Block:
 
 
 class Section(Protocol):
-    """Makes a block from a summary and examples, or None where there is nothing to show."""
+    """Makes a block from a summary and examples, or None if there is nothing to show."""
 
     def __call__(self, summary: StoreSummary, examples: Examples, /) -> Block | None:
         """The block."""

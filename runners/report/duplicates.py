@@ -1,4 +1,4 @@
-"""The section on duplicates: how many clusters of which sizes, and the largest of them with examples."""
+"""The section on duplicates: clusters by size, and the largest clusters with examples."""
 
 from collections.abc import Sequence
 
@@ -12,23 +12,23 @@ from winnow.schemas.duplicates import Kind, layer_of_kind
 from winnow.schemas.summary import StoreSummary
 
 NAMED = 3
-"""Sources and languages of a cluster that are named, the most frequent first."""
+"""How many sources and languages of a cluster are listed, the most frequent first."""
 
 MEANINGS = {
-    "exact": "equal texts, whatever their white space",
-    "url": "one address, however it is written",
+    "exact": "equal texts, ignoring white space",
+    "url": "the same URL after normalisation",
     "near": "texts that share most of their shingles",
 }
 
 
 def duplicates(_: StoreSummary, examples: Examples) -> Block | None:
-    """Counts of every kind, and what its clusters look like."""
+    """The counts of every kind, and its clusters."""
     if not examples.duplicates:
         return None
     found = [one.overview for one in examples.duplicates]
     parts = [_counts(found)]
     if forgotten := max(one.forgotten for one in found):
-        said = f"{grouped(forgotten)} of the rows are forgotten since; winnow dedupe takes them out of the clusters."
+        said = f"{grouped(forgotten)} of the rows were forgotten later; run winnow dedupe to remove them."
         parts.append(element("p", plain(said), class_="note"))
     if stale := [one.kind for one in found if one.stale]:
         parts.append(element("p", plain(f"{outdated(stale)}."), class_="note"))
@@ -39,7 +39,7 @@ def duplicates(_: StoreSummary, examples: Examples) -> Block | None:
 
 def _counts(found: Sequence[Overview]) -> Html:
     headers = [Header("kind"), Header("means")]
-    headers += [Header(name, True) for name in ("rows compared", "clusters", "rows in them", "beyond one of each")]
+    headers += [Header(name, True) for name in ("rows compared", "clusters", "rows in clusters", "surplus rows")]
     headers += [Header("share", True), Header("largest", True)]
     rows = [
         [
@@ -54,7 +54,7 @@ def _counts(found: Sequence[Overview]) -> Html:
         ]
         for one in found
     ]
-    return table("Rows that are the same as others, or alike", headers, rows)
+    return table("Duplicates by kind", headers, rows)
 
 
 def _kind(found: DuplicatesFound) -> list[Html]:
@@ -66,7 +66,7 @@ def _kind(found: DuplicatesFound) -> list[Html]:
         headers = [Header("cluster"), Header("rows", True), Header("texts", True), Header("lowest similarity", True)]
         headers += [Header("sources"), Header("languages"), Header("examples")]
         rows = [_cluster(cluster, found) for cluster in one.largest]
-        parts.append(table(f"The largest clusters ({one.kind})", headers, rows))
+        parts.append(table(f"Largest clusters ({one.kind})", headers, rows))
     return parts
 
 
@@ -84,15 +84,15 @@ def _cluster(one: Cluster, found: DuplicatesFound) -> list[Html]:
 
 
 def similar(value: float | None, *, exact: bool) -> str:
-    """`.914`; what is not all never reads as 1, nor does an estimate."""
+    """`.914`; only an exact 1 reads as 1."""
     return "" if value is None else "1" if exact and value == 1 else f"{min(value, 0.999):.3f}"[1:]
 
 
 def outdated(kinds: Sequence[Kind]) -> str:
-    """What is to be known of layers that are not as the recipe would make them now."""
+    """A note on layers that the recipe would now compute differently."""
     was, them = ("was", "it") if len(kinds) == 1 else ("were", "them")
     layers = ", ".join(map(layer_of_kind, kinds))
-    return f"{layers} {was} made with other settings or over other rows; winnow dedupe RECIPE brings {them} up to date"
+    return f"{layers} {was} made with other settings or rows; run winnow dedupe RECIPE to update {them}"
 
 
 def counted(counts: Sequence[tuple[str, int]]) -> str:

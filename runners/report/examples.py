@@ -1,4 +1,4 @@
-"""Pieces of the crawl that a report shows beside its numbers."""
+"""Examples from the crawl that a report shows."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ EXCERPT_CHARACTERS = 300
 
 @dataclass(frozen=True, slots=True)
 class ExampleRow:
-    """A sample and the beginning of its text."""
+    """A sample and the start of its text."""
 
     id: str
     source: str
@@ -38,20 +38,20 @@ class ExampleRange:
 
 @dataclass(frozen=True, slots=True)
 class DuplicatesFound:
-    """One kind of duplicates, and how texts of its largest clusters begin."""
+    """One kind of duplicates, with excerpts of its largest clusters."""
 
     overview: Overview
-    examples: Mapping[str, tuple[tuple[str, str | None], ...]]  # ids and beginnings, by cluster; None: not to be shown
+    examples: Mapping[str, tuple[tuple[str, str | None], ...]]  # ids and excerpts, by cluster; None: not to be shown
 
 
 @dataclass(frozen=True, slots=True)
 class Examples:
-    """What to show, in the order in which it is shown."""
+    """All examples, in the order of the page."""
 
     rows: tuple[ExampleRow, ...] = ()
     ranges: tuple[ExampleRange, ...] = ()
     borders: tuple[Border, ...] = ()
-    rules: RulesSummary | None = None  # what the recipe's rules decide
-    coverage: SafetyCoverage | None = None  # who looked for harm in what they keep
+    rules: RulesSummary | None = None  # the recipe's rules and their effect
+    coverage: SafetyCoverage | None = None  # detector coverage of the kept samples
     duplicates: tuple[DuplicatesFound, ...] = ()  # a kind each
     scores: tuple[ScoreOverview, ...] = ()

@@ -1,4 +1,4 @@
-"""HTML that cannot be forgotten to be escaped: only these functions make `Html`, and all text passes through one."""
+"""Builds HTML that is always escaped: only these functions make `Html`, and they escape all text."""
 
 import html
 from collections.abc import Iterable, Sequence
@@ -15,18 +15,18 @@ _VOID = frozenset({"meta", "br"})
 
 
 def plain(text: str) -> Html:
-    """The text as text: escaped, and what does not show as itself written as its code."""
+    """Escaped text, with unprintable characters written as escapes."""
     return Html(html.escape(visible(text)))
 
 
 def crawled(text: str) -> Html:
-    """A name from the crawl inside a line of ours, whose direction it cannot change; cut where it is endless."""
+    """A crawled name inside our own text: isolated, so that it cannot change the text direction, and shortened."""
     shown = text if len(text) <= NAME_CHARACTERS else text[:NAME_CHARACTERS] + "…"
     return element("bdi", marked(shown), dir="auto")
 
 
 def marked(text: str, keep: str = "") -> Html:
-    """As `plain`, with the codes marked so that they cannot be taken for the text's own."""
+    """Like `plain`, with escapes highlighted to tell them from the text's own characters."""
     parts: list[str] = []
     start = 0
     for found in SHOWN_AS_CODE.finditer(text):
@@ -40,7 +40,7 @@ def marked(text: str, keep: str = "") -> Html:
 
 
 def element(tag: str, *children: Html, **attributes: str) -> Html:
-    """An element. Attribute names are written with `_` for `-`, and with one more `_` where Python needs it."""
+    """An element. Attribute names have `_` for `-`, and a trailing `_` if they are Python keywords."""
     written = "".join(
         f' {name.rstrip("_").replace("_", "-")}="{html.escape(visible(value))}"' for name, value in attributes.items()
     )
@@ -48,7 +48,7 @@ def element(tag: str, *children: Html, **attributes: str) -> Html:
 
 
 def join(parts: Iterable[Html]) -> Html:
-    """The parts, one a line."""
+    """The parts, one per line."""
     return Html("\n".join(parts))
 
 
@@ -61,7 +61,7 @@ class Header:
 
 
 def table(caption: str, headers: Sequence[Header], rows: Iterable[Sequence[Html]], footer: Sequence[Html] = ()) -> Html:
-    """A table whose first column names the row; it scrolls sideways where the page is narrow."""
+    """A table whose first column names the row; it scrolls sideways on narrow pages."""
 
     def cell(index: int, content: Html) -> Html:
         kind = "number" if headers[index].number else "name"

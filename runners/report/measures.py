@@ -1,4 +1,4 @@
-"""The sections on measurements: languages as they were measured, and thresholds with what lies around them."""
+"""The sections on measurements: languages, the rules' effect, and thresholds with the samples around them."""
 
 from winnow.pipelines.rules.borders import Border, BorderSample
 from winnow.runners.report.block import Block
@@ -45,14 +45,12 @@ def measured_languages(summary: StoreSummary, _: Examples) -> Block | None:
         ),
     ]
     if counted.other:
-        parts.append(
-            element("p", plain(f"{grouped(counted.other)} documents are in languages beyond these."), class_="note")
-        )
+        parts.append(element("p", plain(f"{grouped(counted.other)} documents are in other languages."), class_="note"))
     return Block("measured-languages", f"Languages ({LANGUAGE_LAYER})", join(parts))
 
 
 def decisions(_: StoreSummary, examples: Examples) -> Block | None:
-    """What the rules drop, and what they leave of each source and language."""
+    """What the rules drop, and what they keep of each source and language."""
     found = examples.rules
     if found is None:
         return None
@@ -68,7 +66,7 @@ def decisions(_: StoreSummary, examples: Examples) -> Block | None:
         ]
         for rule in found.rules
     ]
-    headers = [Header("list"), Header("reason"), Header("drops where")]
+    headers = [Header("list"), Header("reason"), Header("condition")]
     headers += [Header("dropped", True), Header("share", True), Header("fires", True)]
     largest = sorted(found.groups, key=lambda group: (-group.rows.rows, group.source, group.language))
     rows = [
@@ -84,7 +82,7 @@ def decisions(_: StoreSummary, examples: Examples) -> Block | None:
     left = share(found.kept.rows, whole)
     kept = f"{grouped(found.kept.rows)} of {grouped(whole)} samples ({left}) are kept by the rules."
     if found.forgotten.rows:
-        kept += f" {grouped(found.forgotten.rows)} are forgotten on request, before any rule."
+        kept += f" {grouped(found.forgotten.rows)} were forgotten on request, before any rule."
     note = "A sample counts as dropped under the first rule that fires; nothing is deleted before export."
     alarms = [
         element("p", element("strong", plain("Alarm: ")), crawled(alarm.said), class_="alarm") for alarm in found.alarms
@@ -94,14 +92,14 @@ def decisions(_: StoreSummary, examples: Examples) -> Block | None:
         *alarms,
         table("What the rules drop", headers, lost),
         element("p", plain(note), class_="note"),
-        element("h3", plain("The largest groups of source and language")),
+        element("h3", plain("Largest groups by source and language")),
         shares("Kept by source and language", rows),
     ]
     return Block("rules", "Rules", join(parts))
 
 
 def thresholds(summary: StoreSummary, examples: Examples) -> Block | None:
-    """The distribution of every measure that a rule compares, and the samples nearest to each threshold."""
+    """The distribution of every measure that a rule uses, and the samples closest to each threshold."""
     by_column: dict[str, list[Border]] = {}
     for border in examples.borders:
         by_column.setdefault(border.cut.column, []).append(border)
@@ -125,8 +123,8 @@ def _column(summary: StoreSummary, column: str, borders: list[Border]) -> list[H
         if border.null:
             said += f"; {grouped(border.null)} were not measured"
         nearest = [
-            _nearest(f"Nearest that are {threshold}", border.met_samples),
-            _nearest("Nearest that are not", border.unmet_samples),
+            _nearest(f"Closest samples that are {threshold}", border.met_samples),
+            _nearest("Closest samples that are not", border.unmet_samples),
         ]
         parts.append(element("details", element("summary", plain(said)), *nearest))
     return parts

@@ -1,7 +1,7 @@
-"""The page around the sections: head, policy, style and list of contents.
+"""The page around the sections: head, policy, style and table of contents.
 
-The policy lets the page load nothing and run nothing; the style is the only thing that is inline. Nothing on the
-page depends on when or where it was made, so the same summary is the same file.
+The policy forbids the page to load or run anything; only the style is inline. Nothing on the page depends on when or
+where it was made, so equal summaries give equal files.
 """
 
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ SECTIONS: tuple[Section, ...] = (
 
 
 def render_report(summary: StoreSummary, examples: Examples | None = None, parts: Sequence[Section] = SECTIONS) -> str:
-    """One HTML file with every section that has something to show."""
+    """Render all sections that have something to show as one HTML file."""
     shown = examples or Examples()
     blocks = [block for block in (part(summary, shown) for part in parts) if block is not None]
     contents = (element("li", element("a", plain(block.title), href=f"#{block.anchor}")) for block in blocks)

@@ -1,4 +1,4 @@
-"""The section on safety: who looked for what, what was found, and which languages nobody looked at."""
+"""The section on safety: detector coverage and findings, by subcategory and by language."""
 
 from winnow.runners.report.block import Block
 from winnow.runners.report.examples import Examples
@@ -13,7 +13,7 @@ SHOWN_LANGUAGES = 60
 
 
 def coverage(_: StoreSummary, examples: Examples) -> Block | None:
-    """Coverage by subcategory and by language; null is never counted as safe."""
+    """Coverage by subcategory and language. A null counts as not covered, never as safe."""
     found = examples.coverage
     if found is None or not found.rows:
         return None
@@ -34,8 +34,8 @@ def coverage(_: StoreSummary, examples: Examples) -> Block | None:
         Row(
             name,
             (
-                Part("looked at", total.rows - uncovered(total, of), "kept"),
-                Part("no detector saw", uncovered(total, of), "tone-rest"),
+                Part("covered", total.rows - uncovered(total, of), "kept"),
+                Part("not covered", uncovered(total, of), "tone-rest"),
             ),
         )
         for name, of in named.items()
@@ -49,22 +49,23 @@ def coverage(_: StoreSummary, examples: Examples) -> Block | None:
         for one in largest_languages(found, SHOWN_LANGUAGES)
     ]
     note = (
-        f"Of the {grouped(total.rows)} samples that the rules keep, by taxonomy {found.version}. A sample that no "
-        "detector saw is not safe: nobody looked. A category counts by the subcategory that was looked at least."
+        f"For the {grouped(total.rows)} samples that the rules keep, by taxonomy {found.version}. A sample without a "
+        "detector is unchecked, not safe. The coverage of a category is that of its least covered subcategory."
     )
-    headers = [Header("looked for"), Header("meaning"), Header("by"), Header("looked at", True), Header("found", True)]
+    headers = [Header("subcategory"), Header("meaning"), Header("detector")]
+    headers += [Header("covered", True), Header("found", True)]
     parts = [
         element("p", plain(note), class_="note"),
-        shares("Samples that were looked at", bars),
-        table("What was looked for", headers, watched),
+        shares("Detector coverage by category", bars),
+        table("Detector coverage by subcategory", headers, watched),
         table(
-            "Share that no detector saw, by language",
+            "Share of samples not covered, by language",
             [Header("language"), Header("samples", True), *(Header(name, True) for name in named)],
             by_language,
         ),
     ]
     if found.unwatched:
         parts.append(
-            element("p", plain(f"Not looked for by this recipe: {', '.join(found.unwatched)}."), class_="note")
+            element("p", plain(f"This recipe has no detector for: {', '.join(found.unwatched)}."), class_="note")
         )
-    return Block("safety", "Safety: who looked", join(parts))
+    return Block("safety", "Safety: detector coverage", join(parts))

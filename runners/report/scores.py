@@ -1,5 +1,5 @@
-"""The section on scores: how good each says the data are, where it cuts, whom it puts first and last, and whom else
-drops what it drops."""
+"""The section on scores: the quality of the data, the cuts, the highest and lowest samples, and the overlap of drops
+with rules and other scores."""
 
 from collections.abc import Sequence
 
@@ -16,23 +16,23 @@ from winnow.scoring.selection.clusters import Cluster
 from winnow.scoring.selection.describe import QUANTILES
 
 SHOWN_FITS = 30
-"""Values of the column that is fitted by, those of the most samples first."""
+"""How many values of the grouping column are shown, those of the most samples first."""
 
 NOTES = {
     "": "",
     "unscored": "nothing was scored",
     "constant": "all scores are equal",
-    "one_component": "one Gaussian took all: no votes",
-    "not_converged": "stopped before it settled",
+    "one_component": "one Gaussian took all samples: no votes",
+    "not_converged": "did not converge",
 }
 _EXPLAINED = (
-    "The quality is the share of samples that the filter keeps, with its interval of 95 %. It counts chance alone, not "
-    "whether the score prefers what it should."
+    "The quality is the share of samples that the filter keeps, with a 95 % interval. The interval covers only chance, "
+    "not whether the score prefers the right samples."
 )
 
 
 def scores(_: StoreSummary, examples: Examples) -> Block | None:
-    """Every score that stands."""
+    """All current scores."""
     if not examples.scores:
         return None
     parts = [_table(examples.scores), element("p", plain(_EXPLAINED), class_="note")]
@@ -72,8 +72,8 @@ def _score(one: ScoreOverview) -> list[Html]:
         parts.append(element("p", plain(f"And {grouped(more)} more values of {one.by}."), class_="note"))
     parts.append(_steps(one, fits[:SHOWN_FITS]))
     parts += _distributions(one)
-    parts.append(_samples("The highest", one.highest))
-    parts.append(_samples("The lowest", one.lowest))
+    parts.append(_samples("Highest scores", one.highest))
+    parts.append(_samples("Lowest scores", one.lowest))
     parts += _overlaps(one)
     return parts
 
@@ -183,15 +183,15 @@ def _overlaps(one: ScoreOverview) -> list[Html]:
         headers += [Header(name, True) for name in ("both drop", "this score alone", "the other alone", "neither")]
         headers += [Header("of its drops", True), Header("agreement", True), Header("kappa", True)]
         rows = [_overlap(other) for other in one.overlaps]
-        parts.append(table(f"What else drops what {one.name} would drop", headers, rows))
+        parts.append(table(f"Overlap of drops with {one.name}", headers, rows))
     if one.undecided:
-        said = "Rules cannot be decided on this generation, so they are not compared; winnow plan says why."
+        said = "Rules cannot be decided on this generation, so they are not compared; run winnow plan to see why."
         parts.append(element("p", plain(said), class_="note"))
     return parts
 
 
 def _overlap(one: Overlapping) -> list[Html]:
-    pair = one.pair  # counts whom both keep; here it is whom both drop
+    pair = one.pair  # counts the samples that both keep; here those that both drop
     return [
         plain(one.kind),
         crawled(one.name),
@@ -206,12 +206,12 @@ def _overlap(one: Overlapping) -> list[Html]:
 
 
 def median(found: Distribution) -> float | None:
-    """The middle of what is scored."""
+    """The median score."""
     return _quantile(found, 0.5)
 
 
 def quality(found: Quality) -> tuple[str, str, str]:
-    """The share and both ends of its interval; nothing where no sample has a vote."""
+    """The share and both ends of its interval; empty if no sample has a vote."""
     if not found.rows:
         return "", "", ""
     return f"{found.share:.1%}", f"{found.low:.1%}", f"{found.high:.1%}"

@@ -1,6 +1,6 @@
-"""The sections of a report: each is a function of the summary, and gives nothing where it has nothing to show.
+"""The sections of a report: each is a function of the summary, and returns None if it has nothing to show.
 
-A later stage adds its own by writing one more function and naming it in `page.SECTIONS`.
+To add a section, write one more function and list it in `page.SECTIONS`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ TONES = ("tone-1", "tone-2", "tone-3", "tone-4", "tone-5", "tone-6", "tone-7", "
 
 
 def overview(summary: StoreSummary, _: Examples) -> Block | None:
-    """The few numbers to know first, and whether the counts reconcile."""
+    """The key numbers, and whether the counts reconcile."""
     total = summary.total()
     lost = sum(total.dropped.values()), sum(total.quarantined.values())
     figures = (
@@ -50,7 +50,7 @@ def overview(summary: StoreSummary, _: Examples) -> Block | None:
 
 
 def funnel(summary: StoreSummary, _: Examples) -> Block | None:
-    """What became of each source's records."""
+    """The fate of each source's records."""
     if not summary.sources:
         return None
     rows = [Row(source.name, _fates(source)) for source in summary.sources]
@@ -100,7 +100,7 @@ def _fates(source: SourceSummary) -> tuple[Part, ...]:
 
 
 def lengths(summary: StoreSummary, _: Examples) -> Block | None:
-    """How long texts are: those of the sources, and those of every extractor."""
+    """The length of the sources' texts and of every extractor's texts."""
     curves: list[Curve] = []
     for layer in summary.layers:
         column = layer.column("text")
@@ -126,7 +126,7 @@ def lengths(summary: StoreSummary, _: Examples) -> Block | None:
         ]
         for curve in curves
     ]
-    note = "Quantiles are read from a histogram: each is within 1/32 of the true one. The other numbers are exact."
+    note = "Quantiles come from a histogram and are within 1/32 of the true value. The other numbers are exact."
     body = [
         log_histograms("Length of texts", "characters", curves),
         table("Length of texts in characters", headers, rows),
@@ -136,13 +136,13 @@ def lengths(summary: StoreSummary, _: Examples) -> Block | None:
 
 
 def domains(summary: StoreSummary, _: Examples) -> Block | None:
-    """Where samples come from."""
+    """The most frequent domains."""
     column = _column(summary, "samples", "domain")
     return None if column is None else Block("domains", "Domains", _values("Most frequent domains", "domain", column))
 
 
 def kinds(summary: StoreSummary, _: Examples) -> Block | None:
-    """What samples are: modality and media type."""
+    """Modality and media type of samples."""
     parts: list[Html] = []
     modalities = add_counts(source.by_modality for source in summary.sources)
     if modalities:
@@ -154,7 +154,7 @@ def kinds(summary: StoreSummary, _: Examples) -> Block | None:
 
 
 def languages(summary: StoreSummary, _: Examples) -> Block | None:
-    """What languages pages say that they are in, as each extractor found it."""
+    """The languages that pages declare, by extractor."""
     parts = [
         _values(f"Language declared by the page ({layer.name})", "language", column)
         for layer in summary.layers
@@ -164,7 +164,7 @@ def languages(summary: StoreSummary, _: Examples) -> Block | None:
 
 
 def quarantine(summary: StoreSummary, examples: Examples) -> Block | None:
-    """What could not be read and why, with a few of the ranges."""
+    """Records that could not be read, the reasons, and a few examples."""
     reasons = summary.total().quarantined
     if not reasons and not examples.ranges:
         return None
@@ -184,12 +184,12 @@ def quarantine(summary: StoreSummary, examples: Examples) -> Block | None:
             ]
             for found in examples.ranges
         ]
-        parts.append(table("Some of the ranges", headers, rows))
+        parts.append(table("Examples of ranges", headers, rows))
     return Block("quarantine", "Quarantine", join(parts))
 
 
 def extractors(summary: StoreSummary, _: Examples) -> Block | None:
-    """How the extractors fared, side by side."""
+    """The status of each extractor's rows, side by side."""
     layers = [layer for layer in summary.layers if layer.statuses and layer.name.startswith(EXTRACTED)]
     if not layers:
         return None
@@ -216,7 +216,7 @@ def _count_and_share(layer: LayerSummary, status: str) -> Html:
 
 
 def layers(summary: StoreSummary, _: Examples) -> Block | None:
-    """What the store holds, layer by layer, and the stages that made it."""
+    """The layers of the store, and the stages that made them."""
     if not summary.layers and not summary.stages:
         return None
     parts: list[Html] = []
@@ -250,10 +250,10 @@ def layers(summary: StoreSummary, _: Examples) -> Block | None:
 
 
 def samples(_: StoreSummary, examples: Examples) -> Block | None:
-    """The beginning of a few samples' texts, as text."""
+    """Excerpts of a few samples, as plain text."""
     if not examples.rows:
         return None
-    return Block("samples", "Some of the samples", join(map(_sample, examples.rows)))
+    return Block("samples", "Examples of samples", join(map(_sample, examples.rows)))
 
 
 def _sample(row: ExampleRow) -> Html:
@@ -279,9 +279,9 @@ def _values(title: str, name: str, column: ColumnSummary) -> Html:
     if column.distinct is not None:
         notes.append(f"About {grouped(column.distinct)} different values (one standard deviation: 1.6 %).")
     if column.nulls:
-        notes.append(f"{grouped(column.nulls)} rows have none.")
+        notes.append(f"{grouped(column.nulls)} rows have no value.")
     if column.uncounted:
-        notes.append(f"A count may be up to {grouped(column.uncounted)} too low.")
+        notes.append(f"Counts may be up to {grouped(column.uncounted)} too low.")
     return _ranking(title, name, shown, rest, column.values, " ".join(notes))
 
 

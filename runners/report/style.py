@@ -1,6 +1,6 @@
-"""How the report and its plots look, on light and dark screens and on paper.
+"""The style of the report and its plots, for light and dark screens and for paper.
 
-The tones are the colours of Okabe and Ito (2008), which people who see fewer colours can tell apart.
+The tones are the colours of Okabe and Ito (2008), which colour-blind people can tell apart.
 """
 
 import re

@@ -115,14 +115,14 @@ def test_the_plan_says_what_is_dropped_and_who_was_not_looked_at(folder: Path) -
 
 def test_the_report_and_the_card_say_so_too(folder: Path) -> None:
     report = (folder / "store" / "report.html").read_text(encoding="utf-8")
-    assert "Safety: who looked" in report
-    assert "A sample that no detector saw is not safe" in report
+    assert "Safety: detector coverage" in report
+    assert "A sample without a detector is unchecked, not safe" in report
     card = succeeded(run(folder, "card", "recipe.yaml"))
     assert card.startswith("---\npretty_name: ")
     assert "language:\n- amh\n- eng\n" in card
     assert "| personal.email | e-mail addresses | text.pii | 100.0 % | 2 |" in card
     assert "| opted\\_out | " in card
-    assert "Not looked for at all: " in card
+    assert "No detector for: " in card
 
 
 def test_what_is_found_is_replaced_when_a_sample_is_shown(folder: Path) -> None:

@@ -1,1 +1,1 @@
-"""Dataset cards in Markdown: of what the rules keep, and of a mixture that was exported."""
+"""Dataset cards in Markdown: for the samples that the rules keep, and for an exported mixture."""

@@ -1,4 +1,4 @@
-"""Markdown that no name from outside can break out of."""
+"""Builds Markdown, escaping names from outside."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -9,12 +9,12 @@ _MARKDOWN = re.compile(r"([\\`*_\[\]<>|~&#])")
 
 
 def table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table; what its cells hold is text."""
+    """A table of escaped cells."""
     lines = [f"| {' | '.join(headers)} |", f"|{'---|' * len(headers)}"]
     lines += [f"| {' | '.join(map(text, row))} |" for row in rows]
     return "\n".join(lines) + "\n"
 
 
 def text(raw: str) -> str:
-    """Text that Markdown and HTML take as text."""
+    """Text escaped for Markdown and HTML."""
     return _MARKDOWN.sub(r"\\\1", visible(" ".join(raw.split())))

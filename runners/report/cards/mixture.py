@@ -1,7 +1,7 @@
-"""The card of an export: what it is made of, what was asked for and what is given, and who looked at it.
+"""The card of an export: its sources, planned and drawn amounts, and detector coverage.
 
-As `README.md` for people and model hubs, and as `card.json` for programs. Nothing on it depends on when or where it was
-made.
+Written as `README.md` for people and model hubs, and as `card.json` for programs. Nothing on it depends on when or
+where it was made.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -32,7 +32,7 @@ from winnow.schemas.version import winnow_version
 README, CARD = "README.md", "card.json"
 SHOWN_STRATA = 200
 
-_READ_BY_HUBS = (".parquet", ".jsonl", ".jsonl.zst", ".jsonl.gz", ".tar")  # not what lies beside them, such as indices
+_READ_BY_HUBS = (".parquet", ".jsonl", ".jsonl.zst", ".jsonl.gz", ".tar")  # not the files beside them, such as indices
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Model:
 
 @dataclass(frozen=True)
 class MixtureFacts:
-    """What the cards of all exports of one plan say alike."""
+    """The facts shared by the cards of all exports of one plan."""
 
     recipe: BoundRecipe
     generation: Generation
@@ -57,7 +57,7 @@ class MixtureFacts:
 
 
 def gather_facts(recipe: BoundRecipe, store: Store, generation: Generation) -> MixtureFacts:
-    """Decide the rules once more and look who measured what."""
+    """Decide the rules again, and collect the layers and models that the mixture depends on."""
     pinned = pinned_rules(recipe, store, generation, more=layers_read(recipe))
     assert pinned is not None  # it reads the layers of the mixture
     counter = coverage_counter(recipe, pinned, generation)
@@ -72,7 +72,7 @@ def gather_facts(recipe: BoundRecipe, store: Store, generation: Generation) -> M
 
 
 def card_of(facts: MixtureFacts) -> Callable[[Written], Mapping[str, bytes]]:
-    """What writes both cards of an export."""
+    """A function that writes both cards of an export."""
 
     def closing(written: Written) -> Mapping[str, bytes]:
         raw = orjson.dumps(_json(facts, written), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
@@ -101,7 +101,7 @@ def _readme(facts: MixtureFacts, written: Written) -> str:
 
 
 def _front_matter(facts: MixtureFacts, written: Written) -> str:
-    """What model hubs read: languages, size, which files are which split, and types that no file says."""
+    """The metadata for model hubs: languages, size, the files of each split, and types that no file states."""
     given = _by(written.plan, lambda one: one.stratum.language)
     names = sorted({code.partition("_")[0] for code, amount in given.items() if amount.samples})
     codes = [name for name in names if language(name) is not None]
@@ -124,7 +124,7 @@ def _front_matter(facts: MixtureFacts, written: Written) -> str:
 
 
 def _pattern(written: Written, output: str) -> str | None:
-    """The files of an output, for a hub that reads them by itself; None where it has no reader for them."""
+    """The files of an output, for model hubs; None if hubs cannot read them."""
     if written.export.format.name not in ("parquet", "jsonl", "webdataset"):
         return None
     paths = (file.path for one in written.shards if one.shard.output == output for file in one.files)
@@ -154,7 +154,7 @@ def _overview(facts: MixtureFacts, written: Written) -> str:
 
 
 def recipe_hash(recipe: BoundRecipe) -> str:
-    """A hash of all that a recipe says."""
+    """A hash of the whole recipe."""
     return fingerprint_of(resolved_yaml(recipe.spelt))
 
 
@@ -180,7 +180,7 @@ def _stratum(one: PlannedStratum, whole: int) -> tuple[str, ...]:
 
 
 def _ledger(plan: MixturePlan) -> str:
-    """Over all stages: what was given how often."""
+    """How often samples are given, over all stages."""
     rows = []
     for output in plan.outputs:
         unique = sum((one.unique for one in output.strata), Amount())
@@ -242,11 +242,11 @@ def _left_out(written: Written) -> str:
     rows += [(f"{one.reason}: {one.file}", "export", grouped(one.samples)) for one in written.left_out]
     if not rows:
         return ""
-    return "## Kept by the rules, and not here\n\n" + table(("reason", "since", "samples"), rows)
+    return "## Kept by the rules but not exported\n\n" + table(("reason", "since", "samples"), rows)
 
 
 def _notes(written: Written) -> str:
-    """What a reader of the files should know."""
+    """Notes for readers of the files."""
     if not written.notes:
         return ""
     return "## Notes\n\n" + "".join(f"- {text(note)}\n" for note in written.notes)
@@ -263,10 +263,9 @@ def _edits(entries: Sequence[EditEntry]) -> str:
     if not entries:
         return ""
     rows = [
-        (entry.name, entry.replace or "its usual", ", ".join(entry.kinds) if entry.kinds else "all")
-        for entry in entries
+        (entry.name, entry.replace or "default", ", ".join(entry.kinds) if entry.kinds else "all") for entry in entries
     ]
-    said = "Texts alone are edited: addresses, captions, metadata and media are as their source has them.\n"
+    said = "Only texts are edited; addresses, captions, metadata and media are unchanged.\n"
     return f"## Edits of texts\n\n{table(('spans of', 'replaced by', 'kinds'), rows)}\n{said}"
 
 
@@ -312,7 +311,7 @@ def _json(facts: MixtureFacts, written: Written) -> dict[str, Json]:
 
 
 def _rules_json(rules: RulesSummary) -> dict[str, Json]:
-    """What rules drop, without what says how and where the store came about: generations, and places in files."""
+    """What the rules drop, without generations and positions in files, which depend on how the store was made."""
     told = {name: value for name, value in rules.to_json().items() if name != "generation"}
     return told | {
         "rules": [{name: value for name, value in asdict(rule).items() if name != "place"} for rule in rules.rules]

@@ -1,6 +1,6 @@
-"""The sections that cards of stores and of mixtures share.
+"""The sections shared by the cards of stores and mixtures.
 
-Names that come from outside are escaped, so that none of them can pose as the card's own words.
+Names from outside are escaped, so that they cannot pass for the card's own text.
 """
 
 from pathlib import Path
@@ -33,7 +33,7 @@ _MILLIONS = (
 
 
 def front_matter(summary: StoreSummary, rules: RulesSummary) -> str:
-    """What model hubs read."""
+    """The metadata for model hubs."""
     codes = sorted({group.language.partition("_")[0] for group in rules.groups if group.kept.rows})
     names = [code for code in codes if language(code) is not None]
     size = size_category(rules.kept.rows)
@@ -44,18 +44,18 @@ def front_matter(summary: StoreSummary, rules: RulesSummary) -> str:
 
 
 def pretty_name(store: str) -> str:
-    """The name as YAML takes it: what JSON quotes, but for characters that YAML does not allow as they are."""
+    """The name in YAML: quoted as JSON, with characters escaped that YAML does not allow."""
     return "pretty_name: " + orjson.dumps(visible(store)).decode()
 
 
 def size_category(rows: int) -> str:
-    """What model hubs call so many samples."""
+    """The size category of model hubs."""
     sizes = (*_SIZES, *((most * 1_000_000, name) for most, name in _MILLIONS))
     return next((name for most, name in sizes if rows < most), "n>1T")
 
 
 def overview(summary: StoreSummary, rules: RulesSummary, recipe: BoundRecipe) -> str:
-    """How much there is, of which store, by which recipe."""
+    """The amounts, the store and the recipe."""
     lost = rules.rows.rows - rules.kept.rows - rules.forgotten.rows
     facts = [
         ("samples", grouped(rules.kept.rows)),
@@ -70,7 +70,7 @@ def overview(summary: StoreSummary, rules: RulesSummary, recipe: BoundRecipe) ->
 
 
 def sources(summary: StoreSummary, rules: RulesSummary) -> str:
-    """Where samples are from, and under which licence."""
+    """The sources of samples and their licences."""
     kept: dict[str, Tally] = {}
     for group in rules.groups:
         kept[group.source] = kept.get(group.source, Tally()) + group.kept
@@ -106,22 +106,22 @@ def languages(rules: RulesSummary) -> str:
 
 
 def dropped(rules: RulesSummary, recipe: BoundRecipe) -> str:
-    """What each rule drops, and how duplicates were looked for."""
+    """What each rule drops, and how duplicates were found."""
     whole = rules.rows.rows
     rows = [
         (rule.reason, rule.drop, grouped(rule.dropped.rows), share(rule.dropped.rows, whole)) for rule in rules.rules
     ]
-    return "## What the rules drop\n\n" + table(("reason", "drops where", "samples", "share"), rows) + _searched(recipe)
+    return "## What the rules drop\n\n" + table(("reason", "condition", "samples", "share"), rows) + _searched(recipe)
 
 
 def _searched(recipe: BoundRecipe) -> str:
-    """How duplicates were looked for, and which of them stay."""
+    """How duplicates were found, and which of them are kept."""
     config = recipe.config.dedupe
     if config is None:
         return ""
     looked = []
     if config.url is not None:
-        looked.append("samples of one address")
+        looked.append("samples with the same URL")
     if config.exact is not None:
         looked.append("equal texts")
     if (near := recipe.near) is not None:
@@ -130,15 +130,15 @@ def _searched(recipe: BoundRecipe) -> str:
             f"{near.bands} bands of {near.rows} hashes, verified)"
         )
     chosen = ", ".join(dict.fromkeys([*map(str, config.representative), "id"]))
-    stays = f"Of each cluster the first by {chosen} stays" if config.representative else "None of them is dropped"
-    return f"\nDuplicates that were looked for: {text('; '.join(looked))}. {text(stays)}.\n"
+    stays = f"Of each cluster the first by {chosen} is kept" if config.representative else "None of them is dropped"
+    return f"\nDuplicates searched for: {text('; '.join(looked))}. {text(stays)}.\n"
 
 
 def safety(coverage: SafetyCoverage | None) -> str:
-    """What was looked for, by whom, and what nobody looked at."""
+    """Detector coverage by subcategory and by language."""
     title = "## Safety\n\n"
     if coverage is None or not coverage.rows:
-        return f"{title}Nothing was looked for: no operator of the recipe detects harmful or personal content.\n"
+        return f"{title}No coverage: no operator of the recipe detects harmful or personal content.\n"
     total, meanings, named = coverage.total, subcategories(), categories(coverage)
     looked = [
         (
@@ -155,13 +155,12 @@ def safety(coverage: SafetyCoverage | None) -> str:
         for one in largest_languages(coverage, SHOWN_LANGUAGES)
     ]
     lines = [
-        f"Of the samples kept, by winnow's taxonomy {coverage.version}. A sample that no detector saw is not safe: "
-        "nobody looked at it.\n",
-        table(("looked for", "meaning", "by", "looked at", "found in"), looked),
-        "The share of samples that no detector saw, by language, for the subcategory of each category that was looked "
-        "at least:\n",
+        f"Detector coverage of the kept samples, by winnow's taxonomy {coverage.version}. A sample without a detector "
+        "is unchecked, not safe.\n",
+        table(("subcategory", "meaning", "detector", "covered", "found in"), looked),
+        "Share of samples not covered, by language, for the least covered subcategory of each category:\n",
         table(("language", "samples", *named), unseen),
     ]
     if coverage.unwatched:
-        lines.append(f"Not looked for at all: {', '.join(coverage.unwatched)}.\n")
+        lines.append(f"No detector for: {', '.join(coverage.unwatched)}.\n")
     return title + "\n".join(lines)

@@ -1,6 +1,6 @@
-"""`winnow card`: a dataset card in Markdown, of what the rules keep: where it is from, in which languages, who looked.
+"""`winnow card`: a dataset card in Markdown for the kept samples: sources, languages, detector coverage.
 
-The numbers are those of `winnow plan` on the same generation; nothing on the card depends on when or where it was made.
+The numbers are those of `winnow plan` on the same generation. Nothing on the card depends on when or where it was made.
 """
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
@@ -15,12 +15,12 @@ def card(recipe: BoundRecipe, store: Store) -> str:
     """The card of the latest generation.
 
     Raises:
-        RecipeError: A rule cannot be decided, or reads what is not measured yet.
+        RecipeError: A rule cannot be decided, or needs a column that is not measured yet.
     """
     generation = store.require_latest()
     pinned = pinned_rules(recipe, store, generation)
     if pinned is None:
-        raise WinnowError(f"{recipe.file}: a card says what the rules keep; write some under 'eligible' or 'keep'")
+        raise WinnowError(f"{recipe.file}: a card describes what the rules keep; add rules under 'eligible' or 'keep'")
     counter = coverage_counter(recipe, pinned, generation)
     rules = decided(pinned, generation.number, coverage=counter)
     require_accepted(recipe, rules)

@@ -1,1 +1,1 @@
-"""Plots as SVG: of the report, and files of their own."""
+"""SVG plots, for the report and as separate files."""

@@ -1,4 +1,4 @@
-"""Bars of the report: counts on a common scale, and shares of a whole, with their numbers written beside them."""
+"""Bar charts of the report: counts on a common scale, and shares of a whole, with their numbers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ VALUE_WIDTH = 150
 BAR = 18
 ROW = 28
 LINE = ROW / 2 + 4.5
-"""From the top of a row to the line that its text stands on."""
+"""From the top of a row to the baseline of its text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Row:
 
 
 def bars(title: str, rows: Sequence[Row], whole: int) -> Html:
-    """One bar a row on a common scale; its count and its share of `whole` beside it."""
+    """One bar per row on a common scale, with its count and its share of `whole`."""
     longest = max((row.total for row in rows), default=0) or 1
     room = WIDTH - LABEL_WIDTH - VALUE_WIDTH
     drawn: list[Html] = []
@@ -55,7 +55,7 @@ def bars(title: str, rows: Sequence[Row], whole: int) -> Html:
 
 
 def shares(title: str, rows: Sequence[Row]) -> Html:
-    """One full-width bar a row, cut by the shares of its parts; the row's count beside it."""
+    """One full-width bar per row, divided by the shares of its parts, with the row's count."""
     room = WIDTH - LABEL_WIDTH - VALUE_WIDTH
     drawn: list[Html] = []
     for index, row in enumerate(rows):
@@ -72,7 +72,7 @@ def shares(title: str, rows: Sequence[Row]) -> Html:
 
 
 def legend(rows: Sequence[Row]) -> Html:
-    """Which tone means what, in the order of first use."""
+    """The meaning of each tone, in the order of first use."""
     tones = {part.name: part.tone for row in rows for part in row.parts}
     entries = (element("li", element("span", class_=f"swatch {tone}"), crawled(name)) for name, tone in tones.items())
     return element("ul", *entries, class_="legend")

@@ -1,4 +1,4 @@
-"""The S-curve as a picture in a file of its own, with what it misses and what it compares needlessly."""
+"""Draws the S-curve as an SVG file, with the pairs it misses and those it compares needlessly."""
 
 import numpy as np
 
@@ -23,7 +23,7 @@ HEIGHT = TOP + ROOM + BELOW
 
 
 def curve_file(title: str, bands: int, rows: int, threshold: float, recall: str, false_share: str) -> bytes:
-    """A whole SVG file."""
+    """The content of the SVG file."""
     base = TOP + ROOM
     across, up = Axis(0, 1, LEFT, WIDTH - RIGHT), Axis(0, 1, base, TOP)
     ticks = [Tick(step / 4, f"{step / 4:g}") for step in range(5)]
@@ -34,7 +34,7 @@ def curve_file(title: str, bands: int, rows: int, threshold: float, recall: str,
     below = [(x, y) for x, y in points if x <= edge]
     above = [(x, y) for x, y in points if x >= edge]
     half = half_point(bands, rows)
-    # Where the legend stands the curve is not: a late one is low on the left, an early one is high on the right.
+    # The legend avoids the curve: a late one is low on the left, an early one is high on the right.
     place, kind, top = (WIDTH - RIGHT - 8, "value end", base - 52) if half < 0.5 else (LEFT + 8, "value", TOP + 18)
     legend = (
         f"half point: {half:.3f}",

@@ -1,8 +1,8 @@
-"""What every plot is drawn with: axes and their ticks, marks, and the SVG around them.
+"""The parts of every plot: axes and their ticks, marks, and the SVG around them.
 
-A plot of the report takes its colours from the page; a plot in a file of its own carries them, light and dark, and
-writes them out, since converters to PNG and PDF know no variables. Every plot has a title and a description for who
-cannot see it. Coordinates are rounded to a tenth, so equal numbers are equal bytes.
+A plot of the report takes its colours from the page; a plot in its own file includes them, light and dark, and without
+variables, which converters to PNG and PDF do not support. Every plot has a title and a description for people who
+cannot see it. Coordinates are rounded to a tenth, so equal numbers give equal bytes.
 """
 
 import math
@@ -16,11 +16,11 @@ from winnow.runners.terminal.quantities import grouped
 
 WIDTH: Final = 760
 LEAST_MARK: Final = 1.5
-"""What is not nothing can be seen: no mark is narrower."""
+"""The minimum width of a mark, so that small values stay visible."""
 TONES: Final = tuple(f"tone-{number}" for number in range(1, 9))
 TICK: Final = 4
 LABEL_BELOW: Final = 17
-"""From an axis down to the line that its labels stand on."""
+"""From an axis down to the baseline of its labels."""
 
 Point = tuple[float, float]
 
@@ -34,12 +34,12 @@ _CORNERS: Final[dict[str, Sequence[Point]]] = {
     "hourglass": ((-1.1, -1.1), (1.1, -1.1), (-1.1, 1.1), (1.1, 1.1)),
 }
 SHAPES: Final = ("circle", *_CORNERS)
-"""What points can look like: told apart without colour."""
+"""The shapes of points, which can be told apart without colour."""
 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """From values to coordinates: `low` lies at `start` and `high` at `end`; a vertical axis starts below its end."""
+    """Maps values to coordinates: `low` to `start` and `high` to `end`; a vertical axis starts below its end."""
 
     low: float
     high: float
@@ -48,7 +48,7 @@ class Axis:
     kind: Literal["linear", "log", "log1p"] = "linear"
 
     def place(self, value: float) -> float:
-        """Where a value lies; one beyond an end lies at that end."""
+        """The coordinate of a value; values beyond an end are placed at that end."""
         low, high, here = (self._bent(number) for number in (self.low, self.high, value))
         share = 0.5 if high == low else min(1.0, max(0.0, (here - low) / (high - low)))
         return self.start + (self.end - self.start) * share
@@ -69,7 +69,7 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """A place on an axis, and what is written there."""
+    """A position on an axis, and its label."""
 
     value: float
     label: str
@@ -82,7 +82,7 @@ def even_ticks(axis: Axis, count: int) -> list[Tick]:
 
 
 def round_ticks(axis: Axis, most: int) -> list[Tick]:
-    """Ticks at multiples of 1, 2 or 5 times a power of ten, as many as there may be."""
+    """Ticks at multiples of 1, 2 or 5 times a power of ten, at most `most`."""
     wide = axis.high - axis.low
     power = 10.0 ** math.floor(math.log10(wide / most))
     step = next(power * times for times in (1, 2, 5, 10) if wide / (power * times) <= most)

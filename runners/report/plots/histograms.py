@@ -1,4 +1,4 @@
-"""Histograms of the report: lengths above each other on one logarithmic axis, and measures with thresholds drawn in."""
+"""Histograms of the report: lengths on a shared logarithmic axis, and measures with their thresholds."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,17 +20,17 @@ from winnow.runners.report.plots.drawing import (
 from winnow.runners.terminal.quantities import grouped
 from winnow.schemas.summary import Measure
 
-COLUMNS = 24  # the statistics' own bins are up to 1/16 wide; finer columns would show gaps that are not there
+COLUMNS = 24  # the statistics' bins are up to 1/16 wide; finer columns would show false gaps
 LEFT, RIGHT, TOP, BELOW = 58, 20, 34, 36
 HEIGHT = 110
 SMALL_HEIGHT, SMALL_GAP, SMALL_TOP = 96, 44, 18
 WIDE_SPREAD = 40
-"""A measure whose larger values are so many times its smaller ones is drawn on a logarithmic axis."""
+"""A measure whose large values exceed its small ones by this factor is drawn on a logarithmic axis."""
 
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A histogram to draw: how many values there are in each octave."""
+    """A histogram to draw, with a label."""
 
     label: str
     measure: Measure
@@ -38,7 +38,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A threshold: where it is, and what to call it."""
+    """A threshold and its label."""
 
     value: float
     label: str
@@ -53,7 +53,7 @@ class _Column:
 
 
 def log_histograms(title: str, unit: str, curves: Sequence[Curve]) -> Html:
-    """Small histograms above each other on one logarithmic axis, two columns to a doubling, the median marked."""
+    """Small stacked histograms on one logarithmic axis, with two columns per doubling and the median marked."""
     columns = [half_octaves(curve.measure) for curve in curves]
     used = [number for counts in columns for number in counts]
     first, last = min(used, default=0), max(used, default=1) + 1
@@ -71,7 +71,7 @@ def log_histograms(title: str, unit: str, curves: Sequence[Curve]) -> Html:
 
 
 def histogram(title: str, measure: Measure, marks: Sequence[Mark]) -> Html:
-    """Counts by value from the least to the greatest, with a line at each threshold."""
+    """Counts by value, with a line at each threshold."""
     axis = _axis(measure, marks)
     counts = [0] * COLUMNS
     for part in measure.bins:
@@ -82,14 +82,14 @@ def histogram(title: str, measure: Measure, marks: Sequence[Mark]) -> Html:
 
 
 def counted_histogram(title: str, low: float, high: float, counts: Sequence[int], marks: Sequence[Mark] = ()) -> Html:
-    """Counts that were taken in equal columns from `low` to `high` already, with a line at each mark."""
+    """Counts of equal columns from `low` to `high`, with a line at each mark."""
     said = f"{grouped(sum(counts))} values from {low:.4g} to {high:.4g}"
     marked = f"; marks {', '.join(mark.label for mark in marks)}" if marks else ""
     return _drawn(title, said + marked, Axis(low, high, LEFT, WIDTH - RIGHT), counts, marks)
 
 
 def half_octaves(measure: Measure) -> dict[int, int]:
-    """Counts by column: 0 holds zero, 1 + 2·k what is from 2^k to √2·2^k, and 2 + 2·k the rest of the octave."""
+    """Counts by column: 0 holds zero, 1 + 2·k values from 2^k to √2·2^k, and 2 + 2·k the rest of the octave."""
     counts: dict[int, int] = {}
     for part in measure.bins:
         low = int(part.low)
@@ -103,7 +103,7 @@ def half_octaves(measure: Measure) -> dict[int, int]:
 
 
 def _edge(number: int) -> float:
-    """Where a column of `half_octaves` starts; that of zero is as wide as the others."""
+    """The start of a column of `half_octaves`; the column of zero is as wide as the others."""
     return float(2 ** ((number - 1) / 2))
 
 
@@ -155,7 +155,7 @@ def _drawn(title: str, said: str, axis: Axis, counts: Sequence[int], marks: Sequ
 
 
 def _columns(columns: Iterable[_Column], base: float, height: float) -> list[Html]:
-    """Columns from a base line, the highest as high as there is room, with the scale on the left."""
+    """Columns on a base line, scaled so that the highest fits, with the scale on the left."""
     columns = list(columns)
     highest = max((column.count for column in columns), default=0) or 1
     scale = words(grouped(highest), LEFT - 8, base - height + 8, "axis end"), words("0", LEFT - 8, base, "axis end")

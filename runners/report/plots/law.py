@@ -1,6 +1,6 @@
-"""The plots of `winnow law`, each a file of its own: losses with the law through them, and shares with intervals.
+"""The plots of `winnow law` as SVG files: losses with the fitted law, and shares with intervals.
 
-Equal inputs give equal bytes, and no name of a family is read as markup or as a formula.
+Equal inputs give equal bytes. Names of families are escaped.
 """
 
 import math
@@ -61,7 +61,7 @@ class _Look:
 
 @dataclass(frozen=True, slots=True)
 class _Fitted:
-    """What one panel shows of one N and D: the runs, the law, and the band of its draws where it has any."""
+    """One N and D in a panel: the runs, the law, and the band of its bootstrap draws, if any."""
 
     look: _Look
     p: Floats
@@ -70,7 +70,7 @@ class _Fitted:
     band: tuple[Floats, Floats] | None
 
     def losses(self) -> list[float]:
-        """All that has to fit the axis."""
+        """All losses that must fit on the axis."""
         return [float(loss) for column in (self.loss, self.curve, *(self.band or ())) for loss in column]
 
 
@@ -99,7 +99,7 @@ def fit_plot(law: ScalingLaw, table: RunTable) -> bytes:
 
 
 def ratios_plot(law: ScalingLaw, weightings: Sequence[tuple[str, Ratios]]) -> bytes:
-    """Shares with their intervals: a line a family, the largest first, a mark for each weighting."""
+    """Shares with their intervals: one line per family, the largest first, with a mark for each weighting."""
     first = weightings[0][1]
     order = sorted(range(len(first.families)), key=lambda place: (-first.shares[place], first.families[place]))
     left_out = len(order) - len(order[:MOST_BARS])
@@ -137,7 +137,7 @@ def _heading(title: str, said: str) -> list[Html]:
 
 
 def _legend(entries: Sequence[tuple[_Look, str]], top: float, wide: float, skipped: int = 0) -> list[Html]:
-    """Three entries a row; the first `skipped` places are taken."""
+    """Three entries per row; the first `skipped` positions are taken."""
     drawn = []
     for number, (look, name) in enumerate(entries, skipped):
         x, y = LEFT + number % 3 * (wide - LEFT) / 3, top + number // 3 * LEGEND_ROW
@@ -174,7 +174,7 @@ def _panel(
         *horizontal_axis(across, base, shares),
     ]
     p = _across_range(family)
-    for one in fitted:  # all bands first: what was measured lies on top
+    for one in fitted:  # all bands first, so that the runs are drawn on top
         if one.band is not None:
             under, over = (_points(across, up, p, edge) for edge in one.band)
             drawn.append(area([*under, *reversed(over)], one.look.tone))
@@ -213,7 +213,7 @@ def _points(across: Axis, up: Axis, p: Floats, losses: Floats) -> list[Point]:
 
 
 def _share_ticks(axis: Axis) -> list[Tick]:
-    """Round shares, none so near the one before that labels would touch."""
+    """Round shares, spaced so that their labels do not touch."""
     kept: list[Tick] = []
     for share in SHARES:
         far = not kept or axis.place(share) - axis.place(kept[-1].value) > 40

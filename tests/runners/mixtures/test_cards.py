@@ -139,7 +139,7 @@ def test_the_card_says_that_texts_alone_are_edited(tiny: Tiny) -> None:
     tiny.write("{budget: 5}", "{jsonl: {path: out}}")
     tiny.run("export")
     said = (tiny.folder / "out/README.md").read_text()
-    assert "Texts alone are edited: addresses, captions, metadata and media are as their source has them." in said
+    assert "Only texts are edited; addresses, captions, metadata and media are unchanged." in said
 
 
 def test_a_source_without_a_row_is_of_the_class_and_licence_that_the_recipe_says(

@@ -10,7 +10,9 @@ from winnow.runners.commands.main import main
 from winnow.runners.report.cards.markdown import text
 
 
-def test_a_card_says_what_is_kept_and_that_nobody_looked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_card_says_what_is_kept_and_that_nothing_is_covered(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["card", written(tmp_path)]) == 0
     printed = capsys.readouterr().out
     _, front, body = printed.split("---\n", 2)
@@ -19,7 +21,7 @@ def test_a_card_says_what_is_kept_and_that_nobody_looked(tmp_path: Path, capsys:
     assert "| dropped by rules | 4 of 6 (66.7 %) |" in body
     assert "| books | " in body
     assert "| short | text.fineweb.words \\< 3 | 3 | 50.0 % |" in body
-    assert "Nothing was looked for" in body
+    assert "No coverage: " in body
 
 
 def test_it_is_written_where_it_was_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

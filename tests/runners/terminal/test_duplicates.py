@@ -211,7 +211,7 @@ def test_a_large_cluster_is_cut_and_what_is_left_out_counted(winnow: Winnow) -> 
     assert row["members"][0]["names_cluster"]
 
 
-STALE = "was made with other settings or over other rows; winnow dedupe RECIPE brings it up to date"
+STALE = "was made with other settings or rows; run winnow dedupe RECIPE to update it"
 
 
 def test_layers_that_the_recipe_would_make_otherwise_are_said_to_be_stale(
