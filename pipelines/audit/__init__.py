@@ -1,4 +1,4 @@
-"""The audit: proves from files alone that every byte of a source is answered for, and every object, draw and export."""
+"""The audit: proves from files alone that every source byte, object, draw and export is accounted for."""
 
 from winnow.pipelines.audit.findings import Findings
 from winnow.pipelines.audit.generation import audit_generation

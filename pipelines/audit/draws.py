@@ -1,4 +1,4 @@
-"""Is what each plan of a mixture draws what the plan says, row by row of the shards that it draws from?
+"""Checks that the draw of each mixture plan matches the plan, row by row.
 
 Plans of the latest generation are read from their records alone. Their draws are added up anew, by output and stratum,
 and held against the rows of the samples: nothing is taken from the planner but the plan under test.
@@ -28,21 +28,21 @@ from winnow.schemas.errors import StoreError
 from winnow.schemas.mixture import VALIDATION, Amount, MixturePlan, PlannedOutput
 from winnow.schemas.records import Generation, from_json
 
-SHOWN = 5  # of strata that do not add up, of each output
+SHOWN = 5  # mismatched strata reported per output
 
 Numbers = NDArray[np.int64]
 
 
 def check_draws(store: Store, generation: Generation, findings: Findings) -> dict[str, int]:
-    """Check every draw of a plan of this generation; returns by plan how many of its rows are forgotten since."""
+    """Checks every draw of this generation's plans; returns the number of since-forgotten rows by plan."""
     records = list(plan_records(store.objects, findings))
     current = [record for record in records if record.plan.tree_hash == generation.tree_hash]
     if not current:
         if records:
-            findings.notes.append(f"no plan is of generation {generation.number}: no draw was looked at")
+            findings.notes.append(f"no plan of generation {generation.number}: no draw was checked")
         return {}
     if others := len(records) - len(current):
-        findings.notes.append(f"{others:,} plans of other generations: their draws were not looked at")
+        findings.notes.append(f"{others:,} plans of other generations: their draws were not checked")
     samples = {row.shard: row for row in store.manifest(generation, layout.SAMPLES)}
     forgotten = {shard: found.rows for shard, found in hidden_rows(store, generation).items()}
     stale: dict[str, int] = {}
@@ -64,17 +64,17 @@ def check_draws(store: Store, generation: Generation, findings: Findings) -> dic
         if gone:
             stale[plan.name] = gone
             findings.notes.append(
-                f"plan {plan.name}: {gone:,} rows that it draws are forgotten since; winnow mix makes another plan"
+                f"plan {plan.name}: {gone:,} drawn rows have been forgotten since; run winnow mix to make a new plan"
             )
     return stale
 
 
 @dataclass(frozen=True)
 class _Drawn:
-    """The draw of one shard, every value of which is in its range; by output, and by row within it."""
+    """The draw of one shard, with all values in range; by output, and by row within it."""
 
     shard: str
-    ids: pa.Array  # of all rows of the shard
+    ids: pa.Array  # for all rows of the shard
     table: pa.Table
     outputs: Numbers = field(init=False)
     rows: Numbers = field(init=False)
@@ -89,7 +89,7 @@ class _Drawn:
 def _shards(
     store: Store, record: PlanRecord, samples: Mapping[str, ManifestRow], findings: Findings
 ) -> Iterator[_Drawn]:
-    """The draws that can be read; what is wrong with the others is said."""
+    """Yields the readable draws, and reports the others as problems."""
     seen: set[str] = set()
     for one in record.draws:
         try:
@@ -102,7 +102,7 @@ def _shards(
 
 
 def _read(store: Store, plan: MixturePlan, one: DrawnObject, row: ManifestRow | None, *, again: bool) -> _Drawn:
-    """The draw of a shard. StoreError where it is not of the bytes, the columns or the ranges that it must be."""
+    """Reads the draw of a shard; StoreError if its bytes, columns or ranges are wrong."""
     if row is None or row.source != one.source:
         raise StoreError(f"{one.source} has no shard {one.shard}")
     if again:
@@ -115,7 +115,7 @@ def _read(store: Store, plan: MixturePlan, one: DrawnObject, row: ManifestRow | 
         raise StoreError("its columns are not those of a draw")
     table = read_table(store.objects, one.object)
     if table.num_rows != one.rows:
-        raise StoreError(f"{table.num_rows:,} rows, the plan says {one.rows:,}")
+        raise StoreError(f"{table.num_rows:,} rows, but the plan says {one.rows:,}")
     ids = pa.chunked_array(
         [batch["id"].cast(DRAW.field("id").type) for batch in read_batches(store.objects, row.object, ["id"])],
         DRAW.field("id").type,
@@ -127,27 +127,27 @@ def _read(store: Store, plan: MixturePlan, one: DrawnObject, row: ManifestRow | 
     if bool((drawn.outputs >= len(strata)).any()):
         raise StoreError(f"it names output {int(drawn.outputs.max())} of {len(strata)}")
     if bool((table["stratum"].to_numpy() >= strata[drawn.outputs]).any()):
-        raise StoreError("it names a stratum that its output has not")
+        raise StoreError("it names a stratum that its output does not have")
     return drawn
 
 
 def _misplaced(drawn: _Drawn) -> Iterator[str]:
-    """Rows that come twice, are of another id, or are given no copy."""
+    """Yields rows that are repeated, have a different id, or have no copies."""
     order = np.diff(drawn.outputs)
     twice = (order < 0) | ((order == 0) & (np.diff(drawn.rows) <= 0))
     if twice.any():
         at = int(np.argmax(twice)) + 1
-        yield f"row {drawn.rows[at]:,} comes twice or out of order"
+        yield f"row {drawn.rows[at]:,} is repeated or out of order"
     other = pc.not_equal(drawn.ids.take(pa.array(drawn.rows)), drawn.table["id"].combine_chunks())
     if wrong := pc.sum(other).as_py():
         at = int(drawn.rows[pc.index(other, True).as_py()])
-        yield f"{wrong:,} drawn rows have other ids than the samples: row {at:,} is {drawn.ids[at].as_py().hex()}"
+        yield f"{wrong:,} drawn rows have different ids than the samples: row {at:,} is {drawn.ids[at].as_py().hex()}"
     if (drawn.copies < 1).any():
-        yield f"row {drawn.rows[int(np.argmin(drawn.copies))]:,} is drawn without a copy"
+        yield f"row {drawn.rows[int(np.argmin(drawn.copies))]:,} is drawn with no copies"
 
 
 def _exposure(plan: MixturePlan, drawn: _Drawn) -> Iterator[str]:
-    """Copies are numbered on from stage to stage, never more than `max_epochs` of them, and none of validation."""
+    """Checks that copies are numbered across stages, never exceed `max_epochs`, and avoid validation samples."""
     given = np.zeros(len(drawn.ids), np.int64)
     held_out = np.zeros(len(drawn.ids), np.bool_)
     for number, output in enumerate(plan.outputs):
@@ -156,24 +156,24 @@ def _exposure(plan: MixturePlan, drawn: _Drawn) -> Iterator[str]:
         if output.name == VALIDATION:
             held_out[rows] = True
             if bool((first != 0).any() or (copies != 1).any()):
-                yield f"{output.name} gives a sample more than once"
+                yield f"{output.name} contains a sample more than once"
             continue
-        # Of a share of a plan, earlier stages count in full, though less of them is drawn.
+        # For a share of a plan, earlier stages count in full, though less of them is drawn.
         wrong = first != given[rows] if plan.sample == "1" else first < given[rows]
         if wrong.any():
             at = int(np.argmax(wrong))
-            yield f"{output.name} gives row {rows[at]:,} from copy {first[at]}, earlier stages gave {given[rows[at]]}"
+            yield f"{output.name} starts row {rows[at]:,} at copy {first[at]}, earlier stages used {given[rows[at]]}"
         given[rows] = np.maximum(given[rows], first + copies)
     both = held_out & (given > 0)
     if both.any():
         yield f"{int(both.sum()):,} samples are in {VALIDATION} and in a stage, such as row {int(np.argmax(both)):,}"
     most = ceil(plan.max_epochs)
     if len(given) and given.max() > most:
-        yield f"row {int(np.argmax(given)):,} is given {given.max():,} times, max_epochs is {plan.max_epochs:g}"
+        yield f"row {int(np.argmax(given)):,} is used {given.max():,} times, but max_epochs is {plan.max_epochs:g}"
 
 
 class _Totals:
-    """What all shards of a draw give, by output and stratum."""
+    """The totals of a draw over all shards, by output and stratum."""
 
     def __init__(self, plan: MixturePlan) -> None:
         self._plan = plan
@@ -184,11 +184,11 @@ class _Totals:
 
     @property
     def samples(self) -> int:
-        """Copies counted."""
+        """The number of copies counted."""
         return int(self._counted[0].sum())
 
     def add(self, drawn: _Drawn) -> None:
-        """One more shard."""
+        """Adds one shard."""
         place = self._starts[drawn.outputs] + drawn.table["stratum"].to_numpy()
         units = drawn.table["units"].to_numpy()
         ones = np.ones(len(units), np.int64)
@@ -197,7 +197,7 @@ class _Totals:
         np.maximum.at(self._largest, place, units)
 
     def wrong(self) -> Iterator[str]:
-        """Where that is not what was planned."""
+        """Yields the differences from the plan."""
         for output, start in zip(self._plan.outputs, self._starts.tolist(), strict=False):
             lines = list(self._wrong(output, start))
             yield from lines[:SHOWN]
@@ -211,12 +211,12 @@ class _Totals:
             given, unique = Amount(counted[0], counted[1]), Amount(counted[2], counted[3])
             if (given, unique) != (one.given, one.unique):
                 yield (
-                    f"{output.name}: {one.stratum}: {_told(given)} of {_told(unique)} are drawn, planned are "
+                    f"{output.name}: {one.stratum}: {_told(given)} of {_told(unique)} are drawn, but the plan has "
                     f"{_told(one.given)} of {_told(one.unique)}"
                 )
             over = one.exposed + given.units - most * one.available.units
             if output.name != VALIDATION and given.units and over > self._largest[number]:
-                yield f"{output.name}: {one.stratum}: is given more than max_epochs {self._plan.max_epochs:g} of it"
+                yield f"{output.name}: {one.stratum}: is used more often than max_epochs {self._plan.max_epochs:g}"
 
 
 def _told(amount: Amount) -> str:
@@ -224,7 +224,7 @@ def _told(amount: Amount) -> str:
 
 
 def plan_records(objects: ObjectStore, findings: Findings) -> Iterator[PlanRecord]:
-    """Every plan whose draw was finished, in the order of their requests; one that cannot be read is a problem."""
+    """Every plan with a finished draw, by request; an unreadable one is a problem."""
     for info in objects.list(layout.PLANS):
         request = info.path.split("/")[1]
         if info.path != layout.plan_record(request):

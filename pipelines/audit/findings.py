@@ -1,4 +1,4 @@
-"""What an audit found: what it proved, what it could not look at, and what is wrong."""
+"""The findings of an audit: what was proved, what could not be checked, and what is wrong."""
 
 from dataclasses import dataclass, field
 

@@ -1,4 +1,4 @@
-"""The whole audit of one generation, in the order in which a person would ask."""
+"""Audits one generation completely, in the order in which a person would ask."""
 
 import numpy as np
 import orjson
@@ -31,13 +31,13 @@ from winnow.schemas.scores import TRACES
 def audit_generation(
     store: Store, generation: Generation, context: IngestContext | None, *, exports: bool = True
 ) -> Findings:
-    """Audit the store's objects and draws, what was exported of it, and its sources.
+    """Audits the store's objects and draws, its exports, and its sources.
 
     Args:
-        store: What is audited.
-        generation: Of the store; the latest one.
-        context: From the recipe: where the sources are. None: they are not read again.
-        exports: Whether exports that are registered are read again.
+        store: The store.
+        generation: Its latest generation.
+        context: From the recipe: where the sources are. None: do not read them again.
+        exports: Whether to read registered exports again.
     """
     findings = Findings()
     tasks = store.tasks(generation)
@@ -52,14 +52,14 @@ def audit_generation(
     if exports:
         check_exports(store, stale, findings)
     if context is None:
-        findings.notes.append("the sources were not read again; give the recipe to prove that nothing of them is lost")
+        findings.notes.append("the sources were not read again; name the recipe to prove that nothing was lost")
     else:
         check_sources(context, tasks, findings)
     return findings
 
 
 def check_weights(store: Store, generation: Generation, findings: Findings) -> None:
-    """Weights and traces of one generation that were made in several environments may differ in pinned values."""
+    """Notes weights and traces from several environments, which may differ in pinned values."""
     for layer in sorted(generation.layers):
         if not layer.startswith(TRACES):
             continue
@@ -75,7 +75,7 @@ def check_weights(store: Store, generation: Generation, findings: Findings) -> N
 
 
 def _weights_made(store: Store, score: str, trace: str) -> set[str]:
-    """The environments that a trace's weights were made in, as far as they are written down."""
+    """The recorded environments of a trace's weights."""
     found = set()
     for key in _said(store, layout.weights_use(score, trace)) or []:
         record = _said(store, layout.weights_record(score, key)) if key else None
@@ -85,7 +85,7 @@ def _weights_made(store: Store, score: str, trace: str) -> set[str]:
 
 
 def _said(store: Store, path: str) -> list[str] | dict[str, object] | None:
-    """What a record says; None where it is gone or damaged: weights may be collected while their traces stand."""
+    """A record's content; None if it is missing or damaged, since weights may be collected before their traces."""
     try:
         said: list[str] | dict[str, object] = orjson.loads(store.objects.read(path))
     except (FileNotFoundError, orjson.JSONDecodeError):
@@ -94,14 +94,14 @@ def _said(store: Store, path: str) -> list[str] | dict[str, object] | None:
 
 
 def check_forgotten(store: Store, generation: Generation, findings: Findings) -> None:
-    """Rows that are purged hold nothing in any layer; those that are not are hidden, and counted."""
+    """Checks that purged rows are empty in every layer; counts the rows that are hidden but not purged."""
     hiding = load_hiding(store.objects)
     if not hiding:
         return
     hidden = hidden_rows(store, generation, hiding)
     purged = {shard: np.setdiff1d(found.rows, found.pending) for shard, found in hidden.items()}
     wrong = [
-        f"{row.object}: holds something of a forgotten row that is marked as purged"
+        f"{row.object}: still has content of a forgotten row that is marked as purged"
         for layer in sorted(generation.layers)
         for row in store.manifest(generation, layer)
         if len(purged.get(row.shard, ())) and not _is_neutral(store, layer, row, purged[row.shard])
@@ -109,13 +109,13 @@ def check_forgotten(store: Store, generation: Generation, findings: Findings) ->
     findings.problems += wrong
     rows = sum(map(len, purged.values()))
     if rows and not wrong:
-        findings.proved.append(f"{rows:,} forgotten rows hold nothing in any layer")
+        findings.proved.append(f"{rows:,} forgotten rows are empty in every layer")
     ranges = ForgottenRanges(store, hiding, hidden)
     waiting = sum(len(found.pending) for found in hidden.values())
     quoted = sum(ranges.quotes(task) for task in store.tasks(generation))
     if waiting or quoted:
         findings.notes.append(
-            f"{waiting:,} forgotten rows are hidden and not purged yet; winnow gc --purge takes their content away"
+            f"{waiting:,} forgotten rows are hidden but not purged yet; run winnow gc --purge to remove their content"
         )
 
 
@@ -125,4 +125,4 @@ def _is_neutral(store: Store, layer: str, row: ManifestRow, rows: NDArray[np.int
         emptied = neutral_stream(layer, read_batches(store.objects, row.object), rows)
         return all(left.equals(right) for left, right in zip(as_it_is, emptied, strict=True))
     except StoreError:
-        return True  # said already, where objects are checked
+        return True  # already reported by the check of objects

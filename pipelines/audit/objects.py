@@ -1,7 +1,7 @@
-"""Are the objects that a generation names there, unchanged, aligned, and balanced?
+"""Checks that the objects of a generation exist and are unchanged, aligned and balanced.
 
-Nothing is taken from what wrote them but the records under test: bytes are hashed again, values are hashed
-again from a fresh read, rows are counted from footers.
+Only the records under test come from the writers: bytes are hashed again, values are hashed
+again after reading them, and rows are counted from footers.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ from winnow.schemas.values import ValueHasher
 
 
 def check_objects(store: Store, generation: Generation, findings: Findings) -> None:
-    """Every object of every layer: present, of the bytes that its name says, of the values that its commit says."""
+    """Checks that every object of every layer exists and has the hash in its name and its commit's values."""
     values: dict[tuple[str, str], str] = {}
     count = size = 0
     for layer in sorted(generation.layers):
@@ -33,13 +33,13 @@ def check_objects(store: Store, generation: Generation, findings: Findings) -> N
             count += 1
             size += row.bytes
     if tree_hash(values) == generation.tree_hash:
-        findings.proved.append(f"{count:,} objects, {size:,} bytes: content and values are what was committed")
+        findings.proved.append(f"{count:,} objects, {size:,} bytes: content and values are as committed")
     else:
         findings.problems.append(f"generation {generation.number}: the tree hash of the values is not the recorded one")
 
 
 def check_alignment(store: Store, generation: Generation, findings: Findings) -> None:
-    """Every layer has each shard of the samples, with as many rows (law 2)."""
+    """Checks that every layer has each shard of the samples, with as many rows (law 2)."""
     samples = {row.shard: row for row in store.manifest(generation, layout.SAMPLES)}
     for layer in sorted(set(generation.layers) - {layout.SAMPLES}):
         rows = {row.shard: row for row in store.manifest(generation, layer)}
@@ -48,17 +48,17 @@ def check_alignment(store: Store, generation: Generation, findings: Findings) ->
             findings.problems.append(f"layer {side} has no object for shard {shard}")
         uneven = [shard for shard in samples.keys() & rows.keys() if samples[shard].rows != rows[shard].rows]
         findings.problems += [
-            f"layer {layer}: shard {shard} has {rows[shard].rows} rows, its samples {samples[shard].rows}"
+            f"layer {layer}: shard {shard} has {rows[shard].rows} rows, but its samples have {samples[shard].rows}"
             for shard in sorted(uneven)
         ]
         other = [shard for shard in samples.keys() & rows.keys() if rows[shard].samples != samples[shard].object]
-        findings.problems += [f"layer {layer}: shard {shard} was made of other samples" for shard in sorted(other)]
+        findings.problems += [f"layer {layer}: shard {shard} was made from other samples" for shard in sorted(other)]
         if samples.keys() == rows.keys() and not uneven and not other:
             findings.proved.append(f"layer {layer} is aligned with the samples of all {len(samples):,} shards")
 
 
 def check_balance(tasks: Iterable[TaskCommit], store: Store, findings: Findings) -> None:
-    """Records in = kept + dropped + quarantined, with the three counted from footers of what was written."""
+    """Checks that records = kept + dropped + quarantined, counted from the footers of what was written."""
     records = kept = dropped = quarantined = 0
     wrong = False
     for task in tasks:
@@ -81,7 +81,7 @@ def check_balance(tasks: Iterable[TaskCommit], store: Store, findings: Findings)
 
 
 def check_identities(store: Store, generation: Generation, findings: Findings) -> None:
-    """No two rows have one id. Ids are spread over partitions on disk-backed tables, so memory stays bounded."""
+    """Checks that ids are unique. They are partitioned in tables on disk, so memory stays bounded."""
     rows = store.manifest(generation, layout.SAMPLES)
     with closing(duckdb.connect(config={"threads": "1", "memory_limit": "1GB"})) as connection:
         connection.execute("CREATE TABLE ids (id BLOB)")
@@ -94,13 +94,13 @@ def check_identities(store: Store, generation: Generation, findings: Findings) -
         repeated = connection.execute(
             "SELECT hex(id), count(*) FROM ids GROUP BY id HAVING count(*) > 1 ORDER BY 1 LIMIT 10"
         ).fetchall()
-    findings.problems += [f"{count} rows have the id {identity.lower()}" for identity, count in repeated]
+    findings.problems += [f"{count} rows share the id {identity.lower()}" for identity, count in repeated]
     if not repeated:
         findings.proved.append(f"{total:,} ids are all different")
 
 
 def check_environments(generation: Generation, findings: Findings) -> None:
-    """Objects of one generation made in several environments may differ in pinned values."""
+    """Notes objects made in different environments, which may differ in pinned values."""
     if len(generation.environments) > 1:
         made = ", ".join(f"{name}: {count}" for name, count in generation.environments.items())
         findings.notes.append(f"objects were made in {len(generation.environments)} different environments ({made})")
@@ -130,7 +130,7 @@ def _check_object(objects: ObjectStore, row: ManifestRow, findings: Findings) ->
 
 
 def content_of(stream: BinaryIO) -> str:
-    """The hash that an object's name holds, of its bytes as they are."""
+    """The hash that an object's name should have, computed from its bytes."""
     state = hashlib.blake2b(digest_size=CONTENT_DIGITS // 2)
     while piece := stream.read(1 << 20):
         state.update(piece)

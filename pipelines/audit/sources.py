@@ -1,6 +1,6 @@
-"""Is every byte, line and row of the sources answered for? Counted by means that share no code with the readers.
+"""Checks that every byte, line and row of the sources is accounted for, independently of the readers.
 
-For each file the ranges that became rows, were dropped or were quarantined are put together and held against
+For each file, the ranges that became rows, were dropped or were quarantined are combined and compared with
 the file as it is: archives member by member, JSON lines by their newlines, tables by their footers (law 3).
 """
 
@@ -33,7 +33,7 @@ CLAIMS = pa.schema(
 
 
 def check_sources(context: IngestContext, tasks: list[TaskCommit], findings: Findings) -> None:
-    """Check every file of every source that the recipe names."""
+    """Checks every file of every source in the recipe."""
     files = size = 0
     wrong = len(findings.problems)
     for name, source in context.sources.items():
@@ -47,11 +47,11 @@ def check_sources(context: IngestContext, tasks: list[TaskCommit], findings: Fin
                     files += 1
                     size += expected
     if len(findings.problems) == wrong:
-        findings.proved.append(f"{files:,} source files, {size:,} bytes: every range is answered for, once")
+        findings.proved.append(f"{files:,} source files, {size:,} bytes: every range is accounted for exactly once")
 
 
 def _groups(tasks: list[TaskCommit]) -> Iterator[list[TaskCommit]]:
-    """Tasks that must be looked at together: the parts of one file, or one batch of whole files."""
+    """Groups tasks to check together: the parts of one file, or one batch of whole files."""
     by_first: dict[str, list[TaskCommit]] = {}
     for task in tasks:
         by_first.setdefault(task.inputs[0].path, []).append(task)
@@ -86,12 +86,12 @@ def _check_file(
     try:
         stream = source.objects.open(path)
     except FileNotFoundError:
-        findings.notes.append(f"{place}: no longer there, so what was read of it cannot be checked again")
+        findings.notes.append(f"{place}: no longer exists, so its ranges cannot be checked again")
         return False
     with closing(stream):
         size = stream.seek(0, 2)
         if size != expected:
-            findings.problems.append(f"{place}: {size} bytes now, {expected} when it was ingested")
+            findings.problems.append(f"{place}: has {size} bytes, but had {expected} when it was ingested")
             return False
         kind = kind_of(source.format, path)
         spans = list(_spans(claims))
@@ -117,7 +117,7 @@ def _spans(claims: pa.Table) -> Iterator[Claim]:
 
 
 def _check_rows(claims: list[Claim], rows: int | None, size: int) -> list[str]:
-    """Every row is a claim of its own, or lies in a quarantined range; a table that cannot be opened is one range."""
+    """Checks that every row is claimed once or quarantined; a table that cannot be opened is one range."""
     whole = [claim.span for claim in claims if claim.span.unit == "bytes"]
     if rows is None or whole:
         return check_ranges(size, whole)
@@ -127,24 +127,24 @@ def _check_rows(claims: list[Claim], rows: int | None, size: int) -> list[str]:
 
 
 def _check_lines(claims: list[Claim], lines: int, held: int, *, complete: bool, size: int) -> list[str]:
-    """Lines tile the decoded stream; of a damaged file, the rest of the file itself is quarantined."""
+    """Checks that lines tile the decoded stream; the rest of a damaged file is quarantined."""
     stream = [claim.span for claim in claims if claim.span.unit == "stream"]
     raw = [claim.span for claim in claims if claim.span.unit == "bytes"]
-    if complete and not stream and held == size:  # the file is its own stream
+    if complete and not stream and held == size:  # the file is not compressed
         return [*check_ranges(size, raw), *_count(len({span.offset for span in raw if span.length}), lines)]
     answered = len({span.offset for span in stream})
     if complete:
         return [*check_ranges(held, stream), *_count(answered, lines)]
-    # Where a decoder gives up on damage differs by some bytes: what the reader has must tile from the start, and it
-    # may not have fewer whole lines than were counted here.
+    # Decoders stop at damage some bytes apart: the reader's ranges must tile from the start, and it
+    # may not have fewer complete lines than were counted here.
     reached = max((span.offset + span.length for span in stream), default=0)
     wrong = check_ranges(reached, stream)
     if answered < lines - 1:
-        wrong.append(f"{answered} lines are answered for, at least {lines - 1} can be decoded")
+        wrong.append(f"{answered} lines are accounted for, but at least {lines - 1} can be decoded")
     if not any(span.offset + span.length == size for span in raw):
-        wrong.append("the compressed file is damaged, and no quarantined range answers for its end")
+        wrong.append("the compressed file is damaged, but no quarantined range covers its end")
     return wrong
 
 
 def _count(claimed: int, counted: int) -> list[str]:
-    return [] if claimed == counted else [f"{claimed} lines are answered for, the file has {counted}"]
+    return [] if claimed == counted else [f"{claimed} lines are accounted for, but the file has {counted}"]

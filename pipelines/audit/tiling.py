@@ -1,8 +1,8 @@
-"""Proves, from the file alone, that the ranges a reader claimed are the file: law 3, counted by other means.
+"""Proves, from the file alone, that a reader's claimed ranges make up the file (law 3).
 
-Nothing here is shared with the readers: `zlib` inflates, and a parser of its own knows of a record only where it
-begins and ends. A reader that skips a record and stretches its neighbour's range is caught, because a stretched range
-holds more records than were claimed, or bytes that belong to none.
+No code is shared with the readers: `zlib` inflates, and a separate parser only finds where records
+begin and end. A reader that skips a record and extends its neighbour's range is caught, because an extended range
+contains more records than claimed, or bytes that belong to none.
 """
 
 import re
@@ -16,7 +16,7 @@ import zstandard
 
 from winnow.pipelines.ingest.records import ReadLimits, Span
 
-MAX_FINDINGS: Final = 100  # a file that fails everywhere is told about so often, and then the rest is counted
+MAX_FINDINGS: Final = 100  # findings reported per file; the rest are only counted
 
 _READ_BYTES: Final = 256 << 10
 _INFLATED_BYTES: Final = 1 << 20
@@ -29,26 +29,26 @@ _DICTIONARY_FRAME: Final = b"\x5d\x2a\x4d\x18"
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What is said about a range: one claim a record or stretch of padding, also where several share a range."""
+    """A claim on a range: one per record or stretch of padding, even if several share a range."""
 
     span: Span
-    readable: bool  # kept or dropped; what is not readable was quarantined, and only its extent is checked
+    readable: bool  # kept or dropped; False means quarantined, where only the extent is checked
 
 
 class _RangeError(Exception):
-    """What the range holds is not what was claimed."""
+    """The range's content does not match the claim."""
 
 
 def check_tiling(stream: BinaryIO, claims: Iterable[Claim], limits: ReadLimits) -> list[str]:
-    """What is wrong with the claims on an archive file; nothing, where they are proved.
+    """Lists what is wrong with the claims on an archive file; empty if they are proved.
 
     Args:
-        stream: the file, seekable.
-        claims: every claim on the file, in any order.
-        limits: those that the file was read under.
+        stream: The file, seekable.
+        claims: All claims on the file, in any order.
+        limits: The limits under which the file was read.
 
     Returns:
-        One line a finding, in file order.
+        One line per finding, in file order.
     """
     findings: list[str] = []
     found = 0
@@ -74,9 +74,9 @@ def _findings(stream: BinaryIO, claims: Iterable[Claim], limits: ReadLimits) -> 
         elif offset < at:
             yield f"{place}: overlaps what was claimed up to {at}"
         if offset < 0 or length <= 0 or offset + length > size:
-            yield f"{place}: not a range of this file of {size} bytes"
+            yield f"{place}: outside this file of {size} bytes"
         elif any(claim.span.member != member for member, claim in enumerate(sharing)):
-            yield f"{place}: the {len(sharing)} claims that share it are not numbered from 0, each once"
+            yield f"{place}: the {len(sharing)} claims that share it are not numbered consecutively from 0"
         elif all(claim.readable for claim in sharing):
             try:
                 auditor.check(offset, length, len(sharing))
@@ -96,7 +96,7 @@ class _Auditor:
         self._zstd: zstandard.ZstdDecompressor | None = None
 
     def check(self, offset: int, length: int, claimed: int) -> None:
-        """That the range is whole members, or one record, or padding, and holds as much as is claimed."""
+        """Checks that the range is whole members, one record or padding, and holds as much as claimed."""
         first = self._first(offset, min(length, 4))
         if first.startswith(b"\x1f\x8b"):
             inflated = _inflate_gzip(self._pieces(offset, length, _READ_BYTES))
@@ -110,10 +110,10 @@ class _Auditor:
         for piece in inflated:
             walk.feed(piece)
         walk.finish()
-        # A member that holds nothing at all is answered for by one claim.
+        # One claim accounts for an empty member.
         if max(walk.records + walk.paddings, 1) != claimed:
             held = f"{walk.records} records and {walk.paddings} stretches of padding"
-            raise _RangeError(f"holds {held}, {claimed} are claimed")
+            raise _RangeError(f"holds {held}, but {claimed} are claimed")
 
     def _first(self, offset: int, count: int) -> bytes:
         self._stream.seek(offset)
@@ -130,7 +130,7 @@ class _Auditor:
             length -= len(piece)
 
     def _inflate_zstd(self, offset: int, length: int) -> Iterator[bytes]:
-        """The frames of a range, which must end where it ends."""
+        """Inflates the frames of a range, which must end where it ends."""
         if self._zstd is None:
             self._zstd = _zstd_decompressor(self._stream, self._limits.max_window_bytes)
         stop = offset + length
@@ -155,7 +155,7 @@ class _Auditor:
 
 
 def _inflate_gzip(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """The members of a range, which must end where it ends."""
+    """Inflates the members of a range, which must end where it ends."""
     member = zlib.decompressobj(31)
     fresh = True
     for piece in pieces:
@@ -184,7 +184,7 @@ def _flush(member: "zlib._Decompress") -> bytes:
 
 
 class _RecordCount:
-    """Counts records in bytes that come in pieces, holding no more than one header."""
+    """Counts records in pieces of bytes, holding no more than one header."""
 
     def __init__(self, max_header_bytes: int) -> None:
         self.records = 0
@@ -193,23 +193,23 @@ class _RecordCount:
         self._in_padding = False
         self._state: Callable[[], bool] = self._between
         self._held = b""
-        self._at = 0  # in `_held`: how far it is understood
-        self._searched = 0  # bytes of an unfinished header that do not hold its end
-        self._block = 0  # bytes of the block that are still to come
+        self._at = 0  # the position in `_held` up to which bytes are parsed
+        self._searched = 0  # bytes of an unfinished header already searched for its end
+        self._block = 0  # remaining bytes of the block
         self._mark = b"\r\n\r\n"
 
     def feed(self, piece: bytes) -> None:
-        """Take the next bytes."""
+        """Consumes the next bytes."""
         self._held = self._held[self._at :] + piece
         self._at = 0
         while self._state():
             pass
 
     def finish(self) -> None:
-        """Say that there are no more bytes."""
+        """Ends the input."""
         rest = len(self._held) - self._at
         if self._state == self._in_mark and self._mark == b"\n" and not rest:
-            return  # ARC may leave out the last line end
+            return  # ARC may omit the last line end
         if self._state != self._between or rest:
             raise _RangeError("it ends inside a record")
 
@@ -274,7 +274,7 @@ def _warc_length(header: bytes) -> int:
 def _arc_length(header: bytes) -> int:
     fields = header.rstrip(b"\r").split(b" ")
     if len(fields) < 5 or b":" not in fields[0]:
-        raise _RangeError("bytes that are no record")
+        raise _RangeError("bytes that are not a record")
     return _number(fields[-1])
 
 

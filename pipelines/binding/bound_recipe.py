@@ -20,7 +20,7 @@ from winnow.pipelines.binding.duplicates import NearSettings, near_settings, wan
 from winnow.pipelines.binding.edits import BoundEdit, bind_edits
 from winnow.pipelines.binding.mixture import BoundMix, bind_mix
 from winnow.pipelines.binding.operators import BoundOperator, Measurement, bind_operators, measurements, store_columns
-from winnow.pipelines.binding.rule_presets import spelt_out
+from winnow.pipelines.binding.rule_presets import expand_presets
 from winnow.pipelines.binding.rules import RuleProgram, rule_program
 from winnow.pipelines.binding.scores import BoundScore, bind_scores
 from winnow.pipelines.binding.sources import BoundSources, bind_sources
@@ -58,7 +58,7 @@ class BoundRecipe:
     @cached_property
     def spelt(self) -> Recipe:
         """The recipe with rules in the place of presets, to be shown and hashed."""
-        return spelt_out(self.config)
+        return expand_presets(self.config)
 
     @cached_property
     def measurements(self) -> tuple[Measurement, ...]:

@@ -47,7 +47,7 @@ def spelt_rules(recipe: Recipe) -> tuple[SpeltRule, ...]:
     return spelt
 
 
-def spelt_out(recipe: Recipe) -> Recipe:
+def expand_presets(recipe: Recipe) -> Recipe:
     """The recipe with rules in the place of presets, to be shown and hashed; it decides the same."""
     spelt = spelt_rules(recipe)
     lists: dict[Phase, tuple[Rule, ...]] = {

@@ -97,7 +97,7 @@ def generation_keys(store: Store, recipe: BoundRecipe, generation: Generation) -
     return keys
 
 
-def standing_layer(store: Store, layer: str, key: GlobalKey, shards: Iterable[str]) -> list[LayerCommit] | None:
+def existing_layer(store: Store, layer: str, key: GlobalKey, shards: Iterable[str]) -> list[LayerCommit] | None:
     """The commits of a global layer where every shard has one whose object is there; else None."""
     wanted = list(shards)
     commits = load_layer_commits(store.objects, layer, key.covered, wanted)
@@ -110,7 +110,7 @@ def standing_layer(store: Store, layer: str, key: GlobalKey, shards: Iterable[st
     return list(commits.values()) if whole and len(commits) == len(wanted) else None
 
 
-def take_standing(
+def load_existing(
     store: Store, recipe: BoundRecipe, state: StoreState, tombstones: Collection[str] | None = None
 ) -> dict[Kind, GlobalKey]:
     """Take into the state every layer of duplicates that stands; returns the keys of the kinds that do not.
@@ -128,7 +128,7 @@ def take_standing(
     for kind, key in state_keys(recipe, state, tombstones).items():
         if layer_of_kind(kind) in state.layers:  # written or taken in this run
             continue
-        commits = standing_layer(store, layer_of_kind(kind), key, names)
+        commits = existing_layer(store, layer_of_kind(kind), key, names)
         if commits is None:
             lacking[kind] = key
         else:

@@ -1,1 +1,1 @@
-"""What trainers read: bytes are moved once, from the store through one shuffle into finished files."""
+"""Export: moves bytes once, from the store through one shuffle into files that trainers read."""

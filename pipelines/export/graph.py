@@ -7,11 +7,11 @@ import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
 from winnow.pipelines.binding.edits import BoundEdit, with_keys
-from winnow.pipelines.export.places.refusals import told
+from winnow.pipelines.export.places.refusals import disk_errors
 from winnow.pipelines.export.planning.shipment import Destination, Details, Places, Shipment, put_details, text_columns
 from winnow.pipelines.export.planning.sizing import Cutting, Way
 from winnow.pipelines.export.reading import BEATS, READ, mixed_rows
-from winnow.pipelines.export.stage import EXCHANGE, Unfinished, owed_partitions
+from winnow.pipelines.export.stage import EXCHANGE, Unfinished, pending_partitions
 from winnow.pipelines.export.writing import WriteShards
 from winnow.pipelines.media.references import MediaSources
 from winnow.pipelines.mix.drawn import Draw, DrawnShard
@@ -95,11 +95,11 @@ def make_graph(
     """
     strata = tuple(tuple(one.stratum for one in output.strata) for output in draw.plan.outputs)
     places = Places(cuttings)
-    owed = owed_partitions(places, exports)
+    owed = pending_partitions(places, exports)
     if not owed.any():
         return None
     scratch = exports[0].place.scratch
-    with told(exports[0].export.path):
+    with disk_errors(exports[0].export.path):
         clear_scratch(scratch, EXCHANGE)  # of a run whose worker died
         details = put_details(scratch, Details(cuttings, strata, owed))
         tasks = put_task_list(scratch, "export", [shard.to_json() for shard in draw.shards])

@@ -1,7 +1,7 @@
-"""The map side of an export: of one shard of the store the drawn rows, edited, once for each copy, on their way.
+"""The reading side of an export: reads the drawn rows of a shard, edits them and sends one row per copy.
 
-Rows are cut by bytes before they are built, so that no batch is larger than a block of the exchange, whatever the
-texts are and however often they are given.
+Rows are cut by bytes before they are built, so that no batch is larger than a block of the exchange, however
+large the texts are and however often they are repeated.
 """
 
 import itertools
@@ -35,17 +35,17 @@ from winnow.scoring.mixture.orders import export_order
 
 BATCH_ROWS = 8192
 REFERENCES = "media"
-"""Where a sample's metadata say what it refers to, unless its source has said something there itself."""
+"""The metadata key for a sample's media references, unless its source already uses it."""
 
 _OF_SAMPLES = ("licence", "url", "mime", "modality", "captions", "metadata", "media")
 READ = "read"
 BEATS = "progress"
-"""Where workers say how far they are, and of what."""
+"""Where workers report progress, and on what."""
 
 
 @dataclass(frozen=True)
 class _Given:
-    """The rows of the draw that one output has of a shard."""
+    """The drawn rows that one output takes from a shard."""
 
     output: int
     rows: pa.RecordBatch
@@ -54,22 +54,22 @@ class _Given:
 
 @dataclass(frozen=True)
 class _Read:
-    """Rows of the store as they were read."""
+    """Rows read from the store."""
 
     columns: Mapping[str, pa.Array]
-    held: NDArray[np.int64]  # about how many bytes each row takes
-    media: pa.Array  # what each refers to
-    with_media: NDArray[np.int64]  # how many bytes it takes with that
+    held: NDArray[np.int64]  # approximate bytes of each row
+    media: pa.Array  # the references of each row
+    with_media: NDArray[np.int64]  # bytes of each row with its media
     source: str
 
 
 def mixed_rows(
     shipment: Shipment, details: Details, edits: Edits, shard: DrawnShard
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Rows of `MIXED` under their partitions: of every output in every cutting, as far as they are owed.
+    """Rows of `MIXED` with their partitions: of every output in every cutting, if pending.
 
     Raises:
-        ExportError: The store is no longer what was planned: rows are forgotten, or are others, or have other texts.
+        ExportError: The store no longer matches the plan: rows were forgotten, or ids or texts differ.
     """
     objects = shipment.store.objects
     drawn = read_table(objects, shard.draw, DRAW.names).combine_chunks()
@@ -104,7 +104,7 @@ def _copies(
     index: NDArray[np.int64],
     read: _Read,
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """The copies of rows that are read, for every cutting."""
+    """The copies of the rows read, for every cutting."""
     high, low = words_of(drawn["id"])
     key = order_key(shipment.seed)
     strata = _Names(details.strata[output])
@@ -123,18 +123,18 @@ def _copies(
 
 @dataclass(frozen=True)
 class _Copies:
-    """Copies of rows that are read, ready to be built."""
+    """Copies of the rows read, ready to be built."""
 
     drawn: pa.RecordBatch
     strata: "_Names"
     read: _Read
-    index: NDArray[np.int64]  # of rows of the draw: their places among those that are read
-    rows: NDArray[np.int64]  # of each copy: its row of the draw
+    index: NDArray[np.int64]  # maps rows of the draw to positions among the rows read
+    rows: NDArray[np.int64]  # the draw's row of each copy
     copies: NDArray[np.uint16]
     order: NDArray[np.uint64]
 
     def built(self, some: Rows, turned: Rows, fetched: Fetched | None) -> pa.RecordBatch:
-        """These copies, `turned` among those whose media were fetched."""
+        """Builds these copies; `turned` are their positions among the rows whose media were fetched."""
         of = self.rows[some]
         which = self.index[of]
         made = {
@@ -153,7 +153,7 @@ class _Copies:
 def _by_partition(
     given: _Copies, some: Rows, partitions: NDArray[np.int64], fetched: Fetched | None
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Some copies under their partitions: put together by partition before they are built, so each is copied once."""
+    """Groups copies by partition before they are built, so that each is copied once."""
     turned = np.argsort(partitions, kind="stable")
     batch = given.built(some[turned], turned, fetched)
     there, starts = np.unique(partitions[turned], return_index=True)
@@ -164,7 +164,7 @@ def _by_partition(
 def _fetched(
     shipment: Shipment, way: Way, read: _Read, which: NDArray[np.int64]
 ) -> Iterator[tuple[slice, Fetched | None]]:
-    """The rows in parts, with the bytes of their media where these travel: what is read is bounded, not what refers."""
+    """The rows in parts, with the bytes of their media if included; bounds what is read."""
     if not way.media or shipment.media is None:
         yield slice(None), None
         return
@@ -178,7 +178,7 @@ def _no_media(rows: int) -> pa.ListArray:
 
 
 def _with_media(fetched: Fetched, turned: Rows, made: Mapping[str, pa.Array]) -> dict[str, pa.Array]:
-    """The columns that the bytes of media change; rows that lack some are marked, and counted later."""
+    """The columns that fetched media change; rows that lack some are marked, and counted later."""
     gone = [fetched.gone[row] for row in turned.tolist()]
     media = fetched.media.take(pa.array(turned))
     if not any(gone):
@@ -193,14 +193,14 @@ def _with_media(fetched: Fetched, turned: Rows, made: Mapping[str, pa.Array]) ->
 
 
 class _Names:
-    """What the strata of an output are called, ready to be taken by their numbers."""
+    """The names in an output's strata, indexed by stratum number."""
 
     def __init__(self, strata: Sequence[Stratum]) -> None:
         names = ("source_class", "source", "family", "language", "band")
         self._columns = {name: pa.array([getattr(one, name) for one in strata], pa.string()) for name in names}
 
     def of(self, numbers: NDArray[np.uint32]) -> dict[str, pa.Array]:
-        """The columns of these strata."""
+        """The columns for these strata."""
         which = pa.array(numbers)
         return {name: column.take(which) for name, column in self._columns.items()}
 
@@ -215,7 +215,7 @@ def _by_output(drawn: pa.Table) -> Iterator[_Given]:
 
 
 def _owed(details: Details, output: int) -> bool:
-    """Whether any shard of an output is, in any cutting."""
+    """Whether any shard of an output is pending, in any cutting."""
     for way, cutting in details.cuttings.items():
         first = details.places.first(way, output)
         if details.owed[first : first + len(cutting.outputs[output].counts)].any():
@@ -230,7 +230,7 @@ def _refuse_forgotten(shipment: Shipment, shard: DrawnShard, rows: Rows) -> None
     gone = int(np.isin(rows, hidden).sum())
     if gone:
         raise ExportError(
-            f"{objects.root}: {gone:,} samples of shard {shard.shard} that plan {shipment.plan} gives were forgotten "
+            f"{objects.root}: {gone:,} samples of shard {shard.shard} in plan {shipment.plan} were forgotten "
             "since; plan again: winnow mix"
         )
 
@@ -244,8 +244,8 @@ def _edited(
     dropped = np.flatnonzero(np.asarray(done.dropped))
     if len(dropped):
         raise ExportError(
-            f"{shipment.store.objects.root}: what to edit in row {part[dropped[0]]} of shard {shard.shard} is unknown, "
-            f"yet plan {shipment.plan} gives it; plan again: winnow mix"
+            f"{shipment.store.objects.root}: the edits of row {part[dropped[0]]} of shard {shard.shard} are unknown, "
+            f"yet plan {shipment.plan} includes it; plan again: winnow mix"
         )
     return done.texts
 
@@ -258,7 +258,7 @@ def _check(
     texts: pa.Array,
     index: NDArray[np.int64],
 ) -> None:
-    """That the rows are those that were planned, and their texts as long."""
+    """Checks that the rows are those planned, and their texts have the planned length."""
     which = pa.array(index)
     lengths = pc.fill_null(pc.binary_length(texts), 0).take(which)
     for what, same in (
@@ -275,7 +275,7 @@ def _check(
 
 
 def _held(base: Mapping[str, pa.Array]) -> NDArray[np.int64]:
-    """About how many bytes each row takes."""
+    """The approximate bytes of each row."""
     held = np.full(len(base["text"]), 256, np.int64)
     for name in ("text", "metadata", "url"):
         held += pc.fill_null(pc.binary_length(base[name]), 0).to_numpy(zero_copy_only=False)
@@ -283,20 +283,20 @@ def _held(base: Mapping[str, pa.Array]) -> NDArray[np.int64]:
 
 
 def _cuts(held: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-    """Ranges of rows of about a block's bytes; the first of a range may be larger."""
-    parts = (np.cumsum(held) - 1) // MAX_BLOCK_BYTES  # the block's worth of bytes that a row ends in
+    """Ranges of rows of about a block's bytes each; the first row of a range may exceed that."""
+    parts = (np.cumsum(held) - 1) // MAX_BLOCK_BYTES  # the number of the block in which a row ends
     starts = np.flatnonzero(np.diff(parts)) + 1
     edges = np.unique(np.concatenate([[0], starts, np.arange(0, len(held), BATCH_ROWS), [len(held)]]))
     yield from itertools.pairwise(edges.tolist())
 
 
 def _with_references(metadata: pa.Array, media: pa.Array) -> pa.Array:
-    """The metadata, with what each sample refers to; most samples refer to nothing."""
+    """The metadata with each sample's media references; most samples have none."""
     having = np.flatnonzero(np.asarray(pc.greater(pc.list_value_length(media), 0)))
     if not len(having):
         return metadata
     said = metadata.to_pylist()
-    for row in having.tolist():  # media are few beside the bytes that they stand for
+    for row in having.tolist():  # few rows, compared with the bytes of their media
         own = orjson.loads(said[row])
         if REFERENCES not in own:
             said[row] = canonical_json({**own, REFERENCES: media[row].as_py()})

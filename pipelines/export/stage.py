@@ -1,7 +1,7 @@
-"""An export as its driver sees it: what a recipe asks for, what of it stands, and the pipeline that makes the rest.
+"""An export as its driver sees it: the recipe's exports, what already exists, and the pipeline for the rest.
 
-All exports of a recipe are written by one run: rows are read and edited once, travel once for all exports with equal
-caps, and each shard is written by every format that wants it.
+All exports of a recipe are written by one run: rows are read and edited once, travel once for all exports with
+equal caps, and each shard is written by every format that needs it.
 """
 
 import itertools
@@ -31,7 +31,7 @@ from winnow.schemas.recipe.build import build
 from winnow.schemas.version import winnow_version
 
 VERSION = 1
-"""Of all that decides which rows a shard has, in which order and how they are edited, given the plan."""
+"""The version of the code that selects, orders and edits a shard's rows for a plan."""
 
 
 EXCHANGE = "exchange"
@@ -42,11 +42,11 @@ class BoundExport:
     """One export of a recipe, checked."""
 
     format: ExportFormat
-    config: Any  # the format's own
-    path: str  # of its folder, seen from the current directory
+    config: Any  # of the format's own type
+    path: str  # of its folder, relative to the current directory
     shard_bytes: int
-    place: Place  # where the recipe has it
-    where: str  # as what, such as `export[0].parquet`
+    place: Place  # its position in the recipe
+    where: str  # its name there, such as `export[0].parquet`
 
     @property
     def way(self) -> Way:
@@ -59,13 +59,13 @@ class BoundExport:
         return Outline(VERSION, plan, self.format.name, options, self.shard_bytes)
 
     def identity(self, plan: MixturePlan) -> str:
-        """Equal identities are equal files."""
+        """A hash: equal identities mean equal files."""
         return self.outline(plan.name).identity
 
 
 @dataclass(frozen=True)
 class Finished:
-    """An export that stands."""
+    """A finished export."""
 
     export: BoundExport
     manifest: Manifest
@@ -75,14 +75,14 @@ class Finished:
 
 @dataclass(frozen=True)
 class Written:
-    """An export whose shards all stand, before it is shown: what a card is made of."""
+    """An export whose shards are all committed, before it is published: the input of a card."""
 
     export: BoundExport
     plan: MixturePlan
-    shards: tuple[WrittenShard, ...]  # outputs in the plan's order, by number
-    files: tuple[FileRecord, ...]  # of the shards, or what their format joined them to
-    left_out: tuple[LeftOut, ...]  # samples that the plan gives and the export lacks
-    notes: tuple[str, ...] = ()  # what its reader should know
+    shards: tuple[WrittenShard, ...]  # outputs in plan order, by number
+    files: tuple[FileRecord, ...]  # of the shards, or the joined files
+    left_out: tuple[LeftOut, ...]  # samples in the plan but not in the export
+    notes: tuple[str, ...] = ()  # for the user
 
 
 Closing = Callable[[Written], Mapping[str, bytes]]
@@ -90,16 +90,16 @@ Closing = Callable[[Written], Mapping[str, bytes]]
 
 
 def no_closing(_: Written) -> Mapping[str, bytes]:
-    """None."""
+    """No closing files."""
     return {}
 
 
 def bind_exports(recipe: Recipe) -> tuple[BoundExport, ...]:
-    """The recipe's exports, each with its format, which has looked at its options.
+    """The recipe's exports, each with its format, whose options have been checked.
 
     Raises:
-        RecipeError: Unknown formats and options, folders where something else lies, packages or files that a format
-            needs and are not there: all that is wrong, one line each.
+        RecipeError: All problems, one per line: unknown formats and options, overlapping folders, missing packages or
+            files.
     """
     problems = Problems()
     bound = [bind_export(recipe, number, problems) for number in range(len(recipe.export))]
@@ -108,7 +108,7 @@ def bind_exports(recipe: Recipe) -> tuple[BoundExport, ...]:
 
 
 def bind_export(recipe: Recipe, number: int, problems: Problems) -> BoundExport | None:
-    """One of the recipe's exports; None where its options cannot be had. What is wrong of it is put to the problems."""
+    """One of the recipe's exports; None if its options are invalid. Problems are added to `problems`."""
     entry = recipe.export[number]
     where = f"export[{number}].{entry.name}"
     path = recipe.located(entry.path)
@@ -122,7 +122,7 @@ def bind_export(recipe: Recipe, number: int, problems: Problems) -> BoundExport 
         config = _with_tokenizer(recipe, config)
         most = getattr(export_format, "max_shard_bytes", entry.shard_bytes)
         if entry.shard_bytes > most:
-            said = f"{entry.shard_bytes:,} is more than a shard of {entry.name} holds; expected at most {most:,}"
+            said = f"{entry.shard_bytes:,} is too large for a shard of {entry.name}; expected at most {most:,}"
             problems.add(entry.place, f"{where}.shard_bytes", said)
         export_format.check(config)
     except WinnowError as error:
@@ -132,7 +132,7 @@ def bind_export(recipe: Recipe, number: int, problems: Problems) -> BoundExport 
 
 
 def _with_tokenizer(recipe: Recipe, config: Any) -> Any:
-    """A format's `tokenizer` is a file seen from the recipe; where none is named, it is the mixture's."""
+    """Resolves a format's `tokenizer` relative to the recipe; the default is the mixture's."""
     if not hasattr(config, "tokenizer"):
         return config
     named = config.tokenizer or (recipe.mix.tokenizer if recipe.mix is not None else None) or ""
@@ -141,32 +141,32 @@ def _with_tokenizer(recipe: Recipe, config: Any) -> Any:
 
 @dataclass
 class Unfinished:
-    """An export that is being made: its place is locked."""
+    """An export that is being written: its place is locked."""
 
     export: BoundExport
     place: ExportPlace
     commits: dict[tuple[str, int], ShardCommit]
 
     def refresh(self) -> None:
-        """Look at what stands."""
+        """Reads which shards are committed."""
         self.commits = self.place.committed()
 
 
 def require_planned(plan: MixturePlan, cuttings: Mapping[Way, Cutting]) -> None:
-    """That the draw gives what the plan says, before anything is moved."""
+    """Checks that the draw matches the plan, before anything is moved."""
     for cutting in cuttings.values():
         for planned, size in zip(plan.outputs, cutting.outputs, strict=True):
             if planned.given.samples != size.samples:
                 raise ExportError(
-                    f"plan {plan.name}: {planned.name} gives {planned.given.samples:,} samples and its draw has "
+                    f"plan {plan.name}: {planned.name} has {planned.given.samples:,} samples, but its draw has "
                     f"{size.samples:,}; plan again: winnow mix"
                 )
 
 
-def owed_partitions(places: Places, exports: Sequence[Unfinished]) -> np.ndarray[Any, np.dtype[np.bool_]]:
+def pending_partitions(places: Places, exports: Sequence[Unfinished]) -> np.ndarray[Any, np.dtype[np.bool_]]:
     """The shards that some export lacks."""
     owed = np.zeros(len(places), np.bool_)
-    for partition in range(len(places)):  # one turn a file of the export
+    for partition in range(len(places)):  # one iteration per file of the export
         place = places[partition]
         owed[partition] = any(
             one.export.way == place.way and (place.shard.output, place.shard.number) not in one.commits
@@ -176,10 +176,10 @@ def owed_partitions(places: Places, exports: Sequence[Unfinished]) -> np.ndarray
 
 
 def finish_export(one: Unfinished, draw: Draw, cutting: Cutting, closing: Closing, notes: Sequence[str]) -> Finished:
-    """Check that every sample is there, write what closes the export, and show it.
+    """Checks that every sample is there, writes the closing files, and publishes the export.
 
     Raises:
-        StageError: A shard is missing, or samples are.
+        StageError: A shard or samples are missing.
     """
     plan, export = draw.plan, one.export
     shards, left_out = _complete(one, cutting)
@@ -216,7 +216,7 @@ def finish_export(one: Unfinished, draw: Draw, cutting: Cutting, closing: Closin
 
 
 def weights_of(plan: MixturePlan) -> dict[str, dict[str, float]]:
-    """By output and source class, the share of units that is given."""
+    """The share of units by output and source class."""
     weights: dict[str, dict[str, float]] = {}
     for output in plan.outputs:
         units: dict[str, int] = {}
@@ -256,7 +256,7 @@ def _output(name: str, planned: int, shards: Sequence[WrittenShard]) -> dict[str
 
 
 def _format_notes(export: BoundExport, shards: Sequence[WrittenShard]) -> Sequence[str]:
-    """What the format has to say of what it wrote."""
+    """The format's notes on what it wrote."""
     notes: Callable[[Any, Sequence[WrittenShard]], Sequence[str]] | None = getattr(export.format, "notes", None)
     return () if notes is None else notes(export.config, shards)
 
@@ -266,8 +266,8 @@ def _left_out_notes(left_out: Sequence[LeftOut]) -> Sequence[str]:
         return ()
     count = sum(line.samples for line in left_out)
     return [
-        f"{count:,} samples are left out, as their media are gone; shards hold equal numbers of samples within one "
-        "of what was planned"
+        f"{count:,} samples are left out because their media are missing; planned shard sizes "
+        "differ by at most one sample"
     ]
 
 

@@ -1,6 +1,6 @@
-"""The far side of an export: one shard at a time, put in order, written by its format, and committed.
+"""The writing side of an export: orders one shard at a time, writes it in its format, and commits it.
 
-A worker holds one output shard: its rows as they came, and the part of them that a format is being given.
+A worker holds one output shard: its rows as received, and the batch that a format is being given.
 """
 
 import itertools
@@ -25,11 +25,11 @@ from winnow.schemas.uint128 import words_of
 
 BATCH_ROWS = 4096
 BATCH_BYTES = 8 << 20
-_VIEWED_BYTES = 1 << 30  # a view's numbers have 32 bits
+_VIEWED_BYTES = 1 << 30  # a view's offsets have 32 bits
 
 
 class WriteShards:
-    """A partition and its rows → its number, once every export that has it as a shard has committed it. Picklable."""
+    """A partition and its rows → its number, once every export with that shard has committed it. Picklable."""
 
     def __init__(self, shipment: Shipment) -> None:
         self._shipment = shipment
@@ -43,7 +43,7 @@ class WriteShards:
             rows = OrderedRows(place.shard.stem(), batches)
             if rows.count != place.samples:
                 raise StageError(
-                    f"export: {rows.count:,} samples arrived for {place.shard.stem()}, which was planned with "
+                    f"export: received {rows.count:,} samples for {place.shard.stem()}, expected "
                     f"{place.samples:,}; run the same command again"
                 )
             left_out = rows.leave_out()
@@ -56,7 +56,7 @@ class WriteShards:
 def write_shard(
     destination: Destination, place: Place, count: int, rows: Iterator[pa.RecordBatch], left_out: tuple[LeftOut, ...]
 ) -> None:
-    """Write one shard of one export, and commit it; one of which nothing is left has no file."""
+    """Writes one shard of one export and commits it; a shard with no samples left has no file."""
     if not count:
         commit = ShardCommit(WrittenShard(place.shard, 0, (), {}), left_out)
         destination.work.commit(Path(), commit)
@@ -65,7 +65,7 @@ def write_shard(
         made = destination.format.write(destination.config, folder, place.shard, rows)
         if made.samples != count:
             raise StageError(
-                f"export: {destination.format.name} wrote {made.samples:,} samples of {place.shard.stem()}, which has "
+                f"export: {destination.format.name} wrote {made.samples:,} samples for {place.shard.stem()}, expected "
                 f"{count:,}"
             )
         written = WrittenShard(place.shard, made.samples, file_records(folder, made.files), made.facts)
@@ -73,21 +73,21 @@ def write_shard(
 
 
 class OrderedRows:
-    """The rows of one shard in the order of the export."""
+    """The rows of one shard in export order."""
 
     def __init__(self, shard: str, batches: Iterator[pa.RecordBatch]) -> None:
-        """Raises ExportError where two rows are the same copy of the same sample."""
+        """Raises ExportError if two rows are the same copy of the same sample."""
         self._columns, self._texts = _joined(batches)
         self._order = _ordered(self._columns)
         self._refuse_equal(shard)
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """The number of rows."""
         return len(self._order)
 
     def leave_out(self) -> tuple[LeftOut, ...]:
-        """Take out the rows whose media are gone, and say which files that is about."""
+        """Removes the rows whose media are missing, and reports the files concerned."""
         gone = np.asarray(pc.equal(self._columns["modality"], MEDIA_GONE))
         if not gone.any():
             return ()
@@ -97,7 +97,7 @@ class OrderedRows:
         return tuple(LeftOut(MEDIA_GONE, line["file"], line["reason"], count) for line, count in lines)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """All of them, as batches of bounded bytes."""
+        """All rows, in batches of bounded bytes."""
         held = (self._texts.sizes + sums_of_lists(self._columns["media"], ["bytes"]))[self._order]
         parts = (np.cumsum(held) - 1) // BATCH_BYTES
         edges = np.concatenate([[0], np.flatnonzero(np.diff(parts)) + 1, np.arange(0, self.count, BATCH_ROWS)])
@@ -111,7 +111,7 @@ class OrderedRows:
     def _refuse_equal(self, shard: str) -> None:
         order = self._columns["order"].to_numpy()[self._order]
         near = np.flatnonzero(order[1:] == order[:-1])
-        # Not hot: different samples have different places but for one pair in 2^64.
+        # Not hot: different samples have equal order values only with a chance of 1 in 2^64 per pair.
         for place in near.tolist():
             first, second = (
                 [self._columns[name][int(self._order[at])].as_py() for name in ("id", "copy", "source", "url")]
@@ -126,15 +126,15 @@ class OrderedRows:
 
 
 class Texts:
-    """Texts that stay where they arrived, in many buffers: each is copied once, when it is taken.
+    """Texts that stay in the buffers in which they arrived; each is copied once, when it is taken.
 
-    What is put in order is Arrow's view of each: 16 bytes that begin with its length. Arrow itself takes no views yet.
+    The sort operates on Arrow views: 16 bytes that begin with the length. Arrow cannot yet `take` from views.
     """
 
     def __init__(self, pieces: Sequence[pa.LargeStringArray]) -> None:
         self.sizes: NDArray[np.int64]
         self._whole: pa.LargeStringArray | None = None
-        if any(piece.nbytes > _VIEWED_BYTES for piece in pieces):  # a text alone in its block
+        if any(piece.nbytes > _VIEWED_BYTES for piece in pieces):  # a single text in its block
             self._whole = pa.concat_arrays(pieces)
             self.sizes = pc.fill_null(pc.binary_length(self._whole), 0).to_numpy(zero_copy_only=False)
             return
@@ -146,7 +146,7 @@ class Texts:
         self.sizes = sizes if self._there is None else np.where(self._there, sizes, 0)
 
     def take(self, rows: NDArray[np.int64]) -> pa.LargeStringArray:
-        """These of them, in one buffer."""
+        """The texts of these rows, in one buffer."""
         if self._whole is not None:
             return self._whole.take(pa.array(rows))
         there = None if self._there is None else pa.array(self._there[rows]).buffers()[1]
@@ -155,7 +155,7 @@ class Texts:
 
 
 def _joined(batches: Iterator[pa.RecordBatch]) -> tuple[dict[str, pa.Array], Texts]:
-    """All rows, a column at a time, so that of one column alone there are two copies at once; texts are not copied."""
+    """All rows, column by column, so that only one column exists twice at a time; texts are not copied."""
     pieces: dict[str, list[pa.Array]] = {name: [] for name in MIXED.names}
     for batch in batches:
         for name, column in zip(MIXED.names, batch.columns, strict=True):

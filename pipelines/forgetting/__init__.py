@@ -1,1 +1,1 @@
-"""Forgetting: tombstones that hide rows from every reader at once, and the purge that takes their content away."""
+"""Forgetting: tombstones that hide rows from every reader at once, and the purge that removes their content."""

@@ -1,8 +1,8 @@
-"""An address as forgetting knows it: the spellings that it is compared by, and the hosts that answer for it.
+"""Normalises addresses for forgetting: their possible spellings and hosts.
 
-Rows come with addresses that are none for a crawl: no scheme, another one, a port out of range, a label that no name
-server would answer. Such a row is read with tolerance, and where that can be done in several ways, in each of them: to
-forget too much can be mended by reading the source again, to keep what was to be forgotten cannot.
+Rows contain addresses that no crawl would accept: no scheme, a strange one, a port out of range, an invalid
+host label. Such an address is read leniently and, if ambiguous, in every possible way: forgetting
+too much can be repaired by reading the source again, keeping what should be forgotten cannot.
 """
 
 import re
@@ -16,7 +16,7 @@ from winnow.filters.web.urls import MAX_LABEL_CHARACTERS, canonical_host, canoni
 from winnow.schemas.tombstones import gate, parents
 
 MAX_HOST_TAIL = 4096
-"""Characters at a host's end that are looked at: a name of 253 bytes, each a percent-encoded sequence, fits."""
+"""The most characters of a host that are considered: fits 253 bytes, each percent-encoded."""
 MAX_LABELS = 128
 MAX_SCHEMES = 4  # view-source:https://… has two
 
@@ -30,19 +30,19 @@ _DROPPED = str.maketrans("", "", "\t\n\r")
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """What an address is looked up by."""
+    """The forms by which an address is looked up."""
 
-    keys: frozenset[str]  # http and https are the same
+    keys: frozenset[str]  # http and https are equivalent
     hosts: frozenset[str]
 
     @property
     def gates(self) -> frozenset[bytes]:
-        """The gates of the rows that may have it, whatever list of suffixes their domain was told by."""
+        """The gates of the rows that may have it, whichever suffix list determined their domain."""
         return frozenset(gate(name) for host in self.hosts for name in parents(host))
 
 
 def address_of(url: str) -> Address:
-    """One spelling and one host for what is an http or https address; otherwise all that it can be read as."""
+    """One spelling and host for an http or https address; otherwise every possible reading."""
     canonical = canonical_url(url)
     if canonical is not None:
         key = canonical.partition("://")[2]
@@ -64,16 +64,16 @@ def _host_of_key(key: str) -> str:
 
 
 def _readings(url: str) -> Iterator[tuple[str, str]]:
-    """Schemes, and what may begin with the host after them."""
+    """Yields schemes and the text after them that may begin with the host."""
     text = url.translate(_DROPPED).strip(_WRAPPING)
     head, mark, tail = text.partition("://")
-    if mark and _AUTHORITY.fullmatch(head):  # whatever stands before the scheme
+    if mark and _AUTHORITY.fullmatch(head):  # whatever precedes the scheme
         yield "https", tail.lstrip("/\\")
     scheme = ""
     for _ in range(MAX_SCHEMES):
         found = _SCHEME.match(text)
         after = text[found.end() :] if found else ""
-        # `host:8080/x` looks like a scheme and what follows it, and so does `host.example:`.
+        # `host:8080/x` looks like a scheme and its remainder, and so does `host.example:`.
         if found is None or "." in found[1] or after[:1].isdigit() or not after:
             yield scheme, text.lstrip("/\\")
         if found is None:
@@ -83,7 +83,7 @@ def _readings(url: str) -> Iterator[tuple[str, str]]:
 
 
 def _read(scheme: str, rest: str) -> tuple[str, str] | None:
-    """The spelling and the host of what begins with an authority; None if there is no host."""
+    """The spelling and host of text that begins with an authority; None if there is no host."""
     canonical = canonical_url(f"{'http' if scheme == 'http' else 'https'}://{rest}")
     if canonical is not None:
         key = canonical.partition("://")[2]
@@ -104,14 +104,14 @@ def _read(scheme: str, rest: str) -> tuple[str, str] | None:
 
 
 def _tolerant_path(tail: str) -> str:
-    """A path and a query in the spelling of addresses, unless they are too long for one."""
+    """A path and query in canonical spelling, unless they are too long for an address."""
     tail = tail.partition("#")[0]
     canonical = canonical_url(f"http://h{tail}")
     return tail if canonical is None else canonical.removeprefix("http://h")
 
 
 def _tolerant_host(named: str) -> str:
-    """A host in lower-case ASCII as far as its labels can be; what is wrong with one does not hide those above it."""
+    """A host in lower-case ASCII where its labels allow; an invalid label does not affect those above it."""
     host = canonical_host(named)
     if host is not None:
         return host
@@ -127,6 +127,6 @@ def _label(label: str) -> str:
         mapped = idna.uts46_remap(unquote_to_bytes(label).decode(), std3_rules=False)
     except UnicodeError:  # idna's errors are UnicodeErrors
         return label.lower()
-    if mapped.isascii() or len(mapped) > MAX_LABEL_CHARACTERS:  # a longer one is in no name, and costs its square
+    if mapped.isascii() or len(mapped) > MAX_LABEL_CHARACTERS:  # a longer one is invalid, and takes quadratic time
         return mapped
     return ".".join(one if one.isascii() else "xn--" + one.encode("punycode").decode() for one in mapped.split("."))

@@ -1,11 +1,11 @@
-"""What selectors mean in a store, before or after they are recorded: rows, their sources, and who else holds them."""
+"""Finds the rows that selectors match in a store, before or after they are recorded, with sources and generations."""
 
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from winnow.pipelines.forgetting.hidden_rows import shard_texts
-from winnow.pipelines.forgetting.hiding import HiddenRows, Hiding, look_at
+from winnow.pipelines.forgetting.hiding import HiddenRows, Hiding, scan_object
 from winnow.pipelines.forgetting.matching import Matcher
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.tables import read_rows
@@ -16,23 +16,23 @@ from winnow.schemas.tombstones import Selectors
 
 @dataclass(frozen=True)
 class Effect:
-    """The rows of the latest generation that selectors mean and that still hold something."""
+    """The matching rows of the latest generation that still have content."""
 
-    generation: int | None = None  # None where nothing was ingested yet
+    generation: int | None = None  # None if nothing has been ingested yet
     shards: Mapping[str, int] = field(default_factory=dict)  # rows, by shard
     sources: Mapping[str, int] = field(default_factory=dict)  # rows, by source
     ids: frozenset[bytes] = frozenset()
-    met: frozenset[bytes] = frozenset()  # the hashes of selectors that some row of some generation met
-    generations: tuple[int, ...] = ()  # all that name an object with such rows
+    met: frozenset[bytes] = frozenset()  # the hashes of selectors that matched a row of any generation
+    generations: tuple[int, ...] = ()  # all that list an object with such rows
 
     @property
     def rows(self) -> int:
-        """How many rows."""
+        """The number of rows."""
         return sum(self.shards.values())
 
 
 def effect_of(store: Store, selectors: Selectors) -> Effect:
-    """Look for the selectors alone in every row of every generation that is there. Reads each object once."""
+    """Searches every row of every generation for these selectors. Reads each object once."""
     matcher = Matcher(selectors, note=True)
     known: dict[tuple[str, ...], HiddenRows] = {}
     shards: dict[str, int] = {}
@@ -46,7 +46,7 @@ def effect_of(store: Store, selectors: Selectors) -> Effect:
         except StoreError:
             if number in store.generation_numbers():
                 raise
-            continue  # collected while it was looked at
+            continue  # collected during the search
         if found:
             holding.append(number)
         for (shard, source, path), rows in found.items():
@@ -62,12 +62,12 @@ def effect_of(store: Store, selectors: Selectors) -> Effect:
 def _found(
     store: Store, generation: Generation, matcher: Matcher, known: dict[tuple[str, ...], HiddenRows]
 ) -> dict[tuple[str, str, str], HiddenRows]:
-    """The rows that are meant, by shard, source and object of samples."""
+    """The matching rows, by shard, source and samples object."""
     found = {}
     for shard in shard_texts(store, generation, Hiding({"": matcher.selectors})):
         paths = (shard.row.object, *shard.texts)
         if paths not in known:
-            looks = (look_at(store.objects, matcher, shard.row.object, path) for path in paths)
+            looks = (scan_object(store.objects, matcher, shard.row.object, path) for path in paths)
             known[paths] = HiddenRows.merged(one.found for one in looks)
         if len(known[paths].pending):
             found[shard.row.shard, shard.row.source, shard.row.object] = known[paths]

@@ -1,9 +1,9 @@
-"""The hidden rows of a generation, shard by shard, and the looks that make them known without reading a row."""
+"""Finds the hidden rows of a generation per shard, and keeps scan results so that rows need not be read again."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from winnow.pipelines.forgetting.hiding import HiddenRows, Hiding, Look, load_hiding, put_looks
+from winnow.pipelines.forgetting.hiding import HiddenRows, Hiding, Look, load_hiding, store_looks
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import ManifestRow, Store
 from winnow.schemas.extraction import EXTRACTED
@@ -12,14 +12,14 @@ from winnow.schemas.records import Generation
 
 @dataclass(frozen=True)
 class ShardTexts:
-    """A shard's row of the manifest of samples, and its objects of extracted texts."""
+    """A shard's row of the samples manifest, and its objects of extracted texts."""
 
     row: ManifestRow
     texts: tuple[str, ...]
 
 
 def hidden_rows(store: Store, generation: Generation, hiding: Hiding | None = None) -> dict[str, HiddenRows]:
-    """The hidden rows of every shard that has some, by its name."""
+    """The hidden rows by shard, for shards that have any."""
     hiding = load_hiding(store.objects) if hiding is None else hiding
     found = {}
     for shard in shard_texts(store, generation, hiding):
@@ -30,7 +30,7 @@ def hidden_rows(store: Store, generation: Generation, hiding: Hiding | None = No
 
 
 def shard_texts(store: Store, generation: Generation, hiding: Hiding) -> Iterator[ShardTexts]:
-    """Every shard with the texts that must be looked at; none where nothing is hidden."""
+    """Every shard with the texts to scan; nothing if there are no tombstones."""
     if not hiding:
         return
     texts: dict[str, list[str]] = {}
@@ -43,10 +43,10 @@ def shard_texts(store: Store, generation: Generation, hiding: Hiding) -> Iterato
 
 
 def look(store: Store, generation: Generation) -> Hiding:
-    """Look at what no look covers in a generation, and write down what was seen. Needs no lease."""
+    """Scans the objects of a generation that were not scanned yet, and stores the results. Needs no lease."""
     hiding = load_hiding(store.objects, fresh=True)
     taken: list[tuple[frozenset[str], Look]] = []
     for shard in shard_texts(store, generation, hiding):
         taken += hiding.take(store.objects, shard.row.object, shard.texts)
-    put_looks(store.objects, taken)
+    store_looks(store.objects, taken)
     return hiding

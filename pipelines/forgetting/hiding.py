@@ -1,7 +1,7 @@
-"""Which rows of which objects tombstones hide, known from looks that were taken and taken anew where none was.
+"""Determines which rows of which objects tombstones hide, from stored scan results or a new scan.
 
-A look is a small table that says, of some objects and some tombstones, which rows are meant. Objects never change and
-neither do tombstones, so a look stays true. What no look covers is looked at when it is asked for: hiding never waits
+A look is a small table: for some objects and some tombstones, the rows that match. Objects and tombstones never
+change, so a look stays valid. Objects that no look covers are scanned when needed: hiding never waits
 for a writer.
 """
 
@@ -34,25 +34,25 @@ _ATTEMPTS = 5
 _ROWS = pa.list_(pa.field("item", pa.int32(), nullable=False))
 LOOK = pa.schema(
     [
-        pa.field("samples", pa.string(), nullable=False),  # the object of samples whose rows these are
-        pa.field("object", pa.string(), nullable=False),  # what was looked at: it, or a layer beside it
-        pa.field("rows", _ROWS, nullable=False),  # that are hidden
-        pa.field("pending", _ROWS, nullable=False),  # those of them that still hold something
+        pa.field("samples", pa.string(), nullable=False),  # the samples object that has these rows
+        pa.field("object", pa.string(), nullable=False),  # the scanned object: the same, or a layer beside it
+        pa.field("rows", _ROWS, nullable=False),  # the hidden rows
+        pa.field("pending", _ROWS, nullable=False),  # those of them that still have content
     ]
 )
-_TOMBSTONES = b"tombstones.2"  # another name whenever rows come to be meant that were not: older looks missed them
+_TOMBSTONES = b"tombstones.2"  # renamed whenever matching covers more rows, because older looks missed them
 
 
 @dataclass(frozen=True)
 class HiddenRows:
-    """Numbers of rows of one shard, sorted."""
+    """Sorted row numbers of one shard."""
 
     rows: NDArray[np.int64]
-    pending: NDArray[np.int64]  # those that still hold what is to be forgotten
+    pending: NDArray[np.int64]  # those that still have content to forget
 
     @classmethod
     def merged(cls, parts: Iterable["HiddenRows"]) -> "HiddenRows":
-        """Those of all parts."""
+        """The union of the parts."""
         held = list(parts)
         return cls(merged_rows(part.rows for part in held), merged_rows(part.pending for part in held))
 
@@ -62,7 +62,7 @@ NOTHING = HiddenRows(merged_rows(()), merged_rows(()))
 
 @dataclass(frozen=True)
 class Look:
-    """What was found in one object."""
+    """The scan result for one object."""
 
     samples: str
     object: str
@@ -71,12 +71,12 @@ class Look:
 
 @dataclass
 class Hiding:
-    """The tombstones of a store, and the looks that were taken for them."""
+    """The tombstones of a store, and their stored looks."""
 
     tombstones: Mapping[str, Selectors]  # by name
-    looks: tuple[str, ...] = ()  # the objects that hold the looks
-    _covered: dict[str, frozenset[str]] = field(default_factory=dict)  # tombstones, by the object looked at
-    _found: dict[str, dict[str, HiddenRows]] = field(default_factory=dict)  # by samples and object looked at
+    looks: tuple[str, ...] = ()  # the objects of the looks
+    _covered: dict[str, frozenset[str]] = field(default_factory=dict)  # tombstones, by scanned object
+    _found: dict[str, dict[str, HiddenRows]] = field(default_factory=dict)  # by samples object and scanned object
     _matchers: dict[frozenset[str], Matcher] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -85,21 +85,21 @@ class Hiding:
 
     @cached_property
     def selectors(self) -> Selectors:
-        """Those of all tombstones."""
+        """The selectors of all tombstones."""
         return Selectors.merged(self.tombstones.values())
 
     @cached_property
     def reads_texts(self) -> bool:
-        """Whether some tombstone means texts by their hash: then extracted texts are looked at as well."""
+        """Whether a tombstone selects texts by hash, so that extracted texts are scanned too."""
         return any(one.sha256 for one in self.tombstones.values())
 
     def of(self, objects: ObjectStore, samples: str, texts: Sequence[str] = ()) -> HiddenRows:
         """The hidden rows of a shard.
 
         Args:
-            objects: Where it is.
-            samples: Its object of `samples`.
-            texts: Its objects of extracted texts, as far as they are known.
+            objects: The store's objects.
+            samples: The shard's samples object.
+            texts: Its known objects of extracted texts.
         """
         if not self:
             return NOTHING
@@ -107,7 +107,7 @@ class Hiding:
         return HiddenRows.merged(self._found.get(samples, {}).values())
 
     def take(self, objects: ObjectStore, samples: str, texts: Sequence[str] = ()) -> list[tuple[frozenset[str], Look]]:
-        """Look at what no look covers; returns what was seen, with the tombstones that were looked for."""
+        """Scans objects that no look covers; returns the results, with the tombstones searched for."""
         taken = []
         every = frozenset(self.tombstones)
         for path in (samples, *(texts if self.reads_texts else ())):
@@ -117,13 +117,13 @@ class Hiding:
                 if matcher is None:
                     merged = Selectors.merged(self.tombstones[name] for name in sorted(missing))
                     matcher = self._matchers.setdefault(missing, Matcher(merged))
-                look = look_at(objects, matcher, samples, path)
+                look = scan_object(objects, matcher, samples, path)
                 self.add(missing, look)
                 taken.append((missing, look))
         return taken
 
     def add(self, tombstones: frozenset[str], look: Look) -> None:
-        """Take a look into account."""
+        """Adds a look."""
         with self._lock:
             self._covered[look.object] = self._covered.get(look.object, frozenset()) | tombstones
             beside = self._found.setdefault(look.samples, {})
@@ -131,12 +131,12 @@ class Hiding:
             beside[look.object] = look.found if known is None else HiddenRows.merged((known, look.found))
 
     def look(self, samples: str, path: str) -> Look:
-        """All that is known of an object that every tombstone was looked for in."""
+        """The combined result for an object that was scanned for every tombstone."""
         return Look(samples, path, self._found[samples][path])
 
 
-def look_at(objects: ObjectStore, matcher: Matcher, samples: str, path: str) -> Look:
-    """Look for selectors in the samples of a shard, or in the texts of a layer beside them."""
+def scan_object(objects: ObjectStore, matcher: Matcher, samples: str, path: str) -> Look:
+    """Scans the samples of a shard, or the texts of a layer beside them, for selectors."""
     rows: list[NDArray[np.int64]] = []
     pending: list[NDArray[np.int64]] = []
     at = 0
@@ -154,19 +154,19 @@ def look_at(objects: ObjectStore, matcher: Matcher, samples: str, path: str) -> 
 
 
 def put_tombstone(objects: ObjectStore, tombstone: Tombstone) -> tuple[str, bool]:
-    """Put a tombstone; its name, and whether it is new. From here on what it means is hidden from every reader."""
+    """Puts a tombstone; returns its name, and whether it is new. The rows it selects are hidden from now on."""
     raw = to_json(tombstone)
     name = content_name(raw)
     for _ in range(_ATTEMPTS):
         try:
             return name, objects.put_if_absent(layout.tombstone(name), raw)
-        except FileNotFoundError:  # a collector that cleared what dead writers left took our unfinished file for such
+        except FileNotFoundError:  # a collector mistook our unfinished file for one of a dead writer
             continue
     raise StoreError(f"{objects.root}: the tombstone could not be put while a collector runs; forget again")
 
 
 def load_tombstones(objects: ObjectStore) -> dict[str, Tombstone]:
-    """Every tombstone by its name."""
+    """Every tombstone by name."""
     paths = [info.path for info in objects.list(layout.TOMBSTONES) if info.path.endswith(".json")]
 
     def load(path: str) -> tuple[str, Tombstone]:
@@ -179,8 +179,8 @@ def load_tombstones(objects: ObjectStore) -> dict[str, Tombstone]:
         return dict(pool.map(load, paths))
 
 
-def put_looks(objects: ObjectStore, taken: Iterable[tuple[frozenset[str], Look]]) -> list[str]:
-    """Write looks down, a table for each set of tombstones; returns where they are."""
+def store_looks(objects: ObjectStore, taken: Iterable[tuple[frozenset[str], Look]]) -> list[str]:
+    """Stores looks, one table per set of tombstones; returns their paths."""
     by_set: dict[frozenset[str], list[Look]] = {}
     for tombstones, look in taken:
         by_set.setdefault(tombstones, []).append(look)
@@ -203,11 +203,11 @@ _last: tuple[tuple[str, ...], tuple[str, ...], Hiding] | None = None
 
 
 def load_hiding(objects: ObjectStore, *, fresh: bool = False) -> Hiding:
-    """What is hidden, as of now. Tombstones and looks are named by their content, so equal names are read once.
+    """The current tombstones and looks. Both are named by content, so an unchanged set is read once.
 
     Args:
-        objects: The store's.
-        fresh: Know nothing but what is written down.
+        objects: The store's objects.
+        fresh: Ignore this process's cache.
     """
     global _last
     names = tuple(info.path for info in objects.list(layout.TOMBSTONES))
@@ -218,7 +218,7 @@ def load_hiding(objects: ObjectStore, *, fresh: bool = False) -> Hiding:
         return _last[2]
     hiding = Hiding({name: Selectors.of(one) for name, one in load_tombstones(objects).items()}, looks)
     for path in looks:
-        with contextlib.suppress(StoreError):  # lost, or collected since it was listed: its rows are looked at again
+        with contextlib.suppress(StoreError):  # lost, or collected since it was listed: its objects are scanned again
             _add(hiding, read_table(objects, path))
     _last = names, looks, hiding
     return hiding

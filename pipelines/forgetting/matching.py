@@ -1,4 +1,4 @@
-"""Which rows of `samples` selectors mean. Narrow columns decide for nearly all rows; few addresses are looked at."""
+"""Matches rows of `samples` against selectors. Narrow columns decide nearly all rows; few addresses are parsed."""
 
 import hashlib
 from collections.abc import Iterable
@@ -13,15 +13,15 @@ from winnow.pipelines.forgetting.addresses import address_of
 from winnow.schemas.tombstones import Selectors, gate, parents, selector_hash
 
 _NONE, _SOME, _ALL, _ALL_SEEN = range(4)
-"""Of the rows of a registered domain none is meant; each must be looked at; all are; all are, and each is looked at."""
+"""For the rows of a registered domain: none match; check each; all match; all match, but check each."""
 
 
 @dataclass
 class Matcher:
-    """Looks rows up among selectors. Keeps what it found of domains, so one serves many batches."""
+    """Matches rows against selectors. Caches results by domain, so one instance serves many batches."""
 
     selectors: Selectors
-    met: set[bytes] = field(default_factory=set)  # the hashes of the selectors that some row met
+    met: set[bytes] = field(default_factory=set)  # the hashes of the selectors that matched a row
     note: bool = False  # whether to fill `met`
     _domains: dict[str | None, int] = field(default_factory=dict)
 
@@ -30,7 +30,7 @@ class Matcher:
 
     @property
     def columns(self) -> list[str]:
-        """The columns of `samples` that are read."""
+        """The columns of `samples` that are needed."""
         wanted = ["modality"]
         wanted += ["id"] if self.selectors.id else []
         wanted += ["url", "domain"] if self.selectors.url or self.selectors.domain else []
@@ -38,7 +38,7 @@ class Matcher:
         return wanted
 
     def rows(self, samples: pa.RecordBatch) -> NDArray[np.bool_]:
-        """Which rows of a batch of samples are meant; those that are neutral already are not told from others."""
+        """Which rows of a batch of samples match, including rows that are already neutral."""
         meant = np.zeros(samples.num_rows, np.bool_)
         if self.selectors.id:
             found = pc.is_in(samples["id"], value_set=self._ids)
@@ -53,9 +53,9 @@ class Matcher:
         return meant
 
     def texts(self, texts: pa.Array) -> NDArray[np.bool_]:
-        """Which texts have a SHA-256 that is meant."""
+        """Which texts have a selected SHA-256."""
         meant = np.zeros(len(texts), np.bool_)
-        for row in np.flatnonzero(texts.is_valid().to_numpy(zero_copy_only=False)).tolist():  # each costs its hash
+        for row in np.flatnonzero(texts.is_valid().to_numpy(zero_copy_only=False)).tolist():  # hashing dominates
             meant[row] = self._has_digest(hashlib.sha256(texts[row].as_buffer()).hexdigest())
         return meant
 
@@ -96,7 +96,7 @@ class Matcher:
         known = self._domains.get(name)
         if known is not None:
             return known
-        fate = _SOME  # an address without a domain is none, or nobody has told it
+        fate = _SOME  # an address without a domain is invalid, or its domain is unknown
         if name is not None:
             fate = _NONE
             above = [self._look_up(selector_hash("domain", one), self.selectors.domain) for one in parents(name)]
@@ -120,6 +120,6 @@ class Matcher:
 
 
 def merged_rows(parts: Iterable[NDArray[np.int64]]) -> NDArray[np.int64]:
-    """Row numbers of several lists, sorted, each once."""
+    """Merges lists of row numbers: sorted and distinct."""
     held = list(parts)
     return np.unique(np.concatenate(held)) if held else np.zeros(0, np.int64)

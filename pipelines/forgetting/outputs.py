@@ -1,8 +1,8 @@
-"""What was written from a store to somewhere else: registered, so that forgetting can say where copies may be.
+"""Registers what a store has written elsewhere, so that forgetting can say where copies may be.
 
-Each writer of plans, decisions, reports or exports puts one small record that names the file and the generation. A
-dataset card is none: it has counts, and the names of sources, languages and rules, and nothing of a row. What a person
-copies by hand, nobody can know.
+Each writer of plans, decisions, reports or exports puts one small record with the path and the generation. A
+dataset card is not registered: it has counts and the names of sources, languages and rules, but no row. Copies that
+a person makes by hand are unknown.
 """
 
 import itertools
@@ -27,24 +27,24 @@ DECISIONS, REPORT, ROBOTS, EXPORT = "decisions", "report", "robots", "export"
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """`outputs/<content>.json`: one file or folder that holds something of a generation."""
+    """`outputs/<content>.json`: one file or folder with content of a generation."""
 
-    kind: str  # decisions, report, robots or export; a plan is none: it has counts alone
+    kind: str  # decisions, report, robots or export; not a plan, which only has counts
     path: str  # absolute, or with its scheme
     generation: int
 
 
 @dataclass(frozen=True, slots=True)
 class AffectedOutput:
-    """An output that holds forgotten rows, or may."""
+    """An output that contains, or may contain, forgotten rows."""
 
     output: Output
-    inside: bool  # it lies in the store's own folder, where a purge takes it away
-    rows: int | None  # forgotten rows in it; None where that cannot be told
+    inside: bool  # it is in the store's own folder, where a purge removes it
+    rows: int | None  # forgotten rows in it; None if unknown
 
 
 def register(objects: ObjectStore, kind: str, path: str | Path, generation: int) -> bool:
-    """Note an output; False where the store cannot be written to."""
+    """Registers an output; False if the store cannot be written to."""
     address = str(path) if "://" in str(path) else os.path.abspath(path)
     raw = to_json(Output(kind, address, generation))
     try:
@@ -55,7 +55,7 @@ def register(objects: ObjectStore, kind: str, path: str | Path, generation: int)
 
 
 def registered(objects: ObjectStore) -> list[Output]:
-    """Every output, by kind, path and generation; the report in the store itself is always one while it is there."""
+    """Every output, by kind, path and generation; includes the store's own report if it exists."""
     found = [
         from_json(Output, objects.read(info.path), f"{objects.root}/{info.path}")
         for info in objects.list(layout.OUTPUTS)
@@ -64,7 +64,7 @@ def registered(objects: ObjectStore) -> list[Output]:
 
 
 def affected(objects: ObjectStore, ids: Iterable[bytes]) -> list[AffectedOutput]:
-    """The outputs that are there still and hold these samples, or may; and those that cannot be looked at."""
+    """The existing outputs that have or may have these samples, including those that cannot be checked."""
     wanted = frozenset(ids)
     found: dict[tuple[str, str], AffectedOutput] = {}
     if not wanted:
@@ -81,10 +81,10 @@ def affected(objects: ObjectStore, ids: Iterable[bytes]) -> list[AffectedOutput]
     return list(found.values())
 
 
-def drop_gone(objects: ObjectStore, *, dry_run: bool = False) -> list[Output]:
-    """Drop the records of outputs that are on this machine no longer; nobody is told of them again.
+def drop_missing(objects: ObjectStore, *, dry_run: bool = False) -> list[Output]:
+    """Drops the records of outputs that no longer exist on this machine, so that they are not reported again.
 
-    For who has deleted them: where a disk is not mounted now, they only seem to be gone.
+    Use it after deleting them: on a disk that is not mounted, outputs only seem to be missing.
     """
     dropped = []
     for info in list(objects.list(layout.OUTPUTS)):
@@ -98,13 +98,13 @@ def drop_gone(objects: ObjectStore, *, dry_run: bool = False) -> list[Output]:
 
 
 def own_files(objects: ObjectStore) -> list[str]:
-    """What lies in the store's own folder and may show its rows: the report, and outputs that were written there."""
+    """Files in the store's own folder that may show its rows: the report, and outputs written there."""
     paths = {path for output in registered(objects) if (path := inside_path(objects, output)) is not None}
     return sorted(paths | ({layout.REPORT} if objects.exists(layout.REPORT) else set()))
 
 
 def inside_path(objects: ObjectStore, output: Output) -> str | None:
-    """The object that an output is, where it was written into the store's own folder."""
+    """The object of an output that was written into the store's own folder, else None."""
     if not isinstance(objects, LocalStore):
         return None
     root = os.path.abspath(objects.folder)
@@ -115,7 +115,7 @@ def inside_path(objects: ObjectStore, output: Output) -> str | None:
 
 
 def _unfinished(output: Output) -> list[Output]:
-    """What a run that was stopped left beside an export's folder: its rows are there, though nobody shows them."""
+    """Unfinished work beside an export's folder, which has its rows though it was never published."""
     if output.kind != EXPORT or "://" in output.path:
         return []
     hidden = [str(folder(output.path)) for folder in (unfinished_folder, replaced_folder)]
@@ -127,7 +127,7 @@ def _rows(output: Output, wanted: frozenset[bytes]) -> int | None:
         with pq.ParquetFile(output.path) as parquet:
             batches = parquet.iter_batches(columns=["id", "url"])
             rows = (row for batch in batches for row in zip(batch["id"], batch["url"], strict=True))
-            # One that was forgotten when the file was written has no address in it.
+            # An output written after forgetting has no address of the row.
             return sum(bool(url.is_valid) and identity.as_py() in wanted for identity, url in rows)
     except (OSError, pa.ArrowInvalid, KeyError):
         return None

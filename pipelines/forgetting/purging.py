@@ -1,19 +1,19 @@
-"""The purge: every object that holds something of a forgotten row is written again without it.
+"""The purge: rewrites every object that has content of a forgotten row without that content.
 
-The row stays, so that layers stay aligned, ids stay the same and ranges still tile their files; what it held goes.
-This is the one exception to law 5, by which what is committed stands: a commit that names an object with a forgotten
-row in it is replaced by one that names the object without. The order makes a crash harmless at any point:
+The row stays, so that layers stay aligned, ids stay the same and ranges still tile their files; its content goes.
+This is the one exception to law 5, that commits never change: a commit that names an object with a forgotten
+row is replaced by one that names the rewritten object. The order makes a crash harmless at any point:
 
-1. New objects and their statistics are put under their own names. Nothing names them yet.
-2. A new generation is published that names them. Readers of the latest generation see it from here on.
-3. `purge.json` is put: from here on the purge is finished by whoever next holds the lease, before all else.
-4. Each commit is replaced by one put, so it is the old or the new one at any time.
-5. Every generation that names a forgotten row goes, whatever `--keep` says, then every object and commit that no
-   remaining generation names, verdicts on texts, the report, outputs in the store's folder, and what dead writers
-   left.
+1. New objects and their statistics are put under their own names. Nothing refers to them yet.
+2. A new generation that lists them is published. Readers of the latest generation use it from here on.
+3. `purge.json` is put: from here on, the next holder of the lease first finishes the purge.
+4. Each commit is replaced by one put, so it is either the old or the new one.
+5. Every generation that lists a forgotten row goes, whatever `--keep` says, then every object and commit that no
+   remaining generation lists, verdicts on texts, the report, outputs in the store's folder, and leftovers of
+   dead writers.
 6. `purge.json` goes.
 
-Until 3 a crash leaves the store as it was, with its tombstones hiding what they hid.
+Until step 3 a crash leaves the store unchanged, with its tombstones hiding the same rows.
 """
 
 from collections.abc import Iterable
@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from winnow.pipelines.forgetting.hidden_rows import hidden_rows, shard_texts
-from winnow.pipelines.forgetting.hiding import Hiding, Look, load_hiding, put_looks
+from winnow.pipelines.forgetting.hiding import Hiding, Look, load_hiding, store_looks
 from winnow.pipelines.forgetting.outputs import own_files
 from winnow.pipelines.forgetting.ranges import ForgottenRanges
 from winnow.pipelines.store import layout
@@ -41,30 +41,30 @@ from winnow.schemas.statistics import layer_spec
 
 @dataclass(frozen=True, slots=True)
 class Unfinished:
-    """`purge.json`: what a purge has still to do."""
+    """`purge.json`: the remaining work of a purge."""
 
-    generation: int  # what the commits must say
-    keep: tuple[int, ...]  # the older generations that stay
+    generation: int  # the generation that the commits must match
+    keep: tuple[int, ...]  # the older generations to keep
 
 
 @dataclass(frozen=True, slots=True)
 class Purged:
     """What a purge did, or would do."""
 
-    rows: int  # that held something
-    objects: int  # written again
-    generation: int | None  # the latest one from now on
-    dropped: tuple[int, ...]  # generations that held something of these rows
-    removed: tuple[str, ...]  # files of the store's folder that showed its rows: the report, and outputs
+    rows: int  # that had content
+    objects: int  # rewritten
+    generation: int | None  # the new latest one
+    dropped: tuple[int, ...]  # generations with content of these rows
+    removed: tuple[str, ...]  # files in the store's folder that showed rows: the report, and outputs
     collected: Collected
 
 
 def purge(store: Store, keep: int = KEEP_GENERATIONS, *, dry_run: bool = False) -> Purged:
-    """Take away the content of every forgotten row, and drop what no kept generation names.
+    """Removes the content of every forgotten row, and drops what no kept generation lists.
 
     Args:
-        store: Whose lease the caller holds.
-        keep: How many generations to keep, of those that hold nothing of forgotten rows.
+        store: The store; the caller holds its lease.
+        keep: How many generations without content of forgotten rows to keep.
         dry_run: Write and drop nothing.
     """
     if not dry_run:
@@ -98,7 +98,7 @@ def purge(store: Store, keep: int = KEEP_GENERATIONS, *, dry_run: bool = False) 
 
 
 def finish_purge(store: Store) -> Collected | None:
-    """Do what a purge has still to do; nothing where none was begun. The caller holds the lease."""
+    """Finishes a purge that was begun, if any. The caller holds the lease."""
     try:
         raw = store.objects.read(layout.PURGE)
     except FileNotFoundError:
@@ -109,7 +109,7 @@ def finish_purge(store: Store) -> Collected | None:
     kept = {number for number in store.generation_numbers() if number in kept or number > unfinished.generation}
     for path in own_files(store.objects):
         store.objects.delete(path)
-    # Verdicts hold digests of forgotten texts, weights what was learnt of them.
+    # Verdicts have digests of forgotten texts, weights were trained on them.
     for prefix in (layout.SCRATCH, layout.VERDICTS, layout.WEIGHTS):
         for info in list(store.objects.list(prefix)):
             store.objects.delete(info.path)
@@ -120,7 +120,7 @@ def finish_purge(store: Store) -> Collected | None:
 
 
 class _Rewriting:
-    """Writes objects again without what they hold of forgotten rows; those that hold nothing stay as they are."""
+    """Rewrites objects without content of forgotten rows; other objects stay unchanged."""
 
     def __init__(self, store: Store, ranges: ForgottenRanges, *, dry_run: bool) -> None:
         self._store = store
@@ -131,12 +131,12 @@ class _Rewriting:
         self.objects = 0
 
     def task(self, task: TaskCommit) -> TaskCommit:
-        """The commit of a task's shards and quarantined ranges as they are to be."""
+        """The new commit of a task's shards and quarantined ranges."""
         shards = tuple(self._shard(task, shard) for shard in task.shards)
         return replace(task, shards=shards, quarantine=self._quarantine(task))
 
     def layer(self, layer: str, row: ManifestRow, samples: dict[str, str]) -> LayerCommit:
-        """The commit of a layer's shard as it is to be."""
+        """The new commit of a layer's shard."""
         made, statistics = ObjectRecord(row.object, row.rows, row.bytes, row.values), row.statistics
         if row.shard in self._pending:
             made, statistics = self._rewritten(layer, row.key, row.shard, made, statistics)
@@ -187,14 +187,14 @@ class _Rewriting:
 
 
 def _holds(store: Store, generation: Generation, hiding: Hiding) -> bool:
-    """Whether a generation names something of a forgotten row."""
+    """Whether a generation has content of a forgotten row."""
     ranges = ForgottenRanges(store, hiding, hidden_rows(store, generation, hiding))
     pending = any(len(found.pending) for found in ranges.hidden.values())
     return pending or any(ranges.quotes(task) for task in store.tasks(generation))
 
 
 def _settle(store: Store, generation: Generation) -> None:
-    """Let every commit say what the generation says."""
+    """Makes every commit match the generation."""
     by_key: dict[str, list[TaskCommit]] = {}
     for task in store.tasks(generation):
         by_key.setdefault(task.key, []).append(task)
@@ -229,7 +229,7 @@ def _settle_layer(store: Store, layer: str, rows: Iterable[ManifestRow]) -> None
 
 
 def _settle_looks(store: Store, numbers: Iterable[int]) -> None:
-    """One look at what is kept, in place of all that were taken."""
+    """Replaces all looks by one for what is kept."""
     hiding = load_hiding(store.objects, fresh=True)
     every = frozenset(hiding.tombstones)
     looks: dict[str, Look] = {}
@@ -237,6 +237,6 @@ def _settle_looks(store: Store, numbers: Iterable[int]) -> None:
         for shard in shard_texts(store, store.generation(number), hiding):
             hiding.take(store.objects, shard.row.object, shard.texts)
             looks |= {path: hiding.look(shard.row.object, path) for path in (shard.row.object, *shard.texts)}
-    written = put_looks(store.objects, ((every, look) for look in looks.values()))
+    written = store_looks(store.objects, ((every, look) for look in looks.values()))
     for path in set(hiding.looks) - set(written):
         store.objects.delete(path)

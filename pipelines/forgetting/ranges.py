@@ -1,4 +1,4 @@
-"""Quarantined ranges of forgotten records: a key or a detail may quote what the record held."""
+"""Cleans quarantined ranges of forgotten records, whose key or detail may quote the content."""
 
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ from winnow.schemas.identity import sample_id
 from winnow.schemas.records import Generation, TaskCommit
 
 QUOTING = ("record", "detail")
-"""The columns of a quarantined range that may hold something of its record."""
+"""The columns of a quarantined range that may quote its record."""
 
 
 @dataclass(frozen=True)
 class ForgottenRanges:
-    """Tells the ranges of forgotten records: by an id that was named, or that a forgotten sample has."""
+    """Recognises the ranges of forgotten records by a selected id, or the id of a forgotten sample."""
 
     store: Store
     hiding: Hiding
@@ -33,7 +33,7 @@ class ForgottenRanges:
         return cls(store, hiding, hidden_rows(store, generation, hiding))
 
     def read(self, task: TaskCommit) -> Iterator[pa.RecordBatch]:
-        """A task's quarantined ranges, without what they quote of forgotten records."""
+        """A task's quarantined ranges, without quotes from forgotten records."""
         if task.quarantine is None:
             return
         batches = read_batches(self.store.objects, task.quarantine.path)
@@ -51,7 +51,7 @@ class ForgottenRanges:
         return any(not neutral_ranges(batch, *ids).equals(batch) for batch in raw)
 
     def _ids(self, task: TaskCommit) -> tuple[Set[bytes], Set[bytes]]:
-        """Ids that were named, and those of the task's forgotten samples."""
+        """The selected ids, and those of the task's forgotten samples."""
         found: set[bytes] = set()
         for shard in task.shards:
             rows = self.hidden.get(shard.shard)
@@ -62,7 +62,7 @@ class ForgottenRanges:
 
 
 def neutral_ranges(batch: pa.RecordBatch, *ids: Set[bytes]) -> pa.RecordBatch:
-    """The ranges, with nothing quoted of records whose id is among these."""
+    """The ranges, without quotes from records with these ids."""
     which = np.zeros(batch.num_rows, np.bool_)
     columns = (batch[name].to_pylist() for name in ("source", "path", "record"))
     for row, (source, path, record) in enumerate(zip(*columns, strict=True)):  # quarantined ranges are few

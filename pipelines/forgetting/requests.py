@@ -1,7 +1,7 @@
-"""What a person asks to forget, from options and from a list, as selectors; what cannot be understood is named.
+"""Parses requests to forget, from options and from a list, into selectors, and reports invalid ones.
 
-A list has one selector a line, `url https://…` or `domain example.com`. A byte order mark, CRLF line ends, blank lines
-and lines that begin with `#` are fine.
+A list has one selector per line, `url https://…` or `domain example.com`. A byte order mark, CRLF line ends, blank
+lines and lines that begin with `#` are allowed.
 """
 
 import re
@@ -21,12 +21,12 @@ _HEX = {"id": 32, "sha256": 64}
 
 
 class RequestError(WinnowError):
-    """A selector that cannot be understood."""
+    """A selector that cannot be parsed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """One selector as it was written, and the hashes of which a row may meet any."""
+    """One selector as written, and the hashes of which a row must match one."""
 
     kind: SelectorKind
     value: str
@@ -38,14 +38,14 @@ class Wish:
 
 
 def wish(kind: SelectorKind, value: str) -> Wish:
-    """The selector of a value as a person writes it.
+    """Parses the value of a selector.
 
     Raises:
-        RequestError: It is no address, host, id or SHA-256.
+        RequestError: It is not a valid address, host, id or SHA-256.
     """
     value = value.strip()
     if not value:
-        raise RequestError(f"{kind}: nothing is named")
+        raise RequestError(f"{kind}: the value is empty")
     match kind:
         case "url":
             return _address(value)
@@ -76,10 +76,10 @@ def _domain(value: str) -> Wish:
 
 
 def read_list(file: Path) -> tuple[list[Wish], list[str]]:
-    """The selectors of a list, and a line for each of its lines that is none.
+    """The selectors of a list, and an error for each invalid line.
 
     Raises:
-        RequestError: It cannot be read.
+        RequestError: The file cannot be read.
     """
     wishes: list[Wish] = []
     bad: list[str] = []
@@ -113,12 +113,12 @@ def _line(line: str) -> Wish:
     if kind is None:
         near = nearest(word.lower(), KINDS)
         hint = f"did you mean {near!r}?" if near else "a line is `url …`, `domain …`, `id …` or `sha256 …`"
-        raise RequestError(f"{shown(word)} is no kind of selector ({hint})")
+        raise RequestError(f"{shown(word)} is not a kind of selector ({hint})")
     return wish(kind, value)
 
 
 def selectors_of(wishes: Iterable[Wish]) -> Selectors:
-    """All of them together."""
+    """Combines the selectors."""
     hashes: dict[SelectorKind, set[bytes]] = {kind: set() for kind in KINDS}
     gates: set[bytes] = set()
     for one in wishes:

@@ -1,1 +1,1 @@
-"""Ingest: from archives, tables and folders to rows, and every byte that became none, with the reason."""
+"""Ingest: turns archives, tables and folders into rows, and accounts for every byte that became none."""

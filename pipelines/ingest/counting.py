@@ -1,7 +1,7 @@
-"""Counts what a file holds, by other means than the readers, so that a row they skip is noticed (law 3).
+"""Counts the contents of a file independently of the readers, to detect a row that they skip (law 3).
 
-Lines are counted as newlines of a stream that zlib and zstandard's own file readers decompress, rows are what
-a fresh look at the footer says. `check_ranges` then proves that the ranges which were claimed tile the whole.
+Lines are the newlines of a stream that zlib and zstandard's own file readers decompress; rows come from reading the
+footer again. `check_ranges` then proves that the claimed ranges tile the whole file.
 """
 
 import zlib
@@ -22,12 +22,12 @@ from winnow.pipelines.ingest.tables.thrift import BadThriftError
 MAX_FINDINGS: Final = 10
 
 _STEP: Final = 1 << 20
-_GZIP_STEP: Final = 32 << 10  # what follows a member is copied each time one ends
+_GZIP_STEP: Final = 32 << 10  # the bytes after a member are copied each time one ends
 
 
 @dataclass(frozen=True, slots=True)
 class StreamCount:
-    """What a stream of lines holds; an incomplete count ends where the compressed file is damaged."""
+    """The lines and bytes of a stream; an incomplete count ends where the compressed file is damaged."""
 
     lines: int
     bytes: int  # decompressed
@@ -35,7 +35,7 @@ class StreamCount:
 
 
 def count_jsonl(stream: BinaryIO, limits: ReadLimits | None = None) -> StreamCount:
-    """The lines and bytes of a plain, gzip or zstd file; a last line without a newline counts."""
+    """Counts the lines and bytes of a plain, gzip or zstd file, including a last line without a newline."""
     limits = limits or ReadLimits()
     stream.seek(0)
     magic = stream.read(4)
@@ -60,15 +60,15 @@ def count_jsonl(stream: BinaryIO, limits: ReadLimits | None = None) -> StreamCou
 
 
 def count_parquet(stream: BinaryIO) -> int | None:
-    """The rows that a Parquet footer declares; None when it cannot be read or contradicts itself."""
+    """The number of rows in a Parquet footer; None if it is unreadable or contradicts itself."""
     size = stream.seek(0, 2)
     tail = _at(stream, max(0, size - 8), 8)
     length = int.from_bytes(tail[:4], "little") + 8
     if not 12 <= length <= size - 4 or tail[4:] != b"PAR1":
         return None
-    footer = b"PAR1" + _at(stream, size - length, length)  # as good as the file, and failing reads are not damage
+    footer = b"PAR1" + _at(stream, size - length, length)  # read beforehand: a failed read is not damage
     try:
-        parse_footer(footer[4:-8])  # only to keep pyarrow from footers that end its process; the count is not from here
+        parse_footer(footer[4:-8])  # only to protect pyarrow from footers that crash it; not used for the count
         metadata = pq.read_metadata(pa.BufferReader(footer))
         rows: int = metadata.num_rows
         groups = [metadata.row_group(index).num_rows for index in range(metadata.num_row_groups)]
@@ -78,9 +78,9 @@ def count_parquet(stream: BinaryIO) -> int | None:
 
 
 def check_ranges(total: int, spans: Iterable[Span]) -> list[str]:
-    """What keeps the ranges from tiling [0, total): at most ten findings and a count of the others.
+    """Lists the gaps and overlaps of ranges that should tile [0, total): at most ten, and a count of the rest.
 
-    Records that share one range, told apart by `member`, count as one; the order of the spans does not matter.
+    Records that share one range, distinguished by `member`, count as one; the order of the spans does not matter.
     """
     starts, lengths, members = array("q"), array("q"), array("q")
     for span in spans:
@@ -158,13 +158,13 @@ def _unzstd(stream: BinaryIO, limits: ReadLimits) -> Iterator[bytes]:
                     if size > limits.max_member_bytes:
                         raise EOFError
                     yield block
-        if end > stream.seek(0, 2):  # the file reader takes a cut-off frame for a whole one
+        if end > stream.seek(0, 2):  # the file reader accepts a cut-off frame as complete
             raise EOFError
         start = end
 
 
 class _Section:
-    """One frame of the file as a file of its own: the decompressor would read on into the next."""
+    """One frame as a file of its own, because the decompressor would read on into the next."""
 
     def __init__(self, stream: BinaryIO, start: int, end: int) -> None:
         self._stream = stream
@@ -188,7 +188,7 @@ def _frame_end(stream: BinaryIO, start: int, head: bytes) -> int:
             return at + 3
         block = int.from_bytes(raw, "little")
         last = bool(block & 1)
-        at += 3 + (1 if block >> 1 & 3 == 1 else block >> 3)  # a run of one byte holds that byte only
+        at += 3 + (1 if block >> 1 & 3 == 1 else block >> 3)  # a run-length block stores only one byte
     return at + 4 * checksum
 
 

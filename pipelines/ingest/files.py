@@ -1,4 +1,4 @@
-"""Reads folders of HTML or plain text: one file is one record, and its path is its identity."""
+"""Reads folders of HTML or plain text: each file is one record, identified by its path."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,10 +8,10 @@ from typing import BinaryIO, Final
 from winnow.pipelines.ingest.records import Dropped, Event, FilePart, ReadLimits, Record, Span
 from winnow.schemas.errors import SourceError
 
-FILE: Final = "file"  # the container that is no container: a file is one record
-HEAD_BYTES: Final = 4096  # of a body that is not held, for sniffing
+FILE: Final = "file"  # not really a container: a file is one record
+HEAD_BYTES: Final = 4096  # kept of a body that is too large to hold, for sniffing
 
-# A closed table, not the machine's own: what a name says may not depend on where it is read.
+# A fixed table instead of the machine's own: a file's type may not depend on where it is read.
 _MIME_BY_SUFFIX: Final = {
     ".html": "text/html",
     ".htm": "text/html",
@@ -28,7 +28,7 @@ class FilesReader:
     """Yields the whole file as one record with key `file`; an empty file is dropped."""
 
     def __call__(self, stream: BinaryIO, part: FilePart, limits: ReadLimits) -> Iterator[Event]:
-        """One event, by the part in which the file begins."""
+        """Yields one event from the part in which the file begins."""
         refuse_changed(stream, part)
         if not holds_start(part):
             return
@@ -50,22 +50,22 @@ class FilesReader:
 
 
 def holds_start(part: FilePart) -> bool:
-    """Whether the part answers for what belongs to the file as a whole: it holds the first byte, if there is one."""
+    """Whether the part holds the file's first byte, or the file is empty; this part reports on the file as a whole."""
     return part.start == 0 and (part.end > 0 or part.size == 0)
 
 
 def refuse_changed(stream: BinaryIO, part: FilePart) -> None:
-    """Refuse a file that is not as long as when it was listed: its ranges would answer for other bytes."""
+    """Refuses a file whose size differs from its listing: its ranges would describe other bytes."""
     size = stream.seek(0, 2)
     if size != part.size:
         raise SourceError(
-            f"{part.path}: has {size} bytes, but had {part.size} when it was listed; "
-            "it changed under the same name: ingest it again with --replace"
+            f"{part.path}: the file has {size} bytes, but had {part.size} when it was listed; "
+            "run again with --replace to ingest the new content"
         )
 
 
 def read_range(stream: BinaryIO, offset: int, length: int) -> bytes:
-    """The bytes of a range, however few a call of the stream returns; shorter only at the end of the file."""
+    """Reads the bytes of a range, however few the stream returns per call; fewer only at the end of the file."""
     stream.seek(offset)
     pieces: list[bytes] = []
     while length > 0:

@@ -1,4 +1,4 @@
-"""What every reader yields: records, ranges that were dropped, and ranges that could not be read.
+"""The events that every reader yields: records, dropped ranges and unreadable ranges.
 
 A reader walks one part of one file and yields events in file order. Together the ranges of its events tile
 that part: each byte (or row) belongs to exactly one range, so nothing can be lost silently (law 3).
@@ -17,16 +17,16 @@ from winnow.schemas.samples import Unit
 class ReadLimits:
     """Caps on what a reader takes into memory or walks through (laws 8 and 9)."""
 
-    max_body_bytes: int = 64 << 20  # a larger body is not held: text is quarantined, media are referenced
+    max_body_bytes: int = 64 << 20  # a larger body is not loaded: text is quarantined, media are referenced
     max_header_bytes: int = 1 << 20
     max_member_bytes: int = 16 << 30  # a compressed member that inflates to more is a bomb
-    max_window_bytes: int = 128 << 20  # what a zstd frame may ask a reader to hold; `zstd --long` asks for this much
-    batch_bytes: int = 8 << 20  # what a columnar reader may decode at once
+    max_window_bytes: int = 128 << 20  # the largest zstd window; `zstd --long` uses this much
+    batch_bytes: int = 8 << 20  # the most that a columnar reader decodes at once
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A range of the file that an event answers for. `member` counts the records that share one range."""
+    """The range of the file that an event covers. `member` distinguishes records that share one range."""
 
     offset: int
     length: int
@@ -36,7 +36,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class FilePart:
-    """The part of a file that one reader answers for: what begins in [start, end) belongs to it, wholly."""
+    """The part of a file that one reader covers: records that begin in [start, end) belong to it entirely."""
 
     path: str  # relative to the source's root, forward slashes
     size: int
@@ -51,28 +51,28 @@ class FilePart:
 
 @dataclass(slots=True)
 class Record:
-    """One thing that may become a sample: a captured response, a converted text, a line, a table row, a file."""
+    """A possible sample: a captured response, a converted text, a line, a table row, a file."""
 
     span: Span
-    key: str | None  # None: the reader has no key of its own and the ordinal in the file is used
+    key: str | None  # None: the format has no keys, so the ordinal in the file is used
     container: str  # "warc", "warc.gz", "warc.zst", "arc", "arc.gz", "jsonl", "jsonl.gz", "parquet", "file" …
     url: str | None = None
     fetched_at: datetime | None = None
     fetched_with: str | None = None
-    declared_mime: str | None = None  # as the server or the source says: a hint, not a fact
+    declared_mime: str | None = None  # as declared by the server or the source: a hint, not a fact
     declared_charset: str | None = None
     body: bytes | None = None  # the payload, content- and transfer-decoded; None when only `text` is given or too large
-    body_bytes: int = 0  # the payload's length, also when the body is not held
-    head: bytes = b""  # the first bytes of a body that is not held, for sniffing
-    text: str | None = None  # where the source itself gives text
-    names: str | None = None  # the file that is the record's medium, by its path from the source's root
-    captions: tuple[str, ...] = ()  # of that medium, as the source gives them
+    body_bytes: int = 0  # the payload's length, also when the body is not loaded
+    head: bytes = b""  # the first bytes of a body that is not loaded, for sniffing
+    text: str | None = None  # where the source itself provides text
+    names: str | None = None  # the record's media file, as a path from the source's root
+    captions: tuple[str, ...] = ()  # of that file, as provided by the source
     metadata: dict[str, Json] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """A range that holds nothing for us, by a rule of the format: the reason is from `DROP_REASONS`."""
+    """A range without content, by a rule of the format; the reason is from `DROP_REASONS`."""
 
     span: Span
     reason: str
@@ -80,7 +80,7 @@ class Dropped:
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """A range that should hold something and cannot be read: the reason is from `QUARANTINE_REASONS`."""
+    """A range that should have content but cannot be read; the reason is from `QUARANTINE_REASONS`."""
 
     span: Span
     reason: str
@@ -119,8 +119,8 @@ QUARANTINE_REASONS = {
 
 
 class Reader(Protocol):
-    """Reads one part of an open file. The same part of the same bytes gives the same events, always."""
+    """Reads one part of an open file. The same part of the same bytes always gives the same events."""
 
     def __call__(self, stream: BinaryIO, part: FilePart, limits: ReadLimits) -> Iterator[Event]:
-        """Events in file order whose ranges tile what begins in the part."""
+        """Yields events in file order; their ranges tile what begins in the part."""
         ...

@@ -1,6 +1,6 @@
-"""Extraction after the fact: a shard's records are read again by reference, and give the same values.
+"""Runs an extractor later: reads a shard's records again by reference, with the same result as during ingest.
 
-A row says which range of which file it came from, so the reader that made it is pointed at that range alone.
+A row records which range of which file it came from, so its reader is given just that range.
 """
 
 from collections.abc import Iterator
@@ -40,7 +40,7 @@ class ExtractionTask(TaskLine):
 
 
 class RecordFinder:
-    """Reads single records of a source again; keeps the file of the last one open."""
+    """Reads single records of a source again; keeps the most recent file open."""
 
     def __init__(self, context: IngestContext, source: IngestSource, marker: Marker) -> None:
         self._context = context
@@ -54,7 +54,7 @@ class RecordFinder:
         self._etag = ""
 
     def find(self, path: str, offset: int, member: int, identity: bytes) -> Row | None:
-        """The row that a range gives, which must be the sample that it gave before; None for one that kills workers."""
+        """Reads a range again and checks that it gives the same sample; None for one that kills workers."""
         if Position(path, offset, member) in self._poisoned:
             return None
         self._marker.at(path, offset, member)
@@ -67,12 +67,12 @@ class RecordFinder:
                     return row
                 break
         raise SourceError(
-            f"{self._source.objects.root}/{path}: no longer holds the record at {offset} that was ingested; "
+            f"{self._source.objects.root}/{path}: the record ingested from offset {offset} is no longer there; "
             "restore the file, or run with --replace"
         )
 
     def close(self) -> None:
-        """Close the open file."""
+        """Closes the open file."""
         if self._stream:
             self._stream.close()
             self._stream = None
@@ -84,7 +84,7 @@ class RecordFinder:
                 self._stream = self._source.objects.open(path)
             except FileNotFoundError:
                 raise SourceError(
-                    f"{self._source.objects.root}/{path}: gone, and a new extractor must read it again; put it back"
+                    f"{self._source.objects.root}/{path}: missing, but a new extractor must read it again; restore it"
                 ) from None
             self._size = self._stream.seek(0, 2)
             self._etag = content_etag(self._stream, self._size)
@@ -94,7 +94,7 @@ class RecordFinder:
 
 
 def extract_shard(context: IngestContext, task: ExtractionTask, beat: Heart) -> None:
-    """Make and commit one layer of one committed shard."""
+    """Computes and commits one layer of one committed shard."""
     source = context.sources[task.source]
     bound = next(bound for bound in context.extractors if bound.layer == task.layer)
     objects = context.store.objects
@@ -125,7 +125,7 @@ def _small_batches(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.
 
 
 def _pages(samples: pa.RecordBatch, finder: RecordFinder) -> Iterator[tuple[int, int, pa.RecordBatch]]:
-    """The pages of consecutive rows, as many at once as stay within a batch's bytes."""
+    """Yields the pages of consecutive rows, as many at once as a batch's byte limit allows."""
     pages: list[str | None] = []
     first = held = 0
     mimes, texts = samples["mime"].to_pylist(), samples["text"].is_null().to_pylist()

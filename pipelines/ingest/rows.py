@@ -1,7 +1,7 @@
-"""From records to rows of `samples`, and beside each row the decoded page that extractors read.
+"""Converts records into rows of `samples`, with the decoded page beside each row for extractors.
 
-What a record becomes is decided by its bytes: text and HTML by sniffing and decoding, everything else is a
-reference to where its bytes are. A server's word about type and charset is a hint that is kept as metadata.
+A record's bytes decide what it becomes: text and HTML are sniffed and decoded, everything else becomes a
+reference to its bytes. The declared type and charset are hints, kept as metadata.
 """
 
 from dataclasses import dataclass
@@ -22,13 +22,13 @@ from winnow.schemas.opt_out import KEY
 from winnow.schemas.samples import SAMPLES, SOURCE, Modality
 
 SNIFFED_BYTES = 2048
-FROM_SOURCE = "source"  # the origin of captions that a row of the source has
+FROM_SOURCE = "source"  # the origin of captions provided by the source
 HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 
 
 @dataclass(frozen=True, slots=True)
 class SourceRows:
-    """What every row of a source has in common."""
+    """What all rows of a source have in common."""
 
     name: str
     source_class: str
@@ -43,7 +43,7 @@ class Row:
     id: bytes
     path: str
     key: str
-    keyed: bool  # the source gave the key, so a second equal one is possible
+    keyed: bool  # the source provided the key, so it may repeat
     span: Span
     fetched_at: datetime | None
     fetched_with: str | None
@@ -55,26 +55,26 @@ class Row:
     media: list[dict[str, object]]
     metadata: str
     html: str | None
-    captions: tuple[str, ...] = ()  # of the medium
-    forgotten: bool = False  # a tombstone means it: it is written as the neutral row that a purge leaves
+    captions: tuple[str, ...] = ()  # of the media file
+    forgotten: bool = False  # a tombstone covers it: it is written as the empty row that a purge leaves
 
     @property
     def weight(self) -> int:
-        """The text that counts towards a shard's byte limit; the same whatever extractors run."""
+        """The bytes of text that count towards a shard's limit; independent of the extractors that run."""
         return len(self.text or "") + len(self.html or "") + sum(map(len, self.captions))
 
 
 def row_of(
     record: Record, path: str, etag: str, source: SourceRows, named: NamedFile | None = None
 ) -> Row | Dropped | Unreadable:
-    """The row that a record becomes, or why it becomes none.
+    """Converts a record to a row, or returns why it cannot be one.
 
     Args:
         record: What a reader found.
-        path: The file that it is in.
-        etag: Of that file.
+        path: The file that contains it.
+        etag: The etag of that file.
         source: What all rows of the source have in common.
-        named: The file that the record names as its medium.
+        named: The media file that the record names.
     """
     status = record.metadata.get("http_status")
     if isinstance(status, int) and source.accept_status and status not in source.accept_status:
@@ -172,12 +172,12 @@ def sample_batch(rows: list[Row], source: SourceRows) -> pa.RecordBatch:
 
 
 def page_batch(pages: list[str | None], urls: list[str | None]) -> pa.RecordBatch:
-    """Decoded pages as extractors take them; null where a sample is not an HTML page."""
+    """Decoded pages in the form that extractors take; null where a sample is not an HTML page."""
     return pa.RecordBatch.from_arrays([pa.array(pages, pa.large_string()), pa.array(urls, pa.string())], schema=PAGES)
 
 
 def _position(span: Span) -> str:
-    """The key of a record that has none: where it stands, which no split of its file can change."""
+    """The key of a record without one: its position, which does not depend on how the file is split."""
     return f"{span.offset}" if span.member == 0 else f"{span.offset}.{span.member}"
 
 

@@ -1,4 +1,4 @@
-"""Writing a task's rows as shards: the samples, and in the same read the layers of every extractor."""
+"""Writes a task's rows as shards: the samples and, in the same pass, the layers of every extractor."""
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +20,7 @@ BATCH_BYTES = 8 << 20
 
 
 class ShardWriter:
-    """Cuts a task's rows into shards by rows and bytes of text; each shard is committed as it ends."""
+    """Cuts a task's rows into shards by rows and bytes of text; commits each shard when it is full."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class ShardWriter:
         self.shards: list[ShardRecord] = []
 
     def add(self, row: Row) -> None:
-        """Add one row; one that would carry the shard over a limit begins the next."""
+        """Adds one row; one that would exceed a shard's limit begins the next shard."""
         limits = self._context.store.record
         full = self._shard_rows >= limits.shard_rows or self._shard_bytes + row.weight > limits.shard_bytes
         if self._shard_rows and full:
@@ -59,13 +59,13 @@ class ShardWriter:
             self._flush()
 
     def finish(self) -> tuple[ShardRecord, ...]:
-        """End the last shard."""
+        """Commits the last shard."""
         if self._shard_rows:
             self._close()
         return tuple(self.shards)
 
     def discard(self) -> None:
-        """Forget the shard that is being written."""
+        """Discards the shard that is being written."""
         for writer in (self._samples, *self._layers):
             if writer:
                 writer.discard()
@@ -108,7 +108,7 @@ class ShardWriter:
 
 
 def extract(bound: BoundExtractor, samples: pa.RecordBatch, pages: pa.RecordBatch) -> pa.RecordBatch:
-    """An extractor's rows for a batch; rows outside its `where` are null and say so."""
+    """An extractor's rows for a batch; rows outside its `where` are null and marked so."""
     asked = selected(samples, bound.where)
     if asked is None:
         return bound.extractor.kernel(pages, bound.config)

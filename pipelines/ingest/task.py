@@ -1,7 +1,7 @@
-"""One ingest task from beginning to commit, as a plain function.
+"""Runs one ingest task from start to commit, as a plain function.
 
-Nothing that the task writes is visible before its commit, and the commit is put only if absent: a task may be
-run twice, at once or after a crash, and the first one to finish wins. Both would have put the same bytes.
+Nothing that the task writes is visible before its commit, and the commit is put only if absent: a task may
+run twice, concurrently or after a crash, and the first to finish wins. Both would have put the same bytes.
 """
 
 import hashlib
@@ -37,11 +37,11 @@ COPY_BYTES = 1 << 20
 RANGES_PER_BATCH = 8192
 
 Beat = Callable[[int, int, int], None]
-"""Told now and then how many records were read, how many rows were made, and how many bytes are done."""
+"""Called now and then with the number of records read, rows made and bytes done."""
 
 
 class RangeWriter:
-    """The ranges that a task dropped or quarantined."""
+    """Writes the ranges that a task dropped or quarantined."""
 
     def __init__(self, store: Store, kind: str, schema: pa.Schema) -> None:
         self._store = store
@@ -52,7 +52,7 @@ class RangeWriter:
         self.reasons: Counter[str] = Counter()
 
     def add(self, source: str, path: str, event: Dropped | Unreadable) -> None:
-        """Add one range."""
+        """Adds one range."""
         self.reasons[event.reason] += 1
         row: dict[str, object] = {
             "source": source,
@@ -70,14 +70,14 @@ class RangeWriter:
             self._flush()
 
     def finish(self, task: str) -> ObjectRecord | None:
-        """Publish the ranges; None when there were none."""
+        """Publishes the ranges; None if there are none."""
         self._flush()
         return (
             self._table.finish(lambda content: layout.range_object(self._kind, task, content)) if self._table else None
         )
 
     def discard(self) -> None:
-        """Forget them."""
+        """Discards the ranges."""
         if self._table:
             self._table.discard()
 
@@ -89,7 +89,7 @@ class RangeWriter:
 
 
 class TaskRun:
-    """The state of one task while it reads."""
+    """The state of one running task."""
 
     def __init__(self, context: IngestContext, task: IngestTask, beat: Beat) -> None:
         self._context = context
@@ -115,7 +115,7 @@ class TaskRun:
         self._done_bytes = 0
 
     def run(self) -> TaskCommit:
-        """Read every file of the task, publish, and describe what was made."""
+        """Reads every file of the task, publishes the rows, and returns the commit record."""
         try:
             inputs = tuple(self._read(file) for file in self._task.files)
             shards = self._shards.finish()
@@ -151,16 +151,16 @@ class TaskRun:
             stream = self._source.objects.open(path)
         except FileNotFoundError:
             raise SourceError(
-                f"{place}: the file was listed and is gone; put it back or run again without it"
+                f"{place}: the file was listed but is now missing; restore it, or run again without it"
             ) from None
         with closing(stream):
             size = stream.seek(0, 2)
             if size != part.size:
-                raise SourceError(f"{place}: {size} bytes, {part.size} when it was listed; run again with --replace")
+                raise SourceError(f"{place}: has {size} bytes, had {part.size} when listed; run again with --replace")
             etag = content_etag(stream, size)
             reader = container_reader(self._source.format, path, self._source.columns)
             first, last = -1, -1
-            self._seen = SeenIds()  # ids of different files differ by their path
+            self._seen = SeenIds()  # ids include the path, so files cannot share one
             for event in reader(stream, part, self._context.limits):
                 span = event.span
                 if span.unit == "bytes":
@@ -194,14 +194,14 @@ class TaskRun:
             self._beat(self._records, self._kept, self._done_bytes + max(0, position - self._task.files[0].part.start))
 
     def _row(self, record: Record, path: str, etag: str) -> Row | Dropped | Unreadable:
-        """The row that a record becomes, with the file that it names."""
+        """Converts a record to a row, with the media file that it names."""
         if record.names is None:
             return row_of(record, path, etag, self._source.rows)
         named = find_named(self._source.objects, record)
         return named if isinstance(named, Unreadable) else row_of(record, path, etag, self._source.rows, named)
 
     def _settle(self) -> None:
-        """Admit the rows that wait, but for those whose id was there before."""
+        """Admits the waiting rows, except those whose id appeared before."""
         keyed = [row.id for row in self._waiting if row.keyed]
         fresh = iter(self._seen.admit(keyed))
         if self._forgotten.selectors and self._waiting:
@@ -221,7 +221,7 @@ class TaskRun:
 
     def _refuse(self, path: str, event: Dropped | Unreadable) -> None:
         if isinstance(event, Unreadable) and self._is_forgotten(path, event.key):
-            event = Unreadable(event.span, event.reason)  # neither its key nor what else it quotes
+            event = Unreadable(event.span, event.reason)  # drop the key and any quoted text
         writer = self._dropped if isinstance(event, Dropped) else self._quarantine
         writer.add(self._task.source, path, event)
 
@@ -234,7 +234,7 @@ class TaskRun:
 
 
 def run_task(context: IngestContext, task: IngestTask, beat: Beat) -> TaskCommit:
-    """Run a task and commit it; returns the commit that stands, which may be another run's."""
+    """Runs and commits a task; returns the effective commit, which may be another run's."""
     commit = TaskRun(context, task, beat).run()
     path = layout.commit(layout.SAMPLES, commit.key, commit.task)
     objects = context.store.objects
@@ -244,7 +244,7 @@ def run_task(context: IngestContext, task: IngestTask, beat: Beat) -> TaskCommit
 
 
 def part_digest(stream: BinaryIO, start: int, end: int) -> str:
-    """The hash of a part's raw bytes: how a later run knows that a file is still what it was."""
+    """The hash of a part's raw bytes, by which a later run knows that a file is unchanged."""
     state = hashlib.blake2b(digest_size=16)
     for piece in _pieces(stream, start, end):
         state.update(piece)

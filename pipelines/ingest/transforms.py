@@ -1,4 +1,4 @@
-"""The wiring of ingest: a task in, the name of its commit out."""
+"""The Beam transforms of ingest: a task in, the name of its commit out."""
 
 from collections.abc import Iterator
 
@@ -22,7 +22,7 @@ class RunIngest(beam.DoFn):
         self._context = context
 
     def setup(self) -> None:
-        """Once a process."""
+        """Runs once per process."""
         settle()
 
     def process(self, element: bytes) -> Iterator[str]:
@@ -43,7 +43,7 @@ class RunExtraction(beam.DoFn):
         self._context = context
 
     def setup(self) -> None:
-        """Once a process."""
+        """Runs once per process."""
         settle()
 
     def process(self, element: bytes) -> Iterator[str]:
@@ -58,14 +58,14 @@ class RunExtraction(beam.DoFn):
 
 
 def ingest_task(element: bytes) -> IngestTask:
-    """A task from its line in a task list."""
+    """Parses a task from its line in a task list."""
     fields = orjson.loads(element)
     files = (TaskFile(FilePart(path, size, start, end), version) for path, size, start, end, version in fields["files"])
     return IngestTask(fields["name"], fields["source"], tuple(files))
 
 
 def ingest_element(task: IngestTask) -> bytes:
-    """A task's line in a task list."""
+    """Formats a task as a line in a task list."""
     files: list[Json] = [
         [file.part.path, file.part.size, file.part.start, file.part.end, file.version] for file in task.files
     ]

@@ -1,1 +1,1 @@
-"""Media: from references in rows to the bytes that they refer to."""
+"""Media: resolves references in rows to the bytes that they refer to."""

@@ -1,7 +1,7 @@
-"""The bytes of media, read again where they were found when the sample was ingested.
+"""Reads the bytes of media again from where they were found during ingest.
 
-A file that is gone, has changed or cannot be read costs the samples that refer to it, and each is counted; it never
-ends an export.
+If a file is missing, has changed or cannot be read, the samples that refer to it are left out and counted; it never
+fails an export.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ from winnow.schemas.recipe import Recipe
 
 MEDIA_GONE = "media_gone"
 
-FILE_GONE = "the file is gone"
+FILE_MISSING = "the file is gone"
 FILE_CHANGED = "the file has changed"
 NOT_FOUND = "no record where there was one"
 TOO_LARGE = "larger than max_body_bytes"
@@ -35,8 +35,8 @@ UNREADABLE = "the file cannot be read"
 
 
 @dataclass(frozen=True, slots=True)
-class Gone:
-    """Why a medium is not there."""
+class Unavailable:
+    """Why a medium is unavailable."""
 
     file: str
     reason: str
@@ -44,15 +44,15 @@ class Gone:
 
 @dataclass(frozen=True)
 class MediaSources:
-    """Where media are read: the sources of the recipe, None where one is not there any more. Picklable."""
+    """Where media are read: the sources of the recipe, None for one that no longer exists. Picklable."""
 
     sources: Mapping[str, IngestSource | None]
     limits: ReadLimits
-    roots: Mapping[str, str] = field(default_factory=dict)  # of each source, also where it is not there
+    roots: Mapping[str, str] = field(default_factory=dict)  # of each source, existing or not
 
 
 def media_sources(recipe: Recipe) -> MediaSources:
-    """The sources of a recipe, as they are found now."""
+    """The sources of a recipe, in their current state."""
 
     def bound(name: str) -> IngestSource | None:
         try:
@@ -65,7 +65,7 @@ def media_sources(recipe: Recipe) -> MediaSources:
 
 
 def sums_of_lists(media: pa.ListArray, field: Sequence[str]) -> NDArray[np.int64]:
-    """Of each row the sum of a field of its media: numbers, or the lengths of bytes."""
+    """For each row, the sum of a field of its media: numbers, or lengths of bytes."""
     values = pc.struct_field(media.flatten(), list(field))
     if pa.types.is_large_binary(values.type):
         values = pc.binary_length(values)
@@ -77,28 +77,28 @@ def sums_of_lists(media: pa.ListArray, field: Sequence[str]) -> NDArray[np.int64
 
 
 def wants_media(config: object) -> bool:
-    """Whether a format's options ask for the bytes of media."""
+    """Whether a format's options ask for media bytes."""
     return getattr(config, "media", False) not in (False, None, "none")
 
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """The media of some rows that follow each other, and of each row why it lacks one."""
+    """The media of consecutive rows, and for each row why it lacks one."""
 
     rows: slice
     media: pa.Array
-    gone: tuple[Gone | None, ...]
+    gone: tuple[Unavailable | None, ...]
 
 
 def fetch_media(
     media: MediaSources, source: str, references: pa.Array, which: NDArray[np.int64], max_bytes: int
 ) -> Iterator[Fetched]:
-    """The media of some rows of a source, in their order; a part ends with the row that reaches so many bytes.
+    """Reads the media of a source's rows in order; a part ends with the row that reaches the byte limit.
 
-    The same row several times in a row is read once.
+    Consecutive repeats of a row are read once.
     """
     found: list[list[dict[str, Any]]] = []
-    gone: list[Gone | None] = []
+    gone: list[Unavailable | None] = []
     held, first = 0, 0
 
     def fetched(end: int) -> Fetched:
@@ -106,7 +106,7 @@ def fetch_media(
 
     with closing(MediaFinder(media, source)) as finder:
         before = -1
-        for at, row in enumerate(which.tolist()):  # each is a read of a file
+        for at, row in enumerate(which.tolist()):  # each reads a file
             if row != before:
                 of_row, lacking = _media_of(finder, references[row].as_py())
                 before = row
@@ -120,19 +120,21 @@ def fetch_media(
         yield fetched(len(which))
 
 
-def _media_of(finder: "MediaFinder", referred: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, Any]], Gone | None]:
-    """All media of a row, or none of them and why."""
+def _media_of(
+    finder: "MediaFinder", referred: Sequence[Mapping[str, Any]]
+) -> tuple[list[dict[str, Any]], Unavailable | None]:
+    """All media of a row, or none of them and the reason."""
     found: list[dict[str, Any]] = []
     for one in referred:
         held = finder.find(one)
-        if isinstance(held, Gone):
+        if isinstance(held, Unavailable):
             return [], held
         found.append(held)
     return found, None
 
 
 class MediaFinder:
-    """Reads media of one source; keeps the file of the last one open, so ask for those of a file together."""
+    """Reads media of one source; keeps the last file open, so group requests by file."""
 
     def __init__(self, media: MediaSources, source: str) -> None:
         self._source = media.sources.get(source)
@@ -142,39 +144,39 @@ class MediaFinder:
         self._reader: Reader | None = None
         self._size = 0
         self._etag = ""
-        self._gone: Gone | None = None
-        self._failure: OSError | None = None  # why the file is gone, where opening it said so
+        self._gone: Unavailable | None = None
+        self._failure: OSError | None = None  # why opening the file failed
 
-    def find(self, medium: Mapping[str, Any]) -> dict[str, Any] | Gone:
-        """What a reference (`winnow.schemas.samples.MEDIA`) refers to, as `winnow.schemas.draws.MEDIUM`."""
+    def find(self, medium: Mapping[str, Any]) -> dict[str, Any] | Unavailable:
+        """Resolves a reference (`winnow.schemas.samples.MEDIA`) to a `winnow.schemas.draws.MEDIUM`."""
         reference = medium["ref"]
         path = reference["path"]
         self._open(path, reference["container"])
         if self._gone is not None:
             return self._gone
         if reference["etag"] is not None and reference["etag"] != self._etag:
-            return Gone(path, FILE_CHANGED)
+            return Unavailable(path, FILE_CHANGED)
         try:
             body = self._body(path, reference["offset"], int(reference["member"] or 0))
         except (OSError, SourceError):
-            return Gone(path, UNREADABLE)
+            return Unavailable(path, UNREADABLE)
         if body is None:
-            return Gone(path, NOT_FOUND)
+            return Unavailable(path, NOT_FOUND)
         if not body:
-            return Gone(path, TOO_LARGE)
+            return Unavailable(path, TOO_LARGE)
         digest = hashlib.sha256(body).hexdigest()
         if medium["sha256"] not in (None, digest):
-            return Gone(path, FILE_CHANGED)
+            return Unavailable(path, FILE_CHANGED)
         return {"mime": medium["mime"], "sha256": digest, "bytes": body}
 
     def close(self) -> None:
-        """Close the open file."""
+        """Closes the open file."""
         if self._stream is not None:
             self._stream.close()
             self._stream = None
 
     def _body(self, path: str, offset: int, member: int) -> bytes | None:
-        """The record's payload; None where there is no such record, empty where it is too large to be held."""
+        """The record's payload; None if there is no such record, empty if it is too large to hold."""
         assert self._reader is not None
         assert self._stream is not None
         for event in self._reader(self._stream, FilePart(path, self._size, offset, offset + 1), self._limits):
@@ -188,15 +190,15 @@ class MediaFinder:
         self.close()
         self._path, self._gone, self._failure = path, None, None
         if self._source is None:
-            self._gone = Gone(path, FILE_GONE)
+            self._gone = Unavailable(path, FILE_MISSING)
             return
         try:
             self._stream = self._source.objects.open(path)
             self._size = self._stream.seek(0, 2)
             self._etag = content_etag(self._stream, self._size)
         except OSError as error:
-            self._gone = Gone(path, FILE_GONE if isinstance(error, FileNotFoundError) else UNREADABLE)
+            self._gone = Unavailable(path, FILE_MISSING if isinstance(error, FileNotFoundError) else UNREADABLE)
             self._failure = error
-        # A file that a row names is read as such, whatever the source's tables are.
+        # A file that a row names is read as a file, whatever the format of the source's tables.
         whole = container == FILE
         self._reader = FilesReader() if whole else container_reader(self._source.format, path, self._source.columns)

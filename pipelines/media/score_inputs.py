@@ -1,9 +1,9 @@
-"""What tasks read that no column holds: the bytes of images, read again where they were found.
+"""Task inputs that no column holds: the bytes of images, read again from where they were found.
 
-An image that has changed, or whose record is not there or too large, says so in its row for good, and so does one whose
-file alone is not there or may not be read. A root that is not there as a whole, or is empty as that of a disk that is
-not mounted, ends the task, as does whatever else may pass; it is then run again: its rows may not say that they have no
-image.
+An image that has changed, is too large, or whose record or single file is missing or unreadable is marked permanently
+in its row. If the whole root is missing or empty, as when a disk is not
+mounted, the task fails, as it does for any other temporary error, and is retried: its rows must not say that they
+have no image.
 """
 
 import os
@@ -16,41 +16,41 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from winnow.pipelines.media.references import Gone, MediaFinder, MediaSources
+from winnow.pipelines.media.references import MediaFinder, MediaSources, Unavailable
 from winnow.pipelines.store.local import LocalStore
 from winnow.schemas.errors import StageError
 from winnow.scoring.tasks.protocol import IMAGE_MISSING, UNREADABLE
 
-ROWS = 256  # whose images are held at once
-BYTES = 16 << 20  # of them; a larger one is held alone
+ROWS = 256  # rows whose images are held at once
+BYTES = 16 << 20  # their total bytes; a larger image is held alone
 
 _NOT_THERE: Final = (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError)
-"""What is so for good; anything else may pass."""
+"""Permanent failures; any other error may pass."""
 
 
 @dataclass(frozen=True, slots=True)
 class Images:
-    """Of rows that follow each other the bytes of the first image."""
+    """The bytes of the first image of consecutive rows."""
 
     rows: slice
-    bytes: pa.Array  # null where the row refers to none, or it is gone
-    gone: NDArray[np.object_]  # of a row that refers to one that cannot be had any more the reason; else None
+    bytes: pa.Array  # null if the row has no image, or it is unavailable
+    gone: NDArray[np.object_]  # the reason if an image is permanently unavailable, else None
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """Where images are read; None where no task does. Picklable."""
+    """Where images are read; None if no task needs them. Picklable."""
 
     media: MediaSources | None
 
     def images(self, media: pa.Array, source: str, max_rows: int = ROWS, max_bytes: int = BYTES) -> Iterator[Images]:
-        """Each row's first image, some rows at a time.
+        """Yields each row's first image, some rows at a time.
 
         Args:
-            media: What the rows of a source refer to.
+            media: The references of a source's rows.
             source: The source.
             max_rows: The most rows at once.
-            max_bytes: The most bytes at once, of all images but one that is larger by itself.
+            max_bytes: The most bytes of images at once, except for a single larger one.
 
         Raises:
             StageError: A file cannot be reached.
@@ -65,7 +65,7 @@ class Inputs:
             return Images(slice(first, first + len(found)), pa.array(found, pa.large_binary()), why)
 
         with closing(_ImageFinder(self.media, source)) as finder:
-            for referred in media:  # each is a read of a file
+            for referred in media:  # each reads a file
                 medium = next((one for one in referred.as_py() or () if (one["mime"] or "").startswith("image/")), None)
                 said = None if medium is None else finder.bytes_of(medium)
                 raw, why = (None, said) if isinstance(said, str) else (said, None)
@@ -81,7 +81,7 @@ class Inputs:
 
 
 class _ImageFinder(MediaFinder):
-    """Finds what is there or gone for good; raises StageError for what is out of reach."""
+    """Finds images or reports them permanently unavailable; raises StageError for temporary failures."""
 
     def __init__(self, media: MediaSources, source: str) -> None:
         super().__init__(media, source)
@@ -92,12 +92,12 @@ class _ImageFinder(MediaFinder):
         self._reachable = False
 
     def bytes_of(self, medium: Mapping[str, Any]) -> bytes | str:
-        """An image, or why it is gone for good."""
+        """An image, or why it is permanently unavailable."""
         found = self.find(medium)
-        if not isinstance(found, Gone):
+        if not isinstance(found, Unavailable):
             raw: bytes = found["bytes"]
             return raw
-        if self._gone is None:  # the record alone: its file is there
+        if self._gone is None:  # only the record is missing: its file is there
             return UNREADABLE
         if self._failure is None or isinstance(self._failure, _NOT_THERE):
             return self._missing()
@@ -111,23 +111,23 @@ class _ImageFinder(MediaFinder):
 
     def _out_of_reach(self, path: str, error: OSError) -> StageError:
         return StageError(
-            f"source {self._name}: an image is to be read again from {path} under {self._root}: "
-            f"{error.strerror or error}; bring it back and run again, or leave its samples out with 'where', or forget "
+            f"source {self._name}: cannot read an image again from {path} under {self._root}: "
+            f"{error.strerror or error}; restore it and run again, or exclude its samples with 'where', or forget "
             "them"
         )
 
     def _missing(self) -> str:
-        """That a file is missing, where others of its root are not."""
+        """The reason for a missing file, if other files of its root exist."""
         if self._objects is None or not self._anything():
             raise StageError(
-                f"source {self._name}: its images are read again and its root {self._root} is not there, or empty; "
-                "mount it, then run again"
+                f"source {self._name}: its images must be read again, but its root {self._root} is missing or empty; "
+                "mount it and run again"
             )
         return IMAGE_MISSING
 
     def _anything(self) -> bool:
-        """Whether the root holds anything: where a disk is not mounted stands an empty folder, or none."""
-        if isinstance(self._objects, LocalStore):  # asked each time: a disk may be lost between two images
+        """Whether the root has any file: an unmounted disk shows an empty folder, or none."""
+        if isinstance(self._objects, LocalStore):  # checked each time: a disk may be lost between two images
             try:
                 with os.scandir(self._objects.folder) as entries:
                     return any(True for _ in entries)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.binding.mixture import require_mix
-from winnow.pipelines.binding.rule_presets import spelt_out
+from winnow.pipelines.binding.rule_presets import expand_presets
 from winnow.pipelines.binding.tokens import TOKENS_LAYER
 from winnow.pipelines.forgetting.hiding import load_hiding
 from winnow.pipelines.mix.drawing import draw_shard, plan_validation, put_draw
@@ -71,7 +71,7 @@ def request_of(recipe: BoundRecipe, store: Store, generation: Generation, laws: 
     asked: Json = {
         "schema": SCHEMA,
         "texts": None if tokens is None else tokens.settings,  # with a mark of each key of pseudonyms
-        "recipe": resolved_yaml(spelt_out(_placeless(recipe.config, laws.digests))),
+        "recipe": resolved_yaml(expand_presets(_placeless(recipe.config, laws.digests))),
         "thresholds": [_table(one) for one in recipe.rules.tables],  # a file may say others by now
         "tree": generation.tree_hash,
         "forgotten": sorted(load_hiding(store.objects).tombstones),
@@ -129,7 +129,7 @@ def make_plan(
         kept=inventory.kept,
         left_out=dict(sorted(left_out.items())),
         outputs=outputs if validation is None else (*outputs, validation),
-        asked=settings_of(spelt_out(_placeless(recipe.config, laws.digests))),
+        asked=settings_of(expand_presets(_placeless(recipe.config, laws.digests))),
     )
     return Planned(plan, inventory.rules, stages, inventory)
 

@@ -18,7 +18,7 @@ from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.binding.edits import Edits
 from winnow.pipelines.binding.tokens import TOKENS, TOKENS_LAYER, BoundTokens, TokensLayer
 from winnow.pipelines.query.columns import Column
-from winnow.pipelines.running.row_layers import RowLayerTask, load_layers, owed_shards, write_layers
+from winnow.pipelines.running.row_layers import RowLayerTask, load_layers, pending_shards, write_layers
 from winnow.pipelines.running.shard_rows import Part, read_parts, text_of
 from winnow.pipelines.running.worker import Heart
 from winnow.pipelines.store import layout
@@ -45,7 +45,7 @@ class TokensContext:
 def owed_counts(store: Store, state: StoreState, layer: TokensLayer) -> list[RowLayerTask]:
     """The shards that have no counts yet; the layers that are read must stand."""
     _know(state, layer)
-    return owed_shards(store, state, [layer])
+    return pending_shards(store, state, [layer])
 
 
 def take_tokens(store: Store, recipe: BoundRecipe, state: StoreState) -> bool:
@@ -62,7 +62,7 @@ def take_tokens(store: Store, recipe: BoundRecipe, state: StoreState) -> bool:
     assert layer is not None
     if not _know(state, layer):
         return False
-    return not owed_shards(store, state, [layer]) and not load_layers(store, state, [layer])
+    return not pending_shards(store, state, [layer]) and not load_layers(store, state, [layer])
 
 
 def lacking_layers(state: StoreState, layer: TokensLayer) -> list[str]:

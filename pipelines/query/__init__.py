@@ -1,1 +1,1 @@
-"""Finding and showing samples: columns, conditions, single rows and clusters."""
+"""Finds and shows samples: columns, conditions, single rows and clusters."""

@@ -1,6 +1,6 @@
-"""What is gathered of clusters while layers of duplicates go by, a batch at a time and in bounded memory.
+"""Collects facts about clusters in one pass over layers of duplicates, by batches and in bounded memory.
 
-Every cluster has one row whose own id names it, so clusters are counted by these rows, whatever their number.
+Every cluster has exactly one row whose own id names it, so counting these rows counts clusters.
 """
 
 from collections import Counter
@@ -19,9 +19,9 @@ from winnow.schemas.duplicates import ID_BYTES, Kind, layer_of_kind
 from winnow.schemas.uint128 import Words, words_of
 
 BINS = (1, 2, 3, 5, 10, 100, 1000)
-"""From these sizes of clusters on there is another bar of the histogram."""
+"""Lower bounds of the histogram's bins of cluster sizes."""
 EXACT = ("equal", "jaccard")
-"""What `by` says of a similarity that is no estimate: where 112 of 112 numbers agree, shingles may still differ."""
+"""The value of `by` for a similarity that is not an estimate: even if 112 of 112 numbers agree, shingles may differ."""
 
 _Facts = TypeVar("_Facts", tuple[float, bool], tuple[float, bytes, str, int])
 _Head: TypeAlias = tuple[int, int, bytes, int | None]  # -texts, -rows, id, texts
@@ -31,17 +31,17 @@ BIN_NAMES = ("1", "2", "3-4", "5-9", "10-99", "100-999", "1000+")
 
 @dataclass(frozen=True)
 class Cluster:
-    """Rows that are the same, or alike."""
+    """Rows that are equal, or similar."""
 
     id: str
-    rows: int  # when it was searched for
-    texts: int | None  # that are different; of near duplicates alone
-    found: int = 0  # rows of it that are not forgotten
-    sources: tuple[tuple[str, int], ...] = ()  # the most frequent first
-    languages: tuple[tuple[str, int], ...] = ()  # of those that were identified
-    similarity: float | None = None  # the lowest of a row to the one that it matched
-    examples: tuple[Place, ...] = ()  # the row that names it, and the one that is least like what it matched
-    exact: bool = False  # whether no row has that similarity by an estimate
+    rows: int  # when duplicates were searched
+    texts: int | None  # distinct texts; only for near duplicates
+    found: int = 0  # its rows that are not forgotten
+    sources: tuple[tuple[str, int], ...] = ()  # most frequent first
+    languages: tuple[tuple[str, int], ...] = ()  # of rows with an identified language
+    similarity: float | None = None  # the lowest similarity of a row to its match
+    examples: tuple[Place, ...] = ()  # the row that names it, and the row least similar to its match
+    exact: bool = False  # whether that similarity is not an estimate
 
 
 @dataclass(frozen=True)
@@ -49,29 +49,29 @@ class Overview:
     """All clusters of one kind."""
 
     kind: Kind
-    rows: int  # of the store, those that were not compared among them
+    rows: int  # of the store, including those not compared
     compared: int
-    forgotten: int  # of the compared, since then
-    sizes: tuple[int, ...]  # clusters by size, as `BINS` has them; the first are rows that are alone
-    clusters: int  # of two rows or more
+    forgotten: int  # compared rows that were forgotten since
+    sizes: tuple[int, ...]  # clusters by size, in `BINS`; the first counts unclustered rows
+    clusters: int  # with at least two rows
     clustered: int  # rows in them
-    most_rows: int  # of one of them; 0 where there is none
-    largest: tuple[Cluster, ...]  # the largest first: near duplicates by different texts, then by rows
-    stale: bool | None = None  # made with other settings than the recipe's, or over other rows; None: not known
+    most_rows: int  # in the largest; 0 if there is none
+    largest: tuple[Cluster, ...]  # largest first: near duplicates by distinct texts, then by rows
+    stale: bool | None = None  # made with other settings than the recipe's, or over other rows; None: unknown
 
     @property
     def surplus(self) -> int:
-        """The rows that would go if one of each cluster stayed."""
+        """The rows that would be dropped if each cluster kept one."""
         return self.clustered - self.clusters
 
 
 @dataclass(frozen=True)
 class Membership:
-    """What one kind of duplicates says of a row."""
+    """A row's cluster for one kind of duplicates."""
 
     kind: Kind
     status: str
-    cluster: str | None  # null where it was not compared
+    cluster: str | None  # None if it was not compared
     rows: int | None
     texts: int | None
     similarity: float | None
@@ -80,12 +80,12 @@ class Membership:
 
 
 def hexadecimal(value: bytes | None) -> str | None:
-    """An id as it is written."""
+    """An id in hexadecimal."""
     return None if value is None else value.hex()
 
 
 class Heads:
-    """The rows that name clusters: how many by size, and the largest."""
+    """Counts the rows that name clusters by size, and keeps the largest clusters."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -94,7 +94,7 @@ class Heads:
         self._kept: list[_Head] = []  # in order
 
     def add(self, kind: Kind, batch: Mapping[str, pa.Array], start: int, hidden: NDArray[np.int64]) -> None:
-        """Take a batch of a shard into account; `hidden` are the shard's forgotten rows."""
+        """Adds a batch of a shard; `hidden` are the shard's forgotten rows."""
         layer = layer_of_kind(kind)
         ids, size = batch["samples.id"], batch[f"{layer}.size"]
         sizes = pc.fill_null(size, 0).to_numpy(zero_copy_only=False)
@@ -117,7 +117,7 @@ class Heads:
         self._keep((-many, -rows, name, None if many < 0 else many) for many, rows, name in said)
 
     def absorb(self, other: "Heads") -> None:
-        """Take into account what was counted of other shards."""
+        """Adds the counts of other shards."""
         self._sizes += other._sizes
         self._rows += other._rows
         self._compared += other._compared
@@ -131,11 +131,11 @@ class Heads:
 
     @property
     def largest(self) -> list[Cluster]:
-        """The largest clusters, as far as the rows that name them tell."""
+        """The largest clusters, with the facts from their naming rows."""
         return [Cluster(name.hex(), -rows, texts) for _, rows, name, texts in self._kept]
 
     def overview(self, kind: Kind, largest: tuple[Cluster, ...]) -> Overview:
-        """All that was counted."""
+        """The overview of everything counted."""
         sizes = tuple(self._sizes.tolist())
         clusters = sum(sizes[1:])
         return Overview(
@@ -153,16 +153,16 @@ class Heads:
 
 @dataclass(slots=True)
 class Gathered:
-    """What is known of a shown cluster so far."""
+    """The facts collected so far about a shown cluster."""
 
     sources: Counter[str] = field(default_factory=Counter)
     languages: Counter[str] = field(default_factory=Counter)
-    lowest: tuple[float, bool] | None = None  # similarity, and whether it is exact; an estimate is the lower one
+    lowest: tuple[float, bool] | None = None  # similarity, and whether it is exact; on ties, the estimate
     head: tuple[str, int, bytes] | None = None  # shard, row, id
     other: tuple[float, bytes, str, int] | None = None  # similarity, id, shard, row
 
     def absorb(self, other: "Gathered") -> None:
-        """Take into account what was gathered of other shards."""
+        """Adds facts from other shards."""
         self.sources += other.sources
         self.languages += other.languages
         self.lowest = _least(self.lowest, other.lowest)
@@ -170,7 +170,7 @@ class Gathered:
         self.other = _least(self.other, other.other)
 
     def cluster(self, head: Cluster, samples: Mapping[str, ManifestRow]) -> Cluster:
-        """The cluster with what was gathered."""
+        """The cluster with the collected facts."""
         examples = []
         if self.head is not None:
             examples.append(Place(samples[self.head[0]], self.head[1], self.head[2].hex()))
@@ -203,7 +203,7 @@ def gather(
     batch: Mapping[str, pa.Array],
     layer: str,
 ) -> None:
-    """Of each cluster in a batch: the row that names it, the lowest similarity, and the row that has it."""
+    """For each cluster in a batch: its naming row, the lowest similarity, and the row that has it."""
     taken = pa.array(rows)
     ids = batch["samples.id"].take(taken)
     high, low = words_of(ids)
@@ -212,7 +212,7 @@ def gather(
     for at in np.flatnonzero(heads).tolist():
         found[of[at]].head = shard.shard, start + int(rows[at]), ids[at].as_py()
     known = batch[f"{layer}.similarity"].take(taken)
-    similarity = pc.fill_null(known, 2.0).to_numpy(zero_copy_only=False)  # above all: groups of equals have none
+    similarity = pc.fill_null(known, 2.0).to_numpy(zero_copy_only=False)  # above all: equal texts have none
     by = batch[f"{layer}.by"].take(taken)
     exact = pc.is_in(by, value_set=pa.array(EXACT, by.type)).to_numpy(zero_copy_only=False)
     for number, at in _first_of_each(of, similarity, exact):
@@ -232,7 +232,7 @@ def _least(one: _Facts | None, other: _Facts | None) -> _Facts | None:
 def _first_of_each(
     of: NDArray[np.int64], similarity: NDArray[np.float64], *then: Words | NDArray[np.bool_]
 ) -> Iterator[tuple[int, int]]:
-    """Each cluster with the place of its least similar row; of several, the first by what else is given."""
+    """Each cluster with the position of its least similar row; ties are broken by the other values."""
     order = np.lexsort((*reversed(then), similarity, of))
     numbers, firsts = np.unique(of[order], return_index=True)
     yield from zip(numbers.tolist(), order[firsts].tolist(), strict=True)
@@ -240,7 +240,7 @@ def _first_of_each(
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row of a cluster, and what its layer says of it."""
+    """A row of a cluster, with its layer's values."""
 
     rank: int
     id: bytes
@@ -253,12 +253,12 @@ class Row:
 
     @property
     def order(self) -> tuple[int, float, bytes]:
-        """By what rows are put in order."""
+        """The sort key of rows."""
         return self.rank, 2.0 if self.similarity is None else self.similarity, self.id
 
 
 class Picked:
-    """The first rows of one cluster: the one that was asked for, its match, the one that names it, then the others."""
+    """The first rows of one cluster: the requested row, its match, the naming row, then the others."""
 
     def __init__(self, own: bytes, said: Membership, most: int) -> None:
         assert said.cluster is not None
@@ -272,7 +272,7 @@ class Picked:
         self.rows: list[Row] = []
 
     def add(self, kind: Kind, shard: ManifestRow, start: int, batch: Mapping[str, pa.Array]) -> None:
-        """Take the cluster's rows in a batch into account."""
+        """Adds the cluster's rows in a batch."""
         layer = layer_of_kind(kind)
         places = pc.fill_null(pc.equal(batch[f"{layer}.cluster"], self._cluster), False)
         rows = np.flatnonzero(places.to_numpy(zero_copy_only=False))
@@ -305,7 +305,7 @@ class Picked:
         self._keep(fresh)
 
     def absorb(self, other: "Picked") -> None:
-        """Take the cluster's rows in other shards into account."""
+        """Adds the cluster's rows in other shards."""
         self.found += other.found
         self.matched = other.matched or self.matched
         self._keep(other.rows)

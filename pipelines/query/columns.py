@@ -1,4 +1,4 @@
-"""Columns by their dotted names: which layer holds them, and how many layers' rows are read side by side."""
+"""Resolves columns by dotted names, and reads rows of several layers side by side."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -24,12 +24,12 @@ class Column:
 
     @property
     def name(self) -> str:
-        """As recipes and operators write it."""
+        """The name in recipes and operators."""
         return f"{self.layer}.{self.leaf}"
 
 
 def column_of(name: str, layers: Iterable[str]) -> Column | None:
-    """The column that a dotted name means, among layers none of whose names continues another's."""
+    """The column for a dotted name, among layers none of whose names is a prefix of another's."""
     for layer in layers:
         if name.startswith(f"{layer}."):
             return Column(layer, name.removeprefix(f"{layer}."))
@@ -43,14 +43,14 @@ def read_aligned(
     batch_rows: int,
     hidden: NDArray[np.int64] | None = None,
 ) -> Iterator[dict[str, pa.Array]]:
-    """The same rows of several layers at once, as arrays by dotted name, at most `batch_rows` at a time.
+    """Reads the same rows of several layers, as arrays by dotted name, at most `batch_rows` at a time.
 
     Args:
-        store: Where the objects are.
-        objects: The object of each layer that has a column here; all have the same rows in the same order (law 2).
-        columns: What to read.
+        store: The store.
+        objects: The object of each layer with a column here; all have the same rows in the same order (law 2).
+        columns: The columns to read.
         batch_rows: The most rows at once.
-        hidden: Numbers of forgotten rows, sorted: they are read as the neutral rows that a purge makes of them.
+        hidden: Sorted numbers of forgotten rows, which are read as the neutral rows that a purge makes of them.
     """
     wanted: dict[str, list[str]] = {}
     for column in columns:
@@ -76,7 +76,7 @@ def read_aligned(
         held = {layer: batch.slice(rows) for layer, batch in ready.items()}
     if ready:
         longer = objects[min(ready)]
-        raise StoreError(f"{store.root}: {longer} has more rows than what it is aligned with; run 'winnow audit'")
+        raise StoreError(f"{store.root}: {longer} has more rows than the layers beside it; run 'winnow audit'")
 
 
 def leaf_of(batch: pa.RecordBatch, leaf: str) -> pa.Array:
@@ -89,7 +89,7 @@ def leaf_of(batch: pa.RecordBatch, leaf: str) -> pa.Array:
 
 
 def leaves(fields: pa.Schema | pa.StructType, *, nullable: bool = False) -> Iterator[tuple[str, ColumnInfo]]:
-    """Every leaf of a layer by its dotted name, as rules must know it."""
+    """Every leaf of a layer by dotted name, with the facts that rules need."""
     for field in fields:
         if pa.types.is_struct(field.type):
             inner = leaves(field.type, nullable=nullable or field.nullable)

@@ -1,4 +1,4 @@
-"""SQL conditions over the columns of a batch, by DuckDB with no way to files or the network."""
+"""Evaluates SQL conditions over the columns of a batch, in DuckDB without access to files or the network."""
 
 import threading
 from collections.abc import Mapping
@@ -14,12 +14,12 @@ from winnow.schemas.errors import RecipeError
 
 
 def evaluate(condition: str, batch: pa.RecordBatch) -> list[bool]:
-    """Whether each row of a batch of samples meets the condition, in order; null is no."""
+    """Whether each row of a batch of samples meets the condition, in order; null counts as false."""
     return [bool(met) for met in _met(condition, "samples", batch)]
 
 
 def selected_rows(condition: str, columns: Mapping[str, pa.Array], rows: int) -> NDArray[np.bool_]:
-    """Which rows meet a condition over columns of several layers, named with dots; null is no."""
+    """Which rows meet a condition over dotted columns of several layers; null counts as false."""
     return _met(condition, "layers", nested(columns, rows))
 
 
@@ -27,7 +27,7 @@ _thread = threading.local()
 
 
 def _engine() -> duckdb.DuckDBPyConnection:
-    """This thread's own: making one costs more than a condition over many rows."""
+    """This thread's DuckDB connection: opening one costs more than a condition over many rows."""
     if not hasattr(_thread, "engine"):
         _thread.engine = duckdb.connect(config=CLOSED)
     engine: duckdb.DuckDBPyConnection = _thread.engine
@@ -51,7 +51,7 @@ _Tree: TypeAlias = "pa.Array | dict[str, _Tree]"
 
 
 def nested(columns: Mapping[str, pa.Array], rows: int) -> pa.RecordBatch:
-    """Columns with dotted names as structs in structs, which is how SQL reads `text.language.code`."""
+    """Nests dotted columns as structs, which is how SQL reads `text.language.code`."""
     tree: dict[str, _Tree] = {}
     for name, array in columns.items():
         *parents, leaf = name.split(".")

@@ -1,7 +1,7 @@
-"""What layers of duplicates say, for people: how many clusters of which sizes, the largest, and who is in one.
+"""Summarises layers of duplicates for people: clusters by size, the largest ones, and the members of one.
 
-One pass counts the clusters and keeps the largest, a second gathers what is shown of these few. Rows that were
-forgotten after the search still count in the sizes that it wrote down; nothing else of them is read.
+One pass counts the clusters and keeps the largest, a second collects details of these few. Rows that were
+forgotten after the search still count in the recorded sizes; nothing else of them is read.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -46,7 +46,7 @@ LENGTH = Column("text.length", "characters")
 LANGUAGE = Column(LANGUAGE_LAYER, "code")
 
 _OF_NEAR = pa.schema([("texts", pa.int64()), ("similarity", pa.float64()), ("by", pa.string())])
-"""Columns that other layers have not, nor older ones: there they are null."""
+"""Columns that some kinds, or older layers, do not have: null there."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Member:
     source: str
     url: str | None
     language: str | None
-    characters: int | None  # of its text
+    characters: int | None  # characters of its text
     similarity: float | None
     matched: str | None
     by: str | None
@@ -66,28 +66,28 @@ class Member:
 
 @dataclass(frozen=True)
 class Members:
-    """The rows of a cluster, as many as were asked for."""
+    """The rows of a cluster, up to the requested number."""
 
-    found: int  # that are not forgotten
+    found: int  # rows that are not forgotten
     shown: tuple[Member, ...]
-    matched: Place | None  # where the row's match is; None where that is forgotten
+    matched: Place | None  # the place of the row's match; None if it is forgotten
 
 
 @dataclass(frozen=True)
 class Browser:
-    """A generation's layers of duplicates, and what lies beside them."""
+    """Reads a generation's layers of duplicates, with the layers beside them."""
 
     store: Store
     generation: Generation
-    text: tuple[Column, ...]  # what texts are made of, in order of preference
+    text: tuple[Column, ...]  # the columns of texts, in order of preference
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
-        """The kinds that there are layers of."""
+        """The kinds that have layers."""
         return tuple(kind for kind in KINDS if layer_of_kind(kind) in self.generation.layers)
 
     def require(self, kind: Kind | None) -> tuple[Kind, ...]:
-        """This kind, or all that there are.
+        """This kind, or all that have layers.
 
         Raises:
             StoreError: There is none.
@@ -99,18 +99,18 @@ class Browser:
             return self.kinds
         what = "" if kind is None else f"{kind} "
         raise StoreError(
-            f"{self.store.root}: no {what}duplicates were looked for yet, or a purge took them away; "
+            f"{self.store.root}: no {what}duplicates were searched yet, or a purge removed them; "
             "run: winnow dedupe RECIPE"
         )
 
     def stale(self, recipe: BoundRecipe | None) -> dict[Kind, bool | None]:
-        """Whether the layers of the kinds that there are were made with other settings, or over other rows.
+        """Whether the layers of each kind were made with other settings, or over other rows.
 
-        None where that is not known: no recipe is there, or it does not look for this kind.
+        None if unknown: there is no recipe, or it does not search this kind.
         """
         try:
             keys = {} if recipe is None else generation_keys(self.store, recipe, self.generation)
-        except RecipeError:  # a preset that does not exist: `winnow plan` says which
+        except RecipeError:  # a preset that does not exist: `winnow plan` reports it
             keys = {}
         samples = {shard: row.object for shard, row in self.objects(layout.SAMPLES).items()}
         found: dict[Kind, bool | None] = {}
@@ -124,7 +124,7 @@ class Browser:
 
     @cached_property
     def hidden(self) -> Mapping[str, HiddenRows]:
-        """The forgotten rows of each shard that has some."""
+        """The forgotten rows by shard, for shards that have any."""
         return hidden_rows(self.store, self.generation)
 
     @cached_property
@@ -132,14 +132,14 @@ class Browser:
         return {}
 
     def objects(self, layer: str) -> Mapping[str, ManifestRow]:
-        """The objects of a layer by shard; none where the generation has no such layer."""
+        """The objects of a layer by shard; empty if the generation has no such layer."""
         if layer not in self._manifests:
             rows = self.store.manifest(self.generation, layer) if layer in self.generation.layers else []
             self._manifests[layer] = {row.shard: row for row in rows}
         return self._manifests[layer]
 
     def overview(self, kind: Kind, most: int) -> Overview:
-        """Counts of all clusters of a kind, and the largest of them."""
+        """Counts all clusters of a kind, with the largest of them."""
 
         def headed(shard: ManifestRow) -> Heads:
             heads = Heads(most)
@@ -153,14 +153,14 @@ class Browser:
         return found.overview(kind, self._describe(kind, found.largest))
 
     def membership(self, kind: Kind, place: Place) -> Membership:
-        """What a kind says of a row that is not forgotten.
+        """The cluster of a row, for one kind; the row must not be forgotten.
 
         Raises:
             StoreError: The layer is older than the row.
         """
         row = self.objects(layer_of_kind(kind)).get(place.shard.shard)
         if row is None:
-            raise StoreError(f"{place.id}: came after {kind} duplicates were looked for; run: winnow dedupe RECIPE")
+            raise StoreError(f"{place.id}: was added after the search for {kind} duplicates; run: winnow dedupe RECIPE")
         said = read_rows(self.store.objects, row.object, [place.row]).to_pylist()[0]
         return Membership(
             kind,
@@ -174,7 +174,7 @@ class Browser:
         )
 
     def members(self, said: Membership, place: Place, most: int) -> Members:
-        """The rows of a row's cluster: itself, its match, the one that names it, then those least like their match."""
+        """The rows of a row's cluster: itself, its match, the naming row, then those least similar to their match."""
         assert said.cluster is not None
 
         def picking(shard: ManifestRow) -> Picked:
@@ -195,16 +195,16 @@ class Browser:
         return Place(self.objects(layout.SAMPLES)[shard], row, identity.hex())
 
     def _each(self, kind: Kind, work: Callable[[ManifestRow], T]) -> Iterator[T]:
-        """What the work gives for each shard of a kind's layer, in their order."""
+        """The results of the work for each shard of a kind's layer, in order."""
         shards = self.objects(layer_of_kind(kind)).values()
-        # Once for all threads.
+        # Loaded once for all threads.
         self.hidden, self.objects(LANGUAGE.layer)
         for shard in shards:
             self._columns(kind, shard)
         return each(self.store.objects, work, shards, TABLES_AT_ONCE)
 
     def _shard(self, kind: Kind, shard: ManifestRow, *, hide: bool) -> Iterator[tuple[int, Mapping[str, pa.Array]]]:
-        """What the layer says of a shard, beside the ids; a column that it has not is null."""
+        """The layer's rows of a shard, beside the ids; a missing column is null."""
         layer = layer_of_kind(kind)
         there = self._columns(kind, shard)
         columns = [Column(layer, name) for name in there]
@@ -229,7 +229,7 @@ class Browser:
             lacking = sorted({*schema_of_kind(kind).names} - {*_OF_NEAR.names} - {*there})
             if lacking:
                 raise StoreError(
-                    f"{self.store.root}: {shard.object} has no column {lacking[0]}, which duplicates have; run 'winnow "
+                    f"{self.store.root}: {shard.object} lacks the column {lacking[0]} of duplicates; run 'winnow "
                     "audit' to see what else is damaged"
                 )
             self._known[key] = [name for name in there if name != "status"]
@@ -269,7 +269,7 @@ class Browser:
 
         found = [Gathered() for _ in heads]
         for some in self._each(kind, gathered):
-            for one, more in zip(found, some, strict=False):  # of a shard without any there is nothing
+            for one, more in zip(found, some, strict=False):  # a shard without any gives nothing
                 one.absorb(more)
         samples = self.objects(layout.SAMPLES)
         return tuple(one.cluster(head, samples) for head, one in zip(heads, found, strict=True))
@@ -314,7 +314,7 @@ class Browser:
         return values
 
     def _lengths(self, shard: str, rows: list[int]) -> list[int | None]:
-        """Characters of the texts: as they were measured, else of the texts themselves."""
+        """Characters of the texts: as measured, else counted from the texts."""
         measured = self.objects(LENGTH.layer).get(shard)
         if measured is not None:
             table = read_rows(self.store.objects, measured.object, rows, [LENGTH.leaf])

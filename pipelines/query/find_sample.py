@@ -1,6 +1,6 @@
-"""One sample of a store: found by its id or its URL, and all that is known of it.
+"""Finds one sample of a store by id or URL, and reads all its layers.
 
-Of all shards the column of ids or of URLs is read, and nothing else; then, of each layer, the one row group that
+In every shard only the column of ids or URLs is read; then, in each layer, the row group that
 has the sample.
 """
 
@@ -29,7 +29,7 @@ from winnow.schemas.records import Generation
 
 ID_BYTES = 16
 SHOWN = 5
-"""How many samples a message names, where several are meant."""
+"""How many samples an error lists if several match."""
 
 Matching: TypeAlias = Callable[[pa.RecordBatch], pa.Array]
 
@@ -38,7 +38,7 @@ _DIGITS = frozenset("0123456789abcdef")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a sample is: its shard's row of the manifest, and its number among the shard's rows."""
+    """The position of a sample: its shard's row of the manifest, and its row number in the shard."""
 
     shard: ManifestRow
     row: int
@@ -53,7 +53,7 @@ class Sample:
     layers: Mapping[str, pa.RecordBatch]  # by name, `samples` first; one row each
 
     def column(self, column: Column) -> pa.Array:
-        """One value of a layer, as an array; KeyError where the layer is not there or has no such column."""
+        """A value of a layer, as an array; KeyError if the layer or column is missing."""
         return leaf_of(self.layers[column.layer], column.leaf)
 
     def text(self, columns: Sequence[Column]) -> str | None:
@@ -64,10 +64,10 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the rules say of one sample."""
+    """The rules' decision on one sample."""
 
-    reasons: tuple[str, ...]  # of the rules that fire, in order: the first is the reason
-    undecided: tuple[str, ...] = ()  # of those whose condition is null, where that is an error
+    reasons: tuple[str, ...]  # of the rules that fire, in order; the first is the reason
+    undecided: tuple[str, ...] = ()  # of rules whose condition is null where that is an error
 
     @property
     def kept(self) -> bool:
@@ -76,14 +76,14 @@ class Verdict:
 
 
 def find_by_id(store: Store, generation: Generation, beginning: str) -> Place:
-    """The one sample whose id begins so.
+    """The one sample whose id begins with these digits.
 
     Raises:
-        WinnowError: There is none, there are several, or it is forgotten.
+        WinnowError: No sample or several match, or it is forgotten.
     """
     digits = beginning.lower()
     if not digits or not set(digits) <= _DIGITS or len(digits) > 2 * ID_BYTES:
-        raise WinnowError(f"{beginning!r} is no id: expected 1 to {2 * ID_BYTES} hexadecimal digits, or --url URL")
+        raise WinnowError(f"{beginning!r} is not an id: expected 1 to {2 * ID_BYTES} hexadecimal digits, or --url URL")
     low = int(digits.ljust(2 * ID_BYTES, "0"), 16).to_bytes(ID_BYTES, "big")
     high = int(digits.ljust(2 * ID_BYTES, "f"), 16).to_bytes(ID_BYTES, "big")
 
@@ -91,16 +91,16 @@ def find_by_id(store: Store, generation: Generation, beginning: str) -> Place:
         ids = batch.column("id").cast(pa.binary())
         return pc.and_(pc.greater_equal(ids, pa.scalar(low)), pc.less_equal(ids, pa.scalar(high)))
 
-    most = 1 if len(digits) == 2 * ID_BYTES else SHOWN + 1  # an id is of one sample alone
+    most = 1 if len(digits) == 2 * ID_BYTES else SHOWN + 1  # a full id matches one sample only
     found = _found(store, generation, "id", matching, most)
     return _the_one(store, generation, found, f"id {digits}", f"begins with {digits}")
 
 
 def find_by_url(store: Store, generation: Generation, url: str) -> Place:
-    """The one sample that was found at this URL.
+    """The one sample with this URL.
 
     Raises:
-        WinnowError: There is none, there are several, or it is forgotten.
+        WinnowError: No sample or several match, or it is forgotten.
     """
 
     def matching(batch: pa.RecordBatch) -> pa.Array:
@@ -111,7 +111,7 @@ def find_by_url(store: Store, generation: Generation, url: str) -> Place:
 
 
 def read_sample(store: Store, generation: Generation, place: Place) -> Sample:
-    """All that the generation has of a sample."""
+    """Reads a sample's row of every layer of the generation."""
     layers = {}
     for layer in (layout.SAMPLES, *sorted(set(generation.layers) - {layout.SAMPLES})):
         row = next((row for row in store.manifest(generation, layer) if row.shard == place.shard.shard), None)
@@ -122,9 +122,9 @@ def read_sample(store: Store, generation: Generation, place: Place) -> Sample:
 
 
 def verdict(pinned: PinnedProgram, sample: Sample) -> Verdict:
-    """What the rules say of a sample whose layers are those that they read.
+    """The rules' decision on a sample with the layers that they read.
 
-    Whether another row stays in its place hangs on all rows that have duplicates: they are gone through if it has one.
+    Whether another row is kept in its place depends on all duplicates: all rows are read if it has any.
     """
     program = pinned.program
     columns = {column.name: sample.column(column) for column in program.columns}
@@ -152,14 +152,14 @@ def _has_duplicates(program: RuleProgram, sample: Sample) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """Samples that match, and whether one did that is forgotten."""
+    """Samples that match, and whether a forgotten one did."""
 
     places: tuple[Place, ...] = ()
     forgotten: bool = False
 
 
 def _found(store: Store, generation: Generation, column: str, matching: Matching, most: int) -> _Found:
-    """The first samples that match, at most so many. In shards after them little is read, on a disk nothing."""
+    """The first matching samples, up to a number. Little is read after that, on a disk nothing."""
     hidden = hidden_rows(store, generation)
 
     def matched(shard: ManifestRow) -> _Found:
@@ -194,5 +194,5 @@ def _the_one(store: Store, generation: Generation, found: _Found, wanted: str, w
         more = ", …" if len(places) > SHOWN else ""
         raise WinnowError(f"more than one sample {what}: {ids}{more}")
     if found.forgotten:
-        raise WinnowError(f"{store.root}: the sample of {wanted} is forgotten: nothing of it is shown")
+        raise WinnowError(f"{store.root}: the sample of {wanted} is forgotten and cannot be shown")
     raise StoreError(f"{store.root}: generation {generation.number} has no sample of {wanted}")

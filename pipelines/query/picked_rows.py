@@ -1,4 +1,4 @@
-"""Rows of a shard that are named by their numbers, of several layers at once; row groups without any are not read."""
+"""Reads the requested rows of a shard from several layers; row groups without any are not read."""
 
 import bisect
 import itertools
@@ -23,13 +23,13 @@ Takeable = TypeVar("Takeable", pa.Array, pa.RecordBatch)
 def read_picked(
     objects: ObjectStore, paths: Mapping[str, str], columns: Iterable[Column], rows: Rows
 ) -> Iterator[tuple[Rows, dict[str, pa.Array]]]:
-    """Some of the rows at a time, with their columns by dotted name: of each layer one row group is in memory.
+    """Yields the rows in batches, with columns by dotted name; holds one row group of each layer in memory.
 
     Args:
-        objects: Where the objects are.
-        paths: The object of each layer that has a column here; all have the same rows in the same order (law 2).
-        columns: What to read.
-        rows: Numbers of rows, ascending and distinct.
+        objects: The store's objects.
+        paths: The object of each layer with a column here; all have the same rows in the same order (law 2).
+        columns: The columns to read.
+        rows: Ascending, distinct row numbers.
     """
     wanted: dict[str, list[str]] = {}
     for column in columns:
@@ -41,7 +41,7 @@ def read_picked(
         }
         at = 0
         while at < len(rows):
-            # As far as the row groups of all layers go.
+            # Up to where the row groups of all layers reach.
             end = min(layer.end_of(int(rows[at])) for layer in layers.values())
             until = int(np.searchsorted(rows, end))
             part = rows[at:until]
@@ -51,14 +51,14 @@ def read_picked(
 
 
 def taken(rows: Takeable, which: Rows) -> Takeable:
-    """These of the rows; where they follow each other nothing is copied."""
+    """The selected rows, without a copy if they are consecutive."""
     if len(which) and which[-1] - which[0] == len(which) - 1 and (np.diff(which) == 1).all():
         return rows.slice(int(which[0]), len(which))
     return rows.take(pa.array(which))
 
 
 class _Groups:
-    """The row groups of one object; the last one that was read is held."""
+    """The row groups of one object; holds the one read last."""
 
     def __init__(self, stack: ExitStack, objects: ObjectStore, path: str, columns: list[str]) -> None:
         self._where = objects, path
@@ -72,14 +72,14 @@ class _Groups:
         self._batch: pa.RecordBatch | None = None
 
     def end_of(self, row: int) -> int:
-        """Where the row group of a row ends."""
+        """The end of a row's row group."""
         return self._starts[self._group(row) + 1]
 
     def take(self, rows: Rows) -> pa.RecordBatch:
-        """Rows of one row group."""
+        """Takes rows of one row group."""
         group = self._group(int(rows[0]))
         if group != self._held or self._batch is None:
-            self._batch = None  # the one before goes first
+            self._batch = None  # frees the previous one first
             with unreadable_as(*self._where):
                 table = self._parquet.read_row_group(group, columns=self._columns, use_threads=False)
             (self._batch,) = table.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], table.schema)]
@@ -89,6 +89,6 @@ class _Groups:
     def _group(self, row: int) -> int:
         if row >= self._starts[-1]:
             objects, path = self._where
-            raise StoreError(f"{objects.root}: {path} has no row {row}, which is asked for; run 'winnow audit'")
+            raise StoreError(f"{objects.root}: {path} has no row {row}; run 'winnow audit'")
         after: int = bisect.bisect_right(self._starts, row)
         return after - 1

@@ -1,4 +1,4 @@
-"""How the texts of a few rows begin: what reports show of the samples that they name. Only these rows are read."""
+"""Reads the beginnings of a few rows' texts, for reports that list samples. Only these rows are read."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -16,8 +16,8 @@ EXCERPT_CHARACTERS = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Beginning:
-    """A sample, and the beginning of its text; empty where it has none."""
+class TextPreview:
+    """A sample, and the beginning of its text; empty if it has none."""
 
     id: str
     source: str
@@ -25,23 +25,23 @@ class Beginning:
     text: str
 
 
-def read_beginnings(
+def read_previews(
     store: Store, generation: Generation, text: tuple[str, ...], wanted: Mapping[str, Collection[int]]
-) -> dict[tuple[str, int], Beginning]:
-    """The named rows, by shard and row.
+) -> dict[tuple[str, int], TextPreview]:
+    """Reads the beginnings of the wanted rows, by shard and row.
 
     Args:
-        store: Where they are.
-        generation: Whose layers.
-        text: The columns that the recipe's text is made of, in order of preference.
-        wanted: The numbers of rows, by shard; none of them forgotten, as rows are read as they were written.
+        store: The store.
+        generation: The generation whose layers are read.
+        text: The columns of the recipe's text, in order of preference.
+        wanted: Row numbers by shard, none of them forgotten: rows are read as written.
     """
     columns = [column for name in text if (column := column_of(name, generation.layers)) is not None]
     objects = {
         layer: {row.shard: row.object for row in store.manifest(generation, layer)}
         for layer in {layout.SAMPLES, *(column.layer for column in columns)}
     }
-    found: dict[tuple[str, int], Beginning] = {}
+    found: dict[tuple[str, int], TextPreview] = {}
     for shard, numbers in sorted(wanted.items()):
         rows = sorted(numbers)
         table = read_rows(store.objects, objects[layout.SAMPLES][shard], rows, ["id", "source.name", "url"])
@@ -49,7 +49,7 @@ def read_beginnings(
         facts = zip(table["id"].to_pylist(), table["source"].to_pylist(), table["url"].to_pylist(), strict=True)
         for place, (row, (identity, source, url)) in enumerate(zip(rows, facts, strict=True)):
             shown = next((value for values in texts if (value := values[place]) is not None), "")
-            found[shard, row] = Beginning(identity.hex(), source["name"], url, shown)
+            found[shard, row] = TextPreview(identity.hex(), source["name"], url, shown)
     return found
 
 

@@ -1,4 +1,4 @@
-"""Texts for a classifier, from files or from a store by a rule, each with its language where something says it."""
+"""Reads texts for training a classifier, from files or from a store by a rule, with their language if known."""
 
 import glob
 import os
@@ -26,7 +26,7 @@ from winnow.schemas.errors import RecipeError, SourceError
 from winnow.schemas.problems import shown, suggestion
 
 LANGUAGE = "text.language.code"
-"""The column of a store that says a text's language, where there is one."""
+"""The store column with a text's language, if it exists."""
 
 _FILES = re.compile(r".*\.(jsonl|ndjson|json|txt)(\.gz|\.zst)?|.*\.(parquet|pq)", re.IGNORECASE | re.DOTALL)
 _LINES = re.compile(r".*\.txt(\.gz|\.zst)?", re.IGNORECASE | re.DOTALL)
@@ -34,30 +34,30 @@ _BATCH_ROWS = 1024
 _BLOCK_BYTES = 1 << 20
 
 Text: TypeAlias = tuple[str, str | None]
-"""A text, and its language if something says it."""
+"""A text, and its language if known."""
 
 
 @dataclass(slots=True)
 class Losses:
-    """What was met on the way and is no text, by reason."""
+    """Counts of records that are not texts, by reason."""
 
     reasons: Counter[str] = field(default_factory=Counter)
 
 
 def names_files(value: str) -> bool:
-    """Whether a value is a pattern of file names rather than a rule: it ends like a file of texts."""
+    """Whether a value is a pattern of file names rather than a rule: it ends in a text file's extension."""
     return _FILES.fullmatch(value) is not None
 
 
 def texts_of_files(pattern: str, column: str, losses: Losses) -> Iterator[Text]:
-    """Every text of the files that a pattern names, in order of their names.
+    """Every text of the files that match a pattern, ordered by file name.
 
-    JSON lines and Parquet give the column `column`, and `language` where a record has it; a file of plain text gives a
-    text a line.
+    JSON lines and Parquet provide the column `column`, and `language` if present; a plain text file has one
+    text per line.
     """
     files = sorted(path for path in glob.glob(pattern, recursive=True) if os.path.isfile(path))
     if not files:
-        raise SourceError(f"{pattern}: no such file; expected JSON lines, Parquet, or plain text with a text a line")
+        raise SourceError(f"{pattern}: no such file; expected JSON lines, Parquet, or plain text, one text per line")
     for path in files:
         with open(path, "rb") as stream:
             if _LINES.fullmatch(path):
@@ -111,9 +111,9 @@ def texts_of_store(store: Store, texts: Sequence[str], rule: str, losses: Losses
 
     Args:
         store: The store; its latest generation is read.
-        texts: The columns that the recipe's `text` names, in order of preference.
+        texts: The columns in the recipe's `text`, in order of preference.
         rule: A SQL condition over columns of `samples` and of layers, such as `text.gopher.words > 100`.
-        losses: Counts the rows that meet the rule and have no text.
+        losses: Counts the rows that meet the rule but have no text.
     """
     generation = store.require_latest()
     layers = sorted(generation.layers)

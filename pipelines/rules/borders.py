@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from winnow.pipelines.binding.rule_presets import SpeltRule
 from winnow.pipelines.query.columns import read_aligned
-from winnow.pipelines.query.text_previews import Beginning, read_beginnings
+from winnow.pipelines.query.text_previews import TextPreview, read_previews
 from winnow.pipelines.rules.pinning import PinnedProgram, ShardObjects
 from winnow.pipelines.store.tables import ROW_GROUP_ROWS
 from winnow.pipelines.store.together import TABLES_AT_ONCE, each
@@ -138,12 +138,12 @@ def find_borders(
     for _, number, row, _ in (near for sides in total for near in (*sides.met.nearest, *sides.unmet.nearest)):
         shown.setdefault(pinned.shards[number].shard, set()).add(row)
     names = [shard.shard for shard in pinned.shards]
-    samples = read_beginnings(pinned.store, generation, text, shown)
+    samples = read_previews(pinned.store, generation, text, shown)
     return [_border(one, cut, sides, names, samples) for (one, cut), sides in zip(cuts, total, strict=True)]
 
 
 def _border(
-    one: SpeltRule, cut: Cut, sides: _Sides, names: Sequence[str], samples: Mapping[tuple[str, int], Beginning]
+    one: SpeltRule, cut: Cut, sides: _Sides, names: Sequence[str], samples: Mapping[tuple[str, int], TextPreview]
 ) -> Border:
     def shown(side: _Side) -> tuple[BorderSample, ...]:
         found = ((samples[names[shard], row], value) for _, shard, row, value in side.nearest)

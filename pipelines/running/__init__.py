@@ -1,1 +1,1 @@
-"""Running: how tasks reach workers, how workers behave, and how blocks travel between them."""
+"""Running: brings tasks to workers, governs worker processes, and moves blocks between them."""

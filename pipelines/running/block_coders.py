@@ -1,7 +1,7 @@
-"""How Beam writes batches and blocks where they cross a stage boundary.
+"""Beam coders for batches and blocks that cross a stage boundary.
 
-Beam's default for a batch is pickle, which writes the whole parent buffer for a slice of ten rows. Importing this
-module registers coders that write exactly the rows at hand; `winnow.pipelines.running.exchange` does so for every
+Beam's default for a batch is pickle, which writes the whole parent buffer even for a slice of ten rows. Importing
+this module registers coders that write exactly the batch's rows; `winnow.pipelines.running.exchange` does so for every
 pipeline of blocks.
 """
 
@@ -20,42 +20,42 @@ from winnow.pipelines.running.blocks import (
 
 
 class RecordBatchCoder(beam.coders.Coder):
-    """Writes a batch as one Arrow IPC stream."""
+    """Encodes a batch as one Arrow IPC stream."""
 
     def encode(self, value: pa.RecordBatch) -> bytes:
-        """The batch's own rows, compact."""
+        """Encodes the batch's own rows, compactly."""
         return encode_batch(value)
 
     def decode(self, encoded: bytes) -> pa.RecordBatch:
-        """The batch, without a copy."""
+        """Decodes the batch without a copy."""
         return decode_batch(encoded)
 
     def is_deterministic(self) -> bool:
-        """A batch gives the same bytes in every process."""
+        """True: a batch gives the same bytes in every process."""
         return True
 
     def estimate_size(self, value: pa.RecordBatch) -> int:
-        """The bytes of the rows, of a slice only its own."""
+        """The bytes of the rows; for a slice, only its own."""
         return int(value.nbytes)
 
     def to_type_hint(self) -> type:
-        """What the coder is for."""
+        """The type that the coder encodes."""
         return pa.RecordBatch  # type: ignore[no-any-return]
 
 
 class AddressedBlockCoder(beam.coders.Coder):
-    """Writes a block's address and its batch."""
+    """Encodes a block's address and its batch."""
 
     def encode(self, value: AddressedBlock) -> bytes:
-        """Address, then the batch's own rows, compact."""
+        """Encodes the address, then the batch's own rows, compactly."""
         return encode_block(value)
 
     def decode(self, encoded: bytes) -> AddressedBlock:
-        """The block; its batch is not copied."""
+        """Decodes the block without copying its batch."""
         return decode_block(encoded)
 
     def is_deterministic(self) -> bool:
-        """A block gives the same bytes in every process."""
+        """True: a block gives the same bytes in every process."""
         return True
 
     def estimate_size(self, value: AddressedBlock) -> int:
@@ -63,7 +63,7 @@ class AddressedBlockCoder(beam.coders.Coder):
         return int(value.batch.nbytes) + len(value.origin) + HEADER.size
 
     def to_type_hint(self) -> type:
-        """What the coder is for."""
+        """The type that the coder encodes."""
         return AddressedBlock
 
 

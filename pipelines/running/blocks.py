@@ -1,6 +1,6 @@
-"""Arrow record batches as Beam elements: how they are written when they cross a stage boundary.
+"""Encodes Arrow record batches as Beam elements that cross a stage boundary.
 
-A row is never a Beam element; a batch of them is (law 7). One Arrow IPC stream holds exactly the rows at hand.
+A row is never a Beam element; a batch of rows is (law 7). One Arrow IPC stream holds exactly the batch's rows.
 """
 
 import struct
@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 Encoded: TypeAlias = bytes | memoryview | pa.Buffer
 
 HEADER = struct.Struct("<qqq")  # partition, number, bytes of the origin
-_ALIGNMENT = 8  # what Arrow IPC asks of the start of a stream
+_ALIGNMENT = 8  # the alignment that Arrow IPC requires at the start of a stream
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,22 +29,22 @@ class AddressedBlock:
     def __post_init__(self) -> None:
         if self.partition < 0 or self.number < 0 or not self.origin:
             raise ValueError(
-                f"a block needs a partition and a number of 0 or more and an origin with a name, not "
+                f"a block needs a partition and a number of at least 0 and a non-empty origin, not "
                 f"partition {self.partition}, number {self.number}, origin {self.origin!r}"
             )
 
 
 def encode_batch(batch: pa.RecordBatch) -> bytes:
-    """One uncompressed Arrow IPC stream that holds the batch's own rows and nothing of what it was cut from.
+    """Encodes the batch's own rows as one uncompressed Arrow IPC stream, without the rest of its buffers.
 
-    Equal batches of plain types give equal bytes wherever their buffers lie. What hides under a null and the
-    dictionary of an encoded column are written as they are, so a batch is a value, never a grouping key.
+    Equal batches of plain types give equal bytes wherever their buffers are. Values under nulls and the
+    dictionary of an encoded column are written unchanged, so a batch is a value, never a grouping key.
     """
     return b"".join(encoded_pieces(batch))
 
 
 def encoded_pieces(batch: pa.RecordBatch) -> tuple[bytes | pa.Buffer, ...]:
-    """The same stream in pieces: columns that lie as they are written are not copied."""
+    """The same stream in pieces: columns that are already compact are not copied."""
     batch = _compact(batch)
     sink = _Pieces()
     with pa.ipc.new_stream(pa.PythonFile(sink, mode="w"), batch.schema) as stream:
@@ -53,7 +53,7 @@ def encoded_pieces(batch: pa.RecordBatch) -> tuple[bytes | pa.Buffer, ...]:
 
 
 def decode_batch(encoded: Encoded) -> pa.RecordBatch:
-    """The batch of one IPC stream; it reads the given buffer in place and keeps it alive."""
+    """Decodes one IPC stream; the batch uses the given buffer and keeps it alive."""
     with pa.ipc.open_stream(pa.py_buffer(encoded)) as stream:
         return stream.read_next_batch()
 
@@ -66,7 +66,7 @@ def encode_block(block: AddressedBlock) -> bytes:
 
 
 def decode_block(encoded: Encoded) -> AddressedBlock:
-    """The inverse of `encode_block`; the batch reads the given buffer in place."""
+    """The inverse of `encode_block`; the batch uses the given buffer."""
     buffer = pa.py_buffer(encoded)
     partition, number, length = HEADER.unpack_from(buffer)
     end = HEADER.size + length
@@ -75,7 +75,7 @@ def decode_block(encoded: Encoded) -> AddressedBlock:
 
 
 class _Pieces:
-    """A file, as far as Arrow needs one to write to, that keeps what it is given."""
+    """A minimal file for Arrow to write to, which keeps the pieces."""
 
     closed = False
 
@@ -86,7 +86,7 @@ class _Pieces:
         self.pieces.append(piece)
 
     def flush(self) -> None:
-        """Nothing waits."""
+        """Does nothing: writes are immediate."""
 
     def close(self) -> None:
         self.closed = True
@@ -106,11 +106,11 @@ def _compact_column(column: pa.Array) -> pa.Array:
         return column.cast(pa.large_string()).cast(column.type)
     if pa.types.is_binary_view(column.type):
         return column.cast(pa.large_binary()).cast(column.type)
-    return pa.concat_arrays([column, column.slice(0, 0)])  # one array alone would be returned as it is
+    return pa.concat_arrays([column, column.slice(0, 0)])  # a single array would be returned unchanged
 
 
 def _is_compact(column: pa.Array) -> bool:
-    """Whether a column of a plain type has nothing but its rows in its buffers; of others this does not know."""
+    """Whether the buffers of a plain column hold only its rows; False for other types."""
     kind, rows = column.type, len(column)
     if column.offset or column.null_count or not rows:
         return False

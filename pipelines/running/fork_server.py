@@ -1,14 +1,14 @@
-"""A process that has imported what workers need, and forks each of them off itself.
+"""A process that has imported what workers need, and forks each worker from itself.
 
-A worker that starts from nothing imports Beam, numba and the libraries of its stage, a second or two of a core: longer
-than the tasks of a small pipeline take, and one command runs many pipelines. The fork server does it once for a
+A worker started from scratch imports Beam, numba and the libraries of its stage, a second or two of CPU: longer
+than the tasks of a small pipeline take, and one command runs many pipelines. The fork server imports once per
 command. Measured with two workers: a pipeline of almost no data takes 0.7 s of CPU with forked workers and 2.5 s with
 new ones, and `winnow demo` starts 73 workers, so new ones would add some 65 s of CPU to its 157.
 
-A line of JSON on standard input, a `Birth`, asks for a worker; the answer is a line with its process id. The fork
-server ends with its input, which is when the driver does. It runs nothing itself, so that nothing but memory that was
-read reaches a worker: no thread, no connection, no model. While nobody asks it gets ready what workers would otherwise
-each make for themselves: numba's own modules, and tables of characters.
+A line of JSON on standard input, a `WorkerRequest`, requests a worker; the answer is a line with its process id. The
+fork server ends when its input does, which is when the driver ends. It runs nothing itself, so a worker inherits only
+loaded memory: no thread, no connection, no model. While idle it prepares what workers would otherwise
+each build: numba's own modules, and tables of characters.
 """
 
 import gc
@@ -25,46 +25,46 @@ from typing import NoReturn
 
 from winnow.pipelines.running import worker
 
-IDLE_SECONDS = 0.2  # longer than between the workers of one pipeline
+IDLE_SECONDS = 0.2  # longer than the interval between the workers of one pipeline
 
 
 @dataclass(frozen=True, slots=True)
-class Birth:
-    """What a worker does not get from the fork server."""
+class WorkerRequest:
+    """What distinguishes a worker from the fork server."""
 
     environment: dict[str, str]
     folder: str
-    log: str  # a file for all that it prints
+    log: str  # a file for its output
 
     def line(self) -> bytes:
-        """As it is sent."""
+        """The request line."""
         return json.dumps(asdict(self)).encode() + b"\n"
 
 
 def main() -> NoReturn:
-    """Import the modules that are named as arguments, then fork workers until the input ends."""
+    """Imports the modules named as arguments, then forks workers until the input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to the whole group; the driver decides
-    signal.signal(signal.SIGCHLD, _bury)
+    signal.signal(signal.SIGCHLD, _reap_workers)
     for module in ("apache_beam.runners.worker.sdk_worker_main", *sys.argv[1:]):
         import_module(module)
     _settle()
     steps = list(_STEPS)
     while line := _asked(steps):
-        birth = Birth(**json.loads(line))
+        birth = WorkerRequest(**json.loads(line))
         process = os.fork()
         if not process:
-            _live(birth)
+            _run_worker(birth)
         os.write(1, b"%d\n" % process)
-    os._exit(0)  # without the interpreter's farewell to all that was imported
+    os._exit(0)  # skips the interpreter's slow teardown of all imports
 
 
 def _settle() -> None:
     gc.collect()
-    gc.freeze()  # a worker's collector does not touch, and so copy, the pages that it shares with the others
+    gc.freeze()  # so that a worker's collector does not touch, and so copy, shared pages
 
 
 def _asked(steps: list[Callable[[], object]]) -> bytes:
-    """The next line, of which there is never a second one under way; until it comes, steps that are left are done."""
+    """The next request line; runs the remaining preparation steps until it arrives. Requests never overlap."""
     while steps and not select.select([sys.stdin.buffer], [], [], IDLE_SECONDS)[0]:
         steps.pop(0)()
         _settle()
@@ -72,7 +72,7 @@ def _asked(steps: list[Callable[[], object]]) -> bytes:
 
 
 def _load_numba() -> None:
-    """What it loads at the first call of any kernel."""
+    """Loads what numba loads at the first call of any kernel."""
     from numba.core.registry import cpu_target
 
     cpu_target.typing_context.refresh()
@@ -80,7 +80,7 @@ def _load_numba() -> None:
 
 
 def _make_forms() -> None:
-    """The table of normal forms. Imported here: every command imports this module, and few need numba."""
+    """Builds the table of normal forms. Imported here: every command imports this module, and few need numba."""
     from winnow.filters.duplicates.normal_form import forms
 
     forms()
@@ -89,25 +89,25 @@ def _make_forms() -> None:
 _STEPS: Sequence[Callable[[], object]] = (_load_numba, _make_forms)
 
 
-def _bury(*_: object) -> None:
-    """Wait for the workers that have ended: so what they used is counted."""
+def _reap_workers(*_: object) -> None:
+    """Reaps the workers that have ended, so that their usage is counted."""
     with suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
 
 
-def _live(birth: Birth) -> NoReturn:
+def _run_worker(birth: WorkerRequest) -> NoReturn:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     nothing = os.open(os.devnull, os.O_RDONLY)
     try:
         log = os.open(birth.log, os.O_WRONLY | os.O_APPEND)
-    except FileNotFoundError:  # the driver has removed it: the run is over, and asks for nothing
+    except FileNotFoundError:  # the driver has removed it: the run is over and needs no worker
         os._exit(0)
     for opened, standard in ((nothing, 0), (log, 1), (log, 2)):
         os.dup2(opened, standard)
     os.chdir(birth.folder)
-    sys.path.insert(0, birth.folder)  # where a worker that starts from nothing would find modules first
+    sys.path.insert(0, birth.folder)  # where a worker started from scratch would find modules first
     os.environ.clear()
     os.environ.update(birth.environment)
     worker.main()

@@ -18,7 +18,7 @@ THREAD_LIMITS = (
 
 
 def boot_id() -> str:
-    """Which start of the machine this is; "" where the system does not say."""
+    """The id of this boot of the machine; "" if unknown."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:
@@ -26,10 +26,10 @@ def boot_id() -> str:
 
 
 def started(process: int) -> str | None:
-    """When the process started, in the kernel's ticks; None when there is none, "" where /proc does not exist."""
+    """When the process started, in kernel ticks; None if it does not exist, "" without /proc."""
     try:
         text = Path(f"/proc/{process}/stat").read_text()
-    except (FileNotFoundError, ProcessLookupError):  # the second: it ended between the file's opening and its reading
+    except (FileNotFoundError, ProcessLookupError):  # the second: it ended between opening and reading the file
         if Path("/proc/self/stat").exists():
             return None
         try:
@@ -44,6 +44,6 @@ def started(process: int) -> str | None:
 
 
 def limit_threads() -> None:
-    """One thread a library, where the surroundings do not say otherwise."""
+    """Sets one thread per library, unless the environment says otherwise."""
     for variable in THREAD_LIMITS:
         os.environ.setdefault(variable, "1")

@@ -1,6 +1,6 @@
-"""What an engine tells a worker that it has asked for: where to connect, and the pipeline's options.
+"""Asks an engine for a worker's provision: where to connect, and the pipeline's options.
 
-Engines that are not this project's hand a worker little more than its name and an address to ask at.
+Foreign engines give a worker little more than its name and an address to ask.
 """
 
 import json
@@ -19,7 +19,7 @@ ANSWER_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A worker as an engine asks for it; what is empty, the engine says when it is asked."""
+    """A worker as requested by an engine; empty fields are provided on request."""
 
     worker_id: str
     provision: str
@@ -29,22 +29,22 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Provision:
-    """What the worker is told."""
+    """The engine's answer."""
 
     worker_id: str
     control: str
     logging: str
-    options: str  # of the pipeline, as JSON
+    options: str  # the pipeline's options, as JSON
     capabilities: tuple[str, ...]
 
     def option(self, name: str) -> str | None:
-        """One of the pipeline's options; None when it was not given."""
+        """One of the pipeline's options; None if it was not given."""
         given = json.loads(self.options)
         found = given.get(f"beam:option:{name}:v1")
         return None if found is None else str(found)
 
     def variables(self) -> dict[str, str]:
-        """The environment variables by which Beam's own workers are told; all but the options, which can be long."""
+        """The environment variables for Beam's own workers; without the options, which can be long."""
         return {
             "WORKER_ID": self.worker_id,
             "CONTROL_API_SERVICE_DESCRIPTOR": _descriptor(self.control),
@@ -54,7 +54,7 @@ class Provision:
 
 
 def provision_of(asked: Asked) -> Provision:
-    """Ask the engine."""
+    """Asks the engine."""
     with grpc.insecure_channel(asked.provision) as channel:
         stub = beam_provision_api_pb2_grpc.ProvisionServiceStub(channel)
         request = beam_provision_api_pb2.GetProvisionInfoRequest()

@@ -1,7 +1,7 @@
-"""Layers that are made row by row: the shards that lack one, and the loop that writes them.
+"""Writes layers row by row: finds the shards that lack one, and runs the loop that writes them.
 
-Measurements, counts of tokens and traces of scores are such layers. Each says which columns it reads and what it makes
-of some rows; that a shard is read once, that its rows are aligned and when it is committed is the same for all.
+Measurements, token counts and score traces are such layers. Each defines which columns it reads and what it computes
+from some rows; reading a shard once, aligning rows and committing are shared.
 """
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
@@ -28,17 +28,17 @@ class RowLayerTask(TaskLine):
 
     shard: str
     source: str
-    objects: Mapping[str, str]  # of `samples` and of every layer that is read, by layer
-    owed: Mapping[str, str]  # the key of each layer that is owed, by layer
+    objects: Mapping[str, str]  # the objects to read, of `samples` and other layers
+    owed: Mapping[str, str]  # the key of each missing layer, by layer
 
     def last(self, layers: Sequence[RowLayer]) -> tuple[str, str]:
-        """The layer that is committed last, with its key: when it stands, the task is done."""
+        """The layer that is committed last, with its key: when it is committed, the task is done."""
         layer = [bound.layer for bound in layers if bound.layer in self.owed][-1]
         return layer, self.owed[layer]
 
     @property
     def read(self) -> Shard:
-        """What is read of the shard."""
+        """The shard's objects to read."""
         return Shard(self.shard, self.source, self.objects)
 
 
@@ -50,16 +50,16 @@ def write_layers(
     measure: Callable[[Iterator[Part]], Iterator[Mapping[str, pa.RecordBatch]]],
     beat: Heart,
 ) -> None:
-    """Write the layers that a shard owes, and commit them once every row of the shard is written.
+    """Writes a shard's missing layers, and commits them once every row is written.
 
     Args:
-        store: Where they go.
+        store: The store.
         task: The shard.
-        schemas: The columns of each layer that is owed, by layer; they are committed in this order.
-        read: The shard's rows, from `read_parts`: the mark of the row that the worker is at is gone when they are read.
-        measure: Gives some rows of each of the layers, by layer, all rows in their order. It is done with a part before
-            it asks for the next: the mark names the first row of the last part that it asked for.
-        beat: Says how far the shard is.
+        schemas: The columns of each missing layer, by layer; they are committed in this order.
+        read: The shard's rows, from `read_parts`, which clears the worker's mark when they have been read.
+        measure: Yields rows of each layer, by layer, all rows in order. It must finish a part before it requests the
+            next: the mark names the first row of the last requested part.
+        beat: Reports progress on the shard.
     """
     done = 0
     with ExitStack() as stack:
@@ -77,7 +77,7 @@ def write_layers(
             writer.commit(layer, task.owed[layer], task.shard, task.source, task.objects[layout.SAMPLES])
 
 
-def owed_shards(store: Store, state: StoreState, layers: Sequence[RowLayer]) -> list[RowLayerTask]:
+def pending_shards(store: Store, state: StoreState, layers: Sequence[RowLayer]) -> list[RowLayerTask]:
     """The shards that lack one of these layers, each with the objects to read."""
     owed: dict[str, dict[str, str]] = {}
     samples = {shard.shard: shard.object.path for _, shard in state.shards}
@@ -97,7 +97,7 @@ def owed_shards(store: Store, state: StoreState, layers: Sequence[RowLayer]) -> 
 
 
 def load_layers(store: Store, state: StoreState, layers: Iterable[RowLayer]) -> list[str]:
-    """Take into the state every layer that is committed for every shard; returns the names of those that are not."""
+    """Adds to the state every layer committed for every shard; returns the names of the others."""
     lacking = []
     for bound in layers:
         if bound.layer not in state.keys:
@@ -113,7 +113,7 @@ def load_layers(store: Store, state: StoreState, layers: Iterable[RowLayer]) -> 
 def _objects(
     store: Store, state: StoreState, layers: Sequence[RowLayer], owed: Mapping[str, Mapping[str, str]]
 ) -> dict[str, dict[str, str]]:
-    """Which object of each layer that is read holds a shard's rows; what the task itself makes is not among them."""
+    """The object of each layer to read for a shard, except what the task itself makes."""
     found = {shard.shard: {layout.SAMPLES: shard.object.path} for _, shard in state.shards if shard.shard in owed}
     for layer in sorted({layer for one in layers for layer in one.reads} - {layout.SAMPLES}):
         shards = [(source, shard) for source, shard in _named(state) if layer not in owed.get(shard, {layer: ""})]

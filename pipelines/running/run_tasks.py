@@ -1,4 +1,4 @@
-"""Running a task list on Beam, the same for every stage: a worker reads the list, and its tasks are spread.
+"""Runs a task list on Beam, the same for every stage: a worker reads the list, and its tasks are spread.
 
 Elements are task descriptions, never rows.
 """
@@ -20,14 +20,14 @@ class ReadTasks(beam.DoFn):
         self._driver = versions_here()
 
     def process(self, element: str) -> Iterator[bytes]:
-        """One element a task."""
+        """Yields one element per task."""
         # Not in `setup`: Beam's Java side waits three minutes for a worker that fails before it has asked for data.
         require_like_driver(self._driver)
         yield from self._objects.read(element).splitlines()
 
 
 class RunTasks(beam.PTransform[PBegin, PCollection[str]]):
-    """The tasks of a list, spread over the workers: `list path → names of what was committed`."""
+    """Spreads the tasks of a list over the workers: `list path → names of what was committed`."""
 
     def __init__(
         self, objects: ObjectStore, path: str, runner: beam.DoFn, hints: Mapping[str, str] | None = None
@@ -46,7 +46,7 @@ class RunTasks(beam.PTransform[PBegin, PCollection[str]]):
             | "ReadTasks" >> beam.ParDo(ReadTasks(self._objects)).with_output_types(bytes)
             | "Spread" >> beam.Reshuffle().with_output_types(bytes)
             | "RunTask" >> beam.ParDo(self._runner).with_output_types(str).with_resource_hints(**self._hints)
-            # What was committed comes back through Beam: FnApiRunner notices a dead worker only by the output it owes.
+            # What was committed comes back through Beam: FnApiRunner notices a dead worker only by missing output.
             | "Return" >> beam.Reshuffle().with_output_types(str)
         )
         return committed

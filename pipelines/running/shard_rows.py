@@ -1,7 +1,7 @@
-"""One shard's rows for who measures them: in batches of bounded bytes, with what is known of each row beforehand.
+"""Reads one shard's rows in batches of bounded bytes, with what is known of each row beforehand.
 
-A row that killed its worker is found by the mark that its task leaves (`ledger/strikes`), so who reads a shard here
-measures each batch before it asks for the next.
+A row that killed its worker is found by its task's mark (`ledger/strikes`), so callers must measure each
+batch before they request the next.
 """
 
 import itertools
@@ -20,14 +20,14 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 
 BATCH_ROWS = 2048
-BATCH_BYTES = 16 << 20  # of text; a batch that holds more is cut
+BATCH_BYTES = 16 << 20  # of text; a larger batch is cut
 
 _PLACE = tuple(Column(layout.SAMPLES, leaf) for leaf in ("source.path", "source.offset", "source.member"))
 
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """A shard and the object of each layer that is read of it."""
+    """A shard and the object of each layer to read."""
 
     shard: str
     source: str
@@ -39,26 +39,26 @@ class Part:
     """Some rows of a shard."""
 
     columns: Mapping[str, pa.Array]  # by dotted name
-    left_out: NDArray[np.bool_] | None  # rows that have killed workers; None for none
-    forgotten: NDArray[np.bool_] | None  # rows that a tombstone means; None for none
+    left_out: NDArray[np.bool_] | None  # rows that have killed workers; None if none
+    forgotten: NDArray[np.bool_] | None  # rows hidden by a tombstone; None if none
 
     @property
     def count(self) -> int:
-        """How many rows."""
+        """The number of rows."""
         return len(next(iter(self.columns.values())))
 
 
 def read_parts(
     store: Store, stage: str, shard: Shard, columns: Sequence[Column], texts: Sequence[str]
 ) -> Generator[Part]:
-    """The rows of a shard, forgotten ones neutral, while a mark says which of them the worker is at.
+    """Yields the rows of a shard, forgotten ones neutral, while a mark names the row being processed.
 
     Args:
-        store: Where they are.
-        stage: What strikes and poison of who reads them are kept under, with a slash at its end.
+        store: The store.
+        stage: The prefix for the caller's strikes and poison list, ending in a slash.
         shard: The shard.
-        columns: What is read of it.
-        texts: The names of those whose bytes a batch is cut by.
+        columns: The columns to read.
+        texts: The columns whose bytes limit a batch.
     """
     marker = Marker(f"{stage}{shard.source}", shard.shard)
     poison = poisoned(store.objects, f"{stage}{shard.source}")
@@ -81,7 +81,7 @@ def read_parts(
 
 
 def text_of(names: Sequence[str], columns: Mapping[str, pa.Array]) -> pa.LargeStringArray:
-    """What the recipe's `text`, which names these columns, is in every row."""
+    """Each row's text, by the columns named in the recipe's `text`."""
     texts = [columns[name].cast(pa.large_string()) for name in names]
     return texts[0] if len(texts) == 1 else pc.coalesce(*texts)
 
@@ -111,6 +111,6 @@ def _positions(columns: Mapping[str, pa.Array]) -> Iterator[Position]:
 
 
 def _mark(marker: Marker, columns: Mapping[str, pa.Array]) -> None:
-    # The first row of the batch: after a strike batches have one row, so that a mark names the very row.
+    # The first row of the batch: after a strike, batches have one row, so that a mark names the exact row.
     place = next(_positions({name: columns[name].slice(0, 1) for name in (column.name for column in _PLACE)}))
     marker.at(place.path, place.offset, place.member)

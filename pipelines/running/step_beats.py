@@ -1,4 +1,4 @@
-"""How far the steps of a long job are: each worker process counts the partitions it is done with, in an object."""
+"""Progress of the steps of a long job: each worker process counts its finished partitions in an object."""
 
 import os
 import time
@@ -13,7 +13,7 @@ from winnow.pipelines.store.facade import ObjectStore
 
 @dataclass
 class _Steps:
-    """How many partitions of each step of a job this process is done with."""
+    """How many partitions of each step this process has finished."""
 
     scratch: str
     done: Counter[str] = field(default_factory=Counter)
@@ -24,7 +24,7 @@ _at = _Steps("")
 
 
 def beat_step(objects: ObjectStore, scratch: str, step: str) -> None:
-    """Say that a partition of a step is done, at most once a second. Advisory: nothing is ever decided by it."""
+    """Reports a finished partition of a step, at most once a second. Advisory: no decision depends on it."""
     global _at
     if _at.scratch != scratch:
         _at = _Steps(scratch)
@@ -36,7 +36,7 @@ def beat_step(objects: ObjectStore, scratch: str, step: str) -> None:
 
 
 def steps_done(objects: ObjectStore, scratch: str) -> Counter[str]:
-    """How many partitions of each step are done, as far as it has been said."""
+    """The number of finished partitions of each step, as far as reported."""
     done: Counter[str] = Counter()
     for info in objects.list(f"{scratch}/beats/"):
         try:

@@ -11,22 +11,22 @@ from winnow.schemas.identity import canonical_json, content_name
 
 
 class TaskLine:
-    """A task as a line of a task list; for dataclasses whose fields JSON knows."""
+    """A task as a line of a task list, for dataclasses with JSON-compatible fields."""
 
     __slots__ = ()
 
     @classmethod
     def from_json(cls, raw: bytes) -> Self:
-        """From its line."""
+        """Parses its line."""
         return msgspec.json.decode(raw, type=cls)
 
     def to_json(self) -> bytes:
-        """Its line."""
+        """Formats its line."""
         return canonical_json(asdict(cast(Any, self))).encode()
 
 
 def put_task_list(objects: ObjectStore, stage: str, tasks: list[bytes]) -> str:
-    """Write a stage's tasks down, a line each; returns the object's path."""
+    """Writes a stage's tasks, one line each; returns the object's path."""
     raw = b"\n".join(tasks)
     path = f"{layout.TASK_LISTS}{stage}/{content_name(raw)}.jsonl"
     objects.put_if_absent(path, raw)

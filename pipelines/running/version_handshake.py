@@ -1,6 +1,6 @@
-"""What a worker and its driver must have the same of, and where the driver is, as a driver says it to its workers.
+"""Checks that a worker and its driver have the same versions, and tells workers the driver's folder.
 
-Functions travel between them pickled, not as source; paths as the user wrote them.
+Functions travel between them pickled, not as source; paths travel as the user wrote them.
 """
 
 import json
@@ -19,7 +19,7 @@ FOLDER_OPTION = "winnow_folder"
 
 
 class DriverOptions(PipelineOptions):
-    """The driver's word to workers on other machines, beside Beam's own options."""
+    """Options that the driver passes to workers on other machines, beside Beam's own."""
 
     @classmethod
     def _add_argparse_args(cls, parser) -> None:  # type: ignore[no-untyped-def]  # Beam's own parser has no types
@@ -28,34 +28,34 @@ class DriverOptions(PipelineOptions):
 
 
 def versions_here() -> str:
-    """What this process is made of, as far as it matters to pickled functions."""
+    """This process's versions, as far as they matter to pickled functions."""
     python = ".".join(str(part) for part in sys.version_info[:2])
     return f"winnow {winnow_version()}, apache-beam {version('apache-beam')}, Python {python}"
 
 
 def unlike_driver(theirs: str | None) -> str | None:
-    """What is wrong with this worker for a driver that says what it is made of; None when nothing is."""
+    """How this worker's versions differ from its driver's; None if they agree."""
     ours = versions_here()
     if theirs is None or theirs == ours:
         return None
     return (
-        f"a worker on {platform.node()} has {ours} (in {sys.prefix}), its driver has {theirs}; install the same "
+        f"a worker on {platform.node()} has {ours} (in {sys.prefix}), but its driver has {theirs}; install the same "
         "versions on both"
     )
 
 
 def require_like_driver(theirs: str | None) -> None:
-    """Refuse to work for a driver that is made of other versions.
+    """Refuses to work for a driver with other versions.
 
     Raises:
-        StageError: It is.
+        StageError: The versions differ.
     """
     if said := unlike_driver(theirs):
         raise StageError(said)
 
 
 def enter_folder(options: str) -> None:
-    """Go to the driver's folder, where this machine has it too: relative paths are meant from there.
+    """Changes to the driver's folder, if this machine has it: relative paths start there.
 
     Args:
         options: The pipeline's options, as JSON.
@@ -63,4 +63,4 @@ def enter_folder(options: str) -> None:
     folder = json.loads(options).get(f"beam:option:{FOLDER_OPTION}:v1")
     if isinstance(folder, str) and os.path.isdir(folder):
         os.chdir(folder)
-        sys.path.insert(0, folder)  # where a worker of the driver's own machine would find modules first
+        sys.path.insert(0, folder)  # where a worker on the driver's machine would find modules first

@@ -1,4 +1,4 @@
-"""How a worker process of any stage behaves: one thread a library, no life after its driver, a beat now and then."""
+"""Governs a worker process of any stage: one thread per library, ends with its driver, sends progress beats."""
 
 import logging
 import os
@@ -23,7 +23,7 @@ BUCKET_BEAT_SECONDS = 10.0  # on an object store, where every request costs
 
 
 def main() -> None:
-    """A local worker process: Beam's own harness, which ends with its driver however that ends."""
+    """Runs a local worker process: Beam's own harness, ended with its driver however that ends."""
     process, _, since = os.environ.get(DRIVER_VARIABLE, "").partition(":")
     if process:
         threading.Thread(target=_end_with, args=(int(process), since), name="driver-watch", daemon=True).start()
@@ -34,25 +34,25 @@ def main() -> None:
         sdk_worker_main.main(sys.argv)
         status = 0
     finally:
-        # Without the interpreter's farewell, in which threads of native libraries can wait for each other for ever,
-        # and the watch above no longer runs.
+        # Skips the interpreter's shutdown, in which threads of native libraries can deadlock
+        # after the watch above has stopped.
         os._exit(status)
 
 
 def settle() -> None:
-    """Called from a DoFn's `setup`: safe to repeat."""
+    """Prepares a worker; called from a DoFn's `setup`, safe to repeat."""
     pa.set_cpu_count(1)
     pa.set_io_thread_count(1)
     logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
 
 
 def driver_mark() -> str:
-    """What a driver tells its workers to know it by."""
+    """The mark by which workers recognise their driver."""
     return f"{os.getpid()}:{started(os.getpid())}"
 
 
 def _end_with(process: int, since: str) -> None:
-    """Leave when the driver is gone: nothing that this process could still commit would be asked for."""
+    """Exits when the driver is gone, since nothing committed from then on would be used."""
     while started(process) == since:
         time.sleep(WATCH_SECONDS)
     os._exit(1)
@@ -60,7 +60,7 @@ def _end_with(process: int, since: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Beat:
-    """What a running task says of itself. Advisory: nothing is ever decided by it."""
+    """The progress of a running task. Advisory: no decision depends on it."""
 
     records: int
     rows: int
@@ -68,7 +68,7 @@ class Beat:
 
 
 class Heart:
-    """Puts a task's beats, at most one a second, or one in ten on an object store."""
+    """Puts a task's beats, at most one per second, or per ten seconds on an object store."""
 
     def __init__(self, objects: ObjectStore, layer: str, task: str) -> None:
         self._objects = objects
@@ -78,7 +78,7 @@ class Heart:
         self._beaten = False
 
     def __call__(self, records: int, rows: int, done: int) -> None:
-        """Say how far the task is."""
+        """Reports the task's progress."""
         now = time.monotonic()
         if now - self._last < self._seconds:
             return
@@ -87,7 +87,7 @@ class Heart:
         self._beaten = True
 
     def stop(self) -> None:
-        """The task is committed, or has failed."""
+        """Ends the beats of a task that was committed or has failed."""
         if self._beaten:
             self._objects.delete(self._path)
 

@@ -17,7 +17,7 @@ from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.binding.rule_presets import SpeltRule
 from winnow.pipelines.binding.scores import BoundScore
 from winnow.pipelines.dedupe.stage import generation_keys
-from winnow.pipelines.query.text_previews import Beginning, read_beginnings
+from winnow.pipelines.query.text_previews import TextPreview, read_previews
 from winnow.pipelines.rules.decisions import WORD, ShardDecisions
 from winnow.pipelines.rules.pinning import expected_keys
 from winnow.pipelines.score.examples import ScoredShard
@@ -241,7 +241,7 @@ def _ends(
     wanted: dict[str, set[int]] = {}
     for shard, row in places.values():
         wanted.setdefault(shard, set()).add(row)
-    texts = read_beginnings(store, generation, recipe.config.text, wanted) if wanted else {}
+    texts = read_previews(store, generation, recipe.config.text, wanted) if wanted else {}
 
     def samples(rows: Iterable[np.int64]) -> tuple[ScoredSample, ...]:
         return tuple(_sample(texts[places[int(row)]], float(said.score[row]), float(said.keep[row])) for row in rows)
@@ -254,7 +254,7 @@ def _place(traces: Traces, row: int) -> tuple[str, int]:
     return traces.shards[number].shard, row - (traces.ends[number - 1] if number else 0)
 
 
-def _sample(one: Beginning, score: float, keep: float) -> ScoredSample:
+def _sample(one: TextPreview, score: float, keep: float) -> ScoredSample:
     return ScoredSample(one.id, one.source, one.url, score, keep if np.isfinite(keep) else None, one.text)
 
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.binding.scores import BoundScore, by_column, layers_of
-from winnow.pipelines.dedupe.stage import standing_layer
-from winnow.pipelines.running.row_layers import RowLayerTask, load_layers, owed_shards
+from winnow.pipelines.dedupe.stage import existing_layer
+from winnow.pipelines.running.row_layers import RowLayerTask, load_layers, pending_shards
 from winnow.pipelines.score.keys import TraceLayer, score_key
 from winnow.pipelines.score.weights import forgotten_by, weight_keys, without_forgotten
 from winnow.pipelines.store import layout
@@ -48,19 +48,19 @@ def trace_layer(store: Store, bound: BoundScore, state: StoreState, forgotten: s
 
 def owed_traces(store: Store, state: StoreState, layer: TraceLayer) -> list[RowLayerTask]:
     """The shards that have no trace yet."""
-    return owed_shards(store, state, [layer])
+    return pending_shards(store, state, [layer])
 
 
 def take_trace(store: Store, state: StoreState, layer: TraceLayer) -> bool:
     """Take a trace into the state if it stands for every shard; returns whether it does."""
-    return not owed_shards(store, state, [layer]) and not load_layers(store, state, [layer])
+    return not pending_shards(store, state, [layer]) and not load_layers(store, state, [layer])
 
 
 def take_score(store: Store, state: StoreState, bound: BoundScore, forgotten: str | None = None) -> bool:
     """Take what a score makes of rows into the state if it stands over the traces that the state has."""
     key = score_key(bound, state, forgotten_by(store) if forgotten is None else forgotten)
     names = [record.shard for _, record in state.shards]
-    commits = standing_layer(store, bound.entry.layer, key, names)
+    commits = existing_layer(store, bound.entry.layer, key, names)
     if commits is None:
         return False
     state.layers[bound.entry.layer] = commits

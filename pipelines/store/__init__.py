@@ -1,1 +1,1 @@
-"""The store: immutable objects named by content, commits that are put once, and generations that name them all."""
+"""The store: immutable objects named by content, commits that are put once, and generations that list them all."""

@@ -1,6 +1,6 @@
-"""The facade over a bucket of an object store, whichever service it is: S3 and GCS differ in `Bucket` alone.
+"""Implements the facade over a bucket of an object store; S3 and GCS differ only in their `Bucket`.
 
-A store is an address. Its client is made from the environment of the process that uses it, once per process, so no
+A store is an address. Each process makes its client from its own environment, once, so no
 credential is ever in a pickle; a forked process makes its own. Small objects that were read are cached with their
 versions.
 """
@@ -28,7 +28,7 @@ MOST_BYTES = 64 << 20
 
 
 class Remembered:
-    """Objects by address; what was not asked for the longest goes first."""
+    """Cached objects by address; evicts the least recently used."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -37,14 +37,14 @@ class Remembered:
         self._bytes = 0
 
     def begin(self, prefix: str) -> bool:
-        """Whether objects below a prefix were read before."""
+        """Whether objects under a prefix were read before."""
         with self._lock:
             known = prefix in self._prefixes
             self._prefixes.add(prefix)
             return known
 
     def get(self, address: str, version: str | None) -> bytes | None:
-        """The object, if this version of it was read."""
+        """The object, if this version of it is cached."""
         with self._lock:
             found = self._held.get(address)
             if found is None or found[0] != version:
@@ -53,7 +53,7 @@ class Remembered:
             return found[1]
 
     def keep(self, address: str, version: str, content: bytes) -> None:
-        """Remember an object in place of another version."""
+        """Caches an object in place of another version."""
         with self._lock:
             _, old = self._held.pop(address, ("", b""))
             self._held[address] = version, content
@@ -63,16 +63,16 @@ class Remembered:
                 self._bytes -= len(gone)
 
 
-MARK = "winnow-writer"  # the metadata that tells an object of ours from another's
-HEAD_BYTES = 64 << 10  # of an object that is opened: a small one is there with its first request
-CONNECTIONS = 32  # of a process: the threads that fetch ahead, and those that callers have
+MARK = "winnow-writer"  # the metadata that marks objects written by winnow
+HEAD_BYTES = 64 << 10  # first request for an opened object: fetches a small one entirely
+CONNECTIONS = 32  # per process: for prefetching threads and callers' threads
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Bytes of an object, with the size and the version of the whole."""
+    """Bytes of an object, with the size and version of the whole object."""
 
     content: bytes
     size: int
@@ -82,8 +82,8 @@ class Piece:
 class Bucket(Protocol):
     """One bucket through a service's client. Each call may be repeated after a `PassingError`.
 
-    Keys are whole names within the bucket. A missing object raises FileNotFoundError without words, and what no
-    repetition would mend a StoreError.
+    Keys are full names in the bucket. A missing object raises FileNotFoundError without a message; a failure that
+    repeating would not fix raises a StoreError.
     """
 
     trying: Trying
@@ -95,44 +95,44 @@ class Bucket(Protocol):
         ...
 
     def get(self, key: str, start: int, stop: int | None, version: str | None) -> Piece:
-        """The bytes from `start` to `stop`, or to the end; of that version and no other, if one is given."""
+        """Reads the bytes from `start` to `stop`, or to the end; only of that version, if one is given."""
         ...
 
     def describe(self, key: str) -> tuple[ObjectInfo, str | None]:
-        """The object without its bytes, and the mark that `put_new` left on it."""
+        """The object's description without its bytes, and the mark that `put_new` left on it."""
         ...
 
     def page(self, prefix: str, after: str | None) -> tuple[list[ObjectInfo], str | None]:
-        """The next objects below a prefix in order of their keys, and what to ask for the following ones with."""
+        """The next objects under a prefix in key order, and the token for the following page."""
         ...
 
     def put(self, key: str, content: bytes) -> None:
-        """Publish the object, whatever had its name."""
+        """Puts the object, replacing any of that name."""
         ...
 
     def put_parts(self, key: str, file: Path) -> None:
-        """The same with a large file, in parts that are an object at once or never; each is repeated here."""
+        """Puts a large file in parts that appear as one object or never; failed parts are repeated here."""
         ...
 
     def put_new(self, key: str, content: bytes, mark: str) -> bool:
-        """Publish the object with a mark unless another has its name."""
+        """Puts the object with a mark, unless the name is taken."""
         ...
 
     def delete(self, key: str) -> None:
-        """Remove the object, if there is one."""
+        """Removes the object, if it exists."""
         ...
 
     def clear_uploads(self, prefix: str) -> int:
-        """Drop the uploads below a prefix that nobody finished."""
+        """Drops unfinished uploads under a prefix."""
         ...
 
 
 @dataclass(frozen=True)
 class BucketStore(ABC):
-    """Objects of a bucket whose keys begin with a prefix; `of` makes it from an address. Holds no client."""
+    """Objects of a bucket whose keys begin with a prefix; `of` parses an address. Holds no client."""
 
     scheme: ClassVar[str]
-    names: ClassVar[str]  # a pattern of what buckets are called
+    names: ClassVar[str]  # the pattern of bucket names
     names_said: ClassVar[str]
 
     name: str
@@ -140,11 +140,11 @@ class BucketStore(ABC):
 
     @classmethod
     def of(cls, address: str) -> Self:
-        """The store of an address, SCHEME://BUCKET/PREFIX; nothing is asked of the service yet."""
+        """The store at SCHEME://BUCKET/PREFIX; sends no request yet."""
         name, _, path = address.partition("://")[2].partition("/")
         if not re.fullmatch(cls.names, name):
             raise StoreError(
-                f"{address}: {name!r} is no bucket name; expected {cls.names_said}: {cls.scheme}://BUCKET/PREFIX"
+                f"{address}: {name!r} is not a bucket name; expected {cls.names_said}: {cls.scheme}://BUCKET/PREFIX"
             )
         prefix = "/".join(part for part in path.split("/") if part)
         return cls(name, f"{prefix}/" if prefix else "")
@@ -160,20 +160,20 @@ class BucketStore(ABC):
         """The process's client."""
 
     def open(self, path: str) -> BinaryIO:
-        """A seekable reader that fetches ahead; an object that is replaced meanwhile is an error, not a mixture."""
+        """A seekable, prefetching reader; if the object is replaced meanwhile, it raises an error."""
         key, bucket = self._key(path), self._bucket
         head = self._ask(path, lambda _: bucket.get(key, 0, HEAD_BYTES, None))
 
         def fetch(start: int, stop: int) -> bytes:
             piece = self._ask(path, lambda _: bucket.get(key, start, stop, head.version))
-            if piece.version != head.version:  # not every service minds the condition
+            if piece.version != head.version:  # not every service honours the condition
                 raise StoreError(f"{self.root}: {path} was replaced while it was read; run again")
             return piece.content
 
         return buffered(RangedReader(fetch, head.size, head.content, fetching()))
 
     def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
-        """A range of the object in one request."""
+        """Reads a range of the object in one request."""
         key, bucket = self._key(path), self._bucket
         if length == 0:
             self.size(path)
@@ -183,24 +183,24 @@ class BucketStore(ABC):
 
     @property
     def remembered(self) -> Remembered:
-        """What this process has read there of small objects."""
+        """This process's cache of small objects."""
         return self._bucket.remembered
 
     def read_version(self, path: str) -> tuple[bytes, str]:
-        """The whole object, and its version as a listing says it."""
+        """Reads the whole object, with its version as in a listing."""
         key, bucket = self._key(path), self._bucket
         piece = self._ask(path, lambda _: bucket.get(key, 0, None, None))
         return piece.content, piece.version.strip('"')
 
     def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
-        """Every object whose path starts with the prefix, sorted by path; a page at a time is in memory."""
+        """Lists objects whose paths start with the prefix, sorted by path; holds one page at a time in memory."""
         bucket, place = self._bucket, self.prefix + prefix
         after: str | None = None
         while True:
             request = partial(bucket.page, place, after)
             found, after = self._ask(prefix, lambda _: request())  # noqa: B023  # called before the next one is made
             for info in found:
-                if not info.path.endswith("/"):  # what browsers of buckets put in place of a folder
+                if not info.path.endswith("/"):  # a placeholder for a folder, made by bucket browsers
                     yield replace(info, path=info.path[len(self.prefix) :])
             if after is None:
                 return
@@ -218,7 +218,7 @@ class BucketStore(ABC):
         return self._describe(path)[0].size
 
     def put(self, path: str, content: bytes | Path) -> None:
-        """Publish the whole object or nothing; large ones go in parts, which are dropped if one fails."""
+        """Puts the whole object or nothing; large ones go in parts, which are dropped if one fails."""
         key, bucket = self._key(path), self._bucket
         if isinstance(content, Path):
             if content.stat().st_size > bucket.whole_bytes:
@@ -229,10 +229,10 @@ class BucketStore(ABC):
         self._ask(path, lambda _: bucket.put(key, whole))
 
     def put_if_absent(self, path: str, content: bytes) -> bool:
-        """Publish only if no object has the name; the service decides between racing callers.
+        """Puts the object only if the name is free; the service decides between racing callers.
 
-        A connection may be cut after the service has published and before it could say so. The repeated request is
-        then refused because of the caller's own object, which is told from others' by a mark that only this call
+        A connection may break after the service has published but before it could answer. The repeated request is
+        then refused because of the caller's own object, which is recognised by a mark that only this call
         knows.
         """
         key, bucket, mark = self._key(path), self._bucket, secrets.token_hex(8)
@@ -244,16 +244,16 @@ class BucketStore(ABC):
         return self._ask(path, put)
 
     def delete(self, path: str) -> None:
-        """Remove the object; one that is gone already is fine."""
+        """Removes the object; a missing one is fine."""
         key, bucket = self._key(path), self._bucket
         self._ask(path, lambda _: bucket.delete(key))
 
     def scratch(self) -> Path:
-        """A folder of this process on the local disk (TMPDIR); what killed processes left there is removed."""
+        """This process's folder on the local disk (TMPDIR); leftovers of killed processes are removed."""
         return process_scratch()
 
     def clear_unfinished(self) -> int:
-        """Drop the uploads in parts that dead writers left; only the holder of the lease may call this."""
+        """Drops multipart uploads of dead writers; only the holder of the lease may call this."""
         return self._bucket.clear_uploads(self.prefix)
 
     def _describe(self, path: str) -> tuple[ObjectInfo, str | None]:
@@ -263,7 +263,7 @@ class BucketStore(ABC):
     def _is_own(self, bucket: Bucket, key: str, mark: str, content: bytes) -> bool:
         try:
             _, found = bucket.describe(key)
-            # A service that keeps no marks leaves the bytes to compare.
+            # If the service keeps no marks, compare the bytes.
             return found == mark if found is not None else bucket.get(key, 0, None, None).content == content
         except FileNotFoundError:
             return False
@@ -281,16 +281,16 @@ class BucketStore(ABC):
 
 
 class Clients:
-    """One client per process and settings: making one reads files and may ask a metadata service."""
+    """One client per process and settings: creating one reads files and may call a metadata service."""
 
     def __init__(self, prefixes: tuple[str, ...]) -> None:
-        """The prefixes are of the environment variables that clients are made from."""
+        """`prefixes`: of the environment variables that configure clients."""
         self._prefixes = prefixes
         self._forget()
         os.register_at_fork(after_in_child=self._forget)
 
     def get(self, name: str, make: Callable[[], Bucket]) -> Bucket:
-        """The process's client for a bucket under the settings of now."""
+        """The process's client for a bucket under the current settings."""
         settings = (name, *sorted(item for item in os.environ.items() if item[0].startswith(self._prefixes)))
         with self._lock:
             if settings not in self._made:
@@ -298,7 +298,7 @@ class Clients:
             return self._made[settings]
 
     def _forget(self) -> None:
-        """Connections and locks are not shared with a forked process."""
+        """Drops all clients: connections and locks must not be shared with a forked process."""
         self._lock = threading.Lock()
         self._made: dict[tuple[object, ...], Bucket] = {}
 
@@ -308,7 +308,7 @@ _executors_lock = threading.Lock()
 
 
 def fetching() -> ThreadPoolExecutor:
-    """The threads that fetch ahead for all readers of this process."""
+    """The threads that prefetch for all readers of this process."""
     return _executor("fetch", 16)
 
 

@@ -1,4 +1,4 @@
-"""What a store has committed: names by listing, records by reading them."""
+"""Reads the commits of a store: names by listing, records by reading them."""
 
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
@@ -12,13 +12,13 @@ T = TypeVar("T")
 
 
 def committed_names(objects: ObjectStore, layer: str, key: str) -> set[str]:
-    """What a layer has committed under a key: shards, or tasks for samples."""
+    """The names that a layer has committed under a key: shards, or tasks for samples."""
     prefix = layout.commits(layer, key)
     return {info.path.removeprefix(prefix).removesuffix(".json") for info in objects.list(prefix)}
 
 
-def standing_shards(objects: ObjectStore, layer: str, key: str) -> set[str]:
-    """The shards that a layer has committed under a key and still holds; a commit without its object is taken back."""
+def existing_shards(objects: ObjectStore, layer: str, key: str) -> set[str]:
+    """The shards committed under a key whose objects still exist; withdraws commits without an object."""
     committed = committed_names(objects, layer, key)
     held = (
         {layout.shard_of(info.path) for info in objects.list(layout.layer_objects(layer, key))} if committed else set()
@@ -29,17 +29,17 @@ def standing_shards(objects: ObjectStore, layer: str, key: str) -> set[str]:
 
 
 def aligned_shards(objects: ObjectStore, layer: str, key: str, samples: Mapping[str, str]) -> set[str]:
-    """The standing shards whose layer was made of the samples that they have now; the commits of others are taken back.
+    """The committed shards whose layer was made from their current samples; withdraws the other commits.
 
-    A shard's samples change only where rows are forgotten: a layer that was made before holds what they no longer do.
+    A shard's samples change only when rows are forgotten; a layer made before that still holds their content.
 
     Args:
-        objects: The store's.
-        layer: Which layer.
+        objects: The store's objects.
+        layer: The layer's name.
         key: Its key.
-        samples: The object of samples of each shard.
+        samples: The samples object of each shard.
     """
-    standing = standing_shards(objects, layer, key)
+    standing = existing_shards(objects, layer, key)
     if not standing or not any(True for _ in objects.list(layout.TOMBSTONES)):
         return standing
     for shard, commit in load_layer_commits(objects, layer, key, sorted(standing & samples.keys())).items():
@@ -50,12 +50,12 @@ def aligned_shards(objects: ObjectStore, layer: str, key: str, samples: Mapping[
 
 
 def load_task_commits(objects: ObjectStore, key: str, names: Iterable[str]) -> dict[str, TaskCommit]:
-    """The commits of these tasks, as far as they exist."""
+    """The existing commits of these tasks."""
     return _load(objects, names, layout.commits(layout.SAMPLES, key), TaskCommit)
 
 
 def load_layer_commits(objects: ObjectStore, layer: str, key: str, shards: Iterable[str]) -> dict[str, LayerCommit]:
-    """The commits of these shards, as far as they exist."""
+    """The existing commits of these shards."""
     return _load(objects, shards, layout.commits(layer, key), LayerCommit)
 
 

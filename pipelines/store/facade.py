@@ -1,4 +1,4 @@
-"""The few operations on objects that the store needs, the same on a disk, in memory, on S3 and on GCS.
+"""The few object operations that the store needs, the same on a disk, in memory, on S3 and on GCS.
 
 There is no rename and no append: an object is finished elsewhere and put in one call, and the only
 condition is put-if-absent (law 5). Paths are relative to the root and use forward slashes.
@@ -28,15 +28,15 @@ class ObjectStore(Protocol):
         ...
 
     def open(self, path: str) -> BinaryIO:
-        """A seekable reader of the object."""
+        """Opens a seekable reader of the object."""
         ...
 
     def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
-        """A range of the object in one request."""
+        """Reads a range of the object in one request."""
         ...
 
     def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
-        """Every object whose path starts with the prefix, sorted by path."""
+        """Lists every object whose path starts with the prefix, sorted by path."""
         ...
 
     def exists(self, path: str) -> bool:
@@ -48,21 +48,21 @@ class ObjectStore(Protocol):
         ...
 
     def put(self, path: str, content: bytes | Path) -> None:
-        """Publish the whole object or nothing; replaces what had the name."""
+        """Puts the whole object or nothing; replaces any of that name."""
         ...
 
     def put_if_absent(self, path: str, content: bytes) -> bool:
-        """Publish only if no object has the name; exactly one of racing callers gets True."""
+        """Puts the object only if the name is free; exactly one of several racing callers gets True."""
         ...
 
     def delete(self, path: str) -> None:
-        """Remove the object; one that is gone already is fine."""
+        """Removes the object; a missing one is fine."""
         ...
 
     def scratch(self) -> Path:
-        """A local folder for files that are still being made; on a disk, one from which `put` need not copy."""
+        """A local folder for unfinished files; on a disk, one from which `put` need not copy."""
         ...
 
     def clear_unfinished(self) -> int:
-        """Remove what dead writers left behind and say how many; only the holder of the lease may."""
+        """Removes leftovers of dead writers and returns their number; only the holder of the lease may call this."""
         ...

@@ -1,9 +1,9 @@
-"""Dropping what the last generations do not name.
+"""Garbage collection: drops what the last generations do not name.
 
-Names go before what they name: old generations first, then commits and plans, then objects. A reader of a kept
-generation never misses an object, and a crash in between leaves only garbage for the next time. Verdicts on
-texts are named by no generation; they stay as long as their shard. What a stage leaves for its own later steps is of
-no use to anybody but its driver, which holds the lease that the collector holds now.
+Names are dropped before the objects that they name: old generations, then commits and plans, then objects. A reader
+of a kept generation never misses an object, and a crash in between leaves only garbage for the next run. Verdicts on
+texts are not named by any generation; they are kept as long as their shard. Scratch that a stage leaves for its later
+steps matters only to its driver, which would hold the lease that the collector holds now.
 """
 
 from collections.abc import Sequence
@@ -18,12 +18,12 @@ from winnow.pipelines.store.together import delete_all
 from winnow.schemas.scores import TRACES
 
 KEEP_GENERATIONS = 2
-KEEP_RUNS = 16  # records of runs of each stage
+KEEP_RUNS = 16  # run records kept per stage
 
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """What was dropped, or would be."""
+    """What was dropped, or would be in a dry run."""
 
     generations: int
     commits: int
@@ -33,12 +33,12 @@ class Collected:
 
 
 def collect_garbage(store: Store, keep: int = KEEP_GENERATIONS, *, dry_run: bool = False) -> Collected:
-    """Drop all but the last `keep` generations and what only they named. The caller holds the lease."""
+    """Drops all but the last `keep` generations and what only they named. The caller holds the lease."""
     return drop_unnamed(store, store.generation_numbers()[-keep:], dry_run=dry_run)
 
 
 def drop_unnamed(store: Store, kept: Sequence[int], *, dry_run: bool = False) -> Collected:
-    """Drop all but these generations and what only the others named. The caller holds the lease."""
+    """Drops all but these generations and what only the others named. The caller holds the lease."""
     numbers = store.generation_numbers()
     named = _named(store, kept)
     old = [layout.generation(number) for number in numbers if number not in kept]
@@ -71,7 +71,7 @@ def drop_unnamed(store: Store, kept: Sequence[int], *, dry_run: bool = False) ->
 
 
 def _runs(store: Store) -> list[ObjectInfo]:
-    """Records of runs but the last of each stage."""
+    """Run records, except the last of each stage."""
     by_stage: dict[str, list[ObjectInfo]] = {}
     for info in store.objects.list(layout.RUNS):
         by_stage.setdefault(info.path.rpartition("/")[0], []).append(info)
@@ -96,7 +96,7 @@ def _named(store: Store, kept: Sequence[int]) -> set[str]:
 
 
 def _weights(store: Store, kept: Sequence[int]) -> list[ObjectInfo]:
-    """Weights that no trace of these generations was made with."""
+    """Weights that no trace of these generations uses."""
     used: set[str] = set()
     for number in kept:
         for layer, entry in store.generation(number).layers.items():
@@ -122,7 +122,7 @@ def _objects(store: Store, score: str, keys: Sequence[str]) -> set[str]:
 
 
 def _plans(store: Store, kept: Sequence[int]) -> list[ObjectInfo]:
-    """The objects of mixtures' plans that were made from none of these generations."""
+    """The objects of mixture plans that were made from none of these generations."""
     trees = {store.generation(number).tree_hash for number in kept}
     by_request: dict[str, list[ObjectInfo]] = {}
     for info in store.objects.list(layout.PLANS):

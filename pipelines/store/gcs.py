@@ -1,4 +1,4 @@
-"""Objects on Google Cloud Storage, through its JSON interface and google-auth."""
+"""Stores objects on Google Cloud Storage through its JSON API and google-auth."""
 
 import json
 import secrets
@@ -19,19 +19,19 @@ from winnow.schemas.errors import StoreError
 if TYPE_CHECKING:
     from requests import Response
 
-WHOLE_BYTES = 8 << 20  # larger files are sent in parts, of which one that fails is repeated alone
-PART_BYTES = 32 << 20  # a multiple of 256 KiB, as the interface wants it
-UPLOADS = 3  # of a file, before it is given up
+WHOLE_BYTES = 8 << 20  # larger files are sent in parts, and a failed part is repeated alone
+PART_BYTES = 32 << 20  # a multiple of 256 KiB, required by the API
+UPLOADS = 3  # attempts per file
 PAGE = 1_000
 CONNECT_SECONDS = 5
-ANSWER_SECONDS = 30  # without a byte
+ANSWER_SECONDS = 30  # without receiving a byte
 
 _clients = Clients(("GOOGLE_", "STORAGE_", "GS_", "GCE_", "CLOUDSDK_", "HOME"))
 
 
 @dataclass(frozen=True)
 class GcsStore(BucketStore):
-    """Objects below a prefix of a bucket of Google Cloud Storage."""
+    """Objects under a prefix of a bucket of Google Cloud Storage."""
 
     scheme = "gs"
     names = r"[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]"
@@ -55,8 +55,8 @@ class GcsBucket:
         self._there = False
 
     def get(self, key: str, start: int, stop: int | None, version: str | None) -> Piece:
-        """One GET; the body is read whole, so that a connection that is cut is noticed here."""
-        headers = {"Accept-Encoding": "identity"}  # an object that is stored compressed is read as it is stored
+        """Sends one GET; the body is read whole, so that a broken connection is detected here."""
+        headers = {"Accept-Encoding": "identity"}  # reads a compressed object as stored
         if stop is not None or start:
             headers["Range"] = f"bytes={start}-{'' if stop is None else stop - 1}"
         condition = {} if version is None else {"ifGenerationMatch": version}
@@ -75,13 +75,13 @@ class GcsBucket:
         return Piece(content, int(whole or len(content)), answer.headers["X-Goog-Generation"])
 
     def describe(self, key: str) -> tuple[ObjectInfo, str | None]:
-        """One GET of the object's metadata."""
+        """Sends one GET for the object's metadata."""
         answer = self._send("GET", self._object(key), {"fields": "name,size,generation,metadata"})
         found = self._json(self._check(answer, of_object=True))
         return _info(found), found.get("metadata", {}).get(MARK)
 
     def page(self, prefix: str, after: str | None) -> tuple[list[ObjectInfo], str | None]:
-        """One page of a listing, in UTF-8 order, which is that of Python's strings."""
+        """Reads one page of a listing, in UTF-8 order, which is that of Python's strings."""
         token = {} if after is None else {"pageToken": after}
         fields = {"maxResults": str(PAGE), "fields": "items(name,size,generation),nextPageToken"}
         found = self._json(self._check(self._send("GET", self._objects(), {"prefix": prefix, **fields, **token})))
@@ -93,11 +93,11 @@ class GcsBucket:
         return WHOLE_BYTES
 
     def put(self, key: str, content: bytes) -> None:
-        """One POST."""
+        """Sends one POST."""
         self._check(self._post(key, content, {}, {}))
 
     def put_parts(self, key: str, file: Path) -> None:
-        """An upload in parts; one that is not finished is never seen, and ends within a week."""
+        """Uploads in parts; an unfinished upload is never visible and expires within a week."""
         size = file.stat().st_size
         for _ in range(UPLOADS):
             with open(file, "rb") as stream, suppress(_UploadLostError):
@@ -110,7 +110,7 @@ class GcsBucket:
         raise StoreError(f"{self._place}: the service dropped the upload of {key} {UPLOADS} times; run again")
 
     def put_new(self, key: str, content: bytes, mark: str) -> bool:
-        """One POST with ifGenerationMatch=0."""
+        """Sends one POST with ifGenerationMatch=0."""
         answer = self._post(key, content, {"ifGenerationMatch": "0"}, {MARK: mark})
         if answer.status_code == 412:
             return False
@@ -118,16 +118,16 @@ class GcsBucket:
         return True
 
     def delete(self, key: str) -> None:
-        """One DELETE; an object that is not there is fine, a bucket that is not there is not."""
+        """Sends one DELETE; a missing object is fine, a missing bucket is not."""
         with suppress(FileNotFoundError):
             self._check(self._send("DELETE", self._object(key)), of_object=True)
 
     def clear_uploads(self, prefix: str) -> int:  # noqa: ARG002
-        """The service drops unfinished uploads by itself and lists none."""
+        """Does nothing: the service drops unfinished uploads itself and does not list them."""
         return 0
 
     def _post(self, key: str, content: bytes, condition: Mapping[str, str], metadata: Mapping[str, str]) -> "Response":
-        """Name, metadata and bytes in one request."""
+        """Sends name, metadata and bytes in one request."""
         boundary = secrets.token_hex(16)
         named = json.dumps({"name": key, "contentType": "application/octet-stream", "metadata": metadata})
         body = b"".join(
@@ -148,8 +148,8 @@ class GcsBucket:
         return str(self._check(answer).headers["Location"])
 
     def _continue(self, address: str, stream: BinaryIO, sent: int, size: int, attempt: int) -> int:
-        """Send the next part and return how much of the file the service has then."""
-        if attempt > 1:  # some of the last attempt may have arrived, or all
+        """Sends the next part and returns how many bytes of the file the service has."""
+        if attempt > 1:  # the last attempt may have arrived in part or entirely
             answer = self._send("PUT", address, headers={"Content-Range": f"bytes */{size}"})
             if answer.status_code != 308:
                 return self._finished(answer, size)
@@ -165,11 +165,11 @@ class GcsBucket:
         return arrived
 
     def _finished(self, answer: "Response", size: int) -> int:
-        """The size, if an upload has become an object of that size; what is smaller is taken away again."""
+        """The size, if the upload has become an object of that size; a smaller object is removed."""
         if answer.status_code in {404, 410}:
             raise _UploadLostError
         found = _info(self._json(self._check(answer)))
-        if found.size != size:  # a service that knows no sessions takes the question how far one is for its end
+        if found.size != size:  # a service without sessions takes a status query for the end of the upload
             self._send("DELETE", self._object(found.path), {"ifGenerationMatch": found.version})
             raise _UploadLostError
         return size
@@ -188,7 +188,7 @@ class GcsBucket:
         headers: Mapping[str, str] | None = None,
         body: bytes | None = None,
     ) -> "Response":
-        """One request, with what keeps it from being answered in our terms."""
+        """Sends one request and translates failures to our errors."""
         try:
             return self._session.request(
                 method,
@@ -205,7 +205,7 @@ class GcsBucket:
             raise known from None
 
     def _missing(self, whole: bool) -> Exception:
-        """What a 404 means: the object is missing, or the whole bucket, which not every service tells apart."""
+        """The meaning of a 404: the object is missing or the whole bucket is, which not every service distinguishes."""
         if not whole and not self._there:
             try:
                 whole = self._send("GET", self._objects(), {"maxResults": "1"}).status_code == 404
@@ -226,7 +226,7 @@ class GcsBucket:
         return found
 
     def _check(self, answer: "Response", *, of_object: bool = False) -> "Response":
-        """The answer, if it is a success; `of_object` where an object of that name need not exist."""
+        """Returns the answer if it is a success; `of_object` if the object may be missing."""
         if answer.status_code == 404:
             raise self._missing(not of_object)
         if answer.status_code >= 300:
@@ -236,7 +236,7 @@ class GcsBucket:
 
 
 class _UploadLostError(Exception):
-    """The service has forgotten an upload, which begins anew."""
+    """The service has lost an upload, which must start again."""
 
 
 def _info(found: Mapping[str, Any]) -> ObjectInfo:

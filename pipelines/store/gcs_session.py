@@ -1,7 +1,7 @@
 """How Google Cloud Storage is reached: its address, a session with the environment's credentials, and its errors.
 
-Credentials come from where every tool of Google's takes them: GOOGLE_APPLICATION_CREDENTIALS, what `gcloud auth
-application-default login` left, or the machine's own service account. STORAGE_EMULATOR_HOST names another server, which
+Credentials come from Google's standard places: GOOGLE_APPLICATION_CREDENTIALS, the login of `gcloud auth
+application-default login`, or the machine's service account. STORAGE_EMULATOR_HOST names another server, which
 is asked without credentials; GS_NO_SIGN_REQUEST=YES reads a public bucket without any. An error becomes one line with
 the remedy, or one that is tried again.
 """
@@ -27,13 +27,13 @@ METADATA_SECONDS = "1"  # not every machine has a service account of its own
 
 
 def endpoint() -> str:
-    """Where it is asked."""
+    """The service's address."""
     address = os.environ.get("STORAGE_EMULATOR_HOST", "").rstrip("/")
     return (address if "://" in address else f"http://{address}") if address else ENDPOINT
 
 
 def session(place: str) -> "Session":
-    """Connections that repeat nothing themselves."""
+    """A session that does not retry by itself."""
     try:
         import requests
         from requests.adapters import HTTPAdapter
@@ -48,7 +48,7 @@ def session(place: str) -> "Session":
 
 
 def _authorized(place: str) -> "Session":
-    """A session with the credentials of the environment; a machine without any is told so within seconds."""
+    """A session with the credentials of the environment; fails within seconds if there are none."""
     given = {name: os.environ.get(name) for name in ("GCE_METADATA_TIMEOUT", "GCE_METADATA_DETECT_RETRIES")}
     os.environ.setdefault("GCE_METADATA_TIMEOUT", METADATA_SECONDS)  # read when google.auth is imported
     os.environ.setdefault("GCE_METADATA_DETECT_RETRIES", "1")
@@ -62,7 +62,7 @@ def _authorized(place: str) -> "Session":
         for name, value in given.items():
             if value is None:
                 os.environ.pop(name, None)
-    logging.getLogger("google.auth").setLevel(logging.ERROR)  # it warns of what is raised as well
+    logging.getLogger("google.auth").setLevel(logging.ERROR)  # it also logs what it raises
     try:
         credentials, _ = google.auth.default(scopes=[SCOPE])
     except (GoogleAuthError, OSError, ValueError) as error:
@@ -74,24 +74,24 @@ def _authorized(place: str) -> "Session":
 
 
 def refused(answer: "Response", place: str, endpoint: str) -> Exception:
-    """An answer that is neither a success nor about something missing: PassingError or a StoreError."""
+    """The PassingError or StoreError for an answer that is neither a success nor a missing object."""
     status = answer.status_code
     words = _words(answer)
     if status in {408, 429} or status >= 500:
         return busy(endpoint, status, words)
     if status == 401:
-        return StoreError(f"{place}: the service does not take these credentials ({words}); {_LOGIN}")
+        return StoreError(f"{place}: the service rejected these credentials ({words}); {_LOGIN}")
     if status == 403:
         return StoreError(
-            f"{place}: {words}; give who these credentials belong to the role roles/storage.objectUser on the bucket"
+            f"{place}: {words}; grant the owner of these credentials the role roles/storage.objectUser on the bucket"
         )
     if 300 <= status < 400:
-        return StoreError(f"{place}: {endpoint} sends its callers elsewhere ({status}); check STORAGE_EMULATOR_HOST")
+        return StoreError(f"{place}: {endpoint} redirects requests ({status}); check STORAGE_EMULATOR_HOST")
     return trying.refused(place, endpoint, status, words)
 
 
 def said(error: Exception, place: str, endpoint: str) -> Exception | None:
-    """What kept a request from being answered; None for what is no trouble of the network or of credentials."""
+    """The error that prevented an answer; None if it does not concern the network or credentials."""
     import requests
 
     words = first_line(error)
@@ -105,7 +105,7 @@ def said(error: Exception, place: str, endpoint: str) -> Exception | None:
 
 
 def _never_connected(error: Exception) -> bool:
-    """Whether no connection came about: the address is wrong, or nobody listens there."""
+    """Whether no connection was made: the address is wrong, or nothing listens there."""
     from urllib3.exceptions import ConnectTimeoutError, MaxRetryError, NewConnectionError
 
     cause = error.args[0] if error.args else None
@@ -119,11 +119,11 @@ def _unauthorised(error: Exception, place: str, words: str) -> Exception | None:
     except ImportError:
         return None
     if isinstance(error, TransportError):
-        return PassingError(f"the service of credentials cannot be reached ({words})", answered=False)
+        return PassingError(f"the credential service cannot be reached ({words})", answered=False)
     if isinstance(error, RefreshError) and "reasonable timeframe" in str(error):
         return wrong_clock(place)
     if isinstance(error, GoogleAuthError):
-        return StoreError(f"{place}: the credentials are not taken ({words}); {_LOGIN}")
+        return StoreError(f"{place}: the credentials were rejected ({words}); {_LOGIN}")
     return None
 
 

@@ -1,4 +1,4 @@
-"""A store on its objects: opened or created, read through a pinned generation, changed only by the next one."""
+"""Opens or creates a store, reads it through a pinned generation, and publishes the next one."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -79,33 +79,33 @@ class Store:
         return self.objects.root
 
     def generation_numbers(self) -> list[int]:
-        """Every generation there is, oldest first."""
+        """Every generation, oldest first."""
         names = (info.path.removeprefix(layout.GENERATIONS) for info in self.objects.list(layout.GENERATIONS))
         return sorted(int(name.removesuffix(".json")) for name in names)
 
     def generation(self, number: int) -> Generation:
-        """One generation by number."""
+        """Reads one generation by number."""
         path = layout.generation(number)
         try:
             raw = self.objects.read(path)
         except FileNotFoundError:
-            raise StoreError(f"{self.root}: there is no generation {number}") from None
+            raise StoreError(f"{self.root}: no generation {number}") from None
         return from_json(Generation, raw, f"{self.root}/{path}")
 
     def latest(self) -> Generation | None:
-        """The newest generation, or None in a store that nothing was run on."""
+        """The newest generation, or None if there is none yet."""
         numbers = self.generation_numbers()
         return self.generation(numbers[-1]) if numbers else None
 
     def require_latest(self) -> Generation:
-        """The newest generation; a store without one is an error that says how to get one."""
+        """The newest generation, or an error that says how to make one."""
         generation = self.latest()
         if generation is None:
             raise StoreError(f"{self.root}: nothing has been ingested yet; run 'winnow ingest RECIPE'")
         return generation
 
     def manifest(self, generation: Generation, layer: str) -> list[ManifestRow]:
-        """The objects of a layer, in order of shard names."""
+        """The objects of a layer, ordered by shard name."""
         entry = generation.layers.get(layer)
         if entry is None:
             known = ", ".join(sorted(generation.layers)) or "none"
@@ -113,45 +113,45 @@ class Store:
         return [ManifestRow(**row) for row in read_table(self.objects, entry.manifest).to_pylist()]
 
     def tasks(self, generation: Generation) -> list[TaskCommit]:
-        """The ingest tasks whose rows a generation holds."""
+        """The ingest tasks that made a generation's rows."""
         table = read_table(self.objects, generation.tasks)
         return [from_json(TaskCommit, raw.encode(), generation.tasks) for raw in table["commit"].to_pylist()]
 
     def batches(self, row: ManifestRow, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
-        """The rows of one object; those that are forgotten are read as the neutral rows that a purge makes of them."""
+        """The rows of one object; forgotten rows are read as the neutral rows that a purge makes of them."""
         batches = read_batches(self.objects, row.object, columns)
         hidden = load_hiding(self.objects).of(self.objects, row.samples).pending
         return neutral_stream(layout.layer_of(row.object), batches, hidden) if len(hidden) else batches
 
     def publish(self, generation: Generation) -> bool:
-        """Put the generation's record; False when another writer has taken its number."""
+        """Puts the generation's record; False if another writer has taken its number."""
         return self.objects.put_if_absent(layout.generation(generation.number), to_json(generation))
 
 
 def create_or_open(objects: ObjectStore, record: StoreRecord) -> Store:
-    """The store at an address, made if there is none; settings that are fixed at birth must agree."""
+    """Opens the store at an address, or creates it; fixed settings must agree."""
     objects.put_if_absent(layout.STORE_RECORD, to_json(record))
     store = open_store(objects)
     for name in ("seed", "shard_rows", "shard_bytes", "row_group_rows", "row_group_bytes", "task_bytes"):
         asked, fixed = getattr(record, name), getattr(store.record, name)
         if asked != fixed:
             raise StoreError(
-                f"{objects.root}: the store was made with {name} {fixed}, the recipe says {asked}; "
-                f"these are fixed for the life of a store: set {name} to {fixed} or choose another path"
+                f"{objects.root}: the store was made with {name} {fixed}, but the recipe says {asked}; "
+                f"this cannot change: set {name} to {fixed} or choose another path"
             )
     return store
 
 
 def open_store(objects: ObjectStore) -> Store:
-    """The store at an address; an error when there is none."""
+    """Opens the store at an address, or raises an error if there is none."""
     try:
         raw = objects.read(layout.STORE_RECORD)
     except (FileNotFoundError, NotADirectoryError):
-        raise StoreError(f"{objects.root}: no store here (there is no {layout.STORE_RECORD})") from None
+        raise StoreError(f"{objects.root}: no store here ({layout.STORE_RECORD} is missing)") from None
     record = from_json(StoreRecord, raw, f"{objects.root}/{layout.STORE_RECORD}")
     if record.format_version != FORMAT_VERSION:
         raise StoreError(
-            f"{objects.root}: store format {record.format_version}, this version of winnow reads {FORMAT_VERSION}"
+            f"{objects.root}: store format {record.format_version}, but this version of winnow reads {FORMAT_VERSION}"
         )
     return Store(objects, record)
 
@@ -159,10 +159,10 @@ def open_store(objects: ObjectStore) -> Store:
 def next_generation(
     store: Store, recipe: str, tasks: list[TaskCommit], layers: Mapping[str, list[LayerCommit]]
 ) -> tuple[Generation, bool]:
-    """Publish the state made of these commits; an identical state is not published again.
+    """Publishes the state made of these commits, unless it is identical to the latest.
 
-    Returns the generation and whether it is new. The caller holds the lease, so a number that was taken in
-    the meantime was taken by a writer that has lost it: the state is published after it.
+    Returns the generation and whether it is new. The caller holds the lease, so if the number was taken
+    meanwhile, its writer has lost the lease: this state is published after it.
     """
     for task in tasks:
         if not task.balanced:

@@ -1,4 +1,4 @@
-"""Writing one table of a shard: its rows, their statistics, and for a layer its commit."""
+"""Writes one table of a shard: its rows, their statistics, and for a layer its commit."""
 
 from typing import Self
 
@@ -27,12 +27,12 @@ class LayerWriter:
         self._statistics = ShardStatistics.of(statistics, ())
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Add rows."""
+        """Adds rows."""
         self._table.write(batch)
         self._statistics.add(batch)
 
     def finish(self, layer: str, key: str, shard: str) -> tuple[ObjectRecord, str]:
-        """Publish the table and its statistics; returns the object and the statistics' path."""
+        """Publishes the table and its statistics; returns the object and the statistics' path."""
 
         def name(content: str) -> str:
             if layer == layout.SAMPLES:
@@ -46,10 +46,10 @@ class LayerWriter:
         return written, path
 
     def commit(self, layer: str, key: str, shard: str, source: str, samples: str, *, under: str | None = None) -> None:
-        """Publish a layer's object for a shard, and commit it unless it is committed already.
+        """Publishes a layer's object for a shard, and commits it unless it is already committed.
 
-        A global layer has another key whenever what it covers changes; its objects lie `under` one that does not,
-        so that those whose values stay the same stay the same objects.
+        A global layer's key changes whenever its coverage changes; its objects are stored `under` a key that does not,
+        so that shards with unchanged values keep their objects.
         """
         written, statistics = self.finish(layer, under or key, shard)
         commit = LayerCommit(
@@ -65,7 +65,7 @@ class LayerWriter:
         self._store.objects.put_if_absent(layout.commit(layer, key, shard), to_json(commit))
 
     def discard(self) -> None:
-        """Forget what was written and is not published."""
+        """Discards what was written but not published."""
         self._table.discard()
 
     def __enter__(self) -> Self:

@@ -1,4 +1,4 @@
-"""Where things are in a store. The only place that spells these names."""
+"""The names of all objects in a store. No other module spells them."""
 
 SAMPLES = "samples"
 STORE_RECORD = "store.json"
@@ -25,7 +25,7 @@ REPORT = "report.html"
 
 SAMPLES_OBJECTS = "samples/"
 DATA = (SAMPLES_OBJECTS, "layers/", "quarantine/", "dropped/", "stats/", MANIFESTS)
-"""Prefixes of content-named objects: what `gc` may drop when no kept generation names it."""
+"""Prefixes of content-named objects, which `gc` may drop when no kept generation names them."""
 
 
 def samples_object(shard: str, content: str) -> str:
@@ -44,17 +44,17 @@ def layer_objects(layer: str, key: str) -> str:
 
 
 def verdicts_objects(key: str) -> str:
-    """The prefix of what comparing texts by one kind of shingles gave."""
+    """The prefix of the results of comparing texts by one kind of shingles."""
     return f"{VERDICTS}{key}/"
 
 
 def verdicts_object(key: str, shard: str, content: str) -> str:
-    """What comparing the texts of a shard's rows with others gave."""
+    """The results of comparing the texts of a shard's rows with others."""
     return f"{verdicts_objects(key)}{shard}.{content}.arrow"
 
 
 def shard_of(path: str) -> str:
-    """The shard whose rows a layer's object is about."""
+    """The shard that a layer's object belongs to."""
     return path.rpartition("/")[2].rsplit(".", 2)[0]
 
 
@@ -89,48 +89,48 @@ def generation(number: int) -> str:
 
 
 def intake(source: str, number: int) -> str:
-    """The tasks that the n-th look at a source added."""
+    """The tasks added by the n-th plan of a source."""
     return f"{INTAKE}{source}/{number:08d}.parquet"
 
 
 def heartbeat(layer: str, name: str) -> str:
-    """The advisory progress of a task that is running."""
+    """The advisory progress of a running task."""
     return f"{HEARTBEATS}{layer}/{name}.json"
 
 
 def layer_of(path: str) -> str:
-    """The layer whose rows an object holds."""
+    """The layer that an object belongs to."""
     parts = path.split("/")
     return SAMPLES if parts[0] == SAMPLES else parts[1]
 
 
 def tombstone(content: str) -> str:
-    """What was asked to be forgotten."""
+    """A request to forget."""
     return f"{TOMBSTONES}{content}.json"
 
 
 def hidden(content: str) -> str:
-    """Which rows of which objects tombstones hide."""
+    """The rows that tombstones hide."""
     return f"{HIDDEN}{content}.parquet"
 
 
 def output(content: str) -> str:
-    """Something that was written outside the store from one of its generations."""
+    """A record of something written outside the store from one of its generations."""
     return f"{OUTPUTS}{content}.json"
 
 
 def plan_objects(request: str) -> str:
-    """The prefix of a mixture's plan and its draw, by what was asked for."""
+    """The prefix of a mixture's plan and its draw, named by the request."""
     return f"{PLANS}{request}/"
 
 
 def plan_record(request: str) -> str:
-    """The plan itself; there once its whole draw is."""
+    """The plan itself; exists once its draw is complete."""
     return f"{plan_objects(request)}plan.json"
 
 
 def is_plan_record(path: str) -> bool:
-    """Whether a path is of a plan itself, not of its draw."""
+    """Whether a path is a plan itself, not its draw."""
     return path.startswith(PLANS) and path.endswith("/plan.json")
 
 
@@ -145,12 +145,12 @@ def weights_objects(score: str) -> str:
 
 
 def weights_record(score: str, key: str) -> str:
-    """Which objects hold the weights that a training left."""
+    """The record of the objects that hold a training's weights."""
     return f"{weights_objects(score)}{key}.json"
 
 
 def weights_use(score: str, trace: str) -> str:
-    """Which weights a trace of this key was made with."""
+    """The record of which weights a trace used."""
     return f"{weights_objects(score)}of.{trace}.json"
 
 

@@ -1,13 +1,13 @@
-"""Who may write to a store: one writer to the whole of it, or any number that each do a slice of a stage's tasks.
+"""Leases: one writer of the whole store, or any number of processes that each do a slice of a stage's tasks.
 
 A lease is a numbered record put only if absent, so of two writers that ask for the same number one gets it.
-A writer that died is recognised without comparing clocks: on the same machine by its process, elsewhere by
-a beat counter that has stopped. A writer that lost its lease does no harm: all it can still put are objects
-and commits that no generation names (law 5), and before it drops anything it asks whose the lease is.
+A writer that died is recognised without comparing clocks: on the same machine by its process, elsewhere because
+its beat counter has stopped. A writer that lost its lease does no harm: it can only put objects
+and commits that no generation names (law 5), and before dropping anything it checks the lease again.
 
-A share is the same for one slice of a stage: it keeps a second process from the same slice, and the writer of the
-whole store away. Who takes either puts its own record first and then looks for the other kind, so of a writer and a
-slice that begin at once at least one sees the other and leaves. A holder of a share drops no objects and publishes
+A share is a lease on one slice of a stage: it excludes a second process on the same slice, and the writer of
+the whole store. Each first puts its own record and then looks for the other kind, so if a writer and a
+slice begin at once, at least one sees the other and leaves. The holder of a share drops no objects and publishes
 nothing.
 """
 
@@ -27,16 +27,16 @@ from winnow.schemas.errors import StageError, StoreError
 from winnow.schemas.records import from_json, to_json
 
 BEAT_SECONDS = 5.0
-BEATS_TO_WAIT = 6  # a writer elsewhere that has not beaten for this many periods is gone
+BEATS_TO_WAIT = 6  # a remote writer without a beat for this many periods is dead
 
 
 class HeldError(StoreError):
-    """Somebody who lives holds what was asked for."""
+    """A living process holds the lease."""
 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """The process that holds a lease: a reused process id is told apart by its start time."""
+    """The process that holds a lease; the start time distinguishes a reused process id."""
 
     host: str
     boot: str
@@ -51,28 +51,28 @@ def this_process() -> Holder:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One numbered holding: of the whole store, or of a slice."""
+    """One numbered lease: on the whole store, or on a slice."""
 
     prefix: str
     number: int
 
     @property
     def record(self) -> str:
-        """Who holds it."""
+        """The record of the holder."""
         return f"{self.prefix}{self.number:08d}.json"
 
     @property
     def released(self) -> str:
-        """There when its holder has let go."""
+        """Exists once the holder has released the lease."""
         return f"{self.prefix}{self.number:08d}.released"
 
     @property
     def beat(self) -> str:
-        """A counter that grows while its holder lives."""
+        """A counter that grows while the holder lives."""
         return f"{self.prefix}{self.number:08d}.beat"
 
     def clear(self, objects: ObjectStore) -> None:
-        """Drop what it left; the record first, as one without it is free."""
+        """Drops the term's records; the holder's record first, because a term without one is free."""
         for path in (self.record, self.released, self.beat):
             objects.delete(path)
 
@@ -94,7 +94,7 @@ class _Held:
         self._release()
 
     def _take(self, refused: str) -> None:
-        """Take the next number once nobody living has the last; `refused` ends the message that somebody has."""
+        """Takes the next number once no living process holds the last; `refused` ends the error message."""
         while True:
             current = _current(self._objects, self._prefix)
             if current is not None:
@@ -109,7 +109,7 @@ class _Held:
         self._stop.set()
         self._beats.join()
         recorded = _recorded(self._objects, self._term)
-        if recorded != self._holder:  # taken for dead: what it left is gone, and the number may be another's by now
+        if recorded != self._holder:  # taken for dead: its records are removed, and the number may be reused
             if recorded is None:
                 self._objects.delete(self._term.beat)
             return
@@ -129,19 +129,19 @@ class _Held:
             count += 1
             try:
                 self._objects.put(self._term.beat, str(count).encode())
-            except (OSError, StoreError):  # a full disk must not end the run from here: the stage reports it
+            except (OSError, StoreError):  # a full disk must not end the run here: the stage reports it
                 continue
 
 
 class Lease(_Held):
-    """Of the whole store; `lost` tells a long stage to stop."""
+    """A lease on the whole store; `lost` tells a long stage to stop."""
 
     def __init__(self, objects: ObjectStore, holder: Holder | None = None) -> None:
         super().__init__(objects, layout.LEASES, holder)
 
     def __enter__(self) -> Self:
         gone = self._refuse_slices(frozenset())
-        self._take("is writing to this store; wait for it to end, or stop it and run again")
+        self._take("is writing to this store; wait until it ends, or stop it and run again")
         try:
             gone |= self._refuse_slices(gone)
         except BaseException:
@@ -158,26 +158,26 @@ class Lease(_Held):
         return current is not None and current.number > self.number
 
     def _refuse_slices(self, gone: Set[Term]) -> frozenset[Term]:
-        """The shares that nobody holds any more; an error where somebody holds one."""
+        """The shares of dead processes; raises an error if a living process holds one."""
         terms = _terms(self._objects, layout.SHARES)
         living = _living(self._objects, [term for term in terms if term not in gone])
         if living:
             term, holder = living[0]
-            more = f" and {len(living) - 1} more like it" if len(living) > 1 else ""
-            what = f"is doing a part of a stage ({share_name(term.prefix)}){more}; wait for its end, or stop it"
+            more = f" and {len(living) - 1} more" if len(living) > 1 else ""
+            what = f"is running part of a stage ({share_name(term.prefix)}){more}; wait until it ends, or stop it"
             raise _refusal(self._objects, holder, f"{what} and run again")
         return frozenset(terms)
 
 
 class Share(_Held):
-    """Of one slice of a stage, named as `annotate.3-of-16`; others hold theirs at the same time."""
+    """A lease on one slice of a stage, named like `annotate.3-of-16`; other slices have their own."""
 
     def __init__(self, objects: ObjectStore, name: str, holder: Holder | None = None) -> None:
         super().__init__(objects, f"{layout.SHARES}{name}/", holder)
 
     def __enter__(self) -> Self:
         gone = self._refuse_writer(None)
-        what = f"is doing the same ({share_name(self._prefix)}); wait for it to end, or stop it and run again"
+        what = f"is doing the same work ({share_name(self._prefix)}); wait until it ends, or stop it and run again"
         self._take(what)
         try:
             self._refuse_writer(gone)
@@ -187,34 +187,34 @@ class Share(_Held):
         return self
 
     def _refuse_writer(self, gone: Term | None) -> Term | None:
-        """The lease that nobody holds any more; an error where somebody holds it."""
+        """The lease of a dead process; raises an error if a living process holds it."""
         current = _current(self._objects, layout.LEASES)
         if current is not None and current != gone:
             for _, holder in _living(self._objects, [current]):
-                end = "is writing to the whole of this store; wait for it to end, or stop it and run again"
+                end = "is writing to the whole store; wait until it ends, or stop it and run again"
                 raise _refusal(self._objects, holder, end)
         return current
 
 
 def share_name(prefix: str) -> str:
-    """The name of a share, of the prefix of its records."""
+    """The name of a share, from the prefix of its records."""
     return prefix.removeprefix(layout.SHARES).removesuffix("/")
 
 
 def require_lease(objects: ObjectStore) -> None:
-    """Before anything is dropped that another writer may be using: who was taken for dead may wake up.
+    """Checks the lease before anything is dropped that another writer may be using: a writer taken for dead may resume.
 
     Raises:
-        StageError: The last process that took the store's lease is not this one.
+        StageError: Another process has taken the store's lease.
     """
     last = _current(objects, layout.LEASES)
-    if last is None:  # nobody ever wrote to it but what made it
+    if last is None:  # nothing has been written since the store was made
         return
     holder = from_json(Holder, objects.read(last.record), f"{objects.root}/{last.record}")
     if holder != this_process():
         raise StageError(
-            f"{objects.root}: process {holder.process} on {holder.host} took this store over while the search stood "
-            "still; it goes on there, and this one has ended"
+            f"{objects.root}: process {holder.process} on {holder.host} took over this store while this process was "
+            "suspended; the other one continues, this one has ended"
         )
 
 
@@ -234,13 +234,13 @@ def _terms(objects: ObjectStore, prefix: str) -> list[Term]:
 
 
 def _number(path: str) -> int | None:
-    """Of a term; None of what others have put there."""
+    """The number of a term; None for a foreign file."""
     name = path.rpartition("/")[2].partition(".")[0]
     return int(name) if name.isascii() and name.isdigit() else None
 
 
 def _living(objects: ObjectStore, terms: Sequence[Term]) -> list[tuple[Term, Holder]]:
-    """Those of these terms whose holder lives; holders elsewhere are watched together, for as long as it takes."""
+    """The terms whose holders live; remote holders are watched together, for as long as it takes."""
     living: list[tuple[Term, Holder]] = []
     elsewhere: list[tuple[Term, Holder]] = []
     for term in terms:
@@ -257,7 +257,7 @@ def _living(objects: ObjectStore, terms: Sequence[Term]) -> list[tuple[Term, Hol
 
 
 def _beating(objects: ObjectStore, held: Iterable[tuple[Term, Holder]]) -> list[tuple[Term, Holder]]:
-    """The first of these that are seen to beat; none when all of them are silent for long enough."""
+    """The first of these terms seen to beat; none if all stay silent for long enough."""
     first = {term: (_last_beat(objects, term), holder) for term, holder in held}
     for _ in range(BEATS_TO_WAIT):
         time.sleep(BEAT_SECONDS)
@@ -270,12 +270,12 @@ def _beating(objects: ObjectStore, held: Iterable[tuple[Term, Holder]]) -> list[
 
 
 def _holder(objects: ObjectStore, term: Term) -> Holder | None:
-    """Who took a term and has not let it go."""
+    """The holder of a term that has not been released."""
     return None if objects.exists(term.released) else _recorded(objects, term)
 
 
 def _recorded(objects: ObjectStore, term: Term) -> Holder | None:
-    """Whose a term's number is; None where it is nobody's, as once it was released and cleared."""
+    """The recorded holder of a term; None if there is none, as after release and clearing."""
     try:
         raw = objects.read(term.record)
     except FileNotFoundError:

@@ -1,6 +1,6 @@
-"""Objects on a local or mounted disk.
+"""Stores objects on a local or mounted disk.
 
-An object is written under `.tmp` on the same filesystem, synced, and then takes its name in one step:
+An object is written under `.tmp` on the same filesystem, synced, and then gets its name in one step:
 `rename` for put, `link` for put-if-absent. A reader therefore never sees half an object, and a process that
 dies leaves at most a file in `.tmp`, which `clear_unfinished` removes.
 """
@@ -24,7 +24,7 @@ _serial = itertools.count()
 
 @dataclass(frozen=True)
 class LocalStore:
-    """Objects below one folder. Picklable; holds no open files."""
+    """Objects under one folder. Picklable; holds no open files."""
 
     folder: Path
 
@@ -34,17 +34,17 @@ class LocalStore:
         return str(self.folder)
 
     def open(self, path: str) -> BinaryIO:
-        """A seekable reader of the object."""
+        """Opens a seekable reader of the object."""
         return open(self._file(path), "rb")
 
     def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
-        """A range of the object."""
+        """Reads a range of the object."""
         with self.open(path) as stream:
             stream.seek(offset)
             return stream.read(-1 if length is None else length)
 
     def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
-        """Every regular file whose path starts with the prefix, sorted by path."""
+        """Lists every regular file whose path starts with the prefix, sorted by path."""
         base = prefix.rpartition("/")[0]
         found = [info for info in self._walk(base) if info.path.startswith(prefix)]
         return iter(sorted(found, key=lambda info: info.path))
@@ -54,14 +54,14 @@ class LocalStore:
         return self._file(path).is_file()
 
     def size(self, path: str) -> int:
-        """The object's size in bytes; a folder or a pipe is no object."""
+        """The object's size in bytes; a folder or a pipe is not an object."""
         status = self._file(path).stat()
         if not stat.S_ISREG(status.st_mode):
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(self._file(path)))
         return status.st_size
 
     def put(self, path: str, content: bytes | Path) -> None:
-        """Publish the whole object or nothing; a file on the same disk is linked, not copied."""
+        """Puts the whole object or nothing; a file on the same disk is linked, not copied."""
         target = self._file(path)
         unfinished = self._unfinished(content)
         try:
@@ -71,7 +71,7 @@ class LocalStore:
             unfinished.unlink(missing_ok=True)
 
     def put_if_absent(self, path: str, content: bytes) -> bool:
-        """Publish only if no object has the name; the disk decides between racing callers."""
+        """Puts the object only if the name is free; the disk decides between racing callers."""
         target = self._file(path)
         if target.exists():
             return False
@@ -87,7 +87,7 @@ class LocalStore:
         return True
 
     def delete(self, path: str) -> None:
-        """Remove the object, and folders that it leaves empty."""
+        """Removes the object, and folders that become empty."""
         target = self._file(path)
         target.unlink(missing_ok=True)
         for folder in target.parents:
@@ -95,17 +95,17 @@ class LocalStore:
                 if folder == self.folder or any(os.scandir(folder)):
                     break
                 folder.rmdir()
-            except OSError:  # another process has just put something there, or removed it as well
+            except OSError:  # another process has just added something there, or also removed it
                 break
 
     def scratch(self) -> Path:
-        """A folder on the same disk for files that are still being made."""
+        """A folder on the same disk for unfinished files."""
         folder = self.folder / UNFINISHED
         folder.mkdir(parents=True, exist_ok=True)
         return folder
 
     def clear_unfinished(self) -> int:
-        """Remove what dead writers left behind; only the holder of the lease may call this."""
+        """Removes leftovers of dead writers; only the holder of the lease may call this."""
         folder = self.folder / UNFINISHED
         leftovers = list(os.scandir(folder)) if folder.is_dir() else []
         for entry in leftovers:
@@ -142,7 +142,7 @@ class LocalStore:
         return unfinished
 
     def _settle(self, stream: BinaryIO) -> None:
-        """Return when an unfinished object is on the disk, so that it has its bytes before it has its name."""
+        """Waits until an unfinished object is on the disk, so that it has its bytes before its name."""
         os.fsync(stream.fileno())
 
     def _walk(self, base: str) -> Iterator[ObjectInfo]:
@@ -169,7 +169,7 @@ class LocalStore:
 
 
 def sync(path: Path) -> None:
-    """Return when a file, or the names in a folder, are on the disk."""
+    """Waits until a file, or the names in a folder, are on the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,4 +1,4 @@
-"""From an address in a recipe to the objects behind it."""
+"""Resolves an address from a recipe to an object store."""
 
 from pathlib import Path
 
@@ -28,10 +28,10 @@ def open_location(address: str, base: Path | None = None) -> ObjectStore:
     if scheme == "gs":
         return GcsStore.of(address)
     raise StoreError(
-        f"{address}: no support for {scheme}://; expected a folder, s3://BUCKET/PREFIX or gs://BUCKET/PREFIX"
+        f"{address}: {scheme}:// is not supported; expected a folder, s3://BUCKET/PREFIX or gs://BUCKET/PREFIX"
     )
 
 
 def open_store_at(address: str | Path) -> Store:
-    """The store at an address, to read; a StoreError where there is none."""
+    """Opens the store at an address for reading; raises StoreError if there is none."""
     return open_store(open_location(str(address)))

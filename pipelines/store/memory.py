@@ -1,6 +1,6 @@
-"""Objects in this process's memory, with the semantics of an object store: no rename, no folders, no append.
+"""Stores objects in this process's memory, with the semantics of an object store: no rename, no folders, no append.
 
-It runs the same tests as the disk, so nothing above the facade can come to depend on a filesystem. Stores
+It runs the same tests as the disk, so that nothing above the facade depends on a filesystem. Stores
 are found by name, so that a pickled reference means the same objects within the process.
 """
 
@@ -36,15 +36,15 @@ class MemoryStore:
             return _stores.setdefault(self.name, {})
 
     def open(self, path: str) -> BinaryIO:
-        """A seekable reader of the object."""
+        """Opens a seekable reader of the object."""
         return io.BytesIO(self._get(path))
 
     def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
-        """A range of the object."""
+        """Reads a range of the object."""
         return self._get(path)[offset : None if length is None else offset + length]
 
     def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
-        """Every object whose path starts with the prefix, sorted by path."""
+        """Lists every object whose path starts with the prefix, sorted by path."""
         with _lock:
             found = sorted(item for item in _stores.get(self.name, {}).items() if item[0].startswith(prefix))
         return iter(
@@ -60,30 +60,30 @@ class MemoryStore:
         return len(self._get(path))
 
     def put(self, path: str, content: bytes | Path) -> None:
-        """Publish the whole object."""
+        """Puts the whole object."""
         raw = content.read_bytes() if isinstance(content, Path) else content
         objects = self._objects
         with _lock:
             objects[path] = raw
 
     def put_if_absent(self, path: str, content: bytes) -> bool:
-        """Publish only if no object has the name."""
+        """Puts the object only if the name is free."""
         objects = self._objects
         with _lock:
             return objects.setdefault(path, content) is content
 
     def delete(self, path: str) -> None:
-        """Remove the object."""
+        """Removes the object."""
         objects = self._objects
         with _lock:
             objects.pop(path, None)
 
     def scratch(self) -> Path:
-        """A local folder for files that are still being made."""
+        """A local folder for unfinished files."""
         return Path(tempfile.gettempdir())
 
     def clear_unfinished(self) -> int:
-        """Nothing is ever left behind."""
+        """Does nothing: there are no leftovers."""
         return 0
 
     def _get(self, path: str) -> bytes:
@@ -94,6 +94,6 @@ class MemoryStore:
 
 
 def forget_memory_store(name: str) -> None:
-    """Release a named store's objects."""
+    """Releases a named store's objects."""
     with _lock:
         _stores.pop(name, None)

@@ -1,8 +1,8 @@
-"""A forgotten row as it stays: its place among the others, and nothing of what it held.
+"""The neutral form of a forgotten row, which keeps its position but none of its content.
 
-A sample keeps its id and the range that it came from, so that layers stay aligned, ids stay the same and ranges still
-tile their file; its modality says that it is forgotten. In every other layer its status says so and all else is null.
-Both are the only neutral form there is, however a row came to be forgotten, so equal tombstones make equal stores.
+A sample keeps its id and its source range, so that layers stay aligned, ids stay the same and ranges still
+tile their file; its modality marks it as forgotten. In every other layer its status says so and all else is null.
+There is no other neutral form, however a row came to be forgotten, so equal tombstones make equal stores.
 """
 
 from collections.abc import Iterable, Iterator
@@ -22,12 +22,12 @@ MEASURED = {"status": FORGOTTEN}
 
 
 def neutral_stream(layer: str, batches: Iterable[pa.RecordBatch], rows: NDArray[np.int64]) -> Iterator[pa.RecordBatch]:
-    """The batches of an object from its first row on, with the rows of these numbers made neutral.
+    """The batches of an object from its first row on, with the given rows made neutral.
 
     Args:
-        layer: Whose object it is.
-        batches: All of its rows in order; they may have only some of its columns.
-        rows: Numbers of rows, sorted.
+        layer: The object's layer.
+        batches: All its rows in order; possibly only some columns.
+        rows: Sorted row numbers.
     """
     at = 0
     for batch in batches:
@@ -42,7 +42,7 @@ def neutral_stream(layer: str, batches: Iterable[pa.RecordBatch], rows: NDArray[
 
 
 def neutral(layer: str, batch: pa.RecordBatch, which: NDArray[np.bool_]) -> pa.RecordBatch:
-    """The batch with these rows neutral."""
+    """The batch with these rows made neutral."""
     if not which.any():
         return batch
     samples = layer == layout.SAMPLES
@@ -67,7 +67,7 @@ def _source(column: pa.StructArray, which: NDArray[np.bool_]) -> pa.StructArray:
 
 
 def emptied(field: pa.Field, column: pa.Array, which: NDArray[np.bool_], stated: str | None = None) -> pa.Array:
-    """The column with null in these rows, or what is said of them, or the empty value where null may not be."""
+    """The column with null in these rows, or `stated`, or the empty value where null is not allowed."""
     if stated is None and field.nullable:
         return column.take(pa.array(np.arange(len(column)), mask=which))
     value = pa.array([_empty(field.type) if stated is None else stated], field.type)
@@ -92,6 +92,6 @@ def _empty(kind: pa.DataType) -> object:
 
 
 def is_neutral(batch: pa.RecordBatch) -> NDArray[np.bool_]:
-    """Which rows of a batch of samples hold nothing any more; it needs their modality."""
+    """Which rows of a batch of samples are neutral; needs their modality."""
     marked: NDArray[np.bool_] = pc.equal(batch["modality"], FORGOTTEN).to_numpy(zero_copy_only=False)
     return marked

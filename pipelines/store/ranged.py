@@ -1,8 +1,8 @@
-"""Reading an object over a network as a file: windows of bytes, fetched ahead of a reader that goes forward.
+"""Reads a remote object as a file: windows of bytes, prefetched for a reader that goes forward.
 
-Parquet reads a footer, then chunks of columns here and there; archives are read from front to back. A jump fetches
-what was asked for and little more; each read that follows on doubles how far ahead is fetched, in several requests at
-once. The bytes held are bounded whatever the reader does.
+Parquet reads a footer, then scattered column chunks; archives are read from front to back. A seek fetches
+what was asked for and little more; each sequential read doubles the prefetched range, in several concurrent
+requests. Memory is bounded whatever the reader does.
 """
 
 import io
@@ -12,9 +12,9 @@ from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from typing import BinaryIO
 
-LEAST_BYTES = 256 << 10  # of a request: the round trip costs as much as these bytes do
-WINDOW_BYTES = 4 << 20  # the most of one request
-AHEAD_BYTES = 16 << 20  # the most that is held for one reader, being fetched or not yet read
+LEAST_BYTES = 256 << 10  # smallest request: a round trip costs about as much as these bytes
+WINDOW_BYTES = 4 << 20  # largest request
+AHEAD_BYTES = 16 << 20  # most bytes per reader, being fetched or not yet read
 BUFFER_BYTES = 64 << 10
 
 
@@ -29,7 +29,7 @@ class RangedReader(io.RawIOBase):
     """A seekable reader over a function that fetches the bytes of a range."""
 
     def __init__(self, fetch: Callable[[int, int], bytes], size: int, head: bytes, executor: Executor) -> None:
-        """`head` is what is known of the object's beginning already."""
+        """`head` is the part of the object that is already known."""
         self._fetch = fetch
         self._size = size
         self._head = head
@@ -37,22 +37,22 @@ class RangedReader(io.RawIOBase):
         self._position = 0
         self._windows: deque[_Window] = deque()
         self._step = LEAST_BYTES
-        self._asked = len(head)  # the end of what was asked for last
+        self._asked = len(head)  # the end of the last request
 
     def readable(self) -> bool:
-        """It is."""
+        """True."""
         return True
 
     def seekable(self) -> bool:
-        """It is."""
+        """True."""
         return True
 
     def tell(self) -> int:
-        """Where the next byte is read."""
+        """The position of the next byte."""
         return self._position
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Go elsewhere; nothing is fetched before it is read."""
+        """Moves the position; fetches nothing until the next read."""
         base = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
         if base + offset < 0:
             raise ValueError(f"negative seek position {base + offset}")
@@ -60,7 +60,7 @@ class RangedReader(io.RawIOBase):
         return self._position
 
     def readinto(self, target: memoryview) -> int:  # type: ignore[override]  # what io passes is one
-        """Fill the buffer as far as one window goes."""
+        """Fills the buffer from at most one window."""
         wanted = min(len(target), self._size - self._position)
         if wanted <= 0:
             return 0
@@ -75,12 +75,12 @@ class RangedReader(io.RawIOBase):
         return len(piece)
 
     def close(self) -> None:
-        """Let go of what was fetched ahead."""
+        """Releases prefetched bytes."""
         self._forget()
         super().close()
 
     def _window(self, wanted: int) -> _Window:
-        """The window that holds the position; what follows it is on its way when it returns."""
+        """The window with the current position; starts fetching the following ones."""
         while self._windows and self._windows[0].stop <= self._position:
             self._windows.popleft()
             self._step = min(2 * self._step, AHEAD_BYTES)
@@ -89,8 +89,8 @@ class RangedReader(io.RawIOBase):
                 self._step = LEAST_BYTES
             self._forget()
             self._asked = self._position
-        needed = self._position + min(wanted + BUFFER_BYTES, AHEAD_BYTES)  # the buffer asks for its own fill as well
-        if self._asked < needed or self._asked - self._position <= self._step // 2:  # few requests, and large ones
+        needed = self._position + min(wanted + BUFFER_BYTES, AHEAD_BYTES)  # plus what the buffer itself reads ahead
+        if self._asked < needed or self._asked - self._position <= self._step // 2:  # prefers few, large requests
             self._extend(min(max(needed, self._position + self._step), self._size))
         return self._windows[0]
 
@@ -106,5 +106,5 @@ class RangedReader(io.RawIOBase):
 
 
 def buffered(reader: RangedReader) -> BinaryIO:
-    """The reader with all that files can do, and without a request for each of many small reads."""
+    """Wraps the reader in a buffer, so that many small reads do not each send a request."""
     return io.BufferedReader(reader, BUFFER_BYTES)

@@ -1,6 +1,6 @@
-"""Objects on S3, or on a server that speaks its protocol, through boto3.
+"""Stores objects on S3, or on a compatible server, through boto3.
 
-Endpoint, region, profile and credentials come from where every tool of AWS takes them: AWS_ENDPOINT_URL_S3,
+Endpoint, region, profile and credentials come from AWS's standard places: AWS_ENDPOINT_URL_S3,
 AWS_ENDPOINT_URL, AWS_REGION, AWS_PROFILE, AWS_ACCESS_KEY_ID and ~/.aws. AWS_NO_SIGN_REQUEST=YES reads a public bucket
 without credentials.
 """
@@ -30,15 +30,15 @@ UNASKED_BYTES = 1 << 20
 MOST_PARTS = 9_000  # S3: 10 000
 PAGE = 1_000  # S3's most
 CONNECT_SECONDS = 5
-ANSWER_SECONDS = 30  # without a byte
-METADATA_SECONDS = 1  # of a machine's own credentials: not every machine has such a service
+ANSWER_SECONDS = 30  # without receiving a byte
+METADATA_SECONDS = 1  # for the machine's own credentials: not every machine has such a service
 
 _clients = Clients(("AWS_", "BOTO_", "HOME"))
 
 
 @dataclass(frozen=True)
 class S3Store(BucketStore):
-    """Objects below a prefix of an S3 bucket."""
+    """Objects under a prefix of an S3 bucket."""
 
     scheme = "s3"
     names = r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]"
@@ -50,17 +50,17 @@ class S3Store(BucketStore):
 
 
 class S3Bucket:
-    """One bucket through boto3, which repeats nothing itself."""
+    """One bucket through boto3, with its retries turned off."""
 
     def __init__(self, name: str) -> None:
         self._name = name
         self.trying = Trying(f"s3://{name}")
         self.remembered = Remembered()
         self._s3 = _client(name)
-        self._there = False  # whether the bucket has been seen
+        self._there = False  # whether the bucket is known to exist
 
     def get(self, key: str, start: int, stop: int | None, version: str | None) -> Piece:
-        """One GET; the body is read whole, so that a connection that is cut is noticed here."""
+        """Sends one GET; the body is read whole, so that a broken connection is detected here."""
         condition = {} if version is None else {"IfMatch": version}
         if stop is not None or start:
             condition["Range"] = f"bytes={start}-{'' if stop is None else stop - 1}"
@@ -73,7 +73,7 @@ class S3Bucket:
         return Piece(answer["Body"], int(whole), answer["ETag"])
 
     def describe(self, key: str) -> tuple[ObjectInfo, str | None]:
-        """One HEAD; why it is refused is heard of a GET, as its own answer has no body to say so in."""
+        """Sends one HEAD; if refused, also a GET, because the answer to a HEAD has no body with the reason."""
         try:
             answer = self._ask("head_object", Key=key)
         except FileNotFoundError:
@@ -90,7 +90,7 @@ class S3Bucket:
             self._ask("get_object", Key=key, Range="bytes=0-0")
 
     def page(self, prefix: str, after: str | None) -> tuple[list[ObjectInfo], str | None]:
-        """One page of a listing, in UTF-8 order, which is that of Python's strings."""
+        """Reads one page of a listing, in UTF-8 order, which is that of Python's strings."""
         token = {} if after is None else {"ContinuationToken": after}
         answer = self._ask("list_objects_v2", Prefix=prefix, MaxKeys=PAGE, **token)
         found = [ObjectInfo(one["Key"], one["Size"], one["ETag"].strip('"')) for one in answer.get("Contents", ())]
@@ -102,11 +102,11 @@ class S3Bucket:
         return WHOLE_BYTES
 
     def put(self, key: str, content: bytes) -> None:
-        """One PUT."""
+        """Sends one PUT."""
         self._ask("put_object", Key=key, Body=content)
 
     def put_parts(self, key: str, file: Path) -> None:
-        """An upload in parts, which several threads send; one that fails is aborted."""
+        """Uploads in parts from several threads; aborts the upload if a part fails."""
         size = file.stat().st_size
         step = max(PART_BYTES, -(-size // MOST_PARTS))
         upload = self.trying(lambda _: self._ask("create_multipart_upload", Key=key))["UploadId"]
@@ -119,7 +119,7 @@ class S3Bucket:
             if failed is not None:
                 for part in parts:
                     part.cancel()
-                wait(parts)  # a part that is still on its way would outlive its upload
+                wait(parts)  # a part still being sent would outlive its upload
                 failed.result()
             tags = [{"ETag": part.result(), "PartNumber": number} for number, part in enumerate(parts, 1)]
             self.trying(lambda attempt: self._complete(key, upload, tags, size, attempt))
@@ -128,7 +128,7 @@ class S3Bucket:
             raise
 
     def put_new(self, key: str, content: bytes, mark: str) -> bool:
-        """One PUT with If-None-Match."""
+        """Sends one PUT with If-None-Match."""
         try:
             self._ask("put_object", Key=key, Body=content, IfNoneMatch="*", Metadata={MARK: mark})
         except _RefusedError:
@@ -136,12 +136,12 @@ class S3Bucket:
         return True
 
     def delete(self, key: str) -> None:
-        """One DELETE, which succeeds without an object as well."""
-        with suppress(FileNotFoundError):  # S3 itself does not mind, others may
+        """Sends one DELETE, which succeeds without an object as well."""
+        with suppress(FileNotFoundError):  # other services than S3 may raise it
             self._ask("delete_object", Key=key)
 
     def clear_uploads(self, prefix: str) -> int:
-        """Abort every upload in parts below the prefix."""
+        """Aborts every multipart upload under the prefix."""
         dropped = 0
         after: dict[str, str] = {}
         while True:
@@ -166,7 +166,7 @@ class S3Bucket:
     def _complete(self, key: str, upload: str, tags: list[dict[str, object]], size: int, attempt: int) -> None:
         try:
             self._ask("complete_multipart_upload", Key=key, UploadId=upload, MultipartUpload={"Parts": tags})
-        except FileNotFoundError:  # the upload is gone: an earlier attempt completed it and its answer was lost
+        except FileNotFoundError:  # no such upload: an earlier attempt completed it and its answer was lost
             if attempt == 1 or self.describe(key)[0].size != size:
                 raise StoreError(
                     f"s3://{self._name}: the upload of {key} was dropped while it was made; run again"
@@ -177,7 +177,7 @@ class S3Bucket:
             self.trying(lambda _: self._ask("abort_multipart_upload", Key=key, UploadId=upload))
 
     def _ask(self, operation: str, **arguments: object) -> dict[str, Any]:
-        """One request, its body read whole, with its failure in our terms."""
+        """Sends one request, reads its body whole and translates failures to our errors."""
         from botocore.exceptions import BotoCoreError, ClientError
         from urllib3.exceptions import HTTPError
 
@@ -215,7 +215,7 @@ def _unsigned() -> bool:
 
 
 def _unasked(params: dict[str, Any], **_: object) -> None:
-    """Send what is small without asking first whether it may come, which takes another round trip."""
+    """Sends small bodies without asking for permission first, which takes another round trip."""
     body = params.get("body")
     if isinstance(body, io.BytesIO) and body.getbuffer().nbytes <= UNASKED_BYTES:
         params["headers"].pop("Expect", None)

@@ -1,4 +1,4 @@
-"""What S3 and boto3 say when they refuse, as one line with the remedy, or as something that passes."""
+"""Translates errors of S3 and boto3 to one line with the remedy, or to a passing error."""
 
 from typing import Any
 
@@ -16,9 +16,9 @@ PASSING = {
     "ServiceUnavailable",
     "InternalError",
     "OperationAborted",
-    "ConditionalRequestConflict",  # two writers at the same moment: the next attempt is told who won
+    "ConditionalRequestConflict",  # two writers at the same moment: the next attempt shows who won
     "IncompleteBody",
-    "BadDigest",  # bytes were lost on the way
+    "BadDigest",  # bytes were lost in transit
     "XAmzContentSHA256Mismatch",
 }
 
@@ -27,7 +27,7 @@ _MISSING = {"NoSuchKey", "NoSuchUpload", "404", "NotFound"}
 _CREDENTIALS = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE"
 
 _PERMISSIONS = {
-    "GetObject": "s3:GetObject and s3:ListBucket",  # without the second a missing object is denied as well
+    "GetObject": "s3:GetObject and s3:ListBucket",  # without the second, a missing object gives "denied" too
     "HeadObject": "s3:GetObject and s3:ListBucket",
     "PutObject": "s3:PutObject",
     "CreateMultipartUpload": "s3:PutObject",
@@ -44,11 +44,11 @@ _CLOCK = {"RequestTimeTooSkewed", "RequestInTheFuture"}
 
 _REMEDIES = {
     "AllAccessDisabled": "{said}; ask the owner of the bucket",
-    "InvalidAccessKeyId": "the service does not know this access key; " + _CREDENTIALS + " of an account of its own",
+    "InvalidAccessKeyId": "the service does not know this access key; " + _CREDENTIALS + " of one of its accounts",
     "SignatureDoesNotMatch": "the secret key does not belong to the access key; check AWS_SECRET_ACCESS_KEY",
     "ExpiredToken": "the credentials have expired; get new ones (aws sso login, or a new AWS_SESSION_TOKEN)",
     "InvalidToken": "the session token is not valid; check AWS_SESSION_TOKEN, or unset it",
-    "InvalidBucketName": "the service does not take this bucket name; expected 3 to 63 of a-z, 0-9, '-' and '.'",
+    "InvalidBucketName": "invalid bucket name for this service; expected 3 to 63 of a-z, 0-9, '-' and '.'",
     "PermanentRedirect": "the bucket is in another region{region}; set AWS_REGION to the bucket's own",
     "AuthorizationHeaderMalformed": "the bucket is in another region{region}; set AWS_REGION to the bucket's own",
     "IllegalLocationConstraintException": "the bucket is in another region{region}; set AWS_REGION to the bucket's own",
@@ -57,7 +57,7 @@ _REMEDIES = {
     "NotImplemented": "the service lacks something that a store needs ({said}); see docs/howto/object-stores.md",
     "QuotaExceeded": "the bucket is full ({said}); make room, or raise its quota",
     "XMinioStorageFull": "the service's disk is full; make room",
-    "InvalidObjectState": "an object lies in an archive; restore it, and keep stores out of archival classes",
+    "InvalidObjectState": "an object is archived; restore it, and keep stores out of archival storage classes",
 }
 _REMEDIES["XAdminUserNotFound"] = _REMEDIES["InvalidAccessKeyId"]  # versitygw
 _REMEDIES["301"] = _REMEDIES["PermanentRedirect"]
@@ -65,7 +65,7 @@ _REMEDIES["TokenRefreshRequired"] = _REMEDIES["RequestExpired"] = _REMEDIES["Exp
 
 
 def said(error: Exception, bucket: str, endpoint: str, *, signed: bool) -> Exception:
-    """The failure of one request in our terms: FileNotFoundError, PassingError or a StoreError."""
+    """Translates the failure of one request to FileNotFoundError, PassingError or StoreError."""
     from botocore import exceptions as boto
 
     place = f"s3://{bucket}"
@@ -80,7 +80,7 @@ def said(error: Exception, bucket: str, endpoint: str, *, signed: bool) -> Excep
         return StoreError(f"{place}: {words}; check AWS_PROFILE against ~/.aws/config")
     tokens = (boto.SSOError, boto.TokenRetrievalError, boto.UnauthorizedSSOTokenError, boto.CredentialRetrievalError)
     if isinstance(error, tokens):
-        return StoreError(f"{place}: the credentials cannot be had ({words}); sign in again (aws sso login)")
+        return StoreError(f"{place}: cannot get credentials ({words}); sign in again (aws sso login)")
     if isinstance(error, boto.SSLError):
         return untrusted(place, endpoint, words, "AWS_ENDPOINT_URL and AWS_CA_BUNDLE")
     if isinstance(error, (boto.EndpointConnectionError, boto.ConnectTimeoutError, boto.ProxyConnectionError)):
@@ -115,6 +115,6 @@ def _answered(response: dict[str, Any], operation: str, place: str, endpoint: st
 
 def _permission(operation: str, *, signed: bool) -> str:
     if not signed:
-        return f"the bucket is not open to everybody: unset AWS_NO_SIGN_REQUEST and {_CREDENTIALS}"
+        return f"the bucket is not public: unset AWS_NO_SIGN_REQUEST and {_CREDENTIALS}"
     allowed = _PERMISSIONS.get(operation, f"s3:{operation}")
-    return f"allow {allowed} on the bucket to who these credentials belong to"
+    return f"grant {allowed} on the bucket to the owner of these credentials"

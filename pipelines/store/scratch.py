@@ -1,8 +1,8 @@
-"""A local folder for objects that are still being made, where the store itself is no disk.
+"""A local folder for unfinished objects, for stores that are not on a disk.
 
-Each process has its own below the system's temporary folder (TMPDIR) and holds a lock on it for as long as it lives,
-so what a killed process left is known by its lock and removed by the next one that needs such a folder. Locks end with
-their processes whatever kills them, and two containers that share the folder see them alike.
+Each process has its own under the system's temporary folder (TMPDIR) and locks it for as long as it lives.
+Leftovers of a killed process are recognised by the missing lock and removed by the next process that needs a folder.
+The system releases locks however a process ends, and containers that share the folder see the same locks.
 """
 
 import atexit
@@ -22,7 +22,7 @@ _held: list[int] = []  # the open files that the locks are on
 
 
 def process_scratch() -> Path:
-    """This process's folder, made when first asked for and removed with the process."""
+    """This process's folder, made on first use and removed with the process."""
     global _folder, _process
     with _lock:
         if _folder is None or _process != os.getpid() or not _folder.is_dir():
@@ -32,7 +32,7 @@ def process_scratch() -> Path:
 
 
 def _common() -> Path:
-    """The folder of all processes of this user, which nobody else may write to."""
+    """The parent folder of all processes of this user, which nobody else may write to."""
     folder = Path(tempfile.gettempdir()) / f"winnow-{os.getuid()}"
     try:
         folder.mkdir(mode=0o700)
@@ -46,7 +46,7 @@ def _common() -> Path:
 def _make(common: Path) -> Path:
     guard = os.open(common / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        fcntl.flock(guard, fcntl.LOCK_EX)  # nobody sweeps between a folder's birth and its lock
+        fcntl.flock(guard, fcntl.LOCK_EX)  # prevents sweeping between a folder's creation and its lock
         _sweep(common)
         folder = Path(tempfile.mkdtemp(prefix="scratch-", dir=common))
         held = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
@@ -61,7 +61,7 @@ def _sweep(common: Path) -> None:
     for folder in common.glob("scratch-*"):
         try:
             lock = os.open(folder / _LOCK, os.O_RDWR)
-        except OSError:  # it was being made, or removed, when its process was killed
+        except OSError:  # its process was killed while making or removing it
             shutil.rmtree(folder, ignore_errors=True)
             continue
         try:
@@ -79,7 +79,7 @@ def _remove(folder: Path, process: int) -> None:
 
 
 def _forget() -> None:
-    """A forked process has none yet; its parent's lock is not its own to hold."""
+    """Forgets the folder after a fork; the lock belongs to the parent."""
     global _lock, _folder
     _lock = threading.Lock()
     _folder = None

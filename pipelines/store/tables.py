@@ -1,6 +1,6 @@
-"""Parquet objects: written to a local file, hashed by bytes and by values, then put in one call (law 5).
+"""Writes and reads Parquet objects: written to a local file, hashed by bytes and values, then put in one call (law 5).
 
-Row groups are bounded in rows and in bytes, so that a reader's memory is bounded by the writer's promise.
+Row groups are bounded in rows and in bytes, which bounds a reader's memory.
 """
 
 import bisect
@@ -27,7 +27,7 @@ ROW_GROUP_ROWS = 16_384
 ROW_GROUP_BYTES = 64 << 20
 
 _UNREADABLE = (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError)
-"""What reading bytes that are damaged ends in: a changed footer may ask for types that there are none of."""
+"""Errors of reading damaged bytes; a changed footer may ask for types that do not exist."""
 
 
 class TableWriter:
@@ -64,11 +64,11 @@ class TableWriter:
 
     @property
     def rows(self) -> int:
-        """Rows written so far."""
+        """The number of rows written so far."""
         return self._values.rows
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Add rows; a row group ends at the first batch that reaches a bound."""
+        """Adds rows; a row group ends at the first batch that reaches a bound."""
         self._values.update(batch)
         while batch.num_rows:
             room = self._row_group_rows - self._held_rows
@@ -81,7 +81,7 @@ class TableWriter:
                 self._flush()
 
     def finish(self, name: Callable[[str], str]) -> ObjectRecord:
-        """Publish under the name made from the content's hash."""
+        """Publishes the table under the name made from its content's hash."""
         self._flush()
         self._parquet.close()
         with open(self._file, "rb") as stream:
@@ -94,12 +94,12 @@ class TableWriter:
         return ObjectRecord(path=path, rows=self._values.rows, bytes=size, values=self._values.hexdigest())
 
     def discard(self) -> None:
-        """Forget what was written; does nothing after `finish`."""
+        """Discards what was written; does nothing after `finish`."""
         self._held.clear()
         if self._parquet.is_open:
             try:
                 self._parquet.close()
-            except OSError:  # the disk is full: there is nothing to save, and the file goes below
+            except OSError:  # the disk is full: nothing to save, and the file is removed below
                 self._parquet.is_open = False
         self._file.unlink(missing_ok=True)
 
@@ -113,7 +113,7 @@ class TableWriter:
 
 
 def put_table(store: ObjectStore, table: pa.Table, name: Callable[[str], str]) -> ObjectRecord:
-    """Publish a table that is already in memory."""
+    """Publishes a table that is in memory."""
     with TableWriter(store, table.schema) as writer:
         for batch in table.to_batches():
             writer.write(batch)
@@ -123,7 +123,7 @@ def put_table(store: ObjectStore, table: pa.Table, name: Callable[[str], str]) -
 def read_batches(
     store: ObjectStore, path: str, columns: list[str] | None = None, batch_rows: int = ROW_GROUP_ROWS
 ) -> Iterator[pa.RecordBatch]:
-    """The object's rows, a row group or less at a time."""
+    """Yields the object's rows, at most a row group at a time."""
     try:
         with store.open(path) as stream, pq.ParquetFile(stream, pre_buffer=False) as parquet:
             yield from parquet.iter_batches(batch_size=batch_rows, columns=columns, use_threads=False)
@@ -132,7 +132,7 @@ def read_batches(
 
 
 def read_schema(store: ObjectStore, path: str) -> pa.Schema:
-    """The columns of an object; none of its rows is read."""
+    """The columns of an object, without reading rows."""
     try:
         with store.open(path) as stream:
             return pq.read_schema(stream)
@@ -141,7 +141,7 @@ def read_schema(store: ObjectStore, path: str) -> pa.Schema:
 
 
 def read_rows(store: ObjectStore, path: str, rows: Sequence[int], columns: list[str] | None = None) -> pa.Table:
-    """Single rows of an object by their numbers, in that order; only the row groups that hold them are read."""
+    """Reads rows of an object by number, in that order; reads only the row groups that hold them."""
     try:
         with store.open(path) as stream, pq.ParquetFile(stream, pre_buffer=False) as parquet:
             sizes = [parquet.metadata.row_group(group).num_rows for group in range(parquet.num_row_groups)]
@@ -161,9 +161,9 @@ def read_rows(store: ObjectStore, path: str, rows: Sequence[int], columns: list[
 
 
 def read_table(store: ObjectStore, path: str, columns: list[str] | None = None) -> pa.Table:
-    """A small object whole: manifests, task lists, ranges."""
+    """Reads a small object whole: manifests, task lists, ranges."""
     try:
-        raw = pa.BufferReader(store.read(path))  # in memory: an Arrow thread must not call into a Python that is ending
+        raw = pa.BufferReader(store.read(path))  # in memory: an Arrow thread must not call into an exiting Python
         return pq.read_table(raw, columns=columns, use_threads=False, pre_buffer=False)
     except _UNREADABLE as error:
         raise _unreadable(store, path, error) from None
@@ -171,7 +171,7 @@ def read_table(store: ObjectStore, path: str, columns: list[str] | None = None) 
 
 @contextmanager
 def unreadable_as(store: ObjectStore, path: str) -> Iterator[None]:
-    """What goes wrong inside is said of this object, in a line."""
+    """Turns errors inside into one line about this object."""
     try:
         yield
     except _UNREADABLE as error:
@@ -180,6 +180,6 @@ def unreadable_as(store: ObjectStore, path: str) -> Iterator[None]:
 
 def _unreadable(store: ObjectStore, path: str, error: Exception) -> StoreError:
     if isinstance(error, FileNotFoundError):
-        return StoreError(f"{store.root}: {path} is gone; run 'winnow audit' to see what else is")
+        return StoreError(f"{store.root}: {path} is missing; run 'winnow audit' to see what else is missing")
     said = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
     return StoreError(f"{store.root}: {path} cannot be read: {said}; run 'winnow audit' to see what else is damaged")

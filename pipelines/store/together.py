@@ -1,4 +1,4 @@
-"""Many objects: on an object store each request waits for the network, not for this machine, and is billed."""
+"""Processes many objects concurrently: on an object store each request waits for the network and is billed."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -8,15 +8,15 @@ from typing import TypeVar
 from winnow.pipelines.store.buckets import BucketStore
 from winnow.pipelines.store.facade import ObjectStore
 
-AT_ONCE = 16  # small objects
-TABLES_AT_ONCE = 8  # of which some columns are read
+AT_ONCE = 16  # for small objects
+TABLES_AT_ONCE = 8  # for tables of which some columns are read
 
 Item = TypeVar("Item")
 T = TypeVar("T")
 
 
 def in_order(work: Callable[[Item], T], items: Iterable[Item], threads: int) -> Iterator[T]:
-    """What the work gives for each item, in their order; a few are done ahead, and no more are held."""
+    """The results of the work in the order of the items; bounded prefetching."""
     with ThreadPoolExecutor(threads) as pool:
         ahead: deque[Future[T]] = deque()
         try:
@@ -32,20 +32,20 @@ def in_order(work: Callable[[Item], T], items: Iterable[Item], threads: int) -> 
 
 
 def each(objects: ObjectStore, work: Callable[[Item], T], items: Iterable[Item], at_once: int = AT_ONCE) -> Iterator[T]:
-    """What the work, which reads something of the store, gives for each item, in their order."""
+    """The results of reading something of the store for each item, in order."""
     return in_order(work, items, at_once) if isinstance(objects, BucketStore) else map(work, items)
 
 
 def tables_at_once(objects: ObjectStore, alone: int) -> int:
-    """How many threads should read tables: on a disk as many as there is work for, on a network more."""
+    """How many threads should read tables: `alone` on a disk, more on a network."""
     return TABLES_AT_ONCE if isinstance(objects, BucketStore) else alone
 
 
 def reader_below(objects: ObjectStore, prefix: str) -> Callable[[str], bytes]:
-    """What reads whole objects below a prefix, as they are now or later.
+    """A function that reads whole objects under a prefix, always in their current version.
 
-    The steps of a process read the same commits again and again. On an object store each version is fetched once: a
-    listing says the versions of a thousand objects in one request, so whatever replaces or removes one is noticed.
+    The steps of a process read the same commits repeatedly. On an object store each version is fetched once: a
+    listing gives the versions of a thousand objects in one request, so replaced or removed objects are noticed.
     """
     if not isinstance(objects, BucketStore):
         return objects.read
@@ -66,5 +66,5 @@ def reader_below(objects: ObjectStore, prefix: str) -> Callable[[str], bytes]:
 
 
 def delete_all(objects: ObjectStore, paths: Iterable[str]) -> int:
-    """Remove objects, in any order; says how many there were to remove."""
-    return sum(1 for _ in each(objects, objects.delete, list(paths)))  # an error ends it here
+    """Removes objects, in any order; returns their number."""
+    return sum(1 for _ in each(objects, objects.delete, list(paths)))  # the first error is raised here

@@ -1,7 +1,7 @@
-"""Asking a service over a network until it answers: what passes is tried again, a bounded number of times.
+"""Retries requests to a network service a bounded number of times, if the failure may pass.
 
-A store that throttles ("503 SlowDown", "429"), a connection that is cut and a server's own error pass; a missing
-permission does not. Clients raise `PassingError` for the first kind and a StoreError for the second, and try nothing
+Throttling ("503 SlowDown", "429"), a broken connection and a server's own error may pass; a missing
+permission does not. Clients raise `PassingError` for the first kind and a StoreError for the second, and never retry
 again themselves, so that how long a call may take is decided here alone. Both kinds are worded here, alike for every
 object store.
 """
@@ -14,36 +14,36 @@ from typing import TypeVar
 
 from winnow.schemas.errors import StoreError
 
-ATTEMPTS = 10  # of a request that the service answered before: half a minute of waiting in all
-FIRST_CONTACTS = 2  # before the service has ever answered this process: the address is more likely wrong
+ATTEMPTS = 10  # once the service has answered: half a minute of waiting in all
+FIRST_CONTACTS = 2  # before the service has ever answered this process: the address is probably wrong
 FIRST_WAIT_SECONDS = 0.1
 LONGEST_WAIT_SECONDS = 8.0
-DEADLINE_SECONDS = 150.0  # no attempt begins later, however few there were
+DEADLINE_SECONDS = 150.0  # no attempt begins later than this
 
 T = TypeVar("T")
 
 
 class PassingError(Exception):
-    """A request that failed for a reason that passes."""
+    """A request failed for a reason that may pass."""
 
     def __init__(self, reason: str, *, answered: bool) -> None:
         super().__init__(reason)
         self.reason = reason
-        self.answered = answered  # whether the service, or whatever is in front of it, said so itself
+        self.answered = answered  # whether the service, or a proxy in front of it, answered
 
 
 class Trying:
-    """Requests to one service. Its memory is whether the service has ever answered."""
+    """Retries requests to one service; remembers only whether it has ever answered."""
 
     def __init__(self, place: str) -> None:
         self._place = place
         self._answered = False
 
     def __call__(self, request: Callable[[int], T]) -> T:
-        """What the request returns; it is given the number of the attempt, from 1.
+        """Returns the request's result; the request receives the number of the attempt, from 1.
 
         Raises:
-            StoreError: The last attempt failed as well.
+            StoreError: The last attempt failed too.
         """
         begun = time.monotonic()
         for attempt in itertools.count(1):
@@ -79,37 +79,37 @@ def _wait(attempt: int) -> float:
 
 
 def first_line(error: Exception) -> str:
-    """What a library says of an error, as far as it fits into a line."""
+    """A library's error message, shortened to one line."""
     return (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
 
 
 def unreached(endpoint: str, check: str) -> PassingError:
-    """Nobody has answered. `check`: what names the address."""
+    """No answer. `check`: the setting that holds the address."""
     return PassingError(f"{endpoint} cannot be reached; check {check} and the network", answered=False)
 
 
 def cut(endpoint: str, words: str) -> PassingError:
-    """The connection ended before the answer did."""
+    """The connection ended before the answer was complete."""
     return PassingError(f"the connection to {endpoint} was cut ({words})", answered=True)
 
 
 def busy(endpoint: str, code: str | int, words: str) -> PassingError:
-    """The service throttles, or has an error of its own."""
+    """The service throttles, or has an internal error."""
     return PassingError(f"{endpoint} answered {code} ({words})", answered=True)
 
 
 def untrusted(place: str, endpoint: str, words: str, check: str) -> StoreError:
-    """Its certificate is not taken."""
+    """The service's certificate is not accepted."""
     return StoreError(f"{place}: {endpoint} cannot be trusted ({words}); check {check}")
 
 
 def no_bucket(place: str, endpoint: str, check: str) -> StoreError:
-    """There is a service, and no such bucket."""
-    return StoreError(f"{place}: there is no such bucket at {endpoint}; create it, or check its name and {check}")
+    """The service is there, but not the bucket."""
+    return StoreError(f"{place}: no such bucket at {endpoint}; create it, or check its name and {check}")
 
 
 def wrong_clock(place: str, words: str = "") -> StoreError:
-    """Requests and tokens carry the time; services take them for some minutes."""
+    """Requests and tokens carry the time; services accept a deviation of some minutes."""
     said = f" ({words})" if words else ""
     return StoreError(
         f"{place}: this machine's clock differs from the service's by too much{said}; set the clock "
@@ -118,5 +118,5 @@ def wrong_clock(place: str, words: str = "") -> StoreError:
 
 
 def refused(place: str, endpoint: str, code: str | int, words: str) -> StoreError:
-    """What nobody expected."""
+    """An unexpected refusal."""
     return StoreError(f"{place}: {endpoint} refused: {code} ({words}); see docs/howto/object-stores.md")

@@ -25,7 +25,7 @@ def add(commands: "Commands") -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Collect garbage, after a purge if one is requested or unfinished."""
-    from winnow.pipelines.forgetting.outputs import drop_gone
+    from winnow.pipelines.forgetting.outputs import drop_missing
     from winnow.pipelines.forgetting.purging import finish_purge
     from winnow.pipelines.store import layout
     from winnow.pipelines.store.gc import collect_garbage
@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
                 open_console().print(word, soft_wrap=True)
             gone = collect_garbage(store, options.keep, dry_run=options.dry_run)
     word = "would drop" if options.dry_run else "dropped"
-    for output in drop_gone(store.objects, dry_run=options.dry_run) if options.gone else ():
+    for output in drop_missing(store.objects, dry_run=options.dry_run) if options.gone else ():
         open_console().print(f"{word} the record of {output.kind} {output.path}", markup=False, soft_wrap=True)
     if options.purge and options.dry_run:
         return 0

@@ -13,7 +13,7 @@ from winnow.pipelines.dedupe.covered import Search
 from winnow.pipelines.dedupe.graph import SearchGraph, SettleGraph, StarGraph
 from winnow.pipelines.dedupe.near import ALL_PAIRS
 from winnow.pipelines.dedupe.outcomes import count_buckets
-from winnow.pipelines.dedupe.stage import search_for, settled_hiding, standing_layer, take_standing
+from winnow.pipelines.dedupe.stage import existing_layer, load_existing, search_for, settled_hiding
 from winnow.pipelines.dedupe.task import GlobalKey, WritingTask
 from winnow.pipelines.dedupe.transforms import WriteDuplicates
 from winnow.pipelines.dedupe.verdicts import forget_superseded
@@ -38,7 +38,7 @@ def find_duplicates(run: StageRun, recipe: BoundRecipe, state: StoreState) -> No
     require_lease(run.store.objects)
     clear_scratch(run.store.objects, layout.SCRATCH.rstrip("/"))  # of a search that was stopped
     hiding = settled_hiding(run.store)
-    lacking = take_standing(run.store, recipe, state, hiding.tombstones)
+    lacking = load_existing(run.store, recipe, state, hiding.tombstones)
     if not lacking or not state.shards:
         return
     search = search_for(run.store, recipe, state, lacking, hiding)
@@ -58,7 +58,7 @@ def find_duplicates(run: StageRun, recipe: BoundRecipe, state: StoreState) -> No
         {},
     )
     for kind, key in lacking.items():
-        commits = standing_layer(run.store, layer_of_kind(kind), key, shards)
+        commits = existing_layer(run.store, layer_of_kind(kind), key, shards)
         if commits is None:
             raise StageError(f"dedupe: shards ended without a commit of {layer_of_kind(kind)}; run again")
         state.layers[layer_of_kind(kind)] = commits

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.binding.scores import MEDIA, BoundScore, try_scores
-from winnow.pipelines.dedupe.stage import take_standing
+from winnow.pipelines.dedupe.stage import load_existing
 from winnow.pipelines.forgetting.purging import finish_purge
 from winnow.pipelines.media.references import media_sources
 from winnow.pipelines.media.score_inputs import Inputs
@@ -146,7 +146,7 @@ def _standing(prepared: Prepared) -> StoreState:
     recipe, store = prepared.recipe, prepared.store
     state = standing_state(recipe, store)
     load_layers(store, state, recipe.operators)
-    take_standing(store, recipe, state)
+    load_existing(store, recipe, state)
     return state
 
 

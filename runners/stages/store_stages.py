@@ -17,22 +17,22 @@ from winnow.pipelines.binding.operators import (
     try_operators,
 )
 from winnow.pipelines.binding.sources import store_record
-from winnow.pipelines.dedupe.stage import take_standing
+from winnow.pipelines.dedupe.stage import load_existing
 from winnow.pipelines.forgetting.hidden_rows import look
 from winnow.pipelines.forgetting.purging import finish_purge
 from winnow.pipelines.ingest.planning.context import BoundExtractor, IngestContext
 from winnow.pipelines.ingest.planning.stage import (
     SourcePlan,
     freeze_plans,
-    look_at_sources,
     mend_splits,
     pending_extractions,
     pending_tasks,
+    plan_sources,
     settle_changes,
 )
 from winnow.pipelines.ingest.transforms import RunExtraction, RunIngest, ingest_element
 from winnow.pipelines.mix.tokens import take_tokens
-from winnow.pipelines.running.row_layers import load_layers, owed_shards
+from winnow.pipelines.running.row_layers import load_layers, pending_shards
 from winnow.pipelines.score.stage import take_scores
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.commits import load_layer_commits, load_task_commits
@@ -69,7 +69,7 @@ def ingest(recipe: BoundRecipe, engine: Engine, console: Console, *, replace: bo
     run = StageRun(console, engine, store)
     with Lease(store.objects):
         finish_purge(store)
-        plans = look_at_sources(context, patterns)
+        plans = plan_sources(context, patterns)
         plans = [settle_changes(context, plan, replace_files=replace) for plan in plans]
         freeze_plans(context, plans)
         ran = read_tasks(run, context, plans)
@@ -188,7 +188,7 @@ def extract_text(run: StageRun, context: IngestContext, commits: dict[str, list[
 
 def measure(run: StageRun, state: StoreState, one_pass: Pass) -> None:
     """Bring the layers of a pass up to date with the shards of the state, and take them into it."""
-    owed = owed_shards(run.store, state, one_pass.operators)
+    owed = pending_shards(run.store, state, one_pass.operators)
     ran = Ran()
     if owed:
         ran = run.tasks(
@@ -224,7 +224,7 @@ def standing_state(recipe: BoundRecipe, store: Store) -> StoreState:
 
 def publish(recipe: BoundRecipe, store: Store, state: StoreState) -> Outcome:
     """Publish the next generation: what the state holds, with all that still stands of other stages."""
-    take_standing(store, recipe, state)
+    load_existing(store, recipe, state)
     take_scores(store, recipe, state)
     take_tokens(store, recipe, state)
     generation, new = next_generation(store, fingerprint_of(resolved_yaml(recipe.spelt)), state.tasks, state.layers)

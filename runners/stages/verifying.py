@@ -7,9 +7,9 @@ from fractions import Fraction
 from rich.console import Console
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
-from winnow.pipelines.export.places.existing import damages, some_of, strangers
+from winnow.pipelines.export.places.existing import damages, first_few, foreign_files
 from winnow.pipelines.export.places.manifest import Manifest
-from winnow.pipelines.export.places.opening import being_made, standing_manifest
+from winnow.pipelines.export.places.opening import existing_manifest, is_being_written
 from winnow.pipelines.export.stage import bind_export
 from winnow.pipelines.mix.plans import find_plan, request_of
 from winnow.pipelines.store.generations import open_store
@@ -106,19 +106,19 @@ def _verified(recipe: BoundRecipe, number: int, plan: _Asked) -> Verified:
     path = recipe.config.located(recipe.config.export[number].path)
     found = Verified(path)
     try:
-        found.manifest = standing_manifest(path)
+        found.manifest = existing_manifest(path)
         if found.manifest is None:
-            what = "is not finished" if being_made(path) else "is not written yet"
+            what = "is not finished" if is_being_written(path) else "is not written yet"
             found.wrong.append(f"{what}; run: winnow export {recipe.file}")
             return found
         there = open_location(path)
         broken = list(damages(there, found.manifest, hashes=True))
         if broken:
             found.wrong.append(
-                f"{some_of(broken)}; write the export again with --replace: winnow export {recipe.file} --replace"
+                f"{first_few(broken)}; write the export again with --replace: winnow export {recipe.file} --replace"
             )
-        if others := strangers(there, found.manifest):
-            found.notes.append(f"holds files that winnow did not write: {some_of(others)}")
+        if others := foreign_files(there, found.manifest):
+            found.notes.append(f"holds files that winnow did not write: {first_few(others)}")
         if lacking := sum(line.samples for line in found.manifest.left_out):
             found.notes.append(
                 f"{grouped(lacking)} samples were left out, as their media were gone; where those are back, --replace "

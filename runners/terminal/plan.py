@@ -18,7 +18,7 @@ from winnow.pipelines.binding.scores import try_scores
 from winnow.pipelines.binding.sources import store_record
 from winnow.pipelines.forgetting.outputs import DECISIONS, register
 from winnow.pipelines.ingest.planning.context import IngestContext
-from winnow.pipelines.ingest.planning.stage import SourcePlan, look_at_sources
+from winnow.pipelines.ingest.planning.stage import SourcePlan, plan_sources
 from winnow.pipelines.rules.coverage import SafetyCoverage
 from winnow.pipelines.rules.summary import RulesSummary
 from winnow.pipelines.store import layout
@@ -125,7 +125,7 @@ def _plan(recipe: BoundRecipe) -> RecipePlan:
         state = "does not exist yet"
     context = recipe.ingest(store)
     sources = []
-    for plan in look_at_sources(context, {source.name: source.files for source in recipe.config.sources}):
+    for plan in plan_sources(context, {source.name: source.files for source in recipe.config.sources}):
         done = committed_names(objects, layout.SAMPLES, plan.key)
         sources.append((plan, frozenset(task.name for task in plan.look.tasks if task.name not in done)))
     configs: dict[str, object] = {bound.extractor.name: bound.config for bound in context.extractors}

@@ -210,10 +210,10 @@ def test_a_file_that_goes_between_listing_and_reading_fails_its_task_alone(
         (crawl / "crawl" / "1.warc.gz").rename(crawl / "gone")
         return plans
 
-    look = stages.look_at_sources  # type: ignore[attr-defined]  # the driver's own step, under test
+    look = stages.plan_sources  # type: ignore[attr-defined]  # the driver's own step, under test
     with monkeypatch.context() as patched:
-        patched.setattr(stages, "look_at_sources", look_then_lose)
-        with pytest.raises(WinnowError, match=r"1\.warc\.gz: the file was listed and is gone"):
+        patched.setattr(stages, "plan_sources", look_then_lose)
+        with pytest.raises(WinnowError, match=r"1\.warc\.gz: the file was listed but is now missing"):
             ingest(crawl)
     (crawl / "gone").rename(crawl / "crawl" / "1.warc.gz")
     ingest(crawl)

@@ -1,4 +1,4 @@
-"""The formats there are: every module of this folder that has a `FORMAT`, found by its name."""
+"""Export formats: every module of this folder that defines `FORMAT`, found by name."""
 
 import importlib
 import pkgutil
@@ -11,7 +11,7 @@ from winnow.schemas.problems import shown, suggestion
 
 @cache
 def formats() -> dict[str, ExportFormat]:
-    """Every format by its name."""
+    """Every format by name."""
     found: dict[str, ExportFormat] = {}
     for module in pkgutil.iter_modules(__path__):
         made = getattr(importlib.import_module(f"{__name__}.{module.name}"), "FORMAT", None)
@@ -21,10 +21,10 @@ def formats() -> dict[str, ExportFormat]:
 
 
 def find_format(name: str) -> ExportFormat:
-    """The format of that name; an unknown one is answered with the nearest."""
+    """Returns the named format; the error for an unknown name suggests the nearest."""
     found = formats().get(name)
     if found is None:
         raise RecipeError(
-            f"there is no export format {shown(name)}{suggestion(name, formats())}; there are: {', '.join(formats())}"
+            f"unknown export format {shown(name)}{suggestion(name, formats())}; available: {', '.join(formats())}"
         )
     return found

@@ -1,14 +1,14 @@
-"""ArrayRecord with a record a sample, as grain and AXLearn read it, in the folders of TensorFlow Datasets.
+"""ArrayRecord with one record per sample, for grain and AXLearn, in the folder layout of TensorFlow Datasets.
 
-    mixture/1.0.0/mixture-train.array_record-00000-of-00012    a split for each output
-    mixture/1.0.0/dataset_info.json, features.json             what TFDS needs to open it: builder_from_directory
-    axlearn_mixture.py                                         the components of a mixture, as AXLearn writes them
+    mixture/1.0.0/mixture-train.array_record-00000-of-00012    one split per output
+    mixture/1.0.0/dataset_info.json, features.json             read by TFDS's builder_from_directory
+    axlearn_mixture.py                                         the components of a mixture, in AXLearn's form
 
-With `by: class` every source class is a dataset of its own, `mixture_web`, and the mixture has a component for each, of
-the share that the plan gives. A trainer of many hosts wants at least one shard for each host.
+With `by: class` every source class is a separate dataset, `mixture_web`, and the mixture has a component for each,
+weighted by the plan's share. A trainer with many hosts needs at least one shard per host.
 
-A record is a tf.train.Example of bytes (text, id as 32 hexadecimal digits, metadata as JSON, …; empty where a sample
-has none) and copy, an int64. Media are not in it.
+A record is a tf.train.Example of bytes (text, id as 32 hexadecimal digits, metadata as JSON, …; empty where missing)
+and copy, an int64. Media are not included.
 """
 
 import re
@@ -31,7 +31,7 @@ from winnow.schemas.errors import ExportError
 from winnow.schemas.identity import Json
 from winnow.schemas.recipe.checks import Between, Matching
 
-# One record a chunk: random access reads no other. One thread writes, so that no timing is in the bytes.
+# One record per chunk, so random access reads no other. One writer thread, so the bytes do not depend on timing.
 WRITER_OPTIONS = "group_size:1,max_parallelism:1"
 TEXT_FEATURES = ("band", "family", "id", "language", "licence", "metadata", "source", "source_class", "text", "url")
 NUMBER_FEATURES = ("copy",)
@@ -40,7 +40,7 @@ _MODULE = "array_record.python.array_record_module"
 
 @dataclass(frozen=True)
 class ArrayRecordConfig:
-    """What the dataset is called, and how many there are."""
+    """The datasets' name, version and number."""
 
     name: Annotated[str, Matching(r"[a-z][a-z0-9_]{0,59}", "a dataset's name of a-z, 0-9 and _")] = "mixture"
     version: Annotated[str, Matching(r"(0|[1-9]\d{0,5})(\.(0|[1-9]\d{0,5})){2}", "three numbers, such as 1.0.0")] = (
@@ -57,16 +57,16 @@ class _Writer(Protocol):
 
 
 def _writers() -> Callable[[str, str], _Writer]:
-    """The writer's class; RecipeError where its package is missing."""
+    """The writer's class; raises RecipeError if its package is missing."""
     writer: Callable[[str, str], _Writer] = required_package("arrayrecord", _MODULE, "arrayrecord").ArrayRecordWriter
     return writer
 
 
 @dataclass
 class _Open:
-    """A dataset's file of the shard at hand."""
+    """A dataset's open file in the current shard."""
 
-    source_class: str  # empty where a dataset holds all
+    source_class: str  # empty if the dataset holds all classes
     path: str
     writer: _Writer
     samples: int = 0
@@ -81,10 +81,10 @@ class _Open:
 
 @dataclass(frozen=True)
 class _Dataset:
-    """What all shards hold of one dataset."""
+    """What all shards contribute to one dataset."""
 
     source_class: str
-    lengths: dict[str, list[int]] = field(default_factory=dict)  # by output, of each shard
+    lengths: dict[str, list[int]] = field(default_factory=dict)  # by output, one per shard
     sizes: dict[str, int] = field(default_factory=dict)
 
 
@@ -134,7 +134,7 @@ class _ArrayRecord:
         return Made(tuple(sorted(one.path for one in opened.values())), samples, facts)
 
     def finish(self, config: ArrayRecordConfig, shards: Sequence[WrittenShard], about: About) -> Mapping[str, bytes]:
-        """The datasets' descriptions, the shards that hold none of a class, and the mixture."""
+        """The datasets' descriptions, empty files for shards without a class, and the mixture."""
         datasets = _datasets(shards)
         files: dict[str, bytes] = {}
         for name, dataset in sorted(datasets.items()):
@@ -147,7 +147,7 @@ class _ArrayRecord:
         return files | {"axlearn_mixture.py": _mixture(config, datasets, about).encode()}
 
     def count(self, folder: Path, path: str) -> Sequence[Counted]:
-        """For the audit: the records of each file, by the package's reader, and what TFDS is told."""
+        """Counts for the audit: the records in each file, by the package's reader, and the counts declared to TFDS."""
         output = output_of(r"([^/]+)/[^/]+/\1-(?P<output>[a-z][a-z0-9_]*)\.array_record-\d{5}-of-\d{5}", path)
         if output is not None:
             reader = required_package("counting", _MODULE, "arrayrecord").ArrayRecordReader
@@ -168,22 +168,22 @@ class _ArrayRecord:
 
 
 def _told(path: str) -> AbstractContextManager[None]:
-    """The package says RuntimeError to a full disk, at the latest when it closes a file."""
+    """Turns the package's RuntimeError, raised for a full disk at the latest on close, into one line."""
     return one_line_errors(f"arrayrecord: {path} cannot be written", kind=ExportError)
 
 
 def _check(rows: pa.RecordBatch) -> None:
-    """Every sample has a text."""
+    """Checks that every sample has a text."""
     first = pc.index(rows.column("text").is_null(), True).as_py()
     if first >= 0:
         name = rows.column("id")[first].as_py().hex()
         raise ExportError(
-            f"arrayrecord: sample {name} has no text; leave such samples out by a rule, or export webdataset"
+            f"arrayrecord: sample {name} has no text; drop such samples with a rule, or export webdataset"
         )
 
 
 def _parts(config: ArrayRecordConfig, rows: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """The rows of each dataset, in their order."""
+    """The rows of each dataset, in order."""
     if config.by == "output":
         yield "", rows
         return
@@ -206,7 +206,7 @@ def _records(rows: pa.RecordBatch) -> Iterator[bytes]:
 
 
 def _dataset(config: ArrayRecordConfig, source_class: str) -> str:
-    """What the dataset of a class is called; TFDS knows a-z, 0-9 and _ alone."""
+    """The dataset name for a class; TFDS allows only a-z, 0-9 and _."""
     if not source_class:
         return config.name
     return f"{config.name}_{re.sub(r'[^a-z0-9]+', '_', source_class.lower()).strip('_') or 'x'}"
@@ -224,7 +224,7 @@ def _alike(one: str, other: str, dataset: str) -> ExportError:
 
 
 def _datasets(shards: Sequence[WrittenShard]) -> dict[str, _Dataset]:
-    """Every dataset that some shard holds samples of."""
+    """Every dataset with samples in some shard."""
     datasets: dict[str, _Dataset] = {}
     for shard in shards:
         held = shard.facts["datasets"]
@@ -243,7 +243,7 @@ def _datasets(shards: Sequence[WrittenShard]) -> dict[str, _Dataset]:
 
 
 def _info(config: ArrayRecordConfig, name: str, dataset: _Dataset, about: About) -> Json:
-    """TFDS's DatasetInfo, as JSON of a protocol buffer writes it: whole numbers of 64 bits are strings."""
+    """TFDS's DatasetInfo in protocol-buffer JSON: 64-bit integers are strings."""
     what = f"Samples of {about.name}" + (f" of the class {dataset.source_class}" if dataset.source_class else "")
     return {
         "description": f"{what}, drawn by the plan {about.plan}.",
@@ -286,7 +286,7 @@ def _json(value: Json) -> bytes:
 
 
 def _empty() -> bytes:
-    """A file of no records, for a shard that has none of a class: TFDS wants every number up to the last."""
+    """An empty file, for a shard without a class's records: TFDS expects every number up to the last."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "empty"
         _writers()(str(path), WRITER_OPTIONS).close()
@@ -294,7 +294,7 @@ def _empty() -> bytes:
 
 
 def _weights(unit: str) -> list[str]:
-    """What weights mean to AXLearn."""
+    """What AXLearn takes weights to mean."""
     if unit == "tokens":
         return [
             "A weight is a share of tokens, as AXLearn takes it. AXLearn repeats every component, and wants a shard",
@@ -307,7 +307,7 @@ def _weights(unit: str) -> list[str]:
 
 
 def _mixture(config: ArrayRecordConfig, datasets: Mapping[str, _Dataset], about: About) -> str:
-    """A Python file of one list a training output."""
+    """A Python file with one list per training output."""
     lines = [
         f'"""The mixture of the plan {about.plan}, as AXLearn reads mixtures.',
         "",
@@ -324,7 +324,7 @@ def _mixture(config: ArrayRecordConfig, datasets: Mapping[str, _Dataset], about:
         for name, dataset in sorted(datasets.items()):
             if output not in dataset.lengths:
                 continue
-            # A class of empty texts alone has no share of tokens.
+            # A class with only empty texts has no share of tokens.
             weight = about.weights[output].get(dataset.source_class, 0.0) if dataset.source_class else 1.0
             held = f"{sum(dataset.lengths[output])} samples in {len(dataset.lengths[output])} shards"
             component = {

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 NO_BANDS = {b"bands": b"none"}
-"""Metadata of the rows' schema where the plan has no bands: then there is no such column."""
+"""Metadata key of the rows' schema that marks a plan without bands, which has no such column."""
 
 _DIGITS = np.frombuffer(b"".join(b"%02x" % value for value in range(256)), "S2")
 
@@ -16,7 +16,7 @@ BLOCK_ROWS = 8192
 
 
 def blocks(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """The batch in parts of at most `BLOCK_BYTES` of texts and media and `BLOCK_ROWS` rows, or of a single row."""
+    """Splits the batch into parts of one row, or of at most `BLOCK_BYTES` of texts and media and `BLOCK_ROWS` rows."""
     sizes = np.asarray(pc.binary_length(batch.column("text")).fill_null(0), dtype=np.int64)
     media = batch.column("media")
     if len(flat := media.flatten()):
@@ -34,29 +34,29 @@ def blocks(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 
 
 def identity_of(block: pa.RecordBatch) -> tuple[list[str], list[int]]:
-    """The id in hex and the number of its copy, of each row."""
+    """The id in hex and the copy number of each row."""
     return [value.hex() for value in block.column("id").to_pylist()], block.column("copy").to_pylist()
 
 
 def sample_name(block: pa.RecordBatch, row: int) -> str:
-    """How an error names a sample."""
+    """How errors name a sample."""
     name = f"sample {block.column('id')[row].as_py().hex()} of {block.column('source')[row].as_py()}"
     url = block.column("url")[row].as_py()
     return f"{name} ({url})" if url else name
 
 
 def as_binary(texts: pa.Array) -> pa.Array:
-    """Texts as bytes, empty where there is none; they stay where they are."""
+    """Texts as bytes, empty where null, without copying."""
     return pc.fill_null(texts.cast(pa.large_string()).cast(pa.large_binary()), b"")
 
 
 def count_media(block: pa.RecordBatch) -> int:
-    """How many media the rows have."""
+    """The number of media of the rows."""
     return len(block.column("media").flatten())
 
 
 def table_columns(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """What is written of a batch of `winnow.schemas.draws.MIXED`."""
+    """The written columns of a batch of `winnow.schemas.draws.MIXED`."""
     columns = {
         "id": hexadecimal(batch["id"]),
         "text": batch["text"],
@@ -78,7 +78,7 @@ def table_columns(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def hexadecimal(ids: pa.FixedSizeBinaryArray) -> pa.StringArray:
-    """Each value's bytes as lower-case digits."""
+    """Each value's bytes as lower-case hexadecimal digits."""
     width = ids.type.byte_width
     raw = np.frombuffer(ids.buffers()[1], np.uint8, len(ids) * width, ids.offset * width)
     offsets = np.arange(len(ids) + 1, dtype=np.int32) * (2 * width)

@@ -1,6 +1,6 @@
-"""How many samples an export's files hold, by means that share no code with those that write them (law 3).
+"""Counts the samples in an export's files, by code independent of the writers (law 3).
 
-A format's `count` says which output a file is of, and counts with what is here.
+A format's `count` says which output a file belongs to, and counts with these functions.
 """
 
 import re
@@ -22,9 +22,9 @@ from winnow.schemas.identity import Json
 FILES = "files"
 
 SHARD = r"(?P<output>[a-z][a-z0-9_]*)-\d{5}-of-\d{5}"
-"""How the stem of a shard is spelt, with the name of its output."""
+"""Pattern of a shard's file stem, with the name of its output."""
 
-_NO_CAP = ReadLimits(max_member_bytes=1 << 62)  # a count holds no more than a block
+_NO_CAP = ReadLimits(max_member_bytes=1 << 62)  # counting holds no more than a block
 _STEP = 1 << 20
 _BLOCK = 512
 _TAR_PLAIN = (b"0", b"\0")
@@ -34,39 +34,39 @@ _ID_BYTES = {4: 4, 8: 2}
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """So many samples of an output, as one file says or holds."""
+    """The number of samples of an output that one file holds or declares."""
 
     output: str
     samples: int
-    by: str = FILES  # or what lists them for readers, such as index.json: each adds up to the whole by itself
+    by: str = FILES  # or the index that lists them, such as index.json; each must add up to the total
 
 
 def output_of(pattern: str, path: str) -> str | None:
-    """The output that a file is of, where its path is of the pattern, which has a group of that name."""
+    """The output that a file belongs to, if its path matches the pattern, which has a group of that name."""
     found = re.fullmatch(pattern, path)
     return None if found is None else found["output"]
 
 
 def parquet_rows(file: Path) -> int:
-    """By the footer."""
+    """Counts the rows in the footer."""
     with file.open("rb") as stream:
         rows = count_parquet(stream)
     if rows is None:
-        raise ExportError("has no footer that can be read")
+        raise ExportError("has no readable footer")
     return rows
 
 
 def lines_of(file: Path) -> int:
-    """By the newlines of what is decompressed."""
+    """Counts the newlines after decompression."""
     with file.open("rb") as stream:
         counted = count_jsonl(stream, _NO_CAP)
     if not counted.complete:
-        raise ExportError("cannot be decompressed to its end")
+        raise ExportError("cannot be fully decompressed")
     return counted.lines
 
 
 def tar_samples(file: Path) -> int:
-    """By a walk over the headers of a tar: members that share a key and follow one another are a sample."""
+    """Walks the headers of a tar: successive members that share a key are one sample."""
     samples, of_all = 0, b""
     key, suffixes = b"", b""
     with file.open("rb") as stream:
@@ -81,9 +81,9 @@ def tar_samples(file: Path) -> int:
             suffixes += b"." + suffix
             stream.seek(-(-size // _BLOCK) * _BLOCK, 1)
         if suffixes != (of_all or suffixes):
-            raise ExportError(f"sample {key.decode(errors='replace')} has other members than its first one")
+            raise ExportError(f"sample {key.decode(errors='replace')} has different members than the first")
         if len(head) < _BLOCK or any(stream.read(_BLOCK)):
-            raise ExportError("ends without the blocks that end a tar")
+            raise ExportError("lacks the end-of-archive blocks of a tar")
     return samples
 
 
@@ -94,12 +94,12 @@ def _tar_member(head: bytes) -> tuple[bytes, int]:
         name, size, said = b"", -1, -1
     found = sum(head) - sum(head[148:156]) + 8 * ord(" ")
     if len(head) < _BLOCK or size < 0 or said != found or head[156:157] not in _TAR_PLAIN:
-        raise ExportError("has a block that is no header of a file in a tar")
+        raise ExportError("has an invalid tar header")
     return name, size
 
 
 def mds_samples(file: Path) -> int:
-    """By the header, whose last offset is the shard's size."""
+    """Counts by the header, whose last offset is the shard's size."""
     with file.open("rb") as raw:
         stream: BinaryIO = raw
         if file.suffix == ".zstd":
@@ -109,7 +109,7 @@ def mds_samples(file: Path) -> int:
             held = 4
             end = -1
             left = 4 * (samples + 1)
-            while left:  # the offsets may be many
+            while left:  # there may be many offsets
                 piece = _exactly(stream, min(left, _STEP))
                 held, left, end = held + len(piece), left - len(piece), int.from_bytes(piece[-4:], "little")
             while piece := stream.read(_STEP):
@@ -117,37 +117,37 @@ def mds_samples(file: Path) -> int:
         except zstandard.ZstdError as error:
             raise ExportError(f"cannot be decompressed: {error}") from None
     if held != end:
-        raise ExportError(f"is of {held:,} bytes, its offsets say {end:,}")
+        raise ExportError(f"has {held:,} bytes, but its offsets say {end:,}")
     return samples
 
 
 def indexed_samples(index: Path, binary: Path) -> int:
-    """By the head of a Megatron index, whose lengths add up to the size of the .bin."""
+    """Counts by the header of a Megatron index, whose lengths must add up to the size of the .bin."""
     size = index.stat().st_size
     with index.open("rb") as stream:
         magic, version, code, sequences, documents = _IDX.unpack(_exactly(stream, _IDX.size))
         if magic != b"MMIDIDX\0\0" or version != 1 or code not in _ID_BYTES:
-            raise ExportError("is no Megatron index of version 1")
+            raise ExportError("is not a Megatron index of version 1")
         if documents != sequences + 1 or size != _IDX.size + 12 * sequences + 8 * documents:
-            raise ExportError(f"is of {size:,} bytes, with {sequences:,} sequences and {documents:,} documents")
+            raise ExportError(f"has {size:,} bytes, with {sequences:,} sequences and {documents:,} documents")
         tokens, left = 0, sequences
         while left:
             lengths = np.frombuffer(_exactly(stream, 4 * min(left, _STEP)), "<i4")
             tokens, left = tokens + int(lengths.sum(dtype=np.int64)), left - len(lengths)
     held = binary.stat().st_size
     if held != tokens * _ID_BYTES[code]:
-        raise ExportError(f"says that its .bin holds {tokens:,} tokens; that is of {held:,} bytes")
+        raise ExportError(f"declares {tokens:,} tokens for its .bin, which has {held:,} bytes")
     return int(sequences)
 
 
 def json_of(file: Path) -> Mapping[str, Json]:
-    """An index or a description that a trainer reads."""
+    """Reads a JSON index or description that trainers use."""
     try:
         found = orjson.loads(file.read_bytes())
     except orjson.JSONDecodeError:
         found = None
     if not isinstance(found, dict):
-        raise ExportError("is no JSON object")
+        raise ExportError("is not a JSON object")
     return found
 
 
@@ -156,5 +156,5 @@ def _exactly(stream: BinaryIO, count: int) -> bytes:
     while len(raw) < count and (more := stream.read(count - len(raw))):
         raw += more
     if len(raw) < count:
-        raise ExportError("ends within its header")
+        raise ExportError("ends inside its header")
     return raw

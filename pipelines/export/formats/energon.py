@@ -1,12 +1,12 @@
-"""What Megatron Energon (7.4) reads beside the shards of a WebDataset.
+"""Writes the files that Megatron Energon (7.4) reads beside the shards of a WebDataset.
 
-Energon's own `energon prepare` makes these files by reading every shard: `.nv-meta/.info.json` (samples of each shard),
-`split.yaml` (the shards of each part), `dataset.yaml` (the samples' type), and `<shard>.tar.idx`: where samples begin.
-It also makes `index.sqlite` and `index.uuid`. Loaders do not read them; joins, media metadata and datasets that others
-look samples up in do. They are left to `energon prepare`, as a database's bytes depend on the SQLite that made it.
+`energon prepare` makes these files by reading every shard: `.nv-meta/.info.json` (samples per shard),
+`split.yaml` (the shards of each part), `dataset.yaml` (the sample type), and `<shard>.tar.idx` (sample offsets).
+It also makes `index.sqlite` and `index.uuid`. Loaders do not read them; joins, media metadata and datasets that
+look up samples do. They are left to `energon prepare`, because a database's bytes depend on the SQLite version.
 
-The output `validation` is the part `val`, where Energon looks for it (unless a stage is called so); every other output
-has its own name. Hugging Face's readers take the indices for shards where nobody tells them `train-*.tar`.
+The output `validation` becomes the part `val`, where Energon looks for it (unless a stage has that name); the others
+keep their names. Hugging Face's readers mistake the indices for shards unless told to read `train-*.tar`.
 """
 
 import json
@@ -31,12 +31,12 @@ _PICTURES = ("jpg", "png", "webp", "gif")
 
 
 def index(sample_sizes: Sequence[npt.NDArray[np.int64]]) -> bytes:
-    """Where each sample of a tar begins, and where the last ends, as 64-bit numbers."""
+    """The offsets of a tar's samples, and the end of the last, as 64-bit numbers."""
     return np.concatenate([np.zeros(1, np.int64), *sample_sizes]).cumsum().astype("<u8").tobytes()
 
 
 def description(shards: Sequence[WrittenShard], suffix: str | None, outputs: Sequence[str]) -> Mapping[str, bytes]:
-    """The files below `.nv-meta`; `suffix` is that of the media, None where there are none."""
+    """The files under `.nv-meta`; `suffix` is that of the media, or None."""
     tars = {f"{one.shard.stem()}.tar": one.samples for one in shards}
     parts: dict[str, Json] = {}
     for output in outputs:
@@ -51,15 +51,15 @@ def description(shards: Sequence[WrittenShard], suffix: str | None, outputs: Seq
 
 
 def count(folder: Path, path: str) -> Sequence[Counted]:
-    """The samples that an index beside a tar knows, or that Energon's description lists."""
+    """Counts the samples in the index beside a tar, or in Energon's description."""
     output = output_of(rf"{SHARD}\.tar{re.escape(INDEX_SUFFIX)}", path)
     if output is not None:
         places, size = (folder / path).stat().st_size // 8, (folder / path.removesuffix(INDEX_SUFFIX)).stat().st_size
         with (folder / path).open("rb") as stream:
             stream.seek(-8, 2)
             end = int.from_bytes(stream.read(8), "little")
-        if not 0 <= size - end <= 2 * RECORD:  # what closes a tar comes after its last sample
-            raise ExportError(f"says that its samples end at {end:,} of {size:,} bytes")
+        if not 0 <= size - end <= 2 * RECORD:  # the end-of-archive blocks follow the last sample
+            raise ExportError(f"declares that its samples end at {end:,} of {size:,} bytes")
         return [Counted(output, places - 1, f"*{INDEX_SUFFIX}")]
     if path != f"{_FOLDER}/.info.json":
         return []

@@ -1,4 +1,4 @@
-"""Lines of JSON: `train-00000-of-00012.jsonl.zst`, an object a sample, with the columns of the Parquet export.
+"""JSON lines: `train-00000-of-00012.jsonl.zst`, one object per sample, with the columns of the Parquet export.
 
 `metadata` is an object here, not a string.
 """
@@ -26,26 +26,26 @@ _WRITE_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class JsonlConfig:
-    """How the files are compressed."""
+    """Compression of the files."""
 
     compression: Literal["zstd", "gzip", "none"] = "zstd"
 
 
 class Jsonl:
-    """The format."""
+    """The JSON lines format."""
 
     name = "jsonl"
     config = JsonlConfig
 
     def check(self, config: JsonlConfig) -> None:
-        """Nothing more is needed."""
+        """Checks nothing further."""
 
     def identity(self, config: JsonlConfig) -> Json:
-        """Its options."""
+        """The options."""
         return asdict(config)
 
     def write(self, config: JsonlConfig, folder: Path, shard: ShardName, rows: Iterator[pa.RecordBatch]) -> Made:
-        """One file."""
+        """Writes one file."""
         path = f"{shard.stem()}.jsonl{_SUFFIXES[config.compression]}"
         samples = size = 0
         dtypes: list[Json] = []
@@ -64,20 +64,20 @@ class Jsonl:
         shards: Sequence[WrittenShard],  # noqa: ARG002
         about: About,  # noqa: ARG002
     ) -> Mapping[str, bytes]:
-        """Nothing."""
+        """Writes nothing."""
         return {}
 
     def count(self, folder: Path, path: str) -> Sequence[Counted]:
-        """For the audit: lines."""
+        """Counts lines for the audit."""
         output = output_of(rf"{SHARD}\.jsonl(\.zst|\.gz)?", path)
         return [] if output is None else [Counted(output, lines_of(folder / path))]
 
 
 def _dtypes(batch: pa.RecordBatch) -> list[Json]:
-    """Each column and its type as Hugging Face calls it, for the card.
+    """Each column and its Hugging Face type, for the card.
 
-    Its reader guesses types from the first ten megabytes: a column that is null there, or metadata of one shape, and
-    rows that have other ones later could not be read at all.
+    Its reader guesses types from the first ten megabytes; a column that is null there, or whose metadata has one shape
+    there and another later, could not be read at all.
     """
     schema = table_columns(batch.slice(0, 0)).schema
     return [
@@ -86,14 +86,14 @@ def _dtypes(batch: pa.RecordBatch) -> list[Json]:
 
 
 def _lines(batch: pa.RecordBatch) -> Iterator[bytes]:
-    """The lines of a batch, about a mebibyte at a time."""
+    """The lines of a batch, about one mebibyte at a time."""
     table = table_columns(batch)
     names = table.schema.names
     values = [column.to_pylist() for column in table.columns]
     values[names.index("metadata")] = [orjson.Fragment(one) for one in values[names.index("metadata")]]
     held: list[bytes] = []
     size = 0
-    # A loop over rows: JSON is made of values, one after another, and orjson makes a line in about a microsecond.
+    # A loop over rows: JSON is written value by value, and orjson makes a line in about a microsecond.
     for row in zip(*values, strict=True):
         line = orjson.dumps(dict(zip(names, row, strict=True)), option=orjson.OPT_APPEND_NEWLINE)
         held.append(line)
@@ -108,7 +108,7 @@ def _compressed(file: BinaryIO, config: JsonlConfig) -> AbstractContextManager[B
     if config.compression == "zstd":
         compressor = zstandard.ZstdCompressor(level=_LEVELS["zstd"], write_checksum=True)
         return cast(AbstractContextManager[BinaryIO], compressor.stream_writer(file, closefd=False))
-    if config.compression == "gzip":  # without a name and a time in its header
+    if config.compression == "gzip":  # without name or time in its header
         made = gzip.GzipFile(filename="", mode="wb", fileobj=file, compresslevel=_LEVELS["gzip"], mtime=0)
         return cast(AbstractContextManager[BinaryIO], made)
     return nullcontext(file)

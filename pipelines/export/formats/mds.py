@@ -1,11 +1,11 @@
-"""MosaicML's MDS: a folder for each output, in it `shard.00000.mds` and `index.json`; read by `streaming`.
+"""MosaicML's MDS: one folder per output with `shard.00000.mds` and `index.json`; read by `streaming`.
 
-A shard is the number of its samples, where each begins and the last ends (32 bits each, from the shard's first byte), a
-description of the columns as JSON, and the samples: the sizes of the columns of varying size, then all columns by name.
-The bytes, the index's too, are those that streaming's own MDSWriter gives for the same rows with `size_limit=None`.
+A shard holds the number of samples, their offsets and the end (32 bits each, from the shard's first byte), a JSON
+description of the columns, and the samples: the sizes of variable-size columns, then all columns by name.
+All bytes, including the index, equal those of streaming's own MDSWriter for the same rows with `size_limit=None`.
 
-Columns: copy (int), and as str, empty where a sample has none: id (hex), text, source, source_class, family, language,
-band, licence, url and metadata (JSON). Media are not in it.
+Columns: copy (int), and as str, empty where missing: id (hex), text, source, source_class, family, language,
+band, licence, url and metadata (JSON). Media are not included.
 """
 
 import hashlib
@@ -32,9 +32,9 @@ HashName: TypeAlias = Literal["blake2b", "blake2s", "md5", "sha1", "sha224", "sh
 
 Piece: TypeAlias = bytes | pa.Buffer
 
-MAX_BYTES = (1 << 32) - 1  # of a shard: its offsets have 32 bits
+MAX_BYTES = (1 << 32) - 1  # per shard: offsets have 32 bits
 
-# By name, as they lie in a sample.
+# By name, in the order of a sample.
 _COLUMNS: Mapping[str, str] = MappingProxyType(
     {
         "band": "str",
@@ -50,7 +50,7 @@ _COLUMNS: Mapping[str, str] = MappingProxyType(
         "url": "str",
     }
 )
-_FIXED: Mapping[str, int] = MappingProxyType({"int": 8})  # bytes of encodings that have one size
+_FIXED: Mapping[str, int] = MappingProxyType({"int": 8})  # bytes of fixed-size encodings
 
 
 @dataclass(frozen=True)
@@ -59,23 +59,23 @@ class MdsConfig:
 
     compression: Literal["none", "zstd"] = "none"
     level: Annotated[int, Between(1, 22)] = 3  # of zstd; MDSWriter's own default
-    hashes: tuple[HashName, ...] = ("sha1",)  # of each file, in the index: what a reader's `validate_hash` may name
+    hashes: tuple[HashName, ...] = ("sha1",)  # of each file, in the index; a reader selects one as `validate_hash`
 
     def __post_init__(self) -> None:
         if len(set(self.hashes)) != len(self.hashes):
-            raise ValueError("'hashes' names one twice")
+            raise ValueError("'hashes' lists a hash twice")
 
 
 @dataclass(frozen=True, slots=True)
 class Mds:
-    """The format."""
+    """The MDS format."""
 
     name: str = "mds"
     config: type[MdsConfig] = MdsConfig
     max_shard_bytes: int = MAX_BYTES
 
     def check(self, config: MdsConfig) -> None:
-        """Nothing is needed that winnow does not bring."""
+        """Checks nothing: winnow brings all that is needed."""
 
     def identity(self, config: MdsConfig) -> Json:
         """The options."""
@@ -83,7 +83,7 @@ class Mds:
         return {"version": 1, "compression": compression, "hashes": sorted(config.hashes)}
 
     def write(self, config: MdsConfig, folder: Path, shard: ShardName, rows: Iterator[pa.RecordBatch]) -> Made:
-        """Write one shard. It is held in memory as a whole: the sizes come before the samples."""
+        """Writes one shard, held in memory as a whole because the sizes precede the samples."""
         held: list[pa.Buffer] = []
         sizes = [np.zeros(1, np.int64)]
         left_out = 0
@@ -98,8 +98,8 @@ class Mds:
         offsets = ends + 4 + 4 * len(ends) + len(description)
         if offsets[-1] > MAX_BYTES:
             raise ExportError(
-                f"{shard.output}: shard {shard.number} is of {int(offsets[-1]):_} bytes; MDS holds fewer than 4 GiB "
-                "in one: write a smaller shard_bytes"
+                f"{shard.output}: shard {shard.number} has {int(offsets[-1]):_} bytes, but MDS allows less than 4 GiB; "
+                "set a smaller shard_bytes"
             )
         head = (len(ends) - 1).to_bytes(4, "little") + offsets.astype("<u4").tobytes() + description
         pieces: list[Piece] = [head, *held]
@@ -108,7 +108,7 @@ class Mds:
         if config.compression == "zstd":
             name += ".zstd"
             held.clear()
-            raw = _in_one(pieces, int(offsets[-1]))  # since the pieces that zstd is given show in what it makes
+            raw = _in_one(pieces, int(offsets[-1]))  # because zstd's output depends on how its input is split
             pieces = [zstandard.ZstdCompressor(level=config.level).compress(raw)]
             facts["zip_data"] = _file(config, name, pieces)
         path = f"{shard.output}/{name}"
@@ -138,7 +138,7 @@ class Mds:
         return indices
 
     def count(self, folder: Path, path: str) -> Sequence[Counted]:
-        """For the audit: the samples of each shard, and those that the index lists."""
+        """Counts for the audit: the samples in each shard, and those in the index."""
         output = output_of(r"(?P<output>[^/]+)/shard\.\d{5}\.mds(\.zstd)?", path)
         if output is not None:
             return [Counted(output, mds_samples(folder / path))]
@@ -180,7 +180,7 @@ def _file(config: MdsConfig, name: str, pieces: Sequence[Piece]) -> Json:
 
 
 def _in_one(pieces: list[Piece], length: int) -> bytearray:
-    """The shard in one piece; the others are let go of one by one, so that no two shards are in memory."""
+    """Joins the pieces of a shard, releasing each in turn so that two copies are never in memory."""
     raw = bytearray(length)
     at = length
     while pieces:
@@ -191,7 +191,7 @@ def _in_one(pieces: list[Piece], length: int) -> bytearray:
 
 
 def _samples(block: pa.RecordBatch) -> pa.Array:
-    """The rows as MDS lays them out."""
+    """The rows in MDS layout."""
     names, _ = identity_of(block)
     columns = {
         "copy": binary(np.asarray(block.column("copy")).astype("<i8").view(np.uint8).reshape(-1, 8)),

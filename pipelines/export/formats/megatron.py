@@ -1,8 +1,8 @@
-"""Megatron-LM: each sample's token ids, and an index of where they lie, for `--data-path`.
+"""Megatron-LM: each sample's token ids, and an index of their offsets, for `--data-path`.
 
-A shard is a dataset of its own, `train_00000_of_00012_text_document.bin` and `.idx`; `train_data_path.txt` lists them
-with their weights in tokens, as `--data-args-path` reads it. Megatron blends such datasets: it draws from each by its
-weight and shuffles inside each. With `merge: true` an output becomes one dataset, `train_text_document`, whose samples
+A shard is a separate dataset, `train_00000_of_00012_text_document.bin` and `.idx`; `train_data_path.txt` lists them
+with their weights in tokens, for `--data-args-path`. Megatron blends such datasets: it draws from each by
+weight and shuffles inside each. With `merge: true` an output becomes one dataset, `train_text_document`, which
 Megatron shuffles as a whole.
 """
 
@@ -27,30 +27,30 @@ from winnow.schemas.recipe.checks import Between, Matching
 
 SUFFIX = "_text_document"  # preprocess_data.py names datasets <prefix>_<JSON key>_<level>
 UINT16_VOCABULARY = 65_500  # megatron.core.datasets.indexed_dataset.DType.optimal_dtype
-_PORTION_BYTES = 4 << 20  # of text that is encoded at once
+_PORTION_BYTES = 4 << 20  # of text encoded at once
 
 
 @dataclass(frozen=True)
 class MegatronConfig:
-    """Which ids, and how wide."""
+    """The tokenizer and the width of ids."""
 
     tokenizer: Annotated[str, Matching(r"[^\x00-\x1f\x7f]{0,4096}", "bytes or the path of a tokenizer's file")] = ""
     end: bool = True  # the end-of-document token after each sample: Megatron's --append-eod
-    end_token: Annotated[int, Between(0, MAX_LENGTH)] | None = None  # its id, where the tokenizer names none
+    end_token: Annotated[int, Between(0, MAX_LENGTH)] | None = None  # its id, if the tokenizer does not define one
     dtype: Literal["auto", "uint16", "int32"] = "auto"
     merge: bool = False
 
 
 @dataclass(frozen=True)
 class _Coding:
-    """How texts become ids: the config with the tokenizer at hand."""
+    """Encodes texts as ids: the config with its loaded tokenizer."""
 
     tokenizer: Tokenizer
     end: int | None
     dtype: IdType
 
     def ids(self, rows: pa.RecordBatch) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]:
-        """The ids of all texts one after another, each text closed by the end token, and how many each has."""
+        """The concatenated ids of all texts, each followed by the end token, and the length of each."""
         texts = rows.column("text")
         try:
             flat, offsets = self.tokenizer.encode(texts)
@@ -59,8 +59,8 @@ class _Coding:
             if row < 0:
                 raise
             raise ExportError(
-                f"megatron: {self.tokenizer.name} has no tokens for characters of sample {_name(rows, row)}; "
-                "leave it out by a rule, or take a tokenizer that knows bytes"
+                f"megatron: {self.tokenizer.name} cannot encode some characters of sample {_name(rows, row)}; "
+                "drop it with a rule, or use a tokenizer with byte fallback"
             ) from None
         lengths: npt.NDArray[np.int64] = np.diff(offsets)
         if self.end is None:
@@ -74,12 +74,12 @@ class _Coding:
 
 def _coding(config: MegatronConfig) -> _Coding:
     if not config.tokenizer:
-        raise ExportError("megatron: `tokenizer` is not set; expected bytes or the path of a tokenizer's file")
+        raise ExportError("megatron: `tokenizer` is not set; expected bytes or the path of a tokenizer file")
     tokenizer = _loaded(config.tokenizer, tokenizer_digest(config.tokenizer))
     end = config.end_token if config.end_token is not None else tokenizer.end
     if config.end and end is None:
         raise ExportError(
-            f"megatron: {config.tokenizer} names no end-of-document token; write {_advice(tokenizer)}, or end: false"
+            f"megatron: {config.tokenizer} defines no end-of-document token; write {_advice(tokenizer)}, or end: false"
         )
     if config.end and config.end_token is not None:
         _require_apart(tokenizer, config.end_token)
@@ -89,29 +89,29 @@ def _coding(config: MegatronConfig) -> _Coding:
 
 
 def _require_apart(tokenizer: Tokenizer, end: int) -> None:
-    """What ends documents is in none, and a model that has the tokenizer's ids, and one more, has it."""
+    """Checks that no text contains the end token, and that a model with one extra id has room for it."""
     if tokenizer.in_texts(end):
-        wrong = f"is the id of a token that texts have, of {tokenizer.name}: a document would seem to end within"
+        wrong = f"is an ordinary token of {tokenizer.name}, so documents would seem to end early"
     elif end > tokenizer.vocabulary:
-        wrong = f"is beyond the ids of {tokenizer.name}, which has {tokenizer.vocabulary:,}"
+        wrong = f"is out of range for {tokenizer.name}, which has {tokenizer.vocabulary:,} ids"
     else:
         return
     raise ExportError(f"megatron: end_token: {end} {wrong}; write {_advice(tokenizer)}")
 
 
 def _advice(tokenizer: Tokenizer) -> str:
-    """What to write as the end of documents."""
+    """What to write as the end token."""
     after = tokenizer.vocabulary
     if tokenizer.end is not None:
-        return f"end_token: {tokenizer.end}, which ends documents of this tokenizer, or leave it out"
+        return f"end_token: {tokenizer.end}, this tokenizer's end-of-document token, or leave it out"
     if tokenizer.name == BYTES:
         return f"end_token: {after} (bytes have the ids 0 to {after - 1})"
-    return f"as end_token the id of a special token, or {after}, the first that the tokenizer does not have"
+    return f"as end_token the id of a special token, or {after}, the first unused id"
 
 
 @lru_cache(maxsize=2)
 def _loaded(path: str, digest: str) -> Tokenizer:  # noqa: ARG001
-    """A tokenizer, read once for all shards of a worker, and anew where its file has changed."""
+    """A tokenizer, loaded once per worker and again if its file changes."""
     return load_tokenizer(path)
 
 
@@ -119,7 +119,7 @@ def _dtype(asked: Literal["auto", "uint16", "int32"], largest: int) -> IdType:
     if asked == "auto":
         return "uint16" if largest + 1 < UINT16_VOCABULARY else "int32"
     if asked == "uint16" and largest > np.iinfo(np.uint16).max:
-        raise ExportError(f"megatron: uint16 cannot hold the id {largest}, the tokenizer's last; write dtype: auto")
+        raise ExportError(f"megatron: uint16 cannot hold the tokenizer's last id, {largest}; write dtype: auto")
     return asked
 
 
@@ -160,7 +160,7 @@ class _Megatron:
         return Made((binary.name, index.name), len(every), facts)
 
     def finish(self, config: MegatronConfig, shards: Sequence[WrittenShard], about: About) -> Mapping[str, bytes]:
-        """For each output its datasets, each after its weight in tokens; relative to the export's folder."""
+        """For each output, its datasets with their weights in tokens; paths relative to the export's folder."""
         lists: dict[str, bytes] = {}
         for output in about.outputs:
             mine = [one for one in shards if one.shard.output == output]
@@ -172,13 +172,13 @@ class _Megatron:
         return lists
 
     def joins(self, config: MegatronConfig) -> bool:
-        """Whether shards are put together."""
+        """Whether shards are joined."""
         return config.merge
 
     def join(self, folder: Path, shards: Sequence[WrittenShard], into: Path) -> Sequence[Made]:
-        """One dataset for each output, below `into`, of the shards in `folder`, which it then stands for.
+        """Joins the shards in `folder` into one dataset per output under `into`, which replaces them.
 
-        A crash leaves the shards as they are: `into` may be emptied, and made again.
+        A crash leaves the shards unchanged: `into` may be emptied and written again.
         """
         made = []
         for output in dict.fromkeys(one.shard.output for one in shards):
@@ -191,7 +191,7 @@ class _Megatron:
         return made
 
     def count(self, folder: Path, path: str) -> Sequence[Counted]:
-        """For the audit: the sequences of each index, whose tokens fill the .bin beside it."""
+        """Counts for the audit: the sequences in each index, whose tokens must fill the .bin beside it."""
         shard = rf"(?P<output>[a-z][a-z0-9_]*?)(_\d{{5}}_of_\d{{5}})?{SUFFIX}\.idx"
         output = output_of(shard, path)
         if output is None:
@@ -201,13 +201,12 @@ class _Megatron:
 
 
 def _portions(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """The rows in pieces of a bounded size of text; every row has a text."""
+    """The rows in parts with a bounded size of text; every row has a text."""
     texts = batch.column("text")
     if texts.null_count:
         row = pc.index(texts.is_null(), True).as_py()
         raise ExportError(
-            f"megatron: sample {_name(batch, row)} has no text; "
-            "leave such samples out by a rule, or export another format"
+            f"megatron: sample {_name(batch, row)} has no text; drop such samples with a rule, or export another format"
         )
     offsets = np.frombuffer(texts.buffers()[1], np.int64)[texts.offset : texts.offset + len(texts) + 1]
     start = 0
@@ -219,13 +218,13 @@ def _portions(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 
 
 def _check(coding: _Coding, rows: pa.RecordBatch, ids: npt.NDArray[np.uint32], lengths: npt.NDArray[np.int64]) -> None:
-    """No length and no id is larger than the files hold."""
+    """Checks that no length or id is too large for the files."""
     if len(lengths) and int(lengths.max()) > MAX_LENGTH:
         name = _name(rows, int(lengths.argmax()))
-        raise ExportError(f"megatron: sample {name} has {lengths.max()} tokens; an index holds {MAX_LENGTH}")
+        raise ExportError(f"megatron: sample {name} has {lengths.max()} tokens; an index allows {MAX_LENGTH}")
     if len(ids) and int(ids.max()) > np.iinfo(coding.dtype).max:
         name = _name(rows, int(np.searchsorted(np.cumsum(lengths), int(ids.argmax()), "right")))
-        raise ExportError(f"megatron: sample {name} has the token id {ids.max()}, more than {coding.dtype} holds")
+        raise ExportError(f"megatron: sample {name} has the token id {ids.max()}, too large for {coding.dtype}")
 
 
 def _name(rows: pa.RecordBatch, row: int) -> str:

@@ -1,17 +1,17 @@
-"""Megatron-LM's indexed datasets: token ids one after another in a .bin, and in an .idx where each sample lies.
+"""Megatron-LM's indexed datasets: concatenated token ids in a .bin, and the position of each sample in an .idx.
 
-The layout, as megatron.core.datasets.indexed_dataset has it (version 1, little-endian):
+The layout of megatron.core.datasets.indexed_dataset (version 1, little-endian):
 
     9 bytes   MMIDIDX and two zero bytes
     uint64    the version, 1
     uint8     the type of an id: 4 for int32, 8 for uint16
-    uint64    S, how many sequences there are; here a sample is one
-    uint64    D, how many document boundaries there are, one more than documents; here S + 1
-    int32[S]  the ids of each sequence
-    int64[S]  where each begins in the .bin, in bytes
-    int64[D]  the sequence that each document begins with, and S
+    uint64    S, the number of sequences; here one per sample
+    uint64    D, the number of document boundaries, one more than documents; here S + 1
+    int32[S]  the number of ids of each sequence
+    int64[S]  the byte offset of each sequence in the .bin
+    int64[D]  the first sequence of each document, and S
 
-Written here because Megatron's builder is part of a package that imports torch, and no export should need a trainer.
+Written here because Megatron's builder is in a package that imports torch, and an export should not need a trainer.
 """
 
 import shutil
@@ -30,29 +30,29 @@ CODES: dict[IdType, int] = {"int32": 4, "uint16": 8}
 
 MAGIC = b"MMIDIDX\x00\x00"
 VERSION = 1
-MAX_LENGTH = (1 << 31) - 1  # ids of one sequence: the index counts them in 31 bits
+MAX_LENGTH = (1 << 31) - 1  # ids per sequence: the index counts them in 31 bits
 _HEAD = struct.Struct("<9sQBQQ")
-_BLOCK = 1 << 20  # entries of an index that a join holds at once
+_BLOCK = 1 << 20  # index entries that a join holds at once
 _COPY_BYTES = 8 << 20
 
 _Blocks: TypeAlias = Callable[[], Iterator[npt.NDArray[np.int64]]]
-"""The lengths, block by block, and anew at each call: they are passed over twice."""
+"""Gives the lengths, block by block; each call starts again, because there are two passes."""
 
 
 def write_index(file: Path, dtype: IdType, lengths: npt.NDArray[np.int64]) -> None:
-    """Write the .idx of samples of these lengths."""
+    """Writes the .idx for samples of these lengths."""
     _write_index(file, dtype, len(lengths), lambda: iter((lengths,)))
 
 
 def index_lengths(file: Path, dtype: IdType) -> npt.NDArray[np.int32]:
-    """The lengths of an index that `write_index` wrote with that type, mapped; ExportError for any other file."""
+    """The mapped lengths of an index that `write_index` wrote with this type; ExportError for any other file."""
     with file.open("rb") as stream:
         head = stream.read(_HEAD.size)
     if len(head) < _HEAD.size:
-        raise ExportError(f"{file}: {len(head)} bytes are no Megatron index")
+        raise ExportError(f"{file}: not a Megatron index ({len(head)} bytes)")
     magic, version, code, sequences, boundaries = _HEAD.unpack(head)
     if (magic, version, code, boundaries) != (MAGIC, VERSION, CODES[dtype], sequences + 1):
-        raise ExportError(f"{file}: not an index of {dtype} ids with a document for each sequence")
+        raise ExportError(f"{file}: expected an index of {dtype} ids with one document per sequence")
     size = _HEAD.size + sequences * 12 + boundaries * 8
     if file.stat().st_size != size:
         raise ExportError(f"{file}: {file.stat().st_size} bytes, expected {size}")
@@ -60,9 +60,9 @@ def index_lengths(file: Path, dtype: IdType) -> npt.NDArray[np.int32]:
 
 
 def join_indexed(prefixes: Sequence[Path], prefix: Path, dtype: IdType) -> int:
-    """Append indexed datasets to one, in their order: the same bytes as if all samples had been written at once.
+    """Concatenates indexed datasets in order: the same bytes as if all samples had been written at once.
 
-    Copies each .bin once and holds a block of an index in memory. Returns how many samples there are.
+    Copies each .bin once and holds a block of an index in memory. Returns the number of samples.
     """
     indices = [beside(one, ".idx") for one in prefixes]
     counts = []
@@ -72,7 +72,7 @@ def join_indexed(prefixes: Sequence[Path], prefix: Path, dtype: IdType) -> int:
             binary = beside(one, ".bin")
             expected = int(lengths.sum(dtype=np.int64)) * np.dtype(dtype).itemsize
             if binary.stat().st_size != expected:
-                raise ExportError(f"{binary}: {binary.stat().st_size} bytes, its index says {expected}")
+                raise ExportError(f"{binary}: has {binary.stat().st_size} bytes, but its index says {expected}")
             with binary.open("rb") as stream:
                 shutil.copyfileobj(stream, joined, _COPY_BYTES)
             counts.append(len(lengths))
@@ -88,7 +88,7 @@ def join_indexed(prefixes: Sequence[Path], prefix: Path, dtype: IdType) -> int:
 
 
 def beside(prefix: Path, suffix: str) -> Path:
-    """A file of a dataset; `with_suffix` would cut a prefix that has a dot."""
+    """A file of a dataset; `with_suffix` would cut a prefix that contains a dot."""
     return prefix.with_name(prefix.name + suffix)
 
 

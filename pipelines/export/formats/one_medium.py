@@ -1,4 +1,4 @@
-"""What a format says that wants exactly one medium, of certain types, of every sample."""
+"""The requirement of some formats that every sample has exactly one medium of certain types."""
 
 from dataclasses import dataclass
 
@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True)
 class OneMedium:
-    """A format has `one_medium(config) -> OneMedium | None`: what is asked of samples before anything is moved."""
+    """Returned by a format's `one_medium(config)`, which may be None: the requirement, checked before data is moved."""
 
-    kind: str  # as the recipe's `media` has it
-    mimes: tuple[str, ...]  # one that ends in a slash stands for all that begin so
+    kind: str  # as in the recipe's `media`
+    mimes: tuple[str, ...]  # one that ends in a slash stands for all types with that prefix
 
     def misfits(self, media: pa.ListArray) -> NDArray[np.int64]:
-        """The rows whose media, of which each has a `mime`, are not that."""
+        """The rows whose media, each with a `mime`, do not meet the requirement."""
         counts = np.asarray(pc.list_value_length(media), np.int64)
         fits = counts == 1
         mimes = pc.struct_field(media.flatten(), "mime")
@@ -29,15 +29,15 @@ class OneMedium:
         return np.flatnonzero(~fits)
 
     def has(self, media: pa.ListScalar) -> str:
-        """What a row has in its place."""
+        """What a row has instead."""
         held = media.as_py()
         return f"a medium of type {held[0]['mime']}" if len(held) == 1 else f"{len(held)} media"
 
     @property
     def expected(self) -> str:
-        """What it is, for a message."""
+        """The requirement, for a message."""
         types = " or ".join(f"{one}*" if one.endswith("/") else one for one in self.mimes)
-        return f"media: {self.kind} expects exactly one of {types} of each sample"
+        return f"media: {self.kind} expects exactly one {types} per sample"
 
     @property
     def remedy(self) -> str:

@@ -1,7 +1,7 @@
-"""Parquet as Hugging Face lays it out: `data/train-00000-of-00012.parquet`, which `datasets` finds by its name.
+"""Parquet in Hugging Face's layout: `data/train-00000-of-00012.parquet`, which `datasets` finds by name.
 
 Columns: id (hexadecimal), text, source, class, language, family, band (where the mixture has bands), licence, url,
-metadata (canonical JSON), copy. Row groups are bounded in rows and bytes, so that a reader that streams needs little.
+metadata (canonical JSON), copy. Row groups are bounded in rows and bytes, so that streaming needs little memory.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,35 +19,35 @@ from winnow.schemas.identity import Json
 from winnow.schemas.recipe.checks import Between
 
 _REPEATED = ["source", "class", "language", "family", "band", "licence"]
-"""Columns of few values: the only ones of which a dictionary is worth trying."""
+"""Columns with few values, the only ones worth trying a dictionary for."""
 _ORDERED = ["copy", *_REPEATED]
-"""Columns whose least and greatest value can tell a reader something."""
+"""Columns whose minimum and maximum are useful to a reader."""
 
 
 @dataclass(frozen=True)
 class ParquetConfig:
-    """How the files are built."""
+    """How the files are written."""
 
-    level: Annotated[int, Between(1, 22)] = 1  # of zstd; pyarrow's own default
+    level: Annotated[int, Between(1, 22)] = 1  # of zstd; pyarrow's default
     row_group_rows: Annotated[int, Between(1, 1 << 20)] = 16_384
     row_group_bytes: Annotated[int, Between(1 << 16, 1 << 30)] = 64 << 20  # in memory
 
 
 class Parquet:
-    """The format."""
+    """The Parquet format."""
 
     name = "parquet"
     config = ParquetConfig
 
     def check(self, config: ParquetConfig) -> None:
-        """Nothing more is needed."""
+        """Checks nothing further."""
 
     def identity(self, config: ParquetConfig) -> Json:
-        """Its options."""
+        """The options."""
         return asdict(config)
 
     def write(self, config: ParquetConfig, folder: Path, shard: ShardName, rows: Iterator[pa.RecordBatch]) -> Made:
-        """One file."""
+        """Writes one file."""
         path = f"data/{shard.stem()}.parquet"
         (folder / "data").mkdir()
         samples = groups = 0
@@ -72,11 +72,11 @@ class Parquet:
         shards: Sequence[WrittenShard],  # noqa: ARG002
         about: About,  # noqa: ARG002
     ) -> Mapping[str, bytes]:
-        """Nothing: the card says which files are which split."""
+        """Writes nothing: the card says which files belong to which split."""
         return {}
 
     def count(self, folder: Path, path: str) -> Sequence[Counted]:
-        """For the audit: rows, by footers."""
+        """Counts rows for the audit, by footers."""
         output = output_of(rf"data/{SHARD}\.parquet", path)
         return [] if output is None else [Counted(output, parquet_rows(folder / path))]
 
@@ -90,12 +90,12 @@ def _writer(path: Path, schema: pa.Schema, config: ParquetConfig) -> pq.ParquetW
         use_dictionary=[name for name in _REPEATED if name in schema.names],
         write_statistics=[name for name in _ORDERED if name in schema.names],
         write_page_checksum=True,
-        store_schema=False,  # texts are read as strings, not as the large ones that they are here
+        store_schema=False,  # so that texts are read as string, not as large_string
     )
 
 
 def _groups(rows: Iterator[pa.RecordBatch], config: ParquetConfig) -> Iterator[pa.Table]:
-    """The rows as tables of a row group each: one ends at the first batch that reaches a bound."""
+    """The rows as tables of one row group each, which ends at the first batch that reaches a bound."""
     held: list[pa.RecordBatch] = []
     count = size = 0
     for batch in rows:

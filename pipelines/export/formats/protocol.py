@@ -1,4 +1,4 @@
-"""What a format of export is: a config, and a writer of one shard at a time. One file in this folder a format."""
+"""The protocol of an export format: a config, and a writer of one shard at a time. Each format is one file."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,20 +16,20 @@ class ShardName:
 
     output: str  # train, validation, or a stage's name
     number: int  # from 0
-    of: int  # how many there are of this output
+    of: int  # the number of shards of this output
 
     def stem(self, separator: str = "-") -> str:
-        """`train-00000-of-00012`, as Hugging Face names shards."""
+        """`train-00000-of-00012`, Hugging Face's naming of shards."""
         return f"{self.output}{separator}{self.number:05d}{separator}of{separator}{self.of:05d}"
 
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What writing a shard made."""
+    """The result of writing a shard."""
 
-    files: tuple[str, ...]  # below the folder that was given, with forward slashes; the same names below the export's
+    files: tuple[str, ...]  # relative to the given folder and to the export's, with forward slashes
     samples: int
-    facts: Mapping[str, Json]  # what `finish` needs to know of them, and what the card may show
+    facts: Mapping[str, Json]  # for `finish` and the card
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class FileRecord:
 
 @dataclass(frozen=True, slots=True)
 class WrittenShard:
-    """A shard that stands."""
+    """A committed shard."""
 
     shard: ShardName
     samples: int
@@ -53,39 +53,39 @@ class WrittenShard:
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What a format's closing files may say of the whole export."""
+    """Facts about the whole export for a format's closing files."""
 
     name: str  # of the store
     plan: str  # the plan's name, a hash
     unit: str
-    outputs: tuple[str, ...]  # in the order of the plan
-    weights: Mapping[str, Mapping[str, float]]  # by output and source class, the share of units that is given
+    outputs: tuple[str, ...]  # in plan order
+    weights: Mapping[str, Mapping[str, float]]  # by output and source class, the share of units
 
 
 Join: TypeAlias = Callable[[Path, Sequence[WrittenShard], Path], Sequence[Made]]
-"""Shards in a folder → what stands for them in another."""
+"""Shards in a folder → the files that replace them in another."""
 
 
 class ExportFormat(Protocol):
     """One format. Picklable: workers get it with its config.
 
-    `write` is given the rows of one shard in their order, as batches of `winnow.schemas.draws.MIXED`, at least one row;
-    it writes below `folder` (its own, empty) and holds no more than one shard in memory. The same rows give the same
-    bytes, on any machine and at any time. A row that it cannot hold raises ExportError, which names the sample.
+    `write` receives the rows of one shard in order, as batches of `winnow.schemas.draws.MIXED`, at least one row;
+    it writes under `folder` (its own, empty) and holds no more than one shard in memory. The same rows give the same
+    bytes, on any machine and at any time. A row that the format cannot hold raises ExportError, which names the sample.
 
-    A format may also have `count(folder, path) -> Sequence[Counted]` (`formats.counting`): of one file of a finished
-    export, how many samples of which output it holds or lists, counted by other means than those that wrote it. The
-    audit adds them up. A file that is damaged raises ExportError, a package that is missing RecipeError.
+    A format may also have `count(folder, path) -> Sequence[Counted]` (`formats.counting`): how many samples of which
+    output one file of a finished export holds or lists, counted independently of the writer. The audit adds
+    them up. A damaged file raises ExportError, a missing package RecipeError.
 
-    It may have `one_medium(config) -> OneMedium | None` (`formats.one_medium`): what it wants of every sample;
-    `notes(config, shards) -> Sequence[str]`: what a reader of the export should know of the shards that were written;
-    `joins(config) -> bool` and `join`, as `formats.megatron` has them; and `max_shard_bytes: int`, where larger shards
-    cannot be.
+    It may have `one_medium(config) -> OneMedium | None` (`formats.one_medium`), a requirement on every sample;
+    `notes(config, shards) -> Sequence[str]`, what a user should know about the written shards;
+    `joins(config) -> bool` and `join`, as in `formats.megatron`; and `max_shard_bytes: int`, the largest possible
+    shard.
     """
 
     @property
     def name(self) -> str:
-        """As recipes write it."""
+        """The name in recipes."""
         ...
 
     @property
@@ -94,24 +94,24 @@ class ExportFormat(Protocol):
         ...
 
     def check(self, config: Any) -> None:
-        """Raise WinnowError where a package is missing (with the exact pip line), or where the options do not go."""
+        """Raises WinnowError if a package is missing (with the exact pip line) or the options are invalid."""
         ...
 
     def identity(self, config: Any) -> Json:
-        """What the bytes depend on beside the rows: resolved options and the digests of files that they name."""
+        """What the bytes depend on besides the rows: resolved options and digests of the files that they name."""
         ...
 
     def write(self, config: Any, folder: Path, shard: ShardName, rows: Iterator[pa.RecordBatch]) -> Made:
-        """Write one shard."""
+        """Writes one shard."""
         ...
 
     def finish(self, config: Any, shards: Sequence[WrittenShard], about: About) -> Mapping[str, bytes]:
-        """Small files beside the shards, by path: indices, descriptions. Called once, when every shard stands."""
+        """Small files beside the shards, by path: indices, descriptions. Called once, when every shard is committed."""
         ...
 
 
 def joining(export_format: ExportFormat, config: Any) -> Join | None:
-    """How a format puts its shards together, where its config says so."""
+    """How a format joins its shards, if its config asks for it."""
     if not getattr(export_format, "joins", _never)(config):
         return None
     join: Join = getattr(export_format, "join")  # noqa: B009  optional in the protocol

@@ -1,8 +1,8 @@
-"""Tar archives in bulk: the headers of a batch as one numpy array, the members of a batch as one Arrow buffer.
+"""Writes tar archives in bulk: a batch's headers as one numpy array, its members as one Arrow buffer.
 
-The bytes are those that Python's `tarfile` writes in USTAR_FORMAT for regular files of nobody (mode 0644, user and
-group 0 without names, time 0). It ends an archive with two blocks of zeros and fills it up to records of 10 240 bytes.
-`tarfile` itself takes 25 µs a member of 2 kB, this about 1.
+The bytes equal those of Python's `tarfile` in USTAR_FORMAT for regular files without owner (mode 0644, user and
+group 0 without names, time 0). It ends an archive with two zero blocks and pads it to records of 10 240 bytes.
+`tarfile` takes 25 µs per member of 2 kB, this about 1.
 """
 
 from collections.abc import Sequence
@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 
 BLOCK = 512
 RECORD = 20 * BLOCK
-MAX_NAME = 100  # bytes of a name without extensions of the format, of which none is written
-MAX_MEMBER = 8**11 - 1  # bytes: what eleven octal digits hold
+MAX_NAME = 100  # bytes of a name without format extensions, which are never written
+MAX_MEMBER = 8**11 - 1  # bytes: the largest eleven-digit octal number
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -29,7 +29,7 @@ def _template() -> Bytes:
     header[100:108] = b"0000644\0"  # mode
     header[108:116] = header[116:124] = b"0000000\0"  # user, group
     header[136:148] = b"00000000000\0"  # time
-    header[148:156] = b"        "  # while it is summed up, the checksum counts as spaces
+    header[148:156] = b"        "  # the checksum counts as spaces when it is computed
     header[156:157] = b"0"  # a regular file
     header[257:265] = b"ustar\x0000"
     return np.frombuffer(bytes(header), np.uint8)
@@ -44,7 +44,7 @@ def _octal(values: npt.NDArray[np.int64], digits: int) -> Bytes:
 
 
 def binary(values: Bytes) -> pa.Array:
-    """The rows of a matrix of bytes as Arrow values, without a copy."""
+    """The rows of a byte matrix as Arrow values, without a copy."""
     rows, width = values.shape
     offsets = np.arange(0, (rows + 1) * width, width, dtype=np.int64)
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(values))]
@@ -57,7 +57,7 @@ def sizes_of(values: pa.Array) -> npt.NDArray[np.int64]:
 
 
 def headers(names: Sequence[bytes], sizes: npt.NDArray[np.int64]) -> pa.Array:
-    """A header for each member; names are at most `MAX_NAME` bytes and sizes at most `MAX_MEMBER`."""
+    """One header per member; names are at most `MAX_NAME` bytes and sizes at most `MAX_MEMBER`."""
     made = np.tile(_TEMPLATE, (len(names), 1))
     made[:, :MAX_NAME] = np.array(names, f"S{MAX_NAME}").view(np.uint8).reshape(-1, MAX_NAME)
     made[:, _SIZE] = _octal(sizes, 11)
@@ -73,12 +73,12 @@ def members(names: Sequence[bytes], contents: pa.Array) -> list[pa.Array]:
 
 
 def joined(parts: Sequence[pa.Array]) -> pa.Array:
-    """Row for row, the parts one after another; the rows lie one after another in one buffer."""
+    """Concatenates the parts row by row into one contiguous buffer."""
     return pc.binary_join_element_wise(*parts, pa.scalar(b"", pa.large_binary()))
 
 
 def buffer_of(values: pa.Array) -> pa.Buffer:
-    """The bytes of all values, as they lie one after another."""
+    """The contiguous bytes of all values."""
     _, offsets, held = values.buffers()
     if held is None:
         return pa.py_buffer(b"")
@@ -87,5 +87,5 @@ def buffer_of(values: pa.Array) -> pa.Buffer:
 
 
 def end(length: int) -> bytes:
-    """What closes an archive whose members take `length` bytes."""
+    """The blocks that close an archive whose members take `length` bytes."""
     return b"\0" * (2 * BLOCK + -(length + 2 * BLOCK) % RECORD)

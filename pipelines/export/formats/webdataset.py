@@ -1,11 +1,11 @@
-"""WebDataset: shards `train-00000-of-00012.tar`, in which the members of a sample follow one another and share a key.
+"""WebDataset: shards `train-00000-of-00012.tar`, in which a sample's members are adjacent and share a key.
 
-A sample is `<key>.txt`, its text (empty where it has none), and `<key>.json`; with `media` also its one medium, such as
-`<key>.jpg`. Readers take the first few samples for all (Hugging Face looks at five: what they lack is lost from the
-others). So every sample of an export has the same members, and every value of the JSON has one type and is never null:
-what is absent is empty, and `captions` and `metadata`, whose shape differs from sample to sample, are JSON in a string.
+A sample is `<key>.txt`, its text (empty if it has none), and `<key>.json`; with `media` also its one medium, such as
+`<key>.jpg`. Readers infer the schema from the first few samples (Hugging Face from five, and ignores later additions).
+So every sample of an export has the same members, and every JSON value has one type and is never null:
+missing values are empty, and `captions` and `metadata`, whose shape varies, are JSON in a string.
 
-Keys hold no dot, since the key of a member ends at the first one: `<id in hex>-<copy>`, or the sample's position
+Keys contain no dot, since a member's key ends at the first one: `<id in hex>-<copy>`, or the sample's position
 (`train-00003-00000042`).
 """
 
@@ -38,16 +38,16 @@ MediaKind: TypeAlias = Literal[
 @dataclass(frozen=True, slots=True)
 class _Kind:
     suffix: str
-    mimes: tuple[str, ...]  # one that ends in a slash stands for all that begin so
+    mimes: tuple[str, ...]  # one that ends in a slash stands for all types with that prefix
 
     def wanted(self, kind: str) -> OneMedium:
-        """What it asks of each sample."""
+        """The requirement on each sample."""
         return OneMedium(kind, self.mimes)
 
 
 _KINDS: Mapping[str, _Kind] = MappingProxyType(
     {
-        "image": _Kind("jpg", ("image/",)),  # readers of pictures look at the bytes, and at the name only for "picture"
+        "image": _Kind("jpg", ("image/",)),  # image readers detect the type from the bytes; the name only says "image"
         "jpg": _Kind("jpg", ("image/jpeg",)),
         "png": _Kind("png", ("image/png",)),
         "webp": _Kind("webp", ("image/webp",)),
@@ -68,13 +68,11 @@ _KINDS: Mapping[str, _Kind] = MappingProxyType(
 class WebDatasetConfig:
     """Options of the format."""
 
-    media: MediaKind = (
-        "none"  # the type of the one medium that every sample must have; image: whatever picture, as .jpg
-    )
-    # caption: the first caption, where a sample has no text; rows of tables that name media have captions
+    media: MediaKind = "none"  # the type of the one medium per sample; image: any image, named .jpg
+    # caption: the first caption, for a sample without text; rows of tables that name media have captions
     text: Literal["text", "caption"] = "text"
     key: Literal["id", "position"] = "id"
-    energon: bool = False  # with what Megatron Energon needs: .nv-meta, and an index beside each shard
+    energon: bool = False  # with the files for Megatron Energon: .nv-meta, and an index beside each shard
 
     def __post_init__(self) -> None:
         if self.energon and self.key == "position":
@@ -83,20 +81,20 @@ class WebDatasetConfig:
 
 @dataclass(frozen=True, slots=True)
 class WebDataset:
-    """The format."""
+    """The WebDataset format."""
 
     name: str = "webdataset"
     config: type[WebDatasetConfig] = WebDatasetConfig
 
     def check(self, config: WebDatasetConfig) -> None:
-        """Nothing is needed that winnow does not bring."""
+        """Checks nothing: winnow brings all that is needed."""
 
     def identity(self, config: WebDatasetConfig) -> Json:
         """The options."""
         return {"version": 1, **asdict(config)}
 
     def write(self, config: WebDatasetConfig, folder: Path, shard: ShardName, rows: Iterator[pa.RecordBatch]) -> Made:
-        """Write one tar, and its index for Energon."""
+        """Writes one tar, and its index for Energon."""
         name = f"{shard.stem()}.tar"
         with (folder / name).open("xb") as file:
             tar = _Tar(config, shard, file)
@@ -113,18 +111,18 @@ class WebDataset:
         return Made(tuple(files), tar.samples, facts)
 
     def finish(self, config: WebDatasetConfig, shards: Sequence[WrittenShard], about: About) -> Mapping[str, bytes]:
-        """Energon's description of the whole, where it is wanted."""
+        """Energon's description of the dataset, if requested."""
         if not config.energon:
             return {}
         kind = _KINDS.get(config.media)
         return energon.description(shards, kind.suffix if kind else None, about.outputs)
 
     def one_medium(self, config: WebDatasetConfig) -> OneMedium | None:
-        """What every sample must have."""
+        """The requirement on every sample."""
         return _KINDS[config.media].wanted(config.media) if config.media in _KINDS else None
 
     def notes(self, config: WebDatasetConfig, shards: Sequence[WrittenShard]) -> Sequence[str]:
-        """Of each output the samples that a model would be given nothing to say of."""
+        """Reports, for each output, the samples without text for a model."""
         found = []
         for output in dict.fromkeys(one.shard.output for one in shards):
             mine = [one for one in shards if one.shard.output == output]
@@ -138,37 +136,37 @@ class WebDataset:
         return found
 
     def count(self, folder: Path, path: str) -> Sequence[Counted]:
-        """For the audit: samples of each tar, and of Energon's indices."""
+        """Counts for the audit: samples in each tar, and in Energon's indices."""
         output = output_of(rf"{SHARD}\.tar", path)
         return energon.count(folder, path) if output is None else [Counted(output, tar_samples(folder / path))]
 
 
 class _Tar:
-    """One archive, as it grows by blocks of rows."""
+    """One archive, extended by blocks of rows."""
 
     def __init__(self, config: WebDatasetConfig, shard: ShardName, file: BinaryIO) -> None:
         self._config = config
         self._shard = shard
         self._file = file
-        self._positions: dict[bytes, int] = {}  # of the samples written, by key
+        self._positions: dict[bytes, int] = {}  # of written samples, by key
         self.length = 0  # bytes of members
         self.media_left_out = 0
-        self.without_text = 0  # where a caption would have been taken
+        self.without_text = 0  # where a caption may replace it
         self.sample_sizes: list[npt.NDArray[np.int64]] = []
 
     @property
     def samples(self) -> int:
-        """How many were written."""
+        """The number of samples written."""
         return len(self._positions)
 
     def add(self, block: pa.RecordBatch) -> None:
-        """Write the samples of a block, as one buffer."""
+        """Writes the samples of a block, as one buffer."""
         keys = self._keys(block)
         parts: list[pa.Array] = []
         for suffix, contents in sorted(self._members(block).items()):
             if int(np.max(sizes_of(contents), initial=0)) > MAX_MEMBER:
                 big = sample_name(block, int(np.argmax(sizes_of(contents))))
-                raise ExportError(f"{big}: its .{suffix} is larger than the 8 GiB that a tar's member can be")
+                raise ExportError(f"{big}: its .{suffix} is larger than 8 GiB, the limit for a member of a tar")
             ending = f".{suffix}".encode()
             parts += members([key + ending for key in keys], contents)
         written = joined(parts)
@@ -208,10 +206,10 @@ class _Tar:
 
 
 def _texts(block: pa.RecordBatch, which: str) -> pa.Array:
-    """The text of each sample, null where it has none."""
+    """The text of each sample, null if it has none."""
     texts = block.column("text")
     if which == "caption" and texts.null_count:
-        # Row by row: where captions are what is trained on, the bytes of the media outweigh them.
+        # Row by row: where captions are the training text, the bytes of the media outweigh them.
         first = [said[0]["text"] if said else None for said in block.column("captions").to_pylist()]
         texts = pc.coalesce(texts, pa.array(first, pa.large_string()))
     return texts
@@ -220,7 +218,7 @@ def _texts(block: pa.RecordBatch, which: str) -> pa.Array:
 def _media(block: pa.RecordBatch, wanted: str, kind: _Kind) -> pa.Array:
     media = block.column("media")
     one = kind.wanted(wanted)
-    if len(wrong := one.misfits(media)):  # the store was asked before; here it is another
+    if len(wrong := one.misfits(media)):  # checked before against the store; this covers fetched media
         row = int(wrong[0])
         raise ExportError(f"{sample_name(block, row)} has {one.has(media[row])}; {one.expected}: {one.remedy}")
     return pc.struct_field(media.flatten(), "bytes")
@@ -231,7 +229,7 @@ _MAYBE = ("band", "metadata", "mime", "url")
 
 
 def _descriptions(block: pa.RecordBatch) -> pa.Array:
-    """The JSON of each sample: row by row, since only orjson escapes as JSON wants it; a microsecond or two a row."""
+    """The JSON of each sample, row by row because only orjson escapes correctly; a microsecond or two per row."""
     columns: dict[str, Sequence[Json]] = {name: block.column(name).to_pylist() for name in _PLAIN}
     columns |= {name: block.column(name).fill_null("").to_pylist() for name in _MAYBE}
     columns["captions"] = _captions(block)

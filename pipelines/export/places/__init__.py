@@ -1,1 +1,1 @@
-"""Where an export goes: a folder on a disk or objects in a bucket, and what is there already."""
+"""Export destinations: a folder on a disk or objects in a bucket, and what already exists there."""

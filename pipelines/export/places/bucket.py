@@ -1,14 +1,14 @@
-"""An export on an object store, which has no rename: files take their names as they are made, the manifest comes last.
+"""Writes an export to an object store, which has no rename: files get their final names, the manifest comes last.
 
-    s3://bucket/out/hf/                            the files, and at the end winnow.json, which names each of them
+    s3://bucket/out/hf/                            the files and, last of all, winnow.json, which lists them
     s3://bucket/out/.hf.winnow-unfinished/         while it is being made
-        unfinished.json                            whose it is, and the files of the export that makes room
+        unfinished.json                            the identity, and the files of the export being replaced
         leases/                                    one writer at a time
-        <identity>/intents/                        <output>-<n>.json: the names of files, before the first is put
-        <identity>/commits/                        <output>-<n>.json: a shard whose files stand
+        <identity>/intents/                        <output>-<n>.json: the names of files, written before any is put
+        <identity>/commits/                        <output>-<n>.json: a shard whose files are complete
         <identity>/scratch/                        the exchange
 
-Without winnow.json an export is not finished. What is below the address and no export of ours put there is never
+Without winnow.json an export is not finished. Files under the address that winnow did not put there are never
 touched.
 """
 
@@ -22,7 +22,7 @@ from pathlib import Path
 import orjson
 
 from winnow.pipelines.export.formats.protocol import ExportFormat, FileRecord, ShardName, WrittenShard, joining
-from winnow.pipelines.export.places.existing import Wish, some_of
+from winnow.pipelines.export.places.existing import Wish, first_few
 from winnow.pipelines.export.places.manifest import (
     MANIFEST,
     OWN,
@@ -33,7 +33,7 @@ from winnow.pipelines.export.places.manifest import (
     file_records,
 )
 from winnow.pipelines.export.places.nesting import MARKER
-from winnow.pipelines.export.places.refusals import taken
+from winnow.pipelines.export.places.refusals import in_use_error
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.lease import HeldError, Lease
@@ -49,13 +49,13 @@ _PIECE = 1 << 20
 
 
 def unfinished_address(address: str) -> str:
-    """Where the work on an export lies while it is being made: beside it."""
+    """The address of the unfinished work on an export, beside it."""
     parent, _, name = address.rstrip("/").rpartition("/")
     return f"{parent}/.{name}.winnow-unfinished"
 
 
 def bucket_manifest(address: str) -> Manifest | None:
-    """The record of the finished export under an address; None where there is none."""
+    """The manifest of the finished export at an address; None if there is none."""
     try:
         raw = open_location(address).read(MANIFEST)
     except FileNotFoundError:
@@ -64,7 +64,7 @@ def bucket_manifest(address: str) -> Manifest | None:
 
 
 def is_unfinished(address: str) -> bool:
-    """Whether an export is being made there, or was when a run was stopped."""
+    """Whether an export is being written there, or was when a run stopped."""
     return open_location(unfinished_address(address)).exists(MARKER)
 
 
@@ -82,25 +82,25 @@ class BucketWork:
 
     @contextmanager
     def writing(self) -> Iterator[Path]:
-        """In a temporary folder of this machine."""
+        """Yields a temporary folder on this machine."""
         with tempfile.TemporaryDirectory(prefix="winnow-shard-") as name:
             yield Path(name)
 
     def commit(self, made: Path, commit: ShardCommit) -> None:
-        """Put a shard's files, and say that they stand."""
+        """Puts a shard's files and commits it."""
         name = commit_name(commit.written.shard)
         self.put(made, commit.written.files, name)
         self.aside.put_if_absent(self._own(_COMMITS, name), commit.to_json())
 
     def put(self, made: Path, files: Sequence[FileRecord], intent: str) -> None:
-        """Put files under their names, having said which: what a run that is stopped left can be told by it."""
+        """Puts files under their names, after recording those names so that files of a stopped run are recognised."""
         if files:
             self.aside.put(self._own(_INTENTS, intent), canonical_json([one.path for one in files]).encode())
         for one in files:
             self.target.put(one.path, made / one.path)
 
     def count(self) -> int:
-        """How many shards are committed."""
+        """The number of committed shards."""
         return sum(1 for _ in self.aside.list(self._own(_COMMITS)))
 
     def _own(self, folder: str, name: str = "") -> str:
@@ -108,12 +108,12 @@ class BucketWork:
 
 
 class ExportBucket:
-    """One export's place on an object store; `with` it, nobody else writes there."""
+    """One export's place on an object store; used with `with`, which locks out other writers."""
 
     disk = None
 
     def __init__(self, address: str, identity: str, wanted: Outline | None = None) -> None:
-        """`identity`: what will be written; unfinished work of another is no use. `wanted`: the same, for people."""
+        """`identity`: what to write; unfinished work of another is discarded. `wanted`: the same, for messages."""
         _, _, rest = address.partition("://")
         if "/" not in rest.strip("/"):
             raise ExportError(
@@ -133,7 +133,7 @@ class ExportBucket:
             self._held.enter_context(lease)
             self._lease_name = f"{layout.LEASES}{lease.number:08d}."
         except HeldError:
-            raise taken(self.path) from None
+            raise in_use_error(self.path) from None
         try:
             if self._manifest() is None and self._marker() is None:
                 self._refuse_others()
@@ -146,7 +146,7 @@ class ExportBucket:
         self._leave()
 
     def _leave(self) -> None:
-        """Give the place back; what is left beside a finished export goes, leases too."""
+        """Releases the place and removes everything beside a finished export, including leases."""
         done = self._marker() is None
         left = [info.path for info in self._aside.list()] if done else []
         self._held.close()
@@ -160,41 +160,41 @@ class ExportBucket:
 
     @property
     def work(self) -> BucketWork:
-        """For those that write shards."""
+        """For the workers that write shards."""
         return BucketWork(self._target, self._aside, self.identity)
 
     def standing(self, *, replace: bool = False, notes: list[str] | None = None) -> Manifest | None:
-        """The finished export that is there, if it is what would be written; None where there is work to do."""
+        """The finished export there, if it is the wanted one; None if there is work to do."""
         manifest = self._manifest()
         if manifest is None:
             return None
         wish = Wish(self.path, self.identity, self._wanted)
-        if not wish.granted_by(manifest, self._target, replace=replace, notes=notes):
+        if not wish.is_met_by(manifest, self._target, replace=replace, notes=notes):
             return None
-        self._clear()  # of a process that died when all was done
+        self._clear()  # left by a process that died after finishing
         return manifest
 
     def begin(self, notes: list[str], *, replace: bool = False) -> None:
-        """Go on with unfinished work of the same identity; other work goes, and that is noted.
+        """Continues unfinished work of the same identity; discards other work and notes it.
 
-        An export that makes room is none from here on: its manifest goes before its files do.
+        An export that is being replaced is invalid from here on: its manifest goes before its files do.
         """
         found, manifest = self._marker(), self._manifest()
         makes_room = set() if manifest is None else {file.path for file in manifest.files}
         if found is not None:
             makes_room |= {*found.replaced, *self._intended()}
             if found.identity != self.identity:
-                notes.append(f"{self.path}: unfinished work of another plan or other options was there; it is removed")
+                notes.append(f"{self.path}: removed unfinished work of another plan or with other options")
         self._aside.put(MARKER, _Mark(self.identity, tuple(sorted(makes_room))).to_json())
         if found is not None and found.identity != self.identity:
             self._drop(f"{found.identity}/")
         if replace:
             self._drop_lacking()
         self._target.delete(MANIFEST)
-        self._drop(f"{self.identity}/{_SCRATCH}")  # of a run that was stopped
+        self._drop(f"{self.identity}/{_SCRATCH}")  # left by a stopped run
 
     def committed(self) -> dict[tuple[str, int], ShardCommit]:
-        """The shards that stand, by output and number; the commit of one whose files are gone is taken back."""
+        """The committed shards, by output and number; withdraws the commit of a shard whose files are missing."""
         sizes = {info.path: info.size for info in self._target.list()}
         found: dict[tuple[str, int], ShardCommit] = {}
         for path, commit in self._commits():
@@ -207,7 +207,7 @@ class ExportBucket:
     def join(
         self, export_format: ExportFormat, config: object, shards: Sequence[WrittenShard]
     ) -> tuple[FileRecord, ...]:
-        """What takes the place of the shards' files, where a format joins them: here, so they come and go once more."""
+        """Joins the shards' files on this machine, if the format does so: downloads and uploads them once more."""
         join = joining(export_format, config)
         if join is None:
             return ()
@@ -221,7 +221,7 @@ class ExportBucket:
             return records
 
     def finish(self, manifest: Manifest, closing_files: Mapping[str, bytes]) -> None:
-        """Put the closing files, remove what does not belong to the export, and put the manifest, which shows it."""
+        """Puts the closing files, removes files that are not of the export, then publishes by putting the manifest."""
         expected = {one.path for one in manifest.files}
         marker = self._marker()
         replaced = marker.replaced if marker is not None else ()
@@ -234,8 +234,8 @@ class ExportBucket:
     def _refuse_others(self) -> None:
         if others := [info.path for info in self._target.list()]:
             raise ExportError(
-                f"{self.path}: holds files that no export of winnow wrote ({some_of(others)}); "
-                "nothing is touched: name an address with nothing below it"
+                f"{self.path}: contains files not written by winnow ({first_few(others)}); "
+                "nothing was changed; choose an empty address"
             )
 
     def _manifest(self) -> Manifest | None:
@@ -253,7 +253,7 @@ class ExportBucket:
             yield info.path, ShardCommit.from_json(self._aside.read(info.path))
 
     def _intended(self) -> set[str]:
-        """The files that runs have put, or were about to, whatever they were of."""
+        """The files that runs have put, or were about to."""
         found: set[str] = set()
         for info in self._aside.list():
             if f"/{_INTENTS}" in info.path:
@@ -261,13 +261,13 @@ class ExportBucket:
         return found
 
     def _drop_lacking(self) -> None:
-        """Take back the commits of shards that samples were left out of."""
+        """Withdraws the commits of shards with samples left out."""
         for path, commit in self._commits():
             if commit.left_out:
                 self._aside.delete(path)
 
     def _clear(self) -> None:
-        """Remove what was made; the marker goes last, the leases stay."""
+        """Removes what was written; the marker goes last, the leases stay."""
         found = [info.path for info in self._aside.list()]
         delete_all(self._aside, (path for path in found if path != MARKER and not path.startswith(layout.LEASES)))
         self._aside.delete(MARKER)
@@ -281,7 +281,7 @@ class _Mark:
     """`unfinished.json`."""
 
     identity: str
-    replaced: tuple[str, ...]  # the files of exports that make room
+    replaced: tuple[str, ...]  # the files of exports being replaced
 
     def to_json(self) -> bytes:
         return canonical_json({"winnow": OWN, **asdict(self)}).encode()
@@ -294,11 +294,11 @@ class _Mark:
                 raise KeyError
             return read_value(cls, found)
         except (ValueError, KeyError, TypeError, AttributeError):
-            raise ExportError(f"{where}: holds files that no export of winnow left there; move them away") from None
+            raise ExportError(f"{where}: contains files not written by winnow; move them away") from None
 
 
 def fetch(objects: ObjectStore, path: str, folder: Path) -> Path:
-    """Copy an object to a file of the same name below a folder."""
+    """Downloads an object to a file of the same name under a folder."""
     into = folder / path
     into.parent.mkdir(parents=True, exist_ok=True)
     with closing(objects.open(path)) as source, open(into, "wb") as target:

@@ -1,7 +1,7 @@
-"""Where an export goes: a folder of a disk, or objects under an address.
+"""The destination of an export: a folder on a disk, or objects under an address.
 
-out/hf                         `folder`: made beside it, and shown by one rename
-s3://bucket/out/hf             `bucket`: files take their names as they are made, the manifest comes last
+out/hf                         `folder`: written beside it, and published by one rename
+s3://bucket/out/hf             `bucket`: files get their final names, the manifest comes last
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,30 +15,30 @@ from winnow.pipelines.store.facade import ObjectStore
 
 
 class Work(Protocol):
-    """Where an export is being made, as those see it that write its shards. Picklable."""
+    """An unfinished export, as seen by the workers that write its shards. Picklable."""
 
     def stands(self, shard: ShardName) -> bool:
         """Whether a shard is committed."""
         ...
 
     def writing(self) -> AbstractContextManager[Path]:
-        """An empty folder of this machine, in which a shard's files are made; it goes with the block."""
+        """Yields an empty folder on this machine for a shard's files; it is removed afterwards."""
         ...
 
     def commit(self, made: Path, commit: ShardCommit) -> None:
-        """Put a shard's files where the export is being made, and say that they stand.
+        """Moves a shard's files to the unfinished export and commits the shard.
 
-        A shard that is written twice has the same bytes twice, so it does no harm to come second.
+        A shard that is written twice has the same bytes, so the second commit does no harm.
         """
         ...
 
     def count(self) -> int:
-        """How many shards are committed; for people."""
+        """The number of committed shards, for progress."""
         ...
 
 
 class ExportPlace(Protocol):
-    """One export's place; `with` it, nobody else writes there."""
+    """One export's place; used with `with`, which locks out other writers."""
 
     def __enter__(self) -> Self: ...
 
@@ -46,7 +46,7 @@ class ExportPlace(Protocol):
 
     @property
     def disk(self) -> Path | None:
-        """A folder of the disk that is written to; None where that is no disk of this machine."""
+        """The folder that is written to; None if it is not on a disk of this machine."""
         ...
 
     @property
@@ -56,39 +56,39 @@ class ExportPlace(Protocol):
 
     @property
     def work(self) -> Work:
-        """For those that write shards."""
+        """For the workers that write shards."""
         ...
 
     def standing(self, *, replace: bool = False, notes: list[str] | None = None) -> Manifest | None:
-        """The finished export that is there, if it is what would be written; None where there is work to do.
+        """The finished export there, if it is the wanted one; None if there is work to do.
 
         Args:
-            replace: Another export makes room once the new one is whole. One of the same plan is read whole: where its
-                files are not as they were written, or samples were left out of it, it makes room too.
-            notes: Gets why an export of the same plan makes room.
+            replace: Another export is replaced once the new one is complete. One of the same plan is read in full, and
+                is replaced too if its files are damaged or samples were left out of it.
+            notes: Receives the reason why an export of the same plan is replaced.
 
         Raises:
-            ExportError: It is another export, or its files are gone or of other sizes than they were written.
+            ExportError: It is another export, or files are missing or have the wrong size.
         """
         ...
 
     def begin(self, notes: list[str], *, replace: bool = False) -> None:
-        """Go on with unfinished work of the same identity; other work goes, and that is noted.
+        """Continues unfinished work of the same identity; discards other work and notes it.
 
-        With `replace` shards that samples were left out of are made again: their media may be back.
+        With `replace`, shards with samples left out are written again: their media may be available now.
         """
         ...
 
     def committed(self) -> dict[tuple[str, int], ShardCommit]:
-        """The shards that stand, by output and number; the commit of one whose files are gone is taken back."""
+        """The committed shards, by output and number; withdraws the commit of a shard whose files are missing."""
         ...
 
     def join(
         self, export_format: ExportFormat, config: object, shards: Sequence[WrittenShard]
     ) -> tuple[FileRecord, ...]:
-        """What takes the place of the shards' files, where a format joins them; nothing where it does not."""
+        """Joins the shards' files, if the format does so."""
         ...
 
     def finish(self, manifest: Manifest, closing: Mapping[str, bytes]) -> None:
-        """Write the closing files and the manifest, and show the whole."""
+        """Writes the closing files and the manifest, and publishes the export."""
         ...

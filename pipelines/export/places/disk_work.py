@@ -15,10 +15,10 @@ from winnow.pipelines.store.local import LocalStore
 
 @dataclass(frozen=True)
 class ScratchDisk(LocalStore):
-    """A store whose objects take their names whole, but need not be on the disk by then."""
+    """A store whose objects appear under their names complete, but not necessarily flushed to the disk."""
 
     def _settle(self, stream: BinaryIO) -> None:
-        """Nothing is waited for."""
+        """Does not wait for the disk."""
 
 
 FILES = "files"
@@ -28,7 +28,7 @@ SCRATCH = "scratch"
 
 @dataclass(frozen=True)
 class DiskWork:
-    """The folder of the work of one identity."""
+    """The work folder of one identity."""
 
     folder: Path
 
@@ -38,12 +38,12 @@ class DiskWork:
 
     @contextmanager
     def writing(self) -> Iterator[Path]:
-        """On the same disk, so that files need not be copied."""
+        """Yields a folder on the same disk, so that files need not be copied."""
         with tempfile.TemporaryDirectory(dir=self.folder / SCRATCH, prefix="shard-") as name:
             yield Path(name)
 
     def commit(self, made: Path, commit: ShardCommit) -> None:
-        """Move a shard's files to where the export is being made, and say that they stand."""
+        """Moves a shard's files to the unfinished export and commits the shard."""
         for file in commit.written.files:
             target = self.folder / FILES / file.path
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -51,7 +51,7 @@ class DiskWork:
         LocalStore(self.folder).put_if_absent(_commit(commit.written.shard), commit.to_json())
 
     def count(self) -> int:
-        """How many shards are committed."""
+        """The number of committed shards."""
         try:
             return len(os.listdir(self.folder / COMMITS))
         except OSError:

@@ -1,4 +1,4 @@
-"""What stands in a folder: an export of winnow, another's files, or nothing; and whether it is as it was written.
+"""Inspects a folder: an export, other files, or nothing; and whether an export is undamaged.
 
 Nothing here writes, and nothing is locked.
 """
@@ -16,26 +16,26 @@ from winnow.schemas.errors import ExportError
 
 _SHOWN = 3
 _PIECE = 1 << 20
-_COMPILED = "__pycache__"  # of who imports a Python file of an export
+_COMPILED = "__pycache__"  # left by importing a Python file of an export
 
 
 def unfinished_folder(target: str | Path) -> Path:
-    """Where the work on an export lies while it is being made: beside its folder."""
+    """The folder of the unfinished work on an export, beside its own."""
     absolute = Path(os.path.abspath(target))
     return absolute.parent / f".{absolute.name}.winnow-unfinished"
 
 
 def replaced_folder(target: str | Path) -> Path:
-    """Where an export lies for the moment in which another takes its place."""
+    """Where an export is kept briefly while another replaces it."""
     absolute = Path(os.path.abspath(target))
     return absolute.parent / f".{absolute.name}.winnow-replaced"
 
 
 def read_manifest(target: Path, path: str | Path) -> Manifest | None:
-    """The record of the export that is there; None where there is nothing. `path`: how errors name the folder.
+    """The manifest of the export there; None if there is nothing. `path`: the folder's name in errors.
 
     Raises:
-        ExportError: There are files, and no record of ours.
+        ExportError: There are files, but no manifest of ours.
     """
     try:
         held = os.listdir(target)
@@ -45,28 +45,28 @@ def read_manifest(target: Path, path: str | Path) -> Manifest | None:
         return None
     if MANIFEST not in held:
         raise ExportError(
-            f"{path}: holds files that no export of winnow wrote ({some_of(sorted(held))}); "
-            "nothing is touched: name an empty folder or one that is not there"
+            f"{path}: contains files not written by winnow ({first_few(sorted(held))}); "
+            "nothing was changed; choose an empty or new folder"
         )
     return Manifest.from_json((target / MANIFEST).read_bytes(), str(Path(path) / MANIFEST))
 
 
 def damages(target: ObjectStore, manifest: Manifest, *, hashes: bool) -> Iterator[str]:
-    """Each file that is gone or is not as it was written; by its size alone, or by its hash too."""
+    """Each file that is missing or altered, judged by size or also by hash."""
     for file in manifest.files:
         try:
             found = target.size(file.path)
         except (FileNotFoundError, NotADirectoryError):
-            yield f"{file.path} is gone"
+            yield f"{file.path} is missing"
             continue
         if found != file.bytes:
-            yield f"{file.path} has {found:,} bytes, not {file.bytes:,}"
+            yield f"{file.path} has {found:,} bytes instead of {file.bytes:,}"
         elif hashes and sha256_in(target, file.path) != file.sha256:
-            yield f"{file.path} is not as it was written"
+            yield f"{file.path} has changed since it was written"
 
 
 def sha256_in(target: ObjectStore, path: str) -> str:
-    """The hash of an object's bytes."""
+    """The SHA-256 of an object's bytes."""
     hashed = hashlib.sha256()
     with closing(target.open(path)) as stream:
         while piece := stream.read(_PIECE):
@@ -76,24 +76,24 @@ def sha256_in(target: ObjectStore, path: str) -> str:
 
 @dataclass(frozen=True)
 class Wish:
-    """What is to be written to a place."""
+    """The export that is to be written to a place."""
 
-    path: str  # how errors name the place
+    path: str  # the place's name in errors
     identity: str
-    outline: Outline | None  # the same, for people
+    outline: Outline | None  # the same, for messages
 
-    def granted_by(self, manifest: Manifest, target: ObjectStore, *, replace: bool, notes: list[str] | None) -> bool:
-        """Whether what stands is what is wished for; if not, it makes room.
+    def is_met_by(self, manifest: Manifest, target: ObjectStore, *, replace: bool, notes: list[str] | None) -> bool:
+        """Whether the existing export is the wanted one; if not, it is to be replaced.
 
         Args:
-            manifest: Of what stands.
-            target: Where it stands.
-            replace: It may make room. One of the same plan is read whole, and makes room too where its files are not as
-                they were written, or samples were left out of it.
-            notes: Gets why an export of the same plan makes room.
+            manifest: Of the existing export.
+            target: Where it is.
+            replace: It may be replaced. One of the same plan is read completely, and replaced too if its files are
+                damaged or samples were left out of it.
+            notes: Receives the reason why an export of the same plan is replaced.
 
         Raises:
-            ExportError: It is another one or damaged, and may not make room.
+            ExportError: It is a different or damaged export, and may not be replaced.
         """
         if manifest.identity != self.identity:
             if replace:
@@ -108,25 +108,25 @@ class Wish:
             raise ExportError(f"{self.path}: {damage}; write the export again with --replace")
         if notes is not None:
             lacking = sum(line.samples for line in manifest.left_out)
-            why = damage or f"lacks {lacking:,} samples, as their media were gone"
-            notes.append(f"{self.path}: {why}; it is written again")
+            why = damage or f"lacks {lacking:,} samples because their media were missing"
+            notes.append(f"{self.path}: {why}; writing it again")
         return False
 
 
-def strangers(target: ObjectStore, manifest: Manifest) -> list[str]:
-    """The files that somebody else put beside those of an export."""
+def foreign_files(target: ObjectStore, manifest: Manifest) -> list[str]:
+    """Files beside those of an export that winnow did not write."""
     own = {MANIFEST, *(file.path for file in manifest.files)}
     found = [info.path for info in target.list() if info.path not in own]
     return sorted(path for path in found if _COMPILED not in path.split("/"))
 
 
-def some_of(names: list[str]) -> str:
-    """The first few of them."""
+def first_few(names: list[str]) -> str:
+    """The first few of these names."""
     return ", ".join([*names[:_SHOWN], *(["…"] if len(names) > _SHOWN else [])])
 
 
 def file_above(target: Path) -> Path | None:
-    """What stands where a folder above the target should be, or be made."""
+    """The file that is in the way of a parent folder of the target."""
     for above in target.parents:
         if os.path.lexists(above):
             return None if above.is_dir() else above
@@ -134,7 +134,7 @@ def file_above(target: Path) -> Path | None:
 
 
 def size_of(path: Path) -> int | None:
-    """The size of a file; None where there is none."""
+    """The size of a file; None if it does not exist."""
     try:
         return path.stat().st_size
     except (FileNotFoundError, NotADirectoryError):

@@ -1,15 +1,15 @@
-"""The folder of an export: unfinished work lies in a hidden one beside it, and one rename makes it what readers see.
+"""Writes an export to a folder: unfinished work is in a hidden folder beside it, and one rename publishes it.
 
-    out/hf/                            finished: the files, and winnow.json that names each of them
-    out/.hf.winnow-unfinished/         being made
-        unfinished.json                whose it is
+    out/hf/                            finished: the files, and winnow.json, which lists them
+    out/.hf.winnow-unfinished/         unfinished
+        unfinished.json                the identity
         lock                           one writer at a time
         <identity>/files/              what out/hf will be
-        <identity>/commits/            put only if absent, <output>-<n>.json: a shard whose files stand
+        <identity>/commits/            put only if absent, <output>-<n>.json: a shard whose files are complete
         <identity>/scratch/            the exchange, and files that are still being written
-    out/.hf.winnow-replaced/           for a moment: the export that another one takes the place of
+    out/.hf.winnow-replaced/           for a moment: the export being replaced
 
-A folder with files and without our marks is never touched.
+A folder with files but without winnow's marks is never touched.
 """
 
 import contextlib
@@ -26,11 +26,11 @@ from winnow.pipelines.export.places.disk_work import COMMITS, FILES, SCRATCH, Di
 from winnow.pipelines.export.places.existing import (
     Wish,
     file_above,
+    first_few,
+    foreign_files,
     read_manifest,
     replaced_folder,
     size_of,
-    some_of,
-    strangers,
     unfinished_folder,
 )
 from winnow.pipelines.export.places.manifest import (
@@ -43,7 +43,7 @@ from winnow.pipelines.export.places.manifest import (
     sha256_of,
 )
 from winnow.pipelines.export.places.nesting import MARKER
-from winnow.pipelines.export.places.refusals import taken, told
+from winnow.pipelines.export.places.refusals import disk_errors, in_use_error
 from winnow.pipelines.running.processes import boot_id
 from winnow.pipelines.store.local import UNFINISHED, LocalStore, sync
 from winnow.schemas.errors import ExportError
@@ -53,10 +53,10 @@ _LOCK = "lock"
 
 
 class ExportFolder:
-    """One export's place on a disk; `with` it, nobody else writes there."""
+    """One export's place on a disk; used with `with`, which locks out other writers."""
 
     def __init__(self, path: str | Path, identity: str, wanted: Outline | None = None) -> None:
-        """`identity`: what will be written; unfinished work of another is no use. `wanted`: the same, for people."""
+        """`identity`: what to write; unfinished work of another is discarded. `wanted`: the same, for messages."""
         absolute = Path(os.path.abspath(path))
         if absolute.name == "":
             raise ExportError(f"{path}: is the root of the disk; name a folder")
@@ -65,19 +65,19 @@ class ExportFolder:
         self._wanted = wanted
         self._target = absolute
         self.unfinished = unfinished_folder(absolute)
-        self._work = self.unfinished / identity  # a worker that outlived its driver does no harm to other work
+        self._work = self.unfinished / identity  # so that a worker that outlived its driver cannot harm other work
         self._replaced = replaced_folder(absolute)
         self._lock = -1
 
     def __enter__(self) -> "ExportFolder":
         if (above := file_above(self._target)) is not None:
-            raise ExportError(f"{self.path}: {above} is a file, not a folder; name another folder")
-        with told(self.path):
+            raise ExportError(f"{self.path}: {above} is a file, not a folder; choose another folder")
+        with disk_errors(self.path):
             self._target.parent.mkdir(parents=True, exist_ok=True)
             self._require_ours()
             self._take_lock()
         try:
-            with told(self.path):
+            with disk_errors(self.path):
                 self._recover()
         except BaseException:
             self._release()
@@ -85,7 +85,7 @@ class ExportFolder:
         return self
 
     def __exit__(self, *_: object) -> None:
-        with contextlib.suppress(OSError):  # what it leaves is ours, and the next export sees to it
+        with contextlib.suppress(OSError):  # what remains is ours, and the next export removes it
             if not (self.unfinished / MARKER).exists():
                 self._clear(keep_lock=False)
         self._release()
@@ -97,43 +97,43 @@ class ExportFolder:
 
     @property
     def work(self) -> DiskWork:
-        """For those that write shards."""
+        """For the workers that write shards."""
         return DiskWork(self._work)
 
     @property
     def disk(self) -> Path:
-        """Where it is being made."""
+        """Where it is being written."""
         return self.unfinished
 
     def standing(self, *, replace: bool = False, notes: list[str] | None = None) -> Manifest | None:
-        """The finished export that is there, if it is what would be written; None where there is work to do."""
-        with told(self.path):
+        """The finished export there, if it is the wanted one; None if there is work to do."""
+        with disk_errors(self.path):
             manifest = read_manifest(self._target, self.path)
             if manifest is None:
                 return None
             wish = Wish(str(self.path), self.identity, self._wanted)
-            if not wish.granted_by(manifest, LocalStore(self._target), replace=replace, notes=notes):
+            if not wish.is_met_by(manifest, LocalStore(self._target), replace=replace, notes=notes):
                 self._refuse_strangers(manifest)
                 return None
-            self._clear()  # of a process that died when all was done
+            self._clear()  # left by a process that died after finishing
             return manifest
 
     def begin(self, notes: list[str], *, replace: bool = False) -> None:
-        """Go on with unfinished work of the same identity; other work goes, and that is noted.
+        """Continues unfinished work of the same identity; discards other work and notes it.
 
-        With `replace` shards that samples were left out of are made again: their media may be back.
+        With `replace`, shards with samples left out are written again: their media may be available now.
         """
-        with told(self.path):
+        with disk_errors(self.path):
             marker = self.unfinished / MARKER
             found = orjson.loads(marker.read_bytes()) if marker.exists() else None
             if found is None:
-                self._clear()  # what a worker left that outlived its export
+                self._clear()  # left by a worker that outlived its export
             elif found["identity"] != self.identity:
-                notes.append(f"{self.path}: unfinished work of another plan or other options was there; it is removed")
+                notes.append(f"{self.path}: removed unfinished work of another plan or with other options")
                 self._clear()
                 found = None
             if found is not None and found["boot"] != boot_id():
-                self._drop_damaged()  # the machine went down: what was written may not have reached the disk
+                self._drop_damaged()  # the machine crashed: some writes may not have reached the disk
                 found = None
             if replace:
                 self._drop_lacking()
@@ -142,11 +142,11 @@ class ExportFolder:
             for name in (FILES, COMMITS, SCRATCH):
                 (self._work / name).mkdir(parents=True, exist_ok=True)
             for path in (self.unfinished / UNFINISHED, self._work / UNFINISHED, self._work / SCRATCH):
-                _remove(path)  # of a run that was stopped
+                _remove(path)  # left by a stopped run
             (self._work / SCRATCH).mkdir()
 
     def _drop_damaged(self) -> None:
-        """Take back the commits whose files are not as they were written."""
+        """Withdraws the commits of shards whose files are damaged."""
         files = self._work / FILES
         for path, commit in self._commits():
             if any(
@@ -156,7 +156,7 @@ class ExportFolder:
                 path.unlink()
 
     def _drop_lacking(self) -> None:
-        """Take back the commits of shards that samples were left out of."""
+        """Withdraws the commits of shards with samples left out."""
         for path, commit in self._commits():
             if commit.left_out:
                 path.unlink()
@@ -167,8 +167,8 @@ class ExportFolder:
             yield path, ShardCommit.from_json(path.read_bytes())
 
     def committed(self) -> dict[tuple[str, int], ShardCommit]:
-        """The shards that stand, by output and number; the commit of one whose files are gone is taken back."""
-        with told(self.path):
+        """The committed shards, by output and number; withdraws the commit of a shard whose files are missing."""
+        with disk_errors(self.path):
             found: dict[tuple[str, int], ShardCommit] = {}
             for path, commit in self._commits():
                 if all(size_of(self._work / FILES / one.path) == one.bytes for one in commit.written.files):
@@ -180,11 +180,11 @@ class ExportFolder:
     def join(
         self, export_format: ExportFormat, config: object, shards: Sequence[WrittenShard]
     ) -> tuple[FileRecord, ...]:
-        """What takes the place of the shards' files, where a format joins them; nothing where it does not."""
+        """Joins the shards' files, if the format does so."""
         join = joining(export_format, config)
         if join is None:
             return ()
-        with told(self.path):
+        with disk_errors(self.path):
             into = self._work / SCRATCH / "joined"
             _remove(into)
             into.mkdir()
@@ -197,22 +197,22 @@ class ExportFolder:
             return records
 
     def finish(self, manifest: Manifest, closing: Mapping[str, bytes]) -> None:
-        """Write the closing files and the manifest, and show the whole: by one rename."""
-        with told(self.path):
+        """Writes the closing files and the manifest, and publishes the export by one rename."""
+        with disk_errors(self.path):
             files = LocalStore(self._work / FILES)
             for path, content in sorted(closing.items()):
                 files.put(path, content)
             files.put(MANIFEST, manifest.to_json())
             expected = {MANIFEST, *(one.path for one in manifest.files)}
-            for info in list(files.list()):  # what an earlier try left that did not become part of it
+            for info in list(files.list()):  # left by an earlier attempt and not part of the export
                 if info.path not in expected:
                     files.delete(info.path)
             _remove(files.folder / UNFINISHED)
             for path in [*sorted(expected), *sorted({str(PurePosixPath(path).parent) for path in expected})]:
-                sync(files.folder / path)  # by now most of it is on the disk
+                sync(files.folder / path)  # most of it is on the disk by now
             old = read_manifest(self._target, self.path)
             if old is not None:
-                self._refuse_strangers(old)  # that came meanwhile
+                self._refuse_strangers(old)  # added meanwhile
                 os.rename(self._target, self._replaced)
             os.rename(files.folder, self._target)
             sync(self._target.parent)
@@ -220,18 +220,18 @@ class ExportFolder:
             _remove_export(self._replaced)
 
     def _require_ours(self) -> None:
-        """Neither the folder nor the hidden one beside it is anything else's."""
+        """Checks that neither the folder nor the hidden one beside it holds anything else."""
         if os.path.ismount(self._target):
-            raise ExportError(f"{self.path}: is where a disk begins, and cannot be renamed; name a folder below it")
+            raise ExportError(f"{self.path}: this is a mount point and cannot be renamed; name a folder in it")
         for path in (self._target, self.unfinished, self._replaced):
             if path.is_symlink():
                 raise ExportError(f"{path}: is a link; name the folder itself")
             if path.exists() and not path.is_dir():
-                raise ExportError(f"{path}: is a file; an export needs a folder of its own")
+                raise ExportError(f"{path}: this is a file; name a folder")
         read_manifest(self._target, self.path)
         held = set(os.listdir(self.unfinished)) if self.unfinished.is_dir() else set()
         held -= {_LOCK, UNFINISHED}
-        # Without a mark there may be what a worker that outlived its export put there again.
+        # Without a mark, these may be files that a worker wrote after its export ended.
         if not self._marked(self.unfinished / MARKER) and not all(_is_work(self.unfinished / name) for name in held):
             raise _not_ours(self.unfinished)
         held = set(os.listdir(self._replaced)) if self._replaced.is_dir() else set()
@@ -239,11 +239,11 @@ class ExportFolder:
             raise _not_ours(self._replaced)
 
     def _refuse_strangers(self, manifest: Manifest) -> None:
-        """What somebody else put beside the files of an export would go with it."""
-        if found := strangers(LocalStore(self._target), manifest):
+        """Refuses to replace an export if that would remove other files beside its own."""
+        if found := foreign_files(LocalStore(self._target), manifest):
             raise ExportError(
-                f"{self.path}: holds files beside those of the export ({some_of(found)}), which --replace would "
-                "remove; move them away"
+                f"{self.path}: --replace would remove files that are not part of the export ({first_few(found)}); "
+                "move them away"
             )
 
     def _marked(self, marker: Path) -> bool:
@@ -261,13 +261,13 @@ class ExportFolder:
             self.unfinished.mkdir(exist_ok=True)
             try:
                 descriptor = os.open(self.unfinished / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-            except FileNotFoundError:  # another export has just finished and taken the folder away
+            except FileNotFoundError:  # another export has just finished and removed the folder
                 continue
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 os.close(descriptor)
-                raise taken(self.path) from None
+                raise in_use_error(self.path) from None
             if _same_file(descriptor, self.unfinished / _LOCK):
                 self._lock = descriptor
                 return
@@ -279,18 +279,18 @@ class ExportFolder:
             self._lock = -1
 
     def _recover(self) -> None:
-        """After a process that died between two renames."""
+        """Recovers after a process that died between two renames."""
         if not self._replaced.exists():
             return
         if os.listdir(self._replaced):
-            Manifest.from_json((self._replaced / MANIFEST).read_bytes(), str(self._replaced))  # or it is not ours
+            Manifest.from_json((self._replaced / MANIFEST).read_bytes(), str(self._replaced))  # else not ours
         if self._target.exists() and os.listdir(self._target):
             _remove_export(self._replaced)
         else:
             os.rename(self._replaced, self._target)
 
     def _clear(self, *, keep_lock: bool = True) -> None:
-        # The marker goes last: a folder with files and no marker is nobody's.
+        # The marker goes last: a folder with files but no marker counts as foreign.
         last = {MARKER, _LOCK}
         for name in sorted(os.listdir(self.unfinished)):
             if name not in last:
@@ -303,11 +303,11 @@ class ExportFolder:
 
 
 def _not_ours(folder: Path) -> ExportError:
-    return ExportError(f"{folder}: holds files that no export of winnow left there; move them away")
+    return ExportError(f"{folder}: contains files not written by winnow; move them away")
 
 
 def _is_work(path: Path) -> bool:
-    """Whether a folder is as the work of an identity is laid out."""
+    """Whether a folder has the layout of an identity's work."""
     if path.is_symlink() or not path.is_dir():
         return False
     return set(os.listdir(path)) <= {FILES, COMMITS, SCRATCH, UNFINISHED}
@@ -327,7 +327,7 @@ def _remove(folder: Path) -> None:
 
 
 def _remove_export(folder: Path) -> None:
-    """What says that it is ours goes last."""
+    """Removes an export's files; those that mark it as ours go last."""
     if folder.exists():
         for entry in list(os.scandir(folder)):
             if entry.is_dir(follow_symlinks=False):

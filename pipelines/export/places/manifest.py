@@ -1,4 +1,4 @@
-"""What an export says of itself: each file with its hash, the shards that stand, and what had to be left out."""
+"""The records of an export: each file with its hash, the committed shards, and the samples left out."""
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,12 +16,12 @@ from winnow.schemas.typed_json import read_json, read_value
 MANIFEST = "winnow.json"
 VERSION = 1
 OWN = "winnow-export"
-"""How our records say whose they are."""
+"""The marker by which winnow recognises its records."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A line of the ledger: samples that were planned and could not be exported."""
+    """A line of the ledger: planned samples that could not be exported."""
 
     reason: str  # from a closed list: media_gone
     file: str
@@ -31,13 +31,13 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class ShardCommit:
-    """A shard whose files stand."""
+    """A shard whose files are complete."""
 
     written: WrittenShard
     left_out: tuple[LeftOut, ...] = ()
 
     def to_json(self) -> bytes:
-        """As it lies beside the files."""
+        """The bytes of the commit file."""
         return canonical_json(asdict(self)).encode()
 
     @classmethod
@@ -47,15 +47,15 @@ class ShardCommit:
 
 
 def commit_name(shard: ShardName) -> str:
-    """What a shard's commit is called."""
+    """The file name of a shard's commit."""
     return f"{shard.output}-{shard.number:05d}.json"
 
 
 @dataclass(frozen=True)
 class Outline:
-    """What an export's bytes depend on: equal outlines are equal files."""
+    """Everything that an export's bytes depend on: equal outlines give equal files."""
 
-    made: int  # the version of all that decides which rows a shard has, in which order and how edited, given the plan
+    made: int  # the version of the code that selects, orders and edits a shard's rows for a plan
     plan: str
     format: str
     options: Json
@@ -63,7 +63,7 @@ class Outline:
 
     @property
     def identity(self) -> str:
-        """A hash of it."""
+        """The outline's hash."""
         return fingerprint_of(
             {
                 "version": self.made,
@@ -77,7 +77,7 @@ class Outline:
 
 @dataclass(frozen=True)
 class Manifest:
-    """`winnow.json`: what an export is, and each of its files."""
+    """`winnow.json`: describes an export and each of its files."""
 
     format: str
     plan: str
@@ -85,30 +85,30 @@ class Manifest:
     unit: str
     options: Json
     shard_bytes: int
-    identity: str  # of the plan, the format and its options: equal ones are equal bytes
+    identity: str  # of the plan, the format and its options: equal identities mean equal bytes
     winnow_version: str
     outputs: Mapping[str, Mapping[str, Json]]
     files: tuple[FileRecord, ...]
-    left_out: tuple[LeftOut, ...]  # by file; the numbers of shards were told before
+    left_out: tuple[LeftOut, ...]  # by file; the shards' own counts are lost
     notes: tuple[str, ...] = ()
     version: int = VERSION
 
     def to_json(self) -> bytes:
-        """As it lies in the folder, for people too."""
+        """The bytes of the manifest, readable for people too."""
         raw = {"winnow": OWN, **asdict(self)}
         return orjson.dumps(raw, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE)
 
     def unlike(self, wanted: Outline | None) -> str:
-        """What tells this export from the one that is wanted in its place, for a message."""
+        """How this export differs from the wanted one, for a message."""
         if wanted is None:
-            return f"holds an export of plan {self.plan} with other contents or options"
+            return f"contains an export of plan {self.plan} with other contents or options"
         other = ", ".join(self._other_options(wanted))
         if self.plan != wanted.plan:
             more = f", and other options: {other}" if other else ""
-            return f"holds an export of plan {self.plan}, and the recipe's is plan {wanted.plan}{more}"
+            return f"contains an export of plan {self.plan}, but the recipe's plan is {wanted.plan}{more}"
         if other:
-            return f"holds an export of plan {self.plan}, as the recipe's, with other options: {other}"
-        return f"holds an export of plan {self.plan} as winnow {self.winnow_version} made it, in another way"
+            return f"contains an export of the recipe's plan {self.plan}, but with other options: {other}"
+        return f"contains an export of plan {self.plan} by winnow {self.winnow_version}, which writes it differently"
 
     def _other_options(self, wanted: Outline) -> Iterator[str]:
         said: tuple[dict[str, Json], dict[str, Json]] = (
@@ -132,11 +132,11 @@ class Manifest:
         except orjson.JSONDecodeError:
             read = None
         if not isinstance(read, dict) or read.pop("winnow", None) != OWN:
-            raise ExportError(f"{where}: is not of an export of winnow; write to another folder, or move it")
+            raise ExportError(f"{where}: not a manifest of winnow; write to another folder, or move it")
         try:
             return read_value(cls, read, complete=True)
         except ValueError as error:
-            said = f"{where} is not as winnow writes it: {error}"
+            said = f"{where} is invalid: {error}"
             raise ExportError(f"{said}; write to another folder, or move it") from None
 
 
@@ -145,12 +145,12 @@ def _shown(value: Json) -> str:
 
 
 def file_records(folder: Path, paths: Sequence[str]) -> tuple[FileRecord, ...]:
-    """What was written there, hashed."""
+    """Hashes the files written there."""
     records = []
     for path in sorted(paths):
         parts = PurePosixPath(path)
         if parts.is_absolute() or ".." in parts.parts or path in (MANIFEST, ""):
-            raise ExportError(f"a format wrote {path!r}, which is no name for a file of an export")
+            raise ExportError(f"a format wrote {path!r}, which is not a valid file name for an export")
         records.append(FileRecord(path, (folder / path).stat().st_size, sha256_of(folder / path)))
     return tuple(records)
 
@@ -163,6 +163,6 @@ def content_records(closing: Mapping[str, bytes]) -> tuple[FileRecord, ...]:
 
 
 def sha256_of(path: Path) -> str:
-    """The hash of a file's bytes."""
+    """The SHA-256 of a file's bytes."""
     with open(path, "rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -1,6 +1,6 @@
-"""Exports inside one another, whosever recipe they are of: said before anything is read.
+"""Detects exports inside one another, of any recipe, before anything is read.
 
-An export takes its folder whole, by a rename: what lies in it would go with it when it is replaced.
+An export owns its folder and replaces it by a rename: files of another export inside it would be lost.
 """
 
 import os
@@ -15,26 +15,26 @@ from winnow.schemas.problems import shown
 
 MARKER = "unfinished.json"
 _HIDDEN = (".winnow-unfinished", ".winnow-replaced")
-_LOOKED_AT = 10_000  # folders below an export's; whoever has more of them there has no empty folder
+_LOOKED_AT = 10_000  # folders searched below an export's; with more than this the folder is not empty anyway
 
 
 def nesting_of(path: str) -> str | None:
-    """What is wrong with a folder for an export: it lies in another's, it holds another's, or cannot be made."""
+    """What prevents a folder from taking an export: it is inside another export, contains one, or cannot be made."""
     if "://" in path:
         return None
     folder = Path(os.path.realpath(path))
     if (above := file_above(folder)) is not None:
-        return f"{shown(str(above), 200)} is a file, not a folder; write the export elsewhere"
+        return f"{shown(str(above), 200)} is a file, not a folder; choose another folder"
     for parent in folder.parents:
         if (what := _what_is(parent)) is not None:
-            return f"lies in {shown(str(parent), 200)}, {what}; write the export elsewhere"
+            return f"is inside {shown(str(parent), 200)}, {what}; choose another folder"
     for inside, what in _inside(folder):
-        return f"holds {shown(str(inside), 200)}, {what}; write the export elsewhere, or move that away"
+        return f"contains {shown(str(inside), 200)}, {what}; choose another folder, or move that away"
     return None
 
 
 def _inside(folder: Path) -> Iterator[tuple[Path, str]]:
-    """The exports below a folder, as far as it is looked through."""
+    """The exports below a folder, up to a limit of folders searched."""
     for number, (below, names, _) in enumerate(os.walk(folder)):
         if number >= _LOOKED_AT:
             return
@@ -44,13 +44,13 @@ def _inside(folder: Path) -> Iterator[tuple[Path, str]]:
 
 
 def _what_is(folder: Path) -> str | None:
-    """Whether a folder is of an export, finished or not."""
+    """Says whether a folder belongs to an export, finished or not."""
     if _ours(folder / MANIFEST):
-        return "which is an export"
+        return "an export"
     if folder.name.startswith(".") and folder.name.endswith(_HIDDEN) and _ours(folder / MARKER):
-        return "which is the unfinished work on an export"
+        return "an unfinished export"
     if _ours(unfinished_folder(folder) / MARKER):
-        return "where an export is being made, or was when a run was stopped"
+        return "where an export is being written, or was when a run stopped"
     return None
 
 

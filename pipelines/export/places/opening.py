@@ -1,4 +1,4 @@
-"""From the path or address of an export to its place, and to what stands there."""
+"""Resolves the path or address of an export to its place, and to the export that exists there."""
 
 from pathlib import Path
 
@@ -10,19 +10,19 @@ from winnow.pipelines.export.places.manifest import Manifest, Outline
 
 
 def export_place(path: str, identity: str, wanted: Outline | None = None) -> ExportPlace:
-    """The place of an export, to write it."""
+    """The place to write an export."""
     return ExportBucket(path, identity, wanted) if "://" in path else ExportFolder(path, identity, wanted)
 
 
-def standing_manifest(path: str) -> Manifest | None:
-    """The record of the finished export that is there; None where there is none.
+def existing_manifest(path: str) -> Manifest | None:
+    """The manifest of the finished export there; None if there is none.
 
     Raises:
-        ExportError: There are files, and no record of ours.
+        ExportError: There are files, but no manifest of ours.
     """
     return bucket_manifest(path) if "://" in path else read_manifest(Path(path), path)
 
 
-def being_made(path: str) -> bool:
+def is_being_written(path: str) -> bool:
     """Whether there is unfinished work on an export."""
     return is_unfinished(path) if "://" in path else unfinished_folder(path).exists()

@@ -1,4 +1,4 @@
-"""What the system refuses an export, in one line."""
+"""Turns errors of the system during an export into one line."""
 
 import contextlib
 from collections.abc import Iterator
@@ -8,8 +8,8 @@ from winnow.schemas.errors import ExportError
 
 
 @contextlib.contextmanager
-def told(path: str | Path) -> Iterator[None]:
-    """What the disk refuses, in one line."""
+def disk_errors(path: str | Path) -> Iterator[None]:
+    """Turns errors of the disk into one line."""
     try:
         yield
     except OSError as error:
@@ -17,6 +17,6 @@ def told(path: str | Path) -> Iterator[None]:
         raise ExportError(f"{path}: cannot be written: {error.strerror or error}{where}") from None
 
 
-def taken(path: str | Path) -> ExportError:
-    """Somebody else is at it."""
+def in_use_error(path: str | Path) -> ExportError:
+    """The error for a place that another writer has locked."""
     return ExportError(f"{path}: another export is being written there; wait for it to end")

@@ -1,1 +1,1 @@
-"""What an export needs before it moves a byte: its shards, their sizes, and what would stop it."""
+"""Prepares an export before bytes are moved: its shards, their sizes, and what would prevent it."""

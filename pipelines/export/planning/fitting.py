@@ -1,4 +1,4 @@
-"""Whether every sample of a draw has the medium that an export wants of it: said before anything is moved."""
+"""Checks, before anything is moved, that every sample of a draw has the medium that an export requires."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ _TYPES = "media.list.element.mime"
 
 @dataclass
 class _Asked:
-    """What an export wants of each sample, and the samples that do not have it."""
+    """An export's requirement on each sample, and the count of samples that do not meet it."""
 
     export: BoundExport
     wanted: OneMedium
@@ -28,16 +28,16 @@ class _Asked:
     first: str = ""
 
     def problem(self) -> Problem:
-        """What is wrong."""
+        """The error message."""
         said = (
-            f"{self.samples:,} samples of the plan cannot be in it, such as {self.first}; {self.wanted.expected}: "
+            f"{self.samples:,} samples of the plan cannot be exported, such as {self.first}; {self.wanted.expected}: "
             f"{self.wanted.remedy}"
         )
         return Problem(self.export.place, self.export.where, said)
 
 
 def require_one_medium(objects: ObjectStore, draw: Draw, exports: Sequence[BoundExport]) -> None:
-    """That every sample of a draw has the medium that each export wants of it.
+    """Checks that every sample of a draw has the medium that each export requires.
 
     Raises:
         RecipeError: How many samples do not, for each export, and the first of them.

@@ -1,6 +1,6 @@
-"""The ids that an export gives, as DataComp writes the samples of a subset: sorted pairs of 64-bit numbers in a .npy.
+"""Writes the ids of an export in DataComp's subset format: sorted pairs of 64-bit numbers in a .npy.
 
-An id's first eight bytes are the first number, its last eight the second, both with the highest byte first: the order
+An id's first eight bytes are the first number, its last eight the second, both big-endian: the order
 of the pairs is the order of the ids, and `f"{first:016x}{second:016x}"` is the id as winnow prints it.
 """
 
@@ -13,13 +13,13 @@ import pyarrow as pa
 
 from winnow.schemas.identity import ID_BYTES
 
-UID = np.dtype("<u8,<u8")  # what datacomp's resharder reads
+UID = np.dtype("<u8,<u8")  # the type that datacomp's resharder reads
 
 
 def write_id_list(ids: Iterable[pa.Array], file: Path) -> int:
-    """Write the ids of 16 bytes, each once, in rising order; returns how many they are.
+    """Writes the distinct ids of 16 bytes in ascending order; returns their number.
 
-    The file appears at once, when all is written. All ids are held in memory, twice at most: 3.2 GB for 1e8 samples.
+    The file appears at once, when complete. All ids are held in memory, at most twice: 3.2 GB for 1e8 samples.
     """
     uids = sorted_uids(ids)
     written = file.with_name(f".{file.name}.winnow-unfinished")
@@ -33,8 +33,8 @@ def write_id_list(ids: Iterable[pa.Array], file: Path) -> int:
 
 
 def sorted_uids(ids: Iterable[pa.Array]) -> npt.NDArray[np.void]:
-    """The ids as pairs, each once, rising."""
-    held = bytearray()  # grows in place, where joining arrays would hold everything twice
+    """The distinct ids as pairs, ascending."""
+    held = bytearray()  # grows in place; joining arrays would hold everything twice
     for batch in ids:
         if batch.type != pa.binary(ID_BYTES) or batch.null_count:
             raise ValueError(f"{batch.type} with {batch.null_count} nulls; expected ids of {ID_BYTES} bytes")

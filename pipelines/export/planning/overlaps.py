@@ -1,7 +1,7 @@
-"""Exports that would write where something else of the recipe lies: said before anything is read.
+"""Detects exports that overlap other paths of the recipe, before anything is read.
 
-An export takes its folder whole. One inside the store would be swept up with it; one where a source looks
-for files would be ingested at the next run, and its samples would come back as if somebody had crawled them.
+An export owns its folder. Inside the store, it would be removed by garbage collection; where a source looks
+for files, it would be ingested by the next run, as if its samples had been crawled.
 """
 
 import os
@@ -25,29 +25,29 @@ _WRITTEN = MappingProxyType(
         "arrayrecord": ("mixture-train.array_record-00000-of-00001", "features.json", "axlearn_mixture.py"),
     }
 )
-"""A name of each kind of file that a format writes; of a format that is not here anything may be expected."""
+"""An example of each kind of file that a format writes; a format not listed here may write anything."""
 
 
 def overlap_of(recipe: Recipe, number: int) -> str | None:
-    """What is wrong with the place of one of the recipe's exports, if anything is."""
+    """What is wrong with the path of one of the recipe's exports, or None."""
     entry = recipe.export[number]
     path = recipe.located(entry.path)
     scheme, separator, _ = path.partition("://")
     if separator and scheme not in _SCHEMES:
-        return f"{shown(path)} is no place for an export; name a folder, or an address that begins with s3:// or gs://"
+        return f"{shown(path)} is not a valid export path; name a folder, or an address that begins with s3:// or gs://"
     folder = _real(path)
     for before in recipe.export[:number]:
         other = _real(recipe.located(before.path))
         if other == folder:
-            return f"writes {entry.path}, as the export of line {before.place.line} does; give each a folder of its own"
+            return f"writes {entry.path}, as does the export of line {before.place.line}; give each its own folder"
         if folder.is_relative_to(other) or other.is_relative_to(folder):
             return (
-                f"writes {entry.path}, and the export of line {before.place.line} {before.path}: one lies in "
-                "the other; give each a folder of its own"
+                f"writes {entry.path}, and the export of line {before.place.line} writes {before.path}: one is inside "
+                "the other; give each its own folder"
             )
     store = recipe.located(recipe.store.path)
     if folder.is_relative_to(_real(store)) or _real(store).is_relative_to(folder):
-        return f"{entry.path} and the store, {recipe.store.path}, lie in one another; write the export elsewhere"
+        return f"{entry.path} overlaps the store, {recipe.store.path}; choose another folder"
     return _read_again(recipe, entry, folder)
 
 
@@ -60,14 +60,14 @@ def _read_again(recipe: Recipe, entry: ExportEntry, folder: PurePath) -> str | N
         for pattern in source.files:
             if _reaches(pattern.split("/"), below, entry.name):
                 return (
-                    f"{entry.path} lies where source {source.name!r} looks for {pattern}: the next ingest would read "
-                    "the export; write it elsewhere"
+                    f"{entry.path} matches {pattern} of source {source.name!r}: the next ingest would read "
+                    "the export; choose another folder"
                 )
     return None
 
 
 def _reaches(pattern: Sequence[str], folder: Sequence[str], export_format: str) -> bool:
-    """Whether a pattern may match a file that the format writes somewhere below a folder."""
+    """Whether a pattern may match a file that the format writes under a folder."""
     last = pattern[-1]
     names = _WRITTEN.get(export_format)
     if last != "**" and names is not None and not any(fnmatchcase(name, last) for name in (*names, *_BESIDE)):
@@ -81,6 +81,6 @@ def _reaches(pattern: Sequence[str], folder: Sequence[str], export_format: str) 
 
 
 def _real(path: str) -> PurePath:
-    """A place that can be compared with others: an address is never in a folder."""
+    """A path in comparable form; an address is never inside a folder."""
     scheme, separator, rest = path.partition("://")
     return PurePath(f"{scheme}:", *rest.strip("/").split("/")) if separator else PurePath(os.path.realpath(path))

@@ -1,4 +1,4 @@
-"""What the tasks of one export know: how outputs are cut, which shards of them are still owed, and where files go.
+"""What the tasks of one export need: how outputs are cut, which shards are pending, and where files go.
 
 The lists that grow with the store or the export are objects that workers read, never constants of the graph.
 """
@@ -26,17 +26,17 @@ from winnow.schemas.mixture import Stratum
 
 @dataclass(frozen=True)
 class Destination:
-    """One export as its tasks see it. Picklable."""
+    """One export as seen by its tasks. Picklable."""
 
     format: ExportFormat
-    config: Any  # the format's own
+    config: Any  # of the format's own type
     work: Work
     way: Way
 
 
 @dataclass(frozen=True)
 class Place:
-    """What a partition of the exchange is: a shard of an output, in one cutting."""
+    """The meaning of a partition of the exchange: a shard of an output, in one cutting."""
 
     way: Way
     output: int
@@ -45,7 +45,7 @@ class Place:
 
 
 class Places:
-    """The partitions: cuttings ascending, outputs in the plan's order, shards by number."""
+    """The partitions: cuttings ascending, outputs in plan order, shards by number."""
 
     def __init__(self, cuttings: Mapping[Way, Cutting]) -> None:
         self._all: list[Place] = []
@@ -78,11 +78,11 @@ class _Written(msgspec.Struct):
 
 @dataclass(frozen=True)
 class Details:
-    """What grows: read once a process."""
+    """The lists that grow with the export: read once per process."""
 
     cuttings: Mapping[Way, Cutting]
-    strata: tuple[tuple[Stratum, ...], ...]  # of each output, by number
-    owed: NDArray[np.bool_]  # which partitions are
+    strata: tuple[tuple[Stratum, ...], ...]  # of each output, in order
+    owed: NDArray[np.bool_]  # whether each partition is pending
 
     @cached_property
     def places(self) -> Places:
@@ -91,11 +91,11 @@ class Details:
 
     @property
     def bands(self) -> bool:
-        """Whether the plan has any."""
+        """Whether the plan has bands."""
         return any(one.band for strata in self.strata for one in strata)
 
     def to_json(self) -> bytes:
-        """As an object."""
+        """Serialises the details."""
         cuttings = [{**asdict(cutting), "way": list(way)} for way, cutting in sorted(self.cuttings.items())]
         strata = [[list(asdict(one).values()) for one in output] for output in self.strata]
         owed = np.flatnonzero(self.owed).tolist()
@@ -114,11 +114,11 @@ class Details:
 
 @dataclass(frozen=True)
 class Shipment:
-    """One run of the pipeline. Picklable, and small."""
+    """One run of the pipeline. Picklable and small."""
 
     store: Store
-    scratch: ObjectStore  # goes with the export that it is below
-    text: tuple[Column, ...]  # the first that is not null is a sample's text
+    scratch: ObjectStore  # removed with the export that it belongs to
+    text: tuple[Column, ...]  # the first non-null one is a sample's text
     edits: tuple[BoundEdit, ...]
     destinations: tuple[Destination, ...]
     seed: int
@@ -128,19 +128,19 @@ class Shipment:
 
     @property
     def details(self) -> Details:
-        """What grows."""
+        """The details, read once per process."""
         return _details(self.scratch, self.details_path)
 
 
 def put_details(scratch: ObjectStore, details: Details) -> str:
-    """Write them down; returns the object's path."""
+    """Writes the details; returns the object's path."""
     raw = details.to_json()
     path = f"details/{content_name(raw)}.json"
     scratch.put(path, raw)
     return path
 
 
-_read: dict[tuple[str, str], Details] = {}  # the one that this process is at
+_read: dict[tuple[str, str], Details] = {}  # the one in use by this process
 
 
 def _details(scratch: ObjectStore, path: str) -> Details:
@@ -153,5 +153,5 @@ def _details(scratch: ObjectStore, path: str) -> Details:
 
 
 def text_columns(text: Sequence[str], layers: Sequence[str]) -> tuple[Column, ...]:
-    """The columns that a recipe's `text` names, of the layers that there are."""
+    """The columns that a recipe's `text` names, among those layers that exist."""
     return tuple(column for name in text if (column := column_of(name, layers)) is not None)

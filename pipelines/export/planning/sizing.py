@@ -1,8 +1,8 @@
-"""Into how many files an export is cut, and at which places of its order: told from the draw alone.
+"""Decides how many files an export has, and where in the order they are cut, from the draw alone.
 
-Shards of an output hold equal numbers of samples within one: shard j begins with the sample at place j*N//K of all N.
-K is the smallest number for which no shard is larger than the cap. What is held meanwhile does not grow with N: bytes
-are added up in a histogram of the order, and of single samples only the neighbours of a boundary are looked at.
+Shards of an output hold equal numbers of samples, give or take one: shard j begins at sample j*N//K of all N.
+K is the smallest number for which no shard exceeds the cap. Memory does not grow with N: bytes
+are summed in a histogram of the order, and only samples next to a boundary are considered individually.
 """
 
 from collections.abc import Iterable, Iterator
@@ -23,9 +23,9 @@ from winnow.schemas.uint128 import Words, words_of
 from winnow.scoring.mixture.orders import Key, export_order, key_of
 
 SAMPLE_BYTES = 512
-"""What a sample takes beside its text: ids, names and headers, as a format writes them before it compresses."""
+"""Bytes of a sample besides its text: ids, names and headers, before compression."""
 
-MAX_SHARDS = 99_999  # of an output: names have five digits, and say how many there are
+MAX_SHARDS = 99_999  # per output: file names have five digits and include the total
 BINS = 1 << 20
 _SHIFT = np.uint64(64 - 20)
 _COLUMNS = ["output", "row", "id", "first", "copies", "bytes"]
@@ -39,54 +39,54 @@ class OutputSize:
     """One output of a plan, cut into shards."""
 
     output: str
-    counts: tuple[int, ...]  # the samples of each shard; none where the output gives nothing
-    boundaries: tuple[int, ...]  # the order of the first sample of each shard but the first
-    over: int = 0  # samples that are larger than the cap by themselves
+    counts: tuple[int, ...]  # the samples of each shard; empty if the output is
+    boundaries: tuple[int, ...]  # the order value at which each shard but the first begins
+    over: int = 0  # samples that alone exceed the cap
     bytes: int = 0  # of all samples, before compression
 
     @property
     def samples(self) -> int:
-        """Of all its shards."""
+        """The total over its shards."""
         return sum(self.counts)
 
     def shard_of(self, order: Words) -> NDArray[np.int64]:
-        """The shard that each sample goes to."""
+        """The shard of each sample."""
         return np.searchsorted(np.array(self.boundaries, np.uint64), order, side="right").astype(np.int64)
 
 
 class Way(NamedTuple):
-    """How rows travel: all exports of one way share them."""
+    """How rows travel; exports with the same way share them."""
 
-    cap: int  # the most bytes of a shard
-    media: bool = False  # with the bytes of media
+    cap: int  # bytes of the largest allowed shard
+    media: bool = False  # whether the bytes of media are included
 
 
 @dataclass(frozen=True)
 class Cutting:
-    """A way, and every output of the plan cut by its cap."""
+    """A way, with every output of the plan cut by its cap."""
 
     way: Way
     outputs: tuple[OutputSize, ...]
 
     @property
     def shards(self) -> int:
-        """Of all outputs."""
+        """The number of shards of all outputs."""
         return sum(len(one.counts) for one in self.outputs)
 
 
 def order_key(seed: int) -> Key:
-    """What the order of an export hangs on."""
+    """The key that determines the order of an export."""
     return key_of(seed, "export")
 
 
 def cut_outputs(objects: ObjectStore, draw: Draw, ways: Iterable[Way]) -> dict[Way, Cutting]:
-    """Cut every output for each way's cap, by bytes of texts as they are exported, and of media where those are wanted.
+    """Cuts every output for each way's cap, by bytes of edited texts, and of media where included.
 
     Args:
-        objects: The store's.
-        draw: What is exported.
-        ways: How exports want it; a cap is of bytes before compression. Media count with the bytes of the files that
-            the store refers to.
+        objects: The store's objects.
+        draw: The draw to export.
+        ways: The ways of the exports; a cap counts bytes before compression. Media count with the size of the files
+            that the store refers to.
 
     Raises:
         ExportError: A cap is so small that there would be more files than an export may have.
@@ -109,16 +109,16 @@ def cut_outputs(objects: ObjectStore, draw: Draw, ways: Iterable[Way]) -> dict[W
 
 
 class _Some(NamedTuple):
-    """Some of the copies that an output gives."""
+    """Some of the copies that an output contains."""
 
     output: int
     order: Words
-    held: Counts  # bytes of each
+    held: Counts  # of each, in bytes
     with_media: Counts
 
 
 def _samples(objects: ObjectStore, draw: Draw, *, media: bool) -> Iterator[_Some]:
-    """The order and the bytes of the copies that each output gives, some at a time."""
+    """Yields the order and the bytes of each output's copies, in batches."""
     key = order_key(draw.plan.seed)
     for shard in draw.shards:
         referred = _referred(objects, shard) if media else None
@@ -138,7 +138,7 @@ def _orders(output: int, part: pa.RecordBatch, key: Key, referred: Counts | None
 
 
 def _referred(objects: ObjectStore, shard: DrawnShard) -> Counts:
-    """How many bytes of files each row of a shard refers to."""
+    """The bytes of media that each row of a shard refers to."""
     counts: list[Counts] = []
     for batch in read_batches(objects, shard.objects[layout.SAMPLES], [_REFERRED]):
         media = batch["media"]
@@ -151,7 +151,7 @@ def _referred(objects: ObjectStore, shard: DrawnShard) -> Counts:
 
 @dataclass
 class _Histogram:
-    """Samples and bytes along the order. A sample that is larger than the cap fits nowhere: its bytes do not count."""
+    """Samples and bytes along the order. Bytes of a sample that alone exceeds the cap do not count."""
 
     cap: int
     counts: Counts = field(default_factory=lambda: np.zeros(BINS, np.int64))
@@ -160,7 +160,7 @@ class _Histogram:
     bytes: int = 0
 
     def add(self, order: Words, held: Counts) -> None:
-        """Some more samples."""
+        """Adds a batch of samples."""
         bins = (order >> _SHIFT).astype(np.int64)
         large = held > self.cap
         self.over += int(large.sum())
@@ -170,7 +170,7 @@ class _Histogram:
 
 
 class _Cut:
-    """The places where an output is cut, and the samples near them."""
+    """The boundaries of an output's shards, and the samples near them."""
 
     def __init__(self, histogram: _Histogram, output: str) -> None:
         self._output = output
@@ -185,12 +185,12 @@ class _Cut:
         self._near: list[Words] = []
 
     def look(self, order: Words) -> None:
-        """Keep what lies near a boundary."""
+        """Keeps the samples near a boundary."""
         if len(self.places):
             self._near.append(order[self._looked[(order >> _SHIFT).astype(np.int64)]])
 
     def size(self) -> OutputSize:
-        """The shards, once all samples were looked at; equal orders stay together."""
+        """The shards, once all samples have been seen; equal orders stay together."""
         if not self._total:
             return OutputSize(self._output, (), ())
         near = np.sort(np.concatenate([np.zeros(0, np.uint64), *self._near]))
@@ -202,7 +202,7 @@ class _Cut:
 
 
 def _places(histogram: _Histogram, before: Counts, output: str) -> Counts:
-    """Where shards but the first begin, for the smallest number of them that keeps the cap."""
+    """The first positions of all shards but the first, for the smallest number of shards that keeps the cap."""
     total = int(before[-1])
     if not total:
         return np.zeros(0, np.int64)
@@ -220,15 +220,14 @@ def _places(histogram: _Histogram, before: Counts, output: str) -> Counts:
         most = np.concatenate([[0], held[bins + (before[bins] < places)], held[-1:]])
         if number == total or int((most[1:] - least[:-1]).max()) <= histogram.cap:
             return places
-        # One by one while there are few; later by a share of them, so that the search ends where texts are uneven.
+        # In steps of one while there are few, then by a fraction, so that the search ends even for uneven texts.
         number = min(total, number + max(1, number >> 6))
 
 
 def notes_of(cutting: Cutting) -> list[str]:
-    """What a person should know of shards that cannot keep their cap."""
+    """Notes about shards that cannot keep their cap."""
     return [
-        f"{one.output}: {one.over:,} samples are larger than shard_bytes ({cutting.way.cap:,}) by themselves; "
-        "their shards are larger too"
+        f"{one.output}: {one.over:,} samples alone exceed shard_bytes ({cutting.way.cap:,}); their shards exceed it too"
         for one in cutting.outputs
         if one.over
     ]

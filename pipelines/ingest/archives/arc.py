@@ -16,7 +16,7 @@ from winnow.pipelines.ingest.archives.http import content_type
 from winnow.pipelines.ingest.archives.warc import http_event, plain_event, safe_text
 from winnow.pipelines.ingest.records import Dropped, Event, FilePart, ReadLimits, Record, Span
 
-# Possessive and bounded where a field may repeat, so that no line costs more than its length.
+# Possessive, and bounded where a field may repeat, so that matching stays linear in the line's length.
 _V2: Final = re.compile(
     rb"(?P<url>[A-Za-z][\w+.\-]{0,30}:[^\r\n]*) (?P<ip>[^ ]{1,64}) (?P<date>\d{8,17}) (?P<mime>[^ ]{0,255})"
     rb" (?:\d{1,3}|-) [^ ]{1,255} [^ ]{1,8192} \d{1,18} [^ ]{1,1024} (?P<length>\d{1,18})\r?\n"
@@ -40,13 +40,13 @@ class ArcHead(Head):
 
 
 class ArcGrammar:
-    """ARC: a header is one line, and one line end stands behind a block."""
+    """ARC: a header is one line, and a line end follows the block."""
 
     name = "arc"
     mark = b"\n"
     sync = b"\n"
     sync_skip = 1
-    mark_optional = True  # by the specification the line end belongs to the next record
+    mark_optional = True  # the specification counts the line end as part of the next record
 
     def opens(self, first: bytes) -> bool:
         """Whether these may be the first bytes of a file or member of this format."""
@@ -75,7 +75,7 @@ class ArcGrammar:
         return None
 
     def event(self, head: ArcHead, block: Block, span: Span, container: str, limits: ReadLimits) -> Event:
-        """A record for what was captured; the file's own description and name look-ups are dropped."""
+        """A record for captured content; the file's own description and DNS look-ups are dropped."""
         if head.url.lower().startswith(_NOT_CONTENT):
             return Dropped(span, "not_content")
         mime, charset = content_type(head.mime)
@@ -94,7 +94,7 @@ class ArcGrammar:
 
 
 def read_arc(stream: BinaryIO, part: FilePart, limits: ReadLimits) -> Iterator[Event]:
-    """The events of one part of an ARC file, in file order."""
+    """Yields the events of one part of an ARC file, in file order."""
     return read_archive(stream, part, limits, ArcGrammar())
 
 

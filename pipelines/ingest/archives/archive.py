@@ -1,11 +1,11 @@
-"""Walks an archive of records, whatever its format and compression: the part that WARC and ARC readers share.
+"""Walks an archive of records in any format and compression: the part that the WARC and ARC readers share.
 
-Every byte of a part ends up in the range of exactly one member or, in a plain file, of exactly one record. A record
-must be consistent from its header to the mark behind its block; where one is not, reading resumes at the next
-position where a record verifiably begins, and what lies between is reported, never skipped.
+Every byte of a part is in the range of exactly one member or, in a plain file, of exactly one record. A record
+must be consistent from its header to the mark after its block. Where one is not, reading resumes at the next
+position where a record verifiably begins, and the bytes between are reported, never skipped.
 
-Parts: what verifiably begins in [start, end) belongs to the part, with all that follows it up to the next such
-beginning. So any cutting of a file into parts gives the same events.
+Parts: a record that verifiably begins in [start, end) belongs to that part, together with everything up to the next
+such beginning. So a file gives the same events however it is cut into parts.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,14 +18,14 @@ from winnow.pipelines.ingest.archives.members import GZIP_MAGIC, PROBE_BYTES, Gz
 from winnow.pipelines.ingest.archives.zstd_members import ZstdMembers, is_zstd
 from winnow.pipelines.ingest.records import Dropped, Event, FilePart, ReadLimits, Span, Unreadable
 
-HEAD_BYTES: Final = 4096  # of a body that is not held, for sniffing
-SNIFF_BYTES: Final = 4 << 20  # how far a damaged beginning is searched for the file's compression
+HEAD_BYTES: Final = 4096  # kept of a body that is too large to hold, for sniffing
+SNIFF_BYTES: Final = 4 << 20  # how far into a damaged file to look for its compression
 _PADDING: Final = b"\r\n\x00"
 
 
 @dataclass(slots=True)
 class Head:
-    """A parsed record header: its own length and that of the block behind it."""
+    """A parsed record header: its length and the length of its block."""
 
     header_bytes: int
     length: int
@@ -53,24 +53,24 @@ H = TypeVar("H", bound=Head)
 
 
 class Grammar(Protocol[H]):
-    """What tells one archive format from another."""
+    """What distinguishes one archive format from another."""
 
     name: str
     mark: bytes  # ends a record's header, and again its block
-    sync: bytes  # in a damaged stream, a record is looked for behind each of these
-    sync_skip: int  # how many bytes of `sync` stand before the record
-    mark_optional: bool  # whether the mark may be absent behind the last block of a file or member
+    sync: bytes  # in a damaged stream, look for a record after each of these
+    sync_skip: int  # how many bytes of `sync` precede the record
+    mark_optional: bool  # whether the mark may be missing after the last block of a file or member
 
     def opens(self, first: bytes) -> bool:
         """Whether these may be the first bytes of a file or member of this format."""
         ...
 
     def parse(self, header: bytes) -> H | Fault:
-        """A header that ends with the mark."""
+        """Parses a header that ends with the mark."""
         ...
 
     def starts(self, first: bytes) -> bool:
-        """Whether these bytes, perhaps cut off by the file's end, may begin a header."""
+        """Whether these bytes, possibly cut off by the end of the file, may begin a header."""
         ...
 
     def nests(self, header: bytes) -> bool:
@@ -78,24 +78,24 @@ class Grammar(Protocol[H]):
         ...
 
     def key(self, head: H) -> str | None:
-        """The record's own key, for the report of a record that cannot be read."""
+        """The record's own key, used to report a record that cannot be read."""
         ...
 
     def event(self, head: H, block: Block, span: Span, container: str, limits: ReadLimits) -> Event:
-        """What a consistent record becomes."""
+        """Converts a consistent record into an event."""
         ...
 
 
 class _End(Enum):
-    """What the end of a flow means for the record that reaches it."""
+    """What the end of a flow says about a record that runs into it."""
 
-    PROVED = 1  # the member is whole and its checksum right: a record that wants more declares a wrong length
-    OPEN = 2  # a plain file: a record that wants more was cut off
-    CUT = 3  # the member was cut off: even a record that seems whole has no checksum
+    PROVED = 1  # the member is complete and its checksum right: a longer record declares a wrong length
+    OPEN = 2  # a plain file: a longer record was cut off
+    CUT = 3  # the member was cut off: even a record that seems complete has no valid checksum
 
 
 def read_archive(stream: BinaryIO, part: FilePart, limits: ReadLimits, grammar: Grammar[H]) -> Iterator[Event]:
-    """The events of one part of an archive file, in file order."""
+    """Yields the events of one part of an archive file, in file order."""
     flow = FileFlow(stream, part.size)
     end = min(part.end, flow.size)
     compression = _compression(flow, grammar, limits)
@@ -114,7 +114,7 @@ def read_archive(stream: BinaryIO, part: FilePart, limits: ReadLimits, grammar: 
 
 
 def _compression(flow: FileFlow, grammar: Grammar[H], limits: ReadLimits) -> str | None:
-    """By content: the magic bytes, or, where these are damaged, the first verifiable record of any kind."""
+    """Detects the compression by magic bytes or, where they are damaged, by the first verifiable record of any kind."""
     first = flow.peek(0, PROBE_BYTES)
     if first.startswith(GZIP_MAGIC):
         return "gz"
@@ -161,7 +161,7 @@ def _read_members(
 
 
 def _only_record(member: Member, grammar: Grammar[H], limits: ReadLimits) -> H | None:
-    """The head of a member's one consistent record: nearly every member of a crawl."""
+    """The head of a member's only consistent record: the case for nearly every member of a crawl."""
     content, mark = member.content, grammar.mark
     if content is None or len(content) > limits.max_body_bytes or not content.endswith(mark):
         return None
@@ -184,7 +184,7 @@ def _member_events(
     grammar: Grammar[H],
     end: _End,
 ) -> Iterator[Event]:
-    """The records of a member that holds not exactly one, or more than is held at once."""
+    """Yields the records of a member that has none or several, or that is too large to hold at once."""
     ordinal = -1
 
     def span(_start: int, _stop: int) -> Span:
@@ -194,7 +194,7 @@ def _member_events(
 
     flow = members.inflated(member) if member.content is None else HeldFlow(member.content)
     if flow.size and not grammar.opens(flow.peek(0, PROBE_BYTES)):
-        # No part may begin here, and no record be found here again: so none is taken from here.
+        # No part may begin here and no later search may find a record here, so none is taken from here.
         found = Unreadable(span(0, 0), "bad_header", "the member does not begin with a record")
         yield _unclaimed(flow, 0, flow.size, found)
         return
@@ -205,7 +205,7 @@ def _member_events(
 
 
 class _Walk(Generic[H]):
-    """Records one after the other in a flow of inflated or plain bytes."""
+    """Walks the records of a flow of inflated or plain bytes, one after another."""
 
     def __init__(
         self,
@@ -222,9 +222,9 @@ class _Walk(Generic[H]):
         self._container = container
         self._span = span
         self._end = end
-        self._searched = (0, 0)  # no mark begins in this range; if one was found, it begins where the range ends
+        self._searched = (0, 0)  # no mark begins in this range; if one was found, it is at the range's end
         self._mark_found = False
-        self._hold = limits.max_body_bytes + limits.max_header_bytes  # a block that is loaded
+        self._hold = limits.max_body_bytes + limits.max_header_bytes  # the largest block that is loaded
 
     def head(self, at: int) -> H | Fault:
         """The header that begins at this position."""
@@ -232,14 +232,14 @@ class _Walk(Generic[H]):
         if isinstance(stop, Fault):
             return stop
         header = self._flow.peek(at, stop - at)
-        if self._grammar.nests(header):  # of many headers without an end, each would be parsed to the one that comes
+        if self._grammar.nests(header):  # else many unterminated headers would each be parsed up to the next
             return Fault("bad_header", "another header begins inside the header")
         return self._grammar.parse(header)
 
     def _header_end(self, at: int) -> int | Fault:
-        """Where the header that begins here ends, behind its mark.
+        """Where the header that begins here ends, after its mark.
 
-        What was searched is remembered: of many false beginnings before one mark, each would search the same bytes.
+        The searched range is remembered; else many false beginnings before one mark would search the same bytes.
         """
         flow, mark = self._flow, self._grammar.mark
         index = flow.load(at, 64)
@@ -273,8 +273,8 @@ class _Walk(Generic[H]):
         return hit + skip if hit >= 0 else -1
 
     def begins(self, at: int) -> bool:
-        """Whether a consistent record begins here: what every part that looks for its beginning agrees on."""
-        # Only the header would not do: a page may quote one, but has no block of that length behind it.
+        """Whether a consistent record begins here; every part that searches for its first record uses this test."""
+        # The header alone is not enough: a page may quote one, but has no block of that length after it.
         flow, grammar = self._flow, self._grammar
         before = at - grammar.sync_skip
         if at > 0 and (before < 0 or flow.peek(before, len(grammar.sync)) != grammar.sync):
@@ -287,13 +287,13 @@ class _Walk(Generic[H]):
             return False
         if isinstance(flow, StreamFlow):
             if head.length > self._hold:
-                return True  # to look would cost a new inflation of the member
+                return True  # checking would mean inflating the member again
             flow.load(at, stop + len(grammar.mark) - at)
         tail = flow.probe(stop, len(grammar.mark))
         return tail == grammar.mark or (tail == b"" and grammar.mark_optional)
 
     def events(self, at: int, end: int) -> Iterator[Event]:
-        """What begins in [at, end), and all that follows up to the next verified beginning."""
+        """Yields what begins in [at, end), and all that follows up to the next verified beginning."""
         flow = self._flow
         while 0 <= at < flow.size:
             if at >= end and self.begins(at):
@@ -308,7 +308,7 @@ class _Walk(Generic[H]):
             at = flow.size if stop < 0 else stop
 
     def _record(self, at: int, head: H) -> tuple[int, Event | Fault]:
-        """Where the record ends, and what it becomes; -1 where its end cannot be told."""
+        """Where the record ends and the event it becomes; -1 where its end is unknown."""
         flow, grammar, limits = self._flow, self._grammar, self._limits
         mark = len(grammar.mark)
         start = at + head.header_bytes
@@ -351,7 +351,7 @@ class _Walk(Generic[H]):
 
 
 def _unclaimed(flow: Flow, at: int, stop: int, found: Unreadable) -> Event:
-    """A range where no record begins: padding if it is nothing but line ends and zeros."""
+    """A range where no record begins: padding if it holds only line ends and zeros."""
     if not flow.reaches(at):
         return found
     while at < stop:

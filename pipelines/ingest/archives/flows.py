@@ -1,20 +1,20 @@
-"""A window that slides over bytes: what is held, what lies in a file, what comes out of a decompressor.
+"""A sliding window over bytes in memory, in a file or from a decompressor.
 
-Archive readers speak of positions only; a flow keeps in memory no more than what a reader asks for at once.
+Archive readers only use positions; a flow keeps no more in memory than a reader asks for at once.
 """
 
 from collections.abc import Callable, Iterator
 from typing import BinaryIO
 
 CHUNK_BYTES = 1 << 20
-MAX_REWINDS = 16  # each costs a new inflation of the member: a hostile one could ask for millions
+MAX_REWINDS = 16  # each inflates the member again, and a hostile member could ask for millions
 
 
 class Flow:
-    """Bytes addressed by position, of which a window is in memory.
+    """Bytes addressed by position, with a window of them in memory.
 
-    `buffer` holds the bytes from position `base` on. `size` is the number of bytes there are; it shrinks when
-    a file turns out to be shorter than it was said to be.
+    `buffer` holds the bytes from position `base` on. `size` is the total number of bytes; it shrinks when a file
+    turns out to be shorter than listed.
     """
 
     __slots__ = ("base", "buffer", "size")
@@ -25,7 +25,7 @@ class Flow:
         self.size = size
 
     def load(self, at: int, count: int) -> int:
-        """Have the bytes [at, at + count) in the buffer, as far as they exist; returns the index of `at` in it."""
+        """Loads the bytes [at, at + count) into the buffer, as far as they exist; returns the index of `at` in it."""
         index = at - self.base
         if index >= 0 and (index + count <= len(self.buffer) or self.base + len(self.buffer) >= self.size):
             return index
@@ -38,7 +38,7 @@ class Flow:
         return self.buffer[index : index + count]
 
     def probe(self, at: int, count: int) -> bytes:
-        """A few bytes far ahead, without moving the window where that can be had."""
+        """A few bytes far ahead, if possible without moving the window."""
         return self.peek(at, count)
 
     def find(self, literal: bytes, at: int, limit: int) -> int:
@@ -60,11 +60,11 @@ class Flow:
         return at >= 0
 
     def _refill(self, at: int, count: int) -> None:
-        """Move the window to hold [at, at + count); a flow that holds everything has nothing to do."""
+        """Moves the window to hold [at, at + count); does nothing for a flow that holds everything."""
 
 
 class HeldFlow(Flow):
-    """Bytes that are in memory anyway."""
+    """Bytes that are already in memory."""
 
     __slots__ = ()
 
@@ -73,7 +73,7 @@ class HeldFlow(Flow):
 
 
 class FileFlow(Flow):
-    """A seekable file: going back costs a seek."""
+    """A seekable file; going back costs one seek."""
 
     __slots__ = ("_position", "_stream")
 
@@ -83,7 +83,7 @@ class FileFlow(Flow):
         self._position = -1
 
     def probe(self, at: int, count: int) -> bytes:
-        """A few bytes far ahead by a read of their own."""
+        """A few bytes far ahead, by a separate read."""
         index = at - self.base
         if index >= 0 and index + count <= len(self.buffer):
             return self.buffer[index : index + count]
@@ -92,7 +92,7 @@ class FileFlow(Flow):
     def _refill(self, at: int, count: int) -> None:
         end = self.base + len(self.buffer)
         kept = self.buffer[at - self.base :] if self.base <= at < end else b""
-        # At least half of what is kept: otherwise many small steps over a large window would copy it each time.
+        # At least half of what is kept; otherwise many small steps over a large window would each copy it.
         wanted = max(count - len(kept), CHUNK_BYTES, len(kept) // 2)
         fresh = self._read(at + len(kept), min(wanted, self.size - at - len(kept)))
         self.base = at
@@ -115,7 +115,7 @@ class FileFlow(Flow):
 
 
 class StreamFlow(Flow):
-    """What a decompressor gives, forward; going back starts it anew, at most `MAX_REWINDS` times."""
+    """Decompressed bytes, read forward; going back starts again, at most `MAX_REWINDS` times."""
 
     __slots__ = ("_chunks", "_open", "_rewinds")
 
@@ -126,7 +126,7 @@ class StreamFlow(Flow):
         self._rewinds = 0
 
     def reaches(self, at: int) -> bool:
-        """Whether the position is ahead or may still be gone back to."""
+        """Whether the position is ahead or can still be reached by starting again."""
         return at >= self.base or self._rewinds < MAX_REWINDS
 
     def _refill(self, at: int, count: int) -> None:

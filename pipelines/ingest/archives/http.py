@@ -1,8 +1,8 @@
-"""An HTTP response as a crawler stored it: its header, and its payload with transfer and content coding undone.
+"""Parses an HTTP response as stored by a crawler and undoes the transfer and content coding of its payload.
 
-Crawls differ: some store the bytes of the wire, others (Common Crawl) store the decoded payload under the header
-of the wire. So a declared coding is tried, not believed: a payload that does not begin as the coding begins is kept
-as it is. What is allocated never exceeds the cap by more than one step of the decoder. Python's `http.client` refuses
+Crawls differ: some store the bytes as sent, others (Common Crawl) store the decoded payload under the original
+header. So a declared coding is tried, not believed: a payload that does not start like the coding is kept
+unchanged. Decoding never allocates more than one decoder step beyond the cap. Python's `http.client` refuses
 more than 100 fields, which crawls contain, and took 39 µs for a header of 15 fields where this takes 7.
 """
 
@@ -19,7 +19,7 @@ from winnow.pipelines.ingest.archives.members import INFLATE_ERROR
 from winnow.schemas.opt_out import HEADER_NAMES
 
 HEAD_BYTES: Final = 4096
-MAX_CODINGS: Final = 8  # more in one header are an attack
+MAX_CODINGS: Final = 8  # more than this in one header is an attack
 
 _INPUT_STEP: Final = 64 << 10
 _OUTPUT_STEP: Final = 1 << 20
@@ -60,14 +60,14 @@ class HttpHead:
         return decode_field(b", ".join(values)) if values else None
 
     def codings(self, name: bytes) -> list[str]:
-        """The codings that a field lists, in the order in which they were applied; `identity` is none."""
+        """The codings that a field lists, in the order of application, without `identity`."""
         listed = b",".join(self.fields.get(name, ())).lower().split(b",")
         return [decode_field(coding.strip()) for coding in listed if coding.strip() not in (b"", b"identity")]
 
 
 @dataclass(slots=True)
 class Payload:
-    """A decoded payload: the body, or its beginning where it is larger than the cap."""
+    """A decoded payload: the body, or its first bytes where it exceeds the cap."""
 
     body: bytes | None
     head: bytes = b""
@@ -89,7 +89,7 @@ def header_fields(raw: bytes, wanted: frozenset[bytes]) -> Fields:
 
 
 def parse_http(content: bytes, start: int, stop: int, max_header_bytes: int) -> HttpHead | None:
-    """The header of a response that begins at `start`; None where none begins or it does not end."""
+    """Parses the header of a response at `start`; None where none begins or it does not end."""
     if not content.startswith(b"HTTP/", start):
         return None
     blank = _BLANK_LINE.search(content, start, min(stop, start + max_header_bytes))
@@ -111,7 +111,7 @@ def content_type(raw: bytes) -> tuple[str | None, str | None]:
 
 
 def decode_field(raw: bytes) -> str:
-    """A header's value: UTF-8 where it is UTF-8, else Latin-1."""
+    """Decodes a header's value as UTF-8, or as Latin-1 where it is not UTF-8."""
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError:
@@ -119,12 +119,12 @@ def decode_field(raw: bytes) -> str:
 
 
 def decode_payload(head: HttpHead, stored: bytes, cap: int, truncated: bool) -> Payload | str:
-    """The payload with its codings undone, or what is wrong with it.
+    """Undoes the payload's codings, or says what is wrong with it.
 
     Args:
         head: the response's header.
-        stored: the payload as it was stored.
-        cap: how many bytes a body may have.
+        stored: the payload as stored.
+        cap: the largest body in bytes.
         truncated: whether the record says that it was cut off, so that a broken end is expected.
     """
     transfer, content = head.codings(b"transfer-encoding"), head.codings(b"content-encoding")
@@ -167,12 +167,12 @@ class _Decoded:
 
 
 def _foreign(coding: str, body: bytes) -> Literal["foreign", "broken"]:
-    # LZW is the one registered coding that is not undone; other names are servers' inventions ("utf-8", "none").
+    # LZW is the one registered coding without a decoder here; other names are server mistakes ("utf-8", "none").
     return "broken" if coding in ("compress", "x-compress") and body.startswith(b"\x1f\x9d") else "foreign"
 
 
 def _dechunk(body: bytes, _cap: int) -> _Decoded:
-    """RFC 9112, section 7.1; the chunks are never larger than what was stored."""
+    """Undoes chunking (RFC 9112, section 7.1); chunks are never larger than the stored payload."""
     out = bytearray()
     at = chunks = 0
     while line := _CHUNK_SIZE.match(body, at):
@@ -187,7 +187,7 @@ def _dechunk(body: bytes, _cap: int) -> _Decoded:
         elif body.startswith(b"\n", stop):
             at = stop + 1
         else:
-            # A first chunk that ends where none ends was text that happens to begin like a size.
+            # A first chunk that does not end correctly was text that happens to begin like a chunk size.
             return _Decoded("broken" if chunks > 1 or stop >= len(body) else "foreign", bytes(out))
     return _Decoded("broken" if chunks else "foreign", bytes(out))
 
@@ -199,7 +199,7 @@ def _gunzip(body: bytes, cap: int) -> _Decoded:
 
 
 def _undeflate(body: bytes, cap: int) -> _Decoded:
-    """The coding `deflate` is zlib (RFC 9110), and raw deflate from the servers that got it wrong."""
+    """Undoes `deflate`: zlib (RFC 9110), or raw deflate from servers that got it wrong."""
     if len(body) >= 2 and body[0] & 15 == 8 and (body[0] << 8 | body[1]) % 31 == 0:
         found = _inflate(body, cap, 15)
         if found.state != "broken" or found.body:
@@ -208,7 +208,7 @@ def _undeflate(body: bytes, cap: int) -> _Decoded:
 
 
 def _inflate(body: bytes, cap: int, wbits: int) -> _Decoded:
-    """One zlib stream, or gzip members one after the other; what follows them is ignored, as browsers do."""
+    """Inflates one zlib stream or successive gzip members; ignores what follows, as browsers do."""
     view = memoryview(body)
     out = bytearray()
     at = 0
@@ -277,7 +277,7 @@ def _unzstd(body: bytes, cap: int) -> _Decoded:
 
 
 def _without_magic(body: bytes, found: _Decoded) -> _Decoded:
-    """Raw deflate and brotli have no magic: what fails at once, or reads as text, was never in the coding."""
+    """Raw deflate and brotli have no magic: a payload that fails at once, or reads as text, was never in the coding."""
     if found.state == "broken" and (not found.body or _looks_like_text(body)):
         return _Decoded("foreign")
     return found

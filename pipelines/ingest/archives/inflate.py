@@ -1,9 +1,9 @@
-"""Gzip and zstd files of any number of members as blocks of decompressed bytes, with flat memory.
+"""Decompresses gzip and zstd files of any number of members, block by block, in constant memory.
 
-A member that is damaged, cut off, or larger than the limits ends the stream: every byte before the damage is
-given, then one `Damage` that answers for the file from that member to its end. isal and zstandard
-inflate; members are walked here because Python's `gzip` raises at damage, without the bytes before it in that read and
-without saying where its member began.
+A member that is damaged, cut off, or larger than the limits ends the stream: all bytes before the damage are
+returned, then one `Damage` that covers the file from that member to its end. isal and zstandard
+inflate. Members are walked here because Python's `gzip` raises on damage without returning the bytes already read and
+without saying where the member began.
 """
 
 import zlib
@@ -24,16 +24,16 @@ BLOCK_BYTES: Final = 1 << 20
 _READ_BYTES: Final = 256 << 10
 _OUTPUT_BYTES: Final = 1 << 20
 _GZIP_SLICE: Final = 64 << 10
-# A zstd block of 4 bytes may hold 128 KiB, and the decoder returns all that a slice gives at once: at most 16 MiB.
+# A zstd block of 4 bytes may hold 128 KiB, and the decoder returns a whole slice's output at once: at most 16 MiB.
 _ZSTD_SLICE: Final = 512
 
-# The stub of isal declares its exception class as if it were an exception.
+# isal's stub declares its exception class as if it were an instance.
 _FAULTS: Final = (zlib.error, cast(type[Exception], isal_zlib.error), zstandard.ZstdError)
 
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """Why the stream ends before the file does, and the range of the file that cannot be answered for."""
+    """Why the stream ends early, and the range of the file that could not be read."""
 
     offset: int
     length: int
@@ -42,7 +42,7 @@ class Damage:
 
 
 def codec_of(head: bytes) -> Codec | None:
-    """The compression that the first bytes of a file declare."""
+    """Detects a file's compression from its first bytes."""
     if head[:2] == b"\x1f\x8b":
         return "gz"
     if head[:4] == b"\x28\xb5\x2f\xfd" or _skippable(head):
@@ -51,7 +51,7 @@ def codec_of(head: bytes) -> Codec | None:
 
 
 def inflated(stream: BinaryIO, size: int, codec: Codec, limits: ReadLimits) -> Iterator[bytes | Damage]:
-    """Decompressed blocks of about 1 MiB in order, and last, where the file is not sound, one `Damage`."""
+    """Yields decompressed blocks of about 1 MiB in order and, if the file is damaged, a final `Damage`."""
     pending: list[bytes] = []
     held = 0
     for piece in _pieces(_Input(stream, size), codec, limits):
@@ -69,7 +69,7 @@ def inflated(stream: BinaryIO, size: int, codec: Codec, limits: ReadLimits) -> I
 
 
 class _Input:
-    """The compressed file, read in large steps and taken in small ones."""
+    """The compressed file, read in large steps and consumed in small ones."""
 
     def __init__(self, stream: BinaryIO, size: int) -> None:
         self._stream = stream
@@ -95,7 +95,7 @@ class _Input:
         return piece
 
     def give_back(self, count: int) -> None:
-        """Return the last bytes of the last `take`."""
+        """Returns the last bytes of the last `take` to the input."""
         self._at -= count
 
     def peek(self, count: int) -> bytes:
@@ -125,7 +125,7 @@ class _Gzip:
     slice_bytes = _GZIP_SLICE
 
     def __init__(self, exact: bool) -> None:
-        # zlib gives every byte before a fault; isal is faster but looks ahead.
+        # zlib returns every byte before a fault; isal is faster but reads ahead.
         self._member = zlib.decompressobj(31) if exact else isal_zlib.decompressobj(31)
 
     @property
@@ -220,7 +220,7 @@ def _pieces(source: _Input, codec: Codec, limits: ReadLimits) -> Iterator[bytes 
 def _salvage(
     source: _Input, codec: Codec, limits: ReadLimits, start: int, fault: int, produced: int
 ) -> Iterator[bytes]:
-    """What a faulty slice still gives: the member again, the slice byte by byte, without what was given already."""
+    """Recovers a faulty slice's output: inflates the member again, the slice byte by byte, past what was returned."""
     decoder = _open(codec, limits, exact=True)
     source.seek(start)
     seen = 0
@@ -245,7 +245,7 @@ def _skippable(head: bytes) -> bool:
 
 
 def _refusal(head: bytes, codec: Codec, limits: ReadLimits) -> tuple[str, str] | None:
-    """Why a member is refused by its header alone."""
+    """Why a member is refused by its header alone, or None."""
     if codec == "gz":
         return None if head[:2] == b"\x1f\x8b"[: len(head)] else ("corrupt_member", "no gzip member begins here")
     if head[:4] != b"\x28\xb5\x2f\xfd"[: len(head)]:

@@ -1,7 +1,7 @@
 """Splits a compressed archive into its members, each with its exact compressed range and a verified checksum.
 
-A reader that trusts the stream stops at the first damaged member. Splitting first means that a damaged member
-costs itself alone: reading resumes at the next position where a member verifiably begins.
+A reader that trusts the stream stops at the first damaged member. Because members are split first, a damaged one
+only loses itself: reading resumes at the next position where a member verifiably begins.
 """
 
 from collections.abc import Callable, Iterator
@@ -17,7 +17,7 @@ Fault: TypeAlias = Literal["corrupt_member", "truncated", "bomb", "bad_header"]
 Opens: TypeAlias = Callable[[bytes], bool]
 """Whether the first inflated bytes of a member are the beginning of a record."""
 
-HELD_BYTES = 16 << 20  # a member that inflates to more is checked in one pass and read in a second
+HELD_BYTES = 16 << 20  # a member that inflates to more is verified in one pass and read in a second
 PROBE_BYTES = 16 << 10  # how far a possible start of a member is inflated to verify it
 GZIP_WINDOW = 31  # wbits: a gzip header and trailer, the checksum verified
 INFLATE_ERROR: type[Exception] = cast(type[Exception], igzip_lib.IsalError)  # its stub calls it an instance
@@ -26,12 +26,12 @@ GZIP_MAGIC = b"\x1f\x8b\x08"
 
 @dataclass(slots=True)
 class Member:
-    """One compressed member: where it lies, what it holds, or what is wrong with it."""
+    """One compressed member: its position, and its content or what is wrong with it."""
 
     offset: int
     length: int
     size: int = 0  # inflated bytes
-    content: bytes | None = None  # the inflated bytes, unless they are more than the held limit
+    content: bytes | None = None  # the inflated bytes, unless they exceed the limit for holding them
     fault: Fault | None = None
     detail: str = ""
 
@@ -40,11 +40,11 @@ class Members(Protocol):
     """The members of one compressed file."""
 
     def read(self, at: int) -> Member:
-        """The member at this position, inflated to its end, so that its length and checksum are proved."""
+        """Inflates the member at this position to its end, which proves its length and checksum."""
         ...
 
     def begins(self, at: int) -> bool:
-        """Whether a member begins here whose first bytes are the beginning of a record."""
+        """Whether a member begins here and its first bytes begin a record."""
         ...
 
     def next_start(self, at: int, limit: int) -> int:
@@ -52,7 +52,7 @@ class Members(Protocol):
         ...
 
     def inflated(self, member: Member) -> Flow:
-        """The inflated bytes of a member that is not held, or of one that was cut off."""
+        """The inflated bytes of a member that is not held in memory, or that was cut off."""
         ...
 
 
@@ -64,10 +64,10 @@ class GzipMembers:
         self._opens = opens
         self._held = min(HELD_BYTES, limits.max_body_bytes)
         self._most = limits.max_member_bytes
-        self._guess = 16 << 10  # how much of the file to offer at once: what is left over is copied by the inflater
+        self._guess = 16 << 10  # how many bytes to offer at once: the inflater copies what is left over
 
     def read(self, at: int) -> Member:
-        """The member at this position."""
+        """Reads the member at this position."""
         flow = self._flow
         index = flow.load(at, self._guess)
         offered = flow.buffer[index : index + self._guess]
@@ -82,7 +82,7 @@ class GzipMembers:
             return Member(at, 0, fault="corrupt_member", detail="the gzip member does not inflate")
         if inflater.eof:
             length = len(offered) - len(inflater.unused_data)
-            # Up at once, down slowly: requests and pages alternate, and one guessed too small is inflated anew.
+            # Grow at once, shrink slowly: requests and pages alternate, and too small a guess means inflating again.
             self._guess = min(max(self._guess - (self._guess >> 6), length + (length >> 2), 4096), 128 << 10)
             return Member(at, length, len(content), content)
         self._guess = min(2 * self._guess, 128 << 10)
@@ -104,11 +104,11 @@ class GzipMembers:
         return next_start(self, self._flow, GZIP_MAGIC, at, limit)
 
     def inflated(self, member: Member) -> Flow:
-        """The member's bytes, inflated again."""
+        """Inflates the member's bytes again."""
         return StreamFlow(lambda: self._chunks(_Progress(member.offset)), member.size)
 
     def _long(self, at: int) -> Member:
-        """A member of which one offer is not enough; held as far as the limit allows."""
+        """Reads a member that needs more than one offer; holds its content up to the limit."""
         progress = _Progress(at)
         parts: list[bytes] | None = []
         size = 0
@@ -127,7 +127,7 @@ class GzipMembers:
         return Member(at, progress.at - at, size, content)
 
     def _chunks(self, progress: "_Progress") -> Iterator[bytes]:
-        """Inflate one member in pieces of at most a chunk, never empty; `progress` says how far it came."""
+        """Inflates one member in pieces of at most a chunk, never empty; `progress` records the position reached."""
         flow = self._flow
         inflater = isal_zlib.decompressobj(GZIP_WINDOW)
         while True:
@@ -149,7 +149,7 @@ class GzipMembers:
 
 @dataclass(slots=True)
 class _Progress:
-    """How far into the file an inflation has come, and what stopped it."""
+    """The position that an inflation has reached in the file, and what stopped it."""
 
     at: int
     fault: Fault | None = None
@@ -157,19 +157,19 @@ class _Progress:
 
 
 def _has_reserved_flags(first: bytes) -> bool:
-    """RFC 1952 wants these refused; isal reads on."""
+    """RFC 1952 requires refusing these; isal reads on."""
     return len(first) > 3 and first[3] & 0xE0 != 0
 
 
 def no_member(at: int, first: bytes, magic: bytes) -> Member:
-    """What stands where no member begins: the first bytes of one that was cut off, or something else."""
+    """The member to report where none begins: one that was cut off, or something else."""
     if magic.startswith(first):
         return Member(at, 0, fault="truncated", detail="the file ends inside a member")
     return Member(at, 0, fault="bad_header", detail="no compressed member begins here")
 
 
 def next_start(members: Members, flow: Flow, magic: bytes, at: int, limit: int) -> int:
-    """The first position in [at, limit) that has the magic bytes and where a member verifiably begins, or -1."""
+    """The first position in [at, limit) with the magic bytes where a member verifiably begins, or -1."""
     hit = flow.find(magic, at, limit)
     while hit >= 0 and not members.begins(hit):
         hit = flow.find(magic, hit + 1, limit)

@@ -1,4 +1,4 @@
-"""What a response and its page say about their use, kept as it stands there and bounded, for measurements to read."""
+"""Collects what a response and its page say about permitted use, unchanged but bounded, for operators to read."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final
@@ -12,15 +12,15 @@ OPT_OUT_FIELDS: Final = tuple(name.encode("ascii") for name in HEADER_NAMES)
 
 
 def of_headers(fields: Fields) -> dict[str, Json]:
-    """The statements of a response's header; empty where it makes none."""
+    """The statements in a response's header; empty if it makes none."""
     raw = ((name, value) for name in OPT_OUT_FIELDS for value in fields.get(name, ()))
-    # Four bytes are a character at most: a value of a megabyte is not decoded to be cut.
+    # A character takes at most four bytes, so a megabyte value is cut before it is decoded.
     values = ((name, value[: 4 * MAX_CHARACTERS], len(value) > 4 * MAX_CHARACTERS) for name, value in raw)
     return _bounded(HEADERS, ((name.decode("ascii"), decode_field(value), cut) for name, value, cut in values))
 
 
 def with_metas(said: Json, html: str) -> Json:
-    """What is known of a page's response, with what its `<meta>` elements say."""
+    """Adds the statements of a page's `<meta>` elements to those of its response."""
     found = _bounded(META, opt_out_elements(html))
     if not found[META]:
         return said
@@ -28,7 +28,7 @@ def with_metas(said: Json, html: str) -> Json:
 
 
 def _bounded(where: str, statements: Iterable[tuple[str, str, bool]]) -> dict[str, Json]:
-    """The different statements by name, the first of too many."""
+    """The distinct statements by name, truncated if there are too many."""
     kept: dict[str, dict[str, None]] = {}
     count, cut = 0, False
     for name, value, is_part in statements:

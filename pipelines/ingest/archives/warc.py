@@ -1,8 +1,8 @@
-"""Reads WARC and WET files: plain, gzip or zstd, a record a member or many (ISO 28500, versions 0.17 to 1.1).
+"""Reads WARC and WET files: plain, gzip or zstd, one or many records per member (ISO 28500, versions 0.17 to 1.1).
 
-Headers are parsed here, since a record's declared length must be checked before its bytes are believed, and most
-records of a crawl (requests, metadata) need nothing more. FastWARC, which the tests hold this against, stops at the
-first damaged member and takes about three times as long for a header.
+Headers are parsed here because a record's declared length must be checked before its bytes are believed, and most
+records of a crawl (requests, metadata) need nothing more. FastWARC, which the tests compare with, stops at the
+first damaged member and takes about three times as long per header.
 """
 
 import re
@@ -63,7 +63,7 @@ class WarcHead(Head):
     fields: Fields
 
     def first(self, name: bytes) -> bytes | None:
-        """The first value of a field: where one is repeated against the standard, the others do not count."""
+        """The first value of a field; further values, which the standard forbids, are ignored."""
         values = self.fields.get(name)
         return values[0] if values else None
 
@@ -90,7 +90,7 @@ class WarcGrammar:
         return _VERSION.search(header, 5) is not None
 
     def parse(self, header: bytes) -> WarcHead | Fault:
-        """A header with a type and a length; all else may be missing."""
+        """Parses a header; only the type and the length are required."""
         if not _VERSION.match(header):
             return Fault("bad_header", "no WARC version line")
         fields = header_fields(header, _WANTED)
@@ -107,7 +107,7 @@ class WarcGrammar:
         return safe_text(raw.strip(b"<> \t")) or None if raw else None
 
     def event(self, head: WarcHead, block: Block, span: Span, container: str, limits: ReadLimits) -> Event:
-        """A record for what was captured; revisits, requests and the like are dropped."""
+        """A record for captured content; revisits, requests and the like are dropped."""
         kind = head.kind
         if kind not in _CAPTURES:
             return Dropped(span, "revisit" if kind == b"revisit" else "not_content")
@@ -132,12 +132,12 @@ class WarcGrammar:
 
 
 def read_warc(stream: BinaryIO, part: FilePart, limits: ReadLimits) -> Iterator[Event]:
-    """The events of one part of a WARC or WET file, in file order."""
+    """Yields the events of one part of a WARC or WET file, in file order."""
     return read_archive(stream, part, limits, WarcGrammar())
 
 
 def http_event(record: Record, block: Block, limits: ReadLimits, truncated: bool) -> Event:
-    """Fill a record from a stored HTTP response."""
+    """Fills a record from a stored HTTP response."""
     stop = block.start + (block.length if block.held else len(block.content))
     head = parse_http(block.content, block.start, stop, limits.max_header_bytes)
     if head is None:
@@ -178,7 +178,7 @@ def http_event(record: Record, block: Block, limits: ReadLimits, truncated: bool
     if payload.ignored:
         metadata["content_encoding_ignored"] = payload.ignored
     if payload.body is None:
-        record.body_bytes, record.head = limits.max_body_bytes + 1, payload.head  # how many more is not found out
+        record.body_bytes, record.head = limits.max_body_bytes + 1, payload.head  # the exact size is not determined
         return record
     if not payload.body:
         return Dropped(record.span, "empty")
@@ -187,7 +187,7 @@ def http_event(record: Record, block: Block, limits: ReadLimits, truncated: bool
 
 
 def plain_event(record: Record, block: Block, limits: ReadLimits, *, is_text: bool) -> Event:
-    """Fill a record whose block is the payload itself."""
+    """Fills a record whose block is the payload itself."""
     if block.length == 0:
         return Dropped(record.span, "empty")
     record.body_bytes = block.length
@@ -206,7 +206,7 @@ def plain_event(record: Record, block: Block, limits: ReadLimits, *, is_text: bo
 
 
 def safe_text(raw: bytes) -> str:
-    """A URL or key as text without controls, spaces or stray bytes: these are percent-encoded, so none is lost."""
+    """A URL or key as text, with controls, spaces and invalid bytes percent-encoded so that none is lost."""
     text = raw.decode("utf-8", "surrogateescape")
     return text if text.isascii() and text.isprintable() and " " not in text else _UNSAFE.sub(_percent, text)
 
@@ -216,7 +216,7 @@ def _percent(match: re.Match[str]) -> str:
 
 
 def parse_date(raw: bytes | None) -> datetime | None:
-    """A WARC-Date of any precision, in UTC; None where it is none."""
+    """Parses a WARC-Date of any precision into UTC; None if it is invalid."""
     if raw is None or len(raw) > 40:
         return None
     if _USUAL_DATE.fullmatch(raw):

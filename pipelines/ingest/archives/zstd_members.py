@@ -1,7 +1,7 @@
 """The members of a .warc.zst file: zstd frames, after an optional dictionary (the IIPC's WARC/Zstandard draft).
 
-A frame's extent is found by walking its block headers, so it is exact without inflating anything, and each block
-inflates to at most 128 KiB, so what a step can allocate is known before it is taken. Walked here because `zstandard`
+A frame's extent is found by walking its block headers, so it is exact without inflating. Each block
+inflates to at most 128 KiB, so the memory for a step is known in advance. This is done here because `zstandard`
 does not expose zstd's own search for the end of a frame (`ZSTD_findFrameCompressedSize`).
 """
 
@@ -50,10 +50,10 @@ class ZstdMembers:
         self._whole = _decompressor(dictionary, limits.max_window_bytes)
         self._streaming = _decompressor(
             dictionary, limits.max_window_bytes
-        )  # its object is in use while `_whole` reads other frames
+        )  # the other object is in use while `_whole` reads other frames
 
     def read(self, at: int) -> Member:
-        """The frame at this position."""
+        """Reads the frame at this position."""
         flow = self._flow
         first = flow.peek(at, 8)
         if _is_skippable(first):
@@ -96,7 +96,7 @@ class ZstdMembers:
         return next_start(self, self._flow, ZSTD_MAGIC, at, limit)
 
     def inflated(self, member: Member) -> Flow:
-        """The frame's bytes, inflated again."""
+        """Inflates the frame's bytes again."""
         return StreamFlow(lambda: self._chunks(_Frame(member.offset)), member.size)
 
     def _long(self, at: int, frame: "_Frame") -> Member:
@@ -119,7 +119,7 @@ class ZstdMembers:
         return Member(at, 0, size, content, frame.fault, detail)
 
     def _chunks(self, frame: "_Frame") -> Iterator[bytes]:
-        """Inflate the blocks of a frame, a few at a time, never giving an empty chunk."""
+        """Inflates the blocks of a frame, a few at a time, and never returns an empty chunk."""
         flow = self._flow
         inflater = self._streaming.decompressobj()
         step = CHUNK_BYTES // MAX_BLOCK_BYTES
@@ -140,7 +140,7 @@ class ZstdMembers:
         yield from self._ending(inflater, frame, at)
 
     def _ending(self, inflater: "zstandard.ZstdDecompressionObj", frame: "_Frame", at: int) -> Iterator[bytes]:
-        """The whole blocks before the point where a frame was cut off; a frame that ended must have said so."""
+        """Inflates the complete blocks before the point where a frame was cut off; a finished frame must say so."""
         if frame.fault == "truncated":
             chunk = self._feed(inflater, frame, at, frame.walked)
             if chunk:
@@ -151,7 +151,7 @@ class ZstdMembers:
     def _feed(self, inflater: "zstandard.ZstdDecompressionObj", frame: "_Frame", start: int, stop: int) -> bytes | None:
         parts = []
         try:
-            while start < stop:  # a block is at most 128 KiB and a step few of them, but for the frame of tiny blocks
+            while start < stop:  # blocks are at most 128 KiB and steps are few, except in a frame of tiny blocks
                 offered = self._flow.peek(start, min(stop - start, CHUNK_BYTES))
                 parts.append(inflater.decompress(offered))
                 start += len(offered)
@@ -165,12 +165,12 @@ class ZstdMembers:
 
 @dataclass(slots=True)
 class _Frame:
-    """What walking a frame's blocks tells: where it ends, and how much it can hold."""
+    """The result of walking a frame's blocks: where it ends, and how much it can hold."""
 
     offset: int
     length: int = 0
     bound: int = 0  # inflated bytes, at most
-    walked: int = 0  # where the last whole block ends
+    walked: int = 0  # where the last complete block ends
     fault: Fault | None = None
 
 
@@ -179,13 +179,13 @@ def _walk(flow: Flow, at: int) -> _Frame:
     blocks = sum(1 for _ in _block_ends(flow, frame))
     most = max(blocks, 1) * MAX_BLOCK_BYTES
     if frame.bound > most and frame.fault is None:
-        frame.fault = "corrupt_member"  # declares more than its blocks can hold; believed, it would be allocated
+        frame.fault = "corrupt_member"  # declares more than its blocks can hold; trusting it would allocate that much
     frame.bound = frame.bound or most
     return frame
 
 
 def _block_ends(flow: Flow, frame: _Frame) -> Iterator[int]:
-    """The file positions where the blocks of a frame end, the last with the checksum (RFC 8878, section 3.1.1)."""
+    """Yields the file positions where a frame's blocks end, the last with the checksum (RFC 8878, section 3.1.1)."""
     header = flow.peek(frame.offset, _HEADER_BYTES)
     if len(header) < 6:
         frame.fault = "truncated"
@@ -234,9 +234,9 @@ def _dictionary(flow: FileFlow, max_window_bytes: int) -> "zstandard.ZstdCompres
         dictionary = zstandard.ZstdCompressionDict(content)
         _decompressor(dictionary, max_window_bytes).decompress(
             _EMPTY_FRAME
-        )  # a damaged dictionary is refused at its first use
+        )  # a damaged dictionary fails at its first use
     except zstandard.ZstdError:
-        return None  # then the frames that need it do not inflate, and are quarantined one by one
+        return None  # frames that need it then fail to inflate and are quarantined one by one
     return dictionary
 
 

@@ -1,1 +1,1 @@
-"""What ingest decides before it reads: formats, tasks, identities and the context of its workers."""
+"""Decisions made before ingest reads: formats, tasks, identities and the context of the workers."""

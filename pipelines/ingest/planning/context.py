@@ -1,4 +1,4 @@
-"""What an ingest worker must know beside its task: one frozen, picklable description of the run."""
+"""What an ingest worker needs besides its task: one frozen, picklable description of the run."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -17,12 +17,12 @@ from winnow.schemas.extraction import EXTRACTED
 from winnow.schemas.identity import Json, fingerprint_of
 
 INGEST_VERSION = 2
-"""Goes up when the rows made of the same bytes change."""
+"""Increased when the same bytes would give different rows."""
 
 
 @dataclass(frozen=True)
 class BoundExtractor:
-    """An extractor with its configuration, the rows it is asked for, and the layer it writes."""
+    """An extractor with its configuration, the rows it applies to, and the layer it writes."""
 
     extractor: Extractor
     config: Any  # the extractor's own frozen dataclass
@@ -34,7 +34,7 @@ class BoundExtractor:
         return f"{EXTRACTED}{self.extractor.name}"
 
     def key(self, samples_key: str) -> str:
-        """The layer's key: what its values depend on, nothing else."""
+        """The layer's key: a hash of exactly what its values depend on."""
         return fingerprint_of(
             {
                 "operator": self.layer,
@@ -56,7 +56,7 @@ class IngestSource:
     columns: ColumnMapping
 
     def key(self, limits: ReadLimits) -> str:
-        """The key of this source's samples: whatever changes its rows, but neither its root nor its patterns."""
+        """The key of this source's samples: covers whatever changes its rows, but neither its root nor its patterns."""
         return fingerprint_of(
             {
                 "stage": "ingest",
@@ -70,14 +70,14 @@ class IngestSource:
         )
 
     def _columns(self) -> dict[str, Json]:
-        """The columns that have a name: a source without media has the key that it had before there were any."""
+        """The mapped columns; unset ones are left out so that a source without media keeps its older key."""
         said: dict[str, Json] = asdict(self.columns)
         return {name: one for name, one in said.items() if one is not None or name not in ("media", "captions")}
 
 
 @dataclass(frozen=True)
 class IngestContext:
-    """Everything that a task's rows depend on, and where they go."""
+    """Everything that a task's rows depend on, and where they are written."""
 
     store: Store
     sources: Mapping[str, IngestSource]
@@ -86,7 +86,7 @@ class IngestContext:
 
 
 def selected(batch: pa.RecordBatch, where: str | None) -> list[bool] | None:
-    """Which rows of a `samples` batch an extractor is asked for; None means all of them."""
+    """Which rows of a `samples` batch an extractor applies to; None means all."""
     if where is None:
         return None
     from winnow.pipelines.query.conditions import evaluate

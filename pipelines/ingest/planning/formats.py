@@ -1,4 +1,4 @@
-"""Which reader a file gets: by the recipe's `format`, else by the end of its name. Readers sniff compression."""
+"""Chooses a file's reader by the recipe's `format`, else by the file's extension. Readers detect compression."""
 
 import re
 from typing import Literal, TypeAlias
@@ -15,7 +15,7 @@ Kind: TypeAlias = Literal["warc", "arc", "jsonl", "parquet", "file"]
 
 _ENDINGS: tuple[tuple[Kind, str], ...] = (
     ("arc", r"\.arc(\.gz|\.zst)?"),
-    ("warc", r"\.(warc|wet|wat)(\.gz|\.zst)?"),  # *.warc.wet.gz too
+    ("warc", r"\.(warc|wet|wat)(\.gz|\.zst)?"),  # also *.warc.wet.gz
     ("jsonl", r"\.(jsonl|ndjson|json)(\.gz|\.zst)?"),
     ("parquet", r"\.(parquet|pq)"),
 )
@@ -31,7 +31,7 @@ _BY_FORMAT: dict[str, Kind] = {
 
 
 def kind_of(format_name: str, path: str) -> Kind:
-    """The kind of reader for a file; whatever no ending names is one file, one record, sniffed like any other."""
+    """The kind of reader for a file; one with an unknown extension is one record, sniffed like any other."""
     if format_name != "auto":
         return _BY_FORMAT[format_name]
     for kind, ending in _ENDINGS:
@@ -41,7 +41,7 @@ def kind_of(format_name: str, path: str) -> Kind:
 
 
 def is_splittable(format_name: str, path: str) -> bool:
-    """Whether a part can be read by itself: members and row groups can be found, lines only in the clear."""
+    """Whether parts can be read separately: members and row groups can be found, lines only if uncompressed."""
     kind = kind_of(format_name, path)
     if kind == "jsonl":
         return not re.search(r"\.(gz|zst)$", path, re.IGNORECASE)
@@ -49,7 +49,7 @@ def is_splittable(format_name: str, path: str) -> bool:
 
 
 def container_reader(format_name: str, path: str, columns: ColumnMapping) -> Reader:
-    """The reader of a file."""
+    """Creates the reader of a file."""
     kind = kind_of(format_name, path)
     if kind == "warc":
         return read_warc

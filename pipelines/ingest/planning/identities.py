@@ -1,4 +1,4 @@
-"""Finding a second equal id among millions in 16 bytes each.
+"""Detects repeated ids among millions, in 16 bytes each.
 
 Ids are hashes, so they are kept as sorted runs of their first 64 bits beside the other 64, and a whole batch
 is looked up at once.
@@ -13,14 +13,14 @@ Words = npt.NDArray[np.uint64]
 
 
 class SeenIds:
-    """The ids that a task has met."""
+    """The ids that a task has seen."""
 
     def __init__(self) -> None:
         self._runs: list[tuple[Words, Words]] = []
         self._recent: set[bytes] = set()
 
     def admit(self, ids: list[bytes]) -> list[bool]:
-        """For each id in order: whether it is the first of its kind. All are remembered."""
+        """Whether each id, in order, is the first of its kind. All are remembered."""
         known = self._in_runs(ids)
         fresh = []
         for index, identity in enumerate(ids):
@@ -47,7 +47,7 @@ class SeenIds:
 
 
 def duplicates_among(ids: bytes) -> bool:
-    """Whether two of these 16-byte ids, one after the other, are equal."""
+    """Whether any two of these concatenated 16-byte ids are equal."""
     words = np.frombuffer(ids, dtype="<u8").reshape(-1, 2)
     order = np.lexsort((words[:, 1], words[:, 0]))
     ordered = words[order]

@@ -1,7 +1,7 @@
-"""The ingest stage as its driver sees it: what is owed, and what stands once it is paid.
+"""The ingest stage as its driver sees it: which tasks are pending, and what was committed.
 
-The driver keeps nothing in memory that a rerun would miss: tasks are frozen in the intake, work is done when
-its commit exists, and the generation is made of commits alone.
+The driver keeps nothing in memory that a rerun would need: tasks are frozen in the intake, a task is done when
+its commit exists, and a generation is made of commits alone.
 """
 
 import itertools
@@ -36,7 +36,7 @@ Patterns = Mapping[str, Sequence[str]]
 
 @dataclass(frozen=True)
 class SourcePlan:
-    """One source: what is there, and the tasks that it consists of."""
+    """One source: its files and its tasks."""
 
     name: str
     listing: Listing
@@ -45,8 +45,8 @@ class SourcePlan:
     splittable: Mapping[str, bool]
 
 
-def look_at_sources(context: IngestContext, patterns: Patterns) -> list[SourcePlan]:
-    """Compare every source with what was ingested. From listings alone; writes nothing."""
+def plan_sources(context: IngestContext, patterns: Patterns) -> list[SourcePlan]:
+    """Compares every source with what was ingested. Uses listings alone and writes nothing."""
     plans = []
     for name, source in context.sources.items():
         listing = list_source(name, source.objects, patterns[name])
@@ -57,10 +57,10 @@ def look_at_sources(context: IngestContext, patterns: Patterns) -> list[SourcePl
 
 
 def settle_changes(context: IngestContext, plan: SourcePlan, *, replace_files: bool) -> SourcePlan:
-    """Decide on files whose listing differs from what was frozen.
+    """Handles files whose listing differs from the frozen one.
 
-    A file that was touched or copied and holds the same bytes is the same file. One that nothing was committed
-    of is simply planned anew. Anything else is an error, or with `replace_files` a new set of tasks.
+    A file that was touched or copied but holds the same bytes is the same file. A file without any commit
+    is simply planned again. Anything else is an error or, with `replace_files`, a new set of tasks.
     """
     if not plan.look.changed:
         return plan
@@ -89,29 +89,29 @@ def _same_bytes(objects: ObjectStore, path: str, size: int, recorded: Mapping[tu
 
 
 def freeze_plans(context: IngestContext, plans: Iterable[SourcePlan]) -> None:
-    """Write down the tasks that this look added. The caller holds the lease, so no other look competes."""
+    """Records the newly planned tasks. The caller holds the lease, so nobody else plans at the same time."""
     for plan in plans:
         if not freeze(context.store.objects, plan.name, plan.look):
             root = context.store.root
-            raise StoreError(f"{root}: another writer has just looked at source {plan.name!r}; run again")
+            raise StoreError(f"{root}: another writer has just planned source {plan.name!r}; run again")
 
 
 def frozen_plans(context: IngestContext, patterns: Patterns, *, replace_files: bool) -> list[SourcePlan]:
-    """Look at every source and write down what was added, beside others that do the same at the same time.
+    """Plans every source and records the new tasks, safely beside other commands that do the same.
 
-    Whoever is first writes; the others look again and find it.
+    The first command to record them wins; the others plan again and find them.
     """
     while True:
-        looks = look_at_sources(context, patterns)
+        looks = plan_sources(context, patterns)
         plans = [settle_changes(context, plan, replace_files=replace_files) for plan in looks]
         if all(freeze(context.store.objects, plan.name, plan.look) for plan in plans):
             return plans
 
 
 def pending_tasks(context: IngestContext, plan: SourcePlan) -> list[IngestTask]:
-    """The tasks without a commit, the largest first so that the last to end is a small one.
+    """The tasks without a commit, largest first so that the last to end is a small one.
 
-    A commit whose object is gone (a collector ran between a late writer's two puts) is taken back.
+    A commit whose object is missing (the garbage collector ran between a late writer's two puts) is withdrawn.
     """
     objects = context.store.objects
     committed = committed_names(objects, layout.SAMPLES, plan.key)
@@ -126,12 +126,12 @@ def pending_tasks(context: IngestContext, plan: SourcePlan) -> list[IngestTask]:
 
 
 def mend_splits(context: IngestContext, plan: SourcePlan, published: Set[tuple[str, str]]) -> SourcePlan | None:
-    """Check that the parts of every split file fit together; a file whose parts do not is planned whole.
+    """Checks that the parts of every split file fit together; plans a file as a single part where they do not.
 
-    Files whose tasks a generation has `published` were checked before it.
+    Files with tasks in a `published` generation were checked before it.
 
-    Parts find their first record by its looks, so an archive inside an archive can deceive them, and a key that
-    repeats across parts is seen by neither. Both show here, and both depend on the file's bytes alone.
+    A part recognises its first record by appearance, so an archive inside an archive can mislead it, and no part can
+    see a key that repeats across parts. Both are detected here, and both depend on the file's bytes alone.
     """
     parts: dict[str, list[IngestTask]] = {}
     for task in plan.look.tasks:
@@ -157,7 +157,7 @@ def mend_splits(context: IngestContext, plan: SourcePlan, published: Set[tuple[s
 
 
 def _chained(parts: list[InputRecord]) -> bool:
-    """Whether each part begins where the one before it ended. Parts that count rows or nothing fit by themselves."""
+    """Whether each part begins where the previous one ended. Parts measured in rows, or empty ones, always fit."""
     spans = [part for part in parts if part.first >= 0]
     if not spans:
         return True

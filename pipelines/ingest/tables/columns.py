@@ -1,8 +1,8 @@
-"""Which source column feeds which part of a sample, the same for JSON lines and for Parquet rows.
+"""Maps source columns to parts of a sample, the same for JSON lines and Parquet rows.
 
-A column is named as it stands in the source; `meta.url` reaches into an object or struct, unless a column
-has that very name. What is not mapped, or is mapped but cannot be used (a URL that is a number), stays in
-the record's metadata: nothing that the source says is lost.
+Columns use the source's names; `meta.url` reaches into an object or struct, unless a column
+has exactly that name. An unmapped column, or a mapped value that cannot be used (a URL that is a number), goes into
+the record's metadata, so nothing in the source is lost.
 """
 
 import difflib
@@ -27,14 +27,14 @@ NON_FINITE_NUMBERS: Final = "non_finite_numbers"  # metadata: NaN, Infinity and 
 
 @dataclass(frozen=True, slots=True)
 class ColumnMapping:
-    """Names of the source's columns. A table may lack the default `url` alone, and beside media `text`."""
+    """Names of the source's columns. Only the default `url`, and `text` where media is set, may be missing."""
 
     text: str = "text"
-    key: str | None = None  # None: the ordinal in the file
+    key: str | None = None  # None means the ordinal in the file
     url: str | None = "url"
     fetched_at: str | None = None  # ISO 8601, a timestamp, or seconds or milliseconds since 1970
-    media: str | None = None  # the path of a file, from the folder of the file that names it
-    captions: str | None = None  # of that file: a string, or a list of them
+    media: str | None = None  # a path relative to the table's own folder
+    captions: str | None = None  # of that file: a string or a list of strings
 
     def roles(self) -> list[tuple[Role, str]]:
         """The roles that have a column, with its name."""
@@ -49,7 +49,7 @@ class ColumnMapping:
         return [(role, column) for role, column in named if column is not None]
 
     def may_be_absent(self, role: Role) -> bool:
-        """Whether a table without this role's column is still of the declared shape."""
+        """Whether a table without this role's column still has the declared shape."""
         if role == "text":
             return self.media is not None
         return role == "url" and self.url == ColumnMapping().url
@@ -64,7 +64,7 @@ Found: TypeAlias = Json | Literal[_Absent.ABSENT]
 
 
 def find(row: Mapping[str, Json], column: str) -> Found:
-    """The value of a column in a row; a name with dots reaches inside where no column has the whole name."""
+    """Finds a column's value in a row; a dotted name reaches inside unless a column has the full name."""
     if column in row:
         return row[column]
     if "." not in column:
@@ -78,7 +78,7 @@ def find(row: Mapping[str, Json], column: str) -> Found:
 
 
 def remove(row: MutableMapping[str, Json], column: str) -> None:
-    """Take a found column out of the row, and the objects around it that it leaves empty."""
+    """Removes a found column from the row, along with any enclosing objects left empty."""
     if column in row:
         del row[column]
         return
@@ -93,15 +93,15 @@ def remove(row: MutableMapping[str, Json], column: str) -> None:
 def row_event(
     row: dict[str, Json], span: Span, container: str, mapping: ColumnMapping, limits: ReadLimits, path: str = ""
 ) -> Event:
-    """The event of one row. The row is consumed: what is not mapped becomes the record's metadata.
+    """Converts one row to an event. The row is consumed: unmapped values become the record's metadata.
 
     Args:
-        row: Its values by the names of columns.
-        span: Where it stands.
-        container: What it stands in.
-        mapping: Which column is what.
-        limits: Caps on what is held.
-        path: The file that it stands in, from the source's root: what it names lies beside that.
+        row: Its values by column name.
+        span: The range it occupies.
+        container: The format of the file.
+        mapping: The column for each role.
+        limits: Caps on memory.
+        path: The table's path from the source's root; media paths are relative to its folder.
     """
     key: str | None = None
     if mapping.key is not None:
@@ -140,7 +140,7 @@ def row_event(
 
 
 def _completed(row: dict[str, Json], record: Record, mapping: ColumnMapping, taken: list[str]) -> Record:
-    """The record with what else the row says of it."""
+    """Adds the row's other values to the record."""
     if mapping.url is not None:
         url = find(row, mapping.url)
         if isinstance(url, str) and url:
@@ -150,7 +150,7 @@ def _completed(row: dict[str, Json], record: Record, mapping: ColumnMapping, tak
         record.fetched_at = moment(find(row, mapping.fetched_at))
         if record.fetched_at is not None:
             taken.append(mapping.fetched_at)
-    for column in taken:  # after all are found: one column may have two roles
+    for column in taken:  # only after all are found: one column may have two roles
         remove(row, column)
     record.metadata = row
     return record
@@ -159,7 +159,7 @@ def _completed(row: dict[str, Json], record: Record, mapping: ColumnMapping, tak
 def _medium_event(
     row: dict[str, Json], named: Json, record: Record, mapping: ColumnMapping, limits: ReadLimits, path: str
 ) -> Event:
-    """The event of a row that names a file: its text is what the row has beside that and its captions."""
+    """The event of a row that names a file; its text is the row's text and captions."""
     span, key = record.span, record.key
     if not isinstance(named, str):
         detail = f"column {mapping.media!r} holds {_kind(named)}, expected the path of a file"
@@ -190,14 +190,14 @@ def _medium_event(
 
 
 def beside(path: str, named: str) -> str | None:
-    """The file that a file names from the folder it lies in, by its path from the source's root; None outside of it."""
+    """Resolves a path relative to the folder of `path`, from the source's root; None if it leaves the source."""
     found = posixpath.normpath(posixpath.join(posixpath.dirname(path), named))
     outside = found in (".", "..") or found.startswith(("/", "../"))
     return None if outside or not named or "\0" in named or "://" in named else found
 
 
 def moment(value: Found) -> datetime | None:
-    """A time in UTC from ISO 8601 (without zone: UTC), or from seconds or milliseconds since 1970; else None."""
+    """Parses a time into UTC from ISO 8601 (no zone means UTC), or seconds or milliseconds since 1970; else None."""
     try:
         if isinstance(value, str):
             parsed = datetime.fromisoformat(value.strip())
@@ -211,7 +211,7 @@ def moment(value: Found) -> datetime | None:
 
 
 def no_such_column(path: str, column: str, columns: Iterable[str]) -> SourceError:
-    """The error for a configured column that the file's schema does not have."""
+    """The error for a configured column that is missing from the file's schema."""
     present = list(columns)
     near = difflib.get_close_matches(column, present, n=1)
     hint = f" (did you mean {near[0]!r}?)" if near else ""

@@ -1,8 +1,8 @@
-"""What a Parquet footer claims: its leaf columns, and where the chunks of its row groups lie.
+"""Parses a Parquet footer: its leaf columns, and the positions of its row groups' chunks.
 
-Read here and not through pyarrow, whose accessors of a chunk's metadata end the process on some footers, and
-whose schema builder recurses as deep as a footer says. The structures are those of parquet-format's
-`FileMetaData`; what is not needed is skipped.
+pyarrow is not used because its accessors of chunk metadata crash the process on some footers, and
+its schema builder recurses to any depth in the footer. The structures are those of parquet-format's
+`FileMetaData`; unneeded fields are skipped.
 """
 
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ class Leaf:
 
     path: str
     physical: int
-    repeated: bool  # it, or something around it, is a list
+    repeated: bool  # it is a list or lies inside one
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,20 +37,20 @@ class Chunk:
 
 @dataclass(slots=True)
 class RowGroup:
-    """A row group; it has one chunk a leaf, in their order."""
+    """A row group, with one chunk per leaf, in leaf order."""
 
     rows: int = -1
     chunks: list[Chunk] = field(default_factory=list)
 
     @property
     def start(self) -> int:
-        """Where its first byte lies."""
+        """The position of its first byte."""
         return min((chunk.start for chunk in self.chunks), default=0)
 
 
 @dataclass(slots=True)
 class Footer:
-    """A footer that does not contradict itself."""
+    """A self-consistent footer."""
 
     rows: int
     leaves: list[Leaf]
@@ -66,7 +66,7 @@ class _Element:
 
 
 def parse_footer(raw: bytes) -> Footer:
-    """The footer; BadThriftError says in one line why it is none."""
+    """Parses a footer; BadThriftError says in one line what is wrong."""
     thrift = Compact(raw)
     rows: int | None = None
     elements: list[_Element] = []
@@ -150,11 +150,11 @@ def _chunk_metadata(thrift: Compact) -> Chunk:
 
 
 def _leaves(elements: list[_Element]) -> list[Leaf]:
-    """The leaf columns of a schema that is written as its elements, depth first."""
+    """The leaf columns of a schema that is stored as a depth-first list of elements."""
     if not elements or elements[0].children < 0:
         raise BadThriftError("no schema")
     leaves: list[Leaf] = []
-    open_groups = [(elements[0].children, "", False)]  # children still to come, the path so far, inside a list
+    open_groups = [(elements[0].children, "", False)]  # children left, path so far, whether inside a list
     for element in elements[1:]:
         while open_groups and open_groups[-1][0] == 0:
             open_groups.pop()

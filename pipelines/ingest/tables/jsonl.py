@@ -1,8 +1,8 @@
-"""Reads JSON lines, plain or compressed with gzip or zstd, one row a line.
+"""Reads JSON lines, plain or compressed with gzip or zstd, one row per line.
 
-A plain file can be read in parts: a line belongs to the part in which its first byte lies. A compressed file
-cannot, so the part that starts at 0 reads all of it, and its ranges count decompressed bytes. Of keys that an
-object holds twice, the last wins. A lone surrogate becomes U+FFFD, and NaN, Infinity and numbers beyond a
+A plain file can be read in parts: a line belongs to the part that contains its first byte. A compressed file
+cannot, so the part that starts at 0 reads all of it, and its ranges count decompressed bytes. If an object
+repeats a key, the last value wins. A lone surrogate becomes U+FFFD, and NaN, Infinity and numbers beyond a
 double become null; both are counted in the row's metadata. An integer beyond 64 bits becomes a double.
 """
 
@@ -24,7 +24,7 @@ from winnow.schemas.identity import Json
 from winnow.schemas.samples import Unit
 
 MAX_DEPTH: Final = 200  # of nested arrays and objects; JSON writers stop at 254
-MAX_VALUES: Final = 4 << 20  # of commas and brackets in one line: a value takes up to 80 bytes once it is parsed
+MAX_VALUES: Final = 4 << 20  # commas and brackets in one line: a parsed value takes up to 80 bytes
 
 _BOM: Final = b"\xef\xbb\xbf"
 _FOREIGN: Final = {
@@ -37,7 +37,7 @@ _FOREIGN: Final = {
 
 
 class Line(NamedTuple):
-    """A line of a stream: its range with the terminator, its bytes without; None when they exceed the limit."""
+    """A line of a stream: its range with the terminator, and its bytes without; None if it exceeds the limit."""
 
     offset: int
     length: int
@@ -47,7 +47,7 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class JsonlReader:
-    """Yields one event a line, blank lines included."""
+    """Yields one event per line, blank lines included."""
 
     mapping: ColumnMapping = field(default_factory=ColumnMapping)
 
@@ -58,8 +58,8 @@ class JsonlReader:
         for magic, name in _FOREIGN.items():
             if head.startswith(magic):
                 raise SourceError(
-                    f"{part.path}: is {name}, expected JSON lines, plain or compressed with gzip or zstd; "
-                    "convert the file or take it out of the source"
+                    f"{part.path}: the file is {name}, expected JSON lines, plain or compressed with gzip or zstd; "
+                    "convert it or remove it from the source"
                 )
         codec = codec_of(head)
         if codec is None:
@@ -105,7 +105,7 @@ class JsonlReader:
 
 
 def split_lines(blocks: Iterable[bytes], offset: int, max_bytes: int) -> Iterator[Line]:
-    """The lines of a stream of blocks, of which the first begins at `offset`; a longer line is not held."""
+    """Splits a stream of blocks into lines, the first at `offset`; a line over the limit is not loaded."""
     held: list[bytes] = []
     held_bytes = 0
     for block in blocks:
@@ -139,7 +139,7 @@ class Fault:
 
 
 def parse_row(content: bytes) -> dict[str, Json] | Fault:
-    """The object that a line holds, such that it can be written as JSON again."""
+    """Parses a line as an object that can be written as JSON again."""
     size = len(content)
     brackets = content.count(b"[") + content.count(b"{")
     if size > MAX_VALUES and brackets + content.count(b",") > MAX_VALUES:
@@ -154,7 +154,7 @@ def parse_row(content: bytes) -> dict[str, Json] | Fault:
 
 
 def _parse_leniently(content: bytes) -> dict[str, Json] | Fault:
-    """What orjson refuses but can be understood: lone surrogates, NaN, Infinity, numbers beyond a double."""
+    """Parses what orjson refuses: lone surrogates, NaN, Infinity, numbers beyond a double."""
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -181,7 +181,7 @@ def _parse_leniently(content: bytes) -> dict[str, Json] | Fault:
 
 
 class _Cleaning:
-    """Makes parsed values such that JSON can hold them, and counts what it had to replace."""
+    """Replaces parsed values that JSON cannot hold, and counts the replacements."""
 
     def __init__(self) -> None:
         self.surrogates = 0
@@ -212,7 +212,7 @@ class _Cleaning:
         return "".join("\ufffd" if "\ud800" <= character <= "\udfff" else character for character in text)
 
     def value(self, value: Json) -> Json:
-        """The value with every string inside it cleaned; no deeper than `MAX_DEPTH`."""
+        """Cleans every string inside the value, to at most `MAX_DEPTH`."""
         if isinstance(value, str):
             return self.string(value)
         if isinstance(value, dict):
@@ -251,10 +251,10 @@ def _not_an_object(value: Json) -> Fault:
 
 
 def _first_line(stream: BinaryIO, part: FilePart) -> int | None:
-    """Where the first line that begins in the part begins, if one does."""
+    """The offset of the first line that begins in the part, or None."""
     if part.start == 0:
         return 0 if part.end > 0 else None
-    offset = part.start - 1  # a line begins at `start` if the byte before it ends one
+    offset = part.start - 1  # a line begins at `start` if the previous byte ends one
     while offset < part.end - 1:
         block = read_range(stream, offset, min(BLOCK_BYTES, part.end - 1 - offset))
         if not block:
@@ -276,7 +276,7 @@ def _blocks(stream: BinaryIO, offset: int, size: int) -> Iterator[bytes]:
 
 
 def _sound(blocks: Iterable[bytes | Damage], damages: list[Damage]) -> Iterator[bytes]:
-    """The blocks alone; the damage that ends them is put aside."""
+    """Yields only the blocks; a final damage is stored in `damages`."""
     for block in blocks:
         if isinstance(block, Damage):
             damages.append(block)

@@ -1,4 +1,4 @@
-"""Files that rows of a table name as their media: what a row says of one without reading it whole."""
+"""Finds the media files that table rows name, without reading them whole."""
 
 from contextlib import closing
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ from winnow.pipelines.ingest.records import Record, Unreadable
 from winnow.pipelines.store.facade import ObjectStore
 
 _NOT_THERE: Final = (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError)
-"""What is so for good; anything else ends the task, which is then run again."""
+"""Permanent failures; any other error fails the task, which is then retried."""
 
 
 @dataclass(frozen=True, slots=True)
 class NamedFile:
-    """A file that is there."""
+    """A file that exists."""
 
     path: str  # from the source's root
     size: int
@@ -24,10 +24,10 @@ class NamedFile:
 
 
 def find_named(objects: ObjectStore, record: Record) -> NamedFile | Unreadable:
-    """The file that a record names as its medium, or why there is none.
+    """Finds the media file that a record names, or says why there is none.
 
     Raises:
-        OSError: It cannot be reached, which may pass.
+        OSError: The file cannot be reached, perhaps temporarily.
     """
     assert record.names is not None
     try:

@@ -1,7 +1,7 @@
-"""Walks the page headers of a Parquet column chunk, to know what decoding it would take before doing so.
+"""Walks the page headers of a Parquet column chunk, to know the cost of decoding it in advance.
 
-A footer's sizes are claims, while a decoder makes room for what each page's own header says: a kilobyte of
-file can ask for gigabytes. pyarrow shows no page headers, so they are read here: parquet-format's `PageHeader`.
+A footer's sizes are only claims, while a decoder allocates what each page's header says: a kilobyte of
+file can ask for gigabytes. pyarrow does not expose page headers, so they are read here: parquet-format's `PageHeader`.
 """
 
 from dataclasses import dataclass
@@ -11,9 +11,9 @@ from winnow.pipelines.ingest.files import read_range
 from winnow.pipelines.ingest.tables.footer import Chunk
 from winnow.pipelines.ingest.tables.thrift import STRUCT, BadThriftError, Compact, CutOffError
 
-MAX_RATIO: Final = 16  # text compresses to a quarter or a tenth, not to less
+MAX_RATIO: Final = 16  # text compresses to between a quarter and a tenth
 
-_HEADER_STEPS: Final = (1 << 10, 64 << 10, 16 << 20)  # most headers are tiny; statistics can make one large
+_HEADER_STEPS: Final = (1 << 10, 64 << 10, 16 << 20)  # most headers are tiny; statistics can make them large
 
 _DATA, _DICTIONARY, _DATA_V2 = 0, 2, 3
 _DELTA_BYTE_ARRAY = 7
@@ -21,29 +21,29 @@ _DELTA_BYTE_ARRAY = 7
 
 @dataclass(slots=True)
 class ChunkPages:
-    """What the page headers of one column chunk declare, up to the first that makes no sense."""
+    """The declarations of one column chunk's page headers, up to the first invalid one."""
 
     values: int = 0
     dictionary_bytes: int = 0
     largest_page: int = 0
-    largest_inflated: int = 0  # of the pages that inflate more than text ever does
+    largest_inflated: int = 0  # among pages that inflate more than text ever does
     uncompressed: int = 0
-    density: float = 0.0  # the most bytes a value of any data page
-    shares_prefixes: bool = False  # a value may repeat the one before it
-    intact: bool = False  # every value that the footer declares is in a page whose header makes sense
+    density: float = 0.0  # the most bytes per value in any data page
+    shares_prefixes: bool = False  # a value may share a prefix with the previous one
+    intact: bool = False  # every value that the footer declares is in a page with a valid header
 
 
 @dataclass(slots=True)
 class _Header:
     kind: int = -1
-    room: int = -1  # what the page takes when it is decompressed
+    room: int = -1  # bytes of the decompressed page
     packed: int = -1
     values: int = 0
     encoding: int = -1
 
 
 def walk_pages(stream: BinaryIO, chunk: Chunk) -> ChunkPages:
-    """Read the page headers of a chunk until its values are accounted for."""
+    """Reads a chunk's page headers until all its values are accounted for."""
     pages = ChunkPages()
     offset = chunk.start
     while pages.values < chunk.values:
@@ -71,7 +71,7 @@ def walk_pages(stream: BinaryIO, chunk: Chunk) -> ChunkPages:
 
 
 def _read_header(stream: BinaryIO, offset: int, end: int) -> tuple[_Header, int]:
-    """The header at `offset` and its length."""
+    """Reads the header at `offset`; returns it and its length."""
     for step in _HEADER_STEPS:
         raw = read_range(stream, offset, min(step, end - offset)) if offset < end else b""
         thrift = Compact(raw)

@@ -1,8 +1,8 @@
-"""Reads Parquet tables, one row at a time, a bounded number of bytes at once.
+"""Reads Parquet tables one row at a time, in bounded memory.
 
 A part of a file owns the row groups whose first byte lies in it. Footers and page headers are claims that are
-checked before anything is decoded; a page that cannot be read quarantines the rest of its row group, and the
-rows of the batches before it are kept.
+checked before anything is decoded; an unreadable page quarantines the rest of its row group, while the
+rows of earlier batches are kept.
 """
 
 from collections.abc import Iterator
@@ -24,25 +24,25 @@ from winnow.pipelines.ingest.tables.values import MAX_TYPE_DEPTH, as_text, depth
 from winnow.schemas.errors import SourceError
 from winnow.schemas.identity import Json
 
-MAX_BATCH_ROWS: Final = 1024  # more rows at once are slower: the batch leaves the cache
-ROWS_PER_BYTE: Final = 64  # more rows than this for each byte of the file, or 16 million, are a bomb
-VALUES_PER_BYTE: Final = 16  # likewise for values inside lists, for each byte of their column
+MAX_BATCH_ROWS: Final = 1024  # larger batches no longer fit the cache and are slower
+ROWS_PER_BYTE: Final = 64  # more rows than this per byte of the file, or 16 million, are a bomb
+VALUES_PER_BYTE: Final = 16  # likewise for values inside lists, per byte of their column
 FREE_VALUES: Final = 16 << 20
-FOOTER_HEADERS: Final = 16  # a footer may be as long as this many headers of other formats
-BUFFER_BYTES: Final = 1 << 20  # what is read at once of each column of a row group that is not read whole
+FOOTER_HEADERS: Final = 16  # a footer may be this many times as long as another format's header
+BUFFER_BYTES: Final = 1 << 20  # per column, for a row group that is not read at once
 
-# What pyarrow raises on damaged files. A failing stream is told apart by `_Watched`, memory by its own error.
+# The errors that pyarrow raises on damaged files. `_Watched` detects a failing stream; memory has its own error.
 _FAULTS: Final = (pa.ArrowException, OSError, ValueError, TypeError, KeyError, OverflowError, RuntimeError)
 
 
 @dataclass(frozen=True, slots=True)
 class ParquetReader:
-    """Yields one event a row."""
+    """Yields one event per row."""
 
     mapping: ColumnMapping = field(default_factory=ColumnMapping)
 
     def __call__(self, stream: BinaryIO, part: FilePart, limits: ReadLimits) -> Iterator[Event]:
-        """Events in row order whose ranges tile the row groups that the part owns."""
+        """Yields events in row order; their ranges tile the row groups that the part owns."""
         refuse_changed(stream, part)
         table = _open(stream, part, limits)
         if isinstance(table, str):
@@ -52,7 +52,7 @@ class ParquetReader:
         check_schema(part.path, table.schema, self.mapping)
         first = 0
         for index, group in enumerate(table.footer.groups):
-            anchor = min(max(0, group.start), part.size - 1)  # inside the file, whatever the footer says
+            anchor = min(max(0, group.start), part.size - 1)  # kept inside the file, whatever the footer says
             if part.start <= anchor < part.end:
                 yield from self._row_group(table, index, first, limits)
             first += group.rows
@@ -90,7 +90,7 @@ class ParquetReader:
 
 
 def check_schema(path: str, schema: pa.Schema, mapping: ColumnMapping) -> None:
-    """Refuse a table that lacks a configured column or holds something else in it."""
+    """Refuses a table in which a configured column is missing or has the wrong type."""
     for role, column in mapping.roles():
         kind = _column_type(schema, column)
         if kind is None:
@@ -104,19 +104,19 @@ def check_schema(path: str, schema: pa.Schema, mapping: ColumnMapping) -> None:
 
 @dataclass(frozen=True, slots=True)
 class RowGroupPlan:
-    """How a row group can be read within bounds."""
+    """How to read a row group in bounded memory."""
 
-    rows: int  # readable as far as page headers say
+    rows: int  # readable according to the page headers
     batch_rows: int
     buffer_bytes: int  # 0: each column at once
     shared: tuple[str, ...]  # list columns that must be read as dictionaries, so that values are not multiplied
 
 
 def plan_row_group(stream: BinaryIO, footer: Footer, index: int, limits: ReadLimits) -> RowGroupPlan | str:
-    """The plan, or why the row group must not be read."""
+    """Plans a row group, or says why it must not be read."""
     group = footer.groups[index]
     size = stream.seek(0, 2)
-    ceiling = 4 * limits.max_body_bytes  # what a page, or a batch at its worst, may take
+    ceiling = 4 * limits.max_body_bytes  # limit for a page, or for a batch at its worst
     rows = group.rows
     if rows > max(FREE_VALUES, ROWS_PER_BYTE * size):
         return f"row group {index} declares {rows} rows in a file of {size} bytes"
@@ -131,7 +131,7 @@ def plan_row_group(stream: BinaryIO, footer: Footer, index: int, limits: ReadLim
         if leaf.repeated and chunk.values > max(FREE_VALUES, VALUES_PER_BYTE * length):
             return f"{place} declares {chunk.values} values in {length} bytes"
         pages = walk_pages(stream, chunk)
-        # A common writer looks at a page's size only every 1024 values, so pages of long texts may be large.
+        # A common writer checks a page's size only every 1024 values, so pages of long texts may be large.
         for room, limit in ((pages.largest_inflated, ceiling), (pages.largest_page, 4 * ceiling)):
             if room > limit:
                 return f"{place} has a page of {room} bytes, the limit is {limit}"
@@ -154,7 +154,7 @@ def plan_row_group(stream: BinaryIO, footer: Footer, index: int, limits: ReadLim
     average = max(1, uncompressed // max(1, rows))
     batch_rows = min(MAX_BATCH_ROWS, limits.batch_bytes // average, ceiling // max(1, widest, int(density)))
     batch_rows = max(1, batch_rows)
-    if rows < group.rows:  # a batch may not reach into pages whose headers were not understood
+    if rows < group.rows:  # a batch may not reach into pages with invalid headers
         batch_rows = min(batch_rows, 64)
         rows -= rows % batch_rows
     buffered = BUFFER_BYTES if packed > limits.max_body_bytes else 0
@@ -163,7 +163,7 @@ def plan_row_group(stream: BinaryIO, footer: Footer, index: int, limits: ReadLim
 
 @dataclass(slots=True)
 class _Table:
-    """An open file whose footer makes sense."""
+    """An open file with a valid footer."""
 
     path: str
     raw: BinaryIO
@@ -175,7 +175,7 @@ class _Table:
     def batches(
         self, index: int, plan: RowGroupPlan, mapping: ColumnMapping
     ) -> Iterator[Iterator[tuple[dict[str, Json], int]] | str]:
-        """The row group's rows, batch by batch, and last, where it cannot be read further, why."""
+        """Yields the row group's rows in batches and, where reading fails, a final reason."""
         try:
             file = pq.ParquetFile(
                 pa.PythonFile(self.stream, mode="r"),
@@ -198,7 +198,7 @@ class _Table:
 
 
 def _textual(batch: pa.RecordBatch, mapping: ColumnMapping) -> pa.RecordBatch:
-    """The batch with the mapped columns of bytes seen as strings."""
+    """Casts the mapped columns of bytes to strings."""
     for column in sorted({column for role, column in mapping.roles() if role != "fetched_at"}):
         for position in batch.schema.get_all_field_indices(column):
             seen = as_text(batch.column(position))
@@ -207,7 +207,7 @@ def _textual(batch: pa.RecordBatch, mapping: ColumnMapping) -> pa.RecordBatch:
 
 
 class _Watched:
-    """The stream as Arrow sees it; remembers its own failures, which are not the file's fault."""
+    """The stream as Arrow sees it; remembers the stream's own failures, which are not the file's fault."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
@@ -245,11 +245,11 @@ class _Watched:
         """Nothing is written."""
 
     def close(self) -> None:
-        """The stream belongs to the caller, who closes it."""
+        """Does nothing: the caller owns the stream and closes it."""
 
 
 def _open(stream: BinaryIO, part: FilePart, limits: ReadLimits) -> "_Table | str":
-    """The table, or why its footer cannot be read."""
+    """Opens the table, or says why its footer cannot be read."""
     tail = read_range(stream, max(0, part.size - 8), 8)
     if part.size < 12 or tail[4:] not in (b"PAR1", b"PARE"):
         return "no Parquet footer at the end of the file"
@@ -298,7 +298,7 @@ def _column_type(schema: pa.Schema, column: str) -> pa.DataType | None:
 
 
 def _expected(role: Role, kind: pa.DataType) -> str:
-    """What a role expects, where the type is not that; a column of nulls is any type."""
+    """The type that a role expects, or "" if `kind` fits; a column of nulls fits any."""
     if pt.is_null(kind) or is_textual(kind) or (role == "key" and pt.is_integer(kind)):
         return ""
     if role == "fetched_at":
@@ -311,7 +311,7 @@ def _expected(role: Role, kind: pa.DataType) -> str:
 
 
 def _fits(value: Json, budget: int) -> bool:
-    """Whether the value's strings and items are within the budget; stops as soon as they are not."""
+    """Whether the value's strings and items are within the budget; stops as soon as they exceed it."""
     stack = [value]
     while stack:
         item = stack.pop()
@@ -329,6 +329,6 @@ def _fits(value: Json, budget: int) -> bool:
 
 
 def _line(place: str, error: BaseException) -> str:
-    """One line of a fault's text that does not change from run to run."""
+    """A one-line error text that does not vary between runs."""
     text = " ".join(str(error).split()) or type(error).__name__
     return f"{place}: {text}"[:200]

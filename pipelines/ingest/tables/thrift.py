@@ -1,8 +1,8 @@
-"""Thrift's compact protocol, as much as Parquet's footers and page headers use, over bytes that nobody vouches for.
+"""Parses Thrift's compact protocol from untrusted bytes, as far as Parquet's footers and page headers need it.
 
-Read by hand because pyarrow, which has the only other reader of these structures here, shows no page headers and can
-be ended by a hostile footer (see `footer.py`). Depth and lengths are bounded before anything is allocated.
-Everything that does not fit raises: `CutOffError` where more bytes would help, `BadThriftError` where not.
+Written by hand because pyarrow, the only other reader of these structures here, does not expose page headers and can
+crash on a hostile footer (see `footer.py`). Depth and lengths are bounded before anything is allocated.
+Invalid input raises: `CutOffError` where more bytes would help, `BadThriftError` otherwise.
 """
 
 from collections.abc import Iterator
@@ -20,18 +20,18 @@ class BadThriftError(Exception):
 
 
 class CutOffError(BadThriftError):
-    """A value that goes on past the bytes at hand."""
+    """A value that continues past the available bytes."""
 
 
 class Compact:
-    """Reads values one after the other; what the caller does not want it skips without building it."""
+    """Reads values one after another; unwanted ones are skipped without being built."""
 
     def __init__(self, raw: bytes) -> None:
         self._raw = raw
         self.at = 0
 
     def fields(self) -> Iterator[tuple[int, int]]:
-        """Number and kind of each field of a struct; each must be read or skipped before the next is asked for."""
+        """The number and kind of each field of a struct; each must be read or skipped before the next."""
         number = 0
         while True:
             byte = self._byte()
@@ -45,7 +45,7 @@ class Compact:
         mask = _INTEGERS.get(kind)
         if mask is None:
             raise BadThriftError(f"kind {kind} is not an integer")
-        return _signed(self._varint() & mask)  # bits beyond its width fall off, as they do in the C++ reader
+        return _signed(self._varint() & mask)  # excess bits are dropped, as in the C++ reader
 
     def text(self, kind: int) -> str:
         """A string; bytes that are not UTF-8 are replaced."""
@@ -56,22 +56,22 @@ class Compact:
         return self._raw[self.at - length : self.at].decode("utf-8", "replace")
 
     def items(self, kind: int, of: int) -> int:
-        """How many items of a kind the list holds that begins here."""
+        """The number of items in the list that begins here, which must be of kind `of`."""
         if kind != LIST:
             raise BadThriftError(f"kind {kind} is not a list")
         head = self._byte()
         count = self._varint() if head >> 4 == 15 else head >> 4
         if count and head & 15 != of:
             raise BadThriftError(f"a list of kind {head & 15}, expected {of}")
-        if count > len(self._raw) - self.at:  # an item takes a byte at least
+        if count > len(self._raw) - self.at:  # an item takes at least one byte
             raise CutOffError("a list that goes on past the end")
         return count
 
     def skip(self, kind: int, depth: int = 0) -> None:
-        """Pass over a field's value."""
+        """Skips a field's value."""
         if depth > MAX_DEPTH:
             raise BadThriftError(f"nests deeper than {MAX_DEPTH}")
-        if kind in (TRUE, FALSE):  # the value is in the kind
+        if kind in (TRUE, FALSE):  # the kind is the value
             return
         if kind == BYTE:
             self._pass(1)
@@ -101,7 +101,7 @@ class Compact:
             raise CutOffError("a list that goes on past the end")
         for _ in range(count):
             for kind in kinds:
-                if kind in (TRUE, FALSE):  # inside a list a boolean takes a byte
+                if kind in (TRUE, FALSE):  # inside a list a boolean takes one byte
                     self._pass(1)
                 else:
                     self.skip(kind, depth + 1)

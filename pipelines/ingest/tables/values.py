@@ -1,6 +1,6 @@
-"""Arrow columns as lists of JSON values, column by column, for every type that a table can hold.
+"""Converts Arrow columns of any type to lists of JSON values, column by column.
 
-What JSON lacks has one declared form: bytes are `{"$base64": …}`, as is a string that is not UTF-8; times are
+Values that JSON lacks have one declared form: bytes are `{"$base64": …}`, as is a string that is not UTF-8; times are
 ISO 8601 (UTC with `Z`, without zone as they stand), durations `PT…S`; decimals are strings; the keys of maps
 are strings; NaN and infinities are null, and counted per row.
 """
@@ -25,7 +25,7 @@ Rows = npt.NDArray[np.int64]
 
 
 class Binary(dict[str, str]):
-    """Bytes in the form that JSON has for them, with the bytes themselves at hand."""
+    """Bytes in their JSON form, with the raw bytes attached."""
 
     def __init__(self, raw: bytes) -> None:
         super().__init__({"$base64": b64encode(raw).decode("ascii")})
@@ -33,9 +33,9 @@ class Binary(dict[str, str]):
 
 
 def rows_of(batch: pa.RecordBatch) -> tuple[list[dict[str, Json]], list[int]]:
-    """The batch's rows as JSON objects, and for each row how many non-finite numbers became null.
+    """The batch's rows as JSON objects, and the number of non-finite numbers per row that became null.
 
-    Of columns with the same name the last wins, as in a JSON object.
+    If column names repeat, the last wins, as in a JSON object.
     """
     count: int = batch.num_rows
     lost = np.zeros(count, dtype=np.int64)
@@ -48,7 +48,7 @@ def rows_of(batch: pa.RecordBatch) -> tuple[list[dict[str, Json]], list[int]]:
 
 
 def depth_of(kind: pa.DataType) -> int:
-    """How deep a type nests; a flat column has depth 1. Stops counting one past the limit."""
+    """How deeply a type nests; a flat column has depth 1. Stops counting one past the limit."""
     deepest, queue = 0, [(kind, 1)]
     while queue:
         current, depth = queue.pop()
@@ -59,7 +59,7 @@ def depth_of(kind: pa.DataType) -> int:
 
 
 def is_textual(kind: pa.DataType) -> bool:
-    """Whether the column's values are strings or bytes, however they are laid out."""
+    """Whether the column's values are strings or bytes, in any layout."""
     kind = plain_type(kind)
     return bool(
         pt.is_string(kind)
@@ -73,7 +73,7 @@ def is_textual(kind: pa.DataType) -> bool:
 
 
 def plain_type(kind: pa.DataType) -> pa.DataType:
-    """The type of the values under dictionary, run-end and extension layouts."""
+    """The type of the values inside dictionary, run-end and extension layouts."""
     while True:
         if isinstance(kind, pa.BaseExtensionType):
             kind = kind.storage_type
@@ -84,7 +84,7 @@ def plain_type(kind: pa.DataType) -> pa.DataType:
 
 
 def as_text(array: pa.Array) -> pa.Array:
-    """Plain bytes seen as a string column, without a copy; UTF-8 is checked when values are taken out."""
+    """Views plain bytes as a string column, without a copy; UTF-8 is checked when values are read."""
     if pt.is_binary(array.type):
         return array.view(pa.string())
     if pt.is_large_binary(array.type):
@@ -93,7 +93,7 @@ def as_text(array: pa.Array) -> pa.Array:
 
 
 def _values(array: pa.Array, rows: Rows, lost: Rows) -> list[Json]:
-    """The array's values; `rows` gives the row that each belongs to, for the count of what was lost."""
+    """The array's values; `rows` gives the row of each, to count replacements."""
     kind = array.type
     if isinstance(kind, pa.BaseExtensionType):
         if kind.extension_name == "arrow.uuid":
@@ -113,7 +113,7 @@ def _values(array: pa.Array, rows: Rows, lost: Rows) -> list[Json]:
     if pt.is_dictionary(kind):
         if not is_textual(kind):
             return _values(array.dictionary_decode(), rows, lost)
-        # One object a distinct value: a dictionary page may not multiply its bytes by the rows that name it.
+        # One object per distinct value: a dictionary page may not multiply its bytes by the rows that name it.
         distinct = _values(array.dictionary, rows, lost)
         return [None if index is None else distinct[index] for index in array.indices.to_pylist()]
     if pt.is_run_end_encoded(kind):
@@ -138,7 +138,7 @@ def _values(array: pa.Array, rows: Rows, lost: Rows) -> list[Json]:
 def _strings(array: pa.Array) -> list[Json]:
     try:
         values: list[Json] = array.to_pylist()
-    except UnicodeDecodeError:  # a reader of Parquet does not check that strings are UTF-8
+    except UnicodeDecodeError:  # Parquet readers do not check that strings are UTF-8
         values = [None if raw is None else _string(raw) for raw in array.cast(pa.large_binary()).to_pylist()]
     return values
 
@@ -161,7 +161,7 @@ def _floats(array: pa.Array, rows: Rows, lost: Rows) -> list[Json]:
 
 def _lists(array: pa.Array, rows: Rows, lost: Rows) -> list[Json]:
     lengths = pc.list_value_length(array).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
-    items = _values(array.flatten(), np.repeat(rows, lengths), lost)  # the items of null lists are not among them
+    items = _values(array.flatten(), np.repeat(rows, lengths), lost)  # without the items of null lists
     ends = np.cumsum(lengths).tolist()
     lists: list[Json] = [items[start:end] for start, end in pairwise([0, *ends])]
     return _with_nulls(lists, array)

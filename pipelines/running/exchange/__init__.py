@@ -1,7 +1,7 @@
-"""The one shuffle: packed blocks to their partitions, through the engine or through files, with one result.
+"""The one shuffle: brings packed blocks to their partitions, through the engine or files, with the same result.
 
 A task splits its rows with `split_by_partition` (or all at once with `addressed_blocks`), `Exchange` brings the
-blocks of each partition together and hands them to a consumer, in the same order whatever carried them.
+blocks of each partition together and passes them to a consumer, in the same order with either transport.
 """
 
 from winnow.pipelines.running import block_coders  # noqa: F401  registers the coders of blocks

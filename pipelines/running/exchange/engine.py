@@ -14,15 +14,15 @@ from winnow.pipelines.running.exchange.inputs import Blocks, OfBlocks, of_each
 from winnow.pipelines.running.exchange.segments import repeated_block
 from winnow.pipelines.running.exchange.totals import Run, Total, check_arrival
 
-_LAST = window.GlobalWindow().end  # the millisecond at which engines let a group of the global window out
+_LAST = window.GlobalWindow().end  # the time at which engines emit a group of the global window
 
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """Carries the blocks themselves. A group is in memory as a whole, encoded: keep it within `GROUP_BYTES`."""
+    """Sends the blocks themselves. A whole encoded group is held in memory: keep it within `GROUP_BYTES`."""
 
     def send(self, blocks: Blocks) -> PCollection[tuple[int, bytes]]:
-        """Each block under its partition."""
+        """Keys each block by its partition."""
         packed: PCollection[tuple[int, bytes]] = of_each(blocks, "Pack", _pack)
         return packed
 
@@ -32,7 +32,7 @@ class Engine:
 
 
 def received_blocks(partition: int, expected: Total | None, members: list[memoryview]) -> Iterator[pa.RecordBatch]:
-    """The batches of encoded blocks, each once, in order of origin and number; raises before the first of them."""
+    """The distinct batches of encoded blocks, in order of origin and number; raises first if any is missing."""
     blocks = sorted(
         ((decode_block(member), member) for member in members), key=lambda found: (found[0].origin, found[0].number)
     )
@@ -55,12 +55,12 @@ class GroupInOneWindow(beam.PTransform[PCollection[tuple[int, bytes]], PCollecti
     In the global window Spark builds every group as a list in the heap and caches it for the rest of the
     application; in any other window it sorts, spills and streams. The values come back in no promised order.
 
-    The window ends where the global one does, at which time groups, sums and ends of bundles come out. Set back into
-    an earlier window they would be late, and an engine that goes by watermarks (Prism) drops what is late.
+    The window ends where the global one does, which is when groups, sums and ends of bundles are emitted. Put back into
+    an earlier window they would be late, and an engine that uses watermarks (Prism) drops late elements.
     """
 
     def expand(self, keyed: PCollection[tuple[int, bytes]]) -> PCollection[tuple[int, Iterable[bytes]]]:
-        """All elements at the last instant, in a window that ends with it, and back."""
+        """Assigns all elements to the last instant, in a window that ends with it, and back."""
         grouped: PCollection[tuple[int, Iterable[bytes]]] = (
             keyed
             | "AtLast" >> beam.Map(window.TimestampedValue, _LAST).with_output_types(tuple[int, bytes])

@@ -1,4 +1,4 @@
-"""The transform: blocks in, what a consumer makes of each partition out, whichever way the blocks travel."""
+"""The exchange transform: blocks in, a consumer's results per partition out, with any transport."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Generic, Protocol, TypeAlias, TypeVar
@@ -14,7 +14,7 @@ from winnow.pipelines.running.exchange.totals import Total, Totals
 
 T = TypeVar("T")
 Consumer: TypeAlias = Callable[[int, Iterator[pa.RecordBatch]], Iterable[T]]
-"""What becomes of a partition: its number and its batches, in order of origin and number, to elements."""
+"""Consumes a partition: its number and its batches, in order of origin and number, to elements."""
 
 # In front of each element of a group; eight bytes, so that a block behind it stays aligned.
 _IS_TOTAL = b"total\0\0\0"
@@ -22,30 +22,30 @@ _IS_MEMBER = b"member\0\0"
 
 
 class Transport(Protocol):
-    """How blocks get from where they are made to where their partition is consumed."""
+    """Moves blocks from their producers to the consumer of their partition."""
 
     def send(self, blocks: Blocks) -> PCollection[tuple[int, bytes]]:
-        """Under each partition the blocks, or references to them."""
+        """The blocks, or references to them, keyed by partition."""
         ...
 
     def receive(self, partition: int, expected: Total | None, members: list[memoryview]) -> Iterator[pa.RecordBatch]:
-        """The batches of what was sent, each block once, in order; raises unless it is what was announced."""
+        """The distinct batches sent, in order; raises unless they match the announcement."""
         ...
 
 
 class Exchange(beam.PTransform[PCollection[AddressedBlock], PCollection[T]], Generic[T]):
-    """Brings all blocks of a partition together and hands them to `consume`.
+    """Brings all blocks of a partition together and passes them to `consume`.
 
-    Input: `AddressedBlock`s, numbered from 0 for each (origin, partition), as `addressed_blocks` makes them; a
-    task's blocks are best yielded one after another in one bundle. What several steps send to the same partitions is
-    a tuple: FnApiRunner holds all that a Flatten is given in memory. Output: what `consume` yields, of the type that
-    `emits` names to Beam, so that the next boundary does not fall back to pickle.
+    Input: `AddressedBlock`s, numbered from 0 for each (origin, partition), as made by `addressed_blocks`; a
+    task's blocks are best yielded one after another in one bundle. Several steps that send to the same partitions are
+    given as a tuple, because FnApiRunner holds everything passed through a Flatten in memory. Output: what `consume`
+    yields; `emits` is its type for Beam, so that the next boundary does not fall back to pickle.
 
-    The consumer runs once for each partition that got a block, behind the shuffle in the same fused step, so no
+    The consumer runs once for each partition that got a block, after the shuffle in the same fused step, so no
     group ever crosses a stage boundary. It sees batches in order of origin and number, the same on every runner,
     transport and number of workers. A block that is sent again with equal content counts once; a block that is
-    missing or differs raises `ExchangeError`, before the consumer starts where the group is in memory or its
-    index shows it, and from the iterator where a file turns out to be damaged: commit only after the last batch.
+    missing or differs raises `ExchangeError`: before the consumer starts if the group is in memory or its
+    index shows it, or from the iterator if a file turns out to be damaged. So commit only after the last batch.
 
         blocks | Exchange(duplicate_groups, transport=Files(store, "scratch/bands"), emits=DuplicateGroup)
     """
@@ -57,7 +57,7 @@ class Exchange(beam.PTransform[PCollection[AddressedBlock], PCollection[T]], Gen
         self._emits = emits
 
     def expand(self, blocks: PCollection[AddressedBlock]) -> PCollection[T]:  # or several: Beam has no type for that
-        """Totals and members of each partition meet in one group."""
+        """Groups the totals and members of each partition."""
         for one in each(blocks):
             if one.element_type is not AddressedBlock:
                 raise TypeError(
@@ -76,7 +76,7 @@ class Exchange(beam.PTransform[PCollection[AddressedBlock], PCollection[T]], Gen
 
 
 class _Tag(beam.PTransform[PCollection[tuple[int, bytes]], PCollection[tuple[int, bytes]]]):
-    """Puts the tag in front of each value."""
+    """Prefixes each value with the tag."""
 
     def __init__(self, tag: bytes) -> None:
         super().__init__()

@@ -1,6 +1,6 @@
-"""A shuffle through files: Beam carries only references.
+"""A shuffle through files: Beam only carries references.
 
-For one machine, where the engine would hold every byte in memory several times over.
+For one machine, where the engine would hold every byte in memory several times.
 """
 
 from collections.abc import Iterable, Iterator
@@ -35,20 +35,20 @@ from winnow.pipelines.store.together import delete_all
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """Each origin writes one file with a segment a partition below `prefix`; readers fetch their ranges.
+    """Each origin writes one file under `prefix` with one segment per partition; readers fetch their ranges.
 
-    The prefix belongs to this exchange alone. Who runs the pipeline removes it afterwards with `clear_scratch`.
+    The prefix belongs to this exchange alone. The caller removes it afterwards with `clear_scratch`.
     """
 
     store: ObjectStore
     prefix: str
-    max_file_bytes: int = 64 << 20  # what a worker holds while it collects a file
-    min_segment_bytes: int = 256 << 10  # smaller reads cost a disk more than the merge does
+    max_file_bytes: int = 64 << 20  # the most that a worker holds while it collects a file
+    min_segment_bytes: int = 256 << 10  # smaller reads cost a disk more than a merge
     merge_above_files: int = 64
     merge_fan_in: int = 64
 
     def send(self, blocks: Blocks) -> PCollection[tuple[int, bytes]]:
-        """Writes the blocks, merges files whose segments are small, and gives each segment under its partition."""
+        """Writes the blocks, merges files with small segments, and keys each segment by its partition."""
         segments: PCollection[tuple[int, bytes]] = (
             of_each(blocks, "WriteFiles", self._write)
             | "AllFiles" >> GroupInOneWindow()
@@ -63,22 +63,22 @@ class Files:
         return write
 
     def receive(self, partition: int, expected: Total | None, members: list[memoryview]) -> Iterator[pa.RecordBatch]:
-        """The batches in order of origin and number: announced totals are checked now, bytes as they are read."""
+        """The batches in order of origin and number: totals are checked now, bytes when they are read."""
         placed = placed_runs(partition, (Segment.decode(member) for member in members))
         check_arrival(partition, expected, [place.run for place in placed])
         return read_runs(self.store, placed)
 
 
 def clear_scratch(store: ObjectStore, prefix: str) -> int:
-    """Removes what exchanges left below the prefix; returns how many files."""
+    """Removes files that exchanges left under the prefix; returns their number."""
     return delete_all(store, [info.path for info in store.list(f"{prefix}/")])
 
 
 class _WriteFiles(beam.DoFn):
-    """Collects the blocks of one origin after another and puts each origin's file.
+    """Collects the blocks of successive origins and puts each origin's file.
 
-    A task's blocks come one after another from the step before. Where they do not, as after a shuffle, an origin
-    merely gets several files.
+    A task's blocks usually arrive together from the previous step. Where they do not, as after a shuffle, an origin
+    simply gets several files.
     """
 
     def __init__(self, files: Files) -> None:

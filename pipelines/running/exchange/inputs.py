@@ -1,4 +1,4 @@
-"""What an exchange is given: the blocks of one step, or of several that send to the same partitions."""
+"""The inputs of an exchange: the blocks of one step, or of several that send to the same partitions."""
 
 from collections.abc import Callable
 from typing import TypeAlias, TypeVar
@@ -14,14 +14,14 @@ OfBlocks: TypeAlias = beam.PTransform[PCollection[AddressedBlock], PCollection[T
 
 
 def each(blocks: Blocks) -> tuple[PCollection[AddressedBlock], ...]:
-    """The steps' outputs."""
+    """The outputs of the steps."""
     return blocks if isinstance(blocks, tuple) else (blocks,)
 
 
 def of_each(blocks: Blocks, label: str, make: Callable[[], OfBlocks[T]]) -> PCollection[T]:
-    """What a transform makes of each step's blocks, in that step itself, as one collection.
+    """Applies a transform to each step's blocks, in that step, and combines the results into one collection.
 
-    Only what it makes goes through the Flatten.
+    Only the results pass through the Flatten.
     """
     made: PCollection[T]
     if isinstance(blocks, tuple):

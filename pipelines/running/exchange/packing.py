@@ -1,4 +1,4 @@
-"""Collecting rows for each partition into numbered blocks of bounded size."""
+"""Collects rows for each partition into numbered blocks of bounded size."""
 
 from collections.abc import Iterable, Iterator
 
@@ -8,14 +8,14 @@ from winnow.pipelines.running.blocks import AddressedBlock
 from winnow.pipelines.running.exchange.partition import Partitions, split_by_partition
 
 MAX_BLOCK_BYTES = 8 << 20  # law 7
-MAX_PACKED_BYTES = 64 << 20  # a task emits no more than this anyway
+MAX_PACKED_BYTES = 64 << 20  # the most that a task emits anyway
 
 
 class BlockPacker:
-    """Buffers one origin's rows by partition and gives them out as blocks of at most `max_block_bytes`.
+    """Buffers one origin's rows by partition and yields them as blocks of at most `max_block_bytes`.
 
-    Blocks are numbered from 0 for each partition. The same rows in the same calls give the same blocks. A single
-    row that is larger than a block is a block of its own. What is buffered over all partitions stays within
+    Blocks are numbered from 0 per partition. The same rows in the same calls give the same blocks. A single
+    row larger than a block is a block of its own. The buffer over all partitions stays within
     `max_packed_bytes` plus the batch just added.
     """
 
@@ -31,7 +31,7 @@ class BlockPacker:
         self._next_number: dict[int, int] = {}
 
     def add(self, partition: int, batch: pa.RecordBatch) -> Iterator[AddressedBlock]:
-        """Takes rows for a partition; yields what is full. The caller must exhaust the iterator."""
+        """Adds rows for a partition; yields full blocks. The caller must exhaust the iterator."""
         if not batch.num_rows:
             return
         size = batch.nbytes
@@ -44,7 +44,7 @@ class BlockPacker:
             yield from self.finish()
 
     def finish(self) -> Iterator[AddressedBlock]:
-        """Yields everything that is still buffered, partitions ascending."""
+        """Yields everything still buffered, partitions ascending."""
         for partition in sorted(self._pieces):
             yield from self._flush(partition)
 
@@ -62,9 +62,9 @@ class BlockPacker:
 def addressed_blocks(
     origin: str, batches: Iterable[tuple[pa.RecordBatch, Partitions]], partitions: int
 ) -> Iterator[AddressedBlock]:
-    """What a task sends: its batches, with a partition number for each row, as packed blocks.
+    """Packs a task's batches, with a partition number per row, into blocks.
 
-    `origin` names the task among all that feed the same exchange, from what it reads and never from run order.
+    `origin` names the task among all those that feed the same exchange, by what it reads and never by run order.
     """
     packer = BlockPacker(origin)
     for batch, partition_of in batches:

@@ -1,25 +1,25 @@
-"""Which partition a row goes to, and cutting a batch accordingly. Plain kernels over arrays."""
+"""Assigns rows to partitions, and splits batches accordingly. Plain kernels over arrays."""
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-GROUP_BYTES = 64 << 20  # engines hold a group several times over: above this their heaps give way
-MAX_PARTITIONS = 1 << 31  # the multiply-shift in `partition_of_key` has 32 bits for each side
+GROUP_BYTES = 64 << 20  # engines hold several copies of a group: above this their heaps overflow
+MAX_PARTITIONS = 1 << 31  # the multiply-shift in `partition_of_key` has 32 bits per operand
 
 Partitions = npt.NDArray[np.integer]
 _Words = npt.NDArray[np.uint64]
 
 
 def partitions_for(total_bytes: int, group_bytes: int = GROUP_BYTES) -> int:
-    """How many partitions keep the average group within `group_bytes`: it follows from bytes, never from workers."""
+    """The number of partitions that keeps the average group within `group_bytes`, whatever the number of workers."""
     return max(1, -(-total_bytes // group_bytes))
 
 
 def partition_of_key(keys: pa.Array, partitions: int) -> npt.NDArray[np.uint32]:
-    """The partition of each key, the same on any machine: all bytes are mixed, so a shared prefix does no harm.
+    """The partition of each key, the same on any machine; all bytes are mixed, so shared prefixes do no harm.
 
-    Keys are `fixed_size_binary` of any width or an unsigned 64-bit column; neither may hold nulls.
+    Keys are `fixed_size_binary` of any width or an unsigned 64-bit column, without nulls.
     """
     if not 1 <= partitions <= MAX_PARTITIONS:
         raise ValueError(f"the number of partitions must be from 1 to {MAX_PARTITIONS}, not {partitions}")
@@ -35,7 +35,7 @@ def partition_of_key(keys: pa.Array, partitions: int) -> npt.NDArray[np.uint32]:
 def split_by_partition(
     batch: pa.RecordBatch, partition_of: Partitions, partitions: int
 ) -> list[tuple[int, pa.RecordBatch]]:
-    """The rows of each partition that gets any, partitions ascending, rows in their old order.
+    """The rows of each partition that has any, partitions ascending, rows in their original order.
 
     The parts are slices of one reordered copy of the batch.
     """
@@ -52,7 +52,7 @@ def split_by_partition(
     reordered = batch.take(pa.array(np.argsort(narrow, kind="stable")))
     counts = np.bincount(narrow)
     starts = np.cumsum(counts) - counts
-    # Not hot: one turn a partition.
+    # Not hot: one iteration per partition.
     return [
         (int(partition), reordered.slice(int(starts[partition]), int(counts[partition])))
         for partition in np.flatnonzero(counts)
@@ -60,7 +60,7 @@ def split_by_partition(
 
 
 def _words(keys: pa.Array) -> list[_Words]:
-    """The keys' bytes as big-endian 64-bit words, a zero-padded one last."""
+    """The keys' bytes as big-endian 64-bit words, the last one zero-padded."""
     if pa.types.is_uint64(keys.type):
         return [keys.to_numpy()]
     if not pa.types.is_fixed_size_binary(keys.type):

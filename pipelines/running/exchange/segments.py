@@ -1,12 +1,12 @@
-"""Scratch files with one segment a partition: writing, merging and reading them by range.
+"""Scratch files with one segment per partition: writing, merging and reading them by range.
 
     file    := segment* index          partitions ascending
     segment := run*                    origins and numbers ascending
-    run     := Arrow IPC stream*       consecutive blocks of one origin, one stream a block
+    run     := Arrow IPC stream*       consecutive blocks of one origin, one stream per block
     index   := JSON list of segments
 
 A file's name is its origin and a hash of its index, so a task that runs twice writes the same object twice.
-Whoever reads knows each run's length and checksum before it asks for the bytes.
+A reader knows each run's length and checksum before it fetches the bytes.
 """
 
 import hashlib
@@ -31,13 +31,13 @@ from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.local import LocalStore
 from winnow.pipelines.store.together import each
 
-READ_BYTES = 8 << 20  # neighbouring runs are fetched together up to this much
-READS_AT_ONCE = 2  # of which five are held then
+READ_BYTES = 8 << 20  # adjacent runs are fetched together up to this size
+READS_AT_ONCE = 2  # up to five are then held
 
 
 @dataclass(frozen=True, slots=True)
 class PackedBlock:
-    """A block that waits for its file: its address without the origin, and the pieces of one IPC stream."""
+    """A block waiting for its file: its address without the origin, and the pieces of one IPC stream."""
 
     partition: int
     number: int
@@ -52,7 +52,7 @@ class PackedBlock:
 
 @dataclass(frozen=True, slots=True)
 class StoredRun(Run):
-    """A run and what its bytes must be."""
+    """A run, with the length and checksum of its bytes."""
 
     length: int
     checksum: int  # crc32
@@ -68,7 +68,7 @@ class Segment:
     runs: tuple[StoredRun, ...]
 
     def encode(self) -> bytes:
-        """JSON."""
+        """Encodes to JSON."""
         return orjson.dumps(self)
 
     @classmethod
@@ -79,17 +79,17 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class SegmentFile:
-    """A reference to a file: all that Beam carries until it is known whether files must be merged."""
+    """A reference to a file, all that Beam carries until it is decided whether to merge files."""
 
     path: str
-    origin: str  # the first one of a merged file
+    origin: str  # for a merged file, the first one
     segments: int
-    index_offset: int  # also the bytes of all segments
+    index_offset: int  # equals the bytes of all segments
     index_length: int
     index_checksum: int
 
     def encode(self) -> bytes:
-        """JSON."""
+        """Encodes to JSON."""
         return orjson.dumps(self)
 
     @classmethod
@@ -105,8 +105,8 @@ def write_file(store: ObjectStore, prefix: str, origin: str, blocks: list[Packed
     for partition, members in groupby(ordered, key=lambda block: block.partition):
         segments.append((partition, _runs(origin, members)))
     index = _encode_index(segments)
-    # The index holds the length and checksum of each run, so it stands for them: hashing a shuffle's bytes costs more
-    # than writing them does.
+    # The index has the length and checksum of each run, so it stands for them: hashing all bytes of a shuffle costs
+    # more than writing them.
     path = _name(prefix, origin, hashlib.blake2b(index, digest_size=16).hexdigest())
     size = sum(block.length for block in ordered)
     descriptor, name = tempfile.mkstemp(dir=store.scratch(), prefix=f"{os.getpid()}-", suffix=".segments")
@@ -137,7 +137,7 @@ def _segments(file: SegmentFile, index: bytes) -> list[Segment]:
 def plan_merges(
     files: Iterable[SegmentFile], min_segment_bytes: int, merge_above_files: int, fan_in: int
 ) -> list[list[SegmentFile]]:
-    """Which files to read as one, in order of origin: each alone unless there are many and their segments are small."""
+    """The files to read as one, in order of origin: each alone unless there are many with small segments."""
     ordered = sorted(set(files), key=lambda file: (file.origin, file.path))
     mean = sum(file.index_offset for file in ordered) / max(1, sum(file.segments for file in ordered))
     if len(ordered) <= merge_above_files or mean >= min_segment_bytes:
@@ -147,7 +147,7 @@ def plan_merges(
 
 
 def merge_files(store: ObjectStore, prefix: str, files: list[SegmentFile]) -> SegmentFile:
-    """Puts the files' segments as one file. Each is opened once; one run is in memory at a time."""
+    """Merges the files' segments into one file. Opens each once; holds one run in memory at a time."""
     if len(files) == 1:
         return files[0]
     merged: list[tuple[int, list[StoredRun]]] = []
@@ -181,7 +181,7 @@ def merge_files(store: ObjectStore, prefix: str, files: list[SegmentFile]) -> Se
 
 
 def _indexed(store: ObjectStore, file: SegmentFile, stream: BinaryIO) -> list[Segment]:
-    """Its segments by the stream that reads them then, which a small object on a bucket is fetched with whole."""
+    """A file's segments, read from the stream used later, so that a small remote object is fetched once."""
     stream.seek(file.index_offset)
     index = stream.read(file.index_length)
     _check_bytes(index, file.index_length, file.index_checksum, f"{store.root}/{file.path}")
@@ -191,7 +191,7 @@ def _indexed(store: ObjectStore, file: SegmentFile, stream: BinaryIO) -> list[Se
 
 @dataclass(frozen=True, slots=True)
 class PlacedRun:
-    """A run and where its bytes are."""
+    """A run and the position of its bytes."""
 
     run: StoredRun
     path: str
@@ -199,7 +199,7 @@ class PlacedRun:
 
 
 def placed_runs(partition: int, segments: Iterable[Segment]) -> list[PlacedRun]:
-    """The runs of a partition's segments in order of origin and number; a run that is stored twice counts once."""
+    """The runs of a partition's segments in order of origin and number; a run stored twice counts once."""
     placed: list[PlacedRun] = []
     for segment in segments:
         offset = segment.offset
@@ -218,7 +218,7 @@ def placed_runs(partition: int, segments: Iterable[Segment]) -> list[PlacedRun]:
 
 
 def read_runs(store: ObjectStore, placed: list[PlacedRun]) -> Iterator[pa.RecordBatch]:
-    """The batches of the runs, in their order; neighbours in a file share a read, and a network is read ahead."""
+    """The batches of the runs, in order; adjacent runs share a read, and remote files are prefetched."""
 
     def read(group: Sequence[PlacedRun]) -> tuple[Sequence[PlacedRun], pa.Buffer]:
         length = sum(place.run.length for place in group)
@@ -231,7 +231,7 @@ def read_runs(store: ObjectStore, placed: list[PlacedRun]) -> Iterator[pa.Record
 
 
 def _neighbours(placed: Sequence[PlacedRun]) -> Iterator[Sequence[PlacedRun]]:
-    """Runs that follow each other in one file, as far as one read goes."""
+    """Groups adjacent runs of one file, up to one read."""
     start = 0
     while start < len(placed):
         end, length = start + 1, placed[start].run.length
@@ -248,7 +248,7 @@ def _neighbours(placed: Sequence[PlacedRun]) -> Iterator[Sequence[PlacedRun]]:
 
 
 def repeated_block(partition: int, origin: str, number: int) -> ExchangeError:
-    """Two blocks with one address and different rows."""
+    """The error for two blocks with one address and different rows."""
     return ExchangeError(
         f"partition {partition}: block {number} of {origin!r} arrived twice with different content: two tasks share "
         f"this origin, or one is not deterministic"
@@ -274,7 +274,7 @@ def _decode_run(content: pa.Buffer, run: StoredRun, where: str) -> Iterator[pa.R
     reader = pa.BufferReader(content)
     while reader.tell() < run.length:
         with pa.ipc.open_stream(reader) as stream:
-            yield from stream  # to its end, which leaves the reader at the next stream
+            yield from stream  # read to its end, which leaves the reader at the next stream
 
 
 def _encode_index(segments: list[tuple[int, list[StoredRun]]]) -> bytes:
@@ -302,7 +302,7 @@ def _read(store: ObjectStore, path: str, offset: int, length: int, checksum: int
 
 
 def _mapped(store: ObjectStore, path: str, offset: int, length: int) -> pa.Buffer:
-    """A range of a file, where this machine's disk has it: a copy of a whole partition costs more than its rows."""
+    """A range of a file, mapped if it is on this machine's disk: copying a whole partition costs more than its rows."""
     if isinstance(store, LocalStore) and length:
         with _opened(store, path) as stream:
             start = offset - offset % mmap.ALLOCATIONGRANULARITY
@@ -320,7 +320,7 @@ def _opened(store: ObjectStore, path: str) -> BinaryIO:
 
 
 def _lost(where: str) -> ExchangeError:
-    return ExchangeError(f"{where}: a scratch file of the exchange is gone; run the stage again")
+    return ExchangeError(f"{where}: a scratch file of the exchange is missing; run the stage again")
 
 
 def _check_bytes(content: bytes | pa.Buffer, length: int, checksum: int | None, where: str) -> None:
@@ -330,4 +330,4 @@ def _check_bytes(content: bytes | pa.Buffer, length: int, checksum: int | None, 
             f"run the stage again"
         )
     if checksum is not None and isal_zlib.crc32(content) != checksum:
-        raise ExchangeError(f"{where}: the scratch file is not as it was written; run the stage again")
+        raise ExchangeError(f"{where}: the scratch file has changed since it was written; run the stage again")

@@ -1,8 +1,8 @@
-"""What a partition must hold, counted where blocks are sent and compared where they arrive.
+"""Counts the blocks sent to each partition, and compares the totals with what arrives.
 
-A failing bundle can be shown a truncated group, and what a consumer then commits would be wrong for good. So
-each block is also announced, by a few bytes that travel on a path of their own, and the announcements of a
-partition add up to its total. A consumer starts only when the blocks before it agree with that total.
+A failing bundle may be given a truncated group, and a consumer that commits it would be wrong permanently. So
+each block is also announced by a few bytes on a separate path, and a partition's
+announcements add up to its total. A consumer starts only if the received blocks match that total.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ _WRAP = 1 << 64
 
 
 class ExchangeError(StageError):
-    """What arrived at a partition is not what was sent there."""
+    """The blocks received by a partition differ from those sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Total:
     fingerprint: int
 
     def encode(self) -> bytes:
-        """24 bytes."""
+        """Encodes to 24 bytes."""
         return _TOTAL.pack(self.blocks, self.rows, self.fingerprint)
 
     @classmethod
@@ -50,7 +50,7 @@ class Total:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Consecutive blocks of one origin: numbers from `first`, `rows` in all."""
+    """Consecutive blocks of one origin: numbers from `first`, with `rows` in total."""
 
     origin: str
     first: int
@@ -59,12 +59,12 @@ class Run:
 
 
 def announcement(block: AddressedBlock) -> tuple[int, Announcement]:
-    """What is sent ahead of a block, keyed by its partition."""
+    """The announcement of a block, keyed by its partition."""
     return block.partition, (block.origin, block.number, block.batch.num_rows)
 
 
 def total_of(announced: Iterable[Announcement]) -> Total:
-    """The total of one partition; a block that was announced more than once counts once."""
+    """The total of one partition; repeated announcements of a block count once."""
     rows_of: dict[tuple[str, int], int] = {}
     for origin, number, rows in announced:
         if rows_of.setdefault((origin, number), rows) != rows:
@@ -76,7 +76,7 @@ def total_of(announced: Iterable[Announcement]) -> Total:
 
 
 def total_of_runs(runs: Iterable[Run]) -> Total:
-    """The total of blocks that are known only as runs."""
+    """The total of blocks known only as runs."""
     blocks, rows, fingerprint = 0, 0, 0
     for run in runs:
         blocks += run.blocks
@@ -86,7 +86,7 @@ def total_of_runs(runs: Iterable[Run]) -> Total:
 
 
 def check_arrival(partition: int, expected: Total | None, arrived: list[Run]) -> None:
-    """Raises unless the sorted runs, without repeats, are what was announced for the partition."""
+    """Raises unless the sorted runs, without repeats, match the partition's announcement."""
     found = total_of_runs(arrived)
     if found == expected:
         return
@@ -104,36 +104,36 @@ def check_arrival(partition: int, expected: Total | None, arrived: list[Run]) ->
 @beam.typehints.with_input_types(Announcement)
 @beam.typehints.with_output_types(bytes)
 class Announced(beam.CombineFn):
-    """Collects a partition's announcements, each once, into its encoded `Total`."""
+    """Collects a partition's distinct announcements into its encoded `Total`."""
 
     def create_accumulator(self) -> list[Announcement]:
-        """Nothing announced."""
+        """An empty accumulator."""
         return []
 
     def add_input(self, mutable_accumulator: list[Announcement], element: Announcement) -> list[Announcement]:
-        """One more."""
+        """Adds one announcement."""
         mutable_accumulator.append(element)
         return mutable_accumulator
 
     def merge_accumulators(self, accumulators: Iterable[list[Announcement]]) -> list[Announcement]:
-        """All of them."""
+        """Merges accumulators."""
         return [announced for accumulator in accumulators for announced in accumulator]
 
     def compact(self, accumulator: list[Announcement]) -> list[Announcement]:
-        """Repeats go before the wire."""
+        """Removes repeats before sending."""
         return sorted(set(accumulator))
 
     def extract_output(self, accumulator: list[Announcement]) -> bytes:
-        """Their sum."""
+        """Sums the announcements."""
         return total_of(accumulator).encode()
 
     def get_accumulator_coder(self) -> beam.coders.Coder:
-        """Typed, so that no accumulator is pickled."""
+        """A typed coder, so that no accumulator is pickled."""
         return ListCoder(TupleCoder((StrUtf8Coder(), VarIntCoder(), VarIntCoder())))
 
 
 class Totals(beam.PTransform[PCollection[AddressedBlock], PCollection[tuple[int, bytes]]]):
-    """Blocks to (partition, encoded `Total`), one a partition."""
+    """Blocks to (partition, encoded `Total`), one per partition."""
 
     def expand(self, blocks: PCollection[AddressedBlock]) -> PCollection[tuple[int, bytes]]:  # or several
         """Announces each block and sums by partition."""

@@ -1,1 +1,1 @@
-"""The ledger: which tasks there are, which are done, and what a run still owes."""
+"""The ledger: which tasks exist, which are done, and which are pending."""

@@ -1,8 +1,8 @@
 """What a source holds and which tasks it consists of, decided from listings and then frozen.
 
 A large file becomes several tasks, each a byte range; small files are packed, several to a task. The first
-look at a source writes its tasks down, a later look adds tasks for what is new, so a crawl grows without
-renaming anything and a run that died finds the same tasks again. Every look is one record put if absent.
+plan of a source records its tasks, later plans add tasks for new files, so a crawl grows without
+renaming anything, and a run that died finds the same tasks again. Every plan is one record put if absent.
 """
 
 import re
@@ -52,7 +52,7 @@ ROWS = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class TaskFile:
-    """A file, or a part of one, that a task reads; `version` is what the listing said when it was frozen."""
+    """A file, or part of one, that a task reads; `version` is from the listing when it was frozen."""
 
     part: FilePart
     version: str
@@ -68,26 +68,26 @@ class IngestTask:
 
     @property
     def bytes(self) -> int:
-        """How much of its files the task reads."""
+        """How many bytes of its files the task reads."""
         return sum(file.part.end - file.part.start for file in self.files)
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The outcome of comparing a listing with the frozen tasks."""
+    """The result of comparing a listing with the frozen tasks."""
 
-    number: int  # of the record that would hold the additions; none is needed when nothing changed
-    tasks: tuple[IngestTask, ...]  # all that are current, in order of names
+    number: int  # of the record for the additions; not needed if nothing changed
+    tasks: tuple[IngestTask, ...]  # all current tasks, ordered by name
     added: tuple[IngestTask, ...]
     retired: tuple[str, ...]
-    changed: tuple[str, ...]  # paths whose size or version is not what was frozen
-    vanished: tuple[str, ...]  # paths that were frozen and are no longer there
+    changed: tuple[str, ...]  # paths whose size or version differs from the frozen one
+    vanished: tuple[str, ...]  # frozen paths that no longer exist
 
 
 def look(
     objects: ObjectStore, listing: Listing, patterns: Sequence[str], task_bytes: int, splittable: Mapping[str, bool]
 ) -> Look:
-    """Compare a listing with what is frozen. Reads no source file; writes nothing."""
+    """Compares a listing with what is frozen. Reads no source file; writes nothing."""
     number, frozen, retirements = _frozen(objects, listing.source)
     now = {info.path: info for info in listing.files}
     changed: set[str] = set()
@@ -126,7 +126,7 @@ def replace_changed(
     splittable: Mapping[str, bool],
     paths: Iterable[str],
 ) -> Look:
-    """The same look with the tasks of these paths retired and their files, as they are now, in new tasks."""
+    """Retires the tasks of these paths and plans new tasks for their current files."""
     gone = set(paths)
     retired = {task.name for task in seen.tasks if any(file.part.path in gone for file in task.files)}
     kept = [task for task in seen.tasks if task.name not in retired]
@@ -146,7 +146,7 @@ def replace_changed(
 
 
 def freeze(objects: ObjectStore, source: str, seen: Look) -> bool:
-    """Write the additions of a look down; False where another look has taken its number, so that this one is stale."""
+    """Records the additions; False if another plan has taken the number, so that this one is stale."""
     if not seen.added and not seen.retired:
         return True
     rows = [
@@ -169,12 +169,12 @@ def freeze(objects: ObjectStore, source: str, seen: Look) -> bool:
 
 
 def reject_changed(source: str, changed: Sequence[str]) -> None:
-    """Refuse to go on over files that are not what was ingested."""
+    """Refuses to continue if files have changed since they were ingested."""
     if changed:
         more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
         raise SourceError(
             f"source {source!r}: {changed[0]}{more} changed since it was ingested; "
-            "run with --replace to ingest what is there now in its place"
+            "run with --replace to ingest the current content instead"
         )
 
 
@@ -230,13 +230,13 @@ def _pack(
 
 
 def _name(source: str, paths: Sequence[str], index: int, revision: int) -> str:
-    """From the source and its files alone; only files that were replaced carry how often that happened."""
+    """A name from the source and its files alone; replaced files include how often they were replaced."""
     label = path_slug(paths[0]) if len(paths) == 1 else f"{path_slug(paths[0], 24)}-and-{len(paths) - 1}"
     return f"{path_slug(source)}-{label}-{digest(source, revision, *paths, size=8).hex()}-{index:05d}"
 
 
 def list_source(source: str, objects: ObjectStore, patterns: Sequence[str]) -> Listing:
-    """List a source; no match at all is an error, because it is nearly always a wrong path."""
+    """Lists a source; no match is an error, because it nearly always means a wrong path."""
     files = tuple(info for info in objects.list() if matches(info.path, patterns))
     if not files:
         raise SourceError(
@@ -246,7 +246,7 @@ def list_source(source: str, objects: ObjectStore, patterns: Sequence[str]) -> L
 
 
 def matches(path: str, patterns: Sequence[str]) -> bool:
-    """Whether a path relative to the root matches one of the patterns: `**` crosses folders, `*` does not."""
+    """Whether a path relative to the root matches a pattern: `**` crosses folders, `*` does not."""
     return any(_pattern(pattern).fullmatch(path) for pattern in patterns)
 
 

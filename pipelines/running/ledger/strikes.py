@@ -1,8 +1,8 @@
-"""Rows that kill their worker: found by marks, remembered by the store, left out after the third time (law 9).
+"""Finds rows that kill their worker by marks, records them in the store, and excludes them after three times (law 9).
 
-While a worker is at a record it says so in a small memory-mapped file of the driver's. A worker that dies cannot
-take that back, so the driver reads the mark and puts a strike; a task with a strike is read one row at a time, so
-that the next mark names the very row. Only a worker's death under a living driver counts: one that was stopped
+While a worker processes a record, it says so in a small memory-mapped file of the driver's. A worker that dies leaves
+the mark, so the driver reads it and puts a strike. A task with a strike is read one row at a time, so
+that the next mark names the exact row. Only a worker's death under a living driver counts: one that was stopped
 together with its driver, or by an error, says nothing about its row.
 """
 
@@ -25,7 +25,7 @@ _MARK_BYTES = 16 << 10
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A record by where it stands."""
+    """The position of a record."""
 
     path: str
     offset: int
@@ -34,7 +34,7 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What a worker was at."""
+    """The record that a worker was processing."""
 
     source: str
     task: str
@@ -42,7 +42,7 @@ class Mark:
 
 
 class Marker:
-    """Says which record a task is at. Without a driver that reads marks it does nothing."""
+    """Marks the record that a task is processing. Does nothing without a driver that reads marks."""
 
     def __init__(self, source: str, task: str) -> None:
         self._source = source
@@ -56,14 +56,14 @@ class Marker:
                 self._memory = mmap.mmap(stream.fileno(), _MARK_BYTES)
 
     def at(self, path: str, offset: int, member: int) -> None:
-        """The worker is about to do this record."""
+        """Marks this record as the one being processed."""
         if self._memory is not None:
             raw = b"\0".join(part.encode() for part in (self._source, self._task, path, str(offset), str(member)))
             if len(raw) < _MARK_BYTES:
                 self._memory[: len(raw) + 1] = raw + b"\n"
 
     def clear(self) -> None:
-        """The task has ended, in whatever way but death."""
+        """Clears the mark when the task ends, except by death."""
         if self._memory is not None:
             self._memory.close()
             self._memory = None
@@ -71,7 +71,7 @@ class Marker:
 
 
 def read_marks(folder: Path) -> list[Mark]:
-    """The marks of workers that died, and of those that were stopped with them."""
+    """The marks of workers that died, and of those stopped with them."""
     found = []
     for file in sorted(folder.iterdir()):
         line = file.read_bytes().partition(b"\n")[0].strip(b"\0")
@@ -84,7 +84,7 @@ def read_marks(folder: Path) -> list[Mark]:
 
 
 def put_strikes(objects: ObjectStore, marks: Iterable[Mark]) -> list[Position]:
-    """Remember each mark; returns the records that are now left out."""
+    """Records each mark; returns the records that are now excluded."""
     condemned = []
     for mark in marks:
         prefix = f"{layout.STRIKES}{mark.source}/{mark.task}/"
@@ -100,11 +100,11 @@ def put_strikes(objects: ObjectStore, marks: Iterable[Mark]) -> list[Position]:
 
 
 def is_struck(objects: ObjectStore, source: str, task: str) -> bool:
-    """Whether a worker has died at this task before: then it is read one row at a time."""
+    """Whether a worker has died on this task before; it is then read one row at a time."""
     return any(True for _ in objects.list(f"{layout.STRIKES}{source}/{task}/"))
 
 
 def poisoned(objects: ObjectStore, source: str) -> frozenset[Position]:
-    """The records of a source that are left out."""
+    """The excluded records of a source."""
     listed = objects.list(f"{layout.POISON}{source}/")
     return frozenset(from_json(Position, objects.read(info.path), f"{objects.root}/{info.path}") for info in listed)

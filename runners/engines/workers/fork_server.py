@@ -7,7 +7,7 @@ import sys
 import threading
 
 from winnow.pipelines.running import fork_server
-from winnow.pipelines.running.fork_server import Birth
+from winnow.pipelines.running.fork_server import WorkerRequest
 
 IMPORTED_FROM = ("PYTHONPATH", "PYTHONHOME", "PATH", "LD_LIBRARY_PATH")
 """Variables that say what an import finds: with another value of one, a fork server has imported something else."""
@@ -21,7 +21,7 @@ class ForkServer:
         self._process: subprocess.Popen[bytes] | None = None
         self._surroundings: tuple[object, ...] = ()
 
-    def worker(self, birth: Birth) -> int:
+    def worker(self, birth: WorkerRequest) -> int:
         """The process id of a new worker."""
         surroundings = (os.getpid(), *(birth.environment.get(name) for name in IMPORTED_FROM))
         with self._lock:
@@ -45,7 +45,7 @@ class ForkServer:
             process.communicate()
 
 
-def _started(birth: Birth) -> subprocess.Popen[bytes]:
+def _started(birth: WorkerRequest) -> subprocess.Popen[bytes]:
     """A fork server that knows what this process knows of the pipelines."""
     modules = sorted(name for name in sys.modules if name.startswith("winnow.pipelines."))
     with open(birth.log, "ab") as log:
@@ -58,7 +58,7 @@ def _started(birth: Birth) -> subprocess.Popen[bytes]:
         )
 
 
-def _asked(process: subprocess.Popen[bytes], birth: Birth) -> bytes:
+def _asked(process: subprocess.Popen[bytes], birth: WorkerRequest) -> bytes:
     """The answer to the request for a worker; empty when the fork server is no more."""
     assert process.stdin is not None
     assert process.stdout is not None

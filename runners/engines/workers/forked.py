@@ -27,7 +27,7 @@ from apache_beam.transforms.environments import Environment, SubprocessSDKEnviro
 from google.protobuf import json_format  # type: ignore[import-untyped]  # publishes no types
 
 from winnow.pipelines.running import worker
-from winnow.pipelines.running.fork_server import Birth
+from winnow.pipelines.running.fork_server import WorkerRequest
 from winnow.pipelines.running.processes import started
 from winnow.runners.engines.workers.fork_server import FORK_SERVER
 
@@ -99,7 +99,7 @@ class ForkedWorker(GrpcWorkerHandler):
             "PIPELINE_OPTIONS": json_format.MessageToJson(self.provision_info.provision_info.pipeline_options),
             "WORKER_ID": self.worker_id,
         }
-        self._process = FORK_SERVER.worker(Birth({**os.environ, **told}, os.getcwd(), self._log))
+        self._process = FORK_SERVER.worker(WorkerRequest({**os.environ, **told}, os.getcwd(), self._log))
         self._since = started(self._process)
 
     def stop_worker(self) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 import grpc  # type: ignore[import-untyped]  # publishes no types
 from apache_beam.portability.api.org.apache.beam.model.fn_execution.v1 import beam_fn_api_pb2, beam_fn_api_pb2_grpc
 
-from winnow.pipelines.running.fork_server import Birth
+from winnow.pipelines.running.fork_server import WorkerRequest
 from winnow.pipelines.running.processes import started
 from winnow.pipelines.running.provisioning import Asked, provision_of
 from winnow.pipelines.running.version_handshake import FOLDER_OPTION, OPTION, unlike_driver, versions_here
@@ -95,7 +95,7 @@ class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
         with self._lock:
             if self._closed:
                 raise RuntimeError("the driver is ending")
-            process = FORK_SERVER.worker(Birth({**os.environ, **told}, folder, self._log))
+            process = FORK_SERVER.worker(WorkerRequest({**os.environ, **told}, folder, self._log))
             self._workers[asked.worker_id] = process, started(process) or ""
 
 

@@ -79,7 +79,7 @@ def skipping(reader: Reader, *, stretch: bool) -> Reader:
 def test_an_honest_store_is_clean(crawl: Path) -> None:
     findings = audited(crawl)
     assert findings.problems == []
-    assert any("every range is answered for, once" in line for line in findings.proved)
+    assert any("every range is accounted for exactly once" in line for line in findings.proved)
 
 
 @pytest.mark.parametrize("stretch", [False, True], ids=["leaves a hole", "stretches its neighbour over it"])

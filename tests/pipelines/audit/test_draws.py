@@ -170,20 +170,20 @@ def of_no_stratum(rows: list[Row]) -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (one_less, "are drawn, planned are"),
-        (more_units, "are drawn, planned are"),
-        (another_stratum, "are drawn, planned are"),
-        (another_id, "1 drawn rows have other ids than the samples"),
-        (another_row, "1 drawn rows have other ids than the samples"),
-        (twice, "comes twice or out of order"),
-        (a_third_copy, "is given 3 times, max_epochs is 2"),
-        (copies_not_numbered_on, "from copy 0, earlier stages gave 1"),
-        (without_a_copy, "is drawn without a copy"),
+        (one_less, "are drawn, but the plan has"),
+        (more_units, "are drawn, but the plan has"),
+        (another_stratum, "are drawn, but the plan has"),
+        (another_id, "1 drawn rows have different ids than the samples"),
+        (another_row, "1 drawn rows have different ids than the samples"),
+        (twice, "is repeated or out of order"),
+        (a_third_copy, "is used 3 times, but max_epochs is 2"),
+        (copies_not_numbered_on, "at copy 0, earlier stages used 1"),
+        (without_a_copy, "is drawn with no copies"),
         (held_out_and_given, "1 samples are in validation and in a stage"),
-        (held_out_twice, "validation gives a sample more than once"),
+        (held_out_twice, "validation contains a sample more than once"),
         (beyond_the_shard, "it names row 30 of a shard of 30"),
         (of_no_output, "it names output 3 of 3"),
-        (of_no_stratum, "it names a stratum that its output has not"),
+        (of_no_stratum, "it names a stratum that its output does not have"),
     ],
 )
 def test_a_draw_that_was_made_wrong_is_caught(mixed: Mixing, change: Callable[[list[Row]], None], said: str) -> None:
@@ -197,8 +197,8 @@ def test_more_than_the_epochs_of_a_stratum_is_caught_where_plan_and_draw_agree(m
     record = the_plan(mixed)
     put_record(mixed, replace(record, plan=replace(record.plan, max_epochs=1.0)))
     problems = audited(mixed).problems
-    assert any("times, max_epochs is 1" in problem for problem in problems)
-    assert any("is given more than max_epochs 1 of it" in problem for problem in problems)
+    assert any("times, but max_epochs is 1" in problem for problem in problems)
+    assert any("is used more often than max_epochs 1" in problem for problem in problems)
 
 
 def damaged(mixed: Mixing, path: str) -> None:
@@ -221,8 +221,8 @@ def edited(mixed: Mixing) -> Iterator[tuple[PlanRecord, str]]:
     one, other = record.draws
     yield replace(record, draws=(one, other, one)), "is drawn from twice"
     yield replace(record, draws=(replace(one, shard="web-0009"), other)), "has no shard web-0009"
-    yield replace(record, draws=(replace(one, rows=one.rows + 1), other)), "rows, the plan says"
-    yield replace(record, draws=(one,)), "are drawn, planned are"
+    yield replace(record, draws=(replace(one, rows=one.rows + 1), other)), "rows, but the plan says"
+    yield replace(record, draws=(one,)), "are drawn, but the plan has"
 
 
 @pytest.mark.parametrize("number", range(4))
@@ -241,7 +241,7 @@ def test_a_record_that_cannot_be_read_is_named(mixed: Mixing) -> None:
 def test_a_plan_of_another_generation_is_a_note(mixed: Mixing) -> None:
     record = the_plan(mixed)
     put_record(mixed, replace(record, plan=replace(record.plan, tree_hash="another")))
-    assert audited(mixed) == Findings(notes=["no plan is of generation 1: no draw was looked at"])
+    assert audited(mixed) == Findings(notes=["no plan of generation 1: no draw was checked"])
 
 
 def test_rows_that_are_forgotten_since_are_counted(mixed: Mixing) -> None:
@@ -250,4 +250,6 @@ def test_rows_that_are_forgotten_since_are_counted(mixed: Mixing) -> None:
     put_tombstone(mixed.store.objects, Tombstone(1, (), (), (ids[0].hex(), ids[1].hex()), (), (), "asked"))
     findings = audited(mixed)
     assert findings.problems == []
-    assert any("rows that it draws are forgotten since; winnow mix makes another plan" in one for one in findings.notes)
+    assert any(
+        "drawn rows have been forgotten since; run winnow mix to make a new plan" in one for one in findings.notes
+    )

@@ -84,7 +84,7 @@ def test_honest_exports_are_proved_and_every_sample_is_counted(folder: Path) -> 
     findings = audited(folder)
     assert (findings.problems, findings.notes) == ([], [])
     assert len(findings.proved) == len(ENTRIES)
-    assert all(line.endswith("are what was written; 25 samples are in them") for line in findings.proved)
+    assert all(line.endswith("are unchanged; 25 samples") for line in findings.proved)
 
 
 def test_every_format_counts() -> None:
@@ -193,17 +193,17 @@ def test_a_writer_that_loses_a_sample_and_says_nothing_is_caught(folder: Path, n
     LESS[name](folder / name)
     record(folder / name)
     said = [one.removeprefix(f"export {folder / name}: ") for one in audited(folder).problems]
-    assert "train: its files hold 20 samples, winnow.json says 21" in said
+    assert "train: its files have 20 samples, but winnow.json declares 21" in said
     # One that says how many it wrote is held against what was planned.
     outputs = manifest(folder / name)["outputs"]
     outputs["train"]["samples"] = 20
     record(folder / name, outputs=outputs)
     said = [one.removeprefix(f"export {folder / name}: ") for one in audited(folder).problems]
-    assert "25 samples were planned; 24 are in it and 0 are left out" in said
+    assert "25 samples were planned, but it has 24 and 0 were left out" in said
     outputs["train"]["planned"] = 20
     record(folder / name, outputs=outputs)
     said = [one.removeprefix(f"export {folder / name}: ") for one in audited(folder).problems]
-    assert "train: winnow.json says that 20 samples were planned, the plan gives 21" in said
+    assert "train: winnow.json declares 20 planned samples, but the plan has 21" in said
 
 
 @pytest.mark.parametrize(
@@ -237,14 +237,14 @@ def test_what_is_left_out_is_answered_for(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "change", "said"),
     [
-        ("parquet", lambda raw: raw[:-8] + b"\0" * 8, "has no footer that can be read"),
-        ("jsonl", lambda raw: raw[:-3], "cannot be decompressed to its end"),
+        ("parquet", lambda raw: raw[:-8] + b"\0" * 8, "has no readable footer"),
+        ("jsonl", lambda raw: raw[:-3], "cannot be fully decompressed"),
         ("webdataset", lambda raw: raw[: -(len(raw) // 2)], "tar"),
-        ("webdataset", lambda raw: b"\xff" * 512 + raw[512:], "has a block that is no header of a file in a tar"),
-        ("mds", lambda raw: raw[:-1], "bytes, its offsets say"),
-        ("mds", lambda raw: raw[:3], "ends within its header"),
+        ("webdataset", lambda raw: b"\xff" * 512 + raw[512:], "has an invalid tar header"),
+        ("mds", lambda raw: raw[:-1], "bytes, but its offsets say"),
+        ("mds", lambda raw: raw[:3], "ends inside its header"),
         ("packed", lambda raw: raw[:-3], "shard.00000.mds.zstd"),
-        ("megatron", lambda raw: raw[:-1], ".bin holds"),
+        ("megatron", lambda raw: raw[:-1], ".bin, which has"),
         ("arrayrecord", lambda raw: raw[: len(raw) // 2], "array_record-"),
         ("arrayrecord", lambda raw: b"\0" * len(raw), "array_record-"),
     ],
@@ -278,10 +278,10 @@ def test_a_file_that_is_gone_and_one_that_is_a_link_to_nowhere(folder: Path) -> 
     os.mkfifo(export / "data" / "train-00001-of-00003.parquet")  # nothing would ever come of reading it
     said = [one.removeprefix(f"export {export}: ") for one in audited(folder).problems]
     assert said == [
-        "data/train-00000-of-00003.parquet is gone",
-        "data/train-00001-of-00003.parquet is gone",
-        "data/train-00002-of-00003.parquet is gone",
-        "train: its files hold 0 samples, winnow.json says 21",
+        "data/train-00000-of-00003.parquet is missing",
+        "data/train-00001-of-00003.parquet is missing",
+        "data/train-00002-of-00003.parquet is missing",
+        "train: its files have 0 samples, but winnow.json declares 21",
     ]
 
 
@@ -309,23 +309,23 @@ def test_exports_that_are_gone_are_notes(folder: Path) -> None:
     (folder / "packed").mkdir()
     findings = audited(folder)
     assert findings.problems == []
-    assert findings.notes == [f"export {folder / name}: is no longer there" for name in ("mds", "packed")]
+    assert findings.notes == [f"export {folder / name}: no longer exists" for name in ("mds", "packed")]
 
 
 @pytest.mark.parametrize(
     ("raw", "said"),
     [
-        (None, "winnow.json is gone"),
-        (b"{", "winnow.json: is not of an export of winnow"),
-        (b"[]", "winnow.json: is not of an export of winnow"),
-        ({"files": [{"path": "../../etc/passwd", "bytes": 1, "sha256": ""}]}, "winnow.json is not as winnow writes it"),
-        ({"files": [{"path": "/etc/passwd", "bytes": 1, "sha256": ""}]}, "winnow.json is not as winnow writes it"),
-        ({"files": [{"path": 1, "bytes": 1, "sha256": ""}]}, "winnow.json is not as winnow writes it"),
-        ({"files": [{"path": "x", "bytes": "1", "sha256": ""}]}, "winnow.json is not as winnow writes it"),
-        ({"outputs": {"train": {"planned": -1, "samples": 0}}}, "winnow.json is not as winnow writes it"),
-        ({"outputs": [1]}, "winnow.json is not as winnow writes it"),
-        ({"plan": ["x"]}, "winnow.json is not as winnow writes it"),
-        ({"format": {}}, "winnow.json is not as winnow writes it"),
+        (None, "winnow.json is missing"),
+        (b"{", "winnow.json: not a manifest of winnow"),
+        (b"[]", "winnow.json: not a manifest of winnow"),
+        ({"files": [{"path": "../../etc/passwd", "bytes": 1, "sha256": ""}]}, "winnow.json is invalid"),
+        ({"files": [{"path": "/etc/passwd", "bytes": 1, "sha256": ""}]}, "winnow.json is invalid"),
+        ({"files": [{"path": 1, "bytes": 1, "sha256": ""}]}, "winnow.json is invalid"),
+        ({"files": [{"path": "x", "bytes": "1", "sha256": ""}]}, "winnow.json is invalid"),
+        ({"outputs": {"train": {"planned": -1, "samples": 0}}}, "winnow.json is invalid"),
+        ({"outputs": [1]}, "winnow.json is invalid"),
+        ({"plan": ["x"]}, "winnow.json is invalid"),
+        ({"format": {}}, "winnow.json is invalid"),
     ],
 )
 def test_a_record_that_is_none_is_a_line(folder: Path, raw: Any, said: str) -> None:
@@ -344,9 +344,9 @@ def test_an_export_of_another_store_or_plan_is_a_note(folder: Path) -> None:
     findings = audited(folder)
     assert findings.problems == []
     assert findings.notes == [
-        f"export {folder / 'jsonl'}: is of the store other now: it is not looked at",
-        f"export {folder / 'parquet'}: its plan 0123456789abcdef is no longer in the store: only its own record was "
-        "looked at",
+        f"export {folder / 'jsonl'}: now belongs to the store other: not checked",
+        f"export {folder / 'parquet'}: its plan 0123456789abcdef is no longer in the store: only the "
+        "export's own record was checked",
     ]
 
 
@@ -354,7 +354,7 @@ def test_a_format_that_is_not_known_here_is_not_counted(folder: Path) -> None:
     record(folder / "jsonl", format="webdatasets")
     findings = audited(folder)
     assert findings.problems == []
-    assert findings.notes == [f"export {folder / 'jsonl'}: not counted: nothing here knows how to count webdatasets"]
+    assert findings.notes == [f"export {folder / 'jsonl'}: not counted: no counter for webdatasets"]
 
 
 def test_without_the_package_records_are_not_counted(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -373,6 +373,6 @@ def test_without_the_package_records_are_not_counted(folder: Path, monkeypatch: 
 def test_an_export_of_rows_that_are_forgotten_since_is_named(folder: Path) -> None:
     plan = manifest(folder / "jsonl")["plan"]
     assert (
-        f"export {folder / 'jsonl'}: holds samples of 2 rows that are forgotten since; delete it or write it again"
+        f"export {folder / 'jsonl'}: has samples of 2 rows forgotten since; delete it or write it again"
         in audited(folder, **{plan: 2}).notes
     )

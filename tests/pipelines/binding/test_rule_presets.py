@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from winnow.filters.presets import find_preset
-from winnow.pipelines.binding.rule_presets import spelt_out, spelt_rules, with_layer
+from winnow.pipelines.binding.rule_presets import expand_presets, spelt_rules, with_layer
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.recipe import Recipe, Rule, recipe_from_text, resolved_yaml
 
@@ -26,7 +26,7 @@ def refusal(text: str) -> list[str]:
 
 
 def keep_of(text: str) -> tuple[Rule, ...]:
-    recipe: Recipe = spelt_out(recipe_from_text(SMALL + text))
+    recipe: Recipe = expand_presets(recipe_from_text(SMALL + text))
     rules = tuple(rule for rule in recipe.keep if isinstance(rule, Rule))
     assert len(rules) == len(recipe.keep)
     return rules
@@ -101,13 +101,13 @@ keep:
   - {drop: "samples.licence = '${LIMIT}'", reason: licence}
 """
     )
-    resolved = resolved_yaml(spelt_out(recipe))
+    resolved = resolved_yaml(expand_presets(recipe))
     golden = GOLDEN / "presets.resolved.yaml"
     if os.environ.get("UPDATE_GOLDEN") == "1":
         golden.write_text(resolved, encoding="utf-8")
     assert resolved == golden.read_text(encoding="utf-8")
     again = recipe_from_text(resolved)
-    assert again == spelt_out(recipe)
+    assert again == expand_presets(recipe)
     assert [(one.rule.drop, one.phase) for one in spelt_rules(again)] == [
         (one.rule.drop, one.phase) for one in spelt_rules(recipe)
     ]

@@ -163,12 +163,12 @@ def test_a_search_whose_store_was_taken_over_drops_nothing_of_the_other_ones(tmp
 
     if lacking:
         forget_search(outcome.store)
-        with pytest.raises(StageError, match=r"process 1 on .* took this store over while the search stood still"):
+        with pytest.raises(StageError, match=r"process 1 on .* took over this store while this process was suspended"):
             again(tmp_path, taken_over)
     else:
         taken_over()
         run = StageRun(Console(quiet=True), Engine("local", 1), outcome.store)
-        with pytest.raises(StageError, match="took this store over"):
+        with pytest.raises(StageError, match="took over this store"):
             find_duplicates(run, bind(load_recipe(tmp_path / "recipe.yaml")), StoreState([], {}))
     assert objects.exists(OTHERS)
     assert objects.exists("verdicts/of-another/shard.0.arrow")

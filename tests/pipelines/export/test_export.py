@@ -157,7 +157,7 @@ def test_forgotten_samples_end_the_export_with_one_line(tmp_path: Path, by: str)
     digest = hashlib.sha256(str(rows.texts[3]).encode()).hexdigest()
     texts = (selector_hash("sha256", digest).hex(),) if by == "text" else ()
     put_tombstone(store.objects, Tombstone(1, (), (), ids, texts, (), "asked"))
-    with pytest.raises(ExportError, match=r"1 samples of shard a that plan .* gives were forgotten since; plan again"):
+    with pytest.raises(ExportError, match=r"1 samples of shard a in plan .* were forgotten since; plan again"):
         export(store, draw, exports_of(tmp_path, "parquet: {path: out}"))
     assert not (tmp_path / "out").exists()
 
@@ -195,7 +195,7 @@ def test_what_a_sample_refers_to_is_in_its_metadata(tmp_path: Path) -> None:
 
 def test_a_draw_that_gives_other_than_its_plan_says_is_refused(tmp_path: Path) -> None:
     store, draw = make_draw(LocalStore(tmp_path / "store"), {"a": every(words(4)), "b": every(words(4, 4))})
-    with pytest.raises(ExportError, match="train gives 8 samples and its draw has 4; plan again"):
+    with pytest.raises(ExportError, match="train has 8 samples, but its draw has 4; plan again"):
         export(store, replace(draw, shards=draw.shards[:1]), exports_of(tmp_path, "parquet: {path: out}"))
 
 

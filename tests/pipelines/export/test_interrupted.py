@@ -89,7 +89,7 @@ def test_notes_say_which_export_they_are_of(tmp_path: Path, capsys: pytest.Captu
     entries = ["jsonl: {path: a, shard_bytes: 1024}", "mds: {path: b, shard_bytes: 2048}", "jsonl: {path: c}"]
     export(store, draw, exports_of(tmp_path, *entries), console=Console(width=200))
     notes = [line for line in capsys.readouterr().out.splitlines() if line.startswith("note")]
-    said = "train: 1 samples are larger than shard_bytes ({}) by themselves; their shards are larger too"
+    said = "train: 1 samples alone exceed shard_bytes ({}); their shards exceed it too"
     assert notes == [
         f"note    jsonl {tmp_path}/a: {said.format('1,024')}",
         f"note    mds {tmp_path}/b: {said.format('2,048')}",

@@ -13,7 +13,7 @@ from tests.pipelines.export.drawn_stores import WEB, export, put_table_of, tree
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.export.places.manifest import LeftOut
 from winnow.pipelines.export.stage import Finished, bind_exports
-from winnow.pipelines.media.references import FILE_CHANGED, FILE_GONE, media_sources
+from winnow.pipelines.media.references import FILE_CHANGED, FILE_MISSING, media_sources
 from winnow.pipelines.mix.drawn import Draw, DrawnShard
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.location import open_store_at
@@ -107,10 +107,10 @@ def test_samples_whose_media_are_gone_are_left_out_and_counted(tmp_path: Path, r
     done = exported(recipe, copies=2, change="two of them")
     assert members(tmp_path / "out") == sorted([png(shade) for shade in (0, 1, 3, 5)] * 2)
     assert done.manifest.left_out == (
-        LeftOut("media_gone", "2.png", FILE_GONE, 2),
+        LeftOut("media_gone", "2.png", FILE_MISSING, 2),
         LeftOut("media_gone", "4.png", FILE_CHANGED, 2),
     )
-    assert done.notes[0].startswith("4 samples are left out, as their media are gone")
+    assert done.notes[0].startswith("4 samples are left out because their media are missing")
     assert done.manifest.outputs["train"] == {"planned": 12, "samples": 8, "shards": 1}
 
 
@@ -141,11 +141,11 @@ def test_samples_without_the_medium_that_is_wanted_are_said_before_anything_is_w
         export(store, draw_all(store, 1), bind_exports(recipe), media=media_sources(recipe))
     said = str(error.value)
     assert said.startswith(
-        f"{entry.place}: export[0].webdataset: 6 samples of the plan cannot be in it, such as sample "
+        f"{entry.place}: export[0].webdataset: 6 samples of the plan cannot be exported, such as sample "
     )
     assert said.endswith(
-        " of crawl, which has a medium of type image/png; media: mp4 expects exactly one of video/mp4 or video/x-m4v "
-        "of each sample: choose such samples with the mixture's `where`, or write media: none"
+        " of crawl, which has a medium of type image/png; media: mp4 expects exactly one video/mp4 or video/x-m4v "
+        "per sample: choose such samples with the mixture's `where`, or write media: none"
     )
     assert {path for path in tree(tmp_path) if "plans" not in path} == {path for path in before if "plans" not in path}
 

@@ -77,5 +77,5 @@ def test_row_groups_without_a_drawn_row_are_not_read(tmp_path: Path) -> None:
 
 def test_a_row_that_there_is_not_is_named(tmp_path: Path) -> None:
     store, draw = make_draw(LocalStore(tmp_path), {"a": Rows(words(4), [])})
-    with pytest.raises(StoreError, match="has no row 4, which is asked for"):
+    with pytest.raises(StoreError, match="has no row 4; run 'winnow audit'"):
         list(read_picked(store.objects, draw.shards[0].objects, [TEXT], np.array([0, 4])))

@@ -47,9 +47,11 @@ def test_every_export_that_is_not_is_named(tmp_path: Path) -> None:
     assert not good
     recipe = f"winnow export {tmp_path}/recipe.yaml"
     assert [line for line in said if line.startswith("WRONG")] == [
-        f"WRONG     {tmp_path}/out/a: train-00000-of-00001.jsonl.zst is gone; write the export again with --replace: "
+        f"WRONG     {tmp_path}/out/a: train-00000-of-00001.jsonl.zst is missing; "
+        f"write the export again with --replace: "
         f"{recipe} --replace",
-        f"WRONG     {tmp_path}/out/b: train-00000-of-00001.jsonl is not as it was written; write the export again with "
+        f"WRONG     {tmp_path}/out/b: train-00000-of-00001.jsonl has changed since it was written; "
+        f"write the export again with "
         f"--replace: {recipe} --replace",
         f"WRONG     {tmp_path}/out/d: is not written yet; run: {recipe}",
     ]

@@ -41,7 +41,7 @@ def test_rows_stay_together(rows: int, groups: tuple[int, int], batch_rows: int)
 def test_layers_of_different_lengths_are_an_error() -> None:
     store = MemoryStore(uuid4().hex)
     objects = {"a": written(store, "a", 5, 2), "b": written(store, "b", 4, 3)}
-    with pytest.raises(StoreError, match=r"a\..*\.parquet has more rows than what it is aligned with"):
+    with pytest.raises(StoreError, match=r"a\..*\.parquet has more rows than the layers beside it"):
         list(read_aligned(store, objects, [Column("a", "row"), Column("b", "row")], 10))
 
 

@@ -146,7 +146,7 @@ def test_a_layer_from_before_texts_were_counted_is_read() -> None:
 def test_a_kind_that_was_not_looked_for_is_refused() -> None:
     browser, _ = made(3)
     assert browser.require(None) == ("exact", "near")
-    with pytest.raises(StoreError, match="no url duplicates were looked for yet"):
+    with pytest.raises(StoreError, match="no url duplicates were searched yet"):
         browser.require("url")
 
 
@@ -174,7 +174,7 @@ def test_an_object_that_is_gone_is_said_to_be_however_it_is_read() -> None:
     place = next(place for place in browser_places(browser) if place.shard.shard == "s1")
     path = browser.objects("dedupe.near")["s1"].object
     rewritten(browser.store.objects, path, None)
-    gone = rf"{path} is gone; run 'winnow audit' to see what else is$"
+    gone = rf"{path} is missing; run 'winnow audit' to see what else is missing$"
     with pytest.raises(StoreError, match=gone):
         browser.overview("near", 3)
     with pytest.raises(StoreError, match=gone):
@@ -186,7 +186,7 @@ def test_an_object_of_other_columns_is_refused() -> None:
     path = browser.objects("dedupe.exact")["s0"].object
     samples = browser.objects("samples")["s0"].object
     rewritten(browser.store.objects, path, browser.store.objects.read(samples))
-    with pytest.raises(StoreError, match=rf"{path} has no column cluster, which duplicates have; run 'winnow audit'"):
+    with pytest.raises(StoreError, match=rf"{path} lacks the column cluster of duplicates; run 'winnow audit'"):
         browser.overview("exact", 3)
 
 

@@ -91,7 +91,7 @@ def test_slices_share_a_store_and_none_is_done_twice_at_once(objects: ObjectStor
         Share(objects, "annotate.1-of-2"),
         Share(objects, "annotate.2-of-2"),
         Share(objects, "ingest.1-of-2"),
-        pytest.raises(StoreError, match=r"is doing the same \(annotate\.2-of-2\)"),
+        pytest.raises(StoreError, match=r"is doing the same work \(annotate\.2-of-2\)"),
         Share(objects, "annotate.2-of-2"),
     ):
         pass
@@ -101,14 +101,14 @@ def test_slices_share_a_store_and_none_is_done_twice_at_once(objects: ObjectStor
 
 def test_a_writer_and_slices_keep_each_other_out(objects: ObjectStore) -> None:
     with Share(objects, "annotate.1-of-2"):
-        with pytest.raises(StoreError, match=r"is doing a part of a stage \(annotate\.1-of-2\); wait"), Lease(objects):
+        with pytest.raises(StoreError, match=r"is running part of a stage \(annotate\.1-of-2\); wait"), Lease(objects):
             pass
-        with Share(objects, "annotate.2-of-2"), pytest.raises(StoreError, match="and 1 more like it"), Lease(objects):
+        with Share(objects, "annotate.2-of-2"), pytest.raises(StoreError, match="and 1 more"), Lease(objects):
             pass
     with Lease(objects) as lease:
         assert not list(objects.list(layout.SHARES))
         with (
-            pytest.raises(StoreError, match="is writing to the whole of this store"),
+            pytest.raises(StoreError, match="is writing to the whole store"),
             Share(objects, "annotate.1-of-2"),
         ):
             pass

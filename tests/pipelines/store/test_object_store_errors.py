@@ -44,11 +44,13 @@ def refusal(status: int, code: str, message: str, scheme: str) -> bytes:
     "address", ["s3://ab/x", "s3:///x", "s3://UPPER/x", "s3://a_b_c/x", "gs://ab/x", "gs://", "gs://-a-/x"]
 )
 def test_a_name_that_no_bucket_can_have(address: str) -> None:
-    assert "is no bucket name; expected 3 to 63 of" in said_of(address)
+    assert "is not a bucket name; expected 3 to 63 of" in said_of(address)
 
 
 def test_a_scheme_that_there_is_no_store_for() -> None:
-    assert "no support for ftp://; expected a folder, s3://BUCKET/PREFIX or gs://BUCKET/PREFIX" in said_of("ftp://x/y")
+    assert "ftp:// is not supported; expected a folder, s3://BUCKET/PREFIX or gs://BUCKET/PREFIX" in said_of(
+        "ftp://x/y"
+    )
 
 
 @pytest.mark.parametrize("name", ["", "/etc/x", "a/../../b", "..", "a\0b"])
@@ -60,7 +62,7 @@ def test_names_that_leave_the_prefix_are_refused(address: str, name: str) -> Non
 
 def test_a_bucket_that_does_not_exist(server: Server) -> None:
     objects = open_location(f"{server.scheme}://no-such-bucket-here/x")
-    expected = rf"no-such-bucket-here: there is no such bucket at {server.endpoint}; create it"
+    expected = rf"no-such-bucket-here: no such bucket at {server.endpoint}; create it"
     with pytest.raises(StoreError, match=expected):
         list(objects.list())
     with pytest.raises(StoreError, match=expected):
@@ -80,7 +82,7 @@ def test_keys_that_the_service_does_not_know(versitygw: Server, monkeypatch: pyt
 @pytest.mark.parametrize(
     ("status", "code", "message", "expected"),
     [
-        (403, "AccessDenied", "Access Denied", "Access Denied; allow s3:GetObject"),
+        (403, "AccessDenied", "Access Denied", "Access Denied; grant s3:GetObject"),
         (403, "RequestTimeTooSkewed", "The difference is too large", "clock differs from the service's by too much"),
         (301, "PermanentRedirect", "use another endpoint", "in another region (eu-west-3); set AWS_REGION"),
         (400, "AuthorizationHeaderMalformed", "the region is wrong", "in another region (eu-west-3); set AWS_REGION"),
@@ -100,8 +102,12 @@ def test_refusals_of_s3(
 @pytest.mark.parametrize(
     ("status", "message", "expected"),
     [
-        (401, "Invalid Credentials", "does not take these credentials (Invalid Credentials); run: gcloud auth"),
-        (403, "x does not have storage.objects.get", "x does not have storage.objects.get; give who these credentials"),
+        (401, "Invalid Credentials", "rejected these credentials (Invalid Credentials); run: gcloud auth"),
+        (
+            403,
+            "x does not have storage.objects.get",
+            "x does not have storage.objects.get; grant the owner of these credentials",
+        ),
         (400, "surprise", "refused: 400 (surprise); see docs/howto/object-stores.md"),
     ],
 )

@@ -34,18 +34,18 @@ CLOCK = (
 )
 KEY = (
     f"s3://{BUCKET}: the service does not know this access key; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or "
-    "AWS_PROFILE of an account of its own"
+    "AWS_PROFILE of one of its accounts"
 )
 SECRET = f"s3://{BUCKET}: the secret key does not belong to the access key; check AWS_SECRET_ACCESS_KEY"
 TOKEN = f"s3://{BUCKET}: the session token is not valid; check AWS_SESSION_TOKEN, or unset it"
 ANYBODY = (
-    f"s3://{BUCKET}: Access Denied; the bucket is not open to everybody: unset AWS_NO_SIGN_REQUEST and set "
+    f"s3://{BUCKET}: Access Denied; the bucket is not public: unset AWS_NO_SIGN_REQUEST and set "
     "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE"
 )
 
 
 def denied(actions: str) -> str:
-    return f"s3://{BUCKET}: Access Denied; allow {actions} on the bucket to who these credentials belong to"
+    return f"s3://{BUCKET}: Access Denied; grant {actions} on the bucket to the owner of these credentials"
 
 
 READING = "s3:GetObject and s3:ListBucket"
@@ -198,8 +198,7 @@ def test_every_call_says_that_a_bucket_is_missing(server: Server, call: str) -> 
         assert open_location(f"gs://{name}/x").clear_unfinished() == 0, "GCS lists no uploads, so nothing is asked"
         return
     assert said(f"{server.scheme}://{name}/x", call) == (
-        f"{server.scheme}://{name}: there is no such bucket at {server.endpoint}; create it, or check its name and "
-        f"{variable}"
+        f"{server.scheme}://{name}: no such bucket at {server.endpoint}; create it, or check its name and {variable}"
     )
 
 
@@ -207,7 +206,7 @@ def test_a_run_into_a_bucket_that_is_missing(server: Server, tmp_path: Path) -> 
     recipe(tmp_path, f"{server.scheme}://no-such-bucket-here/x")
     done = run(tmp_path, "ingest", "recipe.yaml")
     assert done.status != 0
-    assert "there is no such bucket at" in done.err.splitlines()[-1]
+    assert "no such bucket at" in done.err.splitlines()[-1]
     assert "Traceback" not in done.err
 
 

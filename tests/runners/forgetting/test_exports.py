@@ -140,7 +140,7 @@ def test_an_export_that_holds_it_is_refused_and_written_again_without(crawl: Pat
     assert all(shown(folder) for folder in folders)
     assert main(["forget", "recipe.yaml", *WISHES]) == 0
     recipe = load_recipe("recipe.yaml")
-    with pytest.raises(ExportError, match=r"holds an export of plan \w+, and the recipe.*replace it with --replace"):
+    with pytest.raises(ExportError, match=r"contains an export of plan \w+, but the recipe.*replace it with --replace"):
         export(bind(recipe), ONE, SILENT)
     assert all(shown(folder) for folder in folders), "nothing is touched without a word"
     done = export(bind(recipe), ONE, SILENT, replace=True)
@@ -157,7 +157,7 @@ def test_the_audit_names_plans_and_exports_of_rows_that_are_forgotten_since(
     assert main(["forget", "recipe.yaml", *WISHES]) == 0
     said = printed(capsys, "audit", "recipe.yaml")
     assert "note    plan" in said
-    assert f"note    export {crawl / 'out' / 'hf'}: holds samples of 3 rows that are forgotten since" in said
+    assert f"note    export {crawl / 'out' / 'hf'}: has samples of 3 rows forgotten since" in said
     assert "audit   clean" in said
     assert f"export {crawl}" not in printed(capsys, "audit", "recipe.yaml", "--store-only")
 
@@ -169,7 +169,10 @@ def test_a_purge_drops_the_plans_that_draw_it(crawl: Path, capsys: pytest.Captur
     objects = store().objects
     assert not list(objects.list(layout.plan_objects(old)))
     said = printed(capsys, "audit", "recipe.yaml")
-    assert f"export {crawl / 'out' / 'hf'}: may hold rows that are forgotten since; delete it or write it again" in said
+    assert (
+        f"export {crawl / 'out' / 'hf'}: may contain rows that have been forgotten since; delete it or write it again"
+        in said
+    )
     export(bind(load_recipe("recipe.yaml")), ONE, SILENT, replace=True)
     assert shown(crawl / "store") == shown(crawl / "out") == []
     assert main(["audit", "recipe.yaml"]) == 0

@@ -112,7 +112,7 @@ def test_what_is_forgotten_is_hidden_from_every_reader_at_once(
     added = {name.split("/")[0] for name in after.keys() - before.keys()}
     assert added == {"tombstones", "hidden", "outputs"}
     audited = printed(capsys, "audit", "recipe.yaml")
-    assert "3 forgotten rows are hidden and not purged yet" in audited.replace("\n", " ")
+    assert "3 forgotten rows are hidden but not purged yet" in audited.replace("\n", " ")
 
 
 def test_a_tombstone_does_not_spell_what_it_means(crawl: Path) -> None:
@@ -135,7 +135,7 @@ def test_after_a_purge_no_file_of_the_store_holds_it(crawl: Path, capsys: pytest
     assert {row["source"]["record"] for row in gone} == {""}
     assert all(row["source"]["length"] > 0 and row["url"] is None and row["metadata"] == "{}" for row in gone)
     audited = printed(capsys, "audit", "recipe.yaml")
-    assert "3 forgotten rows hold nothing in any layer" in audited
+    assert "3 forgotten rows are empty in every layer" in audited
     rules = json.loads(printed(capsys, "plan", "recipe.yaml", "--json"))["rules"]
     assert (rules["forgotten"]["rows"], rules["kept"]["rows"]) == (3, 60)
     assert [group["language"] for group in rules["groups"] if "forgotten" in group["dropped"]] == ["unknown"] * 2
@@ -390,7 +390,7 @@ def test_a_list_with_bad_lines(crawl: Path, capsys: pytest.CaptureFixture[str]) 
     assert forget("--file", "list.txt", "--domain", "a b") == 1
     assert capsys.readouterr().err.splitlines() == [
         "winnow: --domain 'a b': expected a host name such as example.com, without scheme and path",
-        "winnow: list.txt:5: 'urll' is no kind of selector (did you mean 'url'?)",
+        "winnow: list.txt:5: 'urll' is not a kind of selector (did you mean 'url'?)",
         "winnow: list.txt:6: domain 'co.uk': is a public suffix, under which everybody can have a site; name the sites",
         "winnow: list.txt:7: not UTF-8",
         "winnow: list.txt:8: id '12': expected 32 hexadecimal digits",

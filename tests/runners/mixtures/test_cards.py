@@ -115,7 +115,7 @@ def test_outputs_that_were_deleted_are_named_until_their_records_are_dropped(tin
     tiny.write("{budget: 5}", "{jsonl: {path: out/a}}, {jsonl: {path: out/b}}")
     tiny.run("export")
     shutil.rmtree(tiny.folder / "out/a")
-    assert f"note    export {tiny.folder}/out/a: is no longer there" in tiny.run("audit")
+    assert f"note    export {tiny.folder}/out/a: no longer exists" in tiny.run("audit")
     said = f"the record of export {tiny.folder}/out/a"
     assert said not in tiny.run("gc")
     assert f"would drop {said}" in tiny.run("gc", "--gone", "--dry-run")

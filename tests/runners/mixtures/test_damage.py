@@ -58,7 +58,7 @@ def test_a_key_of_pseudonyms_that_is_not_there(tiny: Tiny, monkeypatch: pytest.M
     tiny.run("export")
     names = tree(tiny.folder / "out")
     monkeypatch.setenv("PII_KEY", "another-sixteen-bytes")
-    assert "holds an export of plan" in tiny.complaint("export")  # another key makes other texts
+    assert "contains an export of plan" in tiny.complaint("export")  # another key makes other texts
     assert tree(tiny.folder / "out") == names
 
 

@@ -190,7 +190,7 @@ def test_another_mixture_takes_a_folder_only_where_that_is_asked_for(tiny: Tiny)
     shown = tiny.run("export", "--verify")
     assert f"note      {tiny.folder}/out/jsonl: is of plan {old}; the recipe or its store has changed since" in shown
     new, _ = tiny.mix()
-    told = f"holds an export of plan {old}, and the recipe's is plan {new.plan.name}"
+    told = f"contains an export of plan {old}, but the recipe's plan is {new.plan.name}"
     assert f"{told}; write to another folder" in tiny.complaint("export")
     shown = tiny.run("export", "--verify")
     assert f"note      {tiny.folder}/out/jsonl: {told}" in shown
@@ -244,7 +244,7 @@ def test_all_exports_in_the_way_are_named_with_what_they_differ_in(tiny: Tiny) -
         "{parquet: {path: out/c}}",
     )
     said = tiny.run("export", status=1).splitlines()
-    there = f"holds an export of plan {plan}, as the recipe's, with other options"
+    there = f"contains an export of the recipe's plan {plan}, but with other options"
     assert said[0].startswith(
         f"winnow: {tiny.folder}/out/b: {there}: shard_bytes (268435456 there, 1048576 in the recipe)"
     )

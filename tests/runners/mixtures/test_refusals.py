@@ -117,7 +117,7 @@ def test_texts_that_a_tokenizer_cannot_encode_are_left_out_and_counted(tiny: Tin
     tiny.write("{unit: samples, tokenizer: latin.json}", "{megatron: {path: out/megatron}}")
     said = tiny.complaint("export")
     assert "latin.json" in said
-    assert "no tokens for characters of sample" in said
+    assert "cannot encode some characters of sample" in said
     assert not (tiny.folder / "out/megatron").exists()
 
 
@@ -166,7 +166,7 @@ def test_folders_that_are_somebody_elses(tiny: Tiny) -> None:
     tiny.write(MIX)
     tiny.mix()
     before = tree(tiny.folder / "out")
-    foreign = "holds files that no export of winnow wrote (theirs.txt)"
+    foreign = "contains files not written by winnow (theirs.txt)"
     for path, said in (("out/file", "is a file"), ("out/full", foreign), ("web", "web")):
         tiny.write(MIX, f"{{jsonl: {{path: {path}}}}}")
         for more in ((), ("--replace",)):

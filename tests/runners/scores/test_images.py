@@ -166,7 +166,7 @@ def test_an_image_that_was_deleted_is_missing_and_a_root_that_is_gone_is_one_lin
     recipe.write_text(RECIPE[: RECIPE.index("  folders:")] + RECIPE[RECIPE.index("  aligned:") :])
     root = copy / "digits"
     root.rename(copy / "elsewhere")
-    for unmounted, expected in ((False, f"no folder {root}"), (True, f"its root {root} is not there, or empty; mount")):
+    for unmounted, expected in ((False, f"no folder {root}"), (True, f"its root {root} is missing or empty; mount")):
         if unmounted:
             root.mkdir()
         assert main(["score", str(recipe), "--workers", "1"]) != 0

@@ -126,13 +126,13 @@ def test_a_slice_and_a_writer_of_the_whole_store_keep_each_other_out(
         for command in (["annotate", recipe], ["ingest", recipe], ["gc", recipe], ["gc", "--purge", recipe]):
             assert main(command) == 1
             assert f"process {os.getpid()} on " in (error := capsys.readouterr().err)
-            assert "is doing a part of a stage (annotate.3-of-16); wait for its end, or stop it" in error
+            assert "is running part of a stage (annotate.3-of-16); wait until it ends, or stop it" in error
         assert main(["annotate", recipe, *ONE, "--tasks", "3/16"]) == 1
-        assert "is doing the same (annotate.3-of-16)" in capsys.readouterr().err
+        assert "is doing the same work (annotate.3-of-16)" in capsys.readouterr().err
         assert main(["annotate", recipe, *ONE, "--tasks", "4/16"]) == 0
     with Lease(objects):
         assert main(["annotate", recipe, *ONE, "--tasks", "3/16"]) == 1
-        assert "is writing to the whole of this store; wait for it to end" in capsys.readouterr().err
+        assert "is writing to the whole store; wait until it ends" in capsys.readouterr().err
     objects.put("purge.json", b"{}")
     assert main(["annotate", recipe, *ONE, "--tasks", "3/16"]) == 1
     assert "a purge was begun and must be finished before slices are done" in capsys.readouterr().err

@@ -315,7 +315,7 @@ def test_a_damaged_layer_is_one_line_that_says_what_to_do(
     if damage != "gone":
         damaged.write_bytes({"empty": b"", "cut": whole[: len(whole) // 2], "garbage": b"\x00\xff" * 999}[damage])
     there = Winnow(copy, capsys)
-    what = "is gone" if damage == "gone" else "cannot be read: "
+    what = "is missing" if damage == "gone" else "cannot be read: "
     page = ["report", str(copy / "recipe.yaml"), "--output", str(tmp_path / "page.html")]
     for said in (there("PLACE", status=1), there("show", "PLACE", there.id("1"), status=1), _refused(page, capsys)):
         assert said.count("\n") == 1
@@ -373,7 +373,7 @@ def test_nothing_of_a_forgotten_row_is_shown(
     shutil.copytree(folder, copy)
     assert main(["forget", str(copy / "recipe.yaml"), "--id", own]) == 0
     there = Winnow(copy, capsys)
-    assert "is forgotten: nothing of it is shown" in there("show", "PLACE", own, status=1)
+    assert "is forgotten and cannot be shown" in there("show", "PLACE", own, status=1)
     left = there("show", "PLACE", other)
     assert "渔夫" not in left
     assert "note  1 of its rows were forgotten later" in left

@@ -210,4 +210,4 @@ def test_a_forgotten_sample_is_not_shown(
 ) -> None:
     assert main(["forget", str(folder / "recipe.yaml"), "--url", "https://example.com/8"]) == 0
     capsys.readouterr()
-    assert "is forgotten: nothing of it is shown" in show(folder, capsys, "--url", "https://example.com/8", status=1)
+    assert "is forgotten and cannot be shown" in show(folder, capsys, "--url", "https://example.com/8", status=1)

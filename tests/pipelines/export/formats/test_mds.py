@@ -73,7 +73,7 @@ def test_the_bytes_do_not_depend_on_how_the_rows_come(tmp_path: Path) -> None:
 
 def test_a_shard_that_its_offsets_cannot_reach_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mds, "MAX_BYTES", 10_000)
-    with pytest.raises(ExportError, match=r"train: shard 3 is of .* write a smaller shard_bytes"):
+    with pytest.raises(ExportError, match=r"train: shard 3 has .* set a smaller shard_bytes"):
         FORMAT.write(MdsConfig(), tmp_path, ShardName("train", 3, 4), batches(HARD, 3))
     assert not list(tmp_path.iterdir())
 
@@ -85,7 +85,7 @@ def test_media_are_counted_as_left_out(tmp_path: Path) -> None:
 
 
 def test_a_hash_is_named_once() -> None:
-    with pytest.raises(ValueError, match="'hashes' names one twice"):
+    with pytest.raises(ValueError, match="'hashes' lists a hash twice"):
         MdsConfig(hashes=("sha1", "sha1"))
 
 

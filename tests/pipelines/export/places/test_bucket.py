@@ -83,12 +83,12 @@ def test_what_stopped_runs_of_other_plans_put_there_goes_too(address: str) -> No
     notes: list[str] = []
     assert make(address, "one", ONE, notes=notes)
     assert contents(address) == ONE
-    assert notes == [f"{address}: unfinished work of another plan or other options was there; it is removed"]
+    assert notes == [f"{address}: removed unfinished work of another plan or with other options"]
 
 
 def test_what_somebody_else_put_there_is_never_touched(address: str) -> None:
     open_location(address).put("data/mine.txt", b"mine")
-    with pytest.raises(ExportError, match=r"holds files that no export of winnow wrote \(data/mine.txt\)"):
+    with pytest.raises(ExportError, match=r"contains files not written by winnow \(data/mine.txt\)"):
         make(address, "one", ONE)
     assert contents(address) == {"data/mine.txt": b"mine"}
     assert left(address) == []
@@ -115,7 +115,7 @@ def test_damage_is_named_and_mended(address: str) -> None:
     assert not make(address, "one", ONE), "by sizes alone it is as it was"
     notes: list[str] = []
     assert make(address, "one", ONE, replace=True, notes=notes)
-    assert notes == [f"{address}: data/a.txt is not as it was written; it is written again"]
+    assert notes == [f"{address}: data/a.txt has changed since it was written; writing it again"]
     assert contents(address) == ONE
 
 

@@ -72,14 +72,14 @@ def test_unfinished_work_of_another_plan_goes_and_that_is_noted(tmp_path: Path) 
         make(tmp_path / "out", "one", ONE, stop_after=1)
     notes: list[str] = []
     assert make(tmp_path / "out", "two", TWO, notes=notes)
-    assert notes == [f"{tmp_path}/out: unfinished work of another plan or other options was there; it is removed"]
+    assert notes == [f"{tmp_path}/out: removed unfinished work of another plan or with other options"]
     assert contents(tmp_path / "out") == TWO
     assert hidden(tmp_path) == []
 
 
 def test_another_export_takes_its_place_only_where_that_is_asked_for(tmp_path: Path) -> None:
     make(tmp_path / "out", "one", ONE)
-    with pytest.raises(ExportError, match=r"out: holds an export of plan plan-one with other .* with --replace$"):
+    with pytest.raises(ExportError, match=r"out: contains an export of plan plan-one with other .* with --replace$"):
         make(tmp_path / "out", "two", TWO)
     assert contents(tmp_path / "out") == ONE
     assert make(tmp_path / "out", "two", TWO, replace=True)
@@ -87,7 +87,7 @@ def test_another_export_takes_its_place_only_where_that_is_asked_for(tmp_path: P
     assert hidden(tmp_path) == []
 
 
-@pytest.mark.parametrize(("damage", "said"), [(None, "is gone"), (b"al", "has 2 bytes, not 5")])
+@pytest.mark.parametrize(("damage", "said"), [(None, "is missing"), (b"al", "has 2 bytes instead of 5")])
 def test_a_damaged_export_is_named_and_replaced_when_asked(tmp_path: Path, damage: bytes | None, said: str) -> None:
     make(tmp_path / "out", "one", ONE)
     victim = tmp_path / "out/data/a.txt"
@@ -104,7 +104,7 @@ def test_bytes_that_changed_are_found_and_written_again_when_that_is_asked_for(t
     assert not make(tmp_path / "out", "one", ONE)
     notes: list[str] = []
     assert make(tmp_path / "out", "one", ONE, replace=True, notes=notes)
-    assert notes == [f"{tmp_path}/out: data/a.txt is not as it was written; it is written again"]
+    assert notes == [f"{tmp_path}/out: data/a.txt has changed since it was written; writing it again"]
     assert contents(tmp_path / "out") == ONE
 
 
@@ -112,7 +112,7 @@ def test_bytes_that_changed_are_found_and_written_again_when_that_is_asked_for(t
 def test_a_folder_with_other_files_is_never_touched(tmp_path: Path, replace: bool) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out/thesis.tex").write_text("years of work")
-    with pytest.raises(ExportError, match=r"holds files that no export of winnow wrote \(thesis.tex\); nothing is"):
+    with pytest.raises(ExportError, match=r"contains files not written by winnow \(thesis.tex\); nothing was"):
         make(tmp_path / "out", "one", ONE, replace=replace)
     assert tree(tmp_path) == {"out/thesis.tex": b"years of work"}
 
@@ -120,7 +120,7 @@ def test_a_folder_with_other_files_is_never_touched(tmp_path: Path, replace: boo
 def test_a_manifest_of_something_else_is_not_ours(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out/winnow.json").write_text('{"winnow": "a fan"}')
-    with pytest.raises(ExportError, match=r"winnow\.json: is not of an export of winnow"):
+    with pytest.raises(ExportError, match=r"winnow\.json: not a manifest of winnow"):
         make(tmp_path / "out", "one", ONE, replace=True)
     assert tree(tmp_path) == {"out/winnow.json": b'{"winnow": "a fan"}'}
 
@@ -129,7 +129,7 @@ def test_a_manifest_of_something_else_is_not_ours(tmp_path: Path) -> None:
 def test_a_hidden_folder_with_other_files_is_never_touched(tmp_path: Path, name: str) -> None:
     (tmp_path / name).mkdir()
     (tmp_path / name / "mine").write_text("keep")
-    with pytest.raises(ExportError, match=f"{name}: holds files that no export of winnow left there"):
+    with pytest.raises(ExportError, match=f"{name}: contains files not written by winnow"):
         make(tmp_path / "out", "one", ONE)
     assert tree(tmp_path)[f"{name}/mine"] == b"keep"
     assert not (tmp_path / "out").exists()
@@ -147,9 +147,9 @@ def test_links_and_files_in_the_folders_place_are_refused(tmp_path: Path) -> Non
         make(tmp_path / "out", "one", ONE)
     (tmp_path / "out").unlink()
     (tmp_path / "out").write_text("a file")
-    with pytest.raises(ExportError, match="out: is a file; an export needs a folder"):
+    with pytest.raises(ExportError, match="out: this is a file; name a folder"):
         make(tmp_path / "out", "one", ONE)
-    with pytest.raises(ExportError, match=r"out/below: .*/out is a file, not a folder; name another folder"):
+    with pytest.raises(ExportError, match=r"out/below: .*/out is a file, not a folder; choose another folder"):
         make(tmp_path / "out/below", "one", ONE)
 
 
@@ -183,7 +183,7 @@ def test_a_crash_while_an_export_is_replaced_leaves_one_of_the_two(
         patched.setattr("winnow.pipelines.export.places.folder.os.rename", stopping)
         with pytest.raises(StoppedError):
             make(tmp_path / "out", "two", TWO, replace=True)
-    with pytest.raises(ExportError, match="holds an export of plan plan-one"):
+    with pytest.raises(ExportError, match="contains an export of plan plan-one"):
         make(tmp_path / "out", "two", TWO)
     assert contents(tmp_path / "out") == ONE
     assert make(tmp_path / "out", "two", TWO, replace=True)
@@ -218,7 +218,7 @@ def test_what_somebody_put_into_an_export_is_not_removed_with_it(tmp_path: Path,
     if damaged:
         (tmp_path / "out/data/a.txt").unlink()
     before = tree(tmp_path / "out")
-    with pytest.raises(ExportError, match=r"out: holds files beside .* \(data/checkpoint.pt\), which --replace would"):
+    with pytest.raises(ExportError, match=r"out: --replace would remove files that are not .* \(data/checkpoint.pt\)"):
         make(tmp_path / "out", "one" if damaged else "two", TWO, replace=True)
     assert tree(tmp_path / "out") == before
     (tmp_path / "out/data/checkpoint.pt").unlink()
@@ -234,7 +234,7 @@ def test_what_came_while_another_export_was_made_is_not_removed(tmp_path: Path) 
         assert folder.standing(replace=True) is None
         folder.begin([])
         (tmp_path / "out/notes").write_text("mine")
-        with pytest.raises(ExportError, match=r"holds files beside those of the export \(notes\)"):
+        with pytest.raises(ExportError, match=r"would remove files that are not part of the export \(notes\)"):
             folder.finish(manifest("two", []), {})
     assert (tmp_path / "out/notes").read_text() == "mine"
 
@@ -264,12 +264,12 @@ def test_the_root_of_a_disk_is_refused_before_anything_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("winnow.pipelines.export.places.folder.os.path.ismount", lambda _: True)
-    with pytest.raises(ExportError, match="out: is where a disk begins, and cannot be renamed; name a folder below"):
+    with pytest.raises(ExportError, match="out: this is a mount point and cannot be renamed; name a folder in"):
         make(tmp_path / "out", "one", ONE)
     assert hidden(tmp_path) == []
 
 
 @pytest.mark.parametrize("path", ["/etc/passwd", "../out.txt", "winnow.json"])
 def test_a_format_can_write_nowhere_else(tmp_path: Path, path: str) -> None:
-    with pytest.raises(ExportError, match="which is no name for a file of an export"):
+    with pytest.raises(ExportError, match="which is not a valid file name for an export"):
         file_records(tmp_path, [path])

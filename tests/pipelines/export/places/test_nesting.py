@@ -24,25 +24,25 @@ def test_a_folder_in_an_export_of_another_recipe_is_refused(tmp_path: Path) -> N
     make(tmp_path / "out", "one", ONE)
     for path in ("out/more", "out/data/deep/er"):
         said = refusal(tmp_path, f"jsonl: {{path: {path}}}")
-        assert "recipe.yaml:7: export[0].jsonl.path: lies in" in said
-        assert f"'{tmp_path}/out', which is an export; write the export elsewhere" in said
+        assert "recipe.yaml:7: export[0].jsonl.path: is inside" in said
+        assert f"'{tmp_path}/out', an export; choose another folder" in said
 
 
 def test_a_folder_that_holds_an_export_of_another_recipe_is_refused(tmp_path: Path) -> None:
     make(tmp_path / "out/deep/hf", "one", ONE)
     said = refusal(tmp_path, "jsonl: {path: out}")
-    assert f"holds '{tmp_path}/out/deep/hf', which is an export; write the export elsewhere, or move that away" in said
+    assert f"contains '{tmp_path}/out/deep/hf', an export; choose another folder, or move that away" in said
 
 
 def test_unfinished_exports_count_as_such(tmp_path: Path) -> None:
     with pytest.raises(StoppedError):
         make(tmp_path / "out/hf", "one", ONE, stop_after=1)
     unfinished = tmp_path / "out/.hf.winnow-unfinished"
-    assert f"lies in '{tmp_path}/out/hf', where an export is being made" in refusal(tmp_path, "mds: {path: out/hf/in}")
-    assert f"lies in '{unfinished}', which is the unfinished work" in refusal(
-        tmp_path, f"mds: {{path: {unfinished}/in}}"
+    assert f"is inside '{tmp_path}/out/hf', where an export is being written" in refusal(
+        tmp_path, "mds: {path: out/hf/in}"
     )
-    assert f"holds '{unfinished}', which is the unfinished work on an export" in refusal(tmp_path, "mds: {path: out}")
+    assert f"is inside '{unfinished}', an unfinished export" in refusal(tmp_path, f"mds: {{path: {unfinished}/in}}")
+    assert f"contains '{unfinished}', an unfinished export" in refusal(tmp_path, "mds: {path: out}")
     exports_of(tmp_path, "jsonl: {path: out/hf}", "jsonl: {path: out/other}")  # its own place, and one beside it
 
 
@@ -56,7 +56,7 @@ def test_an_export_written_before_is_in_nobodys_way_at_its_own_place(tmp_path: P
 def test_a_file_above_a_folder_is_said_to_be_one(tmp_path: Path) -> None:
     (tmp_path / "notes").write_text("mine")
     said = refusal(tmp_path, "jsonl: {path: notes/out/hf}")
-    assert f"'{tmp_path}/notes' is a file, not a folder; write the export elsewhere" in said
+    assert f"'{tmp_path}/notes' is a file, not a folder; choose another folder" in said
 
 
 def test_all_that_is_wrong_with_exports_is_said_at_once(tmp_path: Path) -> None:
@@ -73,12 +73,12 @@ def test_all_that_is_wrong_with_exports_is_said_at_once(tmp_path: Path) -> None:
     for line, part in zip(
         said,
         (
-            "there is no export format 'parquett'",
+            "unknown export format 'parquett'",
             "compresion",
             "level",
-            "mds.shard_bytes: 4,294,967,296 is more than a shard of mds holds; expected at most 4,294,967,295",
+            "mds.shard_bytes: 4,294,967,296 is too large for a shard of mds; expected at most 4,294,967,295",
             "gone.json",
-            "lie in one another",
+            "overlaps the store",
         ),
         strict=True,
     ):

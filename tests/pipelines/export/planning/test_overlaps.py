@@ -23,27 +23,31 @@ def bind(folder: Path, *entries: str, files: str = '["*.jsonl"]', root: str = "p
 @pytest.mark.parametrize("other", ["./out/hf", "out/../out/hf", "link/hf", "{absolute}/out/hf"])
 def test_one_folder_in_two_spellings(tmp_path: Path, other: str) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "out")
-    with pytest.raises(RecipeError, match=r"recipe.yaml:8: export\[1\].jsonl.path: writes .*, as the export of line 7"):
+    with pytest.raises(
+        RecipeError, match=r"recipe.yaml:8: export\[1\].jsonl.path: writes .*, as does the export of line 7"
+    ):
         bind(tmp_path, "parquet: {path: out/hf}", f"jsonl: {{path: {other.format(absolute=tmp_path)}}}")
 
 
 @pytest.mark.parametrize(("one", "other"), [("out", "out/hf"), ("out/hf", "out")])
 def test_one_folder_in_another(tmp_path: Path, one: str, other: str) -> None:
-    with pytest.raises(RecipeError, match="one lies in the other; give each a folder of its own"):
+    with pytest.raises(RecipeError, match="one is inside the other; give each its own folder"):
         bind(tmp_path, f"parquet: {{path: {one}}}", f"jsonl: {{path: {other}}}")
 
 
 @pytest.mark.parametrize("path", ["store", "store/out", "store/../store/out", "."])
 def test_the_stores_folder(tmp_path: Path, path: str) -> None:
-    with pytest.raises(RecipeError, match=r"and the store, store, lie in one another; write the export elsewhere"):
+    with pytest.raises(RecipeError, match=r"overlaps the store, store; choose another folder"):
         bind(tmp_path, f"parquet: {{path: {path}}}")
 
 
 def test_addresses(tmp_path: Path) -> None:
     assert bind(tmp_path, "parquet: {path: s3://bucket/out}", "jsonl: {path: gs://bucket/out}") == 2
-    with pytest.raises(RecipeError, match="'ftp://bucket/out' is no place for an export; name a folder, or an address"):
+    with pytest.raises(
+        RecipeError, match="'ftp://bucket/out' is not a valid export path; name a folder, or an address"
+    ):
         bind(tmp_path, "parquet: {path: ftp://bucket/out}")
-    with pytest.raises(RecipeError, match="one lies in the other; give each a folder of its own"):
+    with pytest.raises(RecipeError, match="one is inside the other; give each its own folder"):
         bind(tmp_path, "parquet: {path: s3://bucket/out}", "jsonl: {path: s3://bucket/out/more}")
 
 
@@ -68,7 +72,7 @@ def test_where_a_source_would_read_it_at_the_next_ingest(tmp_path: Path, files: 
     if not found:
         assert bind(tmp_path / "here", entry, files=files, root=".") == 1
         return
-    with pytest.raises(RecipeError, match=r"lies where source 'crawl' looks for .*: the next ingest would read the"):
+    with pytest.raises(RecipeError, match=r"matches .* of source 'crawl': the next ingest would read the"):
         bind(tmp_path / "here", entry, files=files, root=".")
 
 

@@ -284,7 +284,7 @@ class FailingDisk(LocalStore):
 
 
 @pytest.mark.parametrize(
-    ("damage", "message"), [("loses", "is gone"), ("cuts", "is truncated"), ("alters", "is not as it was written")]
+    ("damage", "message"), [("loses", "is missing"), ("cuts", "is truncated"), ("alters", "has changed since")]
 )
 @pytest.mark.parametrize("merge_above_files", [1, 64])
 def test_a_damaged_scratch_file_is_an_error(tmp_path: Path, damage: str, message: str, merge_above_files: int) -> None:

@@ -117,11 +117,11 @@ def test_a_lost_file_is_an_error(store: LocalStore) -> None:
     file = _write(store, "o", _packed(0, 0, 1))
     placed = placed_runs(0, read_index(store, file))
     store.delete(file.path)
-    with pytest.raises(ExchangeError, match=r"x/o\..*a scratch file of the exchange is gone; run the stage again"):
+    with pytest.raises(ExchangeError, match=r"x/o\..*a scratch file of the exchange is missing; run the stage again"):
         list(read_runs(store, placed))
-    with pytest.raises(ExchangeError, match="is gone"):
+    with pytest.raises(ExchangeError, match="is missing"):
         read_index(store, file)
-    with pytest.raises(ExchangeError, match="is gone"):
+    with pytest.raises(ExchangeError, match="is missing"):
         merge_files(store, "x", [file, _write(store, "p", _packed(0, 0, 1))])
 
 
@@ -138,9 +138,9 @@ def test_an_altered_file_is_an_error(store: LocalStore) -> None:
     other = _write(store, "p", _packed(0, 0, 2))
     placed = placed_runs(0, read_index(store, file))
     _damage(store, file, store.read(other.path)[: file.index_offset] + store.read(file.path, file.index_offset))
-    with pytest.raises(ExchangeError, match="is not as it was written"):
+    with pytest.raises(ExchangeError, match="has changed since it was written"):
         list(read_runs(store, placed))
-    with pytest.raises(ExchangeError, match="is not as it was written"):
+    with pytest.raises(ExchangeError, match="has changed since it was written"):
         merge_files(store, "x", [file, other])
 
 

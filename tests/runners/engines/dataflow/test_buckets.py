@@ -54,5 +54,5 @@ def test_a_run_with_everything_in_buckets_has_the_tree_hash_of_a_local_run(
 
 @pytest.mark.usefixtures("buckets")
 def test_a_bucket_that_does_not_exist_is_named() -> None:
-    with pytest.raises(WinnowError, match=r"^gs://absent: there is no such bucket at http://127.0.0.1:\d+; create it"):
+    with pytest.raises(WinnowError, match=r"^gs://absent: no such bucket at http://127.0.0.1:\d+; create it"):
         named_engine("dataflow", 0, (*PROJECT, "--temp_location=gs://absent/tmp"))

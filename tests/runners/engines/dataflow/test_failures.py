@@ -34,7 +34,8 @@ def failed(folder: Path, service: Service) -> Done:
 def test_an_error_of_a_worker_arrives_as_its_line(tmp_path: Path) -> None:
     done = failed(tmp_path, Service(tmp_path, spoils="lines/1.jsonl"))
     assert done.err == (
-        f"winnow: {tmp_path}/lines/1.jsonl: the file was listed and is gone; put it back or run again without it\n"
+        f"winnow: {tmp_path}/lines/1.jsonl: "
+        "the file was listed but is now missing; restore it, or run again without it\n"
     )
 
 

@@ -43,7 +43,7 @@ def refused(*flags: str) -> str:
         ),
         (
             (*PROJECT, "--temp_location=gs://ab/tmp"),
-            "gs://ab/tmp: 'ab' is no bucket name; expected 3 to 63 of a-z, 0-9, '-', '_' and '.': gs://BUCKET/PREFIX",
+            "gs://ab/tmp: 'ab' is not a bucket name; expected 3 to 63 of a-z, 0-9, '-', '_' and '.': gs://BUCKET/PREFIX",
         ),
         ((*PROJECT, BUCKET, "--machine_typ=n2"), "Beam has no flag --machine_typ (did you mean --machine_type?)"),
         ((*PROJECT, BUCKET, "--num_workers=many"), "Beam's flag --num_workers: invalid int value: 'many'"),

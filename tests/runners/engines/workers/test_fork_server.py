@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from winnow.filters.duplicates.normal_form import forms
-from winnow.pipelines.running.fork_server import Birth
+from winnow.pipelines.running.fork_server import WorkerRequest
 from winnow.pipelines.running.processes import started
 from winnow.runners.engines.engine import Engine
 from winnow.runners.engines.workers.fork_server import FORK_SERVER
@@ -91,7 +91,7 @@ def test_a_worker_that_is_born_when_its_run_is_over_makes_no_log_anew(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     log = tmp_path / "gone.log"
-    process = FORK_SERVER.worker(Birth(dict(os.environ), str(tmp_path), str(log)))
+    process = FORK_SERVER.worker(WorkerRequest(dict(os.environ), str(tmp_path), str(log)))
     end = time.monotonic() + 30
     while started(process) is not None and time.monotonic() < end:
         time.sleep(0.01)
