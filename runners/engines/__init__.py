@@ -1,1 +1,1 @@
-"""The engines that stages run on, and what they have in common. Importing this package loads no Beam."""
+"""The engines that stages run on, and their shared parts. Importing this package does not load Beam."""

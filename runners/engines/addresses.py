@@ -1,4 +1,4 @@
-"""Addresses that a user gives, and whether somebody listens there: asked before anything starts, in bounded time."""
+"""Checks that the addresses a user gives can be reached, before anything starts and in bounded time."""
 
 import ipaddress
 import re
@@ -26,7 +26,7 @@ def split_address(text: str, flag: str) -> tuple[str, int]:
 
 
 def require_listening(addresses: Sequence[str], flag: str, remedy: str) -> None:
-    """One of these must answer a connection."""
+    """Raise unless one of the addresses accepts a connection."""
     why = ""
     for address in addresses:
         host, port = split_address(address, flag)
@@ -36,25 +36,25 @@ def require_listening(addresses: Sequence[str], flag: str, remedy: str) -> None:
             why = error.strerror or str(error)
         else:
             return
-    raise WinnowError(f"{flag}: nobody answers at {', '.join(addresses)} ({why}); {remedy}")
+    raise WinnowError(f"{flag}: no answer at {', '.join(addresses)} ({why}); {remedy}")
 
 
 def require_answering(url: str, remedy: str) -> None:
-    """A web service answers there, whatever it says; asked through the proxy that the environment names."""
+    """Raise unless a web service answers at the URL, through the environment's proxy if one is set."""
     try:
         urllib.request.urlopen(url, timeout=ANSWER_SECONDS).close()
     except urllib.error.HTTPError as answered:
         answered.close()
     except (OSError, ValueError, HTTPException) as error:
         reason = getattr(error, "reason", None) or error
-        if isinstance(reason, ssl.SSLError):  # who is trusted is for the client to say, by certificates of its own
+        if isinstance(reason, ssl.SSLError):  # the client checks certificates by itself
             return
         why = getattr(reason, "strerror", None) or str(reason)
-        raise WinnowError(f"{url}: nobody answers ({why}); {remedy}") from None
+        raise WinnowError(f"{url}: no answer ({why}); {remedy}") from None
 
 
 def is_loopback(host: str) -> bool:
-    """Whether the host is this machine, spoken to by itself."""
+    """Whether the host is a loopback address."""
     if host == "localhost":
         return True
     try:

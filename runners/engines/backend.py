@@ -1,4 +1,4 @@
-"""What an engine does to run pipelines: one file an engine, one `Backend` in each."""
+"""The interface of engines: each engine is one file with one `Backend`."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
@@ -17,24 +17,24 @@ Build = Callable[[beam.Pipeline], object]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What the user asked for."""
+    """The user's choice of workers and flags."""
 
     workers: int  # worker processes, at least 1
-    flags: tuple[str, ...]  # Beam's own, as they stood after `--`
-    stage: str = "pipeline"  # what runs, for a job's name
+    flags: tuple[str, ...]  # Beam's own flags, given after `--`
+    stage: str = "pipeline"  # used in a job's name
 
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """What Beam is told for one pipeline."""
+    """Beam's options and runner for one pipeline."""
 
     runner: PipelineRunner
     options: PipelineOptions
 
 
 def say(engine: str, words: str) -> None:
-    """A line for whoever watches, while an engine runs."""
-    with suppress(OSError):  # nobody reads any more
+    """Print a progress line of an engine."""
+    with suppress(OSError):  # the reader may have closed the output
         print(f"{engine}  {words}", flush=True)
 
 
@@ -43,26 +43,26 @@ class Backend(Protocol):
 
     @property
     def here(self) -> bool:
-        """Whether every worker is a process of this machine: they inherit its environment."""
+        """Whether all workers are processes of this machine and inherit its environment."""
         ...
 
     def check(self, request: Request) -> None:
-        """Say what is wrong before anything starts: a missing Java, an unknown flag, a master that is not there."""
+        """Raise before anything starts if something is wrong: Java is missing, a flag is unknown, a master is down."""
         ...
 
     def launch(self, request: Request, log: Path) -> AbstractContextManager[Launch]:
-        """What one pipeline needs, for as long as it runs; workers of this machine print into `log`."""
+        """Provide what one pipeline needs while it runs; workers on this machine print to `log`."""
         ...
 
     def understood(self, message: str) -> WinnowError | None:
-        """The error that a failed job's message means, where only this engine knows."""
+        """Translate a failed job's message into an error, if it is specific to this engine."""
         ...
 
 
 @runtime_checkable
 class Elsewhere(Protocol):
-    """A backend whose workers see no disk of this machine."""
+    """A backend whose workers cannot access this machine's disks."""
 
     def require_reachable(self, request: Request, places: Sequence[str]) -> None:
-        """Refuse the first of these addresses that they do not see."""
+        """Raise for the first address that workers cannot access."""
         ...

@@ -1,4 +1,4 @@
-"""Running a Beam pipeline to its end on the engine that the user named."""
+"""Runs a Beam pipeline on the engine that the user selected."""
 
 import os
 import sys
@@ -27,17 +27,17 @@ class Engine:
     """Where stages run."""
 
     name: str = "local"
-    workers: int = 0  # 0: one a core
+    workers: int = 0  # 0: one per core
     flags: tuple[str, ...] = ()
 
     @property
     def processes(self) -> int:
-        """How many workers there are."""
+        """The number of worker processes."""
         return self.workers or os.cpu_count() or 1
 
     @property
     def backend(self) -> Backend:
-        """What runs pipelines under this name."""
+        """The backend of this name."""
         if self.name not in BACKENDS:
             raise WinnowError(f"unknown runner {self.name!r}{suggestion(self.name.lower(), RUNNERS)}")
         module, name = BACKENDS[self.name]
@@ -45,18 +45,18 @@ class Engine:
 
     @property
     def request(self) -> Request:
-        """What the user asked for."""
+        """The request for the backend."""
         return Request(self.processes, self.flags)
 
     def require_reachable(self, *places: str) -> None:
-        """Refuse folders of this machine where no worker sees them."""
+        """Raise for folders of this machine that workers cannot access."""
         if isinstance(backend := self.backend, Elsewhere):
             backend.require_reachable(self.request, places)
 
     def run(self, build: Build, marks: Path | None = None, *, stage: str = "pipeline") -> None:
-        """Run one pipeline; an error of a worker arrives here as the line that it is.
+        """Run one pipeline; a worker's error is raised here as one line.
 
-        In the folder `marks` the workers leave word of the record that each is at, where they are of this machine.
+        Workers on this machine note their current record in the folder `marks`.
         """
         backend = self.backend
         limit_threads()
@@ -72,13 +72,13 @@ class Engine:
                 os.rmdir(pipeline.local_tempdir)
                 build(pipeline)
                 try:
-                    with led_away(log):
+                    with worker_output_redirected(log):
                         pipeline.run().wait_until_finish()
                 except Exception as error:  # Beam raises bare RuntimeErrors that hold a worker's traceback as text
                     found = known(error) or backend.understood(str(error))
                     if found is None:
                         log, keep = log.replace(kept_log(log)), True
-                        found = StageError(f"{last_line(str(error))} (the workers' own words: {log})")
+                        found = StageError(f"{last_line(str(error))} (workers' log: {log})")
                     raise found from error
         finally:
             os.environ.pop(MARKS_VARIABLE, None)
@@ -87,10 +87,10 @@ class Engine:
 
 
 @contextmanager
-def led_away(log: Path) -> Iterator[None]:
-    """Keep what worker processes print off the user's terminal.
+def worker_output_redirected(log: Path) -> Iterator[None]:
+    """Redirect what worker processes print from the user's terminal to a file.
 
-    They inherit this process's standard error, so that is what is led into the file while they run.
+    Workers inherit this process's standard error, so it is redirected while they run.
     """
     sys.stderr.flush()
     terminal = os.dup(2)
@@ -105,7 +105,7 @@ def led_away(log: Path) -> Iterator[None]:
 
 
 def named_engine(name: str, workers: int, flags: Sequence[str]) -> Engine:
-    """The engine for these arguments, checked before anything starts."""
+    """The engine for these arguments, checked."""
     engine = Engine(name, workers, tuple(flags))
     engine.backend.check(engine.request)
     return engine

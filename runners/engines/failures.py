@@ -1,4 +1,4 @@
-"""What an error of a pipeline means to the person who started it."""
+"""Translates errors of a pipeline into messages for the user."""
 
 import re
 
@@ -6,14 +6,14 @@ from winnow.schemas.errors import StageError, WinnowError
 
 
 class WorkerLostError(StageError):
-    """A worker process died under a task; what it had not committed must be run again."""
+    """A worker process died during a task; uncommitted work must be run again."""
 
 
-DIED = "a worker process died; what was committed stays, run the same command again"
+DIED = "a worker process died; committed work is kept, run the same command again"
 
 
 def known(error: Exception) -> WinnowError | None:
-    """The error that a worker raised, if it is one that a user can act on."""
+    """The error that a worker raised, if a user can act on it."""
     if isinstance(error, WinnowError):
         return type(error)(without_step(str(error)))
     if isinstance(error, OSError):
@@ -33,7 +33,7 @@ def known(error: Exception) -> WinnowError | None:
 
 
 def last_line(text: str) -> str:
-    """The line of a report that says what happened."""
+    """The last line of an error report."""
     lines = [line for line in text.splitlines() if line.strip()]
     return without_step(lines[-1] if lines else "the pipeline failed without a message")
 
@@ -49,14 +49,14 @@ def _kinds() -> list[type[WinnowError]]:
 
 
 def without_step(message: str) -> str:
-    """A message without the step that Beam adds."""
+    """A message without the step name that Beam adds."""
     line = re.sub(r" \[while running '[^']*'\](?: with exceptions:.*)?", "", message.splitlines()[0]).strip()
-    quoted = re.fullmatch(r"(['\"])((?:(?!\1).)*)\1", line)  # as a whole, as a KeyError says its key
+    quoted = re.fullmatch(r"(['\"])((?:(?!\1).)*)\1", line)  # quoted as a whole, as in a KeyError
     return line if quoted is None else quoted[2]
 
 
 def _system_error(message: str) -> str:
     line = without_step(message)
     if "No space left" in line:
-        return f"{line}: nothing of the unfinished tasks was committed; make room and run the same command again"
+        return f"{line}: unfinished tasks were not committed; free some space and run the same command again"
     return line

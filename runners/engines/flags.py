@@ -1,4 +1,4 @@
-"""The flags after `--`: Beam's own, passed on untouched. Beam only warns of one that it does not know; we refuse."""
+"""Parses the flags after `--`, which are Beam's own. Beam only warns of unknown flags; winnow rejects them."""
 
 import argparse
 from collections.abc import Sequence
@@ -13,10 +13,10 @@ View = TypeVar("View", bound=PipelineOptions)
 
 
 class Options(PipelineOptions):
-    """Beam's options, with each view of them made once.
+    """Beam's options, with each view cached.
 
-    Beam asks for a hundred views per pipeline and builds a new argument parser for each. That was 3.1 of the 20.4 s of
-    CPU that a whole recipe takes on 200 short texts in one process.
+    Beam requests a hundred views per pipeline and builds a new argument parser for each. That took 3.1 of the 20.4 s of
+    CPU of a whole recipe on 200 short texts in one process.
     """
 
     def __init__(self, flags: Sequence[str], **settings: object) -> None:
@@ -24,7 +24,7 @@ class Options(PipelineOptions):
         vars(self)["_views"] = {}
 
     def view_as(self, cls: type[View]) -> View:
-        """All views share their values, whichever of them sets one."""
+        """A view of the options; all views share their values."""
         views: dict[type[PipelineOptions], PipelineOptions] = vars(self)["_views"]
         if cls not in views:
             views[cls] = super().view_as(cls)
@@ -48,7 +48,7 @@ def beam_options(flags: Sequence[str], **settings: object) -> PipelineOptions:
         known = sorted(parser._option_string_actions)
         near = get_close_matches(name, known, n=1)
         hint = f" (did you mean {near[0]}?)" if near else ""
-        raise WinnowError(f"Beam has no flag {name}{hint}; what follows '--' goes to Beam")
+        raise WinnowError(f"Beam has no flag {name}{hint}; flags after '--' go to Beam")
     given = {flag.lstrip("-").partition("=")[0] for flag in flags if flag.startswith("--")}
     return Options(list(flags), **{name: value for name, value in settings.items() if name not in given})
 
@@ -59,6 +59,6 @@ def _parser() -> _BeamArgumentParser:
         if "_add_argparse_args" in vars(options):
             try:
                 options._add_argparse_args(parser)
-            except argparse.ArgumentError:  # a class defined twice, by a test or a plug-in
+            except argparse.ArgumentError:  # a test or a plug-in defines a class twice
                 continue
     return parser

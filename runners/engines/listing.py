@@ -1,4 +1,4 @@
-"""What each engine needs, and what of that is on this machine."""
+"""Lists the engines with their requirements, and what of those is installed."""
 
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -19,17 +19,17 @@ State = Literal["ready", "to be built", "not ready"]
 
 @dataclass(frozen=True, slots=True)
 class EngineState:
-    """One engine on this machine."""
+    """The state of one engine on this machine."""
 
     name: str
     state: State
     needs: str
     found: tuple[str, ...]
-    to_do: tuple[str, ...]  # where it is not ready
+    to_do: tuple[str, ...]  # if it is not ready
 
 
 def engine_states(console: Console) -> tuple[EngineState, ...]:
-    """Every engine there is."""
+    """The state of every engine."""
     nothing = "nothing beyond winnow"
     return (
         EngineState("local", "ready", nothing, (), ()),
@@ -42,7 +42,7 @@ def engine_states(console: Console) -> tuple[EngineState, ...]:
 
 
 def described(jar: JobServerJar) -> str:
-    """A jar in a line."""
+    """A jar in one line."""
     return (
         f"{jar.server.title} {jar.engine_version}, Beam {jar.beam_version}, {byte_size(jar.path.stat().st_size)}, "
         f"{jar.origin}: {jar.path}"
@@ -70,7 +70,7 @@ def _with_job_server(server: JobServer, console: Console) -> EngineState:
     if wrong:
         return EngineState(server.engine, "not ready", needs, tuple(found), tuple(wrong))
     if jar is None:
-        remedy = f"the first run builds it; to build it now: winnow engines build {server.engine}"
+        remedy = f"the first run builds it; build it now with: winnow engines build {server.engine}"
         return EngineState(server.engine, "to be built", needs, tuple(found), (remedy,))
     return EngineState(server.engine, "ready", needs, tuple(found), ())
 
@@ -83,11 +83,13 @@ def _dataflow() -> EngineState:
         here = False
     if not here:
         return EngineState("dataflow", "not ready", needs, (), ("pip install 'winnow[dataflow]'",))
-    return EngineState("dataflow", "ready", needs, ("the packages; credentials are looked at when a job is sent",), ())
+    return EngineState(
+        "dataflow", "ready", needs, ("the packages; credentials are checked when a job is submitted",), ()
+    )
 
 
 def _prism() -> EngineState:
-    needs = "Beam's program prism; for small data: it keeps all of it in memory"
+    needs = "Beam's program prism; only for small data, as it keeps everything in memory"
     try:
         return EngineState("prism", "ready", needs, (str(find_prism(None)),), ())
     except WinnowError as error:

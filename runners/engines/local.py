@@ -1,4 +1,4 @@
-"""`local`: Beam's FnApiRunner by name, a process a worker; and `portable`: the same through Beam's job service."""
+"""`local`: Beam's FnApiRunner with one process per worker; and `portable`: the same through Beam's job service."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ from winnow.schemas.errors import WinnowError
 
 
 class Local:
-    """FnApiRunner: `DirectRunner` may turn into another runner."""
+    """FnApiRunner by name, as `DirectRunner` may switch to another runner."""
 
     here = True
 
@@ -34,7 +34,7 @@ class Local:
 
 
 class Portable:
-    """Beam's job service in this process: the path that Spark and Flink take, without them."""
+    """Beam's job service in this process: the same path as Spark and Flink, without them."""
 
     here = True
 

@@ -1,4 +1,4 @@
-"""The engines by name, and how many workers they get; imports nothing of Beam."""
+"""The names of the engines, and the parser of `--workers`. Does not import Beam."""
 
 from winnow.schemas.errors import WinnowError
 
@@ -10,13 +10,13 @@ BACKENDS = {
     "prism": ("prism", "PRISM"),
     "dataflow": ("dataflow.dataflow", "DATAFLOW"),
 }
-"""The module and the name of each engine's backend: what one needs is imported for it alone."""
+"""The module and class of each engine's backend, so that only the selected engine is imported."""
 
 RUNNERS = tuple(BACKENDS)
 
 
 def parse_workers(text: str) -> int:
-    """A number of workers from the command line."""
+    """Parse the number of workers from the command line."""
     if not text.isdigit() or int(text) > 1024:
-        raise WinnowError(f"--workers {text}: expected a number from 1 to 1024, or 0 for one a core")
+        raise WinnowError(f"--workers {text}: expected a number from 1 to 1024, or 0 for one per core")
     return int(text)

@@ -1,4 +1,4 @@
-"""Submitting a pipeline to a job server so that nothing is left of it: no job, and no files of the submission."""
+"""Submits a pipeline to a job server, and leaves no job and no files of the submission behind."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -24,17 +24,17 @@ from winnow.runners.engines.addresses import is_loopback, require_listening, spl
 from winnow.runners.engines.java import EngineName, Java, JobServerJar, job_server
 from winnow.runners.engines.java.job_servers import JOB_SERVERS, Service
 from winnow.runners.engines.java.watch import Attendant, java_watched
-from winnow.runners.engines.workers.pool import WorkerPool, losses_told
+from winnow.runners.engines.workers.pool import WorkerPool, worker_losses_reported
 from winnow.schemas.errors import StageError
 
 
 class CancelledOnError(PortableRunner):
-    """Beam's portable runner; leaving its `with` block by an error before the job has ended cancels the job."""
+    """Beam's portable runner as a context manager, which cancels the job on an error."""
 
     _result: PipelineResult | None = None
 
     def default_environment(self, options: PipelineOptions) -> Environment:
-        """Workers that have all they need: Beam would look for packages to send them, and leave a folder each time."""
+        """An environment without staged packages: Beam would collect some, and leave a folder behind each time."""
         portable = options.view_as(PortableOptions)
         capabilities, hints = python_sdk_capabilities(), resource_hints_from_options(options)
         address = portable.environment_config or ""
@@ -65,55 +65,55 @@ class CancelledOnError(PortableRunner):
     def cancel(self) -> None:
         """Cancel the job, if there is one."""
         if self._result is not None:
-            with suppress(grpc.RpcError):  # of a job server that is no more, and its job with it
+            with suppress(grpc.RpcError):  # the job server may have ended, and its job with it
                 self._result.cancel()
 
 
 def _until_gone(messages: Iterator[object]) -> Iterator[object]:
-    """A thread of Beam's reads them, and prints its traceback when the job server ends; the job's state tells that."""
+    """The messages, without an error at the job server's end, of which a thread of Beam would print a traceback."""
     with suppress(grpc.RpcError):
         yield from messages
 
 
 def cancelled(message: str) -> StageError | None:
-    """The error that a job ends with which somebody has cancelled: at the engine's own page, say."""
+    """The error for a job that was cancelled elsewhere, such as in the engine's web interface."""
     if "failed in state CANCELLED" in message:
-        return StageError("the job was cancelled; what was committed stays, run the same command again")
+        return StageError("the job was cancelled; committed work is kept, run the same command again")
     return None
 
 
-def asked_job_server(engine: EngineName, given: str | None, jobs: JobServerOptions) -> tuple[JobServerJar, Java]:
-    """The jar and the Java that Beam's flags name, or those that are found.
+def chosen_job_server(engine: EngineName, given: str | None, jobs: JobServerOptions) -> tuple[JobServerJar, Java]:
+    """The jar and the Java that Beam's flags name, or else those found on this machine.
 
     Args:
-        engine: Which.
-        given: The jar that the engine's own flag names.
-        jobs: The flags of all job servers.
+        engine: The engine.
+        given: The jar named by the engine's own flag.
+        jobs: The flags shared by all job servers.
     """
     launcher = jobs.job_server_java_launcher
     return job_server(engine, given, launcher=None if launcher == "java" else launcher, beam_cache=jobs.jar_cache_dir)
 
 
 def require_job_server(engine: EngineName, given: str | None, jobs: JobServerOptions, endpoint: str | None) -> None:
-    """One that can be started here, or the one that is said to run already."""
+    """Raise unless a job server can be started here, or one listens at the given endpoint."""
     if endpoint is None:
-        asked_job_server(engine, given, jobs)
+        chosen_job_server(engine, given, jobs)
     else:
         require_job_endpoint(endpoint)
 
 
 def require_job_endpoint(endpoint: str) -> None:
-    """Somebody listens where a job server is said to run."""
+    """Raise unless a job server listens at the endpoint."""
     require_listening([endpoint], "--job_endpoint", "start the job server, or correct the address")
 
 
 def endpoint_is_here(endpoint: str | None) -> bool:
-    """Whether the job server is on this machine: one of this process's own, or at the loopback's address."""
+    """Whether the job server is on this machine: our own, or at a loopback address."""
     return endpoint is None or is_loopback(split_address(endpoint, "--job_endpoint")[0])
 
 
 def server_arguments(jobs: JobServerOptions) -> tuple[str, ...]:
-    """What any of Beam's job servers is started with, by the flags of all of them."""
+    """The arguments that all of Beam's job servers are started with."""
     arguments = (
         *("--job-port", str(jobs.job_port), "--artifact-port", str(jobs.artifact_port)),
         *("--expansion-port", str(jobs.expansion_port or -1)),
@@ -129,15 +129,15 @@ def submission(
     pool: WorkerPool | None,
     attendant: Attendant | None = None,
 ) -> Iterator[tuple[str, CancelledOnError]]:
-    """Where one pipeline is submitted, and the runner that does it.
+    """The job server for one pipeline, and the runner that submits to it.
 
     Args:
-        given: The address of a job server that runs already; else there is one of this process's own.
-        service: That one. It is started at the first pipeline, and kept.
-        log: It prints there as well, meanwhile.
-        pool: Where workers come from, if from this process. An engine on one machine tries nothing again, and may wait
-            minutes for a worker that has died: its end is the job's.
-        attendant: Who understands what a job server of our own says of a cluster.
+        given: The address of a running job server; None to start our own.
+        service: Our own job server. It is started for the first pipeline, and kept.
+        log: Where the job server prints meanwhile.
+        pool: The workers of this process, if any. An engine on one machine retries nothing, and may wait minutes for a
+            dead worker, so a worker's death ends the job.
+        attendant: Interprets what our own job server prints about a cluster.
     """
     runner = CancelledOnError()
     with ExitStack() as stack:
@@ -145,10 +145,10 @@ def submission(
             server = JOB_SERVERS.at(own := service())
             stack.enter_context(server.printing_into(log))
             if pool is not None:
-                stack.enter_context(losses_told(pool, partial(JOB_SERVERS.end, own)))
+                stack.enter_context(worker_losses_reported(pool, partial(JOB_SERVERS.end, own)))
             stack.enter_context(java_watched(server, attendant))
         else:
-            require_job_endpoint(given)  # again: stages may be hours apart
+            require_job_endpoint(given)  # checked again, as stages may be hours apart
             if pool is not None:
-                stack.enter_context(losses_told(pool, runner.cancel))
+                stack.enter_context(worker_losses_reported(pool, runner.cancel))
         yield given or server.endpoint, stack.enter_context(runner)

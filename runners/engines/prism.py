@@ -1,6 +1,6 @@
-"""`prism`: Beam's own portable runner in Go, for tests of conformance on small data: it keeps everything in memory.
+"""`prism`: Beam's portable runner in Go, for conformance tests on small data, as it keeps everything in memory.
 
-It is never fetched, which Beam's Python would do: the program that runs is the one that is named, or found here.
+Unlike Beam, winnow never downloads it: the program must be named or installed.
 """
 
 from collections.abc import Iterator
@@ -22,10 +22,10 @@ from winnow.schemas.errors import WinnowError
 
 @dataclass(frozen=True, slots=True)
 class PrismService(Service):
-    """Prism as a job server: no Java, no jar, no folder for artifacts."""
+    """Prism as a job server: without Java, jar or artifact folder."""
 
     def command(self, _: Path) -> list[str]:
-        """As it is started."""
+        """The command that starts it."""
         return [str(self.jar), *self.arguments]
 
 
@@ -35,14 +35,14 @@ class Prism:
     here = True
 
     def check(self, request: Request) -> None:
-        """Flags, and the program."""
+        """Check the flags and the program."""
         options = beam_options(request.flags)
         if options.view_as(PortableOptions).job_endpoint is None:
             find_prism(options.view_as(PrismRunnerOptions).prism_location)
 
     @contextmanager
     def launch(self, request: Request, log: Path) -> Iterator[Launch]:
-        """One Prism for a command; one worker, however many are asked for: it starts no more."""
+        """One Prism per command, with one worker: it never starts more."""
         given = beam_options(request.flags)
         portable = given.view_as(PortableOptions)
         settings: dict[str, object] = {OPTION: versions_here()}

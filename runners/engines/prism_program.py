@@ -1,4 +1,4 @@
-"""Beam's program `prism`: named, or found where Go puts programs. It is never fetched, which Beam's Python would do."""
+"""Finds Beam's program `prism`. Unlike Beam, winnow never downloads it."""
 
 import os
 import shutil
@@ -12,7 +12,7 @@ _FLAG = "--prism_location"
 
 
 def find_prism(named: str | None) -> Path:
-    """The Prism that is named, or found on PATH, in GOBIN or where Go puts programs.
+    """The named Prism, or else the one on PATH, in GOBIN or in Go's default folder.
 
     Raises:
         WinnowError: There is none.

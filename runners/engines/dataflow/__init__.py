@@ -1,1 +1,1 @@
-"""The engine `dataflow`: jobs of Google Cloud Dataflow, and what its workers need."""
+"""The engine `dataflow`: submits jobs to Google Cloud Dataflow, and provides what its workers need."""

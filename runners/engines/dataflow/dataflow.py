@@ -1,6 +1,6 @@
-"""`dataflow`: each stage is a job of Google Cloud Dataflow; this process submits it and waits.
+"""`dataflow`: runs each stage as a job of Google Cloud Dataflow, and waits for it.
 
-docs/howto/dataflow.md says how to set a project up.
+docs/howto/dataflow.md describes how to set up a project.
 """
 
 import os
@@ -38,27 +38,27 @@ HINT = "--runner dataflow -- --project=PROJECT --region=REGION --temp_location=g
 
 LOST = (
     "dataflow: workers died of a task again and again, as the job's page shows; give them more memory (a larger "
-    "--machine_type, --number_of_worker_harness_threads=1) and run the same command again: what was committed stays"
+    "--machine_type, --number_of_worker_harness_threads=1) and run the same command again: committed work is kept"
 )
 
 
 UNREACHED = (
-    "the service answers no more; what was committed stays, run the same command again once it does, and once a job "
+    "the service answers no more; committed work is kept, run the same command again once it does, and once a job "
     "whose page was shown has ended or is cancelled"
 )
 
 
 class DataflowError(WinnowError):
-    """Dataflow cannot be used as it was asked for."""
+    """Dataflow cannot be used with the given settings."""
 
 
 class Dataflow:
-    """Google's own workers."""
+    """Google Cloud Dataflow."""
 
     here = False
 
     def check(self, request: Request) -> None:
-        """The packages, the flags and the bucket for what is staged, each within seconds."""
+        """Check the packages, the flags and the staging bucket, within seconds."""
         if absent := [name for name in NEEDED if not _installed(name)]:
             raise DataflowError(f"--runner dataflow needs the package {absent[0]}; {INSTALL}")
         options = beam_options(request.flags)
@@ -66,22 +66,20 @@ class Dataflow:
         if not options.view_as(TestOptions).dry_run:
             for address in _staging(options):
                 if address.startswith("gs://"):
-                    next(iter(GcsStore.of(address).list()), None)  # says what is wrong with bucket and credentials
+                    next(iter(GcsStore.of(address).list()), None)  # raises if the bucket or the credentials are wrong
             _require_service(options)
 
     def require_reachable(self, request: Request, places: Sequence[str]) -> None:
-        """Workers see no disk of this machine, except where a service on this machine runs them."""
+        """Raise for addresses on this machine's disks, unless the service runs on this machine."""
         if _is_local(beam_options(request.flags)):
             return
         for place in places:
             if not place.startswith(("gs://", "s3://")):
-                raise DataflowError(
-                    f"{place}: Dataflow's workers do not see it; put it at gs://BUCKET/… or s3://BUCKET/…"
-                )
+                raise DataflowError(f"{place}: Dataflow's workers cannot access it; use gs://BUCKET/… or s3://BUCKET/…")
 
     @contextmanager
     def launch(self, request: Request, _: Path) -> Iterator[Launch]:
-        """A job's options, with what ships winnow; a job whose driver is interrupted is cancelled."""
+        """The options of a job, including winnow's wheel; interrupting the driver cancels the job."""
         from winnow.runners.engines.dataflow.job import DataflowRunner
 
         with TemporaryDirectory(prefix="winnow-package-") as folder:
@@ -91,7 +89,7 @@ class Dataflow:
             except KeyboardInterrupt:
                 runner.cancel()
                 raise
-            except WorkerLostError as error:  # the service has tried four times; another job would try four more
+            except WorkerLostError as error:  # the service has retried four times already
                 raise StageError(LOST) from error
             except StageError as error:
                 if _is_unreached(error.__cause__):
@@ -99,7 +97,7 @@ class Dataflow:
                 raise
 
     def understood(self, message: str) -> WinnowError | None:
-        """What the service answers, and what its jobs end with."""
+        """Translate errors of the service and its jobs."""
         for pattern, said in _MEANINGS:
             if found := re.search(pattern, message):
                 return StageError(f"dataflow: {said.format(*found.groups())}")
@@ -107,7 +105,7 @@ class Dataflow:
 
 
 def job_options(flags: Sequence[str], folder: Path) -> PipelineOptions:
-    """Beam's options for a job; without an image, winnow is shipped as a wheel that is written to the folder."""
+    """Beam's options for a job; without a container image, winnow is shipped as a wheel written to the folder."""
     options = beam_options(flags, save_main_session=False)
     setup = options.view_as(SetupOptions)
     cloud = options.view_as(GoogleCloudOptions)
@@ -122,7 +120,7 @@ def job_options(flags: Sequence[str], folder: Path) -> PipelineOptions:
 
 
 def _is_unreached(error: BaseException | None) -> bool:
-    """Whether Beam's client, where it asks by HTTP, has given up to reach the service."""
+    """Whether Beam's HTTP client failed to reach the service."""
     from requests.exceptions import ConnectionError as NotConnectedError
 
     return isinstance(error, ConnectionError | TimeoutError | socket.gaierror | NotConnectedError)
@@ -133,7 +131,7 @@ def _require_settings(options: PipelineOptions) -> None:
     if not cloud.project:
         raise DataflowError(f"--project is missing; expected {HINT}")
     if not PROJECT.fullmatch(cloud.project):
-        raise DataflowError(f"--project={cloud.project} is no project id; expected 6 or more of a-z, 0-9 and '-'")
+        raise DataflowError(f"--project={cloud.project} is not a project id; expected 6 or more of a-z, 0-9 and '-'")
     if not (cloud.region or os.environ.get("CLOUDSDK_COMPUTE_REGION")):
         raise DataflowError(f"--region is missing (nor is CLOUDSDK_COMPUTE_REGION set); expected {HINT}")
     if not _staging(options):
@@ -150,9 +148,9 @@ def _require_settings(options: PipelineOptions) -> None:
 
 
 def _require_service(options: PipelineOptions) -> None:
-    """The service answers: Beam's client would try for a minute."""
+    """Raise at once if the service does not answer; Beam's client would retry for a minute."""
     endpoint = options.view_as(GoogleCloudOptions).dataflow_endpoint or GOOGLE
-    ours = "correct --dataflow_endpoint, or leave it out: Google's own is asked then"
+    ours = "correct --dataflow_endpoint, or leave it out to use Google's"
     require_answering(endpoint, "is there a network? HTTPS_PROXY names a proxy" if endpoint == GOOGLE else ours)
 
 
@@ -162,7 +160,7 @@ def _staging(options: PipelineOptions) -> list[str]:
 
 
 def _is_local(options: PipelineOptions) -> bool:
-    """Whether the service is one on this machine, as Beam sees it."""
+    """Whether the service is on this machine, by Beam's criterion."""
     return urlsplit(options.view_as(GoogleCloudOptions).dataflow_endpoint or "").hostname == "localhost"
 
 
@@ -176,7 +174,7 @@ def _installed(module: str) -> bool:
 _MEANINGS = (
     (r"\A503 ", UNREACHED),  # by gRPC
     (r"State: FAILED, Error:\nNone", "the job failed and gave no reason; its page shows the workers' logs"),
-    (r"State: CANCELLED", "the job was cancelled; what was committed stays, run the same command again"),
+    (r"State: CANCELLED", "the job was cancelled; committed work is kept, run the same command again"),
     (
         r"Job did not reach to a terminal state.*?(https://\S+)",
         "lost sight of the job, which may still run: {}; run the same command again once it has ended or is cancelled",
@@ -194,6 +192,6 @@ _MEANINGS = (
         "workers have no winnow; build the image of docs/howto/dataflow.md anew, or give no --sdk_container_image",
     ),
 )
-"""What is found in a job's or the service's words, and what it means. The groups fill the braces."""
+"""Patterns in messages of jobs or the service, and their translations. The groups fill the braces."""
 
 DATAFLOW = Dataflow()

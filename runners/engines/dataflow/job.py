@@ -27,24 +27,24 @@ from winnow.schemas.version import winnow_version
 
 class _Steps(PipelineVisitor):
     def visit_transform(self, transform_node: AppliedPTransform) -> None:
-        """Each step, as workers are given it."""
+        """Inspect a step as workers receive it."""
         step = transform_node.transform
         if isinstance(step, beam.ParDo):
             _Looking(transform_node.full_label).dump((step.fn, step.args, step.kwargs))
 
 
 class _Looking(CloudPickler):
-    """Pickles as Beam does, looking at what goes in; what comes out is dropped."""
+    """Pickles like Beam to inspect the objects, and discards the result."""
 
     def __init__(self, step: str) -> None:
         super().__init__(io.BytesIO())
         self._step = step
 
     def reducer_override(self, obj: Any) -> Any:
-        """Called for each object on its way."""
+        """Inspect one object; called by pickle."""
         if isinstance(obj, LocalStore | MemoryStore):
             raise StageError(
-                f"{obj.root}: {self._step} opens it, and workers do not see it; put it at gs://BUCKET/… or s3://BUCKET/…"
+                f"{obj.root}: {self._step} opens it, and workers cannot access it; use gs://BUCKET/… or s3://BUCKET/…"
             )
         return super().reducer_override(obj)
 
@@ -66,7 +66,7 @@ class DataflowRunner(dataflow_runner.DataflowRunner):
         options: PipelineOptions,
         pipeline_proto: beam_runner_api_pb2.Pipeline | None = None,
     ) -> PipelineResult:
-        """Submit it."""
+        """Submit the job."""
         stage, version = self._stage, slug(winnow_version())
         cloud = options.view_as(GoogleCloudOptions)
         cloud.job_name = job_name(cloud.job_name or NAME, stage)
@@ -78,7 +78,7 @@ class DataflowRunner(dataflow_runner.DataflowRunner):
             graph = self.proto_pipeline
             raise StageError(
                 f"dataflow: dry run: {stage} is a graph of {len(graph.components.transforms)} transforms and "
-                f"{graph.ByteSize():,} bytes; nothing was submitted, and what comes after it needs its results"
+                f"{graph.ByteSize():,} bytes; nothing was submitted, and later stages need its results"
             )
         self._job = job
         where = f"https://console.cloud.google.com/dataflow/jobs/{cloud.region}/{job.job_id()}?project={cloud.project}"
@@ -86,23 +86,23 @@ class DataflowRunner(dataflow_runner.DataflowRunner):
         return job
 
     def cancel(self) -> None:
-        """Ask the service to end the job, if there is one."""
+        """Ask the service to cancel the job, if there is one."""
         if self._job is not None:
             with suppress(Exception):  # the user has asked to leave, and was shown the job
                 self._job.cancel()
 
 
 def job_name(name: str, stage: str) -> str:
-    """A job's name: what the user called it, the stage, and what no other job has."""
+    """A unique job name from the user's name and the stage."""
     now = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
     return f"{name}-{slug(stage)}"[:40].rstrip("-") + f"-{now}-{secrets.token_hex(2)}"
 
 
 def slug(text: str) -> str:
-    """A text as names and labels may hold it."""
+    """A text reduced to the characters allowed in names and labels."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:60] or "x"
 
 
 def require_no_disks(pipeline: beam.Pipeline) -> None:
-    """A StageError where a worker would open a folder, or the memory, of this machine."""
+    """Raise a StageError if a worker would open a folder or the memory of this machine."""
     pipeline.visit(_Steps())

@@ -1,7 +1,7 @@
-"""winnow itself as a wheel, made of what is installed: for workers on machines that have none.
+"""Packs the installed winnow as a wheel, for workers on machines without it.
 
-It holds what `import winnow` finds here, whether that was installed from a wheel or is a checkout, so that workers run
-the very code of their driver. Nothing is built and nothing is fetched.
+The wheel contains what `import winnow` finds here, from a wheel or a checkout, so that workers run exactly the code of
+their driver. Nothing is built or downloaded.
 """
 
 import base64
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from winnow.schemas.version import winnow_version
 
-_BORN = (1980, 1, 1, 0, 0, 0)  # the same files are the same wheel
+_BORN = (1980, 1, 1, 0, 0, 0)  # fixed, so that equal files give equal wheels
 _LEFT_OUT = {"__pycache__"}
 
 
@@ -35,7 +35,7 @@ def pack(folder: Path) -> Path:
 
 
 def _sources() -> Iterator[tuple[str, bytes]]:
-    """Every file of the package; in a checkout its folders are links."""
+    """Every file of the package; in a checkout its folders are symbolic links."""
     root = Path(str(resources.files("winnow")))
     for folder, below, files in os.walk(root, followlinks=True):
         below[:] = sorted(name for name in below if name not in _LEFT_OUT)

@@ -1,4 +1,4 @@
-"""Job servers: the Java and the one jar that Spark and Flink each need to run a Beam pipeline."""
+"""Job servers: the Java and the jar that Spark and Flink each need to run a Beam pipeline."""
 
 from winnow.runners.engines.java.installed_java import Java, find_java, require_java
 from winnow.runners.engines.java.jars import JobServerJar, cache_folder, find_jar, job_server, job_server_jar

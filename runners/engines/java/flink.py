@@ -1,4 +1,4 @@
-"""`flink`: Beam's Flink runner, in a Java of this process's own (`[local]`) or on a session cluster.
+"""`flink`: Beam's Flink runner, embedded in our own job server (`[local]`) or on a session cluster.
 
 In a batch a Beam bundle is a whole subtask of Flink's, so the parallelism says how many tasks of a stage run at once.
 Here it is the number of workers, each a process; on a cluster the number of its slots, which its JobManager tells
@@ -26,8 +26,8 @@ from winnow.runners.engines.java import FLINK as SERVER
 from winnow.runners.engines.java.job_servers import Service
 from winnow.runners.engines.java.watch import EXIT_ON_OUT_OF_MEMORY
 from winnow.runners.engines.portable import (
-    asked_job_server,
     cancelled,
+    chosen_job_server,
     endpoint_is_here,
     require_job_server,
     server_arguments,
@@ -42,7 +42,7 @@ _ANSWER_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """What there is to run on."""
+    """A Flink cluster."""
 
     address: str  # host:port of the JobManager's REST service
     version: str  # of Flink
@@ -52,11 +52,11 @@ class Cluster:
 
     @property
     def slots_each(self) -> int:
-        """Slots of a TaskManager, of the largest where they differ by a rest."""
+        """The slots of the largest TaskManager."""
         return -(-self.slots // max(self.task_managers, 1))
 
 
-CACHE_MILLIS = 60_000  # a worker outlives the end of one stage of a job by so much, and serves the next
+CACHE_MILLIS = 60_000  # how long a worker outlives a stage of a job, to serve the next
 EMBEDDED = ("[local]", "[auto]")
 
 _BASE_HEAP, _HEAP_EACH = 768, 64  # MiB, and for each unit of parallelism: tasks are references, not rows
@@ -64,7 +64,7 @@ _BASE_NETWORK, _NETWORK_EACH = 64, 32  # MiB
 _SHUFFLE_BUFFERS = 64  # of 32 KiB, that each exchange takes in each subtask; of Flink's own 512 a job runs out
 
 _WORKER_GONE = ("CANCELLED: client cancelled", "call already closed", "call is closed")
-"""What Beam's Java says of a worker that went without a word."""
+"""Messages of Beam's Java about a worker that disappeared."""
 _FEW_SLOTS = (
     "Flink has fewer free slots than the job's parallelism: free some, start TaskManagers, or run with a smaller "
     "--parallelism after '--'"
@@ -76,7 +76,7 @@ _UNDERSTOOD = (
         "taskmanager.memory.network.min: 256m on the cluster, or run with a smaller --parallelism after '--'",
     ),
     ("NoResourceAvailableException", _FEW_SLOTS),
-    ("TimeoutException: Timeout has occurred: ", _FEW_SLOTS),  # a request for slots that was made for long enough
+    ("TimeoutException: Timeout has occurred: ", _FEW_SLOTS),  # a request for slots timed out
     (
         "exceeds JVM heap space",
         "a group of rows does not fit the heap of Flink's Java: give it more (taskmanager.memory.process.size on a "
@@ -96,19 +96,21 @@ class FlinkOptions(PipelineOptions):
     @classmethod
     def _add_argparse_args(cls, parser) -> None:  # type: ignore[no-untyped-def]  # Beam's own parser has no types
         parser.add_argument("--execution_mode_for_batch", default=None, help="PIPELINED or BATCH, or …_FORCED.")
-        parser.add_argument("--number_of_execution_retries", type=int, default=None, help="Of a failed job.")
-        parser.add_argument("--execution_retry_delay", type=int, default=None, help="Before one, in milliseconds.")
+        parser.add_argument("--number_of_execution_retries", type=int, default=None, help="Retries of a failed job.")
+        parser.add_argument(
+            "--execution_retry_delay", type=int, default=None, help="Delay before a retry, in milliseconds."
+        )
         parser.add_argument("--flink_conf_dir", default=None, help="A folder with Flink's own settings for the job.")
 
 
 @dataclass(frozen=True, slots=True)
 class FlinkService(Service):
-    """Flink's job server, with settings for the Flink inside it."""
+    """Flink's job server, with settings for the embedded Flink."""
 
     settings: tuple[tuple[str, str], ...] = ()
 
     def command(self, folder: Path) -> list[str]:
-        """With a folder of settings; one that the user names comes later, and wins."""
+        """The command, with a folder of settings; a folder that the user names comes later and takes precedence."""
         conf = folder / "conf"
         conf.mkdir()
         (conf / "config.yaml").write_text("".join(f"{name}: {value}\n" for name, value in self.settings))
@@ -119,11 +121,11 @@ class FlinkService(Service):
 
 @dataclass(frozen=True, slots=True)
 class _Flags:
-    """What the user said, as far as it is decided by here."""
+    """The user's flags that this module evaluates."""
 
     master: str
     parallelism: int | None
-    endpoint: str | None  # of a job server that runs already
+    endpoint: str | None  # of a running job server
     conf: str | None
     portable: PortableOptions
     jobs: JobServerOptions
@@ -131,12 +133,12 @@ class _Flags:
 
     @property
     def embedded(self) -> bool:
-        """Whether Flink is inside the job server."""
+        """Whether Flink runs inside the job server."""
         return self.master in EMBEDDED
 
     @property
     def supply(self) -> Supply:
-        """Where workers come from."""
+        """The source of workers."""
         return Supply.asked(self.portable, here=self.embedded and endpoint_is_here(self.endpoint))
 
 
@@ -146,10 +148,10 @@ class Flink:
     here = False
 
     def __init__(self) -> None:
-        self._services: dict[tuple[object, ...], FlinkService] = {}  # found once: it means reading a large jar
+        self._services: dict[tuple[object, ...], FlinkService] = {}  # cached, as finding one reads a large jar
 
     def check(self, request: Request) -> None:
-        """Flags, Java, the job server, and the cluster if one is named."""
+        """Check the flags, Java, the job server, and the cluster if one is named."""
         flags = _flags(request)
         require_job_server("flink", flags.flink.flink_job_server_jar, flags.jobs, flags.endpoint)
         if not flags.embedded:
@@ -158,7 +160,7 @@ class Flink:
 
     @contextmanager
     def launch(self, request: Request, log: Path) -> Iterator[Launch]:
-        """A job server at the first pipeline; on this machine a pool of workers at each."""
+        """Start a job server for the first pipeline, and on this machine a pool of workers for each."""
         flags = _flags(request)
         settings: dict[str, object] = {OPTION: versions_here(), FOLDER_OPTION: os.getcwd()}
         with ExitStack() as stack:
@@ -167,7 +169,7 @@ class Flink:
             else:
                 cluster = cluster_at(flags.master, SERVER.engine_minor)
                 settings |= _spread(cluster.slots, cluster.slots_each)
-                stack.enter_context(cluster_kept(cluster, SERVER.engine_minor))
+                stack.enter_context(cluster_loss_reported(cluster, SERVER.engine_minor))
                 if (wanted := flags.parallelism or cluster.slots) > cluster.free:
                     _say_waits(cluster, wanted)
             workers = stack.enter_context(flags.supply.workers(log))
@@ -177,7 +179,7 @@ class Flink:
             yield Launch(runner, beam_options(request.flags, **settings))
 
     def understood(self, message: str) -> WinnowError | None:
-        """What a failed job means, where only Flink says it so."""
+        """Translate messages of failed jobs that are specific to Flink."""
         if any(word in message for word in _WORKER_GONE):
             return WorkerLostError(DIED)
         return next((StageError(said) for known, said in _UNDERSTOOD if known in message), None) or cancelled(message)
@@ -191,8 +193,8 @@ class Flink:
 def _say_waits(cluster: Cluster, wanted: int) -> None:
     say(
         "flink",
-        f"waiting: {cluster.free} of the {wanted} slots that the job asks for are free; Flink fails a job that "
-        "gets none for five minutes (slot.request.timeout). For less: --parallelism=N",
+        f"waiting: {cluster.free} of the {wanted} slots that the job needs are free; Flink fails a job that "
+        "gets none for five minutes (slot.request.timeout); to use fewer: --parallelism=N",
     )
 
 
@@ -219,7 +221,7 @@ def _flags(request: Request) -> _Flags:
 
 
 def _service(flags: _Flags, request: Request) -> FlinkService:
-    jar, java = asked_job_server("flink", flags.flink.flink_job_server_jar, flags.jobs)
+    jar, java = chosen_job_server("flink", flags.flink.flink_job_server_jar, flags.jobs)
     parallelism = flags.parallelism or (request.workers if flags.embedded else 1)
     heap = _BASE_HEAP + _HEAP_EACH * parallelism
     network = _BASE_NETWORK + _NETWORK_EACH * parallelism
@@ -253,7 +255,7 @@ def cluster_at(master: str, expected_minor: str) -> Cluster:
     """The cluster at `host:port`, checked.
 
     Raises:
-        WinnowError: Nothing answers there, or no Flink, or one of another version, or one without workers.
+        WinnowError: Nothing answers, or it is no Flink, has another version, or has no workers.
     """
     flag = f"--flink_master={master}"
     address = master.strip().removeprefix("http://").rstrip("/")
@@ -276,27 +278,27 @@ def cluster_at(master: str, expected_minor: str) -> Cluster:
         reason = getattr(error, "reason", None) or error
         why = getattr(reason, "strerror", None) or str(reason)
         raise WinnowError(
-            f"{flag}: no JobManager answers within {ANSWER_SECONDS:.0f} s ({why}); is the cluster up, and is this the "
-            "port of its REST service (rest.port, 8081 by default)?"
+            f"{flag}: no answer from a JobManager within {ANSWER_SECONDS:.0f} s ({why}); is the cluster up and this "
+            "the port of its REST service (rest.port, 8081 by default)?"
         ) from None
     except (ValueError, KeyError, TypeError):
-        raise WinnowError(f"{flag}: what answers there is no Flink JobManager's REST service") from None
+        raise WinnowError(f"{flag}: the answer is not that of a Flink JobManager's REST service") from None
     if ".".join(cluster.version.split(".")[:2]) != expected_minor:
         raise WinnowError(
-            f"{flag}: the cluster runs Flink {cluster.version}, and the job server speaks {expected_minor}: "
+            f"{flag}: the cluster runs Flink {cluster.version}, but the job server is for {expected_minor}: "
             f"use a cluster of Flink {expected_minor}, or give a job server made for {cluster.version}"
         )
     if cluster.slots < 1:
-        raise WinnowError(f"{flag}: the cluster has no TaskManager, so no slot to run in; start one")
+        raise WinnowError(f"{flag}: the cluster has no TaskManager and so no slots; start one")
     return cluster
 
 
 @contextmanager
-def cluster_kept(cluster: Cluster, expected_minor: str) -> Iterator[None]:
-    """A job that fails when its cluster has gone says so, whatever else it says.
+def cluster_loss_reported(cluster: Cluster, expected_minor: str) -> Iterator[None]:
+    """Report the loss of the cluster as the reason for a job's failure.
 
     Raises:
-        StageError: In place of the job's own error.
+        StageError: The cluster is gone; replaces the job's own error.
     """
     try:
         yield
@@ -305,7 +307,7 @@ def cluster_kept(cluster: Cluster, expected_minor: str) -> Iterator[None]:
             cluster_at(cluster.address, expected_minor)
         except WinnowError:
             raise StageError(
-                f"--flink_master={cluster.address}: the cluster went away in mid-job; what was committed stays, run "
+                f"--flink_master={cluster.address}: the cluster went away in mid-job; committed work is kept, run "
                 "the same command again once it is up"
             ) from error
         raise

@@ -1,4 +1,4 @@
-"""Finding Java, and saying in a line what is wrong with the one there is."""
+"""Finds an installed Java, and reports in one line what is wrong with it."""
 
 import os
 import re
@@ -10,23 +10,23 @@ from pathlib import Path
 from winnow.runners.engines.java.server_kinds import JAVA_VERSIONS, JobServer, JobServerError
 
 PACKAGE = "openjdk-17-jre-headless"
-"""A runtime is enough: nothing is compiled, by winnow or by Maven."""
+"""A runtime is enough, as neither winnow nor Maven compiles anything."""
 
 LAUNCHER_FLAG = "--job_server_java_launcher"
 
-_ANSWER_SECONDS = 60  # a cold disk; a Java that has not said its version by then never will
+_ANSWER_SECONDS = 60  # enough for a cold disk
 _NEEDED = " or ".join(str(major) for major in JAVA_VERSIONS)
 INSTALLED = Path("/usr/lib/jvm")
-"""Where distributions of Linux put them."""
+"""Where Linux distributions install Java."""
 
 
 @dataclass(frozen=True, slots=True)
 class Java:
-    """A Java that runs and has said what it is."""
+    """A Java that runs and has reported its version."""
 
     path: Path  # of its launcher
-    version: str  # as it says it: 17.0.15, 1.8.0_392, 21-ea
-    vendor: str  # as it says it; empty when it does not
+    version: str  # as reported: 17.0.15, 1.8.0_392, 21-ea
+    vendor: str  # as reported; may be empty
     home: Path | None
     found_by: str  # JAVA_HOME, PATH, or the flag that named it
 
@@ -40,22 +40,22 @@ class Java:
 
 
 def version_in(said: str) -> str | None:
-    """The version in what `java -version` prints, whoever made it."""
+    """The version in the output of `java -version`, of any vendor."""
     found = re.search(r'^\S+ version "(\d[^"]*)"', said, re.MULTILINE)
     return found[1] if found else None
 
 
 def major_version(version: str) -> int:
-    """The number that people call a Java by; until 8 it stood in the second place."""
+    """The major version; up to Java 8 it is the second number."""
     numbers = [int(part) for part in re.findall(r"\d+", version)[:2]]
     return numbers[1] if numbers[0] == 1 and len(numbers) > 1 else numbers[0]
 
 
 def find_java(launcher: str | None = None) -> Java:
-    """The Java that job servers are started with: the launcher that was named, else JAVA_HOME's, else PATH's.
+    """The Java to start job servers with: the named launcher, else the one in JAVA_HOME, else the one on PATH.
 
     Raises:
-        JobServerError: There is none, or it does not run.
+        JobServerError: There is none, or it cannot run.
     """
     home = os.environ.get("JAVA_HOME")
     if launcher:
@@ -73,16 +73,16 @@ def find_java(launcher: str | None = None) -> Java:
 
 
 def require_java(server: JobServer, launcher: str | None = None) -> Java:
-    """A Java that the engine runs on.
+    """A Java that the engine supports.
 
     Raises:
-        JobServerError: There is none, it does not run, or it is of a version that the engine does not run on.
+        JobServerError: There is none, it cannot run, or the engine does not support its version.
     """
     return fitting(find_java(launcher), server)
 
 
 def fitting(java: Java, server: JobServer) -> Java:
-    """The same Java, if the engine runs on its version; JobServerError otherwise."""
+    """The same Java. Raises a JobServerError if the engine does not support its version."""
     if java.major not in JAVA_VERSIONS:
         raise JobServerError(
             f"found {java}; {server.title} {server.engine_minor} needs Java {_NEEDED}: {_remedy(java.found_by)}"
@@ -118,7 +118,7 @@ def _setting(name: str, said: str) -> str | None:
 
 
 def _remedy(found_by: str) -> str:
-    """What to do: point at a fitting Java that is installed already, else install one."""
+    """Advice: use a suitable Java that is installed, or install one."""
     if home := _installed():
         return f"{LAUNCHER_FLAG}={home}/bin/java is one" if found_by == LAUNCHER_FLAG else f"export JAVA_HOME={home}"
     where = f"let {LAUNCHER_FLAG}" if found_by == LAUNCHER_FLAG else "let JAVA_HOME"
@@ -126,7 +126,7 @@ def _remedy(found_by: str) -> str:
 
 
 def _installed() -> Path | None:
-    """A fitting Java of the system's, by what its own file `release` says; the newest first."""
+    """The newest suitable Java of the system, by the file `release` in its folder."""
     found: list[tuple[int, Path]] = []
     for home in sorted(INSTALLED.glob("*")):
         try:

@@ -1,4 +1,4 @@
-"""What a job server's jar says about itself, and whether it is one that winnow can use."""
+"""Reads a job server's jar, and checks that winnow can use it."""
 
 import re
 import zipfile
@@ -9,22 +9,22 @@ from pathlib import Path
 from winnow.runners.engines.java.server_kinds import JobServer, JobServerError, beam_installed, minor
 
 _MANIFEST = "META-INF/MANIFEST.MF"
-_BEAM = "org/apache/beam/sdk/sdk.properties"  # every Beam jar with its core in it has this one
-_MAX_BYTES = 1 << 20  # of an entry that is read here; real ones have a few kilobytes
+_BEAM = "org/apache/beam/sdk/sdk.properties"  # in every Beam jar that contains Beam's core
+_MAX_BYTES = 1 << 20  # of an entry; real ones have a few kilobytes
 
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What a jar's own entries say; None where they do not."""
+    """What a jar's entries state; None if missing."""
 
     main_class: str | None
     beam_version: str | None
     engine_version: str | None
-    opens: bool  # its manifest opens Java's modules, so that no flag of the JVM has to
+    opens: bool  # whether its manifest opens Java's modules, so that no JVM flags are needed
 
 
 def read_contents(jar: Path, server: JobServer) -> Contents:
-    """What is in a jar.
+    """Read the metadata of a jar.
 
     Raises:
         JobServerError: It is not a jar.
@@ -39,7 +39,7 @@ def read_contents(jar: Path, server: JobServer) -> Contents:
     except IsADirectoryError:
         raise JobServerError(f"{jar}: a folder; expected a jar") from None
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
-        raise JobServerError(f"{jar}: not a whole jar ({str(error).lower()})") from None
+        raise JobServerError(f"{jar}: not a complete jar ({str(error).lower()})") from None
     return Contents(
         main_class=_value(manifest, "Main-Class", ":"),
         beam_version=_value(beam, "version", "="),
@@ -49,15 +49,15 @@ def read_contents(jar: Path, server: JobServer) -> Contents:
 
 
 def require_fitting(jar: Path, server: JobServer, engine_version: str | None = None) -> Contents:
-    """The contents of a jar that is the engine's job server, of versions that winnow can use.
+    """The contents of a jar, checked to be the engine's job server in a supported version.
 
     Args:
-        jar: A file.
-        server: Whose job server it should be.
-        engine_version: The exact version of the engine that is wanted; any of the minor version when None.
+        jar: The jar file.
+        server: The expected job server.
+        engine_version: The exact version of the engine; None for any with the same minor version.
 
     Raises:
-        JobServerError: It is not a jar, not this job server, or one of other versions.
+        JobServerError: It is not a jar, not this job server, or has other versions.
     """
     contents = read_contents(jar, server)
     title = f"{server.title}'s job server"
@@ -82,7 +82,7 @@ def require_fitting(jar: Path, server: JobServer, engine_version: str | None = N
 
 
 def _entry(archive: zipfile.ZipFile, name: str) -> str:
-    """A small entry's text; empty when there is none."""
+    """The text of a small entry; empty if there is none."""
     try:
         with archive.open(name) as stream:
             return stream.read(_MAX_BYTES).decode("utf-8", "replace")

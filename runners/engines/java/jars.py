@@ -1,4 +1,4 @@
-"""Where an engine's job server is on this machine: given, Beam's own, built before, or built now.
+"""Finds or builds the jar of an engine's job server.
 
 Looked for in this order: the file that the user names (Beam's flag, or the engine's environment variable), Beam's own
 jar in Beam's own cache, and winnow's cache (`$WINNOW_ENGINES`, else the user's cache). Where none is, Maven brings
@@ -58,7 +58,7 @@ _OPENED = (  # what Spark and Flink reach into on Java 11 and 17; the jars that 
 
 @dataclass(frozen=True, slots=True)
 class JobServerJar:
-    """A jar that was found, and found to be what it should be."""
+    """A jar that was found and checked."""
 
     server: JobServer
     path: Path
@@ -70,17 +70,17 @@ class JobServerJar:
 
     @property
     def jvm_arguments(self) -> tuple[str, ...]:
-        """What Java must be told before `-jar` for this jar to run on 11 and 17."""
+        """The Java options that this jar needs on Java 11 and 17."""
         return () if self.opens else tuple(f"--add-opens={name}=ALL-UNNAMED" for name in _OPENED)
 
     def flags(self, java: Java) -> tuple[str, ...]:
-        """Beam's flags that make its own runners run this jar with this Java."""
+        """Beam's flags to run this jar with this Java."""
         opened = (f"{_JVM_FLAG}={argument}" for argument in self.jvm_arguments)
         return (f"{self.server.flag}={self.path}", f"--job_server_java_launcher={java.path}", *opened)
 
 
 def cache_folder() -> Path:
-    """Where jars that Maven made lie, and its words of the last build."""
+    """The folder of the jars that Maven built, and of the last build's log."""
     if named := os.environ.get(FOLDER_VARIABLE):
         return Path(named).expanduser()
     caches = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
@@ -103,7 +103,7 @@ def job_server(
     beam_cache: str | None = None,
     console: Console | None = None,
 ) -> tuple[JobServerJar, Java]:
-    """An engine's job server and the Java to run it with; the jar is built when there is none.
+    """An engine's job server, built if necessary, and the Java to run it with.
 
     Args:
         engine: Whose job server.
@@ -150,12 +150,12 @@ def find_jar(
         try:
             return _checked(server, beams, "in Beam's cache", engine_version)
         except JobServerError as error:
-            _say(console, f"engine  passed over: {error}")
+            _say(console, f"engine  skipped: {error}")
     return _kept(server, engine_version, console)
 
 
 def cached_path(server: JobServer, engine_version: str | None = None) -> Path:
-    """Where the jar lies that Maven makes: led by a hash of what it is made of."""
+    """The path of the jar that Maven builds, under a hash of its inputs."""
     version = engine_version or server.engine_version
     made_of = hashlib.sha256(server.pom.read_bytes())
     made_of.update(f"\0{version}\0{beam_installed()}".encode())
@@ -164,12 +164,12 @@ def cached_path(server: JobServer, engine_version: str | None = None) -> Path:
 
 
 def log_path(server: JobServer) -> Path:
-    """Maven's own words of the last build."""
+    """The path of the last build's Maven log."""
     return cache_folder() / f"{server.engine}-build.log"
 
 
 def _made(server: JobServer, engine_version: str | None, java: Java, console: Console | None) -> JobServerJar:
-    """Have Maven make the jar, one process at a time; who waited for another takes what that one made."""
+    """Build the jar with Maven, one process at a time; a process that waited uses the jar of the other."""
     _require_series(server, engine_version)
     require_maven(server)
     path = cached_path(server, engine_version)

@@ -1,6 +1,6 @@
-"""What a job server is: the one Java process that takes a Beam pipeline and runs it on Spark or on Flink.
+"""The kinds of job servers: Java processes that take a Beam pipeline and run it on Spark or Flink.
 
-Each engine has one, as one jar. The versions stand in the engine's Maven file, and are read from there.
+Each engine has one, in one jar. Its versions are read from the engine's Maven file.
 """
 
 from dataclasses import dataclass
@@ -14,22 +14,22 @@ from winnow.schemas.errors import WinnowError
 EngineName = Literal["spark", "flink"]
 
 JAVA_VERSIONS = (11, 17)
-"""What Spark 3.5 and Flink 1.19 both run on, and were run on."""
+"""The versions that both Spark 3.5 and Flink 1.19 support, and that were tested."""
 
 _MAVEN = "{http://maven.apache.org/POM/4.0.0}"
 
 
 class JobServerError(WinnowError):
-    """An engine's Java, its jar or what builds the jar is missing or is not what it should be."""
+    """An engine's Java, its jar or the tools to build it are missing or unsuitable."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobServer:
-    """One engine's job server: what it is made of, and how to know it when it is seen."""
+    """One engine's job server: its parts, and how to recognise its jar."""
 
     engine: EngineName
     title: str  # Spark, Flink
-    main_class: str  # what the jar's manifest must name
+    main_class: str  # that the jar's manifest must name
     artifact: str  # Beam's own jar of it, without the version
     engine_property: str  # the property of the Maven file that says the engine's version
     engine_word: str  # the entry of the jar that says the engine's version, and the key in it
@@ -37,32 +37,32 @@ class JobServer:
 
     @property
     def pom(self) -> Path:
-        """The Maven file that makes the jar."""
+        """The Maven file that builds the jar."""
         return Path(__file__).parent / "poms" / self.engine / "pom.xml"
 
     @property
     def variable(self) -> str:
-        """The environment variable by which a user gives a jar of their own."""
+        """The environment variable that names a user's own jar."""
         return f"WINNOW_{self.engine.upper()}_JOB_SERVER_JAR"
 
     @property
     def flag(self) -> str:
-        """Beam's flag of the same meaning."""
+        """Beam's flag for the same purpose."""
         return f"--{self.engine}_job_server_jar"
 
     @property
     def engine_version(self) -> str:
-        """The version of the engine that is inside the jar that Maven makes."""
+        """The engine's version in the jar that Maven builds."""
         return self._property(self.engine_property)
 
     @property
     def engine_minor(self) -> str:
-        """Of it, what may not differ: 3.5, 1.19."""
+        """The part of the version that must match: 3.5, 1.19."""
         return minor(self.engine_version)
 
     @property
     def beam_version(self) -> str:
-        """The version of Beam's Java side in the jar that Maven makes: the oldest that runs with winnow."""
+        """The version of Beam's Java part in the jar that Maven builds: the oldest that works with winnow."""
         return self._property("beam.version")
 
     def _property(self, name: str) -> str:

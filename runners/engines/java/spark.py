@@ -1,4 +1,4 @@
-"""`spark`: Beam's Spark runner, in a Java of this process's own (`local[N]`), on a cluster, or at a running job server.
+"""`spark`: Beam's Spark runner, embedded in our own job server (`local[N]`), on a cluster, or at a running job server.
 
 A Beam bundle is a whole Spark partition here, so `spark.default.parallelism` says how finely a stage's tasks are cut.
 """
@@ -24,8 +24,8 @@ from winnow.runners.engines.java.job_servers import Service
 from winnow.runners.engines.java.spark_resources import ClusterOptions, SparkResources, executor_cores, spark_setting
 from winnow.runners.engines.java.watch import EXIT_ON_OUT_OF_MEMORY
 from winnow.runners.engines.portable import (
-    asked_job_server,
     cancelled,
+    chosen_job_server,
     endpoint_is_here,
     require_job_server,
     server_arguments,
@@ -34,9 +34,9 @@ from winnow.runners.engines.portable import (
 from winnow.runners.engines.workers.environments import Supply
 from winnow.schemas.errors import StageError, WinnowError
 
-CACHE_MILLIS = 60_000  # without it every Spark task starts a Python of its own
-PARTITIONS_EACH = 8  # for each worker: few enough that empty ones cost little, enough that the last are short
-CLUSTER_PARTITIONS = 64  # at least, on a cluster, whose size is not known here
+CACHE_MILLIS = 60_000  # otherwise every Spark task starts its own Python
+PARTITIONS_EACH = 8  # per worker: few enough that empty ones cost little, enough that the last ones are short
+CLUSTER_PARTITIONS = 64  # the minimum on a cluster, whose size is unknown here
 
 _EMBEDDED = re.compile(r"local(?:\[.+\])?")
 _CLUSTER = "spark://"
@@ -48,10 +48,10 @@ _EMBEDDED_JVM = (
 )
 _CLUSTER_JVM = (
     "-Xmx1g",
-    # A Python worker that died stays in its executor's cache, and every task that is sent there fails: so a task is
-    # tried elsewhere, and the executor gets no more of this job; the next job begins with all of them. A task that has
-    # failed everywhere ends the job at once: Spark's own two minutes, and an executor restarted for each try, would
-    # only keep back an error of the task itself.
+    # A dead Python worker stays in its executor's cache, and every task sent there fails. So a task is retried
+    # elsewhere, and the executor gets no more tasks of this job; the next job uses all executors again. A task that has
+    # failed everywhere ends the job at once: Spark's default of two minutes, with an executor restarted for each try,
+    # would only delay the task's own error.
     "-Dspark.scheduler.excludeOnFailure.unschedulableTaskSetTimeout=1s",
     "-Dspark.excludeOnFailure.stage.maxFailedExecutorsPerNode=64",
     "-Dspark.excludeOnFailure.application.maxFailedExecutorsPerNode=64",
@@ -61,10 +61,10 @@ _CLUSTER_JVM = (
 
 @dataclass(frozen=True, slots=True)
 class _Flags:
-    """What the user said, as far as it is decided by here."""
+    """The user's flags that this module evaluates."""
 
-    master: str | None  # only if it was said
-    endpoint: str | None  # of a job server that runs already
+    master: str | None  # only if given
+    endpoint: str | None  # of a running job server
     portable: PortableOptions
     jobs: JobServerOptions
     spark: SparkRunnerOptions
@@ -72,7 +72,7 @@ class _Flags:
 
     @property
     def embedded(self) -> bool:
-        """Whether Spark is inside the job server."""
+        """Whether Spark runs inside the job server."""
         return self.master is None or _EMBEDDED.fullmatch(self.master) is not None
 
     @property
@@ -82,11 +82,11 @@ class _Flags:
 
     @property
     def supply(self) -> Supply:
-        """Where workers come from."""
+        """The source of workers."""
         return Supply.asked(self.portable, here=self.embedded and endpoint_is_here(self.endpoint))
 
     def require_master(self) -> None:
-        """One of the masters listens."""
+        """Raise unless one of the masters listens."""
         if not self.embedded:
             require_listening(self.masters, "--spark_master_url", "start the master, or correct the address")
 
@@ -97,7 +97,7 @@ class Spark:
     here = False
 
     def check(self, request: Request) -> None:
-        """Flags, Java, the job server, and whoever is named."""
+        """Check the flags, Java, the job server, and the masters if any are named."""
         flags = _flags(request)
         if flags.master is not None and not flags.embedded and not flags.master.startswith(_CLUSTER):
             raise WinnowError(
@@ -110,9 +110,9 @@ class Spark:
 
     @contextmanager
     def launch(self, request: Request, log: Path) -> Iterator[Launch]:
-        """A job server at the first pipeline; on this machine a pool of workers at each."""
+        """Start a job server for the first pipeline, and on this machine a pool of workers for each."""
         flags = _flags(request)
-        flags.require_master()  # again: stages may be hours apart
+        flags.require_master()  # checked again, as stages may be hours apart
         supply = flags.supply
         settings: dict[str, object] = {
             OPTION: versions_here(),
@@ -130,7 +130,7 @@ class Spark:
             yield Launch(runner, beam_options(request.flags, **settings))
 
     def understood(self, message: str) -> WinnowError | None:
-        """What Spark and its Java side say in their own words."""
+        """Translate messages of Spark and Java."""
         for pattern, line in _MEANINGS:
             if found := re.search(pattern, message):
                 return StageError(line.format(*found.groups()))
@@ -203,7 +203,7 @@ def _flags(request: Request) -> _Flags:
 
 
 def _service(flags: _Flags, request: Request) -> Service:
-    jar, java = asked_job_server("spark", flags.spark.spark_job_server_jar, flags.jobs)
+    jar, java = chosen_job_server("spark", flags.spark.spark_job_server_jar, flags.jobs)
     partitions = PARTITIONS_EACH * request.workers
     if not flags.embedded:
         partitions = max(partitions, CLUSTER_PARTITIONS)
@@ -224,10 +224,10 @@ def _service(flags: _Flags, request: Request) -> Service:
 
 
 def _tries(jobs: JobServerOptions) -> list[str]:
-    """How often a task is tried: Spark refuses as many tries on one machine as there are in all."""
+    """How often a task is tried: Spark requires fewer tries on one machine than in all."""
     asked = spark_setting(jobs, "spark.task.maxFailures", str(_TRIES))
     here = min(int(asked), _TRIES) - 1 if asked.isdigit() else _TRIES - 1
-    tries = f"-Dspark.task.maxFailures={_TRIES}"  # the user's comes later, and wins
+    tries = f"-Dspark.task.maxFailures={_TRIES}"  # the user's comes later and takes precedence
     if here < 1:
         return [tries]
     exclude = "-Dspark.excludeOnFailure"

@@ -1,7 +1,7 @@
-"""What a Spark cluster gives a job, as Spark's driver tells it in the job server's log.
+"""Follows the executors that a Spark cluster gives a job, from the job server's log.
 
-A standalone cluster that gives no executor, or has lost its master and all executors, leaves the job waiting for ever.
-The first may be busy, and is waited for, in a line that a person sees; the second is an end.
+A job waits for ever if a standalone cluster grants no executor, or has lost its master and all executors. In the first
+case the cluster may be busy: the wait is shown to the user. The second ends the job.
 """
 
 import re
@@ -26,34 +26,37 @@ _LOST_TASK = "Lost task "
 _STARVED = "Initial job has not accepted any resources"
 _MASTER_LOST = "Disconnected from Spark cluster"
 _MASTER_FOUND = "Master has changed, new master is at"
-_STAYS = "what was committed stays, run the same command again"
+_STAYS = "committed work is kept, run the same command again"
 
 
 class ClusterOptions(PipelineOptions):
-    """A flag of our own among Beam's."""
+    """winnow's own flag among Beam's."""
 
     @classmethod
     def _add_argparse_args(cls, parser) -> None:  # type: ignore[no-untyped-def]  # Beam's own parser has no types
         parser.add_argument(
-            "--resource_wait_seconds", type=int, default=0, help="How long a job waits for a busy cluster; 0: for ever."
+            "--resource_wait_seconds",
+            type=int,
+            default=0,
+            help="Seconds that a job waits for a busy cluster; 0: for ever.",
         )
 
 
 def spark_setting(jobs: JobServerOptions, name: str, default: str) -> str:
-    """A setting of Spark's, as the user gave it to the job server; of two the later."""
+    """A Spark setting that the user gave to the job server; the last one counts."""
     start = f"-D{name}="
     given = [one.removeprefix(start) for one in jobs.job_server_jvm_properties if one.startswith(start)]
     return given[-1] if given else default
 
 
 def executor_cores(jobs: JobServerOptions) -> int:
-    """Cores of an executor, if they were said; else 0: as many as a worker of the cluster has free."""
+    """The cores of an executor, if given; else 0, for all free cores of a cluster's worker."""
     given = spark_setting(jobs, "spark.executor.cores", "0")
-    return int(given) if given.isdigit() else 0  # what is no number Spark refuses itself
+    return int(given) if given.isdigit() else 0  # Spark rejects anything but a number
 
 
 class SparkResources:
-    """Follows the executors of one job, and tells a person when there is none."""
+    """Follows the executors of one job, and reports when there are none."""
 
     def __init__(self, jobs: JobServerOptions, asked: ClusterOptions, masters: int) -> None:
         self._limit = float(max(asked.resource_wait_seconds, 0))
@@ -70,7 +73,7 @@ class SparkResources:
         self._told_gone = False
 
     def heard(self, line: str) -> None:
-        """A line of Spark's driver."""
+        """Process a log line of Spark's driver."""
         now = time.monotonic()
         if found := _REGISTERED.search(line):
             self._living[found[1]] = now
@@ -91,11 +94,11 @@ class SparkResources:
             self._masterless_since = None
 
     def of_others(self, line: str) -> bool:
-        """Where a task failed, it was in an executor."""
+        """Whether the line is about an executor, as a failed task is."""
         return _LOST_TASK in line
 
     def reason_to_end(self) -> str:
-        """That the cluster is gone, or that it was waited for long enough."""
+        """Why to end the job: the cluster is gone, or the wait took too long."""
         now = time.monotonic()
         if self._quick_ends >= QUICK_ENDS:
             return (
@@ -105,7 +108,7 @@ class SparkResources:
         if self._none_since is None:
             if self._told_at is not None:
                 self._told_at = None
-                say("spark", "the cluster gives executors; the run goes on")
+                say("spark", "the cluster granted executors; the run continues")
             return ""
         without = now - self._none_since
         if self._masterless_since is not None:
@@ -126,7 +129,7 @@ class SparkResources:
             self._told_at = now
             say(
                 "spark",
-                f"waiting: the cluster gives no executor of {self._wanted}; its master's page says which workers it "
-                "has, and who holds them. For less: --job_server_jvm_properties=-Dspark.executor.memory=500m",
+                f"waiting: the cluster grants no executor of {self._wanted}; its master's page shows the workers "
+                "and who uses them. To ask for less: --job_server_jvm_properties=-Dspark.executor.memory=500m",
             )
         return ""

@@ -1,8 +1,8 @@
-"""Watching a job server while a job runs on it: what it only prints may mean that the job waits for ever.
+"""Watches a job server's output while a job runs, to end jobs that would wait for ever.
 
-An engine inside the job server fails a job whose own thread ran out of memory. Where it was a thread of a connection
-the error is only printed, the bundle never ends, and the job stays in RUNNING. What an engine says of its cluster is an
-`Attendant`'s to understand. Slowness and silence end nothing here: a job that makes no progress may be at a long task.
+An embedded engine fails a job whose own thread runs out of memory. If it was a thread of a connection, the error is
+only printed, the bundle never ends, and the job stays in RUNNING. An `Attendant` interprets what an engine prints about
+its cluster. Slowness and silence do not end a job, as a task may take long.
 """
 
 import re
@@ -15,14 +15,14 @@ from typing import Protocol
 from winnow.runners.engines.java.job_servers import JOB_SERVERS, JobServer
 from winnow.schemas.errors import StageError
 
-GRACE_SECONDS = 60.0  # for the job to fail by itself, with a better word
+GRACE_SECONDS = 60.0  # for the job to fail by itself, with a better message
 _LOOK_SECONDS = 1.0
 _DYING_SECONDS = 1.0  # the connections of a process close a little before it has ended
 _PIECE_BYTES = 1 << 20
 _LINE_BYTES = 1 << 16  # of a line that has no end yet; what is longer is cut there
 
 OUT_OF_MEMORY = re.compile(rb"java\.lang\.OutOfMemoryError|\.OutOfDirectMemoryError")
-"""As Java names them: what a worker in Python says of memory of its own it may well recover from."""
+"""Java's names for memory errors; a Python worker may recover from its own."""
 
 _HEAD = re.compile(rb"[0-9]{2}:[0-9]{2}:[0-9]{2} ")  # what follows up to the next is of the same event
 
@@ -31,23 +31,23 @@ EXIT_ON_OUT_OF_MEMORY = "-XX:+ExitOnOutOfMemoryError"
 
 
 class Attendant(Protocol):
-    """Understands what an engine says of its cluster while one job runs on it. Called from one thread."""
+    """Interprets what an engine prints about its cluster during a job. Called from one thread."""
 
     def heard(self, line: str) -> None:
-        """A line that the job server has printed."""
+        """Process a line of the job server's output."""
         ...
 
     def of_others(self, line: str) -> bool:
-        """Whether what begins with this line is of another machine's Java."""
+        """Whether the message that begins with this line comes from another machine's Java."""
         ...
 
     def reason_to_end(self) -> str:
-        """Why the job cannot end by itself, in a line for people; empty while it can. Asked every second."""
+        """Why the job cannot end by itself, in one line; empty while it can. Called every second."""
         ...
 
 
 class NobodyListens:
-    """For an engine that says by itself what is wrong."""
+    """An attendant that does nothing, for engines that report errors themselves."""
 
     def heard(self, line: str) -> None:
         """Nothing."""
@@ -65,10 +65,10 @@ class NobodyListens:
 def java_watched(
     server: JobServer, attendant: Attendant | None = None, grace_seconds: float = GRACE_SECONDS
 ) -> Iterator[None]:
-    """While a job runs on this job server, which is ended when its job cannot end.
+    """Watch the job server during a job, and end it if the job cannot end by itself.
 
     Raises:
-        StageError: In place of the pipeline's own error, where the job server's end is the reason.
+        StageError: The job server ended; replaces the pipeline's own error.
     """
     watch = _Watch(server, attendant or NobodyListens(), grace_seconds)
     watching = threading.Thread(target=watch.run, name="job-server-watch", daemon=True)
@@ -87,7 +87,7 @@ def java_watched(
 
 
 class _Watch:
-    """Reads on in what a job server prints, from now."""
+    """Follows the output of a job server from now on."""
 
     def __init__(self, server: JobServer, attendant: Attendant, grace_seconds: float) -> None:
         self._server = server
@@ -101,7 +101,7 @@ class _Watch:
         self._over = threading.Event()
 
     def run(self) -> None:
-        """Until it is over, or the job server is ended: its connections close then, and so the driver goes on."""
+        """Watch until `end` is called, or end the job server, which closes its connections and frees the driver."""
         while not self._over.wait(_LOOK_SECONDS):
             self._look()
             if self._lacks_memory:
@@ -114,17 +114,17 @@ class _Watch:
                 return
 
     def end(self) -> None:
-        """Look no more."""
+        """Stop watching."""
         self._over.set()
 
     def why_ended(self) -> str:
-        """Empty when it has not, and the pipeline's own error is the word. Asked once nobody looks any more."""
+        """Why the job server ended; empty if it has not. Called after `end`."""
         title = self._server.service.title
         self._look()
         if self._lacks_memory:
             return (
                 f"{title} ran out of memory; give it more after '--', as --job_server_jvm_properties=-Xmx4g (and "
-                "-XX:MaxDirectMemorySize=2g); what was committed stays"
+                "-XX:MaxDirectMemorySize=2g); committed work is kept"
             )
         if self._reason:
             return self._reason
@@ -133,7 +133,7 @@ class _Watch:
             time.sleep(0.05)
         if self._server.alive:
             return ""
-        return f"{title} ended in mid-job; what was committed stays, run the same command again"
+        return f"{title} ended in mid-job; committed work is kept, run the same command again"
 
     def _heard(self, line: bytes) -> None:
         if _HEAD.match(line):

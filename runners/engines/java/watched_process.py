@@ -1,4 +1,4 @@
-"""Runs a command that cannot outlive who asked for it: it ends when this process's standard input does.
+"""Runs a command that ends with its parent: when this process's standard input is closed.
 
 Run as a file, by its path, by a Python that imports nothing else: `python -I -S watched.py FOLDER COMMAND...`. Who
 starts it holds the other end of the pipe that is its input, and however that process ends, the pipe does. Then the
@@ -21,7 +21,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 def main(folder: str, command: list[str]) -> NoReturn:
-    """Run the command to its end, or until nobody wants it any longer."""
+    """Run the command until it ends or standard input is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all; who asked for the command decides
     libc = ctypes.CDLL(None) if sys.platform == "linux" else None
 

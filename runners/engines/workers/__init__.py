@@ -1,1 +1,1 @@
-"""Python workers of this machine: forked, pooled, or started by an engine."""
+"""Python workers on this machine: forked, pooled, or started by an engine."""

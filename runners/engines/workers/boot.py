@@ -1,8 +1,8 @@
-"""`winnow-boot`: what an engine runs on a machine of a cluster when it wants a Python worker there; no container.
+"""`winnow-boot`: starts Python workers for an engine on a cluster's machines, without containers.
 
-An engine gives a worker a name and an address to ask at. What runs is what is installed on the machine, and nothing is
-fetched: a worker that is made of other versions than its driver refuses its work in a line that the driver's user
-sees. With `--pool` it answers engines that ask over the network (Beam's EXTERNAL environment) by a worker each.
+The engine gives each worker a name and an address to connect to. The worker runs what is installed on the machine and
+downloads nothing; if its versions differ from the driver's, it refuses work with a message to the driver's user. With
+`--pool` it starts workers for engines that request them over the network (Beam's EXTERNAL environment).
 """
 
 import argparse
@@ -21,14 +21,14 @@ def entry() -> NoReturn:
 
 
 def main(arguments: Sequence[str]) -> NoReturn:
-    """Be a worker, or a pool of them."""
+    """Run as a worker, or as a pool of workers."""
     parser = _parser()
     given = parser.parse_args(arguments)
     limit_threads()  # before Beam and numpy are imported
     if given.pool:
         _serve(given.port)
     if not given.id or not given.provision_endpoint:
-        parser.error("an engine calls this with --id and --provision_endpoint; by hand it is winnow-boot --pool")
+        parser.error("expected --id and --provision_endpoint, as an engine gives them, or --pool")
     _work(given)
 
 
@@ -62,8 +62,10 @@ def _parser() -> argparse.ArgumentParser:
         description="A Python worker for an engine, on a machine without containers.",
         allow_abbrev=False,
     )
-    parser.add_argument("--pool", action="store_true", help="start a worker for every one that an engine asks for")
-    parser.add_argument("--port", type=int, default=50000, help="of the pool, on the loopback (default: %(default)s)")
+    parser.add_argument("--pool", action="store_true", help="start workers at the request of engines")
+    parser.add_argument(
+        "--port", type=int, default=50000, help="port of the pool on the loopback interface (default: %(default)s)"
+    )
     for name in ("id", "provision_endpoint", "control_endpoint", "logging_endpoint", "artifact_endpoint"):
         parser.add_argument(f"--{name}", default="", help=argparse.SUPPRESS)
     parser.add_argument("--semi_persist_dir", default="", help=argparse.SUPPRESS)

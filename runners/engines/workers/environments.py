@@ -1,8 +1,8 @@
-"""Where an engine's Python workers come from, as the engine is told it.
+"""Chooses where an engine's Python workers come from.
 
-EXTERNAL    a pool of this process, whose workers are forked from the fork server: where the engine is on this machine
-LOOPBACK    threads of this process: the same, where a process that has imported much is not safe to fork
-PROCESS     `winnow-boot`, on each machine of a cluster, at the path where it is on this one
+EXTERNAL    a pool of this process, with workers from the fork server: for engines on this machine
+LOOPBACK    threads of this process: the same, on systems where forking is not safe
+PROCESS     `winnow-boot` on each machine of a cluster, at the same path as on this machine
 """
 
 import os
@@ -25,32 +25,32 @@ BOOT = "winnow-boot"
 class Workers:
     """Workers for one pipeline."""
 
-    settings: Mapping[str, object]  # Beam's options that say so
-    pool: WorkerPool | None = None  # where they are this process's own
+    settings: Mapping[str, object]  # Beam's options that select them
+    pool: WorkerPool | None = None  # if they belong to this process
 
 
 @dataclass(frozen=True, slots=True)
 class Supply:
-    """Where they come from, as it was asked for."""
+    """The source of workers, by the user's flags."""
 
     here: bool  # from this process
-    environment: str | None  # Beam's kind of them, only if it was said: then nothing is decided by here
-    commanded: str | None  # what the cluster's machines start them with
+    environment: str | None  # Beam's environment type, if the user gave one, which then decides
+    commanded: str | None  # the command that starts workers on the cluster's machines
 
     @staticmethod
     def asked(options: PipelineOptions, *, here: bool) -> "Supply":
-        """By Beam's flags."""
+        """The source of workers by Beam's flags."""
         portable = options.view_as(PortableOptions)
         return Supply(here, portable.environment_type, portable.lookup_environment_option("process_command"))
 
     def check(self) -> None:
-        """Say what is missing before anything starts."""
+        """Raise before anything starts if something is missing."""
         if self.environment is None and not self.here and self.commanded is None:
             boot_command()
 
     @contextmanager
     def workers(self, log: Path) -> Iterator[Workers]:
-        """For as long as one pipeline runs; those of this process print into `log`."""
+        """Provide workers while one pipeline runs; those of this process print to `log`."""
         if self.environment is not None:
             yield Workers({})
         elif not self.here:
@@ -64,16 +64,16 @@ class Supply:
 
 
 def boot_command() -> Path:
-    """Where `winnow-boot` is on this machine, and by agreement on each of the cluster.
+    """The path of `winnow-boot` on this machine, which is assumed for the cluster's machines too.
 
     Raises:
-        WinnowError: It is not on this machine.
+        WinnowError: It is not installed on this machine.
     """
     beside = Path(sys.executable).with_name(BOOT)
     found = str(beside) if os.access(beside, os.X_OK) else shutil.which(BOOT)
     if found is None:
         raise WinnowError(
-            f"no {BOOT} beside {sys.executable}, by which a cluster's machines start workers; install winnow again, or "
-            f"say where they have it: --environment_type=PROCESS --environment_options=process_command=/…/{BOOT}"
+            f"no {BOOT} beside {sys.executable}, which a cluster's machines need to start workers; reinstall winnow "
+            f"or give its path on them: --environment_type=PROCESS --environment_options=process_command=/…/{BOOT}"
         )
     return Path(found)

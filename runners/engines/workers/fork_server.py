@@ -1,4 +1,4 @@
-"""The driver's side of the fork server: asking for workers."""
+"""The driver's side of the fork server: requests workers."""
 
 import atexit
 import os
@@ -10,11 +10,11 @@ from winnow.pipelines.running import fork_server
 from winnow.pipelines.running.fork_server import WorkerRequest
 
 IMPORTED_FROM = ("PYTHONPATH", "PYTHONHOME", "PATH", "LD_LIBRARY_PATH")
-"""Variables that say what an import finds: with another value of one, a fork server has imported something else."""
+"""Environment variables that affect imports: if one changes, the fork server is restarted."""
 
 
 class ForkServer:
-    """The one of this process, and there from the first worker on."""
+    """The fork server of this process, started with the first worker."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -25,7 +25,7 @@ class ForkServer:
         """The process id of a new worker."""
         surroundings = (os.getpid(), *(birth.environment.get(name) for name in IMPORTED_FROM))
         with self._lock:
-            for _ in range(2):  # a fork server that was killed, as by a system out of memory, is replaced
+            for _ in range(2):  # replaces a fork server that was killed, such as for lack of memory
                 if self._process is None or self._surroundings != surroundings:
                     self._end()
                     self._process, self._surroundings = _started(birth), surroundings
@@ -35,7 +35,7 @@ class ForkServer:
         raise RuntimeError("no worker process could be started")
 
     def close(self) -> None:
-        """Wait for its end: then what workers used is counted as used by this process's children."""
+        """Wait for its end, so that the workers' CPU time counts as that of this process's children."""
         with self._lock:
             self._end()
 
@@ -46,7 +46,7 @@ class ForkServer:
 
 
 def _started(birth: WorkerRequest) -> subprocess.Popen[bytes]:
-    """A fork server that knows what this process knows of the pipelines."""
+    """Start a fork server with this process's environment."""
     modules = sorted(name for name in sys.modules if name.startswith("winnow.pipelines."))
     with open(birth.log, "ab") as log:
         return subprocess.Popen(
@@ -59,7 +59,7 @@ def _started(birth: WorkerRequest) -> subprocess.Popen[bytes]:
 
 
 def _asked(process: subprocess.Popen[bytes], birth: WorkerRequest) -> bytes:
-    """The answer to the request for a worker; empty when the fork server is no more."""
+    """The answer to the request for a worker; empty if the fork server has ended."""
     assert process.stdin is not None
     assert process.stdout is not None
     try:

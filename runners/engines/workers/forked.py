@@ -37,7 +37,7 @@ ENDED_SECONDS = 0.01  # between two looks at whether a worker has ended
 
 @Environment.register_urn(URN, bytes)
 class ForkedEnvironment(Environment):
-    """Where a pipeline's functions run: in workers from the fork server, which print into a file."""
+    """The environment of a pipeline's functions: workers from the fork server, which print to a file."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class ForkedEnvironment(Environment):
 
 
 def worker_environment(log: Path) -> Environment:
-    """Where workers of this machine come from; what they print goes into `log`."""
+    """The environment of workers on this machine, which print to `log`."""
     if platform.system() == "Linux":
         return ForkedEnvironment(str(log))
     command = f"exec {shlex.quote(sys.executable)} -m {worker.__name__}"  # prints where its driver does
@@ -92,7 +92,7 @@ class ForkedWorker(GrpcWorkerHandler):
         self._since: str | None = None
 
     def start_worker(self) -> None:
-        """Called once; what the worker connects to is there."""
+        """Start the worker; called once, when its endpoints are ready."""
         told = {
             "CONTROL_API_SERVICE_DESCRIPTOR": _descriptor(self.control_address),
             "LOGGING_API_SERVICE_DESCRIPTOR": _descriptor(self.logging_api_service_descriptor().url),
@@ -103,7 +103,7 @@ class ForkedWorker(GrpcWorkerHandler):
         self._since = started(self._process)
 
     def stop_worker(self) -> None:
-        """Called once it has been told to end; returns when it has ended."""
+        """Wait until the worker has ended; called once it has been told to end."""
         while self._since is not None and started(self._process) == self._since:
             time.sleep(ENDED_SECONDS)
 

@@ -1,7 +1,7 @@
-"""Workers of this machine for engines that ask for them over the network: forked from the fork server, not threads.
+"""A pool of workers on this machine for engines that request them over the network, each a forked process.
 
-Beam's own LOOPBACK answers such an engine with threads of the driver, all under one interpreter's lock, and they
-neither leave marks nor die of what kills a worker: the driver does. Here each is a process like those of `local`.
+Beam's LOOPBACK uses threads of the driver instead, which share one interpreter lock, leave no marks, and take the
+driver down when one crashes. Here each worker is a process, as with `local`.
 """
 
 import os
@@ -26,14 +26,14 @@ from winnow.runners.engines.failures import DIED, WorkerLostError
 from winnow.runners.engines.workers.fork_server import FORK_SERVER
 from winnow.schemas.errors import StageError, WinnowError
 
-STOP_SECONDS = 5.0  # for a worker that is asked to end; then it is made to
+STOP_SECONDS = 5.0  # from asking a worker to end until it is killed
 _LOOK_SECONDS = 0.01
 _WATCH_SECONDS = 0.5
 _THREADS = 16  # answers at once; none takes long
 
 
 class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
-    """Starts and stops workers at an engine's word."""
+    """Starts and stops workers at an engine's request."""
 
     def __init__(self, log: Path) -> None:
         self._log = str(log)
@@ -44,7 +44,7 @@ class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
     def StartWorker(  # noqa: N802  # Beam's name
         self, request: beam_fn_api_pb2.StartWorkerRequest, _: grpc.ServicerContext
     ) -> beam_fn_api_pb2.StartWorkerResponse:
-        """Bear a worker; what goes wrong is the engine's to report."""
+        """Start a worker; errors are returned to the engine."""
         asked = Asked(
             request.worker_id,
             request.provision_endpoint.url,
@@ -64,7 +64,7 @@ class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
     def StopWorker(  # noqa: N802  # Beam's name
         self, request: beam_fn_api_pb2.StopWorkerRequest, _: grpc.ServicerContext
     ) -> beam_fn_api_pb2.StopWorkerResponse:
-        """End a worker; one that is not there has ended."""
+        """Stop a worker, unless it has ended already."""
         with self._lock:
             worker = self._workers.pop(request.worker_id, None)
         if worker is not None:
@@ -73,12 +73,12 @@ class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
 
     @property
     def lost(self) -> int:
-        """How many workers have died that nobody stopped."""
+        """The number of workers that died without being stopped."""
         with self._lock:
             return sum(not _lives(worker) for worker in self._workers.values())
 
     def close(self) -> None:
-        """End every worker; there will be no other."""
+        """End all workers, and start no more."""
         with self._lock:
             self._closed = True
             workers = list(self._workers.values())
@@ -100,7 +100,7 @@ class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
 
 
 def forks_workers() -> bool:
-    """Whether workers can come from a pool: elsewhere a process that has imported much is not safe to fork."""
+    """Whether this system can fork workers safely."""
     return platform.system() == "Linux"
 
 
@@ -124,11 +124,11 @@ def worker_pool(log: Path, port: int = 0) -> Iterator[tuple[str, WorkerPool]]:
 
 
 @contextmanager
-def losses_told(pool: WorkerPool, end: Callable[[], object]) -> Iterator[None]:
-    """Call `end` once a worker has died under a job that would wait for it, and say that it was lost.
+def worker_losses_reported(pool: WorkerPool, end: Callable[[], object]) -> Iterator[None]:
+    """Call `end` when a worker dies during a job, which would otherwise wait for it.
 
     Raises:
-        WorkerLostError: In place of whatever error the block ended with.
+        WorkerLostError: A worker died; replaces any error of the block.
     """
     done = threading.Event()
 
@@ -154,8 +154,8 @@ def losses_told(pool: WorkerPool, end: Callable[[], object]) -> Iterator[None]:
 
 
 def serve(port: int) -> None:
-    """Be a pool until this process is told to end. What workers print goes where this process prints."""
-    os.environ[DRIVER_VARIABLE] = driver_mark()  # however this process ends, its workers do
+    """Run a pool until this process is told to end. Workers print to this process's output."""
+    os.environ[DRIVER_VARIABLE] = driver_mark()  # workers end with this process, however it ends
     ended = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ended.set())
@@ -171,7 +171,7 @@ def _lives(worker: tuple[int, str]) -> bool:
 
 
 def _end(workers: list[tuple[int, str]]) -> None:
-    """Ask all to end, then make them; returns when none is left."""
+    """Ask all workers to end, then kill those that remain."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         for worker in workers:
             if _lives(worker):

@@ -86,7 +86,7 @@ def test_a_spark_cluster_that_goes_away_in_mid_job_ends_the_run(tmp_path: Path) 
         assert driver.ended() == 1
     assert "spark  the master and all executors are gone; the run ends in 30 s unless they are back" in driver.out
     assert driver.err == (
-        "winnow: the Spark cluster is gone, its master and all executors; what was committed stays, run the same "
+        "winnow: the Spark cluster is gone, its master and all executors; committed work is kept, run the same "
         "command again once it is up\n"
     )
     assert left_over(tmp_path) == []
@@ -100,10 +100,10 @@ def test_a_spark_cluster_without_room_is_waited_for_in_a_line_until_it_has_some(
     with spark_cluster(tmp_path / "cluster", workers=1, memory="400m") as cluster:
         with on_spark(tmp_path, cluster) as driver:
             driver.until(lambda: "waiting" in driver.out)
-            assert "spark  waiting: the cluster gives no executor of 500m of memory and 1 core; its" in driver.out
+            assert "spark  waiting: the cluster grants no executor of 500m of memory and 1 core; its" in driver.out
             cluster.add_worker(memory="700m")
             assert driver.ended() == 0, driver.err
-        assert "spark  the cluster gives executors; the run goes on" in driver.out
+        assert "spark  the cluster granted executors; the run continues" in driver.out
 
 
 def test_a_spark_cluster_without_workers_is_waited_for_no_longer_than_the_user_says(tmp_path: Path) -> None:
@@ -116,8 +116,8 @@ def test_a_spark_cluster_without_workers_is_waited_for_no_longer_than_the_user_s
     ):
         assert driver.ended() == 1
     assert driver.err == (
-        "winnow: the Spark cluster gave no executor of 500m of memory and 1 core within 20 s; what was committed "
-        "stays, run the same command again later\n"
+        "winnow: the Spark cluster gave no executor of 500m of memory and 1 core within 20 s; committed work "
+        "is kept, run the same command again later\n"
     )
     assert left_over(tmp_path) == []
 
@@ -134,7 +134,7 @@ def test_a_flink_cluster_that_goes_away_in_mid_job_ends_the_run(tmp_path: Path) 
         cluster.job_manager.kill()
         assert driver.ended() == 1
     assert driver.err == (
-        f"winnow: --flink_master={cluster.master}: the cluster went away in mid-job; what was committed stays, run "
+        f"winnow: --flink_master={cluster.master}: the cluster went away in mid-job; committed work is kept, run "
         "the same command again once it is up\n"
     )
     assert left_over(tmp_path) == []
@@ -148,7 +148,7 @@ def test_a_flink_cluster_without_enough_slots_is_waited_for_in_a_line(tmp_path: 
         flags = (f"--flink_master={cluster.master}", boot_beside(tmp_path), "--parallelism=3")
         with Driver(tmp_path, "flink", *flags) as driver:
             status = driver.ended()
-            assert "flink  waiting: 2 of the 3 slots that the job asks for are free; Flink fails a job" in driver.out
+            assert "flink  waiting: 2 of the 3 slots that the job needs are free; Flink fails a job" in driver.out
             assert driver.err.splitlines()[-1] == (
                 "winnow: Flink has fewer free slots than the job's parallelism: free some, start TaskManagers, or run "
                 "with a smaller --parallelism after '--'"

@@ -16,7 +16,7 @@ def test_a_job_server_that_is_not_there_is_named_at_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], engine: EngineName
 ) -> None:
     said = refused(tmp_path, capsys, engine, ["--job_endpoint=127.0.0.1:1"])
-    assert "--job_endpoint: nobody answers at 127.0.0.1:1 (Connection refused); start the job server" in said
+    assert "--job_endpoint: no answer at 127.0.0.1:1 (Connection refused); start the job server" in said
 
 
 def test_a_job_server_without_a_port_is_refused(
@@ -30,7 +30,7 @@ def test_a_jar_that_is_none_is_refused(tmp_path: Path, capsys: pytest.CaptureFix
     jar = tmp_path / "job-server.jar"
     jar.write_text("hello")
     said = refused(tmp_path, capsys, engine, [f"--{engine}_job_server_jar={jar}"])
-    assert f"{jar}: not a whole jar" in said
+    assert f"{jar}: not a complete jar" in said
 
 
 def test_another_engines_jar_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str], engine: EngineName) -> None:

@@ -53,8 +53,8 @@ def test_a_cluster_that_gives_nothing_is_told_of_once_with_what_was_asked_for(
     watched = resources(*flags)
     assert after(watched, STARVED) == after(watched, STARVED) == ""
     assert capsys.readouterr().out == (
-        f"spark  waiting: the cluster gives no executor of {wanted} its master's page says which workers it has, and "
-        "who holds them. For less: --job_server_jvm_properties=-Dspark.executor.memory=500m\n"
+        f"spark  waiting: the cluster grants no executor of {wanted} its master's page shows the workers and "
+        "who uses them. To ask for less: --job_server_jvm_properties=-Dspark.executor.memory=500m\n"
     )
 
 
@@ -62,7 +62,7 @@ def test_an_executor_that_comes_after_all_is_told_of(capsys: pytest.CaptureFixtu
     watched = resources()
     after(watched, STARVED)
     assert after(watched, GRANTED, REGISTERED) == ""
-    assert capsys.readouterr().out.splitlines()[1:] == ["spark  the cluster gives executors; the run goes on"]
+    assert capsys.readouterr().out.splitlines()[1:] == ["spark  the cluster granted executors; the run continues"]
 
 
 @pytest.mark.parametrize("lines", [(GRANTED, STARVED), (GRANTED, REGISTERED), (REGISTERED, MASTER_LOST), (LOST,)])
@@ -91,7 +91,7 @@ def test_a_cluster_that_was_waited_for_and_is_gone_then_is_given_the_same_while(
     assert "spark  the master and all executors are gone; the run ends in 30 s" in capsys.readouterr().out
     monkeypatch.setattr(spark_resources, "GONE_SECONDS", 0.0)
     assert after(resources(), STARVED, MASTER_LOST) == (
-        "the Spark cluster is gone, its master and all executors; what was committed stays, run the same command again "
+        "the Spark cluster is gone, its master and all executors; committed work is kept, run the same command again "
         "once it is up"
     )
 
@@ -105,7 +105,7 @@ def test_executors_that_end_as_soon_as_they_start_end_the_run() -> None:
     assert after(watched, *(line for life in lives[:11] for line in life)) == ""
     assert after(watched, *lives[11]) == (
         "executors of the Spark cluster end as soon as they start, 12 in succession; the stderr of one, in its "
-        "worker's work folder, says why; what was committed stays, run the same command again"
+        "worker's work folder, says why; committed work is kept, run the same command again"
     )
 
 

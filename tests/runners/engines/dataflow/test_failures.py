@@ -62,7 +62,7 @@ def test_a_service_that_leaves_before_it_is_given_a_job_is_named(tmp_path: Path)
     answering.join()
     assert done.status == 1
     assert done.err == (
-        "winnow: dataflow: the service answers no more; what was committed stays, run the same command again once it "
+        "winnow: dataflow: the service answers no more; committed work is kept, run the same command again once it "
         "does, and once a job whose page was shown has ended or is cancelled\n"
     )
 

@@ -16,7 +16,7 @@ from winnow.runners.engines.dataflow.dataflow import DATAFLOW
         ),
         (
             "Dataflow pipeline failed. State: CANCELLED, Error:\nNone",
-            "dataflow: the job was cancelled; what was committed stays, run the same command again",
+            "dataflow: the job was cancelled; committed work is kept, run the same command again",
         ),
         (
             "Dataflow pipeline failed. State: FAILED, Error:\nNone",
@@ -36,7 +36,7 @@ from winnow.runners.engines.dataflow.dataflow import DATAFLOW
         (
             "503 failed to connect to all addresses; last error: UNKNOWN: ipv4:127.0.0.1:1: Failed to connect to "
             "remote host: Connection refused",
-            "dataflow: the service answers no more; what was committed stays, run the same command again once it does, "
+            "dataflow: the service answers no more; committed work is kept, run the same command again once it does, "
             "and once a job whose page was shown has ended or is cancelled",
         ),
     ],

@@ -34,7 +34,7 @@ def refused(*flags: str) -> str:
     ("flags", "said"),
     [
         ((), f"--project is missing; {HINT}"),
-        (("--project=1234",), "--project=1234 is no project id; expected 6 or more of a-z, 0-9 and '-'"),
+        (("--project=1234",), "--project=1234 is not a project id; expected 6 or more of a-z, 0-9 and '-'"),
         (("--project=winnow-test", BUCKET), f"--region is missing (nor is CLOUDSDK_COMPUTE_REGION set); {HINT}"),
         (PROJECT, f"--temp_location is missing; {HINT}"),
         (
@@ -69,14 +69,14 @@ def test_without_credentials_the_remedy_is_named_within_seconds(
 def test_a_service_that_is_not_there_is_named(tmp_path: Path) -> None:
     said = refused(*PROJECT, f"--temp_location={tmp_path}", "--dataflow_endpoint=http://localhost:1")
     assert said == (
-        "http://localhost:1: nobody answers (Connection refused); correct --dataflow_endpoint, or leave it out: "
-        "Google's own is asked then"
+        "http://localhost:1: no answer (Connection refused); correct --dataflow_endpoint, or leave it out to "
+        "use Google's"
     )
 
 
 def test_an_address_that_is_none_is_named(tmp_path: Path) -> None:
     said = refused(*PROJECT, f"--temp_location={tmp_path}", "--dataflow_endpoint=//localhost")
-    assert said.startswith("//localhost: nobody answers (unknown url type: '//localhost'); correct --dataflow_endpoint")
+    assert said.startswith("//localhost: no answer (unknown url type: '//localhost'); correct --dataflow_endpoint")
 
 
 def test_a_store_on_a_disk_is_refused(tmp_path: Path) -> None:

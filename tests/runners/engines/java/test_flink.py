@@ -78,7 +78,7 @@ def test_on_a_session_cluster_a_worker_killed_in_mid_job_changes_nothing(tmp_pat
 def test_a_job_manager_that_is_not_there_is_named_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     require_job_server("flink")
     said = refused(tmp_path, capsys, "flink", ["--flink_master=127.0.0.1:1"])
-    assert re.search(r"--flink_master=127\.0\.0\.1:1: no JobManager answers .*refused.*rest\.port", said)
+    assert re.search(r"--flink_master=127\.0\.0\.1:1: no answer from a JobManager .*refused.*rest\.port", said)
 
 
 def test_what_takes_a_connection_and_never_answers_is_named(
@@ -88,7 +88,7 @@ def test_what_takes_a_connection_and_never_answers_is_named(
     monkeypatch.setattr(flink, "ANSWER_SECONDS", 1.0)
     with taken_port() as port:
         said = refused(tmp_path, capsys, "flink", [f"--flink_master=127.0.0.1:{port}"])
-    assert f"--flink_master=127.0.0.1:{port}: no JobManager answers within 1 s (timed out)" in said
+    assert f"--flink_master=127.0.0.1:{port}: no answer from a JobManager within 1 s (timed out)" in said
 
 
 @pytest.mark.parametrize(
@@ -96,8 +96,8 @@ def test_what_takes_a_connection_and_never_answers_is_named(
     [
         ({"flink-version": "1.18.1", "taskmanagers": 1, "slots-total": 2}, "runs Flink 1.18.1, and the job server"),
         ({"flink-version": "1.19.3", "taskmanagers": 0, "slots-total": 0}, "has no TaskManager"),
-        ({"hello": "world"}, "no Flink JobManager's REST service"),
-        (["hello"], "no Flink JobManager's REST service"),
+        ({"hello": "world"}, "not that of a Flink JobManager's REST service"),
+        (["hello"], "not that of a Flink JobManager's REST service"),
     ],
 )
 def test_a_cluster_that_cannot_take_the_job_is_refused(

@@ -40,19 +40,19 @@ def test_a_folder(tmp_path: Path) -> None:
 
 def test_not_a_jar_at_all(jar: Path) -> None:
     jar.write_text("<html>404</html>")
-    assert refusal(jar) == f"{jar}: not a whole jar (file is not a zip file)"
+    assert refusal(jar) == f"{jar}: not a complete jar (file is not a zip file)"
 
 
 def test_a_jar_that_was_cut_off(jar: Path) -> None:
     write_jar(jar)
     jar.write_bytes(jar.read_bytes()[:-200])
-    assert refusal(jar).startswith(f"{jar}: not a whole jar (")
+    assert refusal(jar).startswith(f"{jar}: not a complete jar (")
 
 
 def test_a_damaged_entry(jar: Path) -> None:
     write_jar(jar)
     jar.write_bytes(jar.read_bytes().replace(b"Manifest-Version", b"Manifest-Wersion", 1))
-    assert refusal(jar).startswith(f"{jar}: not a whole jar (bad crc-32")
+    assert refusal(jar).startswith(f"{jar}: not a complete jar (bad crc-32")
 
 
 def test_no_main_class(jar: Path) -> None:

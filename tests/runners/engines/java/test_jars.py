@@ -83,7 +83,7 @@ def test_beams_own_with_another_spark_than_the_clusters_is_passed_over(tmp_path:
     found = find_jar(SPARK, engine_version="3.5.0", console=Console(file=printed))
     assert found is not None
     assert found.path == path
-    assert printed.getvalue() == f"engine  passed over: {beams}: Spark 3.5.3 is in it; expected 3.5.0\n"
+    assert printed.getvalue() == f"engine  skipped: {beams}: Spark 3.5.3 is in it; expected 3.5.0\n"
 
 
 def test_one_that_is_given_comes_before_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

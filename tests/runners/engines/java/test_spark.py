@@ -119,7 +119,7 @@ def test_a_cluster_whose_workers_cannot_do_the_work_is_told_of_in_a_line(
 def test_a_master_that_is_not_there_is_named_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     require_job_server("spark")
     said = refused(tmp_path, capsys, "spark", ["--spark_master_url=spark://127.0.0.1:1", boot_beside(tmp_path)])
-    assert "--spark_master_url: nobody answers at 127.0.0.1:1 (Connection refused); start the master" in said
+    assert "--spark_master_url: no answer at 127.0.0.1:1 (Connection refused); start the master" in said
 
 
 @pytest.mark.parametrize("address", ["spark://cluster", "spark://cluster:x", "spark://cluster:70000", "spark://"])

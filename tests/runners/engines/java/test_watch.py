@@ -72,7 +72,7 @@ def test_a_job_that_ends_well_all_the_same_is_left_alone() -> None:
 def test_a_job_server_that_dies_is_named() -> None:
     with (
         talking("time.sleep(0.3)\nsys.exit(1)") as server,
-        pytest.raises(StageError, match="the job server ended in mid-job; what was committed stays"),
+        pytest.raises(StageError, match="the job server ended in mid-job; committed work is kept"),
         java_watched(server),
     ):
         await_end(server)
