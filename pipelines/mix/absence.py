@@ -1,4 +1,4 @@
-"""Why a stage may take nothing, of the whole store or of one source: in words, with what to do."""
+"""Explains why a stage has no samples to take, from the whole store or one source, and what to do."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -23,13 +23,13 @@ _WHY: Final = {
 
 
 def nothing_at_all(inventory: Inventory, stage: BoundStage, unit: Unit) -> str:
-    """Why no stratum of a stage holds anything."""
+    """Why no stratum of a stage has any samples."""
     rows, kept = inventory.rules.rows.rows, inventory.kept.samples
     return f"no sample may be taken: {_why('the store', rows, kept, inventory.left_out, stage, unit)}"
 
 
 def absent(inventory: Inventory, stage: BoundStage, strata: Sequence[Stratum], unit: Unit) -> Absent:
-    """Why a source, or a class of them, that the store knows has nothing that the stage may take."""
+    """Why a known source, or a class of sources, has nothing that the stage may take."""
     there = {one.source for one in strata}
     rows: dict[str, int] = {}
     kept: dict[str, int] = {}
@@ -55,7 +55,7 @@ def absent(inventory: Inventory, stage: BoundStage, strata: Sequence[Stratum], u
 
 
 def _why(what: str, rows: int, kept: int, left_out: Mapping[str, Amount], stage: BoundStage, unit: Unit) -> str:
-    """The first of what keeps samples from being given, in the order in which they are lost."""
+    """The first reason that excludes all samples, in the order of the filters."""
     if not rows:
         return f"{what} holds no sample; see winnow stats"
     if not kept:

@@ -1,4 +1,4 @@
-"""The draw of a plan: for each shard the rows that each output gives, and how often. It moves no data."""
+"""Draws a plan: for each shard, the rows that each output takes and how often. Moves no data."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -22,7 +22,7 @@ HELD_STRATUM = "held_stratum"
 
 
 def plan_validation(inventory: Inventory, bound: BoundMix, notes: Sequence[str]) -> PlannedOutput | None:
-    """What is held out, as an output of its own: each sample once; None where the recipe holds nothing out."""
+    """The held-out samples as an output of their own, each once; None if the recipe holds nothing out."""
     config = bound.config
     if not config.split.validation and not config.split.min_samples:
         return None
@@ -52,7 +52,7 @@ def plan_validation(inventory: Inventory, bound: BoundMix, notes: Sequence[str])
 
 
 def draw_shard(inventory: Inventory, shard: int, stages: Sequence[PlannedStage], held_out: bool) -> pa.Table:
-    """The rows of a shard that are drawn, by output and row."""
+    """The drawn rows of a shard, by output and row."""
     scratch = inventory.scratch
     row, high, low, units, size, draw = scratch.columns(shard, ("row", "high", "low", "units", "bytes", "draw"))
     outputs: list[dict[str, NDArray[Any]]] = []
@@ -99,5 +99,5 @@ def draw_shard(inventory: Inventory, shard: int, stages: Sequence[PlannedStage],
 
 
 def put_draw(store: Store, request: str, shard: str, drawn: pa.Table) -> str:
-    """Publish the draw of a shard; returns its name."""
+    """Publishes the draw of a shard; returns its name."""
     return put_table(store.objects, drawn, lambda content: layout.draw_object(request, shard, content)).path

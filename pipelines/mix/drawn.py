@@ -1,4 +1,4 @@
-"""A draw, as whoever moves its bytes is given it: the plan, and of each shard the rows that the plan gives."""
+"""A draw in the form that exports use: the plan, and the rows that it takes from each shard."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from winnow.pipelines.running.tasks import TaskLine
 from winnow.schemas.mixture import MixturePlan
 
-_COPIES = 1 << 18  # at once: a row may be given thousands of times
+_COPIES = 1 << 18  # at once: a row may be repeated thousands of times
 
 
 @dataclass(frozen=True, slots=True)
 class DrawnShard(TaskLine):
-    """A shard that gives at least one sample."""
+    """A shard with at least one drawn sample."""
 
     shard: str
     source: str
@@ -26,14 +26,14 @@ class DrawnShard(TaskLine):
 
 @dataclass(frozen=True)
 class Draw:
-    """What a plan gives, by shards of the store."""
+    """The result of a plan, by shards of the store."""
 
     plan: MixturePlan
     shards: tuple[DrawnShard, ...]
 
 
 def copies_of(batch: pa.RecordBatch) -> Iterator[tuple[NDArray[np.int64], NDArray[np.uint16]]]:
-    """The copies that rows of a draw give, some at a time: for each the number of its row in the batch, and its own."""
+    """Yields the copies of drawn rows in batches: for each, its row number in the batch and its copy number."""
     first, copies = batch["first"].to_numpy(), batch["copies"].to_numpy().astype(np.int64)
     ends = np.cumsum(copies)
     total = int(ends[-1]) if len(ends) else 0

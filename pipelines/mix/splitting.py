@@ -1,4 +1,4 @@
-"""The validation split: the clusters of each language that come first by hash, so that no cluster is on both sides."""
+"""The validation split: the first clusters of each language by hash, so that no cluster is on both sides."""
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
@@ -14,15 +14,15 @@ from winnow.scoring.mixture.cuts import NOTHING, Cut, Part, find_cuts
 HELD_OUT = "held"
 SHARED = "what has duplicates"
 WHERE = "where"
-"""Why a candidate is in no output: no stage may take it."""
+"""The reason why a candidate is in no output: no stage may take it."""
 
 
 def split(inventory: Inventory, config: SplitConfig) -> tuple[str, ...]:
-    """Mark the candidates that are held out, in the column `held`; returns what a reader should know.
+    """Marks the held-out candidates in the column `held`; returns notes for the user.
 
-    Each language gives the share of its units, and as many samples as asked for, but never more than half of it: where
-    a cluster would make it more, only those before it are held out. What shares a cluster with other samples gives its
-    share as one group, as a cluster may be of several languages.
+    Each language contributes the share of its units, and at least the requested samples, but at most half of it: if a
+    cluster would exceed that, only those before it are held out. Samples that share a cluster contribute their
+    share as one group, because a cluster may span languages.
     """
     languages = sorted({cell.language for cell in inventory.cells})
     number_of = {name: number for number, name in enumerate(languages)}
@@ -66,7 +66,7 @@ def split(inventory: Inventory, config: SplitConfig) -> tuple[str, ...]:
 
 
 def of_no_stage(inventory: Inventory) -> Amount:
-    """The candidates that are not held out and that no stage's condition is true for."""
+    """The candidates that are neither held out nor selected by any stage's condition."""
 
     def of_none(shard: int) -> Amount:
         held, stages, units = inventory.scratch.columns(shard, (HELD_OUT, "stages", "units"))
@@ -79,7 +79,7 @@ def of_no_stage(inventory: Inventory) -> Amount:
 def _short(
     languages: Sequence[str], counted: NDArray[np.int64], min_samples: int, told: frozenset[str]
 ) -> Iterator[str]:
-    """The languages that give fewer samples than asked for, and why; of those that were told of nothing more."""
+    """Notes on languages that hold out fewer samples than requested, unless already noted."""
     rows, held = counted
     short = [
         number
@@ -100,7 +100,7 @@ def _short(
 def _cuts(
     inventory: Inventory, of_cell: NDArray[np.uint32], targets: dict[int, list[int]], *, weighed: bool
 ) -> dict[int, tuple[Cut, ...]]:
-    """Where each language is cut by units, or by samples."""
+    """Where each language is cut, by units or by samples."""
     return find_cuts(lambda: _parts(inventory, of_cell, weighed=weighed), targets) if targets else {}
 
 
@@ -115,7 +115,7 @@ def _totals(
 
 
 def _groups(inventory: Inventory, of_cell: NDArray[np.uint32], shard: int) -> NDArray[np.uint32]:
-    """The language of each candidate; one number above them all for those that share a cluster."""
+    """The language of each candidate; one extra number for those that share a cluster."""
     shared = inventory.column(shard, "shared")
     return np.where(shared, np.uint32(of_cell.max(initial=0) + 1), of_cell[inventory.cell(shard)])
 

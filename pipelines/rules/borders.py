@@ -1,6 +1,6 @@
-"""The samples nearest to each threshold of the rules, on both sides: what a person looks at before trusting a number.
+"""Finds the samples nearest to each rule threshold, on both sides, for a person to review.
 
-Every shard's column is read once, and of the samples only those that are shown.
+Every shard's column is read once; only the shown samples are read.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,21 +38,21 @@ class BorderSample:
 
 @dataclass(frozen=True, slots=True)
 class Border:
-    """One threshold of one rule: how many samples are on each side, and the nearest of them."""
+    """One threshold of one rule: how many samples are on each side, and the nearest ones."""
 
     phase: str
     reason: str
     cut: Cut
-    met: int  # rows for which the comparison is true
+    met: int  # rows for which the comparison holds
     unmet: int
     null: int
-    met_samples: tuple[BorderSample, ...]  # the nearest first
+    met_samples: tuple[BorderSample, ...]  # nearest first
     unmet_samples: tuple[BorderSample, ...]
 
 
 @dataclass(slots=True)
 class _Side:
-    """The nearest rows so far: (distance, number of the shard, row, value), the nearest first."""
+    """The nearest rows so far, nearest first: (distance, shard number, row, value)."""
 
     rows: int = 0
     nearest: list[tuple[float, int, int, float]] = field(default_factory=list)
@@ -84,7 +84,7 @@ class _Sides:
     null: int = 0
 
     def add(self, array: pa.Array, cut: Cut, shard: int, start: int, most: int) -> None:
-        """Take rows of a shard into account, from one of them on; a column that is no number has no sides."""
+        """Adds rows of a shard, from `start` on; a column that is not numeric has no sides."""
         if not (pa.types.is_integer(array.type) or pa.types.is_floating(array.type)):
             return
         valid = array.is_valid().to_numpy(zero_copy_only=False)
@@ -98,7 +98,7 @@ class _Sides:
         self.null += int(array.null_count)
 
     def absorb(self, other: "_Sides", most: int) -> None:
-        """Take what was found in another shard into account."""
+        """Adds the rows of another shard."""
         self.met.absorb(other.met, most)
         self.unmet.absorb(other.unmet, most)
         self.null += other.null
@@ -107,13 +107,13 @@ class _Sides:
 def find_borders(
     pinned: PinnedProgram, generation: Generation, text: tuple[str, ...], nearest: int = NEAREST
 ) -> list[Border]:
-    """Every threshold of the rules, in their order, with the samples around it.
+    """Every threshold of the rules, in order, with the samples around it.
 
     Args:
         pinned: The rules and the objects that they read.
         generation: The generation that they are pinned to.
-        text: The columns that the recipe's text is made of, in order of preference.
-        nearest: How many samples of each side.
+        text: The columns of the recipe's text, in order of preference.
+        nearest: How many samples per side.
     """
     known = {column.name: column for column in pinned.program.columns}
     cuts = [(one, cut) for one in pinned.program.rules for cut in cuts_of(one.rule.drop) if cut.column in known]

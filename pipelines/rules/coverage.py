@@ -1,7 +1,7 @@
-"""Which samples nobody looked at: for every language and subcategory of harm, the rows that some detector saw.
+"""Detector coverage by language: for each language and subcategory of harm, the rows that some detector checked.
 
-A detector is a column that an operator declares to look for a subcategory (`Operator.detects`). Null is "not looked
-at", never "nothing found": a language without a detector is uncovered, however clean its counts may look.
+A detector is a column that an operator declares for a subcategory (`Operator.detects`). Null means "not checked",
+never "nothing found": a language without a detector is uncovered, however clean its counts may look.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,11 +27,11 @@ _PLACE = Column(layout.SAMPLES, "source.member")  # a narrow column that every r
 
 @dataclass(frozen=True, slots=True)
 class Detector:
-    """A column that looks for one subcategory."""
+    """A column that detects one subcategory."""
 
     subcategory: str
     column: Column
-    counted: bool  # whether it says that something was found: a flag or a count, and no score
+    counted: bool  # whether it reports findings, as a flag or count rather than a score
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,18 +40,18 @@ class LanguageCoverage:
 
     language: str
     rows: int
-    seen: Mapping[str, int]  # by subcategory that the recipe looks for: rows that a detector looked at
-    found: Mapping[str, int]  # and where it found something; only of those that count
+    seen: Mapping[str, int]  # checked rows, by subcategory that the recipe detects
+    found: Mapping[str, int]  # rows with findings; only for flags and counts
 
 
 @dataclass(frozen=True, slots=True)
 class SafetyCoverage:
-    """Who looked at what in the kept samples of one generation."""
+    """Detector coverage of the kept samples of one generation."""
 
     version: int  # of the taxonomy
-    detectors: Mapping[str, tuple[str, ...]]  # the layers that look for each subcategory, in the taxonomy's order
-    unwatched: tuple[str, ...]  # subcategories that no detector of the recipe looks for
-    languages: tuple[LanguageCoverage, ...]  # the largest first
+    detectors: Mapping[str, tuple[str, ...]]  # the layers that detect each subcategory, in the taxonomy's order
+    unwatched: tuple[str, ...]  # subcategories without a detector in the recipe
+    languages: tuple[LanguageCoverage, ...]  # largest first
 
     @property
     def rows(self) -> int:
@@ -72,7 +72,7 @@ class SafetyCoverage:
 
 
 def detectors_of(operators: Sequence[BoundOperator]) -> tuple[Detector, ...]:
-    """Everything that these operators look for."""
+    """The detectors of these operators."""
     found = []
     for bound in operators:
         types = {field.name: field.type for field in bound.schema}
@@ -84,7 +84,7 @@ def detectors_of(operators: Sequence[BoundOperator]) -> tuple[Detector, ...]:
 
 
 class CoverageCounter:
-    """Counts shard by shard; sums, so that their order does not matter."""
+    """Counts shard by shard; counts are sums, so order does not matter."""
 
     def __init__(
         self, store: Store, generation: Generation, detectors: Sequence[Detector], languages: tuple[Column, ...]
@@ -105,7 +105,7 @@ class CoverageCounter:
         self._found: dict[tuple[str, str], int] = {}
 
     def see(self, shard: ShardObjects, kept: NDArray[np.bool_]) -> None:
-        """Count the kept rows of a shard."""
+        """Counts the kept rows of a shard."""
         objects = {layer: shards[shard.shard] for layer, shards in self._objects.items() if shard.shard in shards}
         columns = [column for column in self._columns if column.layer in objects]
         at = 0
@@ -115,7 +115,7 @@ class CoverageCounter:
             at += rows
 
     def coverage(self) -> SafetyCoverage:
-        """What was counted."""
+        """The resulting coverage."""
         every = {one.column.layer: None for one in self._detectors}
         by_size = sorted(self._rows, key=lambda language: (-self._rows[language], language))
         return SafetyCoverage(

@@ -1,6 +1,6 @@
-"""The samples that rules drop, one row each: for looking at them, sampling them, arguing about a threshold.
+"""The samples that rules drop, one row each, for reviewing, sampling or tuning a threshold.
 
-Forgotten samples are among them, by their ids alone.
+Forgotten samples are included, by id only.
 """
 
 import numpy as np
@@ -30,7 +30,7 @@ DROPPED_SAMPLES = pa.schema(
 def dropped_samples(
     pinned: PinnedProgram, shard: ShardObjects, decisions: ShardDecisions, duplicates: Duplicates = NO_DUPLICATES
 ) -> pa.Table:
-    """The rows of one shard that rules drop, in order."""
+    """The dropped rows of one shard, in order."""
     batches = list(read_batches(pinned.store.objects, shard.objects[layout.SAMPLES], ["id", "url"]))
     first = decisions.first
     at = np.flatnonzero(first >= 0)

@@ -1,7 +1,7 @@
-"""What a person must have looked at before a plan goes on: sources and languages that duplicates empty, huge clusters.
+"""Alarms that a person must review before a plan proceeds: heavy duplicate losses, and huge clusters.
 
-A search that goes wrong, say over pages of one template, takes a whole source with it and looks like any other result.
-So a loss above a bound is an alarm, and it stays one until the recipe says that so much is meant.
+A faulty search, for example over pages of one template, removes a whole source and looks like any other result.
+So a loss above a bound raises an alarm, which stays until the recipe accepts such a loss.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +19,7 @@ What: TypeAlias = Literal["source", "language", "cluster", "clusters"]
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """How many of the rows that might stay go as duplicates."""
+    """How many of the eligible rows are lost as duplicates."""
 
     eligible: int
     lost: int
@@ -29,18 +29,18 @@ class Loss:
 
     @property
     def share(self) -> float:
-        """Of those that might stay."""
+        """The lost share of eligible rows."""
         return self.lost / self.eligible if self.eligible else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """Something that the recipe has not accepted."""
+    """A loss or cluster that the recipe has not accepted."""
 
     of: What
     name: str
     said: str
-    bound: float  # what would accept it: a share, or a number of texts
+    bound: float  # the bound that would accept it: a share, or a number of texts
 
 
 def find_alarms(
@@ -50,14 +50,14 @@ def find_alarms(
     large: Sequence[LargeCluster] = (),
     larger: int = 0,
 ) -> tuple[Alarm, ...]:
-    """Every loss and every cluster above its bound.
+    """Finds every loss and every cluster above its bound.
 
     Args:
-        config: The bounds, and what is accepted.
-        sources: What each source loses.
-        languages: What each language loses.
-        large: The largest clusters above the cap that are not accepted.
-        larger: How many of these there are in all.
+        config: The bounds, and what the recipe accepts.
+        sources: The loss of each source.
+        languages: The loss of each language.
+        large: The largest unaccepted clusters above the cap.
+        larger: How many of these exist in total.
     """
     guard = config.guard
     alarms = _losses(config, "source", sources, guard.sources)
@@ -73,7 +73,7 @@ def find_alarms(
 
 
 def accepting(config: DedupeConfig, alarms: Iterable[Alarm]) -> str:
-    """What the recipe would say under `dedupe` to accept all of it, with what it says already."""
+    """The settings under `dedupe` that would accept all alarms, including the current ones."""
     guard, plain = config.guard, GuardConfig()
     bounds: dict[str, dict[str, str]] = {
         "sources": {one.name: f"{{max_loss: {one.max_loss:g}}}" for one in guard.sources},
@@ -99,10 +99,10 @@ def accepting(config: DedupeConfig, alarms: Iterable[Alarm]) -> str:
 
 
 def require_accepted(config: DedupeConfig, alarms: Sequence[Alarm], recipe: str) -> None:
-    """Refuse to go on from a plan whose alarms the recipe, a file, does not accept.
+    """Refuses a plan with alarms that the recipe does not accept.
 
     Raises:
-        RecipeError: One line an alarm, and one with what would accept all of them.
+        RecipeError: One line per alarm, and one with the settings that would accept all of them.
     """
     if alarms:
         listed = recipe_error(Problem(config.place, "dedupe", alarm.said) for alarm in alarms)
