@@ -174,6 +174,8 @@ def _by_spaces(language: "Language") -> Tokenise:
         # One call for all: wordfreq's look-ups per language cost ten times as much as one word. Its processing never
         # crosses line ends.
         prepared = uncurl_quotes(preprocess_text("\n".join(texts), language)).split("\n")
+        if len(prepared) != len(texts):  # a text has a line end of its own, or its processing makes one
+            prepared = [uncurl_quotes(preprocess_text(text, language)) for text in texts]
         return [tokens_of(text) for text in prepared]
 
     return tokenise

@@ -76,6 +76,10 @@ def test_marks_around_a_word_do_not_change_how_it_is_read(stretch: str, code: st
     assert load_wordlist(code, "small").tokenise([stretch]) == [theirs]
 
 
+def test_a_stretch_with_a_line_end_of_its_own_moves_no_other() -> None:
+    assert load_wordlist("eng", "small").tokenise(["one\ntwo", "three"]) == [["one", "two"], ["three"]]
+
+
 def test_numbers_are_as_rare_as_wordfreq_estimates() -> None:
     words = load_wordlist("eng", "small")
     numbers = ["7", "1999", "2024", "12345", "3.14"]
