@@ -1,1 +1,1 @@
-"""What a run will cost on each engine, from measured rates, and what runs did cost."""
+"""Estimates the cost of a run on each engine from measured rates, and logs the cost of past runs."""

@@ -1,4 +1,4 @@
-"""What a recipe still has to read, shuffle and write, stage by stage, and what that costs on each engine.
+"""Estimates what a recipe still has to read, shuffle and write in each stage, and the cost on each engine.
 
 From listings and the records of the latest generation alone: nothing of a row is read. Before anything is ingested
 the sizes of what will be there follow from the rates as well. What was committed and not published yet counts as
@@ -27,7 +27,7 @@ from winnow.schemas.records import Generation
 
 @dataclass(frozen=True, slots=True)
 class StageEstimate:
-    """What one stage has to do."""
+    """The remaining work of one stage."""
 
     stage: str
     tasks: int
@@ -47,7 +47,7 @@ class StageEstimate:
 
 @dataclass(frozen=True)
 class Owed:
-    """What is known before a run."""
+    """The state of the store before a run."""
 
     store: Store
     generation: Generation | None

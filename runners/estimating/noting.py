@@ -1,4 +1,4 @@
-"""What each stage says of itself in the run log once it has ended."""
+"""Writes each stage's record to the run log."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace

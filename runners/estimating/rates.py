@@ -1,7 +1,7 @@
-"""Rates: how fast one virtual CPU does each part of the work, what it leaves, and what each engine adds.
+"""Rates: the speed of one virtual CPU in each part of the work, the size of its output, and the overhead of engines.
 
-The file that ships with winnow says on which machine it was measured. A file of the user's is laid over it, name by
-name, so that it need hold only what differs; `winnow stats --measured` prints one of what runs really took.
+The built-in file names the machine it was measured on. A user's file overrides it by name, so it needs only what
+differs; `winnow stats --measured` prints such a file from past runs.
 """
 
 from dataclasses import dataclass, field, replace
@@ -50,7 +50,7 @@ class EngineRate:
 
 @dataclass(frozen=True)
 class Rates:
-    """All of them."""
+    """The rates of all parts and engines."""
 
     machine: Annotated[str, _MACHINE] = "an unknown machine"  # that they were measured on
     engines: Annotated[tuple[EngineRate, ...], ByName(_ENGINE)] = ()
@@ -73,7 +73,7 @@ class Rates:
 
 @cache
 def shipped_rates() -> Rates:
-    """Those that come with winnow."""
+    """The built-in rates."""
     return _parsed(resources.files("winnow.recipes").joinpath("rates.yaml").read_text("utf-8"), "rates.yaml")
 
 

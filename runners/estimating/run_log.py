@@ -1,4 +1,4 @@
-"""The run log: what each stage read and wrote, on which engine, and how long it took.
+"""The run log: what each stage read and wrote, on which engine, and in what time.
 
 It lies beside the data under `runs/`, a small record a run of a stage, and is advisory: no hash covers it, nothing is
 ever decided by it, and the collector drops all but the last. Times are in it and nowhere else in a store.
@@ -23,7 +23,7 @@ class PartAmounts:
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """`runs/<stage>/<n>.json`: one run of a stage that came to its end."""
+    """`runs/<stage>/<n>.json`: one completed run of a stage."""
 
     stage: str
     engine: str

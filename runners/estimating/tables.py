@@ -1,4 +1,4 @@
-"""Estimates as tables, and what runs took beside what was estimated of them."""
+"""Tables of estimates, and of past runs compared with their estimates."""
 
 from collections.abc import Iterable, Sequence
 
@@ -21,7 +21,7 @@ def engine_rates(rates: Rates) -> list[EngineRate]:
 
 
 def print_estimate(stages: Sequence[StageEstimate], rates: Rates, workers: int, console: Console) -> None:
-    """What is left to do, by stage, and what that costs by engine."""
+    """Print the remaining work by stage, and its cost by engine."""
     if not stages:
         return
     every = total(stages)
@@ -33,7 +33,7 @@ def print_estimate(stages: Sequence[StageEstimate], rates: Rates, workers: int, 
     print_grid(
         console,
         Grid(
-            "Estimate of what is left to do",
+            "Estimate of the remaining work",
             headers,
             [(*row, *cost) for row, cost in zip(rows, costs, strict=True)],
             footer=("total", *_amounts(every), *summed) if len(stages) > 1 else None,
@@ -50,7 +50,7 @@ def print_estimate(stages: Sequence[StageEstimate], rates: Rates, workers: int, 
         for engine in engine_rates(rates)
     ]
     headers = ("engine", f"wall, {workers} workers", "overhead", "start", "these are")
-    print_grid(console, Grid("On each engine", headers, engines, frozenset({0, 4})))
+    print_grid(console, Grid("Cost by engine", headers, engines, frozenset({0, 4})))
     console.print(f"rates     measured on {rates.machine}; yours: --rates FILE", markup=False, soft_wrap=True)
 
 
@@ -108,7 +108,7 @@ def print_runs(records: Sequence[RunRecord], rates: Rates, console: Console) -> 
         *("stage", "engine", "runs", "tasks", "read", "shuffled", "written", "estimate"),
         *("vCPU-h", "estimate", "actual/estimate"),
     )
-    print_grid(console, Grid("What runs took", headers, rows, frozenset({0, 1})))
+    print_grid(console, Grid("Past runs", headers, rows, frozenset({0, 1})))
 
 
 def runs_json(records: Sequence[RunRecord], rates: Rates) -> list[Json]:

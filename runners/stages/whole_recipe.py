@@ -63,7 +63,7 @@ def run(
     Args:
         recipe: A recipe, or the path of one.
         runner: `local`, `portable`, `spark`, `flink`, `dataflow` or `prism`.
-        workers: Worker processes; 0 for one a core.
+        workers: Worker processes; 0 for one per core.
         replace: Ingest source files that have changed in place of what they were, and write over exports of other
             plans.
         quiet: Show no progress.

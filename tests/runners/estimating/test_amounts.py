@@ -93,7 +93,7 @@ def test_what_stands_costs_nothing_and_what_runs_took_is_told_beside_the_estimat
     folder = Path(recipe).parent
     assert main(["ingest", recipe, "--workers", "1"]) == 0
     assert main(["plan", recipe]) == 1  # its rules cannot be decided yet; what is left to do was told
-    printed = capsys.readouterr().out.partition("Estimate of what is left to do")[2]
+    printed = capsys.readouterr().out.partition("Estimate of the remaining work")[2]
     assert [line.split()[0] for line in printed.splitlines()[3:8]] == [
         "annotate.cpu",
         "dedupe",
@@ -106,7 +106,7 @@ def test_what_stands_costs_nothing_and_what_runs_took_is_told_beside_the_estimat
     assert main(["plan", recipe]) == 0
     printed = capsys.readouterr().out
     assert "estimate  nothing to do" in printed
-    assert "Estimate of what is left" not in printed
+    assert "Estimate of the remaining" not in printed
     records = {record.stage: record for record in read_runs(LocalStore(folder / "store"))}
     assert set(records) == {"ingest", "annotate.cpu", "dedupe", "mix", "export"}
     assert set(records["annotate.cpu"].parts) == {"text.length", "text.gopher", "text.digest"}
@@ -114,7 +114,7 @@ def test_what_stands_costs_nothing_and_what_runs_took_is_told_beside_the_estimat
     assert records["ingest"].written == sum(file.stat().st_size for file in (folder / "store/samples").iterdir())
     assert all(record.engine == "local" and record.workers == 1 for record in records.values())
     assert main(["stats", recipe]) == 0
-    assert "What runs took" in (printed := capsys.readouterr().out)
+    assert "Past runs" in (printed := capsys.readouterr().out)
     assert "actual/estimate" in printed
     assert main(["stats", recipe, "--json"]) == 0
     runs = json.loads(capsys.readouterr().out)["runs"]
