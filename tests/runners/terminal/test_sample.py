@@ -177,7 +177,7 @@ def test_a_long_text_is_cut(folder: Path, capsys: pytest.CaptureFixture[str]) ->
     [
         ((), "show: expected either an id or --url URL"),
         (("00", "--url", "u"), "show: expected either an id or --url URL"),
-        (("xyz",), "'xyz' is no id: expected 1 to 32 hexadecimal digits, or --url URL"),
+        (("xyz",), "'xyz' is not an id: expected 1 to 32 hexadecimal digits, or --url URL"),
         (("0" * 32,), f"generation 2 has no sample of id {'0' * 32}"),
         (("--url", "https://example.com/none"), "has no sample of URL https://example.com/none"),
         (("--url", "https://example.com/6"), "more than one sample has this URL: "),
