@@ -32,7 +32,7 @@ def run_at(address: str, folder: Path, **settings: object) -> list[tuple[int, li
     )
     pipeline = beam.Pipeline(runner=PortableRunner(), options=options)
     _ = pipeline | beam.Create([1, 2, 3], reshuffle=False) | beam.Map(partial(noted, folder))
-    pipeline.run().wait_until_finish()
+    assert pipeline.run().wait_until_finish(duration=120_000) == "DONE"  # rather than wait for ever
     return [(int(path.name.partition("-")[0]), path.read_text().split("\n")) for path in sorted(folder.iterdir())]
 
 
