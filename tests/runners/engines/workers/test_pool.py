@@ -59,7 +59,7 @@ def test_workers_are_forked_processes_in_the_drivers_surroundings(
 def test_a_worker_of_other_versions_is_refused_in_a_line(tmp_path: Path) -> None:
     with (
         worker_pool(tmp_path / "log") as (address, _),
-        pytest.raises(Exception, match=r"StageError: a worker on .* has winnow .*, its driver has winnow 9\.9;"),
+        pytest.raises(Exception, match=r"StageError: a worker on .* has winnow .*, but its driver has winnow 9\.9;"),
     ):
         run_at(address, tmp_path / "notes", **{OPTION: "winnow 9.9"})
 
