@@ -24,6 +24,8 @@ from winnow.schemas.kernels import all_kernels_key, kernel_folder
 WARMING_VARIABLE = "WINNOW_WARMING"
 """Set in the processes that compile, and by people who want no compiling ahead."""
 
+_THIS = "winnow.runners.stages.warming"  # also where this file is run as `__main__`
+
 _STAGES = """\
 version: 1
 store: {path: store, seed: 1, shard_rows: 32}
@@ -70,8 +72,9 @@ def warm_kernels(*, quiet: bool = False) -> bool:
         for process in processes:
             process.wait()
     mark.touch()  # also after a failure: trying again in each run would cost more than compiling what is called
+    failed = ["", " (not all: the rest is compiled when it is called)"][any(one.returncode for one in processes)]
     console.print(
-        f"kernels  {_compiled(folder) - before} compiled in {time.monotonic() - began:.0f} s, kept in {folder}",
+        f"kernels  {_compiled(folder) - before} compiled in {time.monotonic() - began:.0f} s{failed}, kept in {folder}",
         markup=False,
         soft_wrap=True,
     )
@@ -85,7 +88,7 @@ def _compiled(folder: Path) -> int:
 def _started(part: str, folder: Path) -> "subprocess.Popen[bytes]":
     folder.mkdir()
     return subprocess.Popen(
-        [sys.executable, "-m", __name__, part],
+        [sys.executable, "-m", _THIS, part],
         cwd=folder,
         env={**os.environ, WARMING_VARIABLE: "1"},
         stdin=subprocess.DEVNULL,

@@ -42,7 +42,7 @@ def test_an_error_of_a_worker_arrives_as_its_line(tmp_path: Path) -> None:
 def test_a_worker_with_another_winnow_says_so(tmp_path: Path) -> None:
     done = failed(tmp_path, Service(tmp_path, version="0.0.9"))
     assert re.fullmatch(
-        r"winnow: a worker on \S+ has winnow 0\.0\.9, .*, its driver has winnow 0\.1\.0, .*; install the same .*\n",
+        r"winnow: a worker on \S+ has winnow 0\.0\.9, .*, but its driver has winnow 0\.1\.0, .*; install the same .*\n",
         done.err,
     )
 
