@@ -92,7 +92,10 @@ def _victims(cluster: SparkCluster, victim: str) -> Callable[[], list[psutil.Pro
 @pytest.mark.parametrize(
     ("boot", "expected"),
     [
-        ("another version", r"a worker on .* has winnow 9\.9, .* but its driver has winnow .*; install the same versions"),
+        (
+            "another version",
+            r"a worker on .* has winnow 9\.9, .* but its driver has winnow .*; install the same versions",
+        ),
         ("none", "no /nowhere/winnow-boot that it may run"),
     ],
 )

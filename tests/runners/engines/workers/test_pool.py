@@ -15,6 +15,7 @@ from tests.runners.engines.commands import boot_pool, boot_script, taken_port
 from winnow.pipelines.running.processes import started
 from winnow.pipelines.running.version_handshake import OPTION
 from winnow.runners.engines.flags import beam_options
+from winnow.runners.engines.workers.fork_server import FORK_SERVER
 from winnow.runners.engines.workers.pool import worker_pool
 from winnow.schemas.errors import StageError
 
@@ -22,6 +23,12 @@ from winnow.schemas.errors import StageError
 def noted(folder: Path, number: int) -> None:
     said = (str(os.getppid()), os.environ.get("OMP_NUM_THREADS", ""), os.environ.get("SAID", ""), os.getcwd())
     (folder / f"{os.getpid()}-{number}").write_text("\n".join(said))
+
+
+@pytest.fixture(autouse=True)
+def _new_fork_server() -> None:
+    """One that no test before has used: what these tests say of it is of the first workers that it forks."""
+    FORK_SERVER.close()
 
 
 def run_at(address: str, folder: Path, **settings: object) -> list[tuple[int, list[str]]]:
