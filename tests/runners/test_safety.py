@@ -141,4 +141,4 @@ def test_a_preset_is_shown_with_its_rules(tmp_path: Path) -> None:
 def test_a_device_is_no_place_for_decisions(folder: Path) -> None:
     done = run(folder, "plan", "recipe.yaml", "--decisions", "/dev/null")
     assert done.status == 1
-    assert "--decisions /dev/null: is no ordinary file" in done.err
+    assert "--decisions /dev/null: is not a regular file" in done.err

@@ -44,7 +44,7 @@ def layer_of(store: Store, task: TaskCommit, values: list[int], key: str) -> Lay
 def test_a_store_is_made_once_and_its_fixed_settings_hold(objects: ObjectStore) -> None:
     create_or_open(objects, RECORD)
     assert open_store(objects).record == RECORD
-    with pytest.raises(StoreError, match="made with seed 7, the recipe says 8"):
+    with pytest.raises(StoreError, match="made with seed 7, but the recipe says 8"):
         create_or_open(objects, replace(RECORD, seed=8))
 
 

@@ -44,5 +44,6 @@ def test_an_optional_one_is_fetched_by_its_name_alone(
     monkeypatch.setattr("winnow.pipelines.assets.all_assets", lambda: optional)
     assert run("fetch") == 0
     assert list(tmp_path.iterdir()) == []
+    capsys.readouterr()
     assert run() == 0
     assert capsys.readouterr().out.splitlines()[0].endswith("optional")

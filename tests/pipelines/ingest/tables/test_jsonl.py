@@ -371,7 +371,7 @@ def test_lines_before_a_fault_inside_a_slice_are_kept() -> None:
 
 @pytest.mark.parametrize("magic", [b"BZh91AY", b"\xfd7zXZ\0\0", b"PK\x03\x04", b"PAR1"])
 def test_other_formats_are_refused_in_one_line(magic: bytes) -> None:
-    with pytest.raises(SourceError, match=r"^books/a\.jsonl: is .*, expected JSON lines") as caught:
+    with pytest.raises(SourceError, match=r"^books/a\.jsonl: the file is .*, expected JSON lines") as caught:
         read(READER, magic + bytes(10), path="books/a.jsonl")
     assert "\n" not in str(caught.value)
 

@@ -94,7 +94,7 @@ def _victims(cluster: SparkCluster, victim: str) -> Callable[[], list[psutil.Pro
     [
         (
             "another version",
-            r"a worker on .* has winnow 9\.9, .* but its driver has winnow .*; install the same versions",
+            r"a worker on .* has winnow 9\.9, .* but its driver has winnow .*; install the same",
         ),
         ("none", "no /nowhere/winnow-boot that it may run"),
     ],

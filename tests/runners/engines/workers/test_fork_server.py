@@ -106,7 +106,7 @@ def test_no_fork_server_at_all_is_an_error_of_one_line_and_its_words_are_kept(
     monkeypatch.setenv("PYTHONHOME", str(tmp_path))  # a Python that finds nothing
     with pytest.raises(WinnowError) as caught:
         notes(tmp_path / "first")
-    said = re.fullmatch(r"no worker process could be started \(the workers' own words: (.*\.log)\)", str(caught.value))
+    said = re.fullmatch(r"no worker process could be started \(workers' log: (.*\.log)\)", str(caught.value))
     assert said
     log = Path(said[1])
     assert "Python" in log.read_text()
