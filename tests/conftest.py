@@ -27,6 +27,6 @@ def pytest_configure() -> None:
 @pytest.fixture(autouse=True)
 def _inline_unless_beam_is_the_subject(request: pytest.FixtureRequest) -> Iterator[None]:
     """Tests marked `beam` get Beam's own runner, all others the inline engine, where one worker is asked for."""
-    INLINE.on = request.node.get_closest_marker("beam") is None and "WINNOW_TEST_BEAM" not in os.environ
+    INLINE.on = request.node.get_closest_marker("beam") is None
     yield
     INLINE.on = True

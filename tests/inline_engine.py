@@ -33,8 +33,7 @@ class InlineRunner(PipelineRunner):
     def run_pipeline(self, pipeline: beam.Pipeline, options: PipelineOptions) -> PipelineResult:
         """Every step once, in the order in which they were applied."""
         values: dict[PCollection[Any] | None, list[Any]] = {}
-        for root in [pipeline._root_transform()]:
-            _run(root, values)
+        _run(pipeline._root_transform(), values)
         return _Done(PipelineState.DONE)
 
 

@@ -103,7 +103,7 @@ class BoundRecipe:
     @cached_property
     def exports(self) -> "tuple[BoundExport, ...]":
         """Its exports, each with its format, which has looked at its options."""
-        from winnow.pipelines.export.stage import bind_exports  # takes Beam along, which few commands need
+        from winnow.pipelines.export.stage import bind_exports  # and with it every format, which few commands need
 
         return bind_exports(self.config)
 

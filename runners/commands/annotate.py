@@ -25,6 +25,7 @@ def run(options: argparse.Namespace) -> int:
     from winnow.runners.stages.slices import annotate_slice, parse_slice
     from winnow.runners.stages.store_stages import annotate
     from winnow.runners.terminal.store_tables import print_layers
+    from winnow.runners.terminal.tables import print_line
 
     console = open_console()
     recipe = bound_recipe(options.recipe)
@@ -34,7 +35,7 @@ def run(options: argparse.Namespace) -> int:
         )
     if options.tasks is not None:
         done = annotate_slice(recipe, parse_slice(options.tasks), open_engine(options), console)
-        console.print(done.line(recipe), markup=False, soft_wrap=True)
+        print_line(console, done.line(recipe))
         return 0
     outcome = annotate(recipe, open_engine(options), console)
     print_layers(summarise(outcome.store, outcome.generation), console)

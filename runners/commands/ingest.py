@@ -27,13 +27,14 @@ def run(options: argparse.Namespace) -> int:
     from winnow.runners.stages.slices import ingest_slice, parse_slice
     from winnow.runners.stages.store_stages import ingest
     from winnow.runners.terminal.store_tables import print_summary
+    from winnow.runners.terminal.tables import print_line
 
     console = open_console()
     recipe = bound_recipe(options.recipe)
     if options.tasks is not None:
         part, engine = parse_slice(options.tasks), open_engine(options)
         done = ingest_slice(recipe, part, engine, console, replace_files=options.replace)
-        console.print(done.line(recipe), markup=False, soft_wrap=True)
+        print_line(console, done.line(recipe))
         return 0
     outcome = ingest(recipe, open_engine(options), console, replace=options.replace)
     print_summary(summarise(outcome.store, outcome.generation, recipe), console)

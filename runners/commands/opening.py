@@ -39,19 +39,17 @@ def bound_recipe(file: str | Path) -> "BoundRecipe":
 
 def store_of(recipe: "BoundRecipe") -> "Store":
     """The store of a recipe, which must exist."""
-    from winnow.pipelines.store.generations import open_store
-    from winnow.pipelines.store.location import open_location
+    from winnow.pipelines.store.location import open_store_at
 
-    return open_store(open_location(recipe.place))
+    return open_store_at(recipe.place)
 
 
 def open_place(place: str) -> "tuple[BoundRecipe | None, Store]":
     """Open a recipe and its store, or a store without a recipe."""
-    from winnow.pipelines.store.generations import open_store
-    from winnow.pipelines.store.location import open_location
+    from winnow.pipelines.store.location import open_store_at
 
     if Path(place).is_dir() or "://" in place:
-        return None, open_store(open_location(place))
+        return None, open_store_at(place)
     if not Path(place).exists():
         raise StoreError(f"{place}: expected a recipe file or a store folder, but nothing exists there")
     recipe = bound_recipe(place)

@@ -24,12 +24,13 @@ def run(options: argparse.Namespace) -> int:
     from winnow.runners.stages.scoring import score, score_slice
     from winnow.runners.stages.slices import parse_slice
     from winnow.runners.terminal.store_tables import print_layers
+    from winnow.runners.terminal.tables import print_line
 
     console = open_console()
     recipe = bound_recipe(options.recipe)
     if options.tasks is not None:
         done = score_slice(recipe, parse_slice(options.tasks), open_engine(options), console)
-        console.print(done.line(recipe), markup=False, soft_wrap=True)
+        print_line(console, done.line(recipe))
         return 0
     outcome = score(recipe, open_engine(options), console)
     print_layers(summarise(outcome.store, outcome.generation), console)
