@@ -22,7 +22,9 @@ from numba import njit
 
 FOLDER_VARIABLE = "NUMBA_CACHE_DIR"
 _PRIVATE = 0o700
+_OTHERS_WRITE = 0o022
 _HOUSE = Path(__file__).resolve().parent.parent
+_ROOMS = ("schemas", "filters", "scoring", "pipelines", "runners")
 _IMPORTED = re.compile(
     rb"^\s*(?:from\s+winnow\.([\w.]+)\s+import\s+(\([^)]*\)|.*)|import\s+winnow\.([\w.]+))", re.MULTILINE
 )
@@ -64,21 +66,21 @@ def sources_of(path: Path) -> frozenset[Path]:
 @cache
 def source_key(path: Path) -> str:
     """A hash of everything in winnow that the machine code of a file's kernels can depend on."""
-    sources = sources_of(path)
-    beside = {file for room in {one.parent for one in sources} for file in _data(room)}
-    found = hashlib.blake2b(f"{numba.__version__} {unicodedata.unidata_version}".encode(), digest_size=12)
-    for one in sorted(sources | beside):
-        found.update(str(one.relative_to(_HOUSE)).encode() + b"\0" + _digest(one))
-    return found.hexdigest()
+    return _key(sources_of(path))
 
 
 @cache
 def all_kernels_key() -> str:
     """A hash of everything that the machine code of any kernel can depend on."""
+    return _key(frozenset(one for room in ("schemas", "filters", "scoring") for one in (_HOUSE / room).rglob("*.py")))
+
+
+def _key(sources: frozenset[Path]) -> str:
+    """A hash of sources and the data files beside them."""
+    beside = {file for room in {one.parent for one in sources} for file in _data(room)}
     found = hashlib.blake2b(f"{numba.__version__} {unicodedata.unidata_version}".encode(), digest_size=12)
-    for room in ("schemas", "filters", "scoring"):
-        for one in sorted((_HOUSE / room).rglob("*.py")):
-            found.update(str(one.relative_to(_HOUSE)).encode() + b"\0" + _digest(one))
+    for one in sorted(sources | beside):
+        found.update(str(one.relative_to(_HOUSE)).encode() + b"\0" + _digest(one))
     return found.hexdigest()
 
 
@@ -96,14 +98,15 @@ def _digest(path: Path) -> bytes:
 
 @cache
 def kernel_folder() -> Path | None:
-    """A folder of this user's own, as what lies in it is run; None where there is none to write to."""
+    """A folder that only this user can write to, as what lies in it is run; None where there is none."""
     caches = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     named = os.environ.get(FOLDER_VARIABLE)
     shared = Path(tempfile.gettempdir()) / f"winnow-{os.getuid()}" / "kernels"
     for folder in (Path(named) if named else Path(caches).expanduser() / "winnow" / "kernels", shared):
         try:
             folder.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
-            if folder.stat().st_uid == os.getuid() and os.access(folder, os.W_OK):
+            facts = folder.stat()
+            if facts.st_uid == os.getuid() and not facts.st_mode & _OTHERS_WRITE and os.access(folder, os.W_OK):
                 return folder
         except OSError:
             continue
@@ -121,7 +124,8 @@ class KernelLocator:
     def from_function(cls, function: Callable[..., object], file: str) -> "KernelLocator | None":
         """One for a kernel of winnow's; None for anybody else's, which numba keeps in its own way."""
         path = Path(file).resolve()
-        return cls(function, path) if path.is_relative_to(_HOUSE) and kernel_folder() is not None else None
+        ours = any(path.is_relative_to(_HOUSE / room) for room in _ROOMS)  # an environment may lie in the checkout
+        return cls(function, path) if ours and kernel_folder() is not None else None
 
     def ensure_cache_path(self) -> None:
         """Make the folder."""

@@ -69,5 +69,6 @@ def test_every_reason_is_explained(reason: str) -> None:
 def test_make_help_lists_every_target() -> None:
     targets = re.search(r"^\.PHONY: (.*)", (ROOT / "Makefile").read_text(), re.MULTILINE)
     assert targets is not None
-    shown = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    command = ["make", "--no-print-directory", "help"]
+    shown = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     assert sorted(line.split()[1] for line in shown.splitlines()) == sorted(targets[1].split())

@@ -85,11 +85,27 @@ def test_kernels_of_winnow_lie_under_their_key_and_those_of_others_do_not() -> N
     assert kernels.KernelLocator.from_function(ranks, np.__file__) is None
 
 
-def test_a_folder_that_others_own_is_not_run_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_environment_inside_the_checkout_is_somebody_elses(
+    house: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    theirs = house / ".venv" / "lib" / "sums.py"
+    theirs.parent.mkdir(parents=True)
+    theirs.write_text("")
+    assert kernels.KernelLocator.from_function(ranks, str(theirs)) is None
+    assert kernels.KernelLocator.from_function(ranks, str(house / "filters" / "caller.py")) is not None
+
+
+@pytest.mark.parametrize("mode", [0o770, 0o707])
+def test_a_folder_that_others_can_write_to_is_not_run_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: int
+) -> None:
     monkeypatch.setenv(kernels.FOLDER_VARIABLE, str(tmp_path / "kernels"))
     kernels.kernel_folder.cache_clear()
     try:
         assert kernels.kernel_folder() == tmp_path / "kernels"
         assert (tmp_path / "kernels").stat().st_mode & 0o777 == 0o700
+        (tmp_path / "kernels").chmod(mode)
+        kernels.kernel_folder.cache_clear()
+        assert kernels.kernel_folder() != tmp_path / "kernels"
     finally:
         kernels.kernel_folder.cache_clear()
