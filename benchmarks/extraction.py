@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from benchmarks.reporting import benchmark_arguments, machine
 from winnow.filters.extractors import extractor_names, find_extractor
-from winnow.schemas.extraction import PAGES
+from winnow.schemas.rows.extraction import PAGES
 
 SHINGLE = 4
 Extract = Callable[[str, str], str]

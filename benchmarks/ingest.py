@@ -50,7 +50,7 @@ import pyarrow as pa
 from fastwarc.warc import ArchiveIterator, WarcRecordType
 from winnow.filters.extraction.charset import decode_page
 from winnow.filters.extraction.extract_fast import FastConfig, extract_fast
-from winnow.schemas.extraction import PAGES
+from winnow.schemas.rows.extraction import PAGES
 pages, held = 0, []
 def work(held):
     columns = [pa.array([html for html, _ in held], pa.large_string()), pa.array([url for _, url in held])]

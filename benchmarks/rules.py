@@ -18,8 +18,8 @@ import pyarrow as pa
 from benchmarks.inputs.made_stores import cached_store
 from benchmarks.reporting import Limit, Report, Row, benchmark_arguments, measure, median_of, show
 from winnow.pipelines.binding.bound_recipe import bind
-from winnow.schemas.extraction import EXTRACTION
 from winnow.schemas.recipe import Recipe, recipe_from_text
+from winnow.schemas.rows.extraction import EXTRACTION
 
 WANTED_SECONDS = 10.0
 RATIO_SHAPES = {"char_dup_ratio": (0.1, 20), "line_punct_ratio": (6, 2)}  # of beta distributions

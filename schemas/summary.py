@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from winnow.schemas.duplicates import UNMATCHED
 from winnow.schemas.records import to_json
+from winnow.schemas.rows.duplicates import UNMATCHED
 from winnow.schemas.statistics import ColumnStatistics, FloatStatistics, IntegerStatistics, ShardStatistics, bin_range
 
 Number: TypeAlias = int | float

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from benchmarks.inputs.pages import CACHE, help_pages, packaged_pages
 from winnow.filters.extraction.charset import decode_page
 from winnow.filters.extraction.extract_fast import FastConfig, extract_fast
-from winnow.schemas.extraction import PAGES
+from winnow.schemas.rows.extraction import PAGES
 
 DOCUMENTS = pa.schema(
     [

@@ -21,7 +21,7 @@ from winnow.pipelines.store.tables import TableWriter
 from winnow.schemas.identity import digest, fingerprint_of
 from winnow.schemas.recipe import Recipe
 from winnow.schemas.records import LayerCommit, ObjectRecord, ShardRecord, TaskCommit, to_json
-from winnow.schemas.samples import SAMPLES
+from winnow.schemas.rows.samples import SAMPLES
 
 SHARD_ROWS = 65_536
 VARIANTS = 8  # shards of different content; the others are copies of theirs, under names and in files of their own

@@ -17,7 +17,7 @@ from benchmarks.parity.documents import Document
 from benchmarks.safety_parity.known import Known, with_codes
 from benchmarks.safety_parity.planting import all_planters
 from winnow.schemas.identity import digest
-from winnow.schemas.samples import TIMESTAMP
+from winnow.schemas.rows.samples import TIMESTAMP
 
 SCHEMA = pa.schema(
     [

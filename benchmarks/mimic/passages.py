@@ -20,8 +20,8 @@ from winnow.filters.extraction.extract_fast import FastConfig, extract_fast
 from winnow.pipelines.assets.cached import cache_folder
 from winnow.pipelines.assets.fetched import fetch
 from winnow.schemas.assets import Asset
-from winnow.schemas.extraction import PAGES
 from winnow.schemas.identity import digest
+from winnow.schemas.rows.extraction import PAGES
 
 SEED: Final = 9
 DECLARED: Final = {

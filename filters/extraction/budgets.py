@@ -17,8 +17,8 @@ from typing import Annotated, Final
 
 from resiliparse.parse.html import HTMLTree
 
-from winnow.schemas.extraction import Status
 from winnow.schemas.recipe.checks import Between
+from winnow.schemas.rows.extraction import Status
 
 # One attribute by the HTML standard's tokenizer. Possessive throughout: no input makes it backtrack.
 VALUE: Final = r"""(?:"[^"]*+"|'[^']*+'|[^\s>"'][^\s>]*+)"""

@@ -24,8 +24,8 @@ from winnow.filters.extraction.page import Page, PageLimits
 from winnow.filters.extraction.placed_text import Parts, PlacedText
 from winnow.filters.extraction.reading import read_pages
 from winnow.filters.extractors import Extractor
-from winnow.schemas.extraction import PartKind
 from winnow.schemas.recipe.checks import Between
+from winnow.schemas.rows.extraction import PartKind
 
 VERSION = 1
 

@@ -11,7 +11,7 @@ from html import unescape
 from typing import Final
 
 from winnow.filters.extraction.budgets import ATTRIBUTE, RAW_TEXT, VALUE
-from winnow.schemas.opt_out import HEADER_NAMES, MAX_CHARACTERS, MAX_NAME_CHARACTERS, ROBOTS, TRAINING_AGENTS
+from winnow.schemas.rows.opt_out import HEADER_NAMES, MAX_CHARACTERS, MAX_NAME_CHARACTERS, ROBOTS, TRAINING_AGENTS
 
 _NAMES: Final = frozenset(
     (

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass, field
 
 from winnow.filters.extraction.markup import HEADING_MARK
-from winnow.schemas.extraction import PartKind
+from winnow.schemas.rows.extraction import PartKind
 
 CONTEXT_CHARACTERS = 200
 

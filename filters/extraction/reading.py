@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from winnow.filters.extraction.budgets import Budgets, is_too_deep, refusal, without_copies
 from winnow.filters.extraction.page import Facts, Page, PageLimits, page_facts, read_page
 from winnow.filters.extraction.placed_text import PlacedText, context
-from winnow.schemas.extraction import EXTRACTION, IMAGE, LINK, PART, Status
+from winnow.schemas.rows.extraction import EXTRACTION, IMAGE, LINK, PART, Status
 
 _NOWHERE = (None, None)
 

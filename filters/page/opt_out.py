@@ -1,7 +1,7 @@
 """Opt-outs in a response's headers and its page's elements, as columns.
 
-Ingest stores the raw statements (`schemas/opt_out.py`); here they are interpreted. An unreadable statement counts as
-a refusal. Sources without headers, such as tables of texts, give null columns, which never means that use is allowed.
+Ingest stores the raw statements (`schemas/rows/opt_out.py`); here they are interpreted. An unreadable statement counts
+as a refusal. Sources without headers, such as tables, give null columns, which never means that use is allowed.
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,9 +19,9 @@ import pyarrow.compute as pc
 from winnow.filters.operators import STATUS, Assets, Kernel, Operator
 from winnow.filters.web.rights.statements import MALFORMED, MEANINGS, NOTHING, Said, said_by
 from winnow.schemas.identity import Json
-from winnow.schemas.opt_out import CUT, HEADERS, KEY, MAX_CHARACTERS, MAX_VALUES, META, TRAINING_AGENTS
 from winnow.schemas.recipe.checks import Between, Matching
-from winnow.schemas.samples import TIMESTAMP
+from winnow.schemas.rows.opt_out import CUT, HEADERS, KEY, MAX_CHARACTERS, MAX_VALUES, META, TRAINING_AGENTS
+from winnow.schemas.rows.samples import TIMESTAMP
 
 NO_RESPONSE = "no_response"
 METADATA = "samples.metadata"

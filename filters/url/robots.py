@@ -18,8 +18,8 @@ from winnow.filters.web.rights.paths import one_spelling
 from winnow.filters.web.rights.robots_txt import EVERYBODY, Found, Group, unpack
 from winnow.filters.web.rights.tdmrep import Reservation, reservations, reserved
 from winnow.schemas.errors import RecipeError
-from winnow.schemas.opt_out import TRAINING_AGENTS
 from winnow.schemas.recipe.checks import Matching, NotEmpty
+from winnow.schemas.rows.opt_out import TRAINING_AGENTS
 
 NO_RULES = "no_rules"
 NO_ADDRESS = "no_address"

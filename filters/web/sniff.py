@@ -11,7 +11,7 @@ from functools import lru_cache
 import orjson
 
 from winnow.filters.web.file_signatures import binary_type
-from winnow.schemas.samples import Modality
+from winnow.schemas.rows.samples import Modality
 
 SNIFFED_BYTES = 2048
 SOUP_BYTES = 1024

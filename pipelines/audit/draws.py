@@ -23,10 +23,10 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import ManifestRow, Store
 from winnow.pipelines.store.tables import read_batches, read_schema, read_table
-from winnow.schemas.draws import DRAW
 from winnow.schemas.errors import StoreError
 from winnow.schemas.mixture import VALIDATION, Amount, MixturePlan, PlannedOutput
 from winnow.schemas.records import Generation, from_json
+from winnow.schemas.rows.draws import DRAW
 
 SHOWN = 5  # mismatched strata reported per output
 

@@ -25,7 +25,7 @@ from winnow.pipelines.store.neutral import neutral_stream
 from winnow.pipelines.store.tables import read_batches
 from winnow.schemas.errors import StoreError
 from winnow.schemas.records import Generation
-from winnow.schemas.scores import TRACES
+from winnow.schemas.rows.scores import TRACES
 
 
 def audit_generation(

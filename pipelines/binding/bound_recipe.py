@@ -28,8 +28,8 @@ from winnow.pipelines.binding.tokens import TokensLayer, bind_tokens
 from winnow.pipelines.ingest.planning.context import IngestContext
 from winnow.pipelines.query.columns import Column
 from winnow.pipelines.store.generations import Store
-from winnow.schemas.duplicates import Kind
 from winnow.schemas.recipe import Recipe
+from winnow.schemas.rows.duplicates import Kind
 from winnow.schemas.rules import ColumnInfo
 
 if TYPE_CHECKING:

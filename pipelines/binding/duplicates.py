@@ -5,11 +5,11 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Literal
 
 from winnow.filters.duplicates.presets import near_preset
-from winnow.schemas.duplicates import KINDS, Kind
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.problems import Problem, recipe_error
 from winnow.schemas.recipe import NearConfig, OperatorEntry, Recipe
 from winnow.schemas.recipe.nodes import located
+from winnow.schemas.rows.duplicates import KINDS, Kind
 
 if TYPE_CHECKING:
     from winnow.filters.duplicates.signatures import Scheme

@@ -3,8 +3,8 @@
 from winnow.pipelines.query.columns import leaves
 from winnow.schemas.problems import recipe_error
 from winnow.schemas.recipe import Recipe
+from winnow.schemas.rows.samples import SAMPLES
 from winnow.schemas.rules import check_where
-from winnow.schemas.samples import SAMPLES
 
 
 def check_conditions(recipe: Recipe) -> None:

@@ -16,17 +16,17 @@ from winnow.pipelines.binding.duplicates import signing_entries, wanted_kinds
 from winnow.pipelines.query.columns import Column, column_of, leaves
 from winnow.pipelines.store import layout
 from winnow.schemas.assets import AnyAsset
-from winnow.schemas.duplicates import layer_of_kind, schema_of_kind
 from winnow.schemas.errors import RecipeError, WinnowError
-from winnow.schemas.extraction import EXTRACTED, EXTRACTION
 from winnow.schemas.identity import fingerprint_of
 from winnow.schemas.problems import Place, Problem, recipe_error, suggestion
 from winnow.schemas.recipe import OperatorEntry, Recipe, build_config
 from winnow.schemas.recipe.build import settings
 from winnow.schemas.recipe.nodes import MapNode, located
+from winnow.schemas.rows.duplicates import layer_of_kind, schema_of_kind
+from winnow.schemas.rows.extraction import EXTRACTED, EXTRACTION
+from winnow.schemas.rows.samples import SAMPLES
+from winnow.schemas.rows.scores import SCORE, trace_schema
 from winnow.schemas.rules import ColumnInfo, check_where
-from winnow.schemas.samples import SAMPLES
-from winnow.schemas.scores import SCORE, trace_schema
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from winnow.filters.presets import Preset, find_preset
 from winnow.pipelines.binding.duplicates import wanted_kinds
 from winnow.schemas.conditions import columns_read
-from winnow.schemas.duplicates import CHOSEN_IN, VIRTUAL
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.problems import Problems, shown, suggestion
 from winnow.schemas.recipe import PresetRules, Recipe, Rule, RuleOverride
+from winnow.schemas.rows.duplicates import CHOSEN_IN, VIRTUAL
 from winnow.schemas.rules import Phase
 
 

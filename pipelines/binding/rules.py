@@ -13,10 +13,10 @@ from winnow.pipelines.binding.threshold_tables import Tables
 from winnow.pipelines.query.columns import Column
 from winnow.pipelines.rules.representatives import Choice
 from winnow.schemas.conditions import ConditionError, columns_read, is_text
-from winnow.schemas.duplicates import CHOSEN_IN
-from winnow.schemas.extraction import EXTRACTED
 from winnow.schemas.problems import Problem, Problems, recipe_error, shown, suggestion
 from winnow.schemas.recipe import Recipe
+from winnow.schemas.rows.duplicates import CHOSEN_IN
+from winnow.schemas.rows.extraction import EXTRACTED
 from winnow.schemas.rules import ColumnInfo, Phase, check_rules
 from winnow.schemas.thresholds import PREFIX, ThresholdTable
 from winnow.schemas.tombstones import FORGOTTEN

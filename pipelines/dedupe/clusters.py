@@ -25,7 +25,7 @@ from winnow.pipelines.dedupe.scratch import put_part, read_part, read_parts
 from winnow.pipelines.running.blocks import AddressedBlock
 from winnow.pipelines.running.exchange import addressed_blocks, clear_scratch, partition_of_key, partitions_for
 from winnow.pipelines.store.together import each
-from winnow.schemas.duplicates import ID_BYTES
+from winnow.schemas.rows.duplicates import ID_BYTES
 from winnow.schemas.uint128 import Words, values_of
 
 MOST_EDGES = 1 << 23

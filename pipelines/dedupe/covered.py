@@ -17,9 +17,9 @@ from winnow.pipelines.running.tasks import put_task_list
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store
-from winnow.schemas.duplicates import Kind
 from winnow.schemas.errors import StageError
 from winnow.schemas.identity import canonical_json
+from winnow.schemas.rows.duplicates import Kind
 
 MAX_PLACES = 4096
 """Into so many parts the shards of a large store are put together, so that a task sends few and larger blocks."""

@@ -42,7 +42,7 @@ from winnow.pipelines.running.exchange import Engine, Exchange, Files, partition
 from winnow.pipelines.running.step_beats import beat_step
 from winnow.pipelines.running.version_handshake import require_like_driver, versions_here
 from winnow.pipelines.running.worker import settle
-from winnow.schemas.duplicates import Kind
+from winnow.schemas.rows.duplicates import Kind
 
 Blocks = PCollection[AddressedBlock]
 Batches = Iterator[pa.RecordBatch]

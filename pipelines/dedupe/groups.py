@@ -27,8 +27,8 @@ from winnow.pipelines.query.columns import Column
 from winnow.pipelines.running.blocks import AddressedBlock
 from winnow.pipelines.running.exchange import addressed_blocks, partition_of_key
 from winnow.pipelines.store import layout
-from winnow.schemas.duplicates import ID_BYTES, Kind
 from winnow.schemas.errors import StageError
+from winnow.schemas.rows.duplicates import ID_BYTES, Kind
 from winnow.schemas.uint128 import Words, values_of
 
 ROW_BYTES = 48  # of a digest, an id, a row's number and a count

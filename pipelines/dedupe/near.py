@@ -48,7 +48,7 @@ from winnow.pipelines.query.columns import Column
 from winnow.pipelines.running.blocks import AddressedBlock
 from winnow.pipelines.running.exchange import addressed_blocks, partition_of_key
 from winnow.pipelines.store import layout
-from winnow.schemas.duplicates import ID_BYTES
+from winnow.schemas.rows.duplicates import ID_BYTES
 from winnow.schemas.uint128 import Words, words_of
 
 KEY_BYTES = 16  # of a band's key and a row's number

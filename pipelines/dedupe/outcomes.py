@@ -13,7 +13,7 @@ from winnow.pipelines.dedupe.covered import Search
 from winnow.pipelines.dedupe.groups import keep_members
 from winnow.pipelines.dedupe.scratch import put_part, read_part
 from winnow.pipelines.store.together import each
-from winnow.schemas.duplicates import ID_BYTES, Kind
+from winnow.schemas.rows.duplicates import ID_BYTES, Kind
 from winnow.schemas.uint128 import values_of
 
 OUTCOMES = pa.schema(

@@ -15,10 +15,10 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.commits import load_layer_commits
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.state import StoreState
-from winnow.schemas.duplicates import Kind, layer_of_kind
-from winnow.schemas.extraction import EXTRACTED
 from winnow.schemas.identity import Json, fingerprint_of
 from winnow.schemas.records import Generation, LayerCommit, ShardRecord
+from winnow.schemas.rows.duplicates import Kind, layer_of_kind
+from winnow.schemas.rows.extraction import EXTRACTED
 
 VERSION = 2
 """Of all that decides what a layer of duplicates says of a row, given the signatures."""

@@ -12,7 +12,7 @@ from winnow.pipelines.query.columns import Column
 from winnow.pipelines.running.tasks import TaskLine
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.layers import LayerWriter
-from winnow.schemas.duplicates import ID_BYTES, OK, UNMATCHED, Kind, layer_of_kind, schema_of_kind
+from winnow.schemas.rows.duplicates import ID_BYTES, OK, UNMATCHED, Kind, layer_of_kind, schema_of_kind
 from winnow.schemas.statistics import layer_spec
 
 

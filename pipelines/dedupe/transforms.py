@@ -7,7 +7,7 @@ import apache_beam as beam
 from winnow.pipelines.dedupe.covered import Search
 from winnow.pipelines.dedupe.task import GlobalKey, WritingTask, write_duplicates
 from winnow.pipelines.running.worker import Heart, settle
-from winnow.schemas.duplicates import Kind, layer_of_kind
+from winnow.schemas.rows.duplicates import Kind, layer_of_kind
 
 
 class WriteDuplicates(beam.DoFn):

@@ -25,11 +25,11 @@ from winnow.pipelines.query.picked_rows import Rows, read_picked, taken
 from winnow.pipelines.running.exchange import MAX_BLOCK_BYTES
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.tables import read_table
-from winnow.schemas.draws import DRAW, MIXED
 from winnow.schemas.errors import ExportError
-from winnow.schemas.extraction import EXTRACTED
 from winnow.schemas.identity import canonical_json
 from winnow.schemas.mixture import Stratum
+from winnow.schemas.rows.draws import DRAW, MIXED
+from winnow.schemas.rows.extraction import EXTRACTED
 from winnow.schemas.uint128 import words_of
 from winnow.scoring.mixture.orders import export_order
 

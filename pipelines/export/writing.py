@@ -19,8 +19,8 @@ from winnow.pipelines.export.formats.protocol import WrittenShard
 from winnow.pipelines.export.places.manifest import LeftOut, ShardCommit, file_records
 from winnow.pipelines.export.planning.shipment import Destination, Place, Shipment
 from winnow.pipelines.media.references import MEDIA_GONE, sums_of_lists
-from winnow.schemas.draws import MIXED
 from winnow.schemas.errors import ExportError, StageError
+from winnow.schemas.rows.draws import MIXED
 from winnow.schemas.uint128 import words_of
 
 BATCH_ROWS = 4096

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from winnow.pipelines.forgetting.hiding import HiddenRows, Hiding, Look, load_hiding, store_looks
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import ManifestRow, Store
-from winnow.schemas.extraction import EXTRACTED
 from winnow.schemas.records import Generation
+from winnow.schemas.rows.extraction import EXTRACTED
 
 
 @dataclass(frozen=True)

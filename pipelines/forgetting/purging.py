@@ -34,8 +34,8 @@ from winnow.pipelines.store.generations import ManifestRow, Store, next_generati
 from winnow.pipelines.store.layers import LayerWriter
 from winnow.pipelines.store.neutral import neutral_stream
 from winnow.pipelines.store.tables import put_table, read_batches
-from winnow.schemas.duplicates import DUPLICATES
 from winnow.schemas.records import Generation, LayerCommit, ObjectRecord, ShardRecord, TaskCommit, from_json, to_json
+from winnow.schemas.rows.duplicates import DUPLICATES
 from winnow.schemas.statistics import layer_spec
 
 

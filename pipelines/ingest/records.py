@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import BinaryIO, Protocol, TypeAlias
 
 from winnow.schemas.identity import Json
-from winnow.schemas.samples import Unit
+from winnow.schemas.rows.samples import Unit
 
 
 @dataclass(frozen=True, slots=True)

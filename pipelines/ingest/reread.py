@@ -25,7 +25,7 @@ from winnow.pipelines.store.layers import LayerWriter
 from winnow.pipelines.store.neutral import is_neutral, neutral, neutral_stream
 from winnow.pipelines.store.tables import read_batches
 from winnow.schemas.errors import SourceError
-from winnow.schemas.extraction import EXTRACTION
+from winnow.schemas.rows.extraction import EXTRACTION
 from winnow.schemas.statistics import EXTRACTION_STATISTICS
 
 

@@ -16,10 +16,10 @@ from winnow.pipelines.ingest.archives.opt_out import with_metas
 from winnow.pipelines.ingest.files import FILE
 from winnow.pipelines.ingest.records import Dropped, Record, Span, Unreadable
 from winnow.pipelines.ingest.tables.named_media import NamedFile
-from winnow.schemas.extraction import PAGES
 from winnow.schemas.identity import canonical_json, sample_id
-from winnow.schemas.opt_out import KEY
-from winnow.schemas.samples import SAMPLES, SOURCE, Modality
+from winnow.schemas.rows.extraction import PAGES
+from winnow.schemas.rows.opt_out import KEY
+from winnow.schemas.rows.samples import SAMPLES, SOURCE, Modality
 
 SNIFFED_BYTES = 2048
 FROM_SOURCE = "source"  # the origin of captions provided by the source

@@ -10,9 +10,9 @@ from winnow.pipelines.ingest.rows import Row, page_batch, sample_batch
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.layers import LayerWriter
 from winnow.pipelines.store.neutral import neutral
-from winnow.schemas.extraction import EXTRACTION, PAGES
 from winnow.schemas.records import ShardRecord
-from winnow.schemas.samples import SAMPLES
+from winnow.schemas.rows.extraction import EXTRACTION, PAGES
+from winnow.schemas.rows.samples import SAMPLES
 from winnow.schemas.statistics import EXTRACTION_STATISTICS, SAMPLES_STATISTICS
 
 BATCH_ROWS = 1024

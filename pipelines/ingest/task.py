@@ -31,7 +31,7 @@ from winnow.schemas.errors import SourceError
 from winnow.schemas.fingerprint import current_fingerprint
 from winnow.schemas.identity import sample_id
 from winnow.schemas.records import InputRecord, ObjectRecord, TaskCommit, from_json, to_json
-from winnow.schemas.samples import DROPPED, QUARANTINE
+from winnow.schemas.rows.samples import DROPPED, QUARANTINE
 
 COPY_BYTES = 1 << 20
 RANGES_PER_BATCH = 8192

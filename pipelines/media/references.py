@@ -21,9 +21,9 @@ from winnow.pipelines.ingest.planning.context import IngestSource
 from winnow.pipelines.ingest.planning.etag import content_etag
 from winnow.pipelines.ingest.planning.formats import container_reader
 from winnow.pipelines.ingest.records import FilePart, Reader, ReadLimits, Record
-from winnow.schemas.draws import MIXED
 from winnow.schemas.errors import SourceError
 from winnow.schemas.recipe import Recipe
+from winnow.schemas.rows.draws import MIXED
 
 MEDIA_GONE = "media_gone"
 
@@ -148,7 +148,7 @@ class MediaFinder:
         self._failure: OSError | None = None  # why opening the file failed
 
     def find(self, medium: Mapping[str, Any]) -> dict[str, Any] | Unavailable:
-        """Resolves a reference (`winnow.schemas.samples.MEDIA`) to a `winnow.schemas.draws.MEDIUM`."""
+        """Resolves a reference (`winnow.schemas.rows.samples.MEDIA`) to a `winnow.schemas.rows.draws.MEDIUM`."""
         reference = medium["ref"]
         path = reference["path"]
         self._open(path, reference["container"])

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.filters.duplicates.rehydration import FINEWEB2, Rehydration
-from winnow.schemas.draws import NO_BAND
 from winnow.schemas.recipe import BandLevel
+from winnow.schemas.rows.draws import NO_BAND
 from winnow.scoring.mixture.cuts import Part, find_cuts, ordered_key, value_of_key
 
 Keys = NDArray[np.uint64]

@@ -14,8 +14,8 @@ from winnow.pipelines.mix.staging import NOWHERE, PlannedStage, first_column, ma
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.tables import put_table
-from winnow.schemas.draws import DRAW
 from winnow.schemas.mixture import VALIDATION, Amount, PlannedOutput, PlannedStratum, Stratum
+from winnow.schemas.rows.draws import DRAW
 from winnow.schemas.uint128 import values_of
 
 HELD_STRATUM = "held_stratum"

@@ -19,7 +19,7 @@ class DrawnShard(TaskLine):
 
     shard: str
     source: str
-    draw: str  # the object that holds its rows of the draw, those of all outputs: `winnow.schemas.draws.DRAW`
+    draw: str  # the object that holds its rows of the draw, those of all outputs: `winnow.schemas.rows.draws.DRAW`
     objects: Mapping[str, str]  # of `samples`, of the layers of texts and of those that edits read, by layer
     rows: int  # of the shard, drawn or not
 

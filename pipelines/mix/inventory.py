@@ -29,11 +29,11 @@ from winnow.pipelines.rules.running import THREADS, over_shards
 from winnow.pipelines.rules.summary import RulesSummary, summarise_rules
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.together import in_order
-from winnow.schemas.draws import NO_BAND
-from winnow.schemas.duplicates import Kind, layer_of_kind
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.mixture import Amount
 from winnow.schemas.recipe import EditEntry, Unit
+from winnow.schemas.rows.draws import NO_BAND
+from winnow.schemas.rows.duplicates import Kind, layer_of_kind
 from winnow.schemas.uint128 import Words, words_of
 from winnow.scoring.mixture.cuts import ordered_key
 from winnow.scoring.mixture.orders import draw_order, key_of

@@ -20,12 +20,12 @@ from winnow.pipelines.rules.pinning import PinnedProgram
 from winnow.pipelines.rules.summary import RulesSummary
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
-from winnow.schemas.duplicates import layer_of_kind
 from winnow.schemas.identity import Json, fingerprint_of
 from winnow.schemas.law import ScalingLaw
 from winnow.schemas.mixture import SCHEMA, MixturePlan
 from winnow.schemas.recipe import FamilyLevel, Recipe, resolved_yaml, settings_of
 from winnow.schemas.records import Generation, from_json, to_json
+from winnow.schemas.rows.duplicates import layer_of_kind
 from winnow.schemas.thresholds import ThresholdTable
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from winnow.pipelines.query.find_sample import Place
 from winnow.pipelines.store.generations import ManifestRow
-from winnow.schemas.duplicates import ID_BYTES, Kind, layer_of_kind
+from winnow.schemas.rows.duplicates import ID_BYTES, Kind, layer_of_kind
 from winnow.schemas.uint128 import Words, words_of
 
 BINS = (1, 2, 3, 5, 10, 100, 1000)

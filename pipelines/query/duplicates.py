@@ -35,10 +35,10 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import ManifestRow, Store
 from winnow.pipelines.store.tables import ROW_GROUP_ROWS, read_batches, read_rows, read_schema
 from winnow.pipelines.store.together import TABLES_AT_ONCE, each
-from winnow.schemas.duplicates import ID_BYTES, KINDS, Kind, layer_of_kind, schema_of_kind
 from winnow.schemas.errors import RecipeError, StoreError
-from winnow.schemas.language_counts import LANGUAGE_LAYER
+from winnow.schemas.languages.counts import LANGUAGE_LAYER
 from winnow.schemas.records import Generation
+from winnow.schemas.rows.duplicates import ID_BYTES, KINDS, Kind, layer_of_kind, schema_of_kind
 
 T = TypeVar("T")
 

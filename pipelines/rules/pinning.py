@@ -16,14 +16,14 @@ from winnow.pipelines.query.columns import Column
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import ManifestRow, Store
 from winnow.schemas.conditions import columns_read
-from winnow.schemas.duplicates import DUPLICATES
 from winnow.schemas.errors import StoreError
-from winnow.schemas.extraction import EXTRACTED
 from winnow.schemas.mixture import MIXTURES
 from winnow.schemas.problems import Place, Problem, recipe_error
 from winnow.schemas.records import Generation
-from winnow.schemas.samples import SAMPLES
-from winnow.schemas.scores import SCORES, TRACES
+from winnow.schemas.rows.duplicates import DUPLICATES
+from winnow.schemas.rows.extraction import EXTRACTED
+from winnow.schemas.rows.samples import SAMPLES
+from winnow.schemas.rows.scores import SCORES, TRACES
 from winnow.schemas.thresholds import PREFIX
 
 _WIDE = {

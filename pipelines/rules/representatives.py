@@ -23,9 +23,9 @@ from winnow.pipelines.binding.preferences import BoundPreference, Keys, source_k
 from winnow.pipelines.query.columns import Column
 from winnow.pipelines.store import layout
 from winnow.schemas.conditions import CLOSED
-from winnow.schemas.duplicates import ID_BYTES, VIRTUAL, Kind, layer_of_kind
 from winnow.schemas.errors import StageError
 from winnow.schemas.recipe import DedupeConfig
+from winnow.schemas.rows.duplicates import ID_BYTES, VIRTUAL, Kind, layer_of_kind
 from winnow.schemas.uint128 import Words, values_of, words_of
 
 LARGEST = 100  # clusters above the cap that are named

@@ -23,7 +23,7 @@ from winnow.pipelines.store.state import StoreState
 from winnow.pipelines.store.together import TABLES_AT_ONCE, each
 from winnow.schemas.errors import ScoreError
 from winnow.schemas.recipe import FilterConfig
-from winnow.schemas.scores import SCORE
+from winnow.schemas.rows.scores import SCORE
 from winnow.schemas.statistics import layer_spec
 from winnow.schemas.tombstones import FORGOTTEN
 from winnow.schemas.uint128 import words_of

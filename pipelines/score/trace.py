@@ -22,7 +22,7 @@ from winnow.pipelines.score.examples import DECODED, LEFT_OUT, encoded_rows, too
 from winnow.pipelines.score.gathering import bytes_of
 from winnow.pipelines.score.weights import load_weights
 from winnow.pipelines.store.generations import Store
-from winnow.schemas.scores import trace_schema
+from winnow.schemas.rows.scores import trace_schema
 from winnow.schemas.tombstones import FORGOTTEN
 from winnow.scoring.tasks.protocol import ALONE, NOT_FINITE, OK, TEXT, Floats, Measure, Scorers, Task, Weights
 

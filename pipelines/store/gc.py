@@ -15,7 +15,7 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectInfo
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.together import delete_all
-from winnow.schemas.scores import TRACES
+from winnow.schemas.rows.scores import TRACES
 
 KEEP_GENERATIONS = 2
 KEEP_RUNS = 16  # run records kept per stage

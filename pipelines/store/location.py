@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
+from winnow.pipelines.store.buckets.gcs import GcsStore
+from winnow.pipelines.store.buckets.s3 import S3Store
 from winnow.pipelines.store.facade import ObjectStore
-from winnow.pipelines.store.gcs import GcsStore
 from winnow.pipelines.store.generations import Store, open_store
 from winnow.pipelines.store.local import LocalStore
 from winnow.pipelines.store.memory import MemoryStore
-from winnow.pipelines.store.s3 import S3Store
 from winnow.schemas.errors import StoreError
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
-from winnow.pipelines.store.buckets import BucketStore
+from winnow.pipelines.store.buckets.bucket_store import BucketStore
 from winnow.pipelines.store.facade import ObjectStore
 
 AT_ONCE = 16  # for small objects

@@ -46,7 +46,7 @@ def add(commands: "Commands") -> None:
 
 def run(options: argparse.Namespace) -> int:
     """List clusters, or show one row."""
-    from winnow.runners.terminal.duplicates import parse_request, run_duplicates
+    from winnow.runners.terminal.duplicates.clusters import parse_request, run_duplicates
 
     request = parse_request(options.words)
     return run_duplicates(options, request, *open_place(request.place), open_console())

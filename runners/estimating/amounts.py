@@ -21,8 +21,8 @@ from winnow.runners.estimating.noting import ingest_part
 from winnow.runners.estimating.rates import EngineRate, Rates
 from winnow.runners.estimating.run_log import RunRecord
 from winnow.runners.estimating.scores import LayerSizes, PlannedScore, is_text
-from winnow.schemas.duplicates import layer_of_kind
 from winnow.schemas.records import Generation
+from winnow.schemas.rows.duplicates import layer_of_kind
 
 
 @dataclass(frozen=True, slots=True)

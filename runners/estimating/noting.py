@@ -13,9 +13,9 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.commits import load_layer_commits
 from winnow.pipelines.store.state import StoreState
 from winnow.runners.estimating.run_log import PartAmounts, RunRecord, put_run
-from winnow.schemas.duplicates import layer_of_kind
-from winnow.schemas.extraction import EXTRACTED
 from winnow.schemas.records import Generation, TaskCommit
+from winnow.schemas.rows.duplicates import layer_of_kind
+from winnow.schemas.rows.extraction import EXTRACTED
 
 if TYPE_CHECKING:
     from winnow.runners.stages.stage_run import Ran, StageRun

@@ -13,12 +13,12 @@ from typing import Annotated
 from winnow.filters.operators import operator_names
 from winnow.pipelines.export.formats import formats
 from winnow.runners.engines.names import RUNNERS
-from winnow.schemas.duplicates import KINDS
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.problems import Problems, suggestion
 from winnow.schemas.recipe.build import build_config
 from winnow.schemas.recipe.checks import NOT_WRITTEN, Between, ByName, Matching
 from winnow.schemas.recipe.nodes import MAX_FILE_BYTES, MapNode, parse_yaml
+from winnow.schemas.rows.duplicates import KINDS
 from winnow.scoring.tasks import task_names
 
 OTHER = "other"

@@ -19,9 +19,9 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.runners.estimating.rates import Rates
 from winnow.runners.terminal.quantities import byte_size
-from winnow.schemas.extraction import EXTRACTED
 from winnow.schemas.identity import Json
 from winnow.schemas.records import Generation, LayerEntry
+from winnow.schemas.rows.extraction import EXTRACTED
 
 
 @dataclass(frozen=True)

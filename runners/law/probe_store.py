@@ -20,13 +20,13 @@ from winnow.pipelines.store.generations import Store, open_store
 from winnow.pipelines.store.location import open_location
 from winnow.runners.terminal.rules import pinned_rules
 from winnow.schemas.errors import StoreError
-from winnow.schemas.extraction import EXTRACTED
 from winnow.schemas.identity import digest
-from winnow.schemas.language_counts import LANGUAGE_LAYER
 from winnow.schemas.languages import grouping
+from winnow.schemas.languages.counts import LANGUAGE_LAYER
 from winnow.schemas.recipe import load_recipe
 from winnow.schemas.recipe.render import resolved_yaml
 from winnow.schemas.records import Generation
+from winnow.schemas.rows.extraction import EXTRACTED
 
 _CODE: Final = "code"
 _BATCH_ROWS: Final = 1024

@@ -8,7 +8,7 @@ from winnow.runners.report.examples import DuplicatesFound, Examples
 from winnow.runners.report.markup import Header, Html, crawled, element, join, plain, table
 from winnow.runners.report.plots.bars import Part, Row, bars
 from winnow.runners.terminal.quantities import grouped, share
-from winnow.schemas.duplicates import Kind, layer_of_kind
+from winnow.schemas.rows.duplicates import Kind, layer_of_kind
 from winnow.schemas.summary import StoreSummary
 
 NAMED = 3

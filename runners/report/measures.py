@@ -7,8 +7,8 @@ from winnow.runners.report.markup import Header, Html, crawled, element, join, m
 from winnow.runners.report.plots.bars import Part, Row, bars, shares
 from winnow.runners.report.plots.histograms import Mark, histogram
 from winnow.runners.terminal.quantities import grouped, share
-from winnow.schemas.language_counts import LANGUAGE_LAYER, language_counts
 from winnow.schemas.languages import language
+from winnow.schemas.languages.counts import LANGUAGE_LAYER, language_counts
 from winnow.schemas.summary import Measure, StoreSummary, by_count
 
 SHOWN = 30

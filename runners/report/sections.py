@@ -11,7 +11,7 @@ from winnow.runners.report.markup import Header, Html, crawled, element, join, m
 from winnow.runners.report.plots.bars import Part, Row, bars, shares
 from winnow.runners.report.plots.histograms import Curve, log_histograms
 from winnow.runners.terminal.quantities import byte_size, grouped, share
-from winnow.schemas.extraction import EXTRACTED
+from winnow.schemas.rows.extraction import EXTRACTED
 from winnow.schemas.summary import ColumnSummary, LayerSummary, SourceSummary, StoreSummary, add_counts, by_count
 
 SHOWN_BARS = 20

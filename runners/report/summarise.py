@@ -25,8 +25,8 @@ from winnow.pipelines.store.neutral import neutral_stream
 from winnow.pipelines.store.tables import read_batches
 from winnow.pipelines.store.together import AT_ONCE, each
 from winnow.runners.report import DuplicatesFound, ExampleRange, ExampleRow, Examples
-from winnow.schemas.extraction import EXTRACTED
 from winnow.schemas.records import Generation, TaskCommit
+from winnow.schemas.rows.extraction import EXTRACTED
 from winnow.schemas.statistics import ShardStatistics, layer_spec, merge_in_order
 from winnow.schemas.summary import LayerSummary, SourceSummary, StageSummary, StoreSummary, add_counts, summarise_layer
 from winnow.schemas.tombstones import FORGOTTEN

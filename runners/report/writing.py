@@ -8,7 +8,7 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.runners.report import render_report
 from winnow.runners.report.summarise import examples_of, summarise
-from winnow.runners.terminal.duplicates import duplicates_found
+from winnow.runners.terminal.duplicates.clusters import duplicates_found
 from winnow.runners.terminal.rules import coverage_counter, decided_if_possible, pinned_if_measured
 from winnow.runners.terminal.scores import overviews, scores_if_bound
 from winnow.runners.terminal.threshold_samples import borders_around

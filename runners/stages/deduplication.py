@@ -27,8 +27,8 @@ from winnow.runners.engines.failures import WorkerLostError
 from winnow.runners.estimating.noting import note_search
 from winnow.runners.stages.stage_run import Clock, StageRun
 from winnow.runners.terminal.dedupe_progress import DedupeProgress
-from winnow.schemas.duplicates import Kind, layer_of_kind
 from winnow.schemas.errors import StageError
+from winnow.schemas.rows.duplicates import Kind, layer_of_kind
 
 TRIES = 3  # of a pipeline whose worker dies: nothing is committed before its end
 

@@ -6,8 +6,8 @@ from rich.console import Console
 
 from winnow.runners.terminal.quantities import byte_size, grouped, share
 from winnow.runners.terminal.tables import Grid, print_grid, print_line
-from winnow.schemas.language_counts import LANGUAGE_LAYER, language_counts
 from winnow.schemas.languages import language
+from winnow.schemas.languages.counts import LANGUAGE_LAYER, language_counts
 from winnow.schemas.summary import LayerSummary, Number, SourceSummary, StoreSummary, by_count
 
 SHOWN_VALUES = 10

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal, Protocol, TypeAlias, TypeVar
 
-from winnow.schemas.extraction import EXTRACTION
 from winnow.schemas.problems import Place, Problems, shown, suggestion
 from winnow.schemas.recipe.checks import NOT_WRITTEN, Between, ByName, Listed, Matching, NotEmpty
 from winnow.schemas.recipe.dedupe import DedupeConfig
@@ -20,7 +19,8 @@ from winnow.schemas.recipe.export import FORMAT, ExportEntry, OwnFolders
 from winnow.schemas.recipe.mix import MixConfig
 from winnow.schemas.recipe.nodes import MapNode, Scalar
 from winnow.schemas.recipe.score import SCORE, ScoreEntry
-from winnow.schemas.samples import SAMPLES
+from winnow.schemas.rows.extraction import EXTRACTION
+from winnow.schemas.rows.samples import SAMPLES
 
 Format: TypeAlias = Literal["auto", "warc", "arc", "wet", "jsonl", "parquet", "html", "text"]
 

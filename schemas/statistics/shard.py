@@ -15,9 +15,9 @@ import pyarrow.compute as pc
 from msgspec import Struct
 
 from winnow.schemas.errors import StoreError
-from winnow.schemas.extraction import EXTRACTED, EXTRACTION
 from winnow.schemas.identity import Json, canonical_json
-from winnow.schemas.samples import DROPPED, QUARANTINE, SAMPLES
+from winnow.schemas.rows.extraction import EXTRACTED, EXTRACTION
+from winnow.schemas.rows.samples import DROPPED, QUARANTINE, SAMPLES
 from winnow.schemas.statistics.columns import ColumnSpec, ColumnStatistics, WrittenColumn, kind_of
 from winnow.schemas.typed_json import Count, read_value
 

@@ -195,7 +195,7 @@ class Pairs(TorchTask):
 
 
 def captions_of(column: pa.Array, name: str) -> list[str | None]:
-    """The caption of each row: a string, or the first of a list of strings or of `winnow.schemas.samples.CAPTION`."""
+    """The caption of each row: a string, or the first of a list of strings or of `schemas.rows.samples.CAPTION`."""
     kind = column.type
     listed = pa.types.is_list(kind) or pa.types.is_large_list(kind)
     one = kind.value_type if listed else kind

@@ -12,8 +12,8 @@ from winnow.filters.extractors import Extractor
 from winnow.filters.operators import Operator
 from winnow.pipelines.assets import AssetFiles
 from winnow.pipelines.ingest.records import DROP_REASONS, QUARANTINE_REASONS
-from winnow.schemas.extraction import EXTRACTION, PAGES
 from winnow.schemas.recipe import recipe_from_text
+from winnow.schemas.rows.extraction import EXTRACTION, PAGES
 
 ROOT = Path(__file__).resolve().parents[2]
 

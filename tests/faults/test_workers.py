@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from winnow.filters.extractors import Extractor
-from winnow.schemas.extraction import EXTRACTION
+from winnow.schemas.rows.extraction import EXTRACTION
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ import pyarrow.parquet as pq
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.schemas.samples import SAMPLES
+from winnow.schemas.rows.samples import SAMPLES
 from winnow.schemas.values import value_hash
 
 SCHEMA = pa.schema(

@@ -13,7 +13,7 @@ from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from typing import Final
 
-from winnow.schemas.opt_out import CONTENT_SIGNAL, CONTENT_USAGE, ROBOTS, TDM_POLICY, TDM_RESERVATION, X_ROBOTS_TAG
+from winnow.schemas.rows.opt_out import CONTENT_SIGNAL, CONTENT_USAGE, ROBOTS, TDM_POLICY, TDM_RESERVATION, X_ROBOTS_TAG
 
 NOAI = "noai"
 NOIMAGEAI = "noimageai"

@@ -14,7 +14,7 @@ import orjson
 from winnow.filters.web.rights.paths import Pattern, pattern_of
 from winnow.filters.web.rights.statements import TDM, said_by
 from winnow.schemas.identity import Json, canonical_json
-from winnow.schemas.opt_out import TDM_RESERVATION
+from winnow.schemas.rows.opt_out import TDM_RESERVATION
 
 MAX_RULES: Final = 10_000
 _SHOWN: Final = 256

@@ -56,7 +56,7 @@ def count_media(block: pa.RecordBatch) -> int:
 
 
 def table_columns(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The written columns of a batch of `winnow.schemas.draws.MIXED`."""
+    """The written columns of a batch of `winnow.schemas.rows.draws.MIXED`."""
     columns = {
         "id": hexadecimal(batch["id"]),
         "text": batch["text"],

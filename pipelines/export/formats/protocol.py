@@ -69,7 +69,7 @@ Join: TypeAlias = Callable[[Path, Sequence[WrittenShard], Path], Sequence[Made]]
 class ExportFormat(Protocol):
     """One format. Picklable: workers get it with its config.
 
-    `write` receives the rows of one shard in order, as batches of `winnow.schemas.draws.MIXED`, at least one row;
+    `write` receives the rows of one shard in order, as batches of `winnow.schemas.rows.draws.MIXED`, at least one row;
     it writes under `folder` (its own, empty) and holds no more than one shard in memory. The same rows give the same
     bytes, on any machine and at any time. A row that the format cannot hold raises ExportError, which names the sample.
 

@@ -16,7 +16,7 @@ import zstandard
 from isal import isal_zlib
 
 from winnow.pipelines.ingest.archives.members import INFLATE_ERROR
-from winnow.schemas.opt_out import HEADER_NAMES
+from winnow.schemas.rows.opt_out import HEADER_NAMES
 
 HEAD_BYTES: Final = 4096
 MAX_CODINGS: Final = 8  # more than this in one header is an attack

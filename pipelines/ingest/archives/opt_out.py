@@ -6,7 +6,7 @@ from typing import Final
 from winnow.filters.extraction.meta_elements import opt_out_elements
 from winnow.pipelines.ingest.archives.http import Fields, decode_field
 from winnow.schemas.identity import Json
-from winnow.schemas.opt_out import CUT, HEADER_NAMES, HEADERS, MAX_CHARACTERS, MAX_VALUES, META
+from winnow.schemas.rows.opt_out import CUT, HEADER_NAMES, HEADERS, MAX_CHARACTERS, MAX_VALUES, META
 
 OPT_OUT_FIELDS: Final = tuple(name.encode("ascii") for name in HEADER_NAMES)
 

@@ -23,7 +23,7 @@ from winnow.pipelines.ingest.archives.http import (
 from winnow.pipelines.ingest.archives.opt_out import of_headers
 from winnow.pipelines.ingest.records import Dropped, Event, FilePart, ReadLimits, Record, Span, Unreadable
 from winnow.schemas.identity import Json
-from winnow.schemas.opt_out import KEY
+from winnow.schemas.rows.opt_out import KEY
 
 _WANTED: Final = frozenset(
     (

@@ -13,8 +13,8 @@ from winnow.pipelines.ingest.rows import SourceRows
 from winnow.pipelines.ingest.tables.columns import ColumnMapping
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store
-from winnow.schemas.extraction import EXTRACTED
 from winnow.schemas.identity import Json, fingerprint_of
+from winnow.schemas.rows.extraction import EXTRACTED
 
 INGEST_VERSION = 2
 """Increased when the same bytes would give different rows."""

@@ -21,7 +21,7 @@ from winnow.pipelines.ingest.records import Dropped, Event, FilePart, ReadLimits
 from winnow.pipelines.ingest.tables.columns import NON_FINITE_NUMBERS, REPLACED_SURROGATES, ColumnMapping, row_event
 from winnow.schemas.errors import SourceError
 from winnow.schemas.identity import Json
-from winnow.schemas.samples import Unit
+from winnow.schemas.rows.samples import Unit
 
 MAX_DEPTH: Final = 200  # of nested arrays and objects; JSON writers stop at 254
 MAX_VALUES: Final = 4 << 20  # commas and brackets in one line: a parsed value takes up to 80 bytes

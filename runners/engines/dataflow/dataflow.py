@@ -21,7 +21,7 @@ from apache_beam.options.pipeline_options import (
     WorkerOptions,
 )
 
-from winnow.pipelines.store.gcs import GcsStore
+from winnow.pipelines.store.buckets.gcs import GcsStore
 from winnow.runners.engines.addresses import require_answering
 from winnow.runners.engines.backend import Launch, Request
 from winnow.runners.engines.dataflow.packed import pack

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from winnow.schemas.extraction import EXTRACTION, PAGES
+from winnow.schemas.rows.extraction import EXTRACTION, PAGES
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.property_sizes import scaled
 from winnow.filters.extractors import extractor_names, find_extractor
 from winnow.schemas.errors import RecipeError
-from winnow.schemas.extraction import EXTRACTION, PAGES
+from winnow.schemas.rows.extraction import EXTRACTION, PAGES
 
 BOTH = pytest.mark.parametrize("name", ["fast", "precise"])
 

@@ -16,8 +16,8 @@ from winnow.pipelines.mix.drawing import put_draw
 from winnow.pipelines.mix.plans import PlanRecord
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.tables import read_table
-from winnow.schemas.draws import DRAW
 from winnow.schemas.records import to_json
+from winnow.schemas.rows.draws import DRAW
 from winnow.schemas.tombstones import Tombstone
 
 Row = dict[str, Any]

@@ -17,12 +17,12 @@ from winnow.pipelines.store.tables import TableWriter
 from winnow.runners.engines.engine import Engine
 from winnow.runners.stages.exporting import export_draw
 from winnow.runners.stages.stage_run import StageRun
-from winnow.schemas.draws import DRAW
 from winnow.schemas.identity import sample_id
 from winnow.schemas.mixture import Amount, MixturePlan, PlannedOutput, PlannedStratum, Stratum
 from winnow.schemas.recipe import load_recipe
 from winnow.schemas.records import StoreRecord
-from winnow.schemas.samples import SAMPLES
+from winnow.schemas.rows.draws import DRAW
+from winnow.schemas.rows.samples import SAMPLES
 
 RECORD = StoreRecord("tiny", 7, 65_536, 256 << 20, 16_384, 64 << 20, 64 << 20)
 WEB = Stratum("web", "crawl", "germanic", "deu_Latn")

@@ -19,10 +19,10 @@ from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.location import open_store_at
 from winnow.runners.engines.engine import Engine
 from winnow.runners.stages.store_stages import ingest
-from winnow.schemas.draws import DRAW
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.mixture import Amount, MixturePlan, PlannedOutput, PlannedStratum
 from winnow.schemas.recipe import Recipe, load_recipe
+from winnow.schemas.rows.draws import DRAW
 
 RECIPE = """
 version: 1

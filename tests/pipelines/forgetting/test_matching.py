@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from winnow.filters.web.urls import registered_domain
 from winnow.pipelines.forgetting.matching import Matcher
 from winnow.pipelines.forgetting.requests import selectors_of, wish
-from winnow.schemas.samples import SAMPLES
+from winnow.schemas.rows.samples import SAMPLES
 from winnow.schemas.tombstones import SelectorKind, Selectors
 
 URLS = [

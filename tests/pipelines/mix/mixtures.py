@@ -18,12 +18,12 @@ from winnow.pipelines.rules.pinning import PinnedProgram, pin
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.memory import MemoryStore
 from winnow.pipelines.store.tables import read_table
-from winnow.schemas.duplicates import NEAR
 from winnow.schemas.identity import sample_id
 from winnow.schemas.law import ScalingLaw
 from winnow.schemas.mixture import MixturePlan
 from winnow.schemas.recipe import Recipe, recipe_from_text
 from winnow.schemas.records import Generation
+from winnow.schemas.rows.duplicates import NEAR
 
 LANGUAGE = pa.schema([pa.field("status", pa.string()), pa.field("code", pa.string()), pa.field("score", pa.float32())])
 LENGTH = pa.schema([pa.field("status", pa.string()), pa.field("characters", pa.int64()), pa.field("bytes", pa.int64())])

@@ -12,8 +12,8 @@ from winnow.pipelines.query.duplicates import Browser
 from winnow.pipelines.query.find_sample import Place
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.memory import MemoryStore, forget_memory_store
-from winnow.schemas.duplicates import GROUPS, NEAR
 from winnow.schemas.errors import StoreError
+from winnow.schemas.rows.duplicates import GROUPS, NEAR
 
 LANGUAGES = pa.schema([pa.field("status", pa.string()), pa.field("code", pa.string())])
 SIZES = {"1": (1,), "2": (2,), "3-4": (3, 4), "5-9": range(5, 10), "10-99": range(10, 100), "100-999": range(100, 1000)}

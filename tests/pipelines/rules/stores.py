@@ -12,8 +12,8 @@ from winnow.pipelines.store.generations import Store, create_or_open, next_gener
 from winnow.pipelines.store.tables import put_table
 from winnow.schemas.identity import sample_id
 from winnow.schemas.records import Generation, LayerCommit, ObjectRecord, ShardRecord, StoreRecord, TaskCommit
+from winnow.schemas.rows.samples import SAMPLES
 from winnow.schemas.rules import ColumnInfo, Phase
-from winnow.schemas.samples import SAMPLES
 from winnow.schemas.statistics import ShardStatistics, StatisticsSpec
 
 RECORD = StoreRecord("s", 7, 65_536, 256 << 20, 16_384, 64 << 20, 64 << 20)

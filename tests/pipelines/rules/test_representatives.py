@@ -27,11 +27,11 @@ from winnow.pipelines.rules.pinning import PinnedProgram, pin
 from winnow.pipelines.rules.representatives import LARGEST, Choice, Chooser, candidates
 from winnow.pipelines.rules.summary import RulesSummary, summarise_rules
 from winnow.pipelines.store.memory import MemoryStore, forget_memory_store
-from winnow.schemas.duplicates import GROUPS, NEAR, Kind
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.identity import sample_id
 from winnow.schemas.problems import Place
 from winnow.schemas.recipe import DedupeConfig, ExactConfig, NearConfig, recipe_from_text
+from winnow.schemas.rows.duplicates import GROUPS, NEAR, Kind
 from winnow.schemas.rules import ColumnInfo
 
 QUALITY = pa.schema([pa.field("score", pa.float64()), pa.field("good", pa.bool_()), pa.field("name", pa.string())])

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from winnow.pipelines.score.examples import DECODED
 from winnow.pipelines.score.trace import Tracer, Waiting, scored
-from winnow.schemas.scores import trace_schema
+from winnow.schemas.rows.scores import trace_schema
 from winnow.scoring.tasks.protocol import Encoded, Floats
 
 

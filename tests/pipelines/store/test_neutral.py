@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from winnow.pipelines.store.neutral import is_neutral, neutral, neutral_stream
-from winnow.schemas.extraction import EXTRACTION
-from winnow.schemas.samples import SAMPLES
+from winnow.schemas.rows.extraction import EXTRACTION
+from winnow.schemas.rows.samples import SAMPLES
 
 SAMPLE = {
     "id": b"0123456789abcdef",

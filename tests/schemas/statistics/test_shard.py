@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from tests.property_sizes import scaled
 from winnow.schemas.errors import StoreError
-from winnow.schemas.extraction import EXTRACTION
-from winnow.schemas.samples import SAMPLES
+from winnow.schemas.rows.extraction import EXTRACTION
+from winnow.schemas.rows.samples import SAMPLES
 from winnow.schemas.statistics import (
     EXTRACTION_STATISTICS,
     RELATIVE_ERROR,

@@ -13,7 +13,7 @@ from winnow.pipelines.export.formats.protocol import (
     ShardName,
     WrittenShard,
 )
-from winnow.schemas.draws import MIXED
+from winnow.schemas.rows.draws import MIXED
 
 
 def row(number: int, **fields: object) -> dict[str, object]:

@@ -20,7 +20,7 @@ from typing import Any
 
 from apache_beam.portability.api.org.apache.beam.model.pipeline.v1 import beam_runner_api_pb2
 
-from winnow.pipelines.store.gcs import GcsStore
+from winnow.pipelines.store.buckets.gcs import GcsStore
 
 CANCELLED = 5  # of the states, as the interface numbers them
 EXECUTE = Path(__file__).with_name("execute.py")

@@ -16,8 +16,8 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.tables import read_rows
 from winnow.runners.terminal.sample import exported_text, view_with_edits
-from winnow.schemas.extraction import EXTRACTED
 from winnow.schemas.records import Generation
+from winnow.schemas.rows.extraction import EXTRACTED
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 from urllib.parse import quote
 
-from winnow.pipelines.store.buckets import MARK, Bucket, BucketStore, Clients, Piece, Remembered
+from winnow.pipelines.store.buckets.bucket_store import MARK, Bucket, BucketStore, Clients, Piece, Remembered
+from winnow.pipelines.store.buckets.gcs_session import endpoint, refused, said, session
+from winnow.pipelines.store.buckets.trying import PassingError, Trying, no_bucket
 from winnow.pipelines.store.facade import ObjectInfo
-from winnow.pipelines.store.gcs_session import endpoint, refused, said, session
-from winnow.pipelines.store.trying import PassingError, Trying, no_bucket
 from winnow.schemas.errors import StoreError
 
 if TYPE_CHECKING:

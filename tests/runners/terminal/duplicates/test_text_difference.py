@@ -7,9 +7,16 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.property_sizes import scaled
+from winnow.runners.terminal.duplicates.side_by_side import Fold, Row, side_by_side
+from winnow.runners.terminal.duplicates.text_difference import (
+    MAX_CHARACTERS,
+    MAX_LINES,
+    MAX_WORDS,
+    Difference,
+    common,
+    difference,
+)
 from winnow.runners.terminal.escaping import cells, visible
-from winnow.runners.terminal.side_by_side import Fold, Row, side_by_side
-from winnow.runners.terminal.text_difference import MAX_CHARACTERS, MAX_LINES, MAX_WORDS, Difference, common, difference
 
 SCRIPTS = st.text(st.sampled_from("ab c.\n中文字 ไก่ปลา العربية \x1b\u202e\u0301é"), max_size=60)
 

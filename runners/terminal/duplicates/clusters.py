@@ -16,14 +16,14 @@ from winnow.pipelines.store.generations import Store
 from winnow.runners.commands.duplicates import MOST
 from winnow.runners.report import DuplicatesFound
 from winnow.runners.report.duplicates import counted, outdated, similar
-from winnow.runners.terminal.duplicate_members import run_duplicates_show
-from winnow.runners.terminal.excerpts import Excerpts
+from winnow.runners.terminal.duplicates.excerpts import Excerpts
+from winnow.runners.terminal.duplicates.members import run_duplicates_show
 from winnow.runners.terminal.quantities import grouped, share
 from winnow.runners.terminal.tables import Grid, is_plain, print_grid, print_line
-from winnow.schemas.duplicates import Kind
 from winnow.schemas.errors import RecipeError, WinnowError
 from winnow.schemas.identity import Json
 from winnow.schemas.records import Generation
+from winnow.schemas.rows.duplicates import Kind
 
 SHOW = "show"
 ID_DIGITS = 12

@@ -18,10 +18,10 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO, ClassVar, Protocol, Self, TypeVar
 
+from winnow.pipelines.store.buckets.ranged import RangedReader, buffered
+from winnow.pipelines.store.buckets.scratch import process_scratch
+from winnow.pipelines.store.buckets.trying import Trying
 from winnow.pipelines.store.facade import ObjectInfo
-from winnow.pipelines.store.ranged import RangedReader, buffered
-from winnow.pipelines.store.scratch import process_scratch
-from winnow.pipelines.store.trying import Trying
 from winnow.schemas.errors import StoreError
 
 MOST_BYTES = 64 << 20

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from winnow.runners.terminal.duplicates.text_difference import Difference, Run, Word, Words
 from winnow.runners.terminal.escaping import cells, shortened
 from winnow.runners.terminal.quantities import grouped
-from winnow.runners.terminal.text_difference import Difference, Run, Word, Words
 
 FOLDED_WORDS = 24
 """Runs of fewer equal words are never folded."""

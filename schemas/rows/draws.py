@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from winnow.schemas.samples import CAPTION
+from winnow.schemas.rows.samples import CAPTION
 
 NO_BAND = (1 << 64) - 1
 """The key of a value that is null, among keys of numbers: above all of them."""

@@ -20,17 +20,17 @@ from winnow.pipelines.query.cluster_counts import EXACT, Membership
 from winnow.pipelines.query.duplicates import Browser, Member, Members
 from winnow.pipelines.query.find_sample import ID_BYTES, Place, find_by_id
 from winnow.runners.report.duplicates import outdated, similar
+from winnow.runners.terminal.duplicates.excerpts import Excerpts
+from winnow.runners.terminal.duplicates.side_by_side import Fold, Pieces, side_by_side
+from winnow.runners.terminal.duplicates.text_difference import Difference, Words, difference
 from winnow.runners.terminal.escaping import cells, shortened, visible
-from winnow.runners.terminal.excerpts import Excerpts
 from winnow.runners.terminal.quantities import grouped
 from winnow.runners.terminal.rules import DuplicateDrops, duplicate_drops
-from winnow.runners.terminal.side_by_side import Fold, Pieces, side_by_side
 from winnow.runners.terminal.tables import Grid, encodable, is_plain, print_grid, print_line
-from winnow.runners.terminal.text_difference import Difference, Words, difference
-from winnow.schemas.duplicates import OK, UNMATCHED, Kind
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.identity import Json
 from winnow.schemas.problems import shown
+from winnow.schemas.rows.duplicates import OK, UNMATCHED, Kind
 
 ID_DIGITS = 12
 MATCH_DIGITS = 8  # keeps a row within 80 columns

@@ -12,7 +12,7 @@ import pytest
 from tests.pipelines.store.conftest import point_to
 from tests.pipelines.store.faulty import in_front_of
 from tests.pipelines.store.servers import BUCKET, Server, free_port
-from winnow.pipelines.store import trying
+from winnow.pipelines.store.buckets import trying
 from winnow.pipelines.store.location import open_location
 from winnow.schemas.errors import StoreError
 

@@ -10,9 +10,9 @@ import logging
 import os
 from typing import TYPE_CHECKING
 
-from winnow.pipelines.store import trying
-from winnow.pipelines.store.buckets import CONNECTIONS
-from winnow.pipelines.store.trying import PassingError, busy, cut, first_line, unreached, untrusted, wrong_clock
+from winnow.pipelines.store.buckets import trying
+from winnow.pipelines.store.buckets.bucket_store import CONNECTIONS
+from winnow.pipelines.store.buckets.trying import PassingError, busy, cut, first_line, unreached, untrusted, wrong_clock
 from winnow.schemas.errors import StoreError
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from tests.pipelines.store import faulty
 from tests.pipelines.store.conftest import S3_SERVERS, point_to
 from tests.pipelines.store.faulty import Request, in_front_of
 from tests.pipelines.store.servers import BUCKET, Server, s3_client
-from winnow.pipelines.store import gcs, s3, trying
+from winnow.pipelines.store.buckets import gcs, s3, trying
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.location import open_location
 from winnow.schemas.errors import StoreError
@@ -286,7 +286,7 @@ def test_uploads_of_dead_writers_are_dropped_below_the_prefix_alone(
 
 def test_what_a_killed_process_left_in_scratch_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     command = (
-        "import os; from winnow.pipelines.store.scratch import process_scratch\n"
+        "import os; from winnow.pipelines.store.buckets.scratch import process_scratch\n"
         "(process_scratch() / 'half').write_bytes(b'half'); print(process_scratch(), flush=True); {}"
     )
     environment = {**os.environ, "TMPDIR": str(tmp_path)}

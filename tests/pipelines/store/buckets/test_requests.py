@@ -8,7 +8,9 @@ import pytest
 from tests.pipelines.store.conftest import point_to
 from tests.pipelines.store.faulty import in_front_of
 from tests.pipelines.store.servers import BUCKET, Server
-from winnow.pipelines.store import buckets, layout, s3
+from winnow.pipelines.store import layout
+from winnow.pipelines.store.buckets import bucket_store as buckets
+from winnow.pipelines.store.buckets import s3
 from winnow.pipelines.store.commits import load_layer_commits
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.lease import Lease, this_process

@@ -2,7 +2,16 @@
 
 from typing import Any
 
-from winnow.pipelines.store.trying import busy, cut, first_line, no_bucket, refused, unreached, untrusted, wrong_clock
+from winnow.pipelines.store.buckets.trying import (
+    busy,
+    cut,
+    first_line,
+    no_bucket,
+    refused,
+    unreached,
+    untrusted,
+    wrong_clock,
+)
 from winnow.schemas.errors import StoreError
 
 PASSING = {

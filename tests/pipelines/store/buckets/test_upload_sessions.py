@@ -22,7 +22,7 @@ from tests.pipelines.store import faulty
 from tests.pipelines.store.conftest import point_to
 from tests.pipelines.store.faulty import Answer, Proxy, Request, in_front_of
 from tests.pipelines.store.servers import BUCKET, Server
-from winnow.pipelines.store import gcs, trying
+from winnow.pipelines.store.buckets import gcs, trying
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.location import open_location
 from winnow.schemas.errors import StoreError

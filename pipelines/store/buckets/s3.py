@@ -14,10 +14,19 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from winnow.pipelines.store.buckets import CONNECTIONS, MARK, Bucket, BucketStore, Clients, Piece, Remembered, sending
+from winnow.pipelines.store.buckets.bucket_store import (
+    CONNECTIONS,
+    MARK,
+    Bucket,
+    BucketStore,
+    Clients,
+    Piece,
+    Remembered,
+    sending,
+)
+from winnow.pipelines.store.buckets.s3_errors import said
+from winnow.pipelines.store.buckets.trying import Trying
 from winnow.pipelines.store.facade import ObjectInfo
-from winnow.pipelines.store.s3_errors import said
-from winnow.pipelines.store.trying import Trying
 from winnow.schemas.errors import StoreError
 
 if TYPE_CHECKING:

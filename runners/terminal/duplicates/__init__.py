@@ -1,0 +1,1 @@
+"""`winnow duplicates`: clusters of duplicates, and two texts side by side."""

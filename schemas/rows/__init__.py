@@ -1,0 +1,1 @@
+"""The rows of a store as Arrow schemas: samples, extractions, layers of duplicates and scores, draws."""
