@@ -6,7 +6,6 @@ batches: one byte a value for validity, the values themselves with nulls zeroed,
 """
 
 import hashlib
-from collections.abc import Iterable
 from typing import Protocol, cast
 
 import numpy as np
@@ -98,14 +97,6 @@ class ValueHasher:
         first, last = int(bounds[present.offset]), int(bounds[present.offset + len(present)])
         if data is not None and last > first:
             self._feed(path, memoryview(data)[first:last])
-
-
-def value_hash(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> str:
-    """The hash of a whole table given as batches."""
-    hasher = ValueHasher(schema)
-    for batch in batches:
-        hasher.update(batch)
-    return hasher.hexdigest()
 
 
 def _describe(schema: pa.Schema) -> str:

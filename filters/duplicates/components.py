@@ -7,7 +7,6 @@ contraction does so over edges partitioned by vertex (R. Kiveris, S. Lattanzi, V
 S. Vassilvitskii, "Connected Components in MapReduce and Beyond", 2014): a round sends `mirrored` edges to the
 partition of their first end for `large_star`, and `downward` edges of what comes back for `small_star`. Rounds end
 when the set of edges is the one before; each component is then a star around its smallest vertex.
-`star_contraction` does the same in memory.
 """
 
 from collections.abc import Iterable
@@ -27,7 +26,6 @@ __all__ = [
     "mirrored",
     "small_star",
     "spanning_forest",
-    "star_contraction",
 ]
 
 Vertices = npt.NDArray[np.uint64]
@@ -119,27 +117,6 @@ def small_star(first: Vertices, second: Vertices) -> Edges:
     return _distinct_edges(
         np.concatenate((least[others], second[heads])), np.concatenate((second[others], first[heads]))
     )
-
-
-def star_contraction(first: Vertices, second: Vertices, *, rounds: int = 128) -> Edges:
-    """The spanning forest by alternating star contraction, equal to `spanning_forest`.
-
-    Args:
-        first: One end of every edge.
-        second: The other end.
-        rounds: The maximum number of rounds. The paper proves O(log^2 n) and observes a dozen.
-
-    Raises:
-        ArithmeticError: The edges had not settled by then.
-    """
-    held = small_star(*downward(first, second))
-    for _ in range(rounds):
-        joined = small_star(*downward(*large_star(*mirrored(*held))))
-        if np.array_equal(joined[0], held[0]) and np.array_equal(joined[1], held[1]):
-            order = np.argsort(joined[1])
-            return joined[0][order], joined[1][order]
-        held = joined
-    raise ArithmeticError(f"expected edges to settle within {rounds} rounds, {len(held[0])} still change: allow more")
 
 
 def _sorted_edges(first: Vertices, second: Vertices) -> Edges:

@@ -118,10 +118,6 @@ class BoundScore:
             "max_text_bytes": self.max_text_bytes,
         }
 
-    def of_layers(self, columns: tuple[Column, ...], keys: Mapping[str, str]) -> dict[str, Json]:
-        """The keys of the layers of these columns."""
-        return {layer: keys[layer] for layer in sorted(layers_of(columns))}
-
 
 def layers_of(columns: tuple[Column, ...]) -> tuple[str, ...]:
     """The layers of columns, each once."""

@@ -15,8 +15,6 @@ from winnow.schemas.rows.draws import NO_BAND
 from winnow.scoring.mixture.cuts import Part, find_cuts, ordered_key, value_of_key
 
 Keys = NDArray[np.uint64]
-Numbers = NDArray[np.int64]
-
 _TABLES: Final = {"fineweb2": FINEWEB2}
 
 

@@ -75,12 +75,6 @@ def represent(pinned: PinnedProgram, threads: int | None = None) -> Duplicates:
         return chooser.chosen(tuple(numbers))
 
 
-def count_decisions(pinned: PinnedProgram, threads: int | None = None) -> DecisionCounts:
-    """The counts of every shard, added up."""
-    duplicates = represent(pinned, threads)
-    return DecisionCounts.merged(decisions.counts for decisions in decide(pinned, threads, duplicates))
-
-
 def decide_shard(
     pinned: PinnedProgram, shard: ShardObjects, evaluator: Evaluator, duplicates: Duplicates = NO_DUPLICATES
 ) -> ShardDecisions:

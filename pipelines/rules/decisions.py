@@ -155,19 +155,10 @@ class ShardDecisions:
             found = np.where(bits != 0, lowest, found)
         return found
 
-    def rules_of(self, row: int) -> tuple[int, ...]:
-        """The numbers of all rules that fired for a row, in order."""
-        return bits_of(mask_of(self.fired[row]))
-
 
 def word_mask(mask: int, words: int) -> Masks:
     """A mask as one row of words."""
     return np.array([(mask >> (WORD * word)) & ((1 << WORD) - 1) for word in range(words)], np.uint64)
-
-
-def mask_of(words: Masks) -> int:
-    """A row of words as one mask."""
-    return sum(int(word) << (WORD * number) for number, word in enumerate(words))
 
 
 def bits_of(mask: int) -> tuple[int, ...]:

@@ -91,9 +91,3 @@ class MemoryStore:
             return self._objects[path]
         except KeyError:
             raise FileNotFoundError(f"{self.root}: no object {path!r}") from None
-
-
-def forget_memory_store(name: str) -> None:
-    """Releases a named store's objects."""
-    with _lock:
-        _stores.pop(name, None)

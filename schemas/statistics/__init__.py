@@ -5,9 +5,7 @@ from winnow.schemas.statistics.distinct import Distinct
 from winnow.schemas.statistics.histogram import RELATIVE_ERROR, Histogram, bin_range
 from winnow.schemas.statistics.numbers import FloatStatistics, IntegerStatistics
 from winnow.schemas.statistics.shard import (
-    DROPPED_STATISTICS,
     EXTRACTION_STATISTICS,
-    QUARANTINE_STATISTICS,
     SAMPLES_STATISTICS,
     ShardStatistics,
     StatisticsSpec,
@@ -18,9 +16,7 @@ from winnow.schemas.statistics.shard import (
 from winnow.schemas.statistics.top import TopValues
 
 __all__ = [
-    "DROPPED_STATISTICS",
     "EXTRACTION_STATISTICS",
-    "QUARANTINE_STATISTICS",
     "RELATIVE_ERROR",
     "SAMPLES_STATISTICS",
     "ColumnSpec",

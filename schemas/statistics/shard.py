@@ -17,7 +17,7 @@ from msgspec import Struct
 from winnow.schemas.errors import StoreError
 from winnow.schemas.identity import Json, canonical_json
 from winnow.schemas.rows.extraction import EXTRACTED, EXTRACTION
-from winnow.schemas.rows.samples import DROPPED, QUARANTINE, SAMPLES
+from winnow.schemas.rows.samples import SAMPLES
 from winnow.schemas.statistics.columns import ColumnSpec, ColumnStatistics, WrittenColumn, kind_of
 from winnow.schemas.typed_json import Count, read_value
 
@@ -224,9 +224,5 @@ SAMPLES_STATISTICS = spec_of(
     categorical=("source.name", "source.unit", "source_class", "licence", "domain", "modality", "mime"),
     undistinguished=("metadata",),
     skip=("id", "source.record"),  # different in every row
-)
-DROPPED_STATISTICS = spec_of(DROPPED, categorical=("source", "unit", "reason"))
-QUARANTINE_STATISTICS = spec_of(
-    QUARANTINE, categorical=("source", "unit", "reason"), undistinguished=("detail",), skip=("record",)
 )
 EXTRACTION_STATISTICS = spec_of(EXTRACTION, categorical=("status", "language"))

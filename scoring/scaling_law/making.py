@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from winnow.schemas.law import (
     SCHEMA,
@@ -20,8 +19,6 @@ from winnow.schemas.law import (
 from winnow.scoring.scaling_law.fitting import FamilyFit, LawFit
 from winnow.scoring.scaling_law.resampling import interval
 from winnow.scoring.scaling_law.runs import RunTable
-
-Floats = NDArray[np.float64]
 
 KEPT_DRAWS = 400
 """Draws that a law file keeps: the ends of a 95 % interval of a ratio then have 10 draws beyond them."""

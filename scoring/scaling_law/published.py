@@ -18,9 +18,6 @@ Floats = NDArray[np.float64]
 FAMILIES: Final = ("Germanic", "Indic", "Romance", "Sino-Tibetan", "Slavic")
 """Sino-Tibetan is Chinese alone; 23 languages in all, of which the reviews name seven."""
 
-SIZES: Final = (85e6, 397e6, 810e6, 1.2e9)
-"""N: parameters without embeddings."""
-
 UNIFORM_SHARE: Final = 0.2
 
 TABLE_6_NORMALISED: Final = (1.142, 1.180, 1.273, 1.142, 1.134)

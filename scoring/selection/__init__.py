@@ -6,23 +6,20 @@ not depend on the order of rows: sums run over sorted values, ties are broken by
 
 from winnow.scoring.selection.binarise import BinariseRule, Votes, binarise
 from winnow.scoring.selection.describe import Extremes, Summary, extremes, histogram, summary
-from winnow.scoring.selection.in_batch import batches_of, softmax_weights
+from winnow.scoring.selection.in_batch import batches_of
 from winnow.scoring.selection.label_model import Aggregation, Kept, LabelModel, aggregate
-from winnow.scoring.selection.ladder import Arm, Ladder, ladder
 from winnow.scoring.selection.overlap import Overlap, overlap
-from winnow.scoring.selection.quality import KEEP_AT, Quality, estimate_quality, mean_quality, pearson, retained
+from winnow.scoring.selection.quality import KEEP_AT, Quality, estimate_quality, pearson, retained
 from winnow.scoring.selection.ranks import Ids, ranked
 
 __all__ = [
     "KEEP_AT",
     "Aggregation",
-    "Arm",
     "BinariseRule",
     "Extremes",
     "Ids",
     "Kept",
     "LabelModel",
-    "Ladder",
     "Overlap",
     "Quality",
     "Summary",
@@ -33,12 +30,9 @@ __all__ = [
     "estimate_quality",
     "extremes",
     "histogram",
-    "ladder",
-    "mean_quality",
     "overlap",
     "pearson",
     "ranked",
     "retained",
-    "softmax_weights",
     "summary",
 ]

@@ -46,22 +46,6 @@ def members(batches: Integers) -> list[Integers]:
     return [rows[first[sizes == size][:, np.newaxis] + np.arange(size)] for size in np.unique(sizes).tolist()]
 
 
-def softmax_weights(scores: Floats, batches: Integers, temperature: float) -> Floats:
-    """The weight of each row in its batch; not a number where it has no score or is in no batch.
-
-    Args:
-        scores: At one checkpoint.
-        batches: The number of each row's batch.
-        temperature: τ.
-    """
-    found = np.full(len(scores), np.nan)
-    for rows, values, ordered, _ in _scored(scores, members(batches)):
-        total = _exponentials(ordered, ordered, temperature).sum(axis=1, keepdims=True)
-        weight = _exponentials(values, ordered, temperature) / total
-        found[rows] = np.where(np.isneginf(values), np.nan, weight)
-    return found
-
-
 def above_uniform(scores: Floats, of: list[Integers], temperature: float) -> NDArray[np.int8]:
     """1 where a row's weight is above 1/b, 0 where it is not, -1 where it has none; b counts rows with a score.
 

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.scoring.selection.label_model import EDGE, Kept, LabelModel, Patterns
-from winnow.scoring.selection.ranks import Floats
 
 Method: TypeAlias = Literal["wilson", "delta", "undetermined", "normal"]
 """How an interval was made. `undetermined`: the votes do not tell, and it is everything."""
@@ -71,25 +70,6 @@ def wilson(kept: int, rows: int) -> Quality:
     low = 0.0 if kept == 0 else max(0.0, middle - half)
     high = 1.0 if kept == rows else min(1.0, middle + half)
     return Quality(share, low, high, rows, "wilson")
-
-
-def mean_quality(scores: Floats, which: NDArray[np.bool_] | None = None) -> Quality:
-    """The paper's estimate for DataComp: the mean score of the rows that are kept, with a normal interval.
-
-    Args:
-        scores: One of each row, such as the last checkpoint's or the mean over checkpoints; not finite: left out.
-        which: The rows that are kept; all where it is not given.
-    """
-    chosen = scores if which is None else scores[which]
-    values = np.sort(chosen[np.isfinite(chosen)])
-    rows = len(values)
-    if not rows:
-        return Quality(math.nan, -math.inf, math.inf, 0, "undetermined")
-    mean = float(values.mean())
-    if rows == 1:
-        return Quality(mean, -math.inf, math.inf, 1, "undetermined")
-    half = _Z * float(values.std(ddof=1)) / math.sqrt(rows)
-    return Quality(mean, mean - half, mean + half, rows, "normal")
 
 
 def pearson(one: Sequence[float], other: Sequence[float]) -> float | None:

@@ -1,3 +1,4 @@
+from collections.abc import Iterable
 from itertools import pairwise
 
 import pyarrow as pa
@@ -6,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from winnow.schemas.rows.samples import SAMPLES
-from winnow.schemas.values import value_hash
+from winnow.schemas.values import ValueHasher
 
 SCHEMA = pa.schema(
     [
@@ -34,6 +35,13 @@ ROWS = st.lists(
     ),
     max_size=12,
 )
+
+
+def value_hash(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> str:
+    hasher = ValueHasher(schema)
+    for batch in batches:
+        hasher.update(batch)
+    return hasher.hexdigest()
 
 
 @given(ROWS, st.lists(st.integers(0, 12), max_size=4))

@@ -14,7 +14,7 @@ from winnow.filters.language.words.indic import INDIC
 from winnow.filters.language.words.packages import PACKAGES
 from winnow.filters.language.words.rules import languages
 
-__all__ = ["ASSIGNMENT", "SUBSTITUTE", "Segmentation", "assigned_languages", "segmentation_of"]
+__all__ = ["ASSIGNMENT", "SUBSTITUTE", "Segmentation", "segmentation_of"]
 
 ASSIGNMENT = Path(__file__).with_name("assignment.txt")
 
@@ -41,11 +41,6 @@ def _assigned() -> dict[str, str]:
 @lru_cache(maxsize=1)
 def _styles() -> frozenset[str]:
     return frozenset({*(f"spacy_{language}" for language in languages()), *INDIC, *PACKAGES})
-
-
-def assigned_languages() -> tuple[str, ...]:
-    """Every language and script with an assigned segmentation, such as `deu_Latn`, in order."""
-    return tuple(sorted(_assigned()))
 
 
 @lru_cache(maxsize=4096)

@@ -20,11 +20,11 @@ from winnow.filters.language.kernels.spans import Texts
 from winnow.filters.private.personal.candidates import DigitGroups, glued_after, glued_before
 from winnow.filters.private.personal.cues import Cues, window
 from winnow.filters.private.personal.detections import FIRST_ROOM, Detections, no_detections, roomier
-from winnow.filters.private.personal.regions import LANGUAGE_REGIONS, Regions
+from winnow.filters.private.personal.regions import Regions
 from winnow.filters.private.personal.states import STATES
 from winnow.schemas.kernels import kernel, leaf
 
-__all__ = ["KIND", "covered_languages", "covered_regions", "national_ids", "national_ids_ready"]
+__all__ = ["KIND", "national_ids", "national_ids_ready"]
 
 KIND = "national_id"
 
@@ -57,17 +57,6 @@ class _Shapes:
     numbers: dict[str, int]
     branches: npt.NDArray[np.int16]
     whole: npt.NDArray[np.int16]
-
-
-def covered_regions() -> frozenset[str]:
-    """The countries whose numbers are detected."""
-    return frozenset(kind.region for kind in STATES)
-
-
-def covered_languages() -> frozenset[str]:
-    """The languages (ISO 639-3) that imply such a country."""
-    covered = covered_regions()
-    return frozenset(language for language, regions in LANGUAGE_REGIONS.items() if covered.intersection(regions))
 
 
 def national_ids_ready() -> None:

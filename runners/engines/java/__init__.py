@@ -1,7 +1,7 @@
 """Job servers: the Java and the jar that Spark and Flink each need to run a Beam pipeline."""
 
 from winnow.runners.engines.java.installed_java import Java, find_java, require_java
-from winnow.runners.engines.java.jars import JobServerJar, cache_folder, find_jar, job_server, job_server_jar
+from winnow.runners.engines.java.jars import JobServerJar, cache_folder, find_jar, job_server
 from winnow.runners.engines.java.server_kinds import FLINK, SERVERS, SPARK, EngineName, JobServer, JobServerError
 
 __all__ = [
@@ -17,6 +17,5 @@ __all__ = [
     "find_jar",
     "find_java",
     "job_server",
-    "job_server_jar",
     "require_java",
 ]

@@ -87,13 +87,6 @@ def cache_folder() -> Path:
     return Path(caches).expanduser() / "winnow" / "engines"
 
 
-def job_server_jar(
-    engine: EngineName, given: str | None = None, *, launcher: str | None = None, console: Console | None = None
-) -> Path:
-    """The path of an engine's job server: found, or built now. Safe when several processes do it at once."""
-    return job_server(engine, given, launcher=launcher, console=console)[0].path
-
-
 def job_server(
     engine: EngineName,
     given: str | None = None,

@@ -2,6 +2,7 @@
 
 import random
 from collections import Counter
+from uuid import uuid4
 
 import pyarrow as pa
 import pytest
@@ -11,7 +12,7 @@ from winnow.pipelines.query.cluster_counts import BIN_NAMES
 from winnow.pipelines.query.duplicates import Browser
 from winnow.pipelines.query.find_sample import Place
 from winnow.pipelines.store.facade import ObjectStore
-from winnow.pipelines.store.memory import MemoryStore, forget_memory_store
+from winnow.pipelines.store.memory import MemoryStore
 from winnow.schemas.errors import StoreError
 from winnow.schemas.rows.duplicates import GROUPS, NEAR
 
@@ -64,8 +65,7 @@ def made(seed: int, *, texts: bool = True) -> tuple[Browser, list[dict[str, obje
         )
         for at, (name, shard) in enumerate(shards.items())
     }
-    forget_memory_store(f"browsing{seed}{texts}")
-    return Browser(*make_store(MemoryStore(f"browsing{seed}{texts}"), whole), ()), rows
+    return Browser(*make_store(MemoryStore(uuid4().hex), whole), ()), rows
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -194,8 +194,7 @@ def test_without_a_recipe_only_other_rows_make_a_layer_stale() -> None:
     browser, _ = made(4)
     assert browser.stale(None) == {"exact": None, "near": None}
     drawn = {name: Shard("books", 2, {"dedupe.near": lone(name)} if name == "old" else {}) for name in ("old", "new")}
-    forget_memory_store("grown")
-    grown = Browser(*make_store(MemoryStore("grown"), drawn), ())
+    grown = Browser(*make_store(MemoryStore(uuid4().hex), drawn), ())
     assert grown.stale(None) == {"near": True}
 
 

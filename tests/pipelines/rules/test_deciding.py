@@ -6,22 +6,24 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from uuid import uuid4
 
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.pipelines.rules.counted import count_decisions
 from tests.pipelines.rules.stores import Shard, columns_of, make_store
 from tests.property_sizes import scaled
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.binding.rules import rule_program
-from winnow.pipelines.rules.deciding import count_decisions, decide
-from winnow.pipelines.rules.decisions import DecisionCounts, Outcome, Tally
+from winnow.pipelines.rules.deciding import decide
+from winnow.pipelines.rules.decisions import DecisionCounts, Outcome, ShardDecisions, Tally, bits_of
 from winnow.pipelines.rules.dropped import dropped_samples
 from winnow.pipelines.rules.pinning import PinnedProgram, pin
 from winnow.pipelines.store.local import LocalStore
-from winnow.pipelines.store.memory import MemoryStore, forget_memory_store
+from winnow.pipelines.store.memory import MemoryStore
 from winnow.schemas.errors import RecipeError, StoreError
 from winnow.schemas.recipe import recipe_from_text
 
@@ -39,6 +41,11 @@ SIZES = pa.schema([pa.field("bytes", pa.int64())])
 LAYERS = {"text.some": MEASURES, "text.language": LANGUAGE, "text.size": SIZES}
 
 Row = Mapping[str, object]
+
+
+def rules_of(decisions: ShardDecisions, row: int) -> set[int]:
+    """The numbers of all rules that fired for a row."""
+    return set(bits_of(sum(int(word) << (64 * at) for at, word in enumerate(decisions.fired[row]))))
 
 
 @dataclass(frozen=True)
@@ -177,33 +184,30 @@ def test_decisions_are_those_of_a_slow_evaluator(
     rules = [*eligible, *keep]
     text = recipe_text([(c.sql, n) for c, n in eligible], [(c.sql, n) for c, n in keep])
     named = {f"{source}-{number}": shard_of(source, rows) for number, (source, rows) in enumerate(shards)}
-    objects = MemoryStore("rules-property")
-    try:
-        pinned = pinned_on(objects, text, named)
-        decisions = {one.shard: one for one in decide(pinned, threads)}
-        assert list(decisions) == sorted(named)
-        total: Counter[tuple[Outcome, str]] = Counter()
-        for number, (source, rows) in enumerate(shards):
-            name = f"{source}-{number}"
-            one = decisions[name]
-            want = expected(rules, rows)
-            assert [set(one.rules_of(row)) for row in range(one.rows)] == [fired for fired, _ in want]
-            assert one.kept.tolist() == [not fired for fired, _ in want]
-            assert one.first.tolist() == [min(fired, default=-1) for fired, _ in want]
-            assert one.eligible.tolist() == [min(fired, default=len(rules)) >= len(eligible) for fired, _ in want]
-            assert one.counts.total.rows == len(rows)
-            total += expected_counts(source, rules, rows)
-        parts = [one.counts for one in decisions.values()]
-        random.Random(7).shuffle(parts)
-        counts = DecisionCounts.merged(parts)
-        assert counts == count_decisions(pinned, 1)
-        assert list(counts.tallies) == sorted(counts.tallies)
-        assert {outcome: tally.rows for outcome, tally in counts} == {
-            o: n for (o, kind), n in total.items() if kind == "rows"
-        }
-        assert all(tally.bytes == total[outcome, "bytes"] for outcome, tally in counts)
-    finally:
-        forget_memory_store("rules-property")
+    objects = MemoryStore(uuid4().hex)
+    pinned = pinned_on(objects, text, named)
+    decisions = {one.shard: one for one in decide(pinned, threads)}
+    assert list(decisions) == sorted(named)
+    total: Counter[tuple[Outcome, str]] = Counter()
+    for number, (source, rows) in enumerate(shards):
+        name = f"{source}-{number}"
+        one = decisions[name]
+        want = expected(rules, rows)
+        assert [rules_of(one, row) for row in range(one.rows)] == [fired for fired, _ in want]
+        assert one.kept.tolist() == [not fired for fired, _ in want]
+        assert one.first.tolist() == [min(fired, default=-1) for fired, _ in want]
+        assert one.eligible.tolist() == [min(fired, default=len(rules)) >= len(eligible) for fired, _ in want]
+        assert one.counts.total.rows == len(rows)
+        total += expected_counts(source, rules, rows)
+    parts = [one.counts for one in decisions.values()]
+    random.Random(7).shuffle(parts)
+    counts = DecisionCounts.merged(parts)
+    assert counts == count_decisions(pinned, 1)
+    assert list(counts.tallies) == sorted(counts.tallies)
+    assert {outcome: tally.rows for outcome, tally in counts} == {
+        o: n for (o, kind), n in total.items() if kind == "rows"
+    }
+    assert all(tally.bytes == total[outcome, "bytes"] for outcome, tally in counts)
 
 
 def test_there_may_be_any_number_of_rules(tmp_path: Path) -> None:
@@ -216,8 +220,8 @@ def test_there_may_be_any_number_of_rules(tmp_path: Path) -> None:
     pinned = pinned_on(tmp_path, text, {"crawl-0": shard_of("crawl", rows)})
     (one,) = decide(pinned)
     assert one.first.tolist() == [*(min(w + 1, 150) if w < 149 else -1 for w in range(160)), 0]
-    assert one.rules_of(100) == tuple(range(101, 150))
-    assert one.rules_of(160) == tuple(range(150))
+    assert rules_of(one, 100) == set(range(101, 150))
+    assert rules_of(one, 160) == set(range(150))
     assert one.eligible.tolist() == [*(words >= 69 for words in range(160)), False]
     last = max(one.counts.tallies, key=lambda outcome: outcome.null)
     assert (last.fired, last.null) == ((1 << 150) - 1,) * 2

@@ -5,9 +5,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from tests.pipelines.rules.counted import count_decisions
 from tests.pipelines.rules.stores import Shard, columns_of, make_store
 from winnow.pipelines.binding.rules import rule_program
-from winnow.pipelines.rules.deciding import count_decisions
 from winnow.pipelines.rules.decisions import Outcome, Tally
 from winnow.pipelines.rules.pinning import pin
 from winnow.pipelines.store.local import LocalStore

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
@@ -26,7 +27,7 @@ from winnow.pipelines.rules.guards import accepting, require_accepted
 from winnow.pipelines.rules.pinning import PinnedProgram, pin
 from winnow.pipelines.rules.representatives import LARGEST, Choice, Chooser, candidates
 from winnow.pipelines.rules.summary import RulesSummary, summarise_rules
-from winnow.pipelines.store.memory import MemoryStore, forget_memory_store
+from winnow.pipelines.store.memory import MemoryStore
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.identity import sample_id
 from winnow.schemas.problems import Place
@@ -153,31 +154,25 @@ def test_the_best_eligible_row_of_each_cluster_stays(
     drawn: list[tuple[str, list[Row]]], preferences: list[str], threads: int
 ) -> None:
     shards = {f"{source}-{number}": (source, rows) for number, (source, rows) in enumerate(drawn)}
-    objects = MemoryStore("representatives")
-    try:
-        listed = ", ".join([*preferences, "id"])
-        pinned = pinned_on(objects, recipe_text(f"[{listed}]"), shards)
-        duplicates = represent(pinned, threads)
-        want = stays(shards, preferences)
-        found = {}
-        for one in decide(pinned, threads, duplicates):
-            for row, first in enumerate(one.first.tolist()):
-                if first >= 0 and pinned.program.rules[first].phase == "dedupe":
-                    found[one.shard, row] = pinned.program.reasons[first].removeprefix("duplicate_")
-        assert found == want
-    finally:
-        forget_memory_store("representatives")
+    objects = MemoryStore(uuid4().hex)
+    listed = ", ".join([*preferences, "id"])
+    pinned = pinned_on(objects, recipe_text(f"[{listed}]"), shards)
+    duplicates = represent(pinned, threads)
+    want = stays(shards, preferences)
+    found = {}
+    for one in decide(pinned, threads, duplicates):
+        for row, first in enumerate(one.first.tolist()):
+            if first >= 0 and pinned.program.rules[first].phase == "dedupe":
+                found[one.shard, row] = pinned.program.reasons[first].removeprefix("duplicate_")
+    assert found == want
 
 
-def summary_of(recipe: str, shards: Mapping[str, tuple[str, Sequence[Row]]], name: str = "alarms") -> RulesSummary:
-    objects = MemoryStore(name)
-    try:
-        pinned = pinned_on(objects, recipe, shards)
-        duplicates = represent(pinned)
-        counts = DecisionCounts.merged(one.counts for one in decide(pinned, duplicates=duplicates))
-        return summarise_rules(pinned, counts, 1, duplicates)
-    finally:
-        forget_memory_store(name)
+def summary_of(recipe: str, shards: Mapping[str, tuple[str, Sequence[Row]]]) -> RulesSummary:
+    objects = MemoryStore(uuid4().hex)
+    pinned = pinned_on(objects, recipe, shards)
+    duplicates = represent(pinned)
+    counts = DecisionCounts.merged(one.counts for one in decide(pinned, duplicates=duplicates))
+    return summarise_rules(pinned, counts, 1, duplicates)
 
 
 TWO = {"books-0": ("books", [Row(near=1)]), "crawl-0": ("crawl", [Row(near=1, score=200.0, length=9)])}

@@ -11,7 +11,7 @@ from tests.pipelines.store.servers import BUCKET, Server, started
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.local import LocalStore
 from winnow.pipelines.store.location import open_location
-from winnow.pipelines.store.memory import MemoryStore, forget_memory_store
+from winnow.pipelines.store.memory import MemoryStore
 
 SERVERS = [
     "moto",
@@ -63,7 +63,6 @@ def objects(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.
         yield LocalStore(tmp_path / "store")
     elif request.param == "memory":
         yield MemoryStore(str(tmp_path))
-        forget_memory_store(str(tmp_path))
     else:
         running: Server = request.getfixturevalue(request.param)
         point_to(monkeypatch, running.environment)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.scoring.selection.rows import ids_of, shuffled, tables
-from winnow.scoring.selection.in_batch import above_uniform, batches_of, members, softmax_weights
+from winnow.scoring.selection.in_batch import above_uniform, batches_of, members
 from winnow.scoring.selection.ranks import Floats, Ids, Integers
 
 
@@ -50,13 +50,6 @@ def test_known_batches_stay_known() -> None:
     assert batches_of(ids, 4, seed=7).tolist() == [1, 1, 0, 2, 1, 0, 0, 1, 2, 0]
 
 
-def test_weights_are_the_softmax_over_the_batch() -> None:
-    scores, batches = np.array([1.0, 5.0, 2.0, 5.0, 3.0]), np.array([0, 1, 0, 1, 0])
-    weights = softmax_weights(scores, batches, 2.0)
-    total = sum(math.exp(m / 2) for m in (1, 2, 3))
-    assert weights == pytest.approx([math.exp(0.5) / total, 0.5, math.exp(1) / total, 0.5, math.exp(1.5) / total])
-
-
 def test_the_threshold_is_one_over_the_rows_with_a_score() -> None:
     scores = np.array([0.0, 1.0, math.nan, 0.0, 0.0, 7.0, math.nan])
     batches = np.array([0, 0, 0, 1, 1, 2, 2])
@@ -66,7 +59,6 @@ def test_the_threshold_is_one_over_the_rows_with_a_score() -> None:
 
 def test_a_row_in_no_batch_abstains() -> None:
     assert above_uniform(np.array([0.0, 1.0, 9.0]), members(np.array([4, 4, -1])), 1.0).tolist() == [0, 1, -1]
-    assert np.isnan(softmax_weights(np.array([0.0, 1.0, 9.0]), np.array([4, 4, -1]), 1.0)[2])
 
 
 def test_a_lower_temperature_favours_the_highest() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from tests.scoring.selection.rows import sampled_votes
 from winnow.scoring.selection.label_model import aggregate
-from winnow.scoring.selection.quality import estimate_quality, mean_quality, pearson, retained, wilson
+from winnow.scoring.selection.quality import estimate_quality, pearson, retained, wilson
 
 SENSITIVITY, SPECIFICITY = [0.9, 0.8, 0.75, 0.85, 0.7], [0.8, 0.85, 0.75, 0.8, 0.7]
 PAPER_NOISE = [0.3, 0.4, 0.5, 0.6, 0.7] * 6
@@ -104,22 +104,6 @@ def test_no_votes_have_no_quality() -> None:
     quality = estimate_quality(aggregate(np.full((3, 3), -1, np.int8)))
     assert math.isnan(quality.share)
     assert (quality.low, quality.high, quality.rows) == (0, 1, 0)
-
-
-def test_the_mean_score_is_of_the_rows_that_are_kept() -> None:
-    scores = np.array([1.0, 2.0, 3.0, math.nan, -50.0])
-    quality = mean_quality(scores, np.array([True, True, True, True, False]))
-    half = 1.959964 / math.sqrt(3)
-    assert (quality.share, quality.low, quality.high) == pytest.approx((2, 2 - half, 2 + half))
-    assert (quality.rows, quality.method) == (3, "normal")
-    assert math.isnan(mean_quality(scores[3:4]).share)
-    assert mean_quality(scores[:1]).high == math.inf
-
-
-def test_the_mean_score_is_the_same_for_any_order() -> None:
-    random = np.random.default_rng(0)
-    scores = random.normal(0, 1, 5001)
-    assert mean_quality(scores) == mean_quality(scores[random.permutation(5001)])
 
 
 def test_the_paper_correlation_is_found_from_its_figure() -> None:

@@ -16,7 +16,7 @@ from winnow.pipelines.running.ledger.intake import (
     replace_changed,
 )
 from winnow.pipelines.store.facade import ObjectInfo, ObjectStore
-from winnow.pipelines.store.memory import MemoryStore, forget_memory_store
+from winnow.pipelines.store.memory import MemoryStore
 from winnow.schemas.errors import SourceError
 
 TASK_BYTES = 100
@@ -24,9 +24,8 @@ ANY = ("**",)
 
 
 @pytest.fixture
-def objects(tmp_path: Path):  # type: ignore[no-untyped-def]
-    yield MemoryStore(str(tmp_path))
-    forget_memory_store(str(tmp_path))
+def objects(tmp_path: Path) -> MemoryStore:
+    return MemoryStore(str(tmp_path))
 
 
 def listing(**sizes: int) -> Listing:

@@ -1,0 +1,10 @@
+"""The counts of what rules decide, over all shards of a store."""
+
+from winnow.pipelines.rules.deciding import decide, represent
+from winnow.pipelines.rules.decisions import DecisionCounts
+from winnow.pipelines.rules.pinning import PinnedProgram
+
+
+def count_decisions(pinned: PinnedProgram, threads: int | None = None) -> DecisionCounts:
+    duplicates = represent(pinned, threads)
+    return DecisionCounts.merged(decisions.counts for decisions in decide(pinned, threads, duplicates))
