@@ -23,7 +23,7 @@ from winnow.scoring.mimic.direction import Direction, direction
 from winnow.scoring.mimic.exact import TOLERANCE, MimicScorer
 from winnow.scoring.mimic.gradients import gradient_slopes
 from winnow.scoring.mimic.memory import Portions
-from winnow.scoring.mimic.models import Alone, Batch, Model, Parameters, Together, of_module
+from winnow.scoring.mimic.models import Batch, BatchModel, Model, Parameters, SampleModel, model_of_module
 from winnow.scoring.mimic.pinned import pinned
 from winnow.scoring.probe.grid import Shape
 from winnow.scoring.probe.model import initial_parameters, logits
@@ -77,7 +77,7 @@ def convolutions(count: int, width: int) -> Case:
         before = after
     module = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(before, 10)).eval()
     batch = torch.randn(count, 3, 32, 32), torch.randint(0, 10, (count,))
-    return Case(f"CNN {width}, {count} x 32²", of_module(module, _cross_entropy), _weights(module), batch)
+    return Case(f"CNN {width}, {count} x 32²", model_of_module(module, _cross_entropy), _weights(module), batch)
 
 
 def vision(count: int, width: int, layers: int) -> Case:
@@ -86,7 +86,9 @@ def vision(count: int, width: int, layers: int) -> Case:
     torch.manual_seed(0)
     module = _vision(torch, width, layers, 10).eval()
     batch = torch.randn(count, 3, 32, 32), torch.randint(0, 10, (count,))
-    return Case(f"ViT {layers} x {width}, {count} x 65", of_module(module, _cross_entropy), _weights(module), batch)
+    return Case(
+        f"ViT {layers} x {width}, {count} x 65", model_of_module(module, _cross_entropy), _weights(module), batch
+    )
 
 
 def language(count: int, places: int, shape: Shape, vocabulary: int = 256) -> Case:
@@ -102,7 +104,7 @@ def language(count: int, places: int, shape: Shape, vocabulary: int = 256) -> Ca
 
     torch.manual_seed(0)
     tokens = torch.randint(0, vocabulary, (count, places + 1))
-    return Case(f"LM {shape.layers} x {shape.width}, {count} x {places}", Alone(losses), at, (tokens,))
+    return Case(f"LM {shape.layers} x {shape.width}, {count} x {places}", SampleModel(losses), at, (tokens,))
 
 
 def pair(count: int, width: int, layers: int) -> Case:
@@ -124,7 +126,7 @@ def pair(count: int, width: int, layers: int) -> Case:
         return sum(functional.cross_entropy(one, right, reduction="none") for one in (alike, alike.T)) / 2
 
     batch = torch.randn(count, 3, 32, 32), torch.randn(count, 3, 32, 32)
-    return Case(f"pair 2 x {layers} x {width}, {count}", Together(embed, losses), at, batch)
+    return Case(f"pair 2 x {layers} x {width}, {count}", BatchModel(embed, losses), at, batch)
 
 
 def ways(case: Case) -> dict[str, Call]:
@@ -133,7 +135,7 @@ def ways(case: Case) -> dict[str, Call]:
     towards = case.towards
     scorer = MimicScorer(case.model, case.at, towards)
     weights, unit, model, batch = scorer.weights, scorer.unit, case.model, case.batch
-    whole = model.whole if isinstance(model, Together) else model.losses
+    whole = model.whole if isinstance(model, BatchModel) else model.losses
     once = Portions(1 << 40)
 
     def forward() -> Any:
@@ -147,7 +149,7 @@ def ways(case: Case) -> dict[str, Call]:
     def looped() -> Any:
         leaves = {name: one.detach().requires_grad_() for name, one in weights.items()}
         found = []
-        shared = whole(leaves, batch) if isinstance(model, Together) else None
+        shared = whole(leaves, batch) if isinstance(model, BatchModel) else None
         for place in range(len(batch[0])):
             one = whole(leaves, tuple(part[place : place + 1] for part in batch)) if shared is None else shared
             loss = one[0 if shared is None else place]

@@ -40,7 +40,7 @@ class Asset:
 
 
 @dataclass(frozen=True, slots=True)
-class MadeAsset:
+class BuiltAsset:
     """A file that a function makes from others; the same inputs and version give the same bytes."""
 
     name: str  # as in recipes; without "/", which marks a path
@@ -65,4 +65,4 @@ class MadeAsset:
         return f"{self.value_digest[:16]}-{self.file}"
 
 
-AnyAsset: TypeAlias = Asset | MadeAsset
+AnyAsset: TypeAlias = Asset | BuiltAsset

@@ -56,7 +56,7 @@ def test_a_room_imports_only_rooms_left_of_it_and_never_the_root(room: str) -> N
     [
         ("winnow, winnow.schemas, winnow.filters", ("apache_beam", "numpy")),
         ("winnow.schemas.recipe, winnow.filters.operators", ("apache_beam", "torch", "numba")),
-        ("winnow.scoring.sampling, winnow.scoring.scaling_law.making", ("apache_beam", "torch")),
+        ("winnow.scoring.sampling, winnow.scoring.scaling_law.law_of_fit", ("apache_beam", "torch")),
     ],
 )
 def test_light_rooms_load_nothing_heavy(modules: str, heavy: tuple[str, ...]) -> None:

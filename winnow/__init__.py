@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from winnow.filters.extractors import Extractor
     from winnow.pipelines.store.location import open_store_at as open_store
-    from winnow.runners.stages.whole_recipe import run
+    from winnow.runners.stages.recipe_run import run
     from winnow.schemas.recipe import Recipe, load_recipe
 
     __version__: str
@@ -26,7 +26,7 @@ _HOMES = {
     "Recipe": ("winnow.schemas.recipe", "Recipe"),
     "load_recipe": ("winnow.schemas.recipe", "load_recipe"),
     "open_store": ("winnow.pipelines.store.location", "open_store_at"),
-    "run": ("winnow.runners.stages.whole_recipe", "run"),
+    "run": ("winnow.runners.stages.recipe_run", "run"),
 }
 
 

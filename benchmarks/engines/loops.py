@@ -36,7 +36,7 @@ from winnow.pipelines.store.generations import Store, create_or_open, open_store
 from winnow.pipelines.store.location import open_location
 from winnow.pipelines.store.state import StoreState
 from winnow.pipelines.store.tables import ROW_GROUP_ROWS
-from winnow.runners.stages.store_stages import standing_state
+from winnow.runners.stages.store_stages import current_state
 from winnow.schemas.recipe import Recipe, load_recipe
 
 SAMPLES = "samples."
@@ -54,7 +54,7 @@ def main() -> None:
     if what == "kernels":
         operators = bind(recipe).operators
         store = _store(recipe)
-        shards = [store.root + "/" + shard.object.path for _, shard in standing_state(bind(recipe), store).shards]
+        shards = [store.root + "/" + shard.object.path for _, shard in current_state(bind(recipe), store).shards]
         _in_processes(int(workers), Kernels(operators, Path(folder[0])), shards)
     elif what == "compare":
         print(difference(recipe, Path(folder[0])) or SAME)
@@ -109,7 +109,7 @@ def difference(recipe: Recipe, folder: Path) -> str | None:
     Compared are the values that kernels return; a layer's status is the stage's own where a kernel has none.
     """
     store = _store(recipe)
-    shards = [shard.shard for _, shard in standing_state(bind(recipe), store).shards]
+    shards = [shard.shard for _, shard in current_state(bind(recipe), store).shards]
     layers = store.require_latest().layers
     for layer in (one.layer for one in bind(recipe).operators):
         commits = [
@@ -164,7 +164,7 @@ def owed_ingest(recipe: Recipe) -> Iterator[tuple[beam.DoFn, list[bytes]]]:
 def owed_annotation(recipe: Recipe) -> Iterator[tuple[beam.DoFn, list[bytes]]]:
     """What a worker of each pass runs, and the tasks that it owes."""
     store = _store(recipe)
-    state: StoreState = standing_state(bind(recipe), store)
+    state: StoreState = current_state(bind(recipe), store)
     for one_pass in passes_of(bind(recipe).operators):
         context = AnnotationContext(store, one_pass.operators)
         yield RunAnnotation(context), [task.to_json() for task in pending_shards(store, state, one_pass.operators)]

@@ -1,7 +1,7 @@
 """The store that exports are timed on: real passages of about 2 kB in 39 languages, all that the recipe asks for made.
 
 Four sources of one half, a quarter and two eighths of the texts, with their languages, their personal data, their
-lengths, a plan that gives each sample once, and its draw. What stands already is found by `winnow` itself.
+lengths, a plan that gives each sample once, and its draw. What already finished is found by `winnow` itself.
 """
 
 import shutil

@@ -16,7 +16,7 @@ from typing import BinaryIO, cast
 
 from winnow.pipelines.assets.cached import cache_folder, checksum_of, state_of
 from winnow.pipelines.assets.catalogue import AssetError, AssetUnavailableError
-from winnow.schemas.assets import AnyAsset, Asset, MadeAsset
+from winnow.schemas.assets import AnyAsset, Asset, BuiltAsset
 
 MAX_UNPACKED_BYTES = 1 << 30
 """The most bytes of a compressed archive to unpack before reaching the wanted file."""
@@ -62,7 +62,7 @@ def _bring(asset: Asset, scratch: Path, target: Path) -> None:
             _unpack(asset, archive, stream)
 
 
-def _make(asset: MadeAsset, scratch: Path, target: Path) -> None:
+def _make(asset: BuiltAsset, scratch: Path, target: Path) -> None:
     sources: dict[str, Path] = {}
     for source in asset.of:
         sources[source.name] = scratch / source.file_name

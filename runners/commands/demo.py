@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from winnow.pipelines.binding.bound_recipe import BoundRecipe
     from winnow.runners.commands.parser import Commands
     from winnow.runners.engines.engine import Engine
-    from winnow.runners.stages.whole_recipe import Whole
+    from winnow.runners.stages.recipe_run import RecipeRun
 
 RECIPE, LAW = "demo.yaml", "demo-law.json"
 MARK = ".winnow-demo"  # marks a folder as the demo's own, so that it never writes to another
@@ -32,18 +32,18 @@ def add(commands: "Commands") -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the demo, and print where the results are."""
-    from winnow.runners.terminal.closing import print_closing
+    from winnow.runners.terminal.run_summary import print_run_summary
 
     console = open_console()
     recipe, whole = run_demo(Path(options.into), open_engine(options), console)
-    print_closing(recipe, whole, console)
+    print_run_summary(recipe, whole, console)
     return 0
 
 
-def run_demo(folder: Path, engine: "Engine", console: "Console") -> "tuple[BoundRecipe, Whole]":
+def run_demo(folder: Path, engine: "Engine", console: "Console") -> "tuple[BoundRecipe, RecipeRun]":
     """Run the demo recipe on a few hundred pages. A second run finds all work done."""
     from winnow.runners.demo import make_crawl
-    from winnow.runners.stages.whole_recipe import run_whole
+    from winnow.runners.stages.recipe_run import run_recipe
 
     mark = folder / MARK
     if folder.exists() and any(folder.iterdir()) and not mark.exists():
@@ -57,4 +57,4 @@ def run_demo(folder: Path, engine: "Engine", console: "Console") -> "tuple[Bound
             (folder / name).write_bytes(raw)
         console.print(f"crawl   {folder} (generated locally)", soft_wrap=True)
     recipe = bound_recipe(folder / RECIPE)
-    return recipe, run_whole(recipe, engine, console)
+    return recipe, run_recipe(recipe, engine, console)

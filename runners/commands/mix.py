@@ -56,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
     plan = (
         plan_only(recipe, engine, quiet, sample)
         if options.plan_only
-        else mix(recipe, engine, quiet, sample, tell_notes=False).record.plan
+        else mix(recipe, engine, quiet, sample, show_notes=False).record.plan
     )
     if file is not None:
         write_plan(plan, file)

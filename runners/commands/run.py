@@ -22,10 +22,10 @@ def add(commands: "Commands") -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the recipe, and print where the results are."""
-    from winnow.runners.stages.whole_recipe import run_whole
-    from winnow.runners.terminal.closing import print_closing
+    from winnow.runners.stages.recipe_run import run_recipe
+    from winnow.runners.terminal.run_summary import print_run_summary
 
     console = open_console()
     recipe = bound_recipe(options.recipe)
-    print_closing(recipe, run_whole(recipe, open_engine(options), console, replace=options.replace), console)
+    print_run_summary(recipe, run_recipe(recipe, open_engine(options), console, replace=options.replace), console)
     return 0

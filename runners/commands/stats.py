@@ -37,7 +37,7 @@ def run(options: argparse.Namespace) -> int:
     from winnow.runners.terminal.rules import pinned_if_measured
     from winnow.runners.terminal.scores import print_scores, scores_counted, with_scores
     from winnow.runners.terminal.store_tables import print_stats
-    from winnow.runners.terminal.threshold_samples import borders_around, print_borders
+    from winnow.runners.terminal.threshold_samples import print_thresholds, rule_thresholds
 
     recipe, store = open_place(options.place)
     rates = read_rates(options.rates)
@@ -58,18 +58,22 @@ def run(options: argparse.Namespace) -> int:
         print_stats(summary, console)
         print_runs(runs, rates, console)
         print_scores(scores, console)
-        print_borders(borders_around(pinned_if_measured(recipe, store, generation), recipe, generation), console)
+        print_thresholds(rule_thresholds(pinned_if_measured(recipe, store, generation), recipe, generation), console)
     return 0
 
 
 def _near(options: argparse.Namespace, recipe: "BoundRecipe | None", store: "Store", console: "Console") -> int:
-    from winnow.runners.terminal.threshold_samples import borders_of, named_borders, print_nearest
+    from winnow.runners.terminal.threshold_samples import (
+        print_nearest_samples,
+        recipe_thresholds,
+        thresholds_with_reason,
+    )
 
     if recipe is None:
         raise WinnowError(f"--near {options.near} needs the rules of a recipe; give a recipe file instead of a store")
-    borders = named_borders(borders_of(recipe, store, store.require_latest()), options.near)
+    borders = thresholds_with_reason(recipe_thresholds(recipe, store, store.require_latest()), options.near)
     if options.json:
         sys.stdout.write(json.dumps([asdict(border) for border in borders], ensure_ascii=False) + "\n")
     else:
-        print_nearest(borders, console)
+        print_nearest_samples(borders, console)
     return 0

@@ -32,7 +32,7 @@ class Launch:
     options: PipelineOptions
 
 
-def say(engine: str, words: str) -> None:
+def print_notice(engine: str, words: str) -> None:
     """Print a progress line of an engine."""
     with suppress(OSError):  # the reader may have closed the output
         print(f"{engine}  {words}", flush=True)
@@ -42,25 +42,26 @@ class Backend(Protocol):
     """One engine."""
 
     @property
-    def here(self) -> bool:
+    def is_local(self) -> bool:
         """Whether all workers are processes of this machine and inherit its environment."""
         ...
 
     def check(self, request: Request) -> None:
-        """Raise before anything starts if something is wrong: Java is missing, a flag is unknown, a master is down."""
+        """Raise before anything starts if something is wrong: Java is missing, a flag is unknown, a master does not
+        answer."""
         ...
 
     def launch(self, request: Request, log: Path) -> AbstractContextManager[Launch]:
         """Provide what one pipeline needs while it runs; workers on this machine print to `log`."""
         ...
 
-    def understood(self, message: str) -> WinnowError | None:
+    def translated_error(self, message: str) -> WinnowError | None:
         """Translate a failed job's message into an error, if it is specific to this engine."""
         ...
 
 
 @runtime_checkable
-class Elsewhere(Protocol):
+class RemoteBackend(Protocol):
     """A backend whose workers cannot access this machine's disks."""
 
     def require_reachable(self, request: Request, places: Sequence[str]) -> None:

@@ -14,8 +14,8 @@ import apache_beam as beam
 from winnow.pipelines.running.ledger.strikes import MARKS_VARIABLE
 from winnow.pipelines.running.processes import limit_threads
 from winnow.pipelines.running.worker import DRIVER_VARIABLE, driver_mark
-from winnow.runners.engines.backend import Backend, Build, Elsewhere, Request
-from winnow.runners.engines.failures import known, last_line
+from winnow.runners.engines.backend import Backend, Build, RemoteBackend, Request
+from winnow.runners.engines.failures import last_line, user_error
 from winnow.runners.engines.names import BACKENDS, RUNNERS
 from winnow.runners.engines.workers.logs import kept_log, worker_log
 from winnow.schemas.errors import StageError, WinnowError
@@ -50,13 +50,13 @@ class Engine:
 
     def require_reachable(self, *places: str) -> None:
         """Raise for folders of this machine that workers cannot access."""
-        if isinstance(backend := self.backend, Elsewhere):
+        if isinstance(backend := self.backend, RemoteBackend):
             backend.require_reachable(self.request, places)
 
     def run(self, build: Build, marks: Path | None = None, *, stage: str = "pipeline") -> None:
         """Run one pipeline; a worker's error is raised here as one line.
 
-        Workers on this machine note their current record in the folder `marks`.
+        Workers on this machine record their current row in the folder `marks`.
         """
         backend = self.backend
         limit_threads()
@@ -68,14 +68,15 @@ class Engine:
         try:
             with backend.launch(replace(self.request, stage=stage), log) as launch:
                 pipeline = beam.Pipeline(runner=launch.runner, options=launch.options)
-                # For files of transforms in other languages, of which there are none: a killed run would leave it.
+                # Beam's folder for files of cross-language transforms; there are none, and a killed run would leave it
+                # behind.
                 os.rmdir(pipeline.local_tempdir)
                 build(pipeline)
                 try:
                     with worker_output_redirected(log):
                         pipeline.run().wait_until_finish()
-                except Exception as error:  # Beam raises bare RuntimeErrors that hold a worker's traceback as text
-                    found = known(error) or backend.understood(str(error))
+                except Exception as error:  # Beam raises plain RuntimeErrors with a worker's traceback as text
+                    found = user_error(error) or backend.translated_error(str(error))
                     if found is None:
                         log, keep = log.replace(kept_log(log)), True
                         found = StageError(f"{last_line(str(error))} (workers' log: {log})")

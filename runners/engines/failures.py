@@ -12,7 +12,7 @@ class WorkerLostError(StageError):
 DIED = "a worker process died; committed work is kept, run the same command again"
 
 
-def known(error: Exception) -> WinnowError | None:
+def user_error(error: Exception) -> WinnowError | None:
     """The error that a worker raised, if a user can act on it."""
     if isinstance(error, WinnowError):
         return type(error)(without_step(str(error)))

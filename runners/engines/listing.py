@@ -1,4 +1,4 @@
-"""Lists the engines with their requirements, and what of those is installed."""
+"""Lists the engines, their requirements, and which of these are installed."""
 
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -30,7 +30,7 @@ class EngineState:
 
 def engine_states(console: Console) -> tuple[EngineState, ...]:
     """The state of every engine."""
-    nothing = "nothing beyond winnow"
+    nothing = "nothing besides winnow"
     return (
         EngineState("local", "ready", nothing, (), ()),
         EngineState("portable", "ready", nothing, (), ()),
@@ -51,7 +51,7 @@ def described(jar: JobServerJar) -> str:
 
 def _with_job_server(server: JobServer, console: Console) -> EngineState:
     versions = " or ".join(str(major) for major in JAVA_VERSIONS)
-    needs = f"Java {versions}, and a job server with {server.title} {server.engine_minor} in it"
+    needs = f"Java {versions}, and a job server for {server.title} {server.engine_minor}"
     found: list[str] = []
     wrong: list[str] = []
     jar: JobServerJar | None = None

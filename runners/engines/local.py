@@ -15,10 +15,10 @@ from winnow.schemas.errors import WinnowError
 class Local:
     """FnApiRunner by name, as `DirectRunner` may switch to another runner."""
 
-    here = True
+    is_local = True
 
     def check(self, request: Request) -> None:
-        """Unknown flags."""
+        """Reject unknown flags."""
         beam_options(request.flags)
 
     @contextmanager
@@ -28,18 +28,18 @@ class Local:
         options = beam_options(request.flags, direct_num_workers=request.workers)
         yield Launch(FnApiRunner(default_environment=environment), options)
 
-    def understood(self, _: str) -> WinnowError | None:
-        """Nothing of its own."""
+    def translated_error(self, _: str) -> WinnowError | None:
+        """No errors are specific to this engine."""
         return None
 
 
 class Portable:
     """Beam's job service in this process: the same path as Spark and Flink, without them."""
 
-    here = True
+    is_local = True
 
     def check(self, request: Request) -> None:
-        """Unknown flags."""
+        """Reject unknown flags."""
         beam_options(request.flags)
 
     @contextmanager
@@ -50,8 +50,8 @@ class Portable:
         options = beam_options(request.flags, job_endpoint="embed", environment_type="LOOPBACK")
         yield Launch(PortableRunner(), options)
 
-    def understood(self, _: str) -> WinnowError | None:
-        """Nothing of its own."""
+    def translated_error(self, _: str) -> WinnowError | None:
+        """No errors are specific to this engine."""
         return None
 
 

@@ -1,11 +1,11 @@
-"""Submits a pipeline to a job server, and leaves no job and no files of the submission behind."""
+"""Submits pipelines to a job server, and cleans up jobs and submission files."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import grpc  # type: ignore[import-untyped]  # publishes no types
 from apache_beam.options.pipeline_options import JobServerOptions, PipelineOptions, PortableOptions
@@ -23,7 +23,7 @@ from apache_beam.transforms.resources import resource_hints_from_options
 from winnow.runners.engines.addresses import is_loopback, require_listening, split_address
 from winnow.runners.engines.java import EngineName, Java, JobServerJar, job_server
 from winnow.runners.engines.java.job_servers import JOB_SERVERS, Service
-from winnow.runners.engines.java.watch import Attendant, java_watched
+from winnow.runners.engines.java.watch import OutputListener, java_watched
 from winnow.runners.engines.workers.pool import WorkerPool, worker_losses_reported
 from winnow.schemas.errors import StageError
 
@@ -34,7 +34,7 @@ class CancelledOnError(PortableRunner):
     _result: PipelineResult | None = None
 
     def default_environment(self, options: PipelineOptions) -> Environment:
-        """An environment without staged packages: Beam would collect some, and leave a folder behind each time."""
+        """An environment without staged packages; Beam would collect packages and leave a folder behind each time."""
         portable = options.view_as(PortableOptions)
         capabilities, hints = python_sdk_capabilities(), resource_hints_from_options(options)
         address = portable.environment_config or ""
@@ -48,9 +48,10 @@ class CancelledOnError(PortableRunner):
         return super().default_environment(options)
 
     def run_portable_pipeline(self, pipeline: beam_runner_api_pb2.Pipeline, options: PipelineOptions) -> PipelineResult:
-        """For Beam."""
+        """Run the pipeline; called by Beam."""
         self._result = result = super().run_portable_pipeline(pipeline, options)
-        result._message_stream = _until_gone(result._message_stream)  # type: ignore[attr-defined]  # the portable one's
+        portable: Any = result  # Beam's portable result, which is not typed
+        portable._message_stream = _until_disconnected(portable._message_stream)
         return result
 
     def __enter__(self) -> Self:
@@ -69,8 +70,8 @@ class CancelledOnError(PortableRunner):
                 self._result.cancel()
 
 
-def _until_gone(messages: Iterator[object]) -> Iterator[object]:
-    """The messages, without an error at the job server's end, of which a thread of Beam would print a traceback."""
+def _until_disconnected(messages: Iterator[object]) -> Iterator[object]:
+    """Yield messages until the job server disconnects, so that Beam's thread prints no traceback."""
     with suppress(grpc.RpcError):
         yield from messages
 
@@ -83,7 +84,7 @@ def cancelled(message: str) -> StageError | None:
 
 
 def chosen_job_server(engine: EngineName, given: str | None, jobs: JobServerOptions) -> tuple[JobServerJar, Java]:
-    """The jar and the Java that Beam's flags name, or else those found on this machine.
+    """The jar and the Java that Beam's flags name, or those found on this machine.
 
     Args:
         engine: The engine.
@@ -107,7 +108,7 @@ def require_job_endpoint(endpoint: str) -> None:
     require_listening([endpoint], "--job_endpoint", "start the job server, or correct the address")
 
 
-def endpoint_is_here(endpoint: str | None) -> bool:
+def endpoint_is_local(endpoint: str | None) -> bool:
     """Whether the job server is on this machine: our own, or at a loopback address."""
     return endpoint is None or is_loopback(split_address(endpoint, "--job_endpoint")[0])
 
@@ -127,14 +128,14 @@ def submission(
     service: Callable[[], Service],
     log: Path,
     pool: WorkerPool | None,
-    attendant: Attendant | None = None,
+    listener: OutputListener | None = None,
 ) -> Iterator[tuple[str, CancelledOnError]]:
     """The job server for one pipeline, and the runner that submits to it.
 
     Args:
         given: The address of a running job server; None to start our own.
         service: Our own job server. It is started for the first pipeline, and kept.
-        log: Where the job server prints meanwhile.
+        log: A log that also receives the job server's output.
         pool: The workers of this process, if any. An engine on one machine retries nothing, and may wait minutes for a
             dead worker, so a worker's death ends the job.
         attendant: Interprets what our own job server prints about a cluster.
@@ -146,7 +147,7 @@ def submission(
             stack.enter_context(server.printing_into(log))
             if pool is not None:
                 stack.enter_context(worker_losses_reported(pool, partial(JOB_SERVERS.end, own)))
-            stack.enter_context(java_watched(server, attendant))
+            stack.enter_context(java_watched(server, listener))
         else:
             require_job_endpoint(given)  # checked again, as stages may be hours apart
             if pool is not None:

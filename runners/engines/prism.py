@@ -32,7 +32,7 @@ class PrismService(Service):
 class Prism:
     """Beam's Prism."""
 
-    here = True
+    is_local = True
 
     def check(self, request: Request) -> None:
         """Check the flags and the program."""
@@ -59,8 +59,8 @@ class Prism:
             runner = stack.enter_context(CancelledOnError())
             yield Launch(runner, beam_options(request.flags, **settings))
 
-    def understood(self, _: str) -> WinnowError | None:
-        """Nothing of its own."""
+    def translated_error(self, _: str) -> WinnowError | None:
+        """No errors are specific to this engine."""
         return None
 
 

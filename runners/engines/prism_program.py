@@ -22,9 +22,9 @@ def find_prism(named: str | None) -> Path:
         given = Path(named).expanduser()
         if given.is_file() and os.access(given, os.X_OK):
             return given.absolute()
-        raise WinnowError(f"{_FLAG}={named}: no program of this machine; give the path of one that {remedy} made")
+        raise WinnowError(f"{_FLAG}={named}: no such program; give the path of one installed by: {remedy}")
     homes = [os.environ.get("GOBIN"), *(f"{path}/bin" for path in os.environ.get("GOPATH", "").split(":") if path)]
     places = [os.environ.get("PATH", os.defpath), *(home for home in homes if home), str(Path.home() / "go" / "bin")]
     if found := shutil.which(PROGRAM, path=os.pathsep.join(places)):
         return Path(found).absolute()
-    raise WinnowError(f"no {PROGRAM} on PATH or in GOBIN; {remedy}, or give {_FLAG}=/path/of/prism after '--'")
+    raise WinnowError(f"no {PROGRAM} on PATH or in GOBIN; {remedy}, or set {_FLAG}=/path/of/prism after '--'")

@@ -1,8 +1,8 @@
-"""Estimates what a recipe still has to read, shuffle and write in each stage, and the cost on each engine.
+"""Estimates how much each stage of a recipe still has to read, shuffle and write, and the cost on each engine.
 
-From listings and the records of the latest generation alone: nothing of a row is read. Before anything is ingested
-the sizes of what will be there follow from the rates as well. What was committed and not published yet counts as
-still to be done, but for tasks of ingest, whose commits are listed anyhow.
+Uses only file listings and the records of the latest generation, and reads no rows. Sizes of data that is not ingested
+yet are estimated from the rates. Work that is committed but not published counts as remaining, except ingest tasks,
+whose commits are listed anyway.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,8 +17,8 @@ from winnow.pipelines.ingest.planning.context import IngestContext
 from winnow.pipelines.rules.pinning import expected_keys
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
-from winnow.runners.estimating.noting import ingest_part
 from winnow.runners.estimating.rates import EngineRate, Rates
+from winnow.runners.estimating.recording import ingest_part
 from winnow.runners.estimating.run_log import RunRecord
 from winnow.runners.estimating.scores import LayerSizes, PlannedScore, is_text
 from winnow.schemas.records import Generation
@@ -37,28 +37,32 @@ class StageEstimate:
     work_seconds: float  # of one vCPU, without an engine
 
     def vcpu_seconds(self, engine: EngineRate, workers: int) -> float:
-        """On an engine, with the start of its workers; no more of them work than there are tasks."""
+        """vCPU-seconds on an engine, including the start of its workers; at most one worker per task."""
         return self.work_seconds * engine.work + engine.start_seconds * min(workers, max(1, self.tasks))
 
     def seconds(self, engine: EngineRate, workers: int) -> float:
-        """From begin to end with so many workers, all of them busy."""
+        """Wall-clock seconds with this many busy workers."""
         return self.vcpu_seconds(engine, workers) / min(workers, max(1, self.tasks))
 
 
 @dataclass(frozen=True)
-class Owed:
+class StoreBefore:
     """The state of the store before a run."""
 
     store: Store
     generation: Generation | None
     context: IngestContext
-    tasks: Sequence[int]  # the bytes of each task of ingest that is owed
+    tasks: Sequence[int]  # the bytes of each unfinished ingest task
 
 
 def estimate(
-    recipe: BoundRecipe, owed: Owed, operators: Sequence[BoundOperator], scores: Sequence[PlannedScore], rates: Rates
+    recipe: BoundRecipe,
+    owed: StoreBefore,
+    operators: Sequence[BoundOperator],
+    scores: Sequence[PlannedScore],
+    rates: Rates,
 ) -> list[StageEstimate]:
-    """Each stage that has something to do, in the order in which they run."""
+    """Estimate each stage that has remaining work, in the order of execution."""
     part = ingest_part(bound.extractor.name for bound in owed.context.extractors)
     fresh_read = sum(owed.tasks)
     fresh = round(fresh_read * rates.of(part).written)  # bytes of samples and texts that ingest will add
@@ -72,16 +76,16 @@ def estimate(
         name for name, entry in layers.items() if name not in keys or dict(entry.keys) == _of(keys[name], entry.keys)
     }
 
-    def lacking(layer: str) -> int:
-        """The bytes of samples and texts that a layer is owed of."""
+    def missing_bytes(layer: str) -> int:
+        """The bytes of samples and texts that a layer still has to cover."""
         return fresh if layer in standing else held + fresh
 
     found = [_stage("ingest", len(owed.tasks), fresh_read, {part: fresh_read}, rates)]
     for one_pass in passes_of(operators):
         parts: dict[str, int] = {}
         for bound in one_pass.operators:
-            parts[bound.operator.name] = parts.get(bound.operator.name, 0) + lacking(bound.layer)
-        read = max(map(lacking, (bound.layer for bound in one_pass.operators)), default=0)
+            parts[bound.operator.name] = parts.get(bound.operator.name, 0) + missing_bytes(bound.layer)
+        read = max(map(missing_bytes, (bound.layer for bound in one_pass.operators)), default=0)
         tasks = fresh_shards if read == fresh else shards + fresh_shards
         found.append(_stage(f"annotate.{one_pass.resource}", tasks, read, parts, rates))
     every = shards + fresh_shards
@@ -93,12 +97,12 @@ def estimate(
     anew = anew or bool(kinds)
     made_by = {bound.layer: bound.operator.name for bound in operators}
     sizes = LayerSizes({name: layers[name].bytes for name in standing}, made_by, held, fresh, rates)
-    owing = [(one, read) for one in scores if (read := one.owed_bytes(sizes))]
+    pending = [(one, read) for one in scores if (read := one.pending_bytes(sizes))]
     parts = {}
-    for one, read in owing:
-        parts[one.part] = parts.get(one.part, 0) + read * one.bound.passes  # a task can be there twice
-    found.append(_stage("score", every * len(owing), sum(read for _, read in owing), parts, rates))
-    anew = anew or bool(owing)
+    for one, read in pending:
+        parts[one.part] = parts.get(one.part, 0) + read * one.bound.passes  # a task can occur twice
+    found.append(_stage("score", every * len(pending), sum(read for _, read in pending), parts, rates))
+    anew = anew or bool(pending)
     config = recipe.config
     if config.mix is not None and (anew or TOKENS_LAYER not in layers):
         found.append(_stage("mix", every, held + fresh, {"mix.tokens": held + fresh}, rates))
@@ -110,14 +114,14 @@ def estimate(
     return [stage for stage in found if stage.read]
 
 
-def again(record: RunRecord, rates: Rates) -> StageEstimate:
-    """What would have been estimated of a run that is done, of what it read."""
+def estimate_of_run(record: RunRecord, rates: Rates) -> StageEstimate:
+    """The estimate for a past run, from the bytes that it read."""
     parts = {name: part.read for name, part in record.parts.items()}
     return _stage(record.stage, record.tasks, record.read, parts, rates)
 
 
 def total(stages: Iterable[StageEstimate]) -> StageEstimate:
-    """The sums of stages."""
+    """The sum of several stages."""
     held = list(stages)
     return StageEstimate(
         "total",

@@ -23,41 +23,41 @@ from winnow.scoring.tasks import task_names
 
 OTHER = "other"
 _NAME = Matching(r"[a-z0-9_]+(\.[a-z0-9_]+)*", "a part of a stage, such as text.gopher or ingest.fast")
-_ENGINE = Matching("|".join(RUNNERS), f"an engine; there are: {', '.join(RUNNERS)}")
+_ENGINE = Matching("|".join(RUNNERS), f"an engine; known: {', '.join(RUNNERS)}")
 _MACHINE = Matching(r"[^\x00-\x1f\x7f]{1,200}", "the name of a machine")
 _RATIO = Between(0, 1000)
 
 
 @dataclass(frozen=True)
 class Rate:
-    """One part of a stage. Bytes are those of objects as they lie, compressed."""
+    """The rate of one part of a stage. Bytes are those of compressed objects."""
 
     name: str = field(metadata=NOT_WRITTEN)
-    mb_per_second: Annotated[float, Between(0.000001, 1_000_000)] = 10.0  # that one vCPU reads, in millions of bytes
-    written: Annotated[float, _RATIO] = 0.0  # bytes for each byte that is read
+    mb_per_second: Annotated[float, Between(0.000001, 1_000_000)] = 10.0  # millions of bytes that one vCPU reads
+    written: Annotated[float, _RATIO] = 0.0  # bytes written per byte read
     shuffled: Annotated[float, _RATIO] = 0.0
 
 
 @dataclass(frozen=True)
 class EngineRate:
-    """What an engine adds to the work itself."""
+    """The overhead of an engine."""
 
     name: str = field(metadata=NOT_WRITTEN)
-    work: Annotated[float, Between(0.01, 1000)] = 1.0  # vCPU-seconds for each of the bare work
-    start_seconds: Annotated[float, Between(0, 100_000)] = 0.0  # of every worker, for each stage
-    measured: bool = False  # rather than assumed
+    work: Annotated[float, Between(0.01, 1000)] = 1.0  # vCPU-seconds per vCPU-second of work without an engine
+    start_seconds: Annotated[float, Between(0, 100_000)] = 0.0  # per worker and stage
+    measured: bool = False  # whether measured or assumed
 
 
 @dataclass(frozen=True)
 class Rates:
     """The rates of all parts and engines."""
 
-    machine: Annotated[str, _MACHINE] = "an unknown machine"  # that they were measured on
+    machine: Annotated[str, _MACHINE] = "an unknown machine"  # where the rates were measured
     engines: Annotated[tuple[EngineRate, ...], ByName(_ENGINE)] = ()
     rates: Annotated[tuple[Rate, ...], ByName(_NAME)] = ()
 
     def of(self, part: str) -> Rate:
-        """The rate of a part; of one that nobody measured, that of others of its kind."""
+        """The rate of a part; a part that was not measured has the rate of its kind."""
         known = {rate.name: rate for rate in self.rates}
         for name in (part, f"{part.partition('.')[0]}.{OTHER}", OTHER):
             if name in known:
@@ -65,7 +65,7 @@ class Rates:
         return Rate(OTHER)
 
     def over(self, base: "Rates") -> "Rates":
-        """These with all that only the base has."""
+        """These rates, completed with those that only the base has."""
         engines = {one.name: one for one in (*base.engines, *self.engines)}
         rates = {one.name: one for one in (*base.rates, *self.rates)}
         return replace(self, engines=tuple(engines.values()), rates=tuple(rates.values()))
@@ -78,16 +78,16 @@ def shipped_rates() -> Rates:
 
 
 def read_rates(path: str | None) -> Rates:
-    """A file of rates over those that are shipped; these alone without one.
+    """Read a file of rates that overrides the built-in ones; without a file, return the built-in ones.
 
     Raises:
-        WinnowError: There is no such file, or something in it is not a rate, with its line.
+        WinnowError: The file does not exist, or has an invalid entry; the message names the line.
     """
     if path is None:
         return shipped_rates()
     file = Path(path)
     if not file.is_file():
-        raise WinnowError(f"--rates {path}: there is no such file; 'winnow stats STORE --measured' prints one")
+        raise WinnowError(f"--rates {path}: no such file; 'winnow stats STORE --measured' prints one")
     raw = file.read_bytes()
     if len(raw) > MAX_FILE_BYTES:
         raise WinnowError(f"--rates {path}: more than {MAX_FILE_BYTES:,} bytes; expected a short YAML file of rates")
@@ -95,12 +95,12 @@ def read_rates(path: str | None) -> Rates:
         text = raw.decode("utf-8")
     except UnicodeDecodeError:
         raise WinnowError(f"--rates {path}: not UTF-8; expected a YAML file of rates") from None
-    return _parsed(text, path, parts_there_are()).over(shipped_rates())
+    return _parsed(text, path, part_names()).over(shipped_rates())
 
 
 @cache
-def parts_there_are() -> frozenset[str]:
-    """Every name that a part of a stage can have, and those that stand for all others of their kind."""
+def part_names() -> frozenset[str]:
+    """All names of parts, including the default part of each kind."""
     found = {"ingest.none", "ingest.fast", "ingest.precise", "mix.tokens"}
     found |= {f"dedupe.{kind}" for kind in KINDS}
     found |= {f"export.{name}" for name in formats()} | {f"score.{name}" for name in task_names()}

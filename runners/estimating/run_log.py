@@ -1,7 +1,7 @@
-"""The run log: what each stage read and wrote, on which engine, and in what time.
+"""The run log: what each stage read and wrote, on which engine, and how long it took.
 
-It lies beside the data under `runs/`, a small record a run of a stage, and is advisory: no hash covers it, nothing is
-ever decided by it, and the collector drops all but the last. Times are in it and nowhere else in a store.
+The log has one small record per run of a stage, in the store's folder `runs/`. It is advisory: no hash covers it,
+nothing depends on it, and the garbage collector keeps only the latest records. No other file of a store contains times.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from winnow.schemas.records import from_json, to_json
 class PartAmounts:
     """What one part of a stage, such as an operator, read and wrote."""
 
-    read: int  # once for each time that it was gone through
+    read: int  # counted once per pass
     written: int
 
 
@@ -29,25 +29,25 @@ class RunRecord:
     engine: str
     workers: int
     tasks: int
-    seconds: float  # from its first task to its last, wall
-    read: int  # bytes of objects that were opened, once each
+    seconds: float  # wall-clock time from the first task to the last
+    read: int  # bytes of the objects read, each counted once
     parts: Mapping[str, PartAmounts]
-    shuffled: int | None = None  # None where nobody can tell
-    cpu_seconds: float | None = None  # None where workers are other processes
+    shuffled: int | None = None  # None if unknown
+    cpu_seconds: float | None = None  # None if workers are other processes
 
     @property
     def written(self) -> int:
-        """Bytes of objects that were put."""
+        """Bytes of the objects written."""
         return sum(part.written for part in self.parts.values())
 
     @property
     def vcpu_seconds(self) -> float:
-        """What was occupied, busy or not."""
+        """The vCPU-seconds reserved, busy or idle."""
         return self.seconds * self.workers
 
 
 def put_run(objects: ObjectStore, record: RunRecord) -> None:
-    """Add a record; slices add theirs at the same time."""
+    """Add a record. Concurrent slices may add records at the same time."""
     prefix = f"{layout.RUNS}{record.stage}/"
     number = 1 + max((_number(info.path) for info in objects.list(prefix)), default=0)
     while not objects.put_if_absent(f"{prefix}{number:08d}.json", to_json(record)):
@@ -55,7 +55,7 @@ def put_run(objects: ObjectStore, record: RunRecord) -> None:
 
 
 def read_runs(objects: ObjectStore) -> list[RunRecord]:
-    """Every record, by stage, the oldest first; one that is damaged or of another version is passed over."""
+    """All records by stage, the oldest first; damaged records and those of other versions are skipped."""
     found = []
     for info in objects.list(layout.RUNS):
         try:

@@ -1,7 +1,6 @@
-"""Scores before they are made: whether they stand, what each needs, and how many bytes that is.
+"""Scores before they are computed: whether they are current, what each needs, and how many bytes it reads.
 
-What a task reads, which weights are given or trained, and the resources that it asks for are known once it is bound;
-nothing of a row is read for it.
+A task's inputs, its weights and the resources it requests are known once it is bound; no rows are read.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,37 +25,37 @@ from winnow.schemas.rows.extraction import EXTRACTED
 
 @dataclass(frozen=True)
 class LayerSizes:
-    """The bytes of layers: of those that stand as they lie, of others as the rates say."""
+    """The sizes of layers: actual sizes of current layers, estimates for others."""
 
     standing: Mapping[str, int]
-    operators: Mapping[str, str]  # by the layer that each writes
-    held: int  # of samples and texts
-    fresh: int  # that ingest will add
+    operators: Mapping[str, str]  # the operator of each layer
+    held: int  # bytes of samples and texts
+    fresh: int  # bytes that ingest will add
     rates: Rates
 
-    def there(self, names: Iterable[str]) -> int:
-        """Of the rows that were ingested."""
-        return sum(self.standing.get(name, self._made(name, self.held)) for name in names)
+    def existing(self, names: Iterable[str]) -> int:
+        """The bytes of these layers for ingested rows."""
+        return sum(self.standing.get(name, self._expected_bytes(name, self.held)) for name in names)
 
-    def coming(self, names: Iterable[str]) -> int:
-        """Of the rows that will be."""
-        made = sum(self._made(name, self.fresh) for name in names)
+    def upcoming(self, names: Iterable[str]) -> int:
+        """The bytes of these layers for rows not ingested yet."""
+        made = sum(self._expected_bytes(name, self.fresh) for name in names)
         return made + (self.fresh if any(is_text(name) for name in names) else 0)
 
-    def _made(self, name: str, read: int) -> int:
+    def _expected_bytes(self, name: str, read: int) -> int:
         return round(read * self.rates.of(self.operators[name]).written) if name in self.operators else 0
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedScore:
-    """A score of the recipe, and whether it stands for all rows of the latest generation."""
+    """A score of the recipe, and whether it is current for all rows of the latest generation."""
 
     bound: BoundScore
     stands: bool
 
     @property
     def name(self) -> str:
-        """As the recipe calls it."""
+        """Its name in the recipe."""
         return self.bound.entry.name
 
     @property
@@ -66,24 +65,26 @@ class PlannedScore:
 
     @property
     def by_row(self) -> bool:
-        """Whether what it says of a row needs no other row: new rows then leave the others as they are."""
+        """Whether a row's score depends only on that row, so that new rows do not change the others."""
         return self.bound.trusted is None and self.bound.looked is None and not self.bound.kind.batched
 
-    def owed_bytes(self, sizes: LayerSizes) -> int:
-        """What its trace still has to read."""
+    def pending_bytes(self, sizes: LayerSizes) -> int:
+        """The bytes that its trace still has to read."""
         reads = self.bound.reads
-        coming = sizes.coming(reads)
-        return coming if self.stands and (self.by_row or not coming) else sizes.there(reads) + coming
+        upcoming = sizes.upcoming(reads)
+        return upcoming if self.stands and (self.by_row or not upcoming) else sizes.existing(reads) + upcoming
 
     def needs(self) -> list[tuple[str, str]]:
-        """What must be there for it, and what is made for it first; a word and what it says each."""
+        """Its inputs and training steps, each as a label and a text."""
         bound = self.bound
         said = [("reads", ", ".join(bound.reads) + (" and media files" if MEDIA in bound.inputs else ""))]
         if bound.where.text is not None:
             said.append(("where", bound.where.text))
         looking = tuple(one.file for one in bound.trajectory)
         said += [
-            (what, ", ".join(files)) for what, files in (("reference", _given(bound)), ("trajectory", looking)) if files
+            (what, ", ".join(files))
+            for what, files in (("reference", _reference_files(bound)), ("trajectory", looking))
+            if files
         ]
         if bound.trusted is not None:
             said.append(("trains", f"the reference on {bound.trusted.text}"))
@@ -93,11 +94,11 @@ class PlannedScore:
         if bound.entry.accelerator is not None:
             said.append(("asks for", bound.entry.accelerator))
         if bound.entry.min_ram_bytes is not None:
-            said.append(("asks for", f"{byte_size(bound.entry.min_ram_bytes)} of memory a worker"))
+            said.append(("asks for", f"{byte_size(bound.entry.min_ram_bytes)} of memory per worker"))
         return said
 
     def to_json(self) -> dict[str, Json]:
-        """For programs."""
+        """Plain values for JSON."""
         bound, entry = self.bound, self.bound.entry
         return {
             "name": entry.name,
@@ -105,7 +106,7 @@ class PlannedScore:
             "stands": self.stands,
             "reads": list(bound.reads),
             "media": MEDIA in bound.inputs,
-            "reference": list(_given(bound)),
+            "reference": list(_reference_files(bound)),
             "trajectory": [one.file for one in bound.trajectory],
             "trains_reference": bound.trusted is not None,
             "trains_trajectory": bound.looked is not None,
@@ -116,7 +117,7 @@ class PlannedScore:
 
 
 def is_text(layer: str) -> bool:
-    """Whether ingest makes this layer."""
+    """Whether ingest writes this layer."""
     return layer == layout.SAMPLES or layer.startswith(EXTRACTED)
 
 
@@ -127,10 +128,10 @@ def planned_scores(
     context: IngestContext,
     operators: Sequence[BoundOperator],
 ) -> tuple[PlannedScore, ...]:
-    """Every score of the recipe.
+    """All scores of the recipe.
 
     Raises:
-        RecipeError: What is wrong with one, or a file that it needs is not there.
+        RecipeError: A score is invalid, or a file that it needs does not exist.
     """
     scores = recipe.scores
     if not scores or generation is None:
@@ -139,14 +140,14 @@ def planned_scores(
     layers = generation.layers
     return tuple(
         PlannedScore(
-            bound, all(_as_asked(layers, name, keys.get(name, {})) for name in (bound.entry.trace, bound.entry.layer))
+            bound, all(_has_keys(layers, name, keys.get(name, {})) for name in (bound.entry.trace, bound.entry.layer))
         )
         for bound in scores
     )
 
 
 def print_needs(scores: Sequence[PlannedScore], shards: int, console: Console) -> None:
-    """A line a score, with what it needs below."""
+    """Print one line per score, followed by what it needs."""
     for one in scores:
         entry = one.bound.entry
         how = "measures without weights" if one.bound.kind.measures else f"{entry.variant} at {_checkpoints(one.bound)}"
@@ -156,7 +157,7 @@ def print_needs(scores: Sequence[PlannedScore], shards: int, console: Console) -
             console.print(f"  {word:<11}{what}", markup=False, soft_wrap=True)
 
 
-def _as_asked(layers: Mapping[str, LayerEntry], name: str, keys: Mapping[str, str]) -> bool:
+def _has_keys(layers: Mapping[str, LayerEntry], name: str, keys: Mapping[str, str]) -> bool:
     return name in layers and all(keys.get(source) == key for source, key in layers[name].keys.items())
 
 
@@ -165,6 +166,6 @@ def _checkpoints(bound: BoundScore) -> str:
     return f"{count} checkpoint{'s' if count > 1 else ''}"
 
 
-def _given(bound: BoundScore) -> tuple[str, ...]:
-    """The files of the weights that the reference is made of."""
+def _reference_files(bound: BoundScore) -> tuple[str, ...]:
+    """The weight files of the reference."""
     return tuple(one.file for one in (*bound.reference, bound.base) if one is not None)

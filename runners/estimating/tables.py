@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from rich.console import Console
 
-from winnow.runners.estimating.amounts import StageEstimate, again, total
+from winnow.runners.estimating.amounts import StageEstimate, estimate_of_run, total
 from winnow.runners.estimating.rates import EngineRate, Rate, Rates
 from winnow.runners.estimating.run_log import RunRecord
 from winnow.runners.terminal.quantities import byte_size, grouped
@@ -15,7 +15,7 @@ ENGINES = ("local", "spark", "flink", "dataflow")
 
 
 def engine_rates(rates: Rates) -> list[EngineRate]:
-    """What each engine adds, in a fixed order; one that nobody described adds nothing."""
+    """The overhead of each engine, in a fixed order; an engine without rates has none."""
     known = {one.name: one for one in rates.engines}
     return [known.get(name, EngineRate(name)) for name in dict.fromkeys((*ENGINES, *sorted(known)))]
 
@@ -51,11 +51,11 @@ def print_estimate(stages: Sequence[StageEstimate], rates: Rates, workers: int, 
     ]
     headers = ("engine", f"wall, {workers} workers", "overhead", "start", "these are")
     print_grid(console, Grid("Cost by engine", headers, engines, frozenset({0, 4})))
-    console.print(f"rates     measured on {rates.machine}; yours: --rates FILE", markup=False, soft_wrap=True)
+    console.print(f"rates     measured on {rates.machine}; to use your own: --rates FILE", markup=False, soft_wrap=True)
 
 
 def estimate_json(stages: Sequence[StageEstimate], rates: Rates, workers: int) -> dict[str, Json]:
-    """The same for programs."""
+    """The same as plain values for JSON."""
     return {
         "machine": rates.machine,
         "workers": workers,
@@ -82,12 +82,12 @@ def estimate_json(stages: Sequence[StageEstimate], rates: Rates, workers: int) -
 
 
 def print_runs(records: Sequence[RunRecord], rates: Rates, console: Console) -> None:
-    """A line for each stage and engine: what its runs took, and what the rates say of the same bytes."""
+    """Print one line per stage and engine: the cost of its runs, and the estimate for the same bytes."""
     rows = []
     for (stage, engine), runs in _grouped(records).items():
         actual = sum(one.vcpu_seconds for one in runs)
         guessed = _estimated(runs, engine, rates)
-        said = total(again(one, rates) for one in runs)
+        said = total(estimate_of_run(one, rates) for one in runs)
         shuffled = [one.shuffled for one in runs if one.shuffled is not None]
         rows.append(
             (
@@ -112,7 +112,7 @@ def print_runs(records: Sequence[RunRecord], rates: Rates, console: Console) -> 
 
 
 def runs_json(records: Sequence[RunRecord], rates: Rates) -> list[Json]:
-    """The same for programs."""
+    """The same as plain values for JSON."""
     return [
         {
             "stage": stage,
@@ -121,7 +121,7 @@ def runs_json(records: Sequence[RunRecord], rates: Rates) -> list[Json]:
             "tasks": sum(one.tasks for one in runs),
             "read": sum(one.read for one in runs),
             "written": sum(one.written for one in runs),
-            "estimated_written": total(again(one, rates) for one in runs).written,
+            "estimated_written": total(estimate_of_run(one, rates) for one in runs).written,
             "vcpu_hours": sum(one.vcpu_seconds for one in runs) / 3600,
             "estimated_vcpu_hours": _estimated(runs, engine, rates) / 3600,
         }
@@ -130,15 +130,16 @@ def runs_json(records: Sequence[RunRecord], rates: Rates) -> list[Json]:
 
 
 def measured_yaml(records: Sequence[RunRecord], rates: Rates) -> str:
-    """The rates that these runs had, as a file for `--rates`: parts of one pass share its time as the rates say."""
-    lines = ["machine: the one that these runs were on  # say which"]
+    """The measured rates of these runs, as a file for `--rates`. Parts of one pass share its time by the known
+    rates."""
+    lines = ["machine: the machine of these runs  # edit this name"]
     seen: dict[str, tuple[float, int, int, int]] = {}
     for record in records:
         engine = _engine(rates, record.engine)
-        work = again(record, rates).work_seconds
+        work = estimate_of_run(record, rates).work_seconds
         starting = engine.start_seconds * min(record.workers, max(1, record.tasks))
         taken = record.vcpu_seconds - starting if record.cpu_seconds is None else record.cpu_seconds
-        taken = max(taken, record.vcpu_seconds / 10) / engine.work  # a run that only started says little
+        taken = max(taken, record.vcpu_seconds / 10) / engine.work  # a run dominated by start-up is not representative
         for name, part in record.parts.items():
             own = part.read / (rates.of(name).mb_per_second * 1e6)
             seconds, read, written, shuffled = seen.get(name, (0.0, 0, 0, 0))
@@ -149,8 +150,8 @@ def measured_yaml(records: Sequence[RunRecord], rates: Rates) -> str:
                 written + part.written,
                 shuffled + round((record.shuffled or 0) * mine),
             )
-    told = {name: one for name, one in seen.items() if one[0] and one[1]}  # with seconds, and bytes that were read
-    lines.append("rates:" if told else "rates: {}  # no run came to its end")
+    told = {name: one for name, one in seen.items() if one[0] and one[1]}  # with seconds and bytes read
+    lines.append("rates:" if told else "rates: {}  # no run was completed")
     for name, (seconds, read, written, shuffled) in sorted(told.items()):
         rate = Rate(name, read / seconds / 1e6, written / read, shuffled / read)
         lines.append(
@@ -161,7 +162,7 @@ def measured_yaml(records: Sequence[RunRecord], rates: Rates) -> str:
 
 
 def hours(seconds: float) -> str:
-    """vCPU-hours, with as many digits as tell something."""
+    """vCPU-hours, with meaningful digits only."""
     value = seconds / 3600
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
@@ -192,4 +193,4 @@ def _engine(rates: Rates, name: str) -> EngineRate:
 
 
 def _estimated(runs: Sequence[RunRecord], engine: str, rates: Rates) -> float:
-    return sum(again(one, rates).vcpu_seconds(_engine(rates, engine), one.workers) for one in runs)
+    return sum(estimate_of_run(one, rates).vcpu_seconds(_engine(rates, engine), one.workers) for one in runs)

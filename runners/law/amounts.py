@@ -6,7 +6,7 @@ import math
 import re
 from typing import Final
 
-from winnow.runners.law.files import called, read_text
+from winnow.runners.law.files import display_name, read_text
 from winnow.schemas.errors import SourceError, WinnowError
 from winnow.schemas.problems import MAX_REPORTED, shown
 
@@ -41,7 +41,7 @@ def read_amounts(name: str, column: str) -> dict[str, float]:
     Raises:
         SourceError: One line for each thing that is wrong, with the line of the file.
     """
-    return amounts_from_csv(read_text(name), called(name), column)
+    return amounts_from_csv(read_text(name), display_name(name), column)
 
 
 def amounts_from_csv(text: str, name: str, column: str) -> dict[str, float]:

@@ -12,7 +12,7 @@ from rich.console import Console
 from winnow.runners.law.amounts import read_amounts, size
 from winnow.runners.law.files import read_law
 from winnow.runners.law.ratios import given_weights
-from winnow.runners.law.views import figure, figure6, require_numbers, shared, warn
+from winnow.runners.law.views import number4, number6, print_warnings, require_numbers, share_text
 from winnow.runners.terminal.quantities import grouped
 from winnow.runners.terminal.tables import Grid, print_grid, print_line
 from winnow.schemas.errors import WinnowError
@@ -78,7 +78,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
         sys.stdout.write(json.dumps(described, ensure_ascii=False) + "\n")
         return 0
     _print(law, inventory, compared, n, console)
-    warn(console, notes)
+    print_warnings(console, notes)
     return 0
 
 
@@ -89,10 +89,10 @@ def _print(
     rows = [
         (
             row.mixture.method,
-            figure6(row.normalised),
-            figure6(row.normalised_with_repeats),
+            number6(row.normalised),
+            number6(row.normalised_with_repeats),
             f"{row.normalised_with_repeats - least:.4f}",
-            figure(max(row.mixture.epochs)),
+            number4(max(row.mixture.epochs)),
         )
         for row in compared
     ]
@@ -107,14 +107,14 @@ def _print(
     headers = ("method", "total", "with repeats", "above least", "most epochs")
     print_grid(console, Grid("Predicted totals of losses, each over its own at p = 1", headers, rows))
     families = inventory.families
-    print_grid(console, _side("Shares", families, compared, lambda row: row.mixture.shares, shared))
-    print_grid(console, _side("Epochs", families, compared, lambda row: row.mixture.epochs, figure))
+    print_grid(console, _methods_table("Shares", families, compared, lambda row: row.mixture.shares, share_text))
+    print_grid(console, _methods_table("Epochs", families, compared, lambda row: row.mixture.epochs, number4))
     what = "Predicted losses over each at p = 1" if n is None else f"Predicted losses at N {n:g} ({law.units.loss})"
     title = f"{what}, repeats at their worth"
-    print_grid(console, _side(title, known, compared, lambda row: row.losses_with_repeats, figure))
+    print_grid(console, _methods_table(title, known, compared, lambda row: row.losses_with_repeats, number4))
 
 
-def _side(
+def _methods_table(
     title: str,
     families: Sequence[str],
     compared: Sequence[Compared],

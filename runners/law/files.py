@@ -27,10 +27,10 @@ def read_text(name: str) -> str:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
-        raise WinnowError(f"{called(name)}:{line}: not UTF-8 text; save the table as CSV in UTF-8") from None
+        raise WinnowError(f"{display_name(name)}:{line}: not UTF-8 text; save the table as CSV in UTF-8") from None
 
 
-def called(name: str) -> str:
+def display_name(name: str) -> str:
     """What messages call a file."""
     return "stdin" if name == STDIN else name
 
@@ -45,16 +45,16 @@ def _read(name: str, most: int) -> bytes:
         with open(file, "rb") as stream:
             raw = stream.read(most + 1)
     if len(raw) > most:
-        raise WinnowError(f"{called(name)}: more than {most >> 20} MiB; this is no such table or law")
+        raise WinnowError(f"{display_name(name)}: more than {most >> 20} MiB; this is no such table or law")
     return raw
 
 
-def target(option: str, name: str | None) -> Path | None:
+def output_path(option: str, name: str | None) -> Path | None:
     """Where an output goes; refused before any work where it cannot."""
     if name is None:
         return None
     file = Path(name)
-    with _named(f"{option} {name}"):
+    with _errors_named(f"{option} {name}"):
         other = file.exists() and not file.is_file()
     if other:
         raise WinnowError(f"{option} {name}: is not a regular file; give a file name")
@@ -70,15 +70,15 @@ def target(option: str, name: str | None) -> Path | None:
     return file
 
 
-def plot_target(option: str, name: str | None) -> Path | None:
+def plot_path(option: str, name: str | None) -> Path | None:
     """Where a plot goes; refused before any work where it cannot."""
-    file = target(option, name)
+    file = output_path(option, name)
     if file is not None and file.suffix.lower() != ".svg":
         raise WinnowError(f"{option} {name}: draws SVG only; give a file whose name ends with .svg")
     return file
 
 
-def apart(*named: tuple[str, Path | None]) -> None:
+def require_distinct(*named: tuple[str, Path | None]) -> None:
     """Refuse outputs that would overwrite an input, or one another."""
     seen: dict[Path, str] = {}
     for what, file in named:
@@ -94,12 +94,12 @@ def require_extra(what: str, package: str) -> None:
         raise WinnowError(f"{what} needs {package}: pip install 'winnow[law]'")
 
 
-def write_whole(file: Path, content: bytes) -> None:
+def write_file(file: Path, content: bytes) -> None:
     """Write a file beside its place and move it there."""
-    write_all([(file, content)])
+    write_files([(file, content)])
 
 
-def write_all(contents: Sequence[tuple[Path, bytes]]) -> None:
+def write_files(contents: Sequence[tuple[Path, bytes]]) -> None:
     """Write files beside their places, and move them there once all are whole.
 
     Raises:
@@ -110,10 +110,10 @@ def write_all(contents: Sequence[tuple[Path, bytes]]) -> None:
     ]
     try:
         for beside, (file, content) in zip(unfinished, contents, strict=True):
-            with _named(file):
+            with _errors_named(file):
                 beside.write_bytes(content)
         for beside, (file, _) in zip(unfinished, contents, strict=True):
-            with _named(file):
+            with _errors_named(file):
                 os.replace(beside, file)
     finally:
         for beside in unfinished:
@@ -121,7 +121,7 @@ def write_all(contents: Sequence[tuple[Path, bytes]]) -> None:
 
 
 @contextmanager
-def _named(file: Path | str) -> Iterator[None]:
+def _errors_named(file: Path | str) -> Iterator[None]:
     """Faults of the system by the name that the user gave, not by that of the file beside."""
     try:
         yield

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
 
-from winnow.runners.law.files import STDIN, apart, plot_target, require_extra, target, write_all
-from winnow.runners.law.joined import read_runs
-from winnow.runners.law.views import figure, parameters, quality, ranges, say_units, warn, without_draws
+from winnow.runners.law.files import STDIN, output_path, plot_path, require_distinct, require_extra, write_files
+from winnow.runners.law.run_tables import read_runs
+from winnow.runners.law.views import number4, parameters, print_units, print_warnings, quality, ranges, without_draws
 from winnow.runners.terminal.escaping import visible
 from winnow.runners.terminal.quantities import grouped
 from winnow.runners.terminal.tables import print_grid, print_line
@@ -51,11 +51,11 @@ def run(options: argparse.Namespace, console: Console) -> int:
         raise WinnowError(f"--resamples {options.resamples}: expected 20 to 100000")
     if abs(options.seed) >= MOST_SEED:
         raise WinnowError(f"--seed {str(options.seed)[:30]}: expected a whole number below {MOST_SEED}")
-    output, plot = target("--output", options.output), plot_target("--plot", options.plot)
+    output, plot = output_path("--output", options.output), plot_path("--plot", options.plot)
     inputs = [(name, Path(name)) for name in options.runs if name != STDIN]
     if options.runs.count(STDIN) > 1 or len({file.resolve() for _, file in inputs}) < len(inputs):
         raise WinnowError("the same table twice; name each once")
-    apart(*inputs, ("--output", output), ("--plot", plot))
+    require_distinct(*inputs, ("--output", output), ("--plot", plot))
     table = read_runs(options.runs)
     if len(table) * options.resamples > MOST_WORK:
         raise WinnowError(
@@ -66,7 +66,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     from winnow.runners.law.fitting import fit_families  # SciPy takes a second to import: not for a table that is torn
     from winnow.scoring.scaling_law.fitting import FitConfig
     from winnow.scoring.scaling_law.hypotheses import independence_tests, invariance_tests
-    from winnow.scoring.scaling_law.making import law_of
+    from winnow.scoring.scaling_law.law_of_fit import law_of
 
     config = FitConfig(
         mode=options.mode,
@@ -87,7 +87,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     written = [] if output is None else [(output, law_to_json(law))]
     if plot is not None and drawn is not None:
         written.append((plot, drawn))
-    write_all(written)
+    write_files(written)
     if options.json:
         sys.stdout.write(json.dumps(_described(fit, law, others, sizes), ensure_ascii=False) + "\n")
         return 0
@@ -127,14 +127,14 @@ def _print(
     way = {"joint": "all parameters at once", "two_stage": "gamma first, then the bracket"}[of.method]
     what = "gamma alone" if law.mode == "gamma" else way
     print_line(console, f"  fitted {what}; {grouped(of.resamples)} resamples")
-    say_units(law, console)
+    print_units(law, console)
     print_line(console, "")
     print_grid(console, parameters(law, two_stage(fit) if law.mode == "full" else None))
     print_grid(console, quality(law))
     print_grid(console, ranges(law))
     independence(others, console)
     invariance(sizes, console)
-    warn(console, (*fit.table.notes, *fit.warnings))
+    print_warnings(console, (*fit.table.notes, *fit.warnings))
 
 
 def _described(
@@ -168,13 +168,13 @@ def _progress(of: int) -> Callable[[str], None]:
 def independence(answers: Sequence[Independence], console: Console) -> None:
     """Whether the shares of other families matter beyond a family's own."""
     print_line(console, "Does it matter what the rest of the mixture is? The law says no.", "bold")
-    _say_all([(answer.family, _independence(answer), answer.why_not) for answer in answers], console)
+    _print_tests([(answer.family, _independence(answer), answer.why_not) for answer in answers], console)
 
 
 def invariance(answers: Sequence[Invariance], console: Console) -> None:
     """Whether gamma changes with the size of the model or with the tokens."""
     print_line(console, "Is gamma the same at every N and D? The law says yes.", "bold")
-    _say_all([(answer.family, _invariance(answer), answer.why_not) for answer in answers], console)
+    _print_tests([(answer.family, _invariance(answer), answer.why_not) for answer in answers], console)
 
 
 def contradictions(others: Sequence[Independence], sizes: Sequence[Invariance]) -> str:
@@ -190,7 +190,7 @@ def contradictions(others: Sequence[Independence], sizes: Sequence[Invariance]) 
     return "; ".join(found)
 
 
-def _say_all(said: Sequence[tuple[str, str, str]], console: Console) -> None:
+def _print_tests(said: Sequence[tuple[str, str, str]], console: Console) -> None:
     """A line a family; one for all where none could be tested for the same reason."""
     reasons = {why for _, _, why in said}
     if len(reasons) == 1 and "" not in reasons:
@@ -230,7 +230,7 @@ def _p(value: float | None) -> str:
 
 
 def _percent(part: float) -> str:
-    return f"{figure(round(100 * part, 2))} %"
+    return f"{number4(round(100 * part, 2))} %"
 
 
 def _signed(value: float) -> str:

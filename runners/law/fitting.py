@@ -14,8 +14,8 @@ from multiprocessing.connection import Connection, wait
 from typing import Final
 
 from winnow.schemas.errors import WinnowError
-from winnow.scoring.scaling_law.determined import require_determined
 from winnow.scoring.scaling_law.fitting import FamilyFit, FitConfig, LawFit, fit_family
+from winnow.scoring.scaling_law.required_runs import require_determined
 from winnow.scoring.scaling_law.runs import RunTable
 
 SMALL: Final = 50_000
@@ -40,13 +40,13 @@ def fit_families(table: RunTable, config: FitConfig, fitted: Callable[[str], Non
     families = [table.of(family) for family in table.families]
     fits: dict[int, FamilyFit] = {}
     small = len(table) * config.resamples <= SMALL
-    for place, fit in _here(families, config) if small else _in_processes(families, config):
+    for place, fit in _in_this_process(families, config) if small else _in_processes(families, config):
         fits[place] = fit
         fitted(fit.family)
     return LawFit(table, config, tuple(fits[place] for place in range(len(families))))
 
 
-def _here(families: Sequence[RunTable], config: FitConfig) -> Iterator[tuple[int, FamilyFit]]:
+def _in_this_process(families: Sequence[RunTable], config: FitConfig) -> Iterator[tuple[int, FamilyFit]]:
     for place, rows in enumerate(families):
         yield place, fit_family(rows, config)
 
@@ -79,7 +79,7 @@ def _workers(parts: Sequence[Part], config: FitConfig) -> Iterator[dict[Connecti
     left: dict[Connection, int] = {}
     started = []
     try:
-        with _quiet_and_single():
+        with _single_threaded_children():
             for part in parts:
                 here, there = spawn.Pipe(duplex=False)
                 worker = spawn.Process(target=_fit_part, args=(there, part, config), daemon=True)
@@ -103,7 +103,7 @@ def _fit_part(end: Connection, part: Part, config: FitConfig) -> None:
 
 
 @contextmanager
-def _quiet_and_single() -> Iterator[None]:
+def _single_threaded_children() -> Iterator[None]:
     """What processes that are started within inherit: one thread, and no part in an interrupt from the keyboard."""
     before = {name: os.environ.get(name) for name in _ONE_THREAD}
     os.environ.update(dict.fromkeys(_ONE_THREAD, "1"))  # read once, when a process loads its libraries

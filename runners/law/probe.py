@@ -17,12 +17,12 @@ from typing import Final
 from rich.console import Console
 
 from winnow.filters.extras import required_package
-from winnow.runners.law.files import target, write_whole
+from winnow.runners.law.files import output_path, write_file
 from winnow.runners.law.probe_data import PackedTexts, packed_texts
 from winnow.runners.law.probe_progress import ProbeProgress
 from winnow.runners.law.probe_texts import texts_at
 from winnow.runners.law.probe_tokens import tokenizer_at
-from winnow.runners.law.views import warn
+from winnow.runners.law.views import print_warnings
 from winnow.runners.terminal.quantities import byte_size, grouped
 from winnow.runners.terminal.tables import Grid as Table
 from winnow.runners.terminal.tables import print_grid, print_line
@@ -81,7 +81,7 @@ class Work:
 
 def run(options: argparse.Namespace, console: Console) -> int:
     """Pack the texts, train what is not trained yet, write the table."""
-    output = target("--output", options.output)
+    output = output_path("--output", options.output)
     assert output is not None
     for option, value, most in (
         ("--threads", options.threads, 1024),
@@ -98,7 +98,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
         raise WinnowError(f"--work {work.folder}: its folder does not exist; create it first")
     texts = texts_at(options.place, grid.families, grid.grouping)
     (work.folder / "runs").mkdir(parents=True, exist_ok=True)
-    with _alone(work.folder):
+    with _solve_one(work.folder):
         work.clear_unfinished()
         packed = packed_texts(texts, grid, work.folder, tokenizer)
         families = _families(grid, packed, console)
@@ -146,7 +146,7 @@ def _families(grid: Grid, packed: PackedTexts, console: Console) -> tuple[str, .
         require_enough(streams, grid.schedule.context)
     left = sorted(streams.keys() - large.keys())
     if left:
-        warn(console, [f"{', '.join(left[:12])}{' …' if len(left) > 12 else ''}: too little text, left out"])
+        print_warnings(console, [f"{', '.join(left[:12])}{' …' if len(left) > 12 else ''}: too little text, left out"])
     return grid.among(large)
 
 
@@ -166,7 +166,7 @@ def _train(
     with deterministic(options.device, options.threads), progress:
         for name, one in todo.items():
             measured = _trained(options, work, name, one, packed, progress)
-            write_whole(work.record(name), to_json(measured))
+            write_file(work.record(name), to_json(measured))
             work.checkpoint(name).unlink(missing_ok=True)
 
 
@@ -176,20 +176,20 @@ def _trained(
     """One run, from its checkpoint where there is one."""
     streams = packed.streams(tuple(family for family, _ in run.shares))
 
-    def begun() -> Training:
+    def new_training() -> Training:
         return Training(run, streams, options.device, options.threads, packed.vocabulary)
 
-    training = begun()
+    training = new_training()
     checkpoint = work.checkpoint(name)
     # One that was begun with other threads or on another device is begun again: sums would be rounded otherwise.
     if checkpoint.is_file() and not restore_checkpoint(training, checkpoint.read_bytes()):
-        training = begun()
+        training = new_training()
     progress.begin(run, training.step)
     while not training.finished:
         training.advance()
         if training.step % options.checkpoint_steps == 0 and not training.finished:
-            write_whole(checkpoint, checkpoint_bytes(training))
-        progress.stepped(run, name, training.step)
+            write_file(checkpoint, checkpoint_bytes(training))
+        progress.step_done(run, name, training.step)
     return training.measured(name)
 
 
@@ -200,16 +200,18 @@ def _write(
     measured = [found[name] for name in runs if name in found]
     diverged = [one for one in measured if one.diverged]
     for one in diverged:
-        warn(console, [f"run {one.run} diverged and is left out; give its model a lower learning_rate"])
+        print_warnings(console, [f"run {one.run} diverged and is left out; give its model a lower learning_rate"])
     if len(measured) == len(diverged):
         raise WinnowError("no run is finished: there is nothing to write")
-    write_whole(output, runs_csv(measured, units).encode())
+    write_file(output, runs_csv(measured, units).encode())
     missing = len(runs) - len(measured)
     if missing:
-        warn(console, [f"{grouped(missing)} of {grouped(len(runs))} runs are not finished and not in the table"])
+        print_warnings(
+            console, [f"{grouped(missing)} of {grouped(len(runs))} runs are not finished and not in the table"]
+        )
     versions = {(one.torch, one.device, one.threads) for one in measured}
     if len(versions) > 1:
-        warn(console, ["runs were trained by different versions of PyTorch, devices or threads"])
+        print_warnings(console, ["runs were trained by different versions of PyTorch, devices or threads"])
     print_line(console, f"runs  {output}")
     sizes = len({one.n for one in measured}), len({one.d for one in measured})
     mode = "" if min(sizes) >= 3 else " --mode gamma"
@@ -242,7 +244,7 @@ def _print_texts(
     print_grid(console, Table("Texts", heads, rows))
     lost = [(reason, grouped(count)) for reason, count in packed.index.lost.items() if count]
     print_grid(console, Table("Samples that gave no text", ("reason", "samples"), lost))
-    warn(
+    print_warnings(
         console,
         [
             f"{family}: a run goes through its text {passes:.1f} times; "
@@ -251,7 +253,7 @@ def _print_texts(
             if passes > _MANY_PASSES
         ],
     )
-    warn(
+    print_warnings(
         console,
         [
             f"{one.family}: the tokenizer does not know {one.unknown_share:.1%} of its text; give one that does"
@@ -262,7 +264,7 @@ def _print_texts(
 
 
 @contextmanager
-def _alone(folder: Path) -> Iterator[None]:
+def _solve_one(folder: Path) -> Iterator[None]:
     """One process at a time works in a folder; the lock goes with its process, however it ends."""
     with open(folder / _LOCK, "wb") as stream:
         try:

@@ -17,7 +17,7 @@ REFRESH_SECONDS = 0.5
 PLAIN_SECONDS = 30.0
 
 
-def work_of(run: Run, tokens: int, vocabulary: int = VOCABULARY) -> float:
+def run_cost(run: Run, tokens: int, vocabulary: int = VOCABULARY) -> float:
     """What a run's tokens cost, up to a factor: the time left is told from it where sizes differ."""
     return float(tokens) * (run.shape.parameters + vocabulary * run.shape.width)
 
@@ -29,7 +29,7 @@ class ProbeProgress:
         self, console: Console, runs: tuple[Run, ...], todo: tuple[Run, ...], vocabulary: int = VOCABULARY
     ) -> None:
         self._console, self._all, self._vocabulary = console, len(runs), vocabulary
-        self._left = sum(work_of(run, run.d, vocabulary) for run in todo)
+        self._left = sum(run_cost(run, run.d, vocabulary) for run in todo)
         self._number = len(runs) - len(todo)
         self._done = 0.0  # in this process
         self._tokens = 0
@@ -51,13 +51,13 @@ class ProbeProgress:
     def begin(self, run: Run, step: int) -> None:
         """A run starts, or goes on from a step."""
         self._number += 1
-        self._left -= work_of(run, step * run.schedule.step_tokens, self._vocabulary)
+        self._left -= run_cost(run, step * run.schedule.step_tokens, self._vocabulary)
 
-    def stepped(self, run: Run, name: str, step: int) -> None:
+    def step_done(self, run: Run, name: str, step: int) -> None:
         """A step was made."""
         tokens = run.schedule.step_tokens
         self._tokens += tokens
-        self._done += work_of(run, tokens, self._vocabulary)
+        self._done += run_cost(run, tokens, self._vocabulary)
         now = time.monotonic()
         if now - self._shown < (REFRESH_SECONDS if self._live else PLAIN_SECONDS):
             return

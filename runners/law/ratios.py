@@ -14,8 +14,8 @@ import numpy as np
 from rich.console import Console
 
 from winnow.runners.law.amounts import read_amounts, size
-from winnow.runners.law.files import apart, plot_target, read_law, target, write_all
-from winnow.runners.law.views import confidence, figure, figure6, require_numbers, shared, warn
+from winnow.runners.law.files import output_path, plot_path, read_law, require_distinct, write_files
+from winnow.runners.law.views import confidence, number4, number6, print_warnings, require_numbers, share_text
 from winnow.runners.terminal.quantities import grouped
 from winnow.runners.terminal.tables import Grid, print_grid, print_line
 from winnow.schemas.errors import SourceError, WinnowError
@@ -63,15 +63,15 @@ class Answer:
 
 def run(options: argparse.Namespace, console: Console) -> int:
     """Answer, write, and say."""
-    plot, table = plot_target("--plot", options.plot), target("--csv", options.csv)
+    plot, table = plot_path("--plot", options.plot), output_path("--csv", options.csv)
     law = read_law(options.law)
-    answer = _answered(law, options)
+    answer = _answer(law, options)
     written = [] if table is None else [("shares", table, _csv(answer))]
     if plot is not None:
         from winnow.runners.report.plots.law import ratios_plot
 
         written.append(("plot", plot, ratios_plot(law, _weightings(law, answer, options.weights))))
-    write_all([(file, content) for _, file, content in written])
+    write_files([(file, content) for _, file, content in written])
     if options.json:
         sys.stdout.write(json.dumps(_described(answer, options.weights), ensure_ascii=False) + "\n")
         return 0
@@ -97,20 +97,20 @@ def given_weights(option: str, law: ScalingLaw) -> Weights:
         raise WinnowError(f"--weights {option}: neither {' nor '.join(WEIGHTINGS)}, and no file of that name") from None
 
 
-def _answered(law: ScalingLaw, options: argparse.Namespace) -> Answer:
+def _answer(law: ScalingLaw, options: argparse.Namespace) -> Answer:
     n, d = size("--n", options.n), size("--d", options.d)
     weights = given_weights(options.weights, law)
     inputs = [("LAW.json", Path(options.law))]
     inputs += [("the weights", Path(options.weights))] if not isinstance(weights, str) else []
     inputs += [("--tokens", Path(options.tokens))] if options.tokens else []
     outputs = [(f"--{name}", Path(file)) for name in ("csv", "plot") if (file := getattr(options, name))]
-    apart(*inputs, *outputs)
+    require_distinct(*inputs, *outputs)
     if weights != "normalised" and (n is None or d is None):
         raise WinnowError(
             f"--weights {options.weights}: needs --n and --d, since only ratios of normalised losses are the same at "
             "every size"
         )
-    others, fallback = _others(law, options, d)
+    others, fallback = _fallback_shares(law, options, d)
     question = Question(weights, n, d, 1.0 - sum(others.values()))
     found = family_ratios(law, question)
     gammas, shares = exponents(law), np.array(found.shares)
@@ -143,7 +143,7 @@ def _answered(law: ScalingLaw, options: argparse.Namespace) -> Answer:
     )
 
 
-def _others(law: ScalingLaw, options: argparse.Namespace, d: float | None) -> tuple[dict[str, float], str]:
+def _fallback_shares(law: ScalingLaw, options: argparse.Namespace, d: float | None) -> tuple[dict[str, float], str]:
     """The shares of families without an exponent among all families, and how they came about."""
     tokens = read_amounts(options.tokens, "tokens") if options.tokens else None
     named = dict.fromkeys([*options.others, *(tokens or ())])
@@ -204,33 +204,33 @@ def _print(law: ScalingLaw, answer: Answer, name: str, console: Console) -> None
         rows.append(
             (
                 family.family,
-                *(shared(column[place]) for column in (found.shares, found.low, found.high)),
-                *("-" if column is None else shared(column[place]) for column in other),
-                figure(family.gamma.value),
-                figure(answer.losses[place]),
+                *(share_text(column[place]) for column in (found.shares, found.low, found.high)),
+                *("-" if column is None else share_text(column[place]) for column in other),
+                number4(family.gamma.value),
+                number4(answer.losses[place]),
             )
         )
-    rows += [(family, shared(share), *["-"] * 6) for family, share in answer.others.items()]
+    rows += [(family, share_text(share), *["-"] * 6) for family, share in answer.others.items()]
     sizes = "".join(f", {letter} {value:g}" for letter, value in (("N", of.n), ("D", of.d)) if value is not None)
     print_grid(console, Grid(f"Shares of least total of {_kind(answer, name)}{sizes}", tuple(headers), rows))
     if answer.others:
         named = ", ".join(answer.others)
         print_line(console, f"no exponent, given {answer.fallback}: {named}")
-    gain = f"{figure(found.gain)} [{figure(found.gain_low)}, {figure(found.gain_high)}]"
-    equal = figure6(found.equal_objective)
-    print_line(console, f"total {figure6(found.objective)}, at equal shares {equal}: less by {gain}")
+    gain = f"{number4(found.gain)} [{number4(found.gain_low)}, {number4(found.gain_high)}]"
+    equal = number6(found.equal_objective)
+    print_line(console, f"total {number6(found.objective)}, at equal shares {equal}: less by {gain}")
     print_line(console, "")
     _print_sensitivity(answer, console)
-    warn(console, answer.warnings)
+    print_warnings(console, answer.warnings)
 
 
 def _print_sensitivity(answer: Answer, console: Console) -> None:
     rows = [
         (
             row.family if place % 2 == 0 else "",
-            figure(row.gamma),
-            shared(row.shares[place // 2]),
-            shared(answer.ratios.shares[place // 2]),
+            number4(row.gamma),
+            share_text(row.shares[place // 2]),
+            share_text(answer.ratios.shares[place // 2]),
             f"{row.regret:.2g}",
         )
         for place, row in enumerate(answer.sensitivity)

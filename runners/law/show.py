@@ -7,7 +7,7 @@ import sys
 from rich.console import Console
 
 from winnow.runners.law.files import read_law
-from winnow.runners.law.views import parameters, quality, ranges, say_units, warn, without_draws
+from winnow.runners.law.views import parameters, print_units, print_warnings, quality, ranges, without_draws
 from winnow.runners.terminal.quantities import grouped
 from winnow.runners.terminal.tables import print_grid, print_line
 from winnow.schemas.law import ScalingLaw
@@ -26,13 +26,13 @@ def run(options: argparse.Namespace, console: Console) -> int:
         form = "L = L(N, D) p^-gamma, with gamma alone fitted across N and D"
     print_line(console, f"{options.law}: the law of {families}", "bold")
     print_line(console, f"  {form}")
-    say_units(law, console)
+    print_units(law, console)
     print_line(console, "")
     print_grid(console, parameters(law))
     print_grid(console, ranges(law))
     print_grid(console, quality(law))
     _provenance(law, console)
-    warn(
+    print_warnings(
         console,
         [
             f"{family.family}: {edge}; the data do not determine it"

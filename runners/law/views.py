@@ -17,17 +17,17 @@ from winnow.schemas.law import Estimate, FamilyLaw, ScalingLaw, law_to_json
 PARAMETERS: Final = ("gamma", "E", "A", "alpha", "B", "beta")
 
 
-def figure(value: float | None) -> str:
+def number4(value: float | None) -> str:
     """Four digits; nothing where there is no number."""
     return "-" if value is None else f"{value:.4g}"
 
 
-def figure6(value: float) -> str:
+def number6(value: float) -> str:
     """Six digits: gains are small beside totals."""
     return f"{value:.6g}"
 
 
-def shared(value: float) -> str:
+def share_text(value: float) -> str:
     """A share with four digits after the point, or as many as show it."""
     return f"{value:.4f}" if value >= 0.0005 else f"{value:.2g}"
 
@@ -57,9 +57,9 @@ def parameters(law: ScalingLaw, beside: dict[str, Sequence[float]] | None = None
     rows = []
     for family in law.families:
         for place, (name, of) in enumerate(estimates(family)):
-            row = [family.family if place == 0 else "", name, figure(of.value), figure(of.low), figure(of.high)]
+            row = [family.family if place == 0 else "", name, number4(of.value), number4(of.low), number4(of.high)]
             if beside is not None:
-                row.append(figure(beside[family.family][place]))
+                row.append(number4(beside[family.family][place]))
             rows.append(tuple(row))
     if beside is not None:
         headers = (*headers, "two-stage")
@@ -74,8 +74,8 @@ def quality(law: ScalingLaw) -> Grid:
             grouped(family.fitted.runs),
             grouped(family.fitted.seeds),
             _r2(family.quality.r2),
-            *map(figure, (family.quality.mae, family.quality.held_out_mae)),
-            *map(figure, (family.quality.largest_n_mae, family.quality.largest_d_mae, family.quality.seed_spread)),
+            *map(number4, (family.quality.mae, family.quality.held_out_mae)),
+            *map(number4, (family.quality.largest_n_mae, family.quality.largest_d_mae, family.quality.seed_spread)),
         )
         for family in law.families
     ]
@@ -122,13 +122,13 @@ def require_numbers(where: str, numbers: Iterable[float]) -> None:
         raise WinnowError(f"{where}: losses there are beyond all numbers; ask nearer to what was fitted")
 
 
-def say_units(law: ScalingLaw, console: Console) -> None:
+def print_units(law: ScalingLaw, console: Console) -> None:
     """What N, D and loss count, and where p comes in."""
     for name, unit in (("N", law.units.n), ("D", law.units.d), ("loss", law.units.loss)):
         print_line(console, f"  {name:<6}{unit}")
 
 
-def warn(console: Console, warnings: Sequence[str]) -> None:
+def print_warnings(console: Console, warnings: Sequence[str]) -> None:
     """A line each."""
     for text in warnings:
         print_line(console, f"warning: {text}", "yellow")

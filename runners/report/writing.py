@@ -11,7 +11,7 @@ from winnow.runners.report.summarise import examples_of, summarise
 from winnow.runners.terminal.duplicates.clusters import duplicates_found
 from winnow.runners.terminal.rules import coverage_counter, decided_if_possible, pinned_if_measured
 from winnow.runners.terminal.scores import overviews, scores_if_bound
-from winnow.runners.terminal.threshold_samples import borders_around
+from winnow.runners.terminal.threshold_samples import rule_thresholds
 from winnow.schemas.summary import StoreSummary
 
 
@@ -27,7 +27,7 @@ def write_report(
     coverage = counter.coverage() if counter is not None and rules is not None else None
     summary = summarise(store, generation, recipe)
     found = duplicates_found(store, generation, recipe)
-    borders = borders_around(pinned, recipe, generation)
+    borders = rule_thresholds(pinned, recipe, generation)
     scores = overviews(read, recipe, None if rules is None else pinned)
     examples = examples_of(store, generation, borders, rules, coverage, found, scores)
     page = render_report(summary, examples).encode()

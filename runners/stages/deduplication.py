@@ -1,4 +1,4 @@
-"""Driving a search for duplicates: the search as a pipeline or a few, what it means, and the layers that say so."""
+"""Runs the search for duplicates: the pipelines of the search, and the layers with its results."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -24,19 +24,19 @@ from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.lease import require_lease
 from winnow.pipelines.store.state import StoreState
 from winnow.runners.engines.failures import WorkerLostError
-from winnow.runners.estimating.noting import note_search
+from winnow.runners.estimating.recording import record_search
 from winnow.runners.stages.stage_run import Clock, StageRun
 from winnow.runners.terminal.dedupe_progress import DedupeProgress
 from winnow.schemas.errors import StageError
 from winnow.schemas.rows.duplicates import Kind, layer_of_kind
 
-TRIES = 3  # of a pipeline whose worker dies: nothing is committed before its end
+TRIES = 3  # of a pipeline whose worker died, as nothing is committed before its end
 
 
 def find_duplicates(run: StageRun, recipe: BoundRecipe, state: StoreState) -> None:
-    """Bring every layer of duplicates up to date with what the state holds; its signatures must stand."""
+    """Update all duplicate layers for the rows of the state; the signature layers must be current."""
     require_lease(run.store.objects)
-    clear_scratch(run.store.objects, layout.SCRATCH.rstrip("/"))  # of a search that was stopped
+    clear_scratch(run.store.objects, layout.SCRATCH.rstrip("/"))  # left by an interrupted search
     hiding = settled_hiding(run.store)
     lacking = load_existing(run.store, recipe, state, hiding.tombstones)
     if not lacking or not state.shards:
@@ -47,7 +47,7 @@ def find_duplicates(run: StageRun, recipe: BoundRecipe, state: StoreState) -> No
     run.console.print(f"dedupe  comparing {rows:,} rows of {len(search.covered):,} shards: {', '.join(lacking)}")
     compare(run, search, rows)
     if "near" in lacking:
-        tell_buckets(run.console, search)
+        report_large_buckets(run.console, search)
     run.console.print(f"dedupe  compared in {time.monotonic() - began:.1f} s")
     shards = {one.shard: number for number, one in enumerate(search.covered)}
     run.tasks(
@@ -63,7 +63,7 @@ def find_duplicates(run: StageRun, recipe: BoundRecipe, state: StoreState) -> No
             raise StageError(f"dedupe: shards ended without a commit of {layer_of_kind(kind)}; run again")
         state.layers[layer_of_kind(kind)] = commits
     shuffled = sum(info.size for info in run.store.objects.list(f"{search.scratch}/"))
-    note_search(run, state, search, shuffled, clock.ran(shards))
+    record_search(run, state, search, shuffled, clock.ran(shards))
     require_lease(run.store.objects)
     forget_superseded(search)
     clear_scratch(run.store.objects, search.scratch)
@@ -71,14 +71,14 @@ def find_duplicates(run: StageRun, recipe: BoundRecipe, state: StoreState) -> No
 
 
 def _awaited(store: Store, shards: Iterable[str], keys: Mapping[Kind, GlobalKey]) -> dict[str, tuple[str, str]]:
-    """The commit that each shard's task ends with: of the last kind, or of the last that a stopped run left out."""
+    """The expected last commit of each shard: of the last kind, or the last kind that an interrupted run lacks."""
     every = [(layer_of_kind(kind), key.covered) for kind, key in keys.items()]
     there = {one: committed_names(store.objects, *one) for one in every}
     return {shard: next((one for one in reversed(every) if shard not in there[one]), every[-1]) for shard in shards}
 
 
 def compare(run: StageRun, search: Search, rows: int) -> None:
-    """Leave what is said of each row that has duplicates in the search's scratch folder."""
+    """Write the results for rows with duplicates to the search's scratch folder."""
     graph = SearchGraph(search, rows, clusters.MOST_EDGES)
     with DedupeProgress(search, graph.steps).shown(run.console):
         _run(run, graph.build)
@@ -87,7 +87,7 @@ def compare(run: StageRun, search: Search, rows: int) -> None:
 
 
 def _contracted(run: StageRun, search: Search, edges: int) -> StarRound:
-    """The round of star contraction that changed nothing."""
+    """Run star contraction until a round changes nothing, and return that round."""
     partitions = star_partitions(edges)
     for number in range(star_rounds(edges)):
         one = StarRound(search, number, partitions)
@@ -95,9 +95,9 @@ def _contracted(run: StageRun, search: Search, edges: int) -> StarRound:
         require_lease(run.store.objects)
         one.clear_before()
         if one.settled:
-            run.console.print(f"dedupe  joined {edges:,} edges by {number + 1} rounds of star contraction")
+            run.console.print(f"dedupe  joined {edges:,} edges in {number + 1} rounds of star contraction")
             return one
-    raise StageError(f"dedupe: {edges:,} edges had not settled after {star_rounds(edges)} rounds of star contraction")
+    raise StageError(f"dedupe: {edges:,} edges did not converge after {star_rounds(edges)} rounds of star contraction")
 
 
 def _run(run: StageRun, build: Callable[[beam.Pipeline], object]) -> None:
@@ -108,16 +108,16 @@ def _run(run: StageRun, build: Callable[[beam.Pipeline], object]) -> None:
         except WorkerLostError:
             if attempt == TRIES:
                 raise
-            run.console.print("dedupe: a worker process died; comparing again")
+            run.console.print("dedupe: a worker process died; restarting the comparison")
 
 
-def tell_buckets(console: Console, search: Search) -> None:
-    """Say how many buckets are large ones."""
+def report_large_buckets(console: Console, search: Search) -> None:
+    """Print the number of large buckets."""
     counted = count_buckets(search)
     if counted.hot_buckets and search.near is not None:
         console.print(
             f"dedupe  {counted.hot_buckets:,} of {counted.buckets:,} buckets hold more than {search.near.max_bucket:,} "
-            f"rows ({counted.hot_rows:,} in all); max_bucket only counts them, as of more than {ALL_PAIRS} rows in a "
-            "bucket each is compared with its neighbours alone",
+            f"rows ({counted.hot_rows:,} in total); max_bucket only counts them; in buckets of more than {ALL_PAIRS} "
+            f"rows, each row is compared only with its neighbours",
             soft_wrap=True,
         )

@@ -1,4 +1,4 @@
-"""Driving exports: what stands is left as it is, the rest is made by one run, and each is shown when it is whole."""
+"""Runs exports: finished exports are kept, all others are written by one pipeline and published when complete."""
 
 import errno
 import os
@@ -35,12 +35,12 @@ from winnow.runners.stages.stage_run import StageRun
 from winnow.runners.terminal.status_line import StatusLine
 from winnow.schemas.errors import ExportError, StageError
 
-LOSSES = 3  # deaths of a worker in a row without a shard written between them
+LOSSES = 3  # consecutive deaths of workers without a new shard
 
 
 @dataclass(frozen=True)
 class _Work:
-    """What every export of one run shares."""
+    """The inputs shared by all exports of one run."""
 
     run: StageRun
     draw: Draw
@@ -49,7 +49,7 @@ class _Work:
     media: MediaSources | None
 
 
-def no_beginning(_: BoundExport) -> None:
+def no_preparation(_: BoundExport) -> None:
     """Nothing."""
 
 
@@ -61,35 +61,35 @@ def export_draw(
     exports: Sequence[BoundExport],
     *,
     media: MediaSources | None = None,
-    beginning: Callable[[BoundExport], None] = no_beginning,
+    prepare: Callable[[BoundExport], None] = no_preparation,
     closing: Closing = no_closing,
     replace: bool = False,
 ) -> list[Finished]:
-    """Bring every export up to date with a draw.
+    """Write all exports that are not finished yet.
 
     Args:
         run: The console, the engine and the store.
-        draw: What is given.
+        draw: The draw to export.
         text: The columns that the recipe's `text` names.
-        edits: What is done to texts.
-        exports: What to write.
-        media: Where media are read, for exports that want their bytes.
-        beginning: Called with each export that is owed, before anything is written for it.
-        closing: The files beside an export's own, asked for when its shards stand.
-        replace: An export of another plan or with other options makes room for this one; one that stands is read whole,
-            and is written again where it is damaged or lacks samples.
+        edits: The edits of texts.
+        exports: The exports to write.
+        media: Where media are read, for exports that include their bytes.
+        prepare: Called with each unfinished export before it is written.
+        closing: Returns additional files of an export; called when its shards are written.
+        replace: Replace exports of other plans or options. Finished exports are verified in full, and written again if
+            they are damaged or lack samples.
 
     Raises:
-        ExportError: A folder is not ours, a format cannot hold a sample, or the store is not what was planned.
-        RecipeError: A sample of the draw does not have the medium that a format wants of each.
+        ExportError: A folder has foreign files, a format cannot represent a sample, or the store differs from the plan.
+        RecipeError: A sample lacks the medium that a format requires.
     """
     if not any(output.given.samples for output in draw.plan.outputs):
         raise ExportError(
-            f"{run.store.objects.root}: plan {draw.plan.name} gives no sample; there is nothing to export"
+            f"{run.store.objects.root}: plan {draw.plan.name} contains no samples; there is nothing to export"
         )
     if media is None and any(export.way.media for export in exports):
-        raise ValueError("exports that want the bytes of media need to know where those are read")
-    with_keys(edits)  # a key that is missing is said before anything starts
+        raise ValueError("exports with media bytes need `media`")
+    with_keys(edits)  # reports a missing key before anything starts
     work = _Work(run, draw, text, edits, media)
     finished: dict[int, Finished] = {}
     with ExitStack() as stack:
@@ -99,34 +99,34 @@ def export_draw(
         ]
         notes: list[str] = []
         owed: dict[int, tuple[BoundExport, ExportPlace]] = {}
-        for number, manifest in enumerate(_standing(opened, notes, replace=replace)):
+        for number, manifest in enumerate(_existing_exports(opened, notes, replace=replace)):
             if manifest is None:
                 owed[number] = exports[number], opened[number]
                 continue
             finished[number] = Finished(exports[number], manifest, False)
-            read = ", as it was written" if replace else ""
-            run.console.print(f"export  {exports[number].path}: stands already{read}", soft_wrap=True, markup=False)
+            read = " and verified" if replace else ""
+            run.console.print(f"export  {exports[number].path}: already finished{read}", soft_wrap=True, markup=False)
         if owed:
-            cuttings = _cut(work, [export for export, _ in owed.values()])
+            cuttings = _cut_outputs(work, [export for export, _ in owed.values()])
             unfinished = []
             for export, folder in owed.values():
-                beginning(export)
+                prepare(export)
                 folder.begin(notes, replace=replace)
                 unfinished.append(Unfinished(export, folder, folder.committed()))
-                notes += [_of(export, note) for note in notes_of(cuttings[export.way])]
+                notes += [_labelled(export, note) for note in notes_of(cuttings[export.way])]
             for note in notes:
                 run.console.print(f"note    {note}", soft_wrap=True, markup=False)
             _write(work, cuttings, unfinished)
             for number, one in zip(owed, unfinished, strict=True):
-                told = notes_of(cuttings[one.export.way])
-                finished[number] = finish_export(one, draw, cuttings[one.export.way], closing, told)
-                for note in finished[number].notes[len(told) :]:
-                    run.console.print(f"note    {_of(one.export, note)}", soft_wrap=True, markup=False)
+                export_notes = notes_of(cuttings[one.export.way])
+                finished[number] = finish_export(one, draw, cuttings[one.export.way], closing, export_notes)
+                for note in finished[number].notes[len(export_notes) :]:
+                    run.console.print(f"note    {_labelled(one.export, note)}", soft_wrap=True, markup=False)
     return [finished[number] for number in range(len(exports))]
 
 
-def _standing(folders: Sequence[ExportPlace], notes: list[str], *, replace: bool) -> list[Manifest | None]:
-    """What stands in each folder; of all that is in the way, a line each."""
+def _existing_exports(folders: Sequence[ExportPlace], notes: list[str], *, replace: bool) -> list[Manifest | None]:
+    """The manifest of each finished export. Raises an ExportError with one line per folder that cannot be used."""
     found: list[Manifest | None] = []
     wrong: list[str] = []
     for folder in folders:
@@ -139,20 +139,20 @@ def _standing(folders: Sequence[ExportPlace], notes: list[str], *, replace: bool
     return found
 
 
-def _cut(work: _Work, exports: Sequence[BoundExport]) -> dict[Way, Cutting]:
-    """How outputs are cut, once it is known that the draw is what was planned and that formats can hold it."""
+def _cut_outputs(work: _Work, exports: Sequence[BoundExport]) -> dict[Way, Cutting]:
+    """Cut the outputs into shards, after checking the draw against the plan and the formats."""
     require_one_medium(work.run.store.objects, work.draw, exports)
     cuttings = cut_outputs(work.run.store.objects, work.draw, [export.way for export in exports])
     require_planned(work.draw.plan, cuttings)
     return cuttings
 
 
-def _of(export: BoundExport, note: str) -> str:
+def _labelled(export: BoundExport, note: str) -> str:
     return f"{export.format.name} {export.path}: {note}"
 
 
 def _write(work: _Work, cuttings: Mapping[Way, Cutting], exports: Sequence[Unfinished]) -> None:
-    """Until every shard of every export stands."""
+    """Run the pipeline until all shards of all exports are written."""
     run, losses = work.run, 0
     progress = _Progress(work.draw, cuttings, exports)
     with StatusLine(run.console, progress.line(), progress.line):
@@ -172,7 +172,7 @@ def _write(work: _Work, cuttings: Mapping[Way, Cutting], exports: Sequence[Unfin
                 losses = 0 if progress.written() > before else losses + 1
                 if losses > LOSSES:
                     raise WorkerLostError(f"export: {error}") from error
-                run.console.print("export: a worker process died; writing what is left again")
+                run.console.print("export: a worker process died; writing the remaining shards")
             except (StageError, ExportError) as error:
                 if os.strerror(errno.ENOSPC) not in str(error):
                     raise
@@ -181,7 +181,7 @@ def _write(work: _Work, cuttings: Mapping[Way, Cutting], exports: Sequence[Unfin
 
 
 class _Progress:
-    """Where an export is: shards of the draw that are read, files that stand. Nothing is ever decided by it."""
+    """The progress of exports: shards read and files written. For display only."""
 
     def __init__(self, draw: Draw, cuttings: Mapping[Way, Cutting], exports: Sequence[Unfinished]) -> None:
         self._exports = exports
@@ -192,11 +192,11 @@ class _Progress:
         self._started = time.monotonic()
 
     def written(self) -> int:
-        """How many shards of all exports stand."""
+        """The number of written shards of all exports."""
         return sum(one.place.work.count() for one in self._exports)
 
     def line(self) -> Text:
-        """One line."""
+        """The status line."""
         seconds = time.monotonic() - self._started
         written = self.written()
         parts = [f"{'export':<16}", f"{written:,}/{self._total:,} shards"]

@@ -22,7 +22,7 @@ from winnow.pipelines.mix.plans import draw_of
 from winnow.pipelines.store.tables import read_batches
 from winnow.runners.engines.engine import Engine, named_engine
 from winnow.runners.engines.names import parse_workers
-from winnow.runners.estimating.noting import note_export
+from winnow.runners.estimating.recording import record_export
 from winnow.runners.report.cards.mixture import card_of, gather_facts
 from winnow.runners.stages.exporting import export_draw
 from winnow.runners.stages.mixing import WHOLE, Mixed, mix, parse_sample
@@ -37,12 +37,12 @@ from winnow.schemas.mixture import VALIDATION
 from winnow.schemas.recipe import load_recipe
 
 NOT_NUMPY = frozenset({".txt", ".csv", ".tsv", ".json", ".jsonl", ".parquet"})
-"""Ends of names that promise something else than what a list of ids is."""
+"""File endings that would be wrong for a list of ids."""
 
 
 @dataclass(frozen=True)
 class Exported:
-    """What `winnow export` made, or found standing."""
+    """The finished exports, new and old."""
 
     mixed: Mixed
     finished: tuple[Finished, ...]
@@ -56,14 +56,14 @@ def export(
     *,
     replace: bool = False,
 ) -> Exported:
-    """Plan and draw a recipe's mixture where that is not done, and write every export that it names.
+    """Plan and draw a recipe's mixture if necessary, and write all its exports.
 
     Args:
-        recipe: Whose mixture.
-        engine: Where it runs.
-        console: Where progress goes.
+        recipe: The recipe.
+        engine: The engine.
+        console: Where progress is printed.
         sample: The share of the plan that is exported.
-        replace: Exports of other plans make room, and those that are damaged or lack samples.
+        replace: Replace exports of other plans, and those that are damaged or lack samples.
     """
     exports = require_exports(recipe)
     edits = recipe.edits
@@ -75,8 +75,8 @@ def export(
     def card() -> Closing:
         return card_of(gather_facts(recipe, mixed.store, mixed.generation))
 
-    def beginning(owed: BoundExport) -> None:
-        # Before a byte of it is written: whatever becomes of it, forgetting finds it, and what is left of it.
+    def prepare(owed: BoundExport) -> None:
+        # Registered before anything is written, so that forgetting also finds unfinished exports.
         register(mixed.store.objects, EXPORT, owed.path, mixed.generation.number)
 
     def closing(written: Written) -> Mapping[str, bytes]:
@@ -90,7 +90,7 @@ def export(
         edits,
         exports,
         media=media_sources(recipe.config),
-        beginning=beginning,
+        prepare=prepare,
         closing=closing,
         replace=replace,
     )
@@ -99,21 +99,21 @@ def export(
     for one in made:
         name = one.manifest.format
         written[name] = written.get(name, 0) + sum(file.bytes for file in one.manifest.files)
-    note_export(run, mixed.generation, written, sum(len(one.manifest.files) for one in made), clock.ran(()))
+    record_export(run, mixed.generation, written, sum(len(one.manifest.files) for one in made), clock.ran(()))
     for one in finished:
         register(mixed.store.objects, EXPORT, one.export.path, mixed.generation.number)
     return Exported(mixed, tuple(finished))
 
 
 def require_exports(recipe: BoundRecipe) -> tuple[BoundExport, ...]:
-    """The recipe's exports; a recipe without any is an error that says what to write."""
+    """The recipe's exports; raises an error if there are none."""
     _require_some(recipe)
     return recipe.exports
 
 
 def _require_some(recipe: BoundRecipe) -> None:
     if not recipe.config.export:
-        raise RecipeError(f"{recipe.file}: names no export; write one, such as export: [{{parquet: {{path: out/hf}}}}]")
+        raise RecipeError(f"{recipe.file}: has no export; add one, such as export: [{{parquet: {{path: out/hf}}}}]")
 
 
 def run_export(options: argparse.Namespace, console: Console) -> int:
@@ -138,11 +138,13 @@ def run_export(options: argparse.Namespace, console: Console) -> int:
 
 
 def _verify(recipe: BoundRecipe, sample: Fraction, options: argparse.Namespace, console: Console) -> int:
-    """Look at what stands, and write nothing."""
+    """Verify existing exports without writing."""
     if options.replace:
-        raise WinnowError("--verify writes nothing; --replace reads what stands too: give one of the two")
+        raise WinnowError(
+            "--verify and --replace cannot be combined: both verify existing exports, but --verify writes nothing"
+        )
     if options.id_list is not None:
-        raise WinnowError("--verify writes nothing; give --id-list alone")
+        raise WinnowError("--verify and --id-list cannot be combined, as --verify writes nothing")
     _require_some(recipe)
     found = verify_exports(recipe, sample)
     if not options.json:
@@ -152,7 +154,7 @@ def _verify(recipe: BoundRecipe, sample: Fraction, options: argparse.Namespace, 
 
 
 def print_exports(finished: Sequence[Finished], console: Console) -> None:
-    """A line for each export."""
+    """Print one line per export."""
     for one in finished:
         manifest = one.manifest
         size = sum(file.bytes for file in manifest.files)
@@ -182,8 +184,8 @@ def _id_list(recipe: BoundRecipe, engine: Engine, console: Console, sample: Frac
     require_writable("--id-list", file)
     if file.suffix.lower() in NOT_NUMPY:
         raise WinnowError(
-            f"--id-list {file}: the list is numpy's binary, not {file.suffix}; give a name that ends in .npy, "
-            "and read it with numpy.load"
+            f"--id-list {file}: the list is a numpy file, not {file.suffix}; give a name that ends in .npy, and read "
+            f"it with numpy.load"
         )
     mixed = mix(recipe, engine, console, sample)
     stages = [number for number, output in enumerate(mixed.record.plan.outputs) if output.name != VALIDATION]

@@ -1,4 +1,4 @@
-"""`winnow forget`: a tombstone, what it hides, and where copies may be; and the purge of `winnow gc`."""
+"""`winnow forget`: writes a tombstone and reports hidden rows and copies; and the purge of `winnow gc`."""
 
 import argparse
 import contextlib
@@ -24,22 +24,22 @@ from winnow.schemas.identity import Json
 from winnow.schemas.tombstones import KINDS, Selectors
 
 NOTHING_MET = 3
-"""The exit status when all was recorded and no row of the store is meant by it."""
+"""The exit status if the request was recorded but matches no row of the store."""
 
 SHOWN = 10
-UNKNOWN_COPIES = "copies that were made outside of winnow, backups and what was trained on them are not known here"
+UNKNOWN_COPIES = "winnow does not know of other copies, such as backups, or of models trained on them"
 
 
 def run_forget(options: argparse.Namespace, store: Store, console: Console) -> int:
-    """`winnow forget`: 0, or 3 when nothing in the store is meant, or 1 when some of it could not be understood.
+    """`winnow forget`. The exit status is 0, 3 if no row matches, or 1 if part of the request is invalid.
 
-    What was asked for before, in the same words, is met: by now it may be purged, and nothing is left to know it by.
+    A repeated request succeeds, as its rows may already be purged and can no longer be recognised.
     """
     if options.list:
         return _list(store, console, as_json=options.json)
-    wishes, bad = _wishes(options)
+    wishes, bad = _requests(options)
     if not wishes and not bad:
-        raise WinnowError("forget: nothing is named; give --url, --domain, --id, --sha256 or --file")
+        raise WinnowError("forget: no rows are named; give --url, --domain, --id, --sha256 or --file")
     selectors = selectors_of(wishes)
     name, new = "", False
     if wishes and not options.dry_run:
@@ -47,7 +47,7 @@ def run_forget(options: argparse.Namespace, store: Store, console: Console) -> i
     effect = effect_of(store, selectors) if wishes else Effect()
     latest = store.latest()
     if name and latest is not None:
-        with contextlib.suppress(FileNotFoundError):  # a look only saves time, and a collector may be in its way
+        with contextlib.suppress(FileNotFoundError):  # the cached value only saves time; a collector may be deleting it
             look(store, latest)
     unmet = [one for one in wishes if not one.hashes & effect.met]
     copies = affected(store.objects, effect.ids)
@@ -71,17 +71,17 @@ def run_purge(store: Store, keep: int, console: Console, *, dry_run: bool) -> Pu
     def say(word: str, text: str) -> None:
         console.print(f"{word:<14}{text}", soft_wrap=True, markup=False)
 
-    rows, objects = f"{_rows(done.rows)} of what was forgotten", f"{grouped(done.objects)} objects"
-    say("would purge" if dry_run else "purged", f"{rows}: {objects} {'to write' if dry_run else 'written'} again")
+    rows, objects = f"{_rows(done.rows)} of forgotten content", f"{grouped(done.objects)} objects"
+    say("would purge" if dry_run else "purged", f"{rows}: {objects} {'to rewrite' if dry_run else 'rewritten'}")
     if done.dropped:
         names = ", ".join(map(str, done.dropped))
-        say("would drop" if dry_run else "dropped", f"generations {names}, whatever --keep says: they name such rows")
+        say("would drop" if dry_run else "dropped", f"generations {names}despite --keep, as they contain such rows")
     for path in done.removed:
         say("would remove" if dry_run else "removed", f"{path} in the store's folder")
     return done
 
 
-def _wishes(options: argparse.Namespace) -> tuple[list[Wish], list[str]]:
+def _requests(options: argparse.Namespace) -> tuple[list[Wish], list[str]]:
     wishes: list[Wish] = []
     bad: list[str] = []
     for kind in KINDS:
@@ -111,21 +111,22 @@ def _print(
         console.print(f"{word:<12}{visible(text)}", soft_wrap=True, markup=False)
 
     if name:
-        say("tombstone", f"{name}: {_kinds(selectors)}{'' if new else ' (was there before)'}")
+        say("tombstone", f"{name}: {_kinds(selectors)}{'' if new else ' (recorded earlier)'}")
     if effect.generation is None:
-        say("hidden", "no row: nothing has been ingested yet")
+        say("hidden", "no rows: nothing is ingested yet")
     elif effect.rows:
         sources = ", ".join(f"{source} {grouped(count)}" for source, count in effect.sources.items())
         word = "would hide" if options.dry_run else "hidden"
         say(word, f"{_rows(effect.rows)} of generation {effect.generation} in {len(effect.shards):,} shards: {sources}")
     else:
-        say("hidden", f"no row of generation {effect.generation} that holds anything")
+        say("hidden", f"no rows of generation {effect.generation} with content")
     for one in unmet[:SHOWN]:
-        say("unmet", f"{one}: no row holds it{'' if options.dry_run else '; it is hidden when it arrives'}")
+        later = "" if options.dry_run else "; matching rows that are ingested later will be hidden"
+        say("unmet", f"{one}: matches no row{later}")
     if len(unmet) > SHOWN:
         say("unmet", f"… and {len(unmet) - SHOWN:,} more")
     if effect.ids:
-        say("affected", f"generations that name such rows: {', '.join(map(str, effect.generations))}")
+        say("affected", f"generations that contain such rows: {', '.join(map(str, effect.generations))}")
         for copy in copies:
             say("affected", _copy(copy))
         say("note", UNKNOWN_COPIES)
@@ -145,8 +146,8 @@ def _rows(count: int) -> str:
 def _copy(copy: AffectedOutput) -> str:
     output = copy.output
     which = f" (generation {output.generation})" if output.generation else ""
-    holds = "may show such rows" if copy.rows is None else f"holds {_rows(copy.rows)} of them"
-    then = "; the purge takes it away" if copy.inside else "; delete it or write it again"
+    holds = "may contain such rows" if copy.rows is None else f"holds {_rows(copy.rows)} of them"
+    then = "; the purge removes it" if copy.inside else "; delete it or export it again"
     return f"{output.kind} {output.path}{which} {holds}{then}"
 
 
@@ -179,7 +180,7 @@ def _json(
 
 
 def _list(store: Store, console: Console, *, as_json: bool) -> int:
-    """Every tombstone, and how much of what they mean is still held."""
+    """List the tombstones, and how many of their rows are not purged yet."""
     tombstones = load_tombstones(store.objects)
     latest = store.latest()
     hidden = hidden_rows(store, latest) if latest is not None else {}

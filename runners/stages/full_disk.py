@@ -1,4 +1,4 @@
-"""What to say when a disk is full under an export: which one, and about how much room it lacks."""
+"""The error message when a disk is full during an export: which disk, and about how much space is missing."""
 
 import errno
 import os
@@ -17,7 +17,7 @@ from winnow.schemas.errors import ExportError
 
 @dataclass(frozen=True)
 class _Place:
-    """A folder that is written to, and what is still to come there."""
+    """A folder being written, and how much is still to be written there."""
 
     name: str
     folder: Path
@@ -33,19 +33,19 @@ class _Place:
 
 
 def full_disk(cuttings: Mapping[Way, Cutting], exports: Sequence[Unfinished], said: str) -> ExportError:
-    """The error of a full disk, which mostly names no file: said with the folders that lie there.
+    """The error for a full disk, with the folders on that disk; the system's error usually names no file.
 
     Args:
         cuttings: How outputs are cut.
-        exports: Those that were being written.
-        said: What the system said.
+        exports: The unfinished exports.
+        said: The system's error message.
     """
     for one in exports:
         one.refresh()
-    # What is exchanged on the way lies with the first export; the next run writes it anew.
+    # Exchanged data is stored with the first export; the next run writes it again.
     travels = sum(size.bytes for cutting in cuttings.values() for size in cutting.outputs)
     places = [
-        _Place(one.export.path, disk, _owed(one, cuttings[one.export.way]) + (0 if number else travels))
+        _Place(one.export.path, disk, _missing_bytes(one, cuttings[one.export.way]) + (0 if number else travels))
         for number, one in enumerate(exports)
         if (disk := one.place.disk) is not None
     ]
@@ -56,13 +56,13 @@ def full_disk(cuttings: Mapping[Way, Cutting], exports: Sequence[Unfinished], sa
     lacking = f", and up to {byte_size(needs)} more are to be written there" if needs else ""
     names = ", ".join(place.name for place in there)
     return ExportError(
-        f"{names}: {os.strerror(errno.ENOSPC)}: {byte_size(free)} are free on the disk of {full.folder}{lacking}; what "
-        "stands is kept: make room and run the same command again"
+        f"{names}: {os.strerror(errno.ENOSPC)}: {byte_size(free)} are free on the disk of {full.folder}{lacking}; "
+        f"finished files are kept: free some space and run the same command again"
     )
 
 
 def _full(places: Sequence[_Place], said: str) -> _Place:
-    """The place that the error names, or else the one with the least room."""
+    """The folder that the error names, or the one with the least free space."""
     named = re.search(r"'(/[^']*)'", said)
     if named is not None:
         for place in places:
@@ -71,8 +71,8 @@ def _full(places: Sequence[_Place], said: str) -> _Place:
     return min(places, key=lambda place: place.free)
 
 
-def _owed(one: Unfinished, cutting: Cutting) -> int:
-    """About how many bytes its shards hold that do not stand."""
+def _missing_bytes(one: Unfinished, cutting: Cutting) -> int:
+    """The approximate size of the export's unwritten shards."""
     owed = 0
     for size in cutting.outputs:
         standing = sum(count for number, count in enumerate(size.counts) if (size.output, number) in one.commits)

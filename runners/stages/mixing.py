@@ -1,4 +1,4 @@
-"""From a recipe to a plan and its draw: what is lacking is measured, what stands is taken as it is."""
+"""Plans and draws a recipe's mixture; missing measurements are made, existing ones are reused."""
 
 import re
 import tempfile
@@ -41,13 +41,13 @@ from winnow.schemas.records import Generation
 from winnow.scoring.mixture.cells import listed
 
 WHOLE = Fraction(1)
-# Not whatever a Fraction is made of: the exponent of `1e-999999999` alone takes all memory.
+# Stricter than Fraction, which would exhaust memory on `1e-999999999`.
 _SHARE = re.compile(r"(?P<number>[0-9]{1,9}(\.[0-9]{0,18}|/[1-9][0-9]{0,8})?|\.[0-9]{1,18})\s*(?P<percent>%?)")
 
 
 @dataclass(frozen=True)
 class Mixed:
-    """A plan whose draw is in the store."""
+    """A plan and its draw, which is in the store."""
 
     store: Store
     generation: Generation
@@ -56,23 +56,23 @@ class Mixed:
 
 
 def mix(
-    recipe: BoundRecipe, engine: Engine, console: Console, sample: Fraction = WHOLE, *, tell_notes: bool = True
+    recipe: BoundRecipe, engine: Engine, console: Console, sample: Fraction = WHOLE, *, show_notes: bool = True
 ) -> Mixed:
-    """Plan a recipe's mixture and draw it.
+    """Plan and draw a recipe's mixture.
 
     Args:
-        recipe: Whose mixture.
-        engine: Where it runs.
-        console: Where progress goes.
+        recipe: The recipe.
+        engine: The engine.
+        console: Where progress is printed.
         sample: The share of the plan that is drawn.
-        tell_notes: Print what a reader should know of the plan; False where it is shown as a whole.
+        show_notes: Print the plan's notes; False if the caller prints the whole plan.
 
     Raises:
-        RecipeError: The mixture cannot be had as it is asked for, or duplicates raise an alarm.
+        RecipeError: The requested mixture is impossible, or duplicates raise an alarm.
     """
-    with _told(recipe):
+    with _disk_errors_located(recipe):
         mixed = _mix(recipe, engine, console, sample)
-    if tell_notes:
+    if show_notes:
         print_notes(mixed.record.plan, console)
     return mixed
 
@@ -92,23 +92,21 @@ def _mix(recipe: BoundRecipe, engine: Engine, console: Console, sample: Fraction
 
 
 def plan_only(recipe: BoundRecipe, engine: Engine, console: Console, sample: Fraction = WHOLE) -> MixturePlan:
-    """Plan a recipe's mixture; nothing is drawn."""
+    """Plan a recipe's mixture without drawing it."""
     laws = read_laws(recipe)
-    with _told(recipe), tempfile.TemporaryDirectory(prefix="winnow-mix-") as folder:
+    with _disk_errors_located(recipe), tempfile.TemporaryDirectory(prefix="winnow-mix-") as folder:
         outcome = measure_tokens(recipe, engine, console)
         return _plan(recipe, outcome.store, outcome.generation, laws, sample, Path(folder)).plan
 
 
 @contextmanager
-def _told(recipe: BoundRecipe) -> Iterator[None]:
-    """What a disk refuses, with its name: where the system gives none it is the store's."""
+def _disk_errors_located(recipe: BoundRecipe) -> Iterator[None]:
+    """Report disk errors with a path: the error's own, or the store's."""
     try:
         yield
     except OSError as error:
         where = error.filename or recipe.place
-        raise StageError(
-            f"{where}: {error.strerror or error}; when that is mended, run the same command again"
-        ) from None
+        raise StageError(f"{where}: {error.strerror or error}; fix this and run the same command again") from None
 
 
 def parse_sample(text: str) -> Fraction:
@@ -121,10 +119,10 @@ def parse_sample(text: str) -> Fraction:
 
 
 def read_laws(recipe: BoundRecipe) -> Laws:
-    """The scaling laws that a recipe's mixture names.
+    """Read the scaling laws that a recipe's mixture names.
 
     Raises:
-        RecipeError: One cannot be read, with where the recipe names it.
+        RecipeError: A law cannot be read; the message names the setting.
     """
     bound = recipe.mixture
     laws, digests, problems = {}, {}, []
@@ -136,7 +134,7 @@ def read_laws(recipe: BoundRecipe) -> Laws:
             if name not in laws:
                 laws[name] = read_law(recipe.config.located(name))
                 digests[name] = content_name(law_to_json(laws[name]))
-            problems += _misnamed(stage, laws[name]) or _of_others(stage, laws[name])
+            problems += _misspelt_families(stage, laws[name]) or _foreign_families(stage, laws[name])
         except OSError as error:
             said = f"{shown(name, 200)} cannot be read: {error.strerror}; make it with winnow law fit"
             problems.append(Problem(stage.config.place, f"{stage.path}.families.law", said))
@@ -147,8 +145,8 @@ def read_laws(recipe: BoundRecipe) -> Laws:
     return Laws(laws, digests)
 
 
-def _misnamed(stage: BoundStage, law: ScalingLaw) -> list[Problem]:
-    """A family whose name differs in case alone would be given what `unfitted` gives, as if the law knew nothing."""
+def _misspelt_families(stage: BoundStage, law: ScalingLaw) -> list[Problem]:
+    """Report family names that differ only in case: they would be treated as unfitted."""
     families = stage.config.families
     assert families is not None
     called = {name.casefold(): name for name in grouping(families.by).groups()}
@@ -156,12 +154,12 @@ def _misnamed(stage: BoundStage, law: ScalingLaw) -> list[Problem]:
     if not wrong:
         return []
     right = ", ".join(f"{shown(name)} for {shown(called[name.casefold()])}" for name in wrong[:4])
-    said = f"{shown(families.law or '', 200)} writes {right}; write them so in the table of runs, and fit again"
+    said = f"{shown(families.law or '', 200)} writes {right}; correct the names in the table of runs, and fit again"
     return [Problem(stage.config.place, f"{stage.path}.families.law", said)]
 
 
-def _of_others(stage: BoundStage, law: ScalingLaw) -> list[Problem]:
-    """A law none of whose families the stage's grouping has: every family would miss."""
+def _foreign_families(stage: BoundStage, law: ScalingLaw) -> list[Problem]:
+    """Report a law that shares no family with the stage's grouping."""
     families = stage.config.families
     assert families is not None
     named = set(law.names)
@@ -169,8 +167,9 @@ def _of_others(stage: BoundStage, law: ScalingLaw) -> list[Problem]:
         return []
     shared = {way: len(named & set(grouping(way).groups())) for way in get_args(FamiliesBy)}
     ways = " or ".join(f"by: {way}" for way, count in shared.items() if count and count == max(shared.values()))
-    right = f"write {ways} under families" if ways else "fit a law of such families"
-    said = f"{shown(families.law or '', 200)} is of {listed(law.names)}, none a family with by: {families.by}; {right}"
+    right = f"write {ways} under families" if ways else "fit a law of these families"
+    law_name = shown(families.law or "", 200)
+    said = f"{law_name} is of {listed(law.names)}, none of which is a family with by: {families.by}; {right}"
     return [Problem(stage.config.place, f"{stage.path}.families.law", said)]
 
 
@@ -178,7 +177,7 @@ def _plan(
     recipe: BoundRecipe, store: Store, generation: Generation, laws: Laws, sample: Fraction, folder: Path
 ) -> Planned:
     pinned = pinned_rules(recipe, store, generation, more=layers_read(recipe))
-    assert pinned is not None  # it reads the layers of the mixture
+    assert pinned is not None  # a mixture always reads layers
     planned = make_plan(recipe, pinned, generation, laws, sample, folder)
     require_accepted(recipe, planned.rules)
     return planned

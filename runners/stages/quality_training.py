@@ -1,4 +1,4 @@
-"""`winnow train-quality`: a classifier from texts that are wanted and texts that are not, and how good it is."""
+"""`winnow train-quality`: trains a text classifier from wanted and unwanted texts, and evaluates it."""
 
 import argparse
 import tempfile
@@ -28,13 +28,15 @@ _PREFIX = "__label__"
 
 
 def train_quality(options: argparse.Namespace) -> int:
-    """Train, save, and print what the model did with texts that it had not seen."""
+    """Train and save a model, and print its results on held-out texts."""
     config = _config(options)
     output = Path(options.output)
     if output.suffix not in (".ftz", ".bin"):
         raise WinnowError(f"--output {shown(options.output)}: expected a name that ends in .ftz (quantised) or .bin")
     if not output.parent.is_dir():
-        raise WinnowError(f"--output {shown(options.output)}: there is no folder {output.parent}; make it first")
+        raise WinnowError(
+            f"--output {shown(options.output)}: the folder {output.parent} does not exist; create it first"
+        )
     recipe = load_recipe(options.recipe) if options.recipe else None
     store = open_store(open_location(recipe.located(recipe.store.path))) if recipe else None
     console = Console(highlight=False)
@@ -95,14 +97,14 @@ def _texts(value: str, recipe: Recipe | None, store: Store | None, column: str, 
         return texts_of_files(value, column, losses)
     if recipe is None or store is None:
         raise RecipeError(
-            f"{shown(value)}: not a pattern of file names (*.jsonl, *.parquet, *.txt); a rule needs the RECIPE whose "
-            "store it is about"
+            f"{shown(value)}: not a pattern of file names (*.jsonl, *.parquet, *.txt); a rule needs RECIPE, whose "
+            f"store it reads"
         )
     return texts_of_store(store, recipe.text, value, losses)
 
 
 def _in_language(texts: Iterator[Text], model: str | None) -> Iterator[Text]:
-    """Texts whose language nothing says get the one that the model finds."""
+    """Identify the language of texts that do not state it."""
     if model is None:
         yield from texts
         return
@@ -117,9 +119,9 @@ def _in_language(texts: Iterator[Text], model: str | None) -> Iterator[Text]:
 
 
 def print_trained(trained: Trained, losses: Losses, console: Console) -> None:
-    """The counts, the thresholds, and a line a language."""
+    """Print the counts, the thresholds, and one line per language."""
     lost = [(reason, grouped(count)) for reason, count in sorted(losses.reasons.items())]
-    print_grid(console, Grid("Records that gave no text", ("reason", "records"), lost))
+    print_grid(console, Grid("Records without text", ("reason", "records"), lost))
     names = ("given", "empty", "repeated", "both_sides", "unbalanced", "training", "held_out")
     chosen = trained.chosen
     print_grid(

@@ -1,8 +1,8 @@
-"""`winnow robots`: collects what sites said in files beside their pages, so that it can be applied to any crawl.
+"""`winnow robots`: collects robots.txt and tdmrep.json files, so that they can be applied to any crawl.
 
-A crawl that fetched robots.txt has it among its samples; Common Crawl publishes its own in archives apart, which can be
-ingested into a store of their own. In order of shards and rows, so the same store gives the same bytes. A
-tdmrep.json is no text to ingest: its record is read again, for which the recipe must say where the sources lie.
+A crawl that fetched robots.txt files has them among its samples; Common Crawl publishes them in separate archives,
+which can be ingested into a store of their own. Files are written in the order of shards and rows, so the same store
+gives the same bytes. A tdmrep.json is not ingested as text: its record is read again, which needs the recipe's sources.
 """
 
 import gzip
@@ -36,7 +36,7 @@ _COLUMNS: Final = ["url", "text", "source", "media"]
 
 @dataclass(frozen=True, slots=True)
 class KeptFile:
-    """One file of a host; without a body where the store does not hold it and no recipe says where it lies."""
+    """One file of a host; without a body if it is neither in the store nor in the recipe's sources."""
 
     kind: Kind
     url: str
@@ -44,7 +44,7 @@ class KeptFile:
     body: str | None
 
     def line(self) -> bytes:
-        """As the operator reads it."""
+        """The line that the operator reads."""
         entry: dict[str, Json] = {"url": self.url, "body": self.body}
         if self.fetched_at is not None:
             entry["fetched_at"] = self.fetched_at
@@ -55,7 +55,8 @@ def kept_files(store: Store, generation: Generation, context: IngestContext | No
     """Every robots.txt and tdmrep.json among the samples."""
     for row in store.manifest(generation, layout.SAMPLES):
         urls = (batch.column("url") for batch in store.batches(row, ["url"]))
-        if not any(pc.any(_named(batch)).as_py() for batch in urls):  # most shards: their texts are not read
+        # true for most shards, whose texts are then not read
+        if not any(pc.any(_named(batch)).as_py() for batch in urls):
             continue
         for batch in store.batches(row, _COLUMNS):
             yield from _files(batch.filter(_named(batch.column("url"))), context)
@@ -77,7 +78,7 @@ def _files(batch: pa.RecordBatch, context: IngestContext | None) -> Iterator[Kep
 
 
 def _body(source: Mapping[str, object], url: str, context: IngestContext) -> str | None:
-    """What the record holds that a sample was made of; None where it is no longer there."""
+    """The content of a sample's source record; None if it no longer exists."""
     bound = context.sources.get(str(source["name"]))
     if bound is None:
         return None
@@ -94,7 +95,7 @@ def _body(source: Mapping[str, object], url: str, context: IngestContext) -> str
 
 
 def write_kept_files(recipe: BoundRecipe | None, store: Store, output: Path, console: Console) -> int:
-    """Write them to a file; 0 when there are any."""
+    """Write the files; returns 0 if there are any."""
     require_writable("--output", output)
     generation = store.require_latest()
     context = None if recipe is None else recipe.ingest(store)
@@ -118,9 +119,9 @@ def write_kept_files(recipe: BoundRecipe | None, store: Store, output: Path, con
     found = ", ".join(f"{count:_} {kind}" for kind, count in counts.items())
     console.print(f"{output}: {found} (generation {generation.number})", markup=False, highlight=False, soft_wrap=True)
     if unread:
-        why = "name the recipe instead of the store" if recipe is None else "their archives are gone"
+        why = "give the recipe instead of the store" if recipe is None else "their archives no longer exist"
         console.print(
-            f"not among them: {unread:_} that the store only points at; {why}",
+            f"left out: {unread:_} that the store only refers to; {why}",
             markup=False,
             highlight=False,
             soft_wrap=True,

@@ -1,4 +1,4 @@
-"""Driving scores: the weights they are made with, what each checkpoint says of each row, and whom that keeps."""
+"""Runs scores: prepares weights, scores each row at each checkpoint, and decides which rows to keep."""
 
 import time
 from contextlib import AbstractContextManager, nullcontext
@@ -34,11 +34,11 @@ from winnow.pipelines.store.lease import Lease, Share
 from winnow.pipelines.store.location import open_location
 from winnow.pipelines.store.state import StoreState
 from winnow.runners.engines.engine import Engine
-from winnow.runners.estimating.noting import note_rows
+from winnow.runners.estimating.recording import record_rows
 from winnow.runners.report.scores import NOTES
 from winnow.runners.stages.slices import Slice, SliceDone, require_no_purge, sliced
-from winnow.runners.stages.stage_run import Ran, StageRun
-from winnow.runners.stages.store_stages import Outcome, publish, standing_state
+from winnow.runners.stages.stage_run import CompletedTasks, StageRun
+from winnow.runners.stages.store_stages import Outcome, current_state, publish
 from winnow.schemas.errors import ScoreError, StageError, StoreError
 
 SHOWN = 6  # fits in the terminal; the report shows all
@@ -46,7 +46,7 @@ SHOWN = 6  # fits in the terminal; the report shows all
 
 @dataclass(frozen=True)
 class Prepared:
-    """A recipe whose scores are checked, and the store that they are of."""
+    """A recipe with checked scores, and its store."""
 
     recipe: BoundRecipe
     scores: tuple[BoundScore, ...]
@@ -54,16 +54,17 @@ class Prepared:
 
 
 def require_scores(recipe: BoundRecipe) -> tuple[BoundScore, ...]:
-    """The recipe's scores; ScoreError where it has none."""
+    """The recipe's scores; raises a ScoreError if there are none."""
     if not recipe.scores:
         raise ScoreError(
-            f"{recipe.file}: nothing to score; write score: {{mimic: {{task: next_byte, reference: {{train_on: …}}}}}}"
+            f"{recipe.file}: has no scores; add one, such as score: {{mimic: {{task: next_byte, reference: "
+            f"{{train_on: …}}}}}}"
         )
     return recipe.scores
 
 
 def prepare(recipe: BoundRecipe) -> Prepared:
-    """What is wrong with the scores of a recipe is said here, before anything is trained or read.
+    """Check the scores of a recipe before anything is trained or read.
 
     Raises:
         RecipeError: A score, its task or a file of it cannot be used.
@@ -76,31 +77,31 @@ def prepare(recipe: BoundRecipe) -> Prepared:
 
 
 def score(recipe: BoundRecipe, engine: Engine, console: Console) -> Outcome:
-    """Score what the latest generation holds, and publish the result.
+    """Score the rows of the latest generation, and publish the result.
 
     Raises:
-        StoreError: A layer that a score is made of is not measured yet.
+        StoreError: A layer that a score needs is not measured yet.
     """
     prepared = prepare(recipe)
     run = StageRun(console, engine, prepared.store)
     with Lease(prepared.store.objects):
-        state = _state(prepared)
+        state = _ready_state(prepared)
         for bound in prepared.scores:
             _trace(run, recipe, state, bound)
-            _keep(run, state, bound)
+            _decide(run, state, bound)
         return publish(recipe, prepared.store, state)
 
 
 def score_slice(recipe: BoundRecipe, part: Slice, engine: Engine, console: Console) -> SliceDone:
-    """Trace a slice of the shards of the latest generation; nobody is kept or dropped before every slice is done.
+    """Score a slice of the latest generation's shards. Rows are kept or dropped only when all slices are done.
 
     Raises:
-        StoreError: A layer that a score is made of is not measured yet, or another slice is making its weights.
+        StoreError: A layer that a score needs is not measured yet, or another slice is preparing its weights.
     """
     prepared = prepare(recipe)
     with part.share(prepared.store, "score"):
         require_no_purge(prepared.store)
-        state = _standing(prepared)
+        state = _existing_state(prepared)
         mine = sliced(state, part)
         run = StageRun(console, engine, prepared.store, part.name)
         for bound in prepared.scores:
@@ -109,19 +110,19 @@ def score_slice(recipe: BoundRecipe, part: Slice, engine: Engine, console: Conso
 
 
 def train_reference(recipe: BoundRecipe, name: str | None, console: Console) -> tuple[BoundScore, Made, Store]:
-    """Train the reference of one of a recipe's scores, or find it; nothing is scored.
+    """Train the reference of one score if it does not exist yet; nothing is scored.
 
     Raises:
-        ScoreError: There is no score of this name, or several and none is named.
+        ScoreError: There is no score of this name, or there are several and none is named.
     """
     prepared = prepare(recipe)
     bound = _named(prepared.scores, name)
     if bound.kind.measures:
         raise ScoreError(f"score.{bound.entry.name}: {bound.kind.name} measures without weights; nothing is trained")
     with Lease(prepared.store.objects):
-        state = _state(prepared)
+        state = _ready_state(prepared)
         layer = _ready_layer(prepared.store, recipe, state, bound)
-        makers = _makers(prepared.store, recipe, state, bound, console)
+        makers = _weight_makers(prepared.store, recipe, state, bound, console)
         if bound.adapted:
             return bound, make_weights(makers, bound.task(), bound, layer.weights)[0], prepared.store
         return bound, make_reference(makers, bound.task(), bound, layer.weights.reference, None), prepared.store
@@ -133,18 +134,18 @@ def _named(scores: tuple[BoundScore, ...], name: str | None) -> BoundScore:
         raise ScoreError(f"the recipe has several scores ({names}); name one with --score")
     found = scores[0] if name is None else next((bound for bound in scores if bound.entry.name == name), None)
     if found is None:
-        raise ScoreError(f"--score {name}: the recipe has no such score; there are: {names}")
+        raise ScoreError(f"--score {name}: the recipe has no such score; known: {names}")
     return found
 
 
-def _state(prepared: Prepared) -> StoreState:
+def _ready_state(prepared: Prepared) -> StoreState:
     finish_purge(prepared.store)
-    return _standing(prepared)
+    return _existing_state(prepared)
 
 
-def _standing(prepared: Prepared) -> StoreState:
+def _existing_state(prepared: Prepared) -> StoreState:
     recipe, store = prepared.recipe, prepared.store
-    state = standing_state(recipe, store)
+    state = current_state(recipe, store)
     load_layers(store, state, recipe.operators)
     load_existing(store, recipe, state)
     return state
@@ -157,15 +158,17 @@ def _ready_layer(store: Store, recipe: BoundRecipe, state: StoreState, bound: Bo
             for stage in ("annotate", "dedupe")
             if any(layer.startswith("dedupe.") == (stage == "dedupe") for layer in lacking)
         )
-        raise StoreError(f"{store.root}: {', '.join(lacking)} must stand before samples are scored; run: {stages}")
+        raise StoreError(
+            f"{store.root}: {', '.join(lacking)} must be measured before samples are scored; run: {stages}"
+        )
     return trace_layer(store, bound, state)
 
 
-def _makers(store: Store, recipe: BoundRecipe, state: StoreState, bound: BoundScore, console: Console) -> Makers:
-    def tell(line: str) -> None:
+def _weight_makers(store: Store, recipe: BoundRecipe, state: StoreState, bound: BoundScore, console: Console) -> Makers:
+    def report(line: str) -> None:
         console.print(line, markup=False, soft_wrap=True)
 
-    return Makers(store, state, _inputs(recipe, bound), tell)
+    return Makers(store, state, _inputs(recipe, bound), report)
 
 
 def _inputs(recipe: BoundRecipe, bound: BoundScore) -> Inputs:
@@ -175,11 +178,11 @@ def _inputs(recipe: BoundRecipe, bound: BoundScore) -> Inputs:
 def _trace(
     run: StageRun, recipe: BoundRecipe, state: StoreState, bound: BoundScore, mine: StoreState | None = None
 ) -> None:
-    """Bring the trace of a score up to date with what the state holds, or of a slice of that with `mine`."""
+    """Update the trace of a score for the rows of the state, or for the shards in `mine`."""
     layer = _ready_layer(run.store, recipe, state, bound)
     shards = state if mine is None else mine
     owed = owed_traces(run.store, shards, layer)
-    ran = Ran()
+    ran = CompletedTasks()
     if owed:
         context = _context(run, recipe, state, bound, layer)
         if not bound.kind.measures:
@@ -194,22 +197,22 @@ def _trace(
         )
     if not take_trace(run.store, shards, layer):
         raise StageError(f"{layer.layer}: shards ended without a commit; run again")
-    note_rows(run, shards, "score", layer.layer, f"score.{bound.entry.task}", owed, ran, bound.passes)
+    record_rows(run, shards, "score", layer.layer, f"score.{bound.entry.task}", owed, ran, bound.passes)
 
 
 def _context(
     run: StageRun, recipe: BoundRecipe, state: StoreState, bound: BoundScore, layer: TraceLayer
 ) -> TraceContext:
-    """What workers need, with weights that are made or found."""
+    """The inputs of workers, including the weights, which are created if necessary."""
     inputs = _inputs(recipe, bound)
     if bound.kind.measures:
         return TraceContext(run.store, bound, None, (), inputs)
-    makers = _makers(run.store, recipe, state, bound, run.console)
+    makers = _weight_makers(run.store, recipe, state, bound, run.console)
     task = bound.task()
-    with _alone(run, bound, layer.weights):
+    with _weights_lock(run, bound, layer.weights):
         reference, trajectory = make_weights(makers, task, bound, layer.weights)
     weights = load_weights(run.store, reference.objects[0])
-    for number, path in enumerate(trajectory.objects, 1):  # a zero direction is told of here, not by a worker
+    for number, path in enumerate(trajectory.objects, 1):  # reports a zero direction before workers start
         try:
             task.scorer(load_weights(run.store, path), weights, bound.entry.parameters)
         except ScoreError as error:
@@ -218,15 +221,15 @@ def _context(
     return TraceContext(run.store, bound, reference.objects[0], trajectory.objects, inputs)
 
 
-def _alone(run: StageRun, bound: BoundScore, keys: WeightKeys) -> AbstractContextManager[object]:
-    """Of slices that find no weights one makes them; the others are told so and end."""
+def _weights_lock(run: StageRun, bound: BoundScore, keys: WeightKeys) -> AbstractContextManager[object]:
+    """A lock, so that one slice prepares missing weights; other slices end with a message."""
     name = bound.entry.name
     counts = {keys.reference: 1, keys.trajectory: bound.entry.checkpoints}
     lacking = any(find_weights(run.store, name, key, count) is None for key, count in counts.items())
     return Share(run.store.objects, f"weights.{name}") if run.part and lacking else nullcontext()
 
 
-def _keep(run: StageRun, state: StoreState, bound: BoundScore) -> None:
+def _decide(run: StageRun, state: StoreState, bound: BoundScore) -> None:
     forgotten = forgotten_by(run.store)
     if take_score(run.store, state, bound, forgotten):
         return
@@ -236,11 +239,11 @@ def _keep(run: StageRun, state: StoreState, bound: BoundScore) -> None:
     write_scores(run.store, bound, state, score_key(bound, state, forgotten), traces, said)
     if not take_score(run.store, state, bound, forgotten):
         raise StageError(f"{bound.entry.layer}: shards ended without a commit; run again")
-    _tell(run.console, bound, said, time.monotonic() - began)
+    _print_result(run.console, bound, said, time.monotonic() - began)
 
 
-def _tell(console: Console, bound: BoundScore, said: Decided, seconds: float) -> None:
-    """A line a fit, of the largest ones: the dataset's quality, as the filter sees it."""
+def _print_result(console: Console, bound: BoundScore, said: Decided, seconds: float) -> None:
+    """Print one line for each of the largest fits, with the estimated quality."""
     largest = sorted(said.fitted, key=lambda one: -one.quality.rows)
     for one in largest[:SHOWN]:
         quality = one.quality
@@ -253,11 +256,11 @@ def _tell(console: Console, bound: BoundScore, said: Decided, seconds: float) ->
                 soft_wrap=True,
             )
         else:
-            console.print(f"{bound.entry.layer}{of}  no votes: {_why(one)}", markup=False, soft_wrap=True)
+            console.print(f"{bound.entry.layer}{of}  no votes: {_no_votes_reason(one)}", markup=False, soft_wrap=True)
     if (rest := len(largest) - SHOWN) > 0:
         console.print(f"{bound.entry.layer}  {rest} more values of {bound.entry.filter.by}: winnow report")
 
 
-def _why(fitted: Fitted) -> str:
+def _no_votes_reason(fitted: Fitted) -> str:
     notes = sorted({NOTES[step.note] for step in fitted.steps if step.note})
     return ", ".join(notes) or NOTES["unscored"]

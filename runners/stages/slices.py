@@ -1,9 +1,9 @@
-"""Slices of row-wise stages, for schedulers that know no Beam: `--tasks 3/16` does the third of sixteen.
+"""Slices of row-wise stages, for schedulers without Beam: `--tasks 3/16` runs the third of sixteen slices.
 
-The tasks of a stage in the order of their names are dealt out one by one, so that all slices together have each task
-once, whatever is committed already, and a slice that is run again does what it still owes. A slice puts commits and
-publishes no generation. Who has run them all runs the stage without `--tasks`, which finds every commit and publishes
-what an unsliced run would have.
+The tasks of a stage, sorted by name, are assigned to slices in turn, so that each task belongs to exactly one slice
+whatever is already committed. A slice that is run again completes its remaining tasks. A slice writes commits but
+publishes no generation. After all slices, run the stage without `--tasks`: it finds all commits and publishes the same
+generation as an unsliced run.
 """
 
 import re
@@ -22,15 +22,15 @@ from winnow.pipelines.store.lease import Share
 from winnow.pipelines.store.location import open_location
 from winnow.pipelines.store.state import StoreState
 from winnow.runners.engines.engine import Engine
-from winnow.runners.estimating.noting import note_ingest
+from winnow.runners.estimating.recording import record_ingest
 from winnow.runners.stages.stage_run import StageRun
 from winnow.runners.stages.store_stages import (
     all_committed,
+    current_state,
     extract_text,
     measure,
     read_tasks,
     ready_operators,
-    standing_state,
 )
 from winnow.schemas.errors import StoreError, WinnowError
 
@@ -39,27 +39,27 @@ _WRITTEN = re.compile(r"([0-9]{1,7})/([0-9]{1,7})")
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """One of so many slices of a list of tasks."""
+    """One slice of a list of tasks."""
 
     number: int  # from 1
     of: int
 
     @property
     def name(self) -> str:
-        """As it stands in names of objects."""
+        """Its name in object names."""
         return f"{self.number}-of-{self.of}"
 
     def take(self, names: Iterable[str]) -> frozenset[str]:
-        """Which of these tasks are the slice's; every task is one slice's alone."""
+        """The tasks of this slice; each task belongs to exactly one slice."""
         return frozenset(sorted(set(names))[self.number - 1 :: self.of])
 
     def share(self, store: Store, stage: str) -> Share:
-        """The right to do this slice of a stage."""
+        """The lease for this slice of a stage."""
         return Share(store.objects, f"{stage}.{self.name}")
 
 
 def parse_slice(text: str) -> Slice:
-    """`3/16` as the third of sixteen."""
+    """Parse `3/16`, the third of sixteen slices."""
     written = _WRITTEN.fullmatch(text.strip())
     number, of = (int(part) for part in written.groups()) if written else (0, 0)
     if not 1 <= number <= of:
@@ -69,24 +69,24 @@ def parse_slice(text: str) -> Slice:
 
 @dataclass(frozen=True, slots=True)
 class SliceDone:
-    """What a slice has brought to its commits."""
+    """The result of a slice."""
 
     stage: str
     part: Slice
     tasks: int  # of the slice
     all: int  # of the stage
-    what: str  # tasks, or shards
+    what: str  # "tasks" or "shards"
 
     def line(self, recipe: BoundRecipe) -> str:
-        """For people, with what is to be done next."""
+        """A line for the user, with the next command."""
         return (
             f"{self.stage}  slice {self.part.number}/{self.part.of}: {self.tasks:,} of {self.all:,} {self.what}, all "
-            f"committed; when every slice is: winnow {self.stage} {recipe.file}"
+            f"committed; when all slices are done, run: winnow {self.stage} {recipe.file}"
         )
 
 
 def sliced(state: StoreState, part: Slice) -> StoreState:
-    """The shards of a slice with their layers: the state of a store that holds no others."""
+    """The state with only the shards of a slice."""
     mine = part.take(shard.shard for _, shard in state.shards)
     tasks = [replace(task, shards=tuple(shard for shard in task.shards if shard.shard in mine)) for task in state.tasks]
     layers = {name: [commit for commit in found if commit.shard in mine] for name, found in state.layers.items()}
@@ -96,7 +96,7 @@ def sliced(state: StoreState, part: Slice) -> StoreState:
 def ingest_slice(
     recipe: BoundRecipe, part: Slice, engine: Engine, console: Console, *, replace_files: bool = False
 ) -> SliceDone:
-    """Read a slice of the sources' tasks; whichever slice comes first freezes the list of them."""
+    """Ingest a slice of the sources' tasks; the first slice fixes the list of tasks."""
     recipe.require_rules()
     store = create_or_open(open_location(recipe.place), store_record(recipe.config))
     context = recipe.ingest(store)
@@ -114,7 +114,7 @@ def ingest_slice(
         ran = read_tasks(run, context, plans)
         commits = {plan.name: all_committed(context, plan) for plan in plans}
         extract_text(run, context, commits)
-        note_ingest(run, context, ran, commits)
+        record_ingest(run, context, ran, commits)
     return SliceDone("ingest", part, len(mine), len(names), "tasks")
 
 
@@ -125,7 +125,7 @@ def annotate_slice(recipe: BoundRecipe, part: Slice, engine: Engine, console: Co
     store = open_store(open_location(recipe.place))
     with part.share(store, "annotate"):
         require_no_purge(store)
-        whole = standing_state(recipe, store)
+        whole = current_state(recipe, store)
         state = sliced(whole, part)
         run = StageRun(console, engine, store, part.name)
         for one_pass in passes_of(operators):
@@ -134,12 +134,12 @@ def annotate_slice(recipe: BoundRecipe, part: Slice, engine: Engine, console: Co
 
 
 def require_no_purge(store: Store) -> None:
-    """A purge that was begun takes commits back until it is finished, and a slice may not finish it.
+    """Raise if a purge is unfinished: it deletes commits, and a slice must not finish it.
 
     Raises:
-        StoreError: One was begun.
+        StoreError: A purge is unfinished.
     """
     if store.objects.exists(layout.PURGE):
         raise StoreError(
-            f"{store.root}: a purge was begun and must be finished before slices are done; run: winnow gc {store.root}"
+            f"{store.root}: a purge is unfinished and must be completed before slices run; run: winnow gc {store.root}"
         )

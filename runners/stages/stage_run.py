@@ -1,4 +1,4 @@
-"""Driving one stage on the engine until everything that was owed is committed."""
+"""Runs one stage on the engine until all its tasks are committed."""
 
 import time
 from collections.abc import Iterable, Mapping
@@ -20,44 +20,44 @@ from winnow.runners.engines.failures import WorkerLostError
 from winnow.runners.stages.warming import warm_kernels
 from winnow.runners.terminal.progress import StageProgress
 
-LOSSES = 4  # deaths in a row without a new commit or a row left out: the fourth strike on one row never comes
+LOSSES = 4  # consecutive deaths without a new commit or a skipped row; a row is skipped after three
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
-    """Tasks that were run to their commits."""
+class CompletedTasks:
+    """Tasks that were run and committed, and their time."""
 
     names: frozenset[str] = frozenset()
     seconds: float = 0.0
-    cpu_seconds: float | None = None  # None where workers are other processes
+    cpu_seconds: float | None = None  # None if workers are other processes
 
-    def __add__(self, other: "Ran") -> "Ran":
+    def __add__(self, other: "CompletedTasks") -> "CompletedTasks":
         both = self.cpu_seconds is not None and other.cpu_seconds is not None
         cpu = (self.cpu_seconds or 0.0) + (other.cpu_seconds or 0.0) if both else None
-        return Ran(self.names | other.names, self.seconds + other.seconds, cpu)
+        return CompletedTasks(self.names | other.names, self.seconds + other.seconds, cpu)
 
 
 class Clock:
-    """Times work on an engine. What it says goes to people and into the run log, and into no output."""
+    """Measures time on an engine, for display and the run log only."""
 
     def __init__(self, engine: Engine) -> None:
         self._alone = engine.name == "local" and engine.processes == 1  # the worker is this process
         self._began, self._cpu = time.monotonic(), time.process_time()
 
-    def ran(self, names: Iterable[str]) -> Ran:
-        """These tasks, since the clock was made."""
+    def ran(self, names: Iterable[str]) -> CompletedTasks:
+        """The result for these tasks: the time since the clock was created."""
         cpu = time.process_time() - self._cpu if self._alone else None
-        return Ran(frozenset(names), time.monotonic() - self._began, cpu)
+        return CompletedTasks(frozenset(names), time.monotonic() - self._began, cpu)
 
 
 @dataclass(frozen=True)
 class StageRun:
-    """What every stage's driver needs."""
+    """The context of a running stage."""
 
     console: Console
     engine: Engine
     store: Store
-    part: str = ""  # the name of the slice of each stage that is run; empty for all of it
+    part: str = ""  # the name of the slice; empty for the whole stage
 
     def __post_init__(self) -> None:
         self.engine.require_reachable(self.store.root)
@@ -71,23 +71,23 @@ class StageRun:
         awaited: Mapping[str, tuple[str, str]],
         sizes: Mapping[str, int],
         hints: Mapping[str, str] | None = None,
-    ) -> "Ran":
-        """Run a list of tasks to the last commit; tasks whose worker died are run again.
+    ) -> "CompletedTasks":
+        """Run tasks until all are committed; tasks whose worker died are run again.
 
         Args:
-            stage: Its name, for people.
-            elements: Each task's line, by the task's name.
+            stage: Its name, for messages.
+            elements: The input line of each task, by the task's name.
             worker: Runs one task.
-            awaited: The layer and key of the commit that each task ends with.
-            sizes: Bytes of input of each task, as far as they are known.
-            hints: What workers ask a runner for, as Beam's resource hints.
+            awaited: The layer and key of each task's last commit.
+            sizes: The input bytes of each task, if known.
+            hints: Beam's resource hints for the workers.
 
         Returns:
-            Which tasks were run, and how long that took.
+            The tasks that were run, and their time.
         """
         clock = Clock(self.engine)
         objects = self.store.objects
-        where = f"{stage}/{self.part}" if self.part else stage  # lists of two slices may be the same
+        where = f"{stage}/{self.part}" if self.part else stage  # the task lists of two slices may be equal
         with TemporaryDirectory(prefix="winnow-marks-") as folder:
             marks = Path(folder)
             losses = 0
@@ -105,12 +105,13 @@ class StageRun:
                     condemned = put_strikes(objects, read_marks(marks))
                     for place in condemned:
                         self.console.print(
-                            f"{stage}: {place.path} at {place.offset}: left out, its worker died on it", soft_wrap=True
+                            f"{stage}: {place.path} at {place.offset}: skipped, as it repeatedly killed its worker",
+                            soft_wrap=True,
                         )
                     losses = 0 if condemned or self._committed(awaited) > done else losses + 1
                     if losses > LOSSES:
                         raise WorkerLostError(f"{stage}: {error}") from error
-                    self.console.print(f"{stage}: a worker process died; running what is left again")
+                    self.console.print(f"{stage}: a worker process died; running the remaining tasks again")
 
     def _committed(self, awaited: Mapping[str, tuple[str, str]]) -> set[str]:
         found: set[str] = set()

@@ -1,4 +1,4 @@
-"""Driving the stages: what is owed is run on the engine, and what stands then becomes the next generation."""
+"""Runs the stages that write a store: remaining tasks run on the engine, and the results become the next generation."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -41,9 +41,9 @@ from winnow.pipelines.store.lease import Lease
 from winnow.pipelines.store.location import open_location
 from winnow.pipelines.store.state import StoreState
 from winnow.runners.engines.engine import Engine
-from winnow.runners.estimating.noting import note_ingest, note_pass
+from winnow.runners.estimating.recording import record_ingest, record_pass
 from winnow.runners.stages.deduplication import find_duplicates
-from winnow.runners.stages.stage_run import Ran, StageRun
+from winnow.runners.stages.stage_run import CompletedTasks, StageRun
 from winnow.runners.stages.warming import warm_kernels
 from winnow.schemas.errors import StageError, StoreError
 from winnow.schemas.identity import fingerprint_of
@@ -53,7 +53,7 @@ from winnow.schemas.records import Generation, LayerCommit, TaskCommit
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run left behind."""
+    """The result of a run."""
 
     store: Store
     generation: Generation
@@ -61,7 +61,7 @@ class Outcome:
 
 
 def ingest(recipe: BoundRecipe, engine: Engine, console: Console, *, replace: bool = False) -> Outcome:
-    """Bring a store up to date with its sources and extractors, and publish the result."""
+    """Ingest new and changed input of all sources and extractors, and publish the result."""
     recipe.require_rules()
     store = create_or_open(open_location(recipe.place), store_record(recipe.config))
     context = recipe.ingest(store)
@@ -83,22 +83,22 @@ def ingest(recipe: BoundRecipe, engine: Engine, console: Console, *, replace: bo
             ran += read_tasks(run, context, plans)
         commits = {plan.name: all_committed(context, plan) for plan in plans}
         extract_text(run, context, commits)
-        note_ingest(run, context, ran, commits)
+        record_ingest(run, context, ran, commits)
         layers = {bound.layer: _layer(context, bound, commits) for bound in context.extractors}
         state = StoreState([commit for found in commits.values() for commit in found], layers)
         if latest is not None and latest.layers.keys() & {one.entry.layer for one in recipe.measurements}:
-            load_layers(store, state, recipe.operators)  # measurements of the same rows stand
+            load_layers(store, state, recipe.operators)  # measurements of unchanged rows are kept
         return publish(recipe, store, state)
 
 
 def annotate(recipe: BoundRecipe, engine: Engine, console: Console) -> Outcome:
-    """Measure what the latest generation holds with every operator of the recipe, and publish the result."""
+    """Measure the rows of the latest generation with all operators of the recipe, and publish the result."""
     recipe.require_rules()
     return _annotate(recipe, ready_operators(recipe, console), engine, console)
 
 
 def dedupe(recipe: BoundRecipe, engine: Engine, console: Console) -> Outcome:
-    """Find the duplicates among everything that the latest generation holds, and publish the result."""
+    """Find the duplicates among all rows of the latest generation, and publish the result."""
     recipe.require_rules()
     operators = recipe.operators
     signing = {SIGNED[kind] for kind in recipe.kinds}
@@ -110,7 +110,7 @@ def dedupe(recipe: BoundRecipe, engine: Engine, console: Console) -> Outcome:
     run = StageRun(console, engine, store)
     with Lease(store.objects):
         finish_purge(store)
-        state = standing_state(recipe, store)
+        state = current_state(recipe, store)
         load_layers(store, state, operators)
         missing = [bound for bound in operators if bound.layer in needed and bound.layer not in state.layers]
         for one_pass in passes_of([*missing, *(bound for bound in wanted if bound.layer not in state.layers)]):
@@ -120,7 +120,7 @@ def dedupe(recipe: BoundRecipe, engine: Engine, console: Console) -> Outcome:
 
 
 def ready_operators(recipe: BoundRecipe, console: Console) -> tuple[BoundOperator, ...]:
-    """The recipe's operators, each of which has run once: what is wrong with them is said before hours of work."""
+    """The recipe's operators, each run once on a sample, so that problems are reported before hours of work."""
     operators = recipe.operators
     warm_kernels(quiet=console.quiet)
     try_operators(operators)
@@ -134,14 +134,14 @@ def _annotate(recipe: BoundRecipe, operators: Sequence[BoundOperator], engine: E
     run = StageRun(console, engine, store)
     with Lease(store.objects):
         finish_purge(store)
-        state = standing_state(recipe, store)
+        state = current_state(recipe, store)
         for one_pass in passes_of(operators):
             measure(run, state, one_pass)
         return publish(recipe, store, state)
 
 
 def run_all(recipe: BoundRecipe, engine: Engine, console: Console, *, replace: bool = False) -> Outcome:
-    """Every stage that the recipe asks for."""
+    """Run all stages of the recipe that write the store."""
     operators = ready_operators(recipe, console)
     outcome = ingest(recipe, engine, console, replace=replace)
     if operators:
@@ -153,11 +153,11 @@ def run_all(recipe: BoundRecipe, engine: Engine, console: Console, *, replace: b
     return outcome
 
 
-def read_tasks(run: StageRun, context: IngestContext, plans: Sequence[SourcePlan]) -> Ran:
-    """Bring every task of these plans to its commit."""
+def read_tasks(run: StageRun, context: IngestContext, plans: Sequence[SourcePlan]) -> CompletedTasks:
+    """Run the tasks of these plans until all are committed."""
     owed = [(plan, task) for plan in plans for task in pending_tasks(context, plan)]
     if not owed:
-        return Ran()
+        return CompletedTasks()
     ran = run.tasks(
         "ingest",
         {task.name: ingest_element(task) for _, task in owed},
@@ -172,7 +172,7 @@ def read_tasks(run: StageRun, context: IngestContext, plans: Sequence[SourcePlan
 
 
 def extract_text(run: StageRun, context: IngestContext, commits: dict[str, list[TaskCommit]]) -> None:
-    """Extract again what these tasks read before an extractor was asked for."""
+    """Extract text for tasks that were read before an extractor was added."""
     for bound in context.extractors:
         owed = pending_extractions(context, bound, commits)
         if owed:
@@ -187,9 +187,9 @@ def extract_text(run: StageRun, context: IngestContext, commits: dict[str, list[
 
 
 def measure(run: StageRun, state: StoreState, one_pass: Pass) -> None:
-    """Bring the layers of a pass up to date with the shards of the state, and take them into it."""
+    """Update the layers of a pass for the shards of the state, and add them to the state."""
     owed = pending_shards(run.store, state, one_pass.operators)
-    ran = Ran()
+    ran = CompletedTasks()
     if owed:
         ran = run.tasks(
             f"annotate.{one_pass.resource}",
@@ -200,11 +200,11 @@ def measure(run: StageRun, state: StoreState, one_pass: Pass) -> None:
         )
     if lacking := load_layers(run.store, state, one_pass.operators):
         raise StageError(f"annotate: shards ended without a commit of {', '.join(lacking)}; run again")
-    note_pass(run, state, one_pass, owed, ran)
+    record_pass(run, state, one_pass, owed, ran)
 
 
-def standing_state(recipe: BoundRecipe, store: Store) -> StoreState:
-    """What the latest generation holds, which must be what this recipe would ingest."""
+def current_state(recipe: BoundRecipe, store: Store) -> StoreState:
+    """The state of the latest generation, which must match the recipe's ingest settings."""
     generation = store.require_latest()
     context = recipe.ingest(store)
     tasks = store.tasks(generation)
@@ -215,7 +215,7 @@ def standing_state(recipe: BoundRecipe, store: Store) -> StoreState:
         commits.setdefault(task.source, []).append(task)
     if stale or commits.keys() != expected.keys():
         names = ", ".join(stale or sorted(commits.keys() ^ expected.keys()))
-        raise StoreError(f"{store.root}: was ingested under other settings ({names}); run: winnow ingest {recipe.file}")
+        raise StoreError(f"{store.root}: was ingested with other settings ({names}); run: winnow ingest {recipe.file}")
     for bound in context.extractors:
         if pending_extractions(context, bound, commits):
             raise StoreError(f"{store.root}: lacks the layer {bound.layer}; run: winnow ingest {recipe.file}")
@@ -223,7 +223,7 @@ def standing_state(recipe: BoundRecipe, store: Store) -> StoreState:
 
 
 def publish(recipe: BoundRecipe, store: Store, state: StoreState) -> Outcome:
-    """Publish the next generation: what the state holds, with all that still stands of other stages."""
+    """Publish the next generation: the state and the layers of other stages that are still current."""
     load_existing(store, recipe, state)
     take_scores(store, recipe, state)
     take_tokens(store, recipe, state)

@@ -1,4 +1,4 @@
-"""Driving the count of tokens: how long texts are once they are edited, as a mixture needs it."""
+"""Runs the token count of edited texts, which a mixture needs."""
 
 from rich.console import Console
 
@@ -13,30 +13,30 @@ from winnow.pipelines.store.lease import Lease
 from winnow.pipelines.store.location import open_location
 from winnow.pipelines.store.state import StoreState
 from winnow.runners.engines.engine import Engine
-from winnow.runners.estimating.noting import note_rows
-from winnow.runners.stages.stage_run import Ran, StageRun
-from winnow.runners.stages.store_stages import Outcome, publish, standing_state
+from winnow.runners.estimating.recording import record_rows
+from winnow.runners.stages.stage_run import CompletedTasks, StageRun
+from winnow.runners.stages.store_stages import Outcome, current_state, publish
 from winnow.schemas.errors import RecipeError, StageError, StoreError
 
 
 def measure_tokens(recipe: BoundRecipe, engine: Engine, console: Console) -> Outcome:
-    """Count what the latest generation holds in the recipe's tokenizer, and publish the result.
+    """Count the tokens of the latest generation with the recipe's tokenizer, and publish the result.
 
     Raises:
-        RecipeError: The recipe has no mixture, or its tokenizer or its edits cannot be had.
-        StoreError: What the edits read is not measured yet.
+        RecipeError: The recipe has no mixture, or its tokenizer or edits cannot be used.
+        StoreError: A layer that the edits read is not measured yet.
     """
     _ = recipe.rules
     layer = recipe.tokens
     if layer is None:
-        raise RecipeError(f"{recipe.file}: has no 'mix'; write one to have its texts counted")
+        raise RecipeError(f"{recipe.file}: has no 'mix'; add one to count tokens")
     operators = recipe.operators
     try_tokens(recipe.config, layer)
     store = open_store(open_location(recipe.place))
     run = StageRun(console, engine, store)
     with Lease(store.objects):
         finish_purge(store)
-        state = standing_state(recipe, store)
+        state = current_state(recipe, store)
         load_layers(store, state, operators)
         if lacking := lacking_layers(state, layer):
             raise StoreError(
@@ -48,8 +48,8 @@ def measure_tokens(recipe: BoundRecipe, engine: Engine, console: Console) -> Out
 
 
 def count_texts(run: StageRun, recipe: BoundRecipe, layer: TokensLayer, state: StoreState) -> None:
-    """Bring the layer up to date with what the state holds."""
-    ran = Ran()
+    """Update the layer for the rows of the state."""
+    ran = CompletedTasks()
     if owed := owed_counts(run.store, state, layer):
         ran = run.tasks(
             TOKENS_LAYER,
@@ -60,4 +60,4 @@ def count_texts(run: StageRun, recipe: BoundRecipe, layer: TokensLayer, state: S
         )
     if not take_tokens(run.store, recipe, state):
         raise StageError(f"{TOKENS_LAYER}: shards ended without a commit; run again")
-    note_rows(run, state, "mix", TOKENS_LAYER, "mix.tokens", owed, ran)
+    record_rows(run, state, "mix", TOKENS_LAYER, "mix.tokens", owed, ran)

@@ -1,4 +1,4 @@
-"""`winnow export --verify`: whether every export of a recipe stands as it was written. Nothing is written."""
+"""`winnow export --verify`: checks that all exports of a recipe are unchanged. Nothing is written."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -22,8 +22,8 @@ from winnow.schemas.problems import Problems
 
 
 @dataclass(frozen=True)
-class _Asked:
-    """The plan that a recipe asks for, or why it has none."""
+class _RequestedPlan:
+    """The plan for the current recipe, or why it is unknown."""
 
     name: str | None
     why: str = ""
@@ -31,7 +31,7 @@ class _Asked:
 
 @dataclass
 class Verified:
-    """What was found in the folder of one export."""
+    """The result for one export."""
 
     path: str
     manifest: Manifest | None = None
@@ -40,11 +40,11 @@ class Verified:
 
     @property
     def bytes(self) -> int:
-        """Of all its files, as they were written."""
+        """The size of all its files, according to its manifest."""
         return sum(file.bytes for file in self.manifest.files) if self.manifest is not None else 0
 
     def to_json(self) -> dict[str, Json]:
-        """For programs."""
+        """Plain values for JSON."""
         return {
             "path": self.path,
             "plan": None if self.manifest is None else self.manifest.plan,
@@ -57,52 +57,51 @@ class Verified:
 
 
 def verify_exports(recipe: BoundRecipe, sample: Fraction = WHOLE) -> list[Verified]:
-    """Read every export of a recipe, and compare its files with the hashes of its own record.
+    """Read all exports of a recipe, and compare their files with the hashes in their manifests.
 
-    Whether it is what the recipe asks for by now is a note, as far as that can be told: a file that the recipe names
-    may be gone.
+    Whether an export still matches the recipe is reported as a note, if it can be determined.
     """
     plan = _plan(recipe, sample)
     return [_verified(recipe, number, plan) for number in range(len(recipe.config.export))]
 
 
 def print_verified(found: list[Verified], console: Console) -> bool:
-    """What was found, and a last line; whether all is as it was written."""
+    """Print the results and a last line; returns whether all exports are unchanged."""
     for one in found:
         if not one.wrong and one.manifest is not None:
-            _say(console, "ok", f"{one.path}: {_counted([one])} are as they were written; plan {one.manifest.plan}")
+            _print(console, "ok", f"{one.path}: {_size_text([one])} verified; plan {one.manifest.plan}")
         for line in one.wrong:
-            _say(console, "WRONG", f"{one.path}: {line}")
+            _print(console, "WRONG", f"{one.path}: {line}")
         for line in one.notes:
-            _say(console, "note", f"{one.path}: {line}")
+            _print(console, "note", f"{one.path}: {line}")
     good = [one for one in found if not one.wrong]
     of = "" if len(good) == len(found) else f"{len(good)} of "
-    _say(console, "verified", f"{of}{len(found)} exports: {_counted(good)}")
+    _print(console, "verified", f"{of}{len(found)} exports: {_size_text(good)}")
     return len(good) == len(found)
 
 
-def _say(console: Console, word: str, line: str) -> None:
+def _print(console: Console, word: str, line: str) -> None:
     console.print(f"{word:<10}{line}", markup=False, soft_wrap=True)
 
 
-def _counted(found: list[Verified]) -> str:
+def _size_text(found: list[Verified]) -> str:
     files = sum(len(one.manifest.files) for one in found if one.manifest is not None)
     return f"{grouped(files)} files, {byte_size(sum(one.bytes for one in found))}"
 
 
-def _plan(recipe: BoundRecipe, sample: Fraction) -> _Asked:
-    """The plan that the recipe asks for, as far as that can be told."""
+def _plan(recipe: BoundRecipe, sample: Fraction) -> _RequestedPlan:
+    """The plan for the current recipe, if it can be determined."""
     try:
         store = open_store(open_location(recipe.place))
         record = find_plan(store, request_of(recipe, store, store.require_latest(), read_laws(recipe), sample))
     except (WinnowError, OSError) as error:
-        return _Asked(None, f"whether the recipe still asks for that cannot be told: {str(error).splitlines()[0]}")
+        return _RequestedPlan(None, f"cannot determine whether the recipe has changed: {str(error).splitlines()[0]}")
     if record is None:
-        return _Asked(None, "the recipe or its store has changed since, and what it asks for now is not planned yet")
-    return _Asked(record.plan.name)
+        return _RequestedPlan(None, "the recipe or its store has changed since, and the new mixture is not planned yet")
+    return _RequestedPlan(record.plan.name)
 
 
-def _verified(recipe: BoundRecipe, number: int, plan: _Asked) -> Verified:
+def _verified(recipe: BoundRecipe, number: int, plan: _RequestedPlan) -> Verified:
     path = recipe.config.located(recipe.config.export[number].path)
     found = Verified(path)
     try:
@@ -121,8 +120,8 @@ def _verified(recipe: BoundRecipe, number: int, plan: _Asked) -> Verified:
             found.notes.append(f"holds files that winnow did not write: {first_few(others)}")
         if lacking := sum(line.samples for line in found.manifest.left_out):
             found.notes.append(
-                f"{grouped(lacking)} samples were left out, as their media were gone; where those are back, --replace "
-                "writes it with them"
+                f"{grouped(lacking)} samples were left out, as their media were missing; if these are back, "
+                f"--replace includes them"
             )
         found.notes += _differences(recipe, number, plan, found.manifest)
     except ExportError as error:
@@ -132,8 +131,8 @@ def _verified(recipe: BoundRecipe, number: int, plan: _Asked) -> Verified:
     return found
 
 
-def _differences(recipe: BoundRecipe, number: int, plan: _Asked, manifest: Manifest) -> Iterator[str]:
-    """How the recipe asks for another export by now than the one that stands."""
+def _differences(recipe: BoundRecipe, number: int, plan: _RequestedPlan, manifest: Manifest) -> Iterator[str]:
+    """How the existing export differs from the current recipe."""
     if plan.name is None:
         yield f"is of plan {manifest.plan}; {plan.why}"
     problems = Problems()
@@ -146,6 +145,6 @@ def _differences(recipe: BoundRecipe, number: int, plan: _Asked, manifest: Manif
             if outline.identity != manifest.identity:
                 yield manifest.unlike(outline)
     except (WinnowError, OSError) as error:
-        yield f"whether the recipe still asks for these options cannot be told: {str(error).splitlines()[0]}"
+        yield f"cannot determine whether the options have changed: {str(error).splitlines()[0]}"
         if plan.name not in (None, manifest.plan):
-            yield f"is of plan {manifest.plan}, and the recipe's is plan {plan.name}"
+            yield f"is of plan {manifest.plan}; the recipe now has plan {plan.name}"

@@ -62,8 +62,8 @@ def _output(plan: MixturePlan, output: PlannedOutput) -> Grid:
     whole = output.given.units
     rows = [_row(one, whole, bands) for one in by_size[:SHOWN_STRATA]]
     if rest := by_size[SHOWN_STRATA:]:
-        rows.append(_row(_together(rest, f"({len(rest):,} others)"), whole, bands))
-    footer = _row(_together(output.strata, "all"), whole, bands) if len(output.strata) > 1 else None
+        rows.append(_row(_combined(rest, f"({len(rest):,} others)"), whole, bands))
+    footer = _row(_combined(output.strata, "all"), whole, bands) if len(output.strata) > 1 else None
     title = f"{output.name}: {grouped(output.budget)} {plan.unit} asked, {grouped(whole)} given"
     names = _HEADERS if bands else _HEADERS[:-1]
     return Grid(title, (*names, *_NUMBERS), rows, frozenset(range(len(names))), footer)
@@ -84,7 +84,7 @@ def _row(one: PlannedStratum, whole: int, bands: bool) -> tuple[str, ...]:
     )
 
 
-def _together(strata: Sequence[PlannedStratum], name: str) -> PlannedStratum:
+def _combined(strata: Sequence[PlannedStratum], name: str) -> PlannedStratum:
     def total(amounts: Sequence[Amount]) -> Amount:
         return sum(amounts, Amount())
 

@@ -25,9 +25,9 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.commits import committed_names
 from winnow.pipelines.store.generations import Store, open_store
 from winnow.pipelines.store.location import open_location
-from winnow.runners.estimating.amounts import Owed, StageEstimate, estimate
-from winnow.runners.estimating.noting import ingest_part
+from winnow.runners.estimating.amounts import StageEstimate, StoreBefore, estimate
 from winnow.runners.estimating.rates import Rates, read_rates
+from winnow.runners.estimating.recording import ingest_part
 from winnow.runners.estimating.scores import PlannedScore, planned_scores, print_needs
 from winnow.runners.estimating.tables import duration, estimate_json, print_estimate
 from winnow.runners.stages.warming import warm_kernels
@@ -54,7 +54,7 @@ class RecipePlan:
     sources: tuple[tuple[SourcePlan, frozenset[str]], ...]  # with the names of unfinished tasks
 
     @property
-    def owed_bytes(self) -> int:
+    def pending_bytes(self) -> int:
         """The size of the input that is not ingested yet."""
         return sum(task.bytes for plan, owed in self.sources for task in plan.look.tasks if task.name in owed)
 
@@ -93,8 +93,8 @@ def show_plan(
     scores = planned_scores(recipe, plan.store, plan.generation, plan.context, operators)
     try_scores(tuple(one.bound for one in scores if not one.stands))
     notes = [*preset_notes(recipe.config), *remarks_of(operators)]
-    notes += _strays(recipe, plan)
-    left = estimate(recipe, _owed(plan), operators, scores, known)
+    notes += _unlisted_sources(recipe, plan)
+    left = estimate(recipe, _store_before(plan), operators, scores, known)
     if not as_json:
         _print_plan(plan, scores, notes, _estimate(plan, left, known), console)
         print_estimate(left, known, workers, console)
@@ -135,7 +135,7 @@ def _plan(recipe: BoundRecipe) -> RecipePlan:
     return RecipePlan(resolved, store, generation, state, context, tuple(sources))
 
 
-def _strays(recipe: BoundRecipe, plan: RecipePlan) -> list[str]:
+def _unlisted_sources(recipe: BoundRecipe, plan: RecipePlan) -> list[str]:
     """A note about samples of sources that the recipe no longer lists."""
     if plan.generation is None:
         return []
@@ -158,7 +158,7 @@ def _rules(
         pinned = pinned_rules(recipe, plan.store, plan.generation)
     if pinned is None or plan.generation is None:
         if decisions is not None:
-            what = "the recipe has no rules" if plan.generation is not None else "nothing has been ingested yet"
+            what = "the recipe has no rules" if plan.generation is not None else "nothing is ingested yet"
             raise WinnowError(f"--decisions {decisions}: there are no decisions, {what}")
         return None, None
     counter = coverage_counter(recipe, pinned, plan.generation)
@@ -191,7 +191,7 @@ def _json(
             }
             for one, owed in plan.sources
         ],
-        "owed_bytes": plan.owed_bytes,
+        "owed_bytes": plan.pending_bytes,
         "scores": [one.to_json() for one in scores],
         "notes": notes,
         "rules": None if rules is None else rules.to_json(),
@@ -237,14 +237,14 @@ def _print_source(console: Console, plan: SourcePlan, owed: frozenset[str]) -> N
 
 
 def _estimate(plan: RecipePlan, left: Sequence[StageEstimate], rates: Rates) -> str:
-    if not plan.owed_bytes:
+    if not plan.pending_bytes:
         return "nothing to ingest" if left else "nothing to do"
     part = ingest_part(bound.extractor.name for bound in plan.context.extractors)
-    seconds = plan.owed_bytes / (rates.of(part).mb_per_second * 1e6)
+    seconds = plan.pending_bytes / (rates.of(part).mb_per_second * 1e6)
     about = duration(seconds)
-    return f"{byte_size(plan.owed_bytes)} to ingest: about {about} on one core, divided by the number of cores"
+    return f"{byte_size(plan.pending_bytes)} to ingest: about {about} on one core, divided by the number of cores"
 
 
-def _owed(plan: RecipePlan) -> Owed:
+def _store_before(plan: RecipePlan) -> StoreBefore:
     tasks = [task.bytes for source, owed in plan.sources for task in source.look.tasks if task.name in owed]
-    return Owed(plan.store, plan.generation, plan.context, tasks)
+    return StoreBefore(plan.store, plan.generation, plan.context, tasks)

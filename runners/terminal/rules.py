@@ -238,7 +238,7 @@ def _groups(summary: RulesSummary) -> Grid:
     rest = by_size[SHOWN_GROUPS:]
     rows = [_group(group) for group in shown]
     if rest:
-        rows.append(_group(_together(rest)))
+        rows.append(_group(_combined(rest)))
     headers = ("source", "language", "samples", "kept", "share", "kept bytes", "dropped", "top reason")
     return Grid("Kept by source and language", headers, rows, frozenset({0, 1, 7}))
 
@@ -259,7 +259,7 @@ def _group(group: GroupEffect) -> tuple[str, ...]:
     )
 
 
-def _together(groups: list[GroupEffect]) -> GroupEffect:
+def _combined(groups: list[GroupEffect]) -> GroupEffect:
     dropped: dict[str, Tally] = {}
     for group in groups:
         for reason, tally in group.dropped.items():

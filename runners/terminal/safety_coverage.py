@@ -30,7 +30,7 @@ def largest_languages(coverage: SafetyCoverage, shown: int) -> list[LanguageCove
     first, rest = coverage.languages[:shown], coverage.languages[shown:]
     if not rest:
         return list(first)
-    return [*first, _together(rest)]
+    return [*first, _combined(rest)]
 
 
 def uncovered(one: LanguageCoverage, of: Sequence[str]) -> int:
@@ -38,7 +38,7 @@ def uncovered(one: LanguageCoverage, of: Sequence[str]) -> int:
     return max(one.rows - one.seen[name] for name in of)
 
 
-def _together(languages: Sequence[LanguageCoverage]) -> LanguageCoverage:
+def _combined(languages: Sequence[LanguageCoverage]) -> LanguageCoverage:
     def added(counts: Sequence[dict[str, int]]) -> dict[str, int]:
         return {name: sum(one[name] for one in counts) for name in counts[0]}
 

@@ -18,12 +18,12 @@ from winnow.schemas.records import Generation
 EXCERPT_CHARACTERS = 70
 
 
-def borders_of(recipe: BoundRecipe, store: Store, generation: Generation) -> tuple[Border, ...]:
+def recipe_thresholds(recipe: BoundRecipe, store: Store, generation: Generation) -> tuple[Border, ...]:
     """All thresholds of the recipe's rules. Raises a RecipeError if a layer that they read is missing."""
-    return borders_around(pinned_rules(recipe, store, generation), recipe, generation)
+    return rule_thresholds(pinned_rules(recipe, store, generation), recipe, generation)
 
 
-def borders_around(
+def rule_thresholds(
     pinned: PinnedProgram | None, recipe: BoundRecipe | None, generation: Generation
 ) -> tuple[Border, ...]:
     """The thresholds of pinned rules; empty if there are no rules."""
@@ -32,7 +32,7 @@ def borders_around(
     return tuple(find_borders(pinned, generation, recipe.config.text))
 
 
-def print_borders(borders: Sequence[Border], console: Console) -> None:
+def print_thresholds(borders: Sequence[Border], console: Console) -> None:
     """Print one line per threshold: how many samples are on each side."""
     rows = [
         (
@@ -49,7 +49,7 @@ def print_borders(borders: Sequence[Border], console: Console) -> None:
     print_grid(console, Grid("Thresholds", headers, rows, frozenset({0, 1}), whole=frozenset({0, 1})))
 
 
-def named_borders(borders: Sequence[Border], reason: str) -> list[Border]:
+def thresholds_with_reason(borders: Sequence[Border], reason: str) -> list[Border]:
     """The thresholds of the rule with this reason. Raises a WinnowError if there is none."""
     chosen = [border for border in borders if border.reason == reason]
     if not chosen:
@@ -60,7 +60,7 @@ def named_borders(borders: Sequence[Border], reason: str) -> list[Border]:
     return chosen
 
 
-def print_nearest(borders: Sequence[Border], console: Console) -> None:
+def print_nearest_samples(borders: Sequence[Border], console: Console) -> None:
     """Print the samples closest to each threshold."""
     for border in borders:
         threshold = f"{border.cut.column} {border.cut.operator} {border.cut.value:g}"

@@ -188,7 +188,7 @@ def _unchecked(base: object, node: Node, where: str, problems: Problems) -> obje
             raise TypeError(f"{where}: a config's unions are X | None")
         return build_value(inner[0], node, where, problems)
     if origin in (Union, types.UnionType) and isinstance(node, MapNode):
-        return _dataclass(_meant(arguments, node), node, where, problems, {})
+        return _dataclass(_best_match(arguments, node), node, where, problems, {})
     if origin is tuple and isinstance(node, ListNode):
         return _tuple(arguments, node, where, problems)
     if dataclasses.is_dataclass(base) and isinstance(node, MapNode):
@@ -202,7 +202,7 @@ def _unchecked(base: object, node: Node, where: str, problems: Problems) -> obje
     return _FAILED
 
 
-def _meant(kinds: tuple[object, ...], node: MapNode) -> type:
+def _best_match(kinds: tuple[object, ...], node: MapNode) -> type:
     """Of several dataclasses the one that knows most of the keys, or keys like them; the first of equals."""
 
     def known(kind: object) -> int:

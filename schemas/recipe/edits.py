@@ -118,7 +118,7 @@ def check_keys(root: MapNode, problems: Problems) -> None:
     environment = root.get("environment")
     declared = environment.entries if isinstance(environment, MapNode) else ()
     for place, where, name in _keys(root):
-        complaint = _of_variable(name, declared)
+        complaint = _variable_problem(name, declared)
         if complaint is not None:
             problems.add(place, where, complaint)
 
@@ -134,7 +134,7 @@ def _keys(root: MapNode) -> Iterator[tuple[Place, str, str]]:
                 yield key.place, f"edits[{number}].{entry.key}.key", found[1]
 
 
-def _of_variable(name: str, declared: tuple[Entry, ...]) -> str | None:
+def _variable_problem(name: str, declared: tuple[Entry, ...]) -> str | None:
     node = next((entry.node for entry in declared if entry.key == name), None)
     if node is None:
         return (

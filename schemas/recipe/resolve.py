@@ -111,15 +111,15 @@ def _merged(text: str, name: str, below: tuple[str, ...], problems: Problems) ->
         raise refused(f"more than {MAX_EXTENDS} files extend one another")
     if not os.path.exists(base):
         raise refused(f"there is no file {shown(base, 200)}; the path is relative to this file")
-    return _laid_over(_merged(_read(base), base, chain, problems), node)
+    return _merged_maps(_merged(_read(base), base, chain, problems), node)
 
 
-def _laid_over(base: MapNode, over: MapNode) -> MapNode:
+def _merged_maps(base: MapNode, over: MapNode) -> MapNode:
     entries = {entry.key: entry for entry in base.entries}
     for entry in over.entries:
         below = entries.get(entry.key)
         if below is not None and isinstance(below.node, MapNode) and isinstance(entry.node, MapNode):
-            entries[entry.key] = Entry(entry.key, entry.place, _laid_over(below.node, entry.node))
+            entries[entry.key] = Entry(entry.key, entry.place, _merged_maps(below.node, entry.node))
         else:
             entries[entry.key] = entry
     return MapNode(tuple(entries.values()), over.place)
@@ -127,7 +127,7 @@ def _laid_over(base: MapNode, over: MapNode) -> MapNode:
 
 def _substituted(root: MapNode, env: Mapping[str, str], problems: Problems) -> MapNode:
     """The tree with every `${NAME}` replaced; the declarations themselves stay as they are."""
-    filling = _Filling(_declared(root), env, problems, key_variables(root))
+    filling = _Substitution(_declared(root), env, problems, key_variables(root))
     entries = (
         entry if entry.key == "environment" else Entry(entry.key, entry.place, filling.filled(entry.node, entry.key))
         for entry in root.entries
@@ -148,7 +148,7 @@ def _declared(root: MapNode) -> dict[str, Variable]:
     return declared
 
 
-class _Filling:
+class _Substitution:
     """Puts variables into text, up to a budget: a long default used often would be a bomb."""
 
     def __init__(

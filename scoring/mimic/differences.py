@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from winnow.scoring.mimic.memory import Portions, whole_batch
-from winnow.scoring.mimic.models import Alone, Batch, Model, Parameters, Placement
+from winnow.scoring.mimic.models import Batch, Model, Parameters, Placement, SampleModel
 
 if TYPE_CHECKING:
     from torch import Tensor  # type: ignore[import-not-found, unused-ignore]
@@ -87,7 +87,7 @@ def _losses(model: Model, weights: Parameters, batch: Batch, portions: Portions)
     """In float64 from here on."""
     import torch
 
-    if isinstance(model, Alone):
+    if isinstance(model, SampleModel):
         alone = model.losses
         parts = portions.run(batch, lambda part: alone(weights, part), lambda part: alone(weights, part))
         return torch.cat(parts).double()

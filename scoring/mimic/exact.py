@@ -18,7 +18,7 @@ from winnow.scoring.mimic.differences import difference
 from winnow.scoring.mimic.direction import Direction
 from winnow.scoring.mimic.gradients import gradient_norms
 from winnow.scoring.mimic.memory import Portions, whole_batch
-from winnow.scoring.mimic.models import Alone, Batch, Model, Parameters, Placement, Precision, Together
+from winnow.scoring.mimic.models import Batch, BatchModel, Model, Parameters, Placement, Precision, SampleModel
 from winnow.scoring.mimic.pinned import need_torch, pinned
 from winnow.scoring.mimic.rules import forward_rules
 from winnow.scoring.tasks.protocol import Floats, Weights
@@ -121,7 +121,7 @@ class MimicScorer:
     def _forward(self, batch: Batch) -> BatchScores:
         """-jvp(losses, θ, unit)."""
         model = self.model
-        if isinstance(model, Alone):
+        if isinstance(model, SampleModel):
             alone = model.losses
 
             def call(part: Batch) -> "tuple[Tensor, Tensor]":
@@ -130,10 +130,10 @@ class MimicScorer:
             parts = self._portions.run(batch, call, call)
             loss, slope = (_joined(column) for column in zip(*parts, strict=True))
         else:
-            loss, slope = self._forward_together(model, batch)
+            loss, slope = self._forward_batch_model(model, batch)
         return _said(loss, slope, slope.new_zeros(slope.shape), "forward")
 
-    def _forward_together(self, model: Together, batch: Batch) -> "tuple[Tensor, Tensor]":
+    def _forward_batch_model(self, model: BatchModel, batch: Batch) -> "tuple[Tensor, Tensor]":
         """Embeddings and their derivatives are computed portion by portion; losses take all of them."""
         from torch.func import jvp  # type: ignore[import-not-found, unused-ignore]
 

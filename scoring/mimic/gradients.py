@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from winnow.scoring.mimic.memory import Portions, is_out_of_memory, whole_batch
-from winnow.scoring.mimic.models import Alone, Batch, Model, Parameters, Together
+from winnow.scoring.mimic.models import Batch, BatchModel, Model, Parameters, SampleModel
 
 if TYPE_CHECKING:
     from torch import Tensor  # type: ignore[import-not-found, unused-ignore]
@@ -62,8 +62,12 @@ def over_gradients(
     import torch
 
     chosen = {name: weights[name] for name in names}
-    found = _alone(model, weights, chosen) if isinstance(model, Alone) else _together(model, weights, chosen, batch)
-    if isinstance(model, Together):
+    found = (
+        _sample_gradients(model, weights, chosen)
+        if isinstance(model, SampleModel)
+        else _batch_gradients(model, weights, chosen, batch)
+    )
+    if isinstance(model, BatchModel):
         # Every loss depends on all samples: portions are of losses, each selected by a row of the unit matrix.
         batch = (torch.eye(len(batch[0]), dtype=next(iter(chosen.values())).dtype, device=batch[0].device),)
 
@@ -73,7 +77,7 @@ def over_gradients(
     return torch.cat(portions.run(batch, part, part))
 
 
-def _alone(model: Alone, weights: Parameters, chosen: Parameters) -> Callable[[Batch], Gradients]:
+def _sample_gradients(model: SampleModel, weights: Parameters, chosen: Parameters) -> Callable[[Batch], Gradients]:
     from torch.func import grad, vmap  # type: ignore[import-not-found, unused-ignore]
 
     def loss(changed: Parameters, sample: Batch) -> "Tensor":
@@ -93,12 +97,12 @@ def _alone(model: Alone, weights: Parameters, chosen: Parameters) -> Callable[[B
                 if is_out_of_memory(error) or ("vmap" not in str(error) and "functorch" not in str(error)):
                     raise
             mappable = False
-        return _looped(model, weights, chosen, some)
+        return _looped_gradients(model, weights, chosen, some)
 
     return gradients
 
 
-def _looped(model: Alone, weights: Parameters, chosen: Parameters, some: Batch) -> Gradients:
+def _looped_gradients(model: SampleModel, weights: Parameters, chosen: Parameters, some: Batch) -> Gradients:
     """One backward pass per sample, for models that cannot be mapped over samples."""
     import torch
 
@@ -111,7 +115,9 @@ def _looped(model: Alone, weights: Parameters, chosen: Parameters, some: Batch) 
     return {name: torch.stack(column) for name, column in zip(leaves, zip(*rows, strict=True), strict=True)}
 
 
-def _together(model: Together, weights: Parameters, chosen: Parameters, batch: Batch) -> Callable[[Batch], Gradients]:
+def _batch_gradients(
+    model: BatchModel, weights: Parameters, chosen: Parameters, batch: Batch
+) -> Callable[[Batch], Gradients]:
     from torch.func import vjp, vmap
 
     back: Callable[[Tensor], tuple[Gradients]]

@@ -23,14 +23,14 @@ Precision: TypeAlias = Literal["float32", "float64", "bfloat16"]
 
 
 @dataclass(frozen=True, slots=True)
-class Alone:
+class SampleModel:
     """Each loss depends only on its sample, not on the rest of the batch."""
 
     losses: "Callable[[Parameters, Batch], Tensor]"
 
 
 @dataclass(frozen=True, slots=True)
-class Together:
+class BatchModel:
     """Losses depend on all samples of the batch, through tensors that `embed` computes per sample."""
 
     embed: "Callable[[Parameters, Batch], tuple[Tensor, ...]]"
@@ -41,7 +41,7 @@ class Together:
         return self.losses(weights, self.embed(weights, batch))
 
 
-Model: TypeAlias = Alone | Together
+Model: TypeAlias = SampleModel | BatchModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class Placement:
         return value.to(self.device, self.dtype if value.is_floating_point() else value.dtype)
 
 
-def of_module(module: Any, criterion: "Callable[[Any, Batch], Tensor]", inputs: int = 1) -> Alone:
+def model_of_module(module: Any, criterion: "Callable[[Any, Batch], Tensor]", inputs: int = 1) -> SampleModel:
     """A PyTorch module as a function of its weights.
 
     The module must be in evaluation mode, so that a sample's output depends only on that sample; buffers that are not
@@ -91,4 +91,4 @@ def of_module(module: Any, criterion: "Callable[[Any, Batch], Tensor]", inputs: 
     def losses(weights: Parameters, batch: Batch) -> "Tensor":
         return criterion(functional_call(module, dict(weights), batch[:inputs]), batch[inputs:])
 
-    return Alone(losses)
+    return SampleModel(losses)

@@ -14,10 +14,10 @@ from typing import Final
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.law import ScalingLaw
 from winnow.schemas.recipe.mix import MAX_EPOCHS, FamilyLevel, StageConfig, Unit
-from winnow.scoring.mixture.by_law import ByLaw, fallback, misfit, others
-from winnow.scoring.mixture.cells import NOT_SAID, Absent, Cell, Node, grown, leaves, listed
+from winnow.scoring.mixture.by_law import ByLaw, fallback, foreign_families, no_common_families
+from winnow.scoring.mixture.cells import NOT_SAID, Absent, Cell, Node, cell_tree, leaves, listed
 from winnow.scoring.mixture.filling import EXACT
-from winnow.scoring.mixture.levels import Level, by_method, ordered, settled, spread
+from winnow.scoring.mixture.levels import Level, by_method, ordered, spread, weighted_tree
 from winnow.scoring.mixture.narrowing import narrowed, of_stage, refused
 
 __all__ = ["Allocation", "Cell", "allocate"]
@@ -66,23 +66,23 @@ def allocate(
     numbers, notes = narrowed(cells, stage, unit, absent)
     families = stage.families or FamilyLevel()
 
-    def plant(epochs: float) -> tuple[Node, tuple[Level, ...]]:
+    def build_tree(epochs: float) -> tuple[Node, tuple[Level, ...]]:
         level: Level = by_method(families) if families.law is None else fallback(families, epochs)
         keys, levels = ordered(stage, level, cells)
-        return settled(grown(cells, numbers, keys), levels, cells, stage.bands, epochs), levels
+        return weighted_tree(cell_tree(cells, numbers, keys), levels, cells, stage.bands, epochs), levels
 
-    root, levels = plant(max_epochs)
+    root, levels = build_tree(max_epochs)
     written = budget is not None
     if budget is None:
         if root.capacity == 0:
             raise refused(stage, "mix.max_epochs", f"{max_epochs:g} epochs over all stages leave nothing to give")
         if not _shared(stage):
-            return _each(cells, root, notes, unit)
+            return _without_budget(cells, root, notes, unit)
         budget = min(root.worth, root.capacity)
         if budget < root.worth:
             notes.append(f"without a budget it is what caps on epochs leave: {budget:,} of {root.worth:,} {unit}")
     if budget > root.capacity:
-        raise _too_large(budget, root, max_epochs, stage, unit, lambda epochs: plant(epochs)[0].capacity)
+        raise _too_large(budget, root, max_epochs, stage, unit, lambda epochs: build_tree(epochs)[0].capacity)
     by_law: ByLaw | None = None
     if families.law is not None:
         by_law = _by_law(law, families, cells, root, levels, stage, budget)
@@ -92,9 +92,9 @@ def allocate(
     spread(root, levels, budget, target, within=True)
     if by_law is not None:
         notes += _of_law(by_law, cells, numbers, target, unit)
-    notes += _moved(cells, asked, target, unit)
+    notes += _moved_notes(cells, asked, target, unit)
     if not written:
-        notes += _again(root, levels if by_law is None else None, target, budget, max_epochs, unit)
+        notes += _repeat_notes(root, levels if by_law is None else None, target, budget, max_epochs, unit)
     return Allocation(tuple(asked), tuple(target), tuple(notes))
 
 
@@ -110,14 +110,14 @@ def _shared(stage: StageConfig) -> bool:
     )
 
 
-def _each(cells: Sequence[Cell], root: Node, notes: list[str], unit: Unit) -> Allocation:
+def _without_budget(cells: Sequence[Cell], root: Node, notes: list[str], unit: Unit) -> Allocation:
     """Every cell as often as requested, as far as allowed."""
     asked, target = [0] * len(cells), [0] * len(cells)
     for node in leaves(root):
         place = node.cells[0]
         asked[place], target[place] = node.worth, min(node.worth, node.capacity)
     if (short := sum(asked) - sum(target)) > 0:
-        less = _shortest(cells, asked, target, unit)
+        less = _most_reduced(cells, asked, target, unit)
         notes = [*notes, f"max_epochs leaves {short:,} {unit} less than the recipe requests: {less}"]
     return Allocation(tuple(asked), tuple(target), tuple(notes))
 
@@ -136,7 +136,7 @@ def _by_law(
     names = _names(root, _FAMILIES)
     if not set(names) & set(law.names):
         codes = {cells[number].stratum.language for number in root.cells}
-        raise refused(stage, "mix.families.law", misfit(law, families, names, codes))
+        raise refused(stage, "mix.families.law", no_common_families(law, families, names, codes))
     return ByLaw(law, families, levels[_FAMILIES], cells, budget, f"{stage.place}: mix.families.law: {of_stage(stage)}")
 
 
@@ -154,7 +154,7 @@ def _too_large(
     """The message for a budget that is too large, with the cap on epochs that would suffice."""
     given = f", of which earlier stages gave {root.exposed:,}" if root.exposed else ""
     ways = [f"lower the budget to {root.capacity:,}" if root.capacity else "leave the stage out"]
-    if (enough := _epochs_that_do(budget, root, max_epochs, capacities)) is not None:
+    if (enough := _sufficient_epochs(budget, root, max_epochs, capacities)) is not None:
         ways.append(f"raise max_epochs to {enough:g}")
     elif _unimax(stage):
         ways.append(f"raise unimax {' and '.join(f'{one:g}' for one in _unimax(stage))}")
@@ -165,7 +165,7 @@ def _too_large(
     return refused(stage, "mix.budget", message)
 
 
-def _epochs_that_do(budget: int, root: Node, epochs: float, capacities: Callable[[float], int]) -> float | None:
+def _sufficient_epochs(budget: int, root: Node, epochs: float, capacities: Callable[[float], int]) -> float | None:
     """The smallest four-digit `max_epochs` that fits the budget; None if there is none."""
     if capacities(MAX_EPOCHS) < budget:
         return None
@@ -195,22 +195,22 @@ def _of_law(
             unfitted[family] = unfitted.get(family, 0) + target[number]
     if unfitted:
         got = listed([f"{name} {units:,}" for name, units in sorted(unfitted.items())], 12)
-        strangers = f"; {strange}" if (strange := others(by_law.law, by_law.config)) else ""
+        strangers = f"; {strange}" if (strange := foreign_families(by_law.law, by_law.config)) else ""
         notes.append(f"no fitted exponent, shares by {by_law.config.unfitted} instead, in {unit}: {got}{strangers}")
     if unit != "tokens":
         notes.append(f"the law counts D in tokens, this mixture in {unit}: D is assumed to be {by_law.budget:,}")
     return notes + [f"law: {line} (in {listed(nodes, _NOTED)})" for line, nodes in by_law.warnings.items()]
 
 
-def _moved(cells: Sequence[Cell], asked: Sequence[int], target: Sequence[int], unit: Unit) -> list[str]:
+def _moved_notes(cells: Sequence[Cell], asked: Sequence[int], target: Sequence[int], unit: Unit) -> list[str]:
     """Notes on units that moved from exhausted strata to others."""
     moved = sum(max(wanted - found, 0) for wanted, found in zip(asked, target, strict=True))
     if not moved:
         return []
-    return [f"{moved:,} {unit} went to strata that have more left; {_shortest(cells, asked, target, unit)}"]
+    return [f"{moved:,} {unit} went to strata that have more left; {_most_reduced(cells, asked, target, unit)}"]
 
 
-def _again(
+def _repeat_notes(
     root: Node, levels: Sequence[Level] | None, target: Sequence[int], budget: int, max_epochs: float, unit: Unit
 ) -> list[str]:
     """Notes on repeats caused by shares without a budget, which the recipe did not request.
@@ -227,7 +227,7 @@ def _again(
     again = sum(max(target[number] - worth, 0) for number, worth in worths.items())
     if not again:
         return []
-    most = 0 if levels is None else _once(root, levels, worths, budget)
+    most = 0 if levels is None else _budget_without_repeats(root, levels, worths, budget)
     ways = [f"a budget of {most:,} or less avoids repeats"] if most else []
     ways.append("max_epochs: 1 uses everything once, whatever the shares")
     return [
@@ -236,7 +236,7 @@ def _again(
     ]
 
 
-def _once(root: Node, levels: Sequence[Level], worths: Mapping[int, int], budget: int) -> int:
+def _budget_without_repeats(root: Node, levels: Sequence[Level], worths: Mapping[int, int], budget: int) -> int:
     """The largest budget whose shares request no more than each cell's worth."""
     fits, too_large = 0, budget
     asked = [0] * (max(worths) + 1)
@@ -251,7 +251,7 @@ def _once(root: Node, levels: Sequence[Level], worths: Mapping[int, int], budget
     return fits
 
 
-def _shortest(cells: Sequence[Cell], asked: Sequence[int], target: Sequence[int], unit: Unit) -> str:
+def _most_reduced(cells: Sequence[Cell], asked: Sequence[int], target: Sequence[int], unit: Unit) -> str:
     """The strata that give the smallest part of what is requested."""
     short = sorted(
         (found - wanted, str(cell.stratum), wanted, found)

@@ -15,7 +15,7 @@ from winnow.schemas.law import ScalingLaw
 from winnow.schemas.problems import shown
 from winnow.schemas.recipe.mix import FamiliesBy, FamilyLevel
 from winnow.scoring.mixture.cells import Cell, Node, listed
-from winnow.scoring.mixture.filling import poured, quantised
+from winnow.scoring.mixture.filling import distributed, quantised
 from winnow.scoring.mixture.levels import Level, Proportional, Tempered, UniMax
 from winnow.scoring.sampling import TEMPERATURE
 from winnow.scoring.scaling_law.mixing import Question, family_ratios
@@ -98,7 +98,7 @@ class ByLaw:
         weights = quantised([Decimal(repr(by_name[child.name])) for child in named], _DIGITS)
         parts = [0] * len(children)
         bounds = None if most is None else [most[place] for place in open_]
-        for place, part in zip(open_, poured(weights, room, bounds), strict=True):
+        for place, part in zip(open_, distributed(weights, room, bounds), strict=True):
             parts[place] = part
         return parts, ratios.warnings[:-1]  # the last says that there are no draws
 
@@ -114,7 +114,7 @@ def fallback(config: FamilyLevel, max_epochs: float) -> Level:
     return Tempered(TEMPERATURE) if config.unfitted == "temperature" else UniMax(max_epochs)
 
 
-def misfit(law: ScalingLaw, config: FamilyLevel, names: Sequence[str], codes: Iterable[str]) -> str:
+def no_common_families(law: ScalingLaw, config: FamilyLevel, names: Sequence[str], codes: Iterable[str]) -> str:
     """The message for a law that knows none of the families, with a remedy.
 
     Args:
@@ -134,7 +134,7 @@ def misfit(law: ScalingLaw, config: FamilyLevel, names: Sequence[str], codes: It
     )
 
 
-def others(law: ScalingLaw, config: FamilyLevel) -> str:
+def foreign_families(law: ScalingLaw, config: FamilyLevel) -> str:
     """The message for families of the law that belong to another grouping; empty if there are none."""
     known = set(grouping(config.by).groups())
     for way in get_args(FamiliesBy):

@@ -53,7 +53,7 @@ def capacity(cell: Cell, max_epochs: float) -> int:
     return max(most.numerator // most.denominator - cell.exposed, 0)
 
 
-def grown(cells: Sequence[Cell], numbers: Iterable[int], keys: Sequence[Key]) -> Node:
+def cell_tree(cells: Sequence[Cell], numbers: Iterable[int], keys: Sequence[Key]) -> Node:
     """The tree of these cells, one level per key; siblings are sorted, so that the order of cells does not matter."""
 
     def names(number: int) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ EXACT: Final = Context(prec=28, rounding=ROUND_HALF_EVEN)
 """Decimals, including `exp` and `ln`, are correctly rounded: unlike floats, they are the same everywhere."""
 
 
-def poured(weights: Sequence[int], amount: int, most: Sequence[int] | None = None) -> list[int]:
+def distributed(weights: Sequence[int], amount: int, most: Sequence[int] | None = None) -> list[int]:
     """Distribute the amount in whole units, by the children's weights.
 
     Args:

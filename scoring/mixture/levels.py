@@ -14,7 +14,7 @@ from typing import Protocol
 from winnow.schemas.recipe.mix import BandLevel, FamilyLevel, LanguageLevel, Shares, StageConfig
 from winnow.scoring.mixture.bands import band_weights, times
 from winnow.scoring.mixture.cells import Cell, Key, Node, capacity
-from winnow.scoring.mixture.filling import EXACT, exactly, poured, quantised
+from winnow.scoring.mixture.filling import EXACT, distributed, exactly, quantised
 
 
 class Level(Protocol):
@@ -48,7 +48,7 @@ class Proportional:
     def share(self, node: Node, amount: int, *, within: bool) -> list[int]:
         """By weight."""
         most = [child.capacity for child in node.children] if within else None
-        return poured(node.weights, amount, most)
+        return distributed(node.weights, amount, most)
 
 
 @dataclass(frozen=True)
@@ -84,8 +84,8 @@ class UniMax(Proportional):
             return super().share(node, amount, within=True)
         most = [self._epochs(child) for child in node.children]
         if sum(most) < amount:
-            return poured([child.units for child in node.children], amount)
-        return poured(node.weights, amount, most)
+            return distributed([child.units for child in node.children], amount)
+        return distributed(node.weights, amount, most)
 
     def _epochs(self, child: Node) -> int:
         most = exactly(self.epochs) * child.units
@@ -153,7 +153,7 @@ def ordered(stage: StageConfig, families: Level, cells: Sequence[Cell]) -> tuple
     return keys, levels
 
 
-def settled(
+def weighted_tree(
     node: Node, levels: Sequence[Level], cells: Sequence[Cell], bands: BandLevel | None, max_epochs: float
 ) -> Node:
     """The node with its available units, its limit, and its children's weights."""
@@ -165,7 +165,7 @@ def settled(
         return node
     level, *inner = levels
     for child in node.children:
-        settled(child, inner, cells, bands, max_epochs)
+        weighted_tree(child, inner, cells, bands, max_epochs)
         child.capacity = level.most(child)
         node.units += child.units
         node.worth += child.worth

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from winnow.scoring.scaling_law.fitting import FitConfig, LawFit, fit_law
-    from winnow.scoring.scaling_law.making import law_of
+    from winnow.scoring.scaling_law.law_of_fit import law_of
     from winnow.scoring.scaling_law.mixing import Question, Ratios, Sensitivity, family_ratios, sensitivity
     from winnow.scoring.scaling_law.runs import RunTable, runs_from_columns, runs_from_csv
 
@@ -29,7 +29,7 @@ __all__ = [
 
 _MODULES = {
     "fitting": ("FitConfig", "LawFit", "fit_law"),
-    "making": ("law_of",),
+    "law_of_fit": ("law_of",),
     "mixing": ("Question", "Ratios", "Sensitivity", "family_ratios", "sensitivity"),
     "runs": ("RunTable", "runs_from_columns", "runs_from_csv"),
 }

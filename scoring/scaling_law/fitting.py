@@ -20,19 +20,19 @@ from scipy.optimize import nnls
 
 from winnow.schemas.errors import SourceError
 from winnow.schemas.law import Mode, Quality
-from winnow.scoring.scaling_law.determined import missing_runs, require_determined
 from winnow.scoring.scaling_law.models import (
     NAMES,
     BracketModel,
     LinearModel,
-    alike,
     at_bounds,
     bracket_model,
     cells_of,
+    group_numbers,
     middles,
     share_model,
     uncentred,
 )
+from winnow.scoring.scaling_law.required_runs import missing_runs, require_determined
 from winnow.scoring.scaling_law.resampling import few_runs_factor, run_freedom, signs, wild
 from winnow.scoring.scaling_law.runs import RunTable
 from winnow.scoring.scaling_law.solving import Optimum, fitted, huber, refitted, spanned
@@ -172,7 +172,7 @@ def fit_family(rows: RunTable, config: FitConfig) -> FamilyFit:
 
 
 @dataclass(frozen=True, slots=True)
-class _Own:
+class _DataFit:
     """The fit of the original data, which resamples start from."""
 
     share: Floats  # of the share model
@@ -207,23 +207,23 @@ class _Estimator:
         start = np.linalg.lstsq(self.share.design, self.y, rcond=None)[0].astype(np.float64)
         return fitted(self.share, self.y, start[np.newaxis], delta)
 
-    def fit(self) -> _Own:
+    def fit(self) -> _DataFit:
         delta = self.delta
         first = self._share(delta)
         share = first.theta
         if self.bracket is None:
-            return _Own(share, share, share, share, first.arrived)
+            return _DataFit(share, share, share, share, first.arrived)
         freed = self.y + share[0] * self.log_p
         second = fitted(self.bracket, freed, _starts(self.bracket, freed, delta), delta)
         bracket = second.theta
         two_stage = np.append(bracket, share[0])
         if self.config.method == "two_stage":
-            return _Own(share, bracket, two_stage, two_stage, first.arrived and second.arrived)
+            return _DataFit(share, bracket, two_stage, two_stage, first.arrived and second.arrived)
         starts = np.column_stack([_starts(self.bracket, freed, delta), np.full(_STARTS, share[0])])
         joint: Optimum = fitted(self.model, self.y, np.vstack([two_stage, starts]), delta)
-        return _Own(share, bracket, joint.theta, two_stage, joint.arrived)
+        return _DataFit(share, bracket, joint.theta, two_stage, joint.arrived)
 
-    def refit(self, own: _Own, samples: Floats, weights: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+    def refit(self, own: _DataFit, samples: Floats, weights: Floats) -> tuple[Floats, NDArray[np.bool_]]:
         """Parameters of each resample, by the same way as the data's own, and which are known to be an optimum."""
         if self.bracket is not None and self.config.method == "joint":
             return refitted(self.model, own.parameters, samples, weights, self.delta)
@@ -253,7 +253,7 @@ def _starts(model: BracketModel, freed: Floats, delta: float) -> Floats:
     return starts[np.argsort(values, kind="stable")[:_STARTS]]
 
 
-def _quality(estimator: _Estimator, own: _Own, predicted: Floats) -> Quality:
+def _quality(estimator: _Estimator, own: _DataFit, predicted: Floats) -> Quality:
     rows = estimator.rows
     left = rows.loss - np.exp(predicted)
     spread = float(((rows.loss - rows.loss.mean()) ** 2).sum())
@@ -267,7 +267,7 @@ def _quality(estimator: _Estimator, own: _Own, predicted: Floats) -> Quality:
     )
 
 
-def _held_out(estimator: _Estimator, own: _Own, left_out: NDArray[np.bool_]) -> float | None:
+def _held_out(estimator: _Estimator, own: _DataFit, left_out: NDArray[np.bool_]) -> float | None:
     """The mean absolute error on rows that the fit did not see; None where the others cannot determine it."""
     rows, mode = estimator.rows, estimator.config.mode
     _, cell = cells_of(rows)
@@ -286,14 +286,14 @@ def _held_out(estimator: _Estimator, own: _Own, left_out: NDArray[np.bool_]) -> 
 
 def _folds(rows: RunTable) -> NDArray[np.bool_]:
     """What is left out together: the runs of one (N, D, p), or of several where there are more than `FOLDS`."""
-    place = alike(rows.n, rows.d, rows.p) % FOLDS
+    place = group_numbers(rows.n, rows.d, rows.p) % FOLDS
     found: NDArray[np.bool_] = place[np.newaxis] == np.arange(place.max() + 1)[:, np.newaxis]
     return found
 
 
 def _seed_spread(rows: RunTable) -> float | None:
     """The standard deviation of the loss among runs of one (N, D, p) and one mixture."""
-    place = alike(rows.n, rows.d, rows.p, rows.mixture.astype(np.float64))
+    place = group_numbers(rows.n, rows.d, rows.p, rows.mixture.astype(np.float64))
     counts = np.bincount(place)
     left = rows.loss - (np.bincount(place, rows.loss) / counts)[place]
     freedom = len(rows) - len(counts)

@@ -18,7 +18,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.scoring.scaling_law.models import alike, middles, share_model
+from winnow.scoring.scaling_law.models import group_numbers, middles, share_model
 from winnow.scoring.scaling_law.resampling import few_runs_factor, interval, run_freedom, signs, wild
 from winnow.scoring.scaling_law.runs import RunTable
 
@@ -90,7 +90,7 @@ def _independence(table: RunTable, family: str, seed: int, draws: int) -> Indepe
         return Independence(family, None, None, None, None, "every run of it is monolingual; add mixtures")
     rows, others = rows.where(mixed), others[mixed]
     parts = others / others.sum(axis=1, keepdims=True)  # what each of the others has of what is left beside p
-    cell = alike(rows.n, rows.d, np.log(rows.p).round(6).astype(np.float64))
+    cell = group_numbers(rows.n, rows.d, np.log(rows.p).round(6).astype(np.float64))
     compared = np.bincount(cell)[cell] > 1
     why = "the others' shares never differ at one N, D and p; add runs that give the rest to other families"
     if not compared.any():

@@ -116,7 +116,7 @@ def cells_of(table: RunTable) -> tuple[tuple[tuple[float, float], ...], NDArray[
     return tuple((float(n), float(d)) for n, d in pairs), place.reshape(-1)
 
 
-def alike(*columns: Floats) -> NDArray[np.intp]:
+def group_numbers(*columns: Floats) -> NDArray[np.intp]:
     """A number for each row, the same for rows that are equal in all columns."""
     found: NDArray[np.intp] = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
     return found

@@ -140,7 +140,7 @@ def runs_from_csv(text: str, name: str = "runs.csv") -> RunTable:
                 header = [cell.strip() for cell in row]
                 _require_columns(header, f"{name}:{reader.line_num}")
             elif len(row) != len(header):
-                problems.append(_torn_row(f"{name}:{reader.line_num}", row, header))
+                problems.append(_malformed_row(f"{name}:{reader.line_num}", row, header))
             elif len(rows) == MAX_ROWS:
                 raise SourceError(f"{name}:{reader.line_num}: more than {MAX_ROWS} runs")
             else:
@@ -150,7 +150,7 @@ def runs_from_csv(text: str, name: str = "runs.csv") -> RunTable:
         raise SourceError(f"{name}:{reader.line_num}: not CSV ({error})") from None
     if not header:
         raise SourceError(f"{name}: empty; expected a header with {', '.join(COLUMNS)}")
-    _stop(problems)
+    _raise_problems(problems)
     columns = {title: [row[place] for row in rows] for place, title in enumerate(header)}
     return runs_from_columns(columns, name, Units(**units), lines)
 
@@ -200,13 +200,13 @@ def runs_from_columns(
             )
         except ValueError as error:
             problems.append(f"{place}: {error}")
-    _stop(problems)
+    _raise_problems(problems)
     rows.sort(key=lambda row: row[:7])
-    _stop(_duplicates(rows))
+    _raise_problems(_duplicates(rows))
     if RUN in columns:
-        _stop(_torn_runs(rows))
+        _raise_problems(_inconsistent_runs(rows))
     families = tuple(sorted({row.family for row in rows}))
-    _stop(_alike(families, name))
+    _raise_problems(_same_but_case(families, name))
     if len(families) > MAX_FAMILIES:
         raise SourceError(f"{name}: {len(families)} families; a table of runs has at most {MAX_FAMILIES}")
     place_of = {family: number for number, family in enumerate(families)}
@@ -238,7 +238,7 @@ class _Row(NamedTuple):
     place: str  # for messages
 
 
-def _alike(families: Sequence[str], name: str) -> list[str]:
+def _same_but_case(families: Sequence[str], name: str) -> list[str]:
     """Reject family names that differ only in case."""
     first: dict[str, str] = {}
     return [
@@ -259,7 +259,7 @@ def _mixtures(rows: Sequence[_Row]) -> Integers:
     return np.array([of_run.get(row.run, 0) for row in rows], np.int64)
 
 
-def _stop(problems: Sequence[str]) -> None:
+def _raise_problems(problems: Sequence[str]) -> None:
     if problems:
         rest = [f"… and {len(problems) - MAX_REPORTED} more"] if len(problems) > MAX_REPORTED else []
         raise SourceError("\n".join([*problems[:MAX_REPORTED], *rest]))
@@ -288,7 +288,7 @@ def _require_columns(header: Sequence[str], where: str) -> None:
         raise SourceError(f"{where}: {lacks}; found {shown(', '.join(header), 120)}")
 
 
-def _torn_row(place: str, row: Sequence[str], header: Sequence[str]) -> str:
+def _malformed_row(place: str, row: Sequence[str], header: Sequence[str]) -> str:
     more = "; where a comma stands for a decimal point, write a point" if len(row) > len(header) else ""
     return f"{place}: {len(row)} values for {len(header)} columns{more}"
 
@@ -354,7 +354,7 @@ def _duplicates(rows: Sequence[_Row]) -> list[str]:
     return found
 
 
-def _torn_runs(rows: Sequence[_Row]) -> list[str]:
+def _inconsistent_runs(rows: Sequence[_Row]) -> list[str]:
     """Runs whose rows contradict one another, or that are one run under two names."""
     runs: dict[str, list[_Row]] = {}
     for row in rows:

@@ -48,10 +48,10 @@ def fitted(model: Model, y: Floats, starts: Floats, delta: float) -> Optimum:
     weights = np.ones((1, len(y)))
     clipped = np.clip(starts, model.lower, model.upper)
     many, each = np.broadcast_to(y, (len(starts), len(y))), np.ones((len(starts), len(y)))
-    ends, _ = _together(model, clipped, many, each, delta, max(delta, _LEAST_NOISE) ** 2)
+    ends, _ = _solve_rounds(model, clipped, many, each, delta, max(delta, _LEAST_NOISE) ** 2)
     values = huber(y - model.predicted(ends), delta).sum(axis=1)
     near = ends[int(values.argmin())]
-    best = _alone(model, y, weights[0], near, delta, _rough_scale(model, near))
+    best = _solve_one(model, y, weights[0], near, delta, _rough_scale(model, near))
     for _ in range(2):  # the second time with the coordinates of a better place
         theta, arrived = refitted(model, best.theta, y[np.newaxis], weights, delta)
         value = float(huber(y - model.predicted(theta)[0], delta).sum())
@@ -79,10 +79,10 @@ def refitted(model: Model, near: Floats, y: Floats, weights: Floats, delta: floa
     for first in range(0, len(y), size):
         rows = slice(first, first + size)
         own = np.broadcast_to(weights, y.shape)[rows]
-        theta, done = _together(model, np.repeat(near[np.newaxis], len(own), axis=0), y[rows], own, delta, noise)
+        theta, done = _solve_rounds(model, np.repeat(near[np.newaxis], len(own), axis=0), y[rows], own, delta, noise)
         for place in np.flatnonzero(~done):
             start = np.clip(theta[place], model.lower, model.upper)
-            alone = _alone(model, y[rows][place], own[place], start, delta, _rough_scale(model, start))
+            alone = _solve_one(model, y[rows][place], own[place], start, delta, _rough_scale(model, start))
             theta[place], done[place] = alone.theta, alone.arrived
         thetas.append(theta)
         arrived.append(done)
@@ -97,7 +97,7 @@ def spanned(model: Model, theta: Floats) -> Floats:
     return found
 
 
-def _together(
+def _solve_rounds(
     model: Model, starts: Floats, y: Floats, weights: Floats, delta: float, noise: float
 ) -> tuple[Floats, NDArray[np.bool_]]:
     """Rounds of L-BFGS-B over all that have not arrived, each round in the coordinates of where they are."""
@@ -107,15 +107,15 @@ def _together(
         going = np.flatnonzero(~done)
         if not len(going):
             break
-        theta[going], done[going] = _one_round(model, theta[going], y[going], weights[going], delta, noise)
+        theta[going], done[going] = _solve_round(model, theta[going], y[going], weights[going], delta, noise)
     return theta, done
 
 
-def _one_round(
+def _solve_round(
     model: Model, near: Floats, y: Floats, weights: Floats, delta: float, noise: float
 ) -> tuple[Floats, NDArray[np.bool_]]:
     """One L-BFGS-B over all. A parameter at a bound that the loss presses against stays there for the round."""
-    held = _pressed(model, near, _objective(model, near, y, weights, delta)[1])
+    held = _held_at_bounds(model, near, _objective(model, near, y, weights, delta)[1])
     axes = _axes(model, near, y, weights, delta, noise, held)
 
     def value(flat: Floats) -> tuple[float, Floats]:
@@ -134,17 +134,17 @@ def _one_round(
     theta = np.clip(moved, model.lower, model.upper)
     gradient = _objective(model, theta, y, weights, delta)[1]
     left = np.abs(np.einsum("sk,skj->sj", gradient, axes) / noise).max(axis=1)
-    still = (_pressed(model, theta, gradient) | ~held).all(axis=1)
+    still = (_held_at_bounds(model, theta, gradient) | ~held).all(axis=1)
     return theta, (theta == moved).all(axis=1) & still & (left <= ARRIVED)
 
 
-def _pressed(model: Model, theta: Floats, gradient: Floats) -> NDArray[np.bool_]:
+def _held_at_bounds(model: Model, theta: Floats, gradient: Floats) -> NDArray[np.bool_]:
     """Parameters at a bound beyond which the loss would be less."""
     found: NDArray[np.bool_] = ((theta <= model.lower) & (gradient >= 0)) | ((theta >= model.upper) & (gradient <= 0))
     return found
 
 
-def _alone(model: Model, y: Floats, weights: Floats, start: Floats, delta: float, size: Floats) -> Optimum:
+def _solve_one(model: Model, y: Floats, weights: Floats, start: Floats, delta: float, size: Floats) -> Optimum:
     """One L-BFGS-B within the bounds, in units of `size`."""
 
     def value(scaled: Floats) -> tuple[float, Floats]:

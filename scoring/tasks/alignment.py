@@ -18,7 +18,7 @@ import pyarrow as pa
 from winnow.schemas.errors import ScoreError
 from winnow.schemas.recipe.checks import Between
 from winnow.scoring.mimic.memory import Portions
-from winnow.scoring.mimic.models import Batch, Together
+from winnow.scoring.mimic.models import Batch, BatchModel
 from winnow.scoring.tasks.pairs import Pairs, PairsConfig, pair_network
 from winnow.scoring.tasks.protocol import IMAGE, TEXT, Encoded, Files, Floats, TaskKind, Weights
 from winnow.scoring.torch_models import conse, efficientnet, minilm
@@ -28,7 +28,7 @@ from winnow.scoring.torch_models.identity import function_identity
 from winnow.scoring.torch_models.networks import Network
 from winnow.scoring.torch_models.packages import required_package, versions
 from winnow.scoring.torch_models.pictures import LARGEST
-from winnow.scoring.torch_models.running import Running, alone
+from winnow.scoring.torch_models.running import Running, exclusive_torch
 from winnow.scoring.torch_models.tokens import BYTES, Tokenizer, tokenizer_of
 from winnow.scoring.torch_models.weights import check_weights
 
@@ -117,7 +117,7 @@ class Alignment:
         order, parts = [np.empty(0, np.int64)], []
         for width in np.unique(widths):
             which = np.flatnonzero(widths == width)
-            with alone():
+            with exclusive_torch():
                 parts += self._embedded(examples.chosen(which), int(width))
             order.append(which)
         if not parts:
@@ -144,7 +144,7 @@ class Alignment:
 
     def _of(self, batch: Batch) -> "tuple[Tensor, ...]":
         model = self._pairs.model
-        assert isinstance(model, Together)
+        assert isinstance(model, BatchModel)
         return model.embed(self._weights, batch)
 
 

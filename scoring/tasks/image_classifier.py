@@ -12,17 +12,17 @@ import pyarrow as pa
 
 from winnow.schemas.errors import ScoreError
 from winnow.schemas.recipe.checks import Between
-from winnow.scoring.mimic.models import Alone, Batch, Parameters
+from winnow.scoring.mimic.models import Batch, Parameters, SampleModel
 from winnow.scoring.tasks.labels import label_problems, numbered_labels
 from winnow.scoring.tasks.protocol import IMAGE, OK, Encoded, Files, TaskKind
 from winnow.scoring.torch_models.base import TorchTask
 from winnow.scoring.torch_models.blocks import Size
 from winnow.scoring.torch_models.examples import Examples
 from winnow.scoring.torch_models.identity import function_identity
-from winnow.scoring.torch_models.networks import Network, network_of, tried
+from winnow.scoring.torch_models.networks import Network, network_of, output_shape
 from winnow.scoring.torch_models.packages import required_package, versions
 from winnow.scoring.torch_models.pictures import LARGEST, pixels_bytes, pixels_of
-from winnow.scoring.torch_models.running import Running, kind_of, precise
+from winnow.scoring.torch_models.running import Running, at_least_float32, kind_of
 from winnow.scoring.torch_models.vision import convolutions, no_image, normalised, patches
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class ImageClassifier(TorchTask):
 
     def __init__(self, config: ImageClassifierConfig, network: Network) -> None:
         self._config = config
-        super().__init__(network, config.running, Alone(self._losses))
+        super().__init__(network, config.running, SampleModel(self._losses))
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -92,7 +92,7 @@ class ImageClassifier(TorchTask):
         pixels, labels = batch
         given = normalised(pixels, self._config.mean, self._config.deviation, kind_of(weights))
         said = self.network.forward(dict(weights), given)
-        return torch.nn.functional.cross_entropy(precise(said), labels, reduction="none")
+        return torch.nn.functional.cross_entropy(at_least_float32(said), labels, reduction="none")
 
 
 def _reads(config: ImageClassifierConfig) -> tuple[str, ...]:
@@ -116,7 +116,9 @@ def _network(config: ImageClassifierConfig) -> Network:
     running = config.running
     made = network_of(config.architecture, running)
     image = normalised(no_image(config.size, running.device), config.mean, config.deviation, running.placement.dtype)
-    tried(made, running, (image,), (1, classes), f"{config.architecture}: of one image of {config.size} pixels a side")
+    output_shape(
+        made, running, (image,), (1, classes), f"{config.architecture}: of one image of {config.size} pixels a side"
+    )
     return made
 
 

@@ -13,16 +13,16 @@ import numpy as np
 import pyarrow as pa
 
 from winnow.schemas.recipe.checks import Between
-from winnow.scoring.mimic.models import Alone, Batch, Parameters
+from winnow.scoring.mimic.models import Batch, Parameters, SampleModel
 from winnow.scoring.tasks.protocol import NO_INPUT, OK, TEXT, TOO_LONG, UNREADABLE, Encoded, Files, TaskKind
 from winnow.scoring.torch_models.base import TorchTask
 from winnow.scoring.torch_models.blocks import Size
 from winnow.scoring.torch_models.decoder import decoder
 from winnow.scoring.torch_models.examples import Examples, Indices, Ragged
 from winnow.scoring.torch_models.identity import function_identity
-from winnow.scoring.torch_models.networks import Network, looks_back, network_of, tried
+from winnow.scoring.torch_models.networks import Network, network_of, output_shape, require_causal
 from winnow.scoring.torch_models.packages import versions
-from winnow.scoring.torch_models.running import Running, precise
+from winnow.scoring.torch_models.running import Running, at_least_float32
 from winnow.scoring.torch_models.tokens import (
     BYTES,
     Tokenizer,
@@ -64,7 +64,7 @@ class LanguageModel(TorchTask):
     def __init__(self, config: LanguageModelConfig, network: Network, tokenizer: Tokenizer) -> None:
         self._config, self._tokenizer = config, tokenizer
         self._start = [tokenizer.number(config.start)] if config.start else []
-        super().__init__(network, config.running, Alone(self._losses))
+        super().__init__(network, config.running, SampleModel(self._losses))
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -117,7 +117,7 @@ class LanguageModel(TorchTask):
         import torch
 
         tokens, lengths = batch
-        said = precise(self.network.forward(dict(weights), tokens[:, :-1]))
+        said = at_least_float32(self.network.forward(dict(weights), tokens[:, :-1]))
         targets = tokens[:, 1:]
         each = torch.nn.functional.cross_entropy(said.flatten(0, 1), targets.flatten(), reduction="none")
         real = torch.arange(targets.shape[1], device=tokens.device) < (lengths - 1)[:, None]
@@ -147,8 +147,10 @@ def _network(config: LanguageModelConfig, vocabulary: int) -> Network:
     text = torch.zeros(1, length, dtype=torch.int64, device=config.running.device)
     expected = (1, length, vocabulary)
     what = f"{config.architecture}: of one text of {length} tokens"
-    tried(made, config.running, (text,), expected, what, or_more=True)  # vocabularies are filled up to round numbers
-    looks_back(made, config.running, vocabulary, length)
+    output_shape(
+        made, config.running, (text,), expected, what, or_more=True
+    )  # vocabularies are filled up to round numbers
+    require_causal(made, config.running, vocabulary, length)
     return made
 
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from winnow.schemas.errors import ScoreError
 from winnow.schemas.recipe.checks import Between
-from winnow.scoring.mimic.models import Batch, Parameters, Together
+from winnow.scoring.mimic.models import Batch, BatchModel, Parameters
 from winnow.scoring.tasks.protocol import (
     IMAGE,
     NO_INPUT,
@@ -30,15 +30,15 @@ from winnow.scoring.tasks.protocol import (
     Floats,
     TaskKind,
 )
-from winnow.scoring.torch_models.base import Say, TorchTask
+from winnow.scoring.torch_models.base import BatchFunction, TorchTask
 from winnow.scoring.torch_models.blocks import Size
 from winnow.scoring.torch_models.examples import Examples, Indices, Ragged
 from winnow.scoring.torch_models.identity import function_identity
-from winnow.scoring.torch_models.networks import Network, network_of, tried
+from winnow.scoring.torch_models.networks import Network, network_of, output_shape
 from winnow.scoring.torch_models.packages import required_package, versions
 from winnow.scoring.torch_models.pair_towers import IMAGE_TOWER, SCALE, TEXT_TOWER, towers
 from winnow.scoring.torch_models.pictures import LARGEST, pixels_bytes, pixels_of, require_room
-from winnow.scoring.torch_models.running import Running, kind_of, precise
+from winnow.scoring.torch_models.running import Running, at_least_float32, kind_of
 from winnow.scoring.torch_models.tokens import (
     BYTES,
     Tokenizer,
@@ -98,7 +98,7 @@ class Pairs(TorchTask):
                 f"`max_tokens`: {config.max_tokens} leaves no room beside `start` and `end`; expected "
                 f"{len(self._start) + len(self._end) + 1} or more"
             )
-        super().__init__(network, config.running, Together(self._embedded, self._contrasted), config.batch)
+        super().__init__(network, config.running, BatchModel(self._embedded, self._contrasted), config.batch)
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -149,7 +149,7 @@ class Pairs(TorchTask):
         tokens = torch.from_numpy(examples.tokens.padded(self._config.max_tokens))
         return torch.from_numpy(examples.pixels), tokens, torch.from_numpy(examples.tokens.lengths)
 
-    def said_of(self, batch: Batch, parameters: Parameters, say: Say) -> tuple[Floats, ...]:
+    def batch_outputs(self, batch: Batch, parameters: Parameters, say: BatchFunction) -> tuple[Floats, ...]:
         """Of all pairs; where something is no number, of those whose embeddings are sound, among themselves."""
         import torch
 
@@ -181,13 +181,13 @@ class Pairs(TorchTask):
             self.network.forward(dict(weights), IMAGE_TOWER, given),
             self.network.forward(dict(weights), TEXT_TOWER, *texts),
         )
-        return tuple(_pointing(precise(one)) for one in said)
+        return tuple(_pointing(at_least_float32(one)) for one in said)
 
     def _contrasted(self, weights: Parameters, embedded: "tuple[Tensor, ...]") -> "Tensor":
         import torch
 
         images, texts = embedded
-        scale = precise(weights[SCALE]).exp() if SCALE in weights else 1 / self._config.temperature
+        scale = at_least_float32(weights[SCALE]).exp() if SCALE in weights else 1 / self._config.temperature
         said = scale * images @ texts.T
         right = torch.arange(len(said), device=said.device)
         both = [torch.nn.functional.cross_entropy(way, right, reduction="none") for way in (said, said.T)]
@@ -253,10 +253,12 @@ def pair_network(config: PairsConfig, vocabulary: int) -> Network:
     made = network_of(config.architecture, running, (IMAGE_TOWER, TEXT_TOWER))
     image = normalised(no_image(config.size, running.device), config.mean, config.deviation, running.placement.dtype)
     text = torch.zeros(1, config.max_tokens, dtype=torch.int64, device=running.device)
-    one = tried(
+    one = output_shape(
         made, running, (IMAGE_TOWER, image), None, f"{config.architecture}: of one image of {config.size} pixels a side"
     )
-    tried(made, running, (TEXT_TOWER, text), one, f"{config.architecture}: of one text of {config.max_tokens} tokens")
+    output_shape(
+        made, running, (TEXT_TOWER, text), one, f"{config.architecture}: of one text of {config.max_tokens} tokens"
+    )
     return made
 
 

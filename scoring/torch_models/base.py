@@ -13,7 +13,7 @@ from winnow.scoring.linear.schedule import schedule_of
 from winnow.scoring.mimic.direction import chosen_parameters, direction
 from winnow.scoring.mimic.exact import BatchScores, MimicScorer, MimicSettings
 from winnow.scoring.mimic.memory import Portions, whole_batch
-from winnow.scoring.mimic.models import Alone, Batch, Model
+from winnow.scoring.mimic.models import Batch, Model, SampleModel
 from winnow.scoring.tasks.protocol import (
     Checkpoint,
     Encoded,
@@ -26,14 +26,14 @@ from winnow.scoring.tasks.protocol import (
 )
 from winnow.scoring.torch_models.examples import Examples, Indices, joined
 from winnow.scoring.torch_models.networks import Network, Parameters
-from winnow.scoring.torch_models.running import Running, alone
+from winnow.scoring.torch_models.running import Running, exclusive_torch
 from winnow.scoring.torch_models.training import Training, train
 from winnow.scoring.torch_models.weights import arrays_of, check_weights, held
 
 if TYPE_CHECKING:
     from torch import Tensor  # type: ignore[import-not-found, unused-ignore]
 
-Say: TypeAlias = Callable[[Batch], tuple[Floats, ...]]
+BatchFunction: TypeAlias = Callable[[Batch], tuple[Floats, ...]]
 """From a batch to columns, a number a row."""
 
 _CERTAIN: Final = 1e-2
@@ -124,7 +124,7 @@ class TorchTask(ABC):
             return found.loss, self._certain(found)
 
         def scored(examples: Examples) -> Scored:
-            loss, score = self._said(examples, scores.weights, say, 2)
+            loss, score = self._outputs(examples, scores.weights, say, 2)
             return Scored(loss, score)
 
         return scored
@@ -149,7 +149,7 @@ class TorchTask(ABC):
         """The loss of each example; not a number where it is none."""
         self.check(weights, "the weights")
         parameters = self.running.placement.weights({name: weights[name] for name in self.network.shapes})
-        return self._said(examples, parameters, lambda batch: (self._losses_of(parameters, batch),), 1)[0]
+        return self._outputs(examples, parameters, lambda batch: (self._losses_of(parameters, batch),), 1)[0]
 
     def train(
         self,
@@ -169,16 +169,18 @@ class TorchTask(ABC):
             schedule,
         )
 
-    def said_of(self, batch: Batch, _parameters: Parameters, say: Say) -> tuple[Floats, ...]:
+    def batch_outputs(self, batch: Batch, _parameters: Parameters, say: BatchFunction) -> tuple[Floats, ...]:
         """What is said of a batch; a task whose losses depend on each other says what a damaged one does to others."""
         return say(batch)
 
-    def _said(self, examples: Examples, parameters: Parameters, say: Say, columns: int) -> tuple[Floats, ...]:
+    def _outputs(
+        self, examples: Examples, parameters: Parameters, say: BatchFunction, columns: int
+    ) -> tuple[Floats, ...]:
         found = tuple(np.full(examples.count, np.nan) for _ in range(columns))
         for which in self.groups(examples):
             some = examples if np.array_equal(which, np.arange(examples.count)) else examples.chosen(which)
-            with alone():
-                said = self.said_of(self.batch(some), parameters, say)
+            with exclusive_torch():
+                said = self.batch_outputs(self.batch(some), parameters, say)
             for column, values in zip(found, said, strict=True):
                 column[which] = values
         return found
@@ -187,7 +189,7 @@ class TorchTask(ABC):
         import torch
 
         model, batch = self.model, self.running.placement.batch(batch)
-        if isinstance(model, Alone):
+        if isinstance(model, SampleModel):
             each = model.losses
 
             def losses(part: Batch) -> "Tensor":

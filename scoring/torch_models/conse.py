@@ -19,7 +19,7 @@ from winnow.scoring.torch_models.examples import Ragged
 from winnow.scoring.torch_models.files import read_checkpoint, read_safetensors
 from winnow.scoring.torch_models.networks import Network, Parameters
 from winnow.scoring.torch_models.pair_towers import TEXT_TOWER
-from winnow.scoring.torch_models.running import Running, alone, precise
+from winnow.scoring.torch_models.running import Running, at_least_float32, exclusive_torch
 from winnow.scoring.torch_models.tokens import Tokenizer
 from winnow.scoring.torch_models.weights import check_weights
 
@@ -57,7 +57,7 @@ def conse() -> Network:
 
     def forward(parameters: Parameters, which: str, given: "Tensor") -> "Tensor":
         if which == TEXT_TOWER:
-            return minilm.meant(parameters, given, _TEXT)
+            return minilm.mean_embedding(parameters, given, _TEXT)
         return _of_classes(efficientnet.classified(parameters, given, _IMAGE), parameters[_VECTORS])
 
     return frozen_network(forward, shapes)
@@ -79,8 +79,8 @@ def _of_classes(said: "Tensor", vectors: "Tensor") -> "Tensor":
     """Images × classes before the softmax → images × width."""
     import torch
 
-    likely, which = precise(said).softmax(1).topk(LIKELIEST, dim=1)
-    return torch.einsum("nk,nkw->nw", likely / likely.sum(1, keepdim=True), precise(vectors[which]))
+    likely, which = at_least_float32(said).softmax(1).topk(LIKELIEST, dim=1)
+    return torch.einsum("nk,nkw->nw", likely / likely.sum(1, keepdim=True), at_least_float32(vectors[which]))
 
 
 def weights_of(network: Network, tokenizer: Tokenizer, files: Files, running: Running) -> Weights:
@@ -123,7 +123,7 @@ def _encoded(network: Network, arrays: Mapping[str, Any], tokenizer: Tokenizer, 
     tokens = [[first, *(one if one is not None else ()), last] for one in tokenizer.of(texts)]
     order = sorted(range(len(tokens)), key=lambda place: len(tokens[place]))  # little is computed for what fills up
     found = np.empty((len(texts), minilm.WIDTH), np.float32)
-    with alone():
+    with exclusive_torch():
         for start in range(0, len(order), _TEXTS):
             which = order[start : start + _TEXTS]
             padded = Ragged.of([tokens[place] for place in which]).padded(len(tokens[which[-1]]))

@@ -21,7 +21,7 @@ from winnow.scoring.torch_models.files import read_checkpoint, read_safetensors
 from winnow.scoring.torch_models.networks import Network, Parameters
 from winnow.scoring.torch_models.packages import required_package
 from winnow.scoring.torch_models.pictures import pixels_of
-from winnow.scoring.torch_models.running import Running, alone, kind_of
+from winnow.scoring.torch_models.running import Running, exclusive_torch, kind_of
 from winnow.scoring.torch_models.tokens import cut_to, tokenizer_of
 from winnow.scoring.torch_models.vision import normalised
 from winnow.scoring.torch_models.weights import check_weights
@@ -91,7 +91,7 @@ class _Frozen:
         def call(batch: Batch) -> "Tensor":
             return self._network.forward(self._parameters, batch[0])
 
-        with alone():
+        with exclusive_torch():
             parts = self._portions.run(self._running.placement.batch((torch.from_numpy(given),)), call, call)
             found: Numbers = torch.cat([part.float() for part in parts]).cpu().numpy()
         return found
@@ -105,7 +105,7 @@ class _Texts:
         self._tokenizer = tokenizer_of(task, files.path(conse.TOKENIZER))
         self._first, self._last = (self._tokenizer.number(one) for one in (minilm.FIRST, minilm.LAST))
         path = files.path(conse.SENTENCES)
-        network = conse.frozen_network(minilm.meant, minilm.shapes())
+        network = conse.frozen_network(minilm.mean_embedding, minilm.shapes())
         self._network = _Frozen(network, conse.named("", read_safetensors(path)), running, path)
 
     def __call__(self, column: pa.Array, status: Status) -> Numbers:

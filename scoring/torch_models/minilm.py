@@ -69,7 +69,7 @@ def _norm(name: str) -> dict[str, tuple[int, ...]]:
     return {f"{name}.weight": (WIDTH,), f"{name}.bias": (WIDTH,)}
 
 
-def meant(parameters: "Mapping[str, Tensor]", tokens: "Tensor", prefix: str = "") -> "Tensor":
+def mean_embedding(parameters: "Mapping[str, Tensor]", tokens: "Tensor", prefix: str = "") -> "Tensor":
     """Texts × places, filled up with zeros behind → texts × 384: the mean over the tokens that there are."""
     from torch.nn import functional  # type: ignore[import-not-found, unused-ignore]
 

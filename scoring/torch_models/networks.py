@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from winnow.schemas.errors import ScoreError
 from winnow.scoring.mimic.exact import TOLERANCE
 from winnow.scoring.torch_models.packages import one_line
-from winnow.scoring.torch_models.running import Running, alone
+from winnow.scoring.torch_models.running import Running, exclusive_torch
 
 if TYPE_CHECKING:
     from torch import Tensor  # type: ignore[import-not-found, unused-ignore]
@@ -58,7 +58,7 @@ def network_of(architecture: str, running: Running, methods: tuple[str, ...] = (
     import torch
     from torch.func import functional_call  # type: ignore[import-not-found, unused-ignore]
 
-    class Calls(torch.nn.Module):  # type: ignore[misc, unused-ignore]
+    class MethodCaller(torch.nn.Module):  # type: ignore[misc, unused-ignore]
         """The module under a name, as only a module itself can be called with other parameters."""
 
         def __init__(self, module: Any) -> None:
@@ -80,7 +80,7 @@ def network_of(architecture: str, running: Running, methods: tuple[str, ...] = (
             raise ScoreError(f"`architecture`: {architecture} made a {type(module).__name__} without `{method}`")
     arrays, constant = _arrays(module), _constants(module)
     parameters = dict(module.named_parameters())
-    calls = Calls(module).to(running.device, running.placement.dtype).eval()
+    calls = MethodCaller(module).to(running.device, running.placement.dtype).eval()
 
     def forward(given: Parameters, *inputs: Any) -> "Tensor":
         found = functional_call(calls, {f"module.{name}": array for name, array in given.items()}, inputs)
@@ -98,7 +98,7 @@ def network_of(architecture: str, running: Running, methods: tuple[str, ...] = (
     )
 
 
-def tried(
+def output_shape(
     network: Network,
     running: Running,
     inputs: tuple[Any, ...],
@@ -122,7 +122,7 @@ def tried(
     """
     import torch
 
-    with alone(), torch.no_grad():
+    with exclusive_torch(), torch.no_grad():
         parameters = {name: running.placement.tensor(one) for name, one in network.initial(0).items()}
         try:
             shape = tuple(network.forward(parameters, *inputs).shape)
@@ -135,7 +135,7 @@ def tried(
     return shape
 
 
-def looks_back(network: Network, running: Running, vocabulary: int, places: int) -> None:
+def require_causal(network: Network, running: Running, vocabulary: int, places: int) -> None:
     """Raise ScoreError where what a network says of a place in a text hangs on the token behind it."""
     import torch
 
@@ -150,7 +150,7 @@ def looks_back(network: Network, running: Running, vocabulary: int, places: int)
     text = torch.randint(vocabulary, (1, length), generator=generator).to(running.device)
     other = text.clone()
     other[0, -1] = (other[0, -1] + 1) % vocabulary
-    with alone():
+    with exclusive_torch():
         try:
             said, changed = (network.forward(parameters, one)[:, :-1].double() for one in (text, other))
         except Exception as error:  # noqa: BLE001, the user's code may raise anything

@@ -62,13 +62,13 @@ def kind_of(weights: "Mapping[str, Tensor]") -> "dtype":
     return next(one.dtype for one in weights.values() if one.is_floating_point())
 
 
-def precise(said: "Tensor") -> "Tensor":
+def at_least_float32(said: "Tensor") -> "Tensor":
     """What a network says, as losses are taken from it: never in fewer than 32 bits."""
     return said.float() if said.itemsize < _WIDE else said
 
 
 @contextmanager
-def alone() -> Iterator[None]:
+def exclusive_torch() -> Iterator[None]:
     """PyTorch where equal inputs give equal bits, one thread of the process at a time.
 
     Give nothing away from within: the modes would stay on in the caller.

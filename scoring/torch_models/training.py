@@ -18,10 +18,10 @@ from winnow.scoring.mimic.direction import chosen_parameters, direction
 from winnow.scoring.mimic.exact import derivative, lacks_forward
 from winnow.scoring.mimic.gradients import Gradients, gradient_slopes, over_gradients
 from winnow.scoring.mimic.memory import Portions, is_out_of_memory
-from winnow.scoring.mimic.models import Alone, Batch, Model
+from winnow.scoring.mimic.models import Batch, Model, SampleModel
 from winnow.scoring.tasks.protocol import Checkpoint, TrainingSettings, Weights
 from winnow.scoring.torch_models.networks import Network, Parameters
-from winnow.scoring.torch_models.running import Running, alone
+from winnow.scoring.torch_models.running import Running, exclusive_torch
 from winnow.scoring.torch_models.weights import array_of, arrays_of, check_weights, tensors_of
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ class Training:
 
 def losses_of(model: Model, parameters: Mapping[str, "Tensor"], batch: Batch) -> "Tensor":
     """The loss of each sample of a batch, in one piece."""
-    return model.losses(parameters, batch) if isinstance(model, Alone) else model.whole(parameters, batch)
+    return model.losses(parameters, batch) if isinstance(model, SampleModel) else model.whole(parameters, batch)
 
 
 def _norms(gradients: Gradients) -> "Tensor":
@@ -209,7 +209,7 @@ def train(
         batch: From examples by their places to what the model takes.
         schedule: Which examples each step sees, and after which steps a checkpoint is kept.
     """
-    with alone():
+    with exclusive_torch():
         training = begin()
     if training.step > schedule.steps:
         raise ScoreError(f"the checkpoint is of step {training.step:,}; this training ends at {schedule.steps:,}")
@@ -219,7 +219,7 @@ def train(
     for stop in schedule.kept:
         if stop <= training.step:
             continue
-        with alone():  # let go of in between: what the caller does there is its own
+        with exclusive_torch():  # let go of in between: what the caller does there is its own
             while training.step < stop:
                 training.advance(batch(next(batches)[1]))
             found = training.checkpoint()

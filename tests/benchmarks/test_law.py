@@ -1,7 +1,7 @@
 """The benchmark's runs are what its text says."""
 
 from benchmarks.law import MIXTURES, RUNS, SIZES, TOKENS, TRUTHS, runs_csv
-from winnow.scoring.scaling_law.determined import missing_runs
+from winnow.scoring.scaling_law.required_runs import missing_runs
 from winnow.scoring.scaling_law.runs import runs_from_csv
 
 

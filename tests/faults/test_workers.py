@@ -66,7 +66,7 @@ def test_a_row_that_kills_its_worker_three_times_is_left_out_and_stays_out(
     write_recipe(tmp_path, "lethal")
     done = run(tmp_path, "ingest", "recipe.yaml", "--workers", "2", env=lethal)
     assert done.status == 0, done.out + done.err
-    assert "left out, its worker died on it" in done.out
+    assert "skipped, as it repeatedly killed its worker" in done.out
     assert len(list((tmp_path / "store" / "poison" / "crawl").iterdir())) == 1
     summary = json.loads(run(tmp_path, "stats", "store", "--json").out)
     crawl = next(source for source in summary["sources"] if source["name"] == "crawl")

@@ -125,7 +125,7 @@ def test_what_sites_said_in_one_crawl_is_applied_to_another(tmp_path: Path, caps
     assert main(["robots", "store", "--output", "less.jsonl"]) == 0
     assert capsys.readouterr().out == (
         "less.jsonl: 2 robots, 0 tdmrep (generation 1)\n"
-        "not among them: 1 that the store only points at; name the recipe instead of the store\n"
+        "left out: 1 that the store only refers to; give the recipe instead of the store\n"
     )
     (tmp_path / "recipe.yaml").write_text(AFTERWARDS)
     assert main(["annotate", "recipe.yaml", "--workers", "1"]) == 0

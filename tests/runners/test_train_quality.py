@@ -93,11 +93,11 @@ def test_what_cannot_be_done_is_said_in_a_line(place: Path, tmp_path: Path) -> N
     both = ["--positives", files, "--negatives", files]
     assert "both need some" in refused(*both, model)
     assert "expected a name that ends in .ftz" in refused(*both, "--output=model.json")
-    assert "there is no folder" in refused(*both, f"--output={tmp_path}/none/m.bin")
+    assert "does not exist; create it first" in refused(*both, f"--output={tmp_path}/none/m.bin")
     assert "--epochs 0: expected 1 to 1_000" in refused(*both, model, "--epochs=0", "--seed=1")
     assert "expected __label__ and a name" in refused(*both, model, "--positive-label=good")
     rule = ["--positives", files, "--negatives"]
-    assert "a rule needs the RECIPE" in refused(*rule, "samples.id is null", model)
+    assert "a rule needs RECIPE" in refused(*rule, "samples.id is null", model)
     assert "no layer of the store has a column 'text.gopher.words'" in refused(
         recipe, *rule, "text.gopher.words > 3", model
     )

@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from winnow.filters.language.lexicons.lists import Lists, joined, language_code, write_lists
-from winnow.schemas.assets import Asset, MadeAsset
+from winnow.schemas.assets import Asset, BuiltAsset
 
 SELECTION = Path(__file__).parent / "selection.bin"
 _KEY_BYTES = 5
@@ -139,7 +139,7 @@ _SAFETEXT = Asset(
 )
 
 ASSETS = (
-    MadeAsset(
+    BuiltAsset(
         name="wordlists.core",
         summary="vulgar words of 47 languages: of ldnoobw2 and safetext, without everyday words",
         of=(_LDNOOBW2, _SAFETEXT),
@@ -149,7 +149,7 @@ ASSETS = (
         file="core.txt",
         licence="MIT and CC-BY-4.0",
     ),
-    MadeAsset(
+    BuiltAsset(
         name="wordlists.ldnoobw",
         summary="the List of Dirty, Naughty, Obscene and Otherwise Bad Words: 27 languages",
         of=(
@@ -170,7 +170,7 @@ ASSETS = (
         file="ldnoobw.txt",
         licence="CC-BY-4.0",
     ),
-    MadeAsset(
+    BuiltAsset(
         name="wordlists.ldnoobw2",
         summary="its larger successor, collected from many sources: 74 languages",
         of=(_LDNOOBW2,),
@@ -180,7 +180,7 @@ ASSETS = (
         file="ldnoobw2.txt",
         licence="MIT",
     ),
-    MadeAsset(
+    BuiltAsset(
         name="wordlists.safetext",
         summary="vulgar words with their inflections: 14 languages",
         of=(_SAFETEXT,),

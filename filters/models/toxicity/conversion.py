@@ -13,7 +13,7 @@ import numpy as np
 
 from winnow.filters.models.tensors import tensors_bytes
 from winnow.filters.models.toxicity.pickled import PickledTokenizerError, tokenizer_state
-from winnow.schemas.assets import Asset, MadeAsset
+from winnow.schemas.assets import Asset, BuiltAsset
 from winnow.schemas.errors import WinnowError
 
 NAME = "toxicity.en"
@@ -95,7 +95,7 @@ def _weights(path: Path) -> dict[str, np.typing.NDArray[Any]]:
     return arrays
 
 
-MODEL = MadeAsset(
+MODEL = BuiltAsset(
     name=NAME,
     summary="toxicity of English comments, the Jigsaw BiLSTM: six probabilities",
     of=(

@@ -15,7 +15,7 @@ from pathlib import Path
 from winnow.filters.web.url_lists.entries import PREFIXES, Kind
 from winnow.filters.web.url_lists.index import write_index
 from winnow.filters.web.url_lists.reading import ListReader
-from winnow.schemas.assets import Asset, MadeAsset
+from winnow.schemas.assets import Asset, BuiltAsset
 from winnow.schemas.errors import RecipeError
 
 ADULT_SITES = "ut1-adult.archive"
@@ -108,7 +108,7 @@ _ARCHIVE = Asset(
 )
 
 ASSETS = (
-    MadeAsset(
+    BuiltAsset(
         name="ut1-adult",
         summary="UT1's list of adult sites (Université Toulouse Capitole): 4.6 million domains and addresses",
         of=(_ARCHIVE,),
@@ -118,7 +118,7 @@ ASSETS = (
         file="ut1-adult.list",
         licence="CC-BY-SA",
     ),
-    MadeAsset(
+    BuiltAsset(
         name="fineweb-urls",
         summary="the same and FineWeb's words of adult addresses: what datatrove's URLFilter goes by",
         of=(

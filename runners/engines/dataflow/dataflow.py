@@ -24,7 +24,7 @@ from apache_beam.options.pipeline_options import (
 from winnow.pipelines.store.buckets.gcs import GcsStore
 from winnow.runners.engines.addresses import require_answering
 from winnow.runners.engines.backend import Launch, Request
-from winnow.runners.engines.dataflow.packed import pack
+from winnow.runners.engines.dataflow.wheel import pack
 from winnow.runners.engines.failures import WorkerLostError
 from winnow.runners.engines.flags import beam_options
 from winnow.schemas.errors import StageError, WinnowError
@@ -37,14 +37,14 @@ HINT = "--runner dataflow -- --project=PROJECT --region=REGION --temp_location=g
 
 
 LOST = (
-    "dataflow: workers died of a task again and again, as the job's page shows; give them more memory (a larger "
+    "dataflow: workers repeatedly died during a task, as the job's page shows; give them more memory (a larger "
     "--machine_type, --number_of_worker_harness_threads=1) and run the same command again: committed work is kept"
 )
 
 
 UNREACHED = (
-    "the service answers no more; committed work is kept, run the same command again once it does, and once a job "
-    "whose page was shown has ended or is cancelled"
+    "the service no longer answers; committed work is kept. Once it answers and the job shown above has ended or is "
+    "cancelled, run the same command again"
 )
 
 
@@ -55,7 +55,7 @@ class DataflowError(WinnowError):
 class Dataflow:
     """Google Cloud Dataflow."""
 
-    here = False
+    is_local = False
 
     def check(self, request: Request) -> None:
         """Check the packages, the flags and the staging bucket, within seconds."""
@@ -96,7 +96,7 @@ class Dataflow:
                     raise StageError(f"dataflow: {UNREACHED}") from error
                 raise
 
-    def understood(self, message: str) -> WinnowError | None:
+    def translated_error(self, message: str) -> WinnowError | None:
         """Translate errors of the service and its jobs."""
         for pattern, said in _MEANINGS:
             if found := re.search(pattern, message):
@@ -143,7 +143,8 @@ def _require_settings(options: PipelineOptions) -> None:
             raise DataflowError(f"--temp_location={address}: Dataflow stages in a bucket; expected gs://BUCKET/FOLDER")
     if cloud.template_location:
         raise DataflowError(
-            "--template_location: a stage's graph depends on what earlier stages committed; run the driver as a job"
+            "--template_location: a stage's graph depends on the results of earlier stages; run the driver itself as "
+            "a job"
         )
 
 
@@ -151,7 +152,7 @@ def _require_service(options: PipelineOptions) -> None:
     """Raise at once if the service does not answer; Beam's client would retry for a minute."""
     endpoint = options.view_as(GoogleCloudOptions).dataflow_endpoint or GOOGLE
     ours = "correct --dataflow_endpoint, or leave it out to use Google's"
-    require_answering(endpoint, "is there a network? HTTPS_PROXY names a proxy" if endpoint == GOOGLE else ours)
+    require_answering(endpoint, "check the network; HTTPS_PROXY sets a proxy" if endpoint == GOOGLE else ours)
 
 
 def _staging(options: PipelineOptions) -> list[str]:
@@ -167,7 +168,7 @@ def _is_local(options: PipelineOptions) -> bool:
 def _installed(module: str) -> bool:
     try:
         return find_spec(module) is not None
-    except ModuleNotFoundError:  # the package that would hold it
+    except ModuleNotFoundError:  # its parent package is missing
         return False
 
 
@@ -177,7 +178,8 @@ _MEANINGS = (
     (r"State: CANCELLED", "the job was cancelled; committed work is kept, run the same command again"),
     (
         r"Job did not reach to a terminal state.*?(https://\S+)",
-        "lost sight of the job, which may still run: {}; run the same command again once it has ended or is cancelled",
+        "lost the connection to the job, which may still run: {}; run the same command again once it has ended or is "
+        "cancelled",
     ),
     (
         r"\b403 (?:[A-Z]+ \S+ )?([^\n]+)",
@@ -185,13 +187,13 @@ _MEANINGS = (
     ),
     (
         r"(?:default credentials were not found|could not be automatically determined|Unable to find credentials)",
-        "no credentials; run: gcloud auth application-default login, or set GOOGLE_APPLICATION_CREDENTIALS",
+        "no credentials were found; run: gcloud auth application-default login, or set GOOGLE_APPLICATION_CREDENTIALS",
     ),
     (
         r"(?i)no module named '?winnow|ModuleNotFoundError: No module named '(winnow[\w.]*)'",
-        "workers have no winnow; build the image of docs/howto/dataflow.md anew, or give no --sdk_container_image",
+        "workers cannot import winnow; rebuild the image as in docs/howto/dataflow.md, or omit --sdk_container_image",
     ),
 )
-"""Patterns in messages of jobs or the service, and their translations. The groups fill the braces."""
+"""Patterns in messages of jobs or the service, and winnow's messages for them. The groups fill the braces."""
 
 DATAFLOW = Dataflow()

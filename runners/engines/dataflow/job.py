@@ -1,6 +1,6 @@
-"""Beam's runner for Dataflow, with a name and labels for each job, and a hand on the one that runs.
+"""Beam's runner for Dataflow, with a name and labels for each job; a running job can be cancelled.
 
-A pipeline that needs a disk of this machine is refused: the workers are elsewhere.
+Pipelines that need a disk of this machine are rejected, as workers cannot access it.
 """
 
 import io
@@ -20,7 +20,7 @@ from apache_beam.runners.runner import PipelineResult
 
 from winnow.pipelines.store.local import LocalStore
 from winnow.pipelines.store.memory import MemoryStore
-from winnow.runners.engines.backend import say
+from winnow.runners.engines.backend import print_notice
 from winnow.schemas.errors import StageError
 from winnow.schemas.version import winnow_version
 
@@ -30,11 +30,11 @@ class _Steps(PipelineVisitor):
         """Inspect a step as workers receive it."""
         step = transform_node.transform
         if isinstance(step, beam.ParDo):
-            _Looking(transform_node.full_label).dump((step.fn, step.args, step.kwargs))
+            _DiskFinder(transform_node.full_label).dump((step.fn, step.args, step.kwargs))
 
 
-class _Looking(CloudPickler):
-    """Pickles like Beam to inspect the objects, and discards the result."""
+class _DiskFinder(CloudPickler):
+    """Finds references to this machine's disks by pickling a step's objects as Beam does; the result is discarded."""
 
     def __init__(self, step: str) -> None:
         super().__init__(io.BytesIO())
@@ -82,13 +82,13 @@ class DataflowRunner(dataflow_runner.DataflowRunner):
             )
         self._job = job
         where = f"https://console.cloud.google.com/dataflow/jobs/{cloud.region}/{job.job_id()}?project={cloud.project}"
-        say("dataflow", f"{stage}: job {cloud.job_name}  {where}")
+        print_notice("dataflow", f"{stage}: job {cloud.job_name}  {where}")
         return job
 
     def cancel(self) -> None:
         """Ask the service to cancel the job, if there is one."""
         if self._job is not None:
-            with suppress(Exception):  # the user has asked to leave, and was shown the job
+            with suppress(Exception):  # the user interrupted the run and has seen the job's address
                 self._job.cancel()
 
 

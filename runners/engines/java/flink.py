@@ -1,8 +1,8 @@
 """`flink`: Beam's Flink runner, embedded in our own job server (`[local]`) or on a session cluster.
 
 In a batch a Beam bundle is a whole subtask of Flink's, so the parallelism says how many tasks of a stage run at once.
-Here it is the number of workers, each a process; on a cluster the number of its slots, which its JobManager tells
-before anything is submitted.
+On this machine it is the number of worker processes; on a cluster it is the number of slots, which the JobManager
+reports before a job is submitted.
 """
 
 import json
@@ -19,7 +19,7 @@ from pathlib import Path
 from apache_beam.options.pipeline_options import FlinkRunnerOptions, JobServerOptions, PipelineOptions, PortableOptions
 
 from winnow.pipelines.running.version_handshake import FOLDER_OPTION, OPTION, versions_here
-from winnow.runners.engines.backend import Launch, Request, say
+from winnow.runners.engines.backend import Launch, Request, print_notice
 from winnow.runners.engines.failures import DIED, WorkerLostError
 from winnow.runners.engines.flags import beam_options
 from winnow.runners.engines.java import FLINK as SERVER
@@ -28,12 +28,12 @@ from winnow.runners.engines.java.watch import EXIT_ON_OUT_OF_MEMORY
 from winnow.runners.engines.portable import (
     cancelled,
     chosen_job_server,
-    endpoint_is_here,
+    endpoint_is_local,
     require_job_server,
     server_arguments,
     submission,
 )
-from winnow.runners.engines.workers.environments import Supply
+from winnow.runners.engines.workers.environments import WorkerSource
 from winnow.schemas.errors import StageError, WinnowError
 
 ANSWER_SECONDS = 10.0
@@ -48,7 +48,7 @@ class Cluster:
     version: str  # of Flink
     task_managers: int
     slots: int  # of all of them, in use or not
-    free: int  # of them
+    free: int  # of these, not in use
 
     @property
     def slots_each(self) -> int:
@@ -61,12 +61,12 @@ EMBEDDED = ("[local]", "[auto]")
 
 _BASE_HEAP, _HEAP_EACH = 768, 64  # MiB, and for each unit of parallelism: tasks are references, not rows
 _BASE_NETWORK, _NETWORK_EACH = 64, 32  # MiB
-_SHUFFLE_BUFFERS = 64  # of 32 KiB, that each exchange takes in each subtask; of Flink's own 512 a job runs out
+_SHUFFLE_BUFFERS = 64  # of 32 KiB, per exchange and subtask; with Flink's default of 512 a job runs out of memory
 
 _WORKER_GONE = ("CANCELLED: client cancelled", "call already closed", "call is closed")
 """Messages of Beam's Java about a worker that disappeared."""
 _FEW_SLOTS = (
-    "Flink has fewer free slots than the job's parallelism: free some, start TaskManagers, or run with a smaller "
+    "Flink has fewer free slots than the job's parallelism: free some slots, start TaskManagers, or run with a smaller "
     "--parallelism after '--'"
 )
 _UNDERSTOOD = (
@@ -79,12 +79,13 @@ _UNDERSTOOD = (
     ("TimeoutException: Timeout has occurred: ", _FEW_SLOTS),  # a request for slots timed out
     (
         "exceeds JVM heap space",
-        "a group of rows does not fit the heap of Flink's Java: give it more (taskmanager.memory.process.size on a "
+        "a group of rows does not fit in the heap of Flink's Java: give it more memory "
+        "(taskmanager.memory.process.size on a "
         "cluster, --job_server_jvm_properties=-Xmx4g here)",
     ),
     (
         "java.lang.OutOfMemoryError",
-        "Flink's Java ran out of memory: give it more (taskmanager.memory.process.size and "
+        "Flink's Java ran out of memory: give it more memory (taskmanager.memory.process.size and "
         "taskmanager.memory.task.off-heap.size on a cluster, --job_server_jvm_properties=-Xmx4g here)",
     ),
 )
@@ -137,9 +138,9 @@ class _Flags:
         return self.master in EMBEDDED
 
     @property
-    def supply(self) -> Supply:
+    def worker_source(self) -> WorkerSource:
         """The source of workers."""
-        return Supply.asked(self.portable, here=self.embedded and endpoint_is_here(self.endpoint))
+        return WorkerSource.from_options(self.portable, is_local=self.embedded and endpoint_is_local(self.endpoint))
 
 
 class Flink:
@@ -156,7 +157,7 @@ class Flink:
         require_job_server("flink", flags.flink.flink_job_server_jar, flags.jobs, flags.endpoint)
         if not flags.embedded:
             cluster_at(flags.master, SERVER.engine_minor)
-        flags.supply.check()
+        flags.worker_source.check()
 
     @contextmanager
     def launch(self, request: Request, log: Path) -> Iterator[Launch]:
@@ -171,14 +172,14 @@ class Flink:
                 settings |= _spread(cluster.slots, cluster.slots_each)
                 stack.enter_context(cluster_loss_reported(cluster, SERVER.engine_minor))
                 if (wanted := flags.parallelism or cluster.slots) > cluster.free:
-                    _say_waits(cluster, wanted)
-            workers = stack.enter_context(flags.supply.workers(log))
+                    _report_missing_slots(cluster, wanted)
+            workers = stack.enter_context(flags.worker_source.workers(log))
             settings |= workers.settings
             submitted = submission(flags.endpoint, partial(self._service, flags, request), log, workers.pool)
             settings["job_endpoint"], runner = stack.enter_context(submitted)
             yield Launch(runner, beam_options(request.flags, **settings))
 
-    def understood(self, message: str) -> WinnowError | None:
+    def translated_error(self, message: str) -> WinnowError | None:
         """Translate messages of failed jobs that are specific to Flink."""
         if any(word in message for word in _WORKER_GONE):
             return WorkerLostError(DIED)
@@ -190,8 +191,8 @@ class Flink:
         return service
 
 
-def _say_waits(cluster: Cluster, wanted: int) -> None:
-    say(
+def _report_missing_slots(cluster: Cluster, wanted: int) -> None:
+    print_notice(
         "flink",
         f"waiting: {cluster.free} of the {wanted} slots that the job needs are free; Flink fails a job that "
         "gets none for five minutes (slot.request.timeout); to use fewer: --parallelism=N",
@@ -255,7 +256,7 @@ def cluster_at(master: str, expected_minor: str) -> Cluster:
     """The cluster at `host:port`, checked.
 
     Raises:
-        WinnowError: Nothing answers, or it is no Flink, has another version, or has no workers.
+        WinnowError: Nothing answers, it is not Flink, it has another version, or it has no workers.
     """
     flag = f"--flink_master={master}"
     address = master.strip().removeprefix("http://").rstrip("/")
@@ -286,10 +287,10 @@ def cluster_at(master: str, expected_minor: str) -> Cluster:
     if ".".join(cluster.version.split(".")[:2]) != expected_minor:
         raise WinnowError(
             f"{flag}: the cluster runs Flink {cluster.version}, but the job server is for {expected_minor}: "
-            f"use a cluster of Flink {expected_minor}, or give a job server made for {cluster.version}"
+            f"use a cluster of Flink {expected_minor}, or use a job server built for {cluster.version}"
         )
     if cluster.slots < 1:
-        raise WinnowError(f"{flag}: the cluster has no TaskManager and so no slots; start one")
+        raise WinnowError(f"{flag}: the cluster has no TaskManager and thus no slots; start one")
     return cluster
 
 
@@ -298,7 +299,7 @@ def cluster_loss_reported(cluster: Cluster, expected_minor: str) -> Iterator[Non
     """Report the loss of the cluster as the reason for a job's failure.
 
     Raises:
-        StageError: The cluster is gone; replaces the job's own error.
+        StageError: The cluster does not answer; replaces the job's own error.
     """
     try:
         yield
@@ -307,7 +308,7 @@ def cluster_loss_reported(cluster: Cluster, expected_minor: str) -> Iterator[Non
             cluster_at(cluster.address, expected_minor)
         except WinnowError:
             raise StageError(
-                f"--flink_master={cluster.address}: the cluster went away in mid-job; committed work is kept, run "
-                "the same command again once it is up"
+                f"--flink_master={cluster.address}: lost the connection to the cluster during the job; committed "
+                f"work is kept, run the same command again once it is up"
             ) from error
         raise

@@ -22,13 +22,13 @@ INSTALLED = Path("/usr/lib/jvm")
 
 @dataclass(frozen=True, slots=True)
 class Java:
-    """A Java that runs and has reported its version."""
+    """A working Java and its version."""
 
     path: Path  # of its launcher
     version: str  # as reported: 17.0.15, 1.8.0_392, 21-ea
     vendor: str  # as reported; may be empty
     home: Path | None
-    found_by: str  # JAVA_HOME, PATH, or the flag that named it
+    found_by: str  # JAVA_HOME, PATH, or a flag
 
     @property
     def major(self) -> int:
@@ -39,9 +39,9 @@ class Java:
         return f"Java {self.version}{f' ({self.vendor})' if self.vendor else ''} at {self.path} by {self.found_by}"
 
 
-def version_in(said: str) -> str | None:
+def version_in(output: str) -> str | None:
     """The version in the output of `java -version`, of any vendor."""
-    found = re.search(r'^\S+ version "(\d[^"]*)"', said, re.MULTILINE)
+    found = re.search(r'^\S+ version "(\d[^"]*)"', output, re.MULTILINE)
     return found[1] if found else None
 
 
@@ -63,13 +63,13 @@ def find_java(launcher: str | None = None) -> Java:
         absent = f"{LAUNCHER_FLAG}={launcher}: no such program"
     elif home:
         found_by, named = "JAVA_HOME", shutil.which(Path(home).expanduser() / "bin" / "java")
-        absent = f"JAVA_HOME={home} holds no bin/java"
+        absent = f"JAVA_HOME={home} does not contain bin/java"
     else:
         found_by, named = "PATH", shutil.which("java")
-        absent = "no Java: JAVA_HOME is not set and there is no java on PATH"
+        absent = "Java was not found: JAVA_HOME is not set and java is not on PATH"
     if named is None:
         raise JobServerError(f"{absent}; Spark and Flink need Java {_NEEDED}: {_remedy(found_by)}")
-    return _asked(Path(named).absolute(), found_by)
+    return _read_java(Path(named).absolute(), found_by)
 
 
 def require_java(server: JobServer, launcher: str | None = None) -> Java:
@@ -78,11 +78,11 @@ def require_java(server: JobServer, launcher: str | None = None) -> Java:
     Raises:
         JobServerError: There is none, it cannot run, or the engine does not support its version.
     """
-    return fitting(find_java(launcher), server)
+    return require_supported(find_java(launcher), server)
 
 
-def fitting(java: Java, server: JobServer) -> Java:
-    """The same Java. Raises a JobServerError if the engine does not support its version."""
+def require_supported(java: Java, server: JobServer) -> Java:
+    """Return the Java, or raise a JobServerError if the engine does not support its version."""
     if java.major not in JAVA_VERSIONS:
         raise JobServerError(
             f"found {java}; {server.title} {server.engine_minor} needs Java {_NEEDED}: {_remedy(java.found_by)}"
@@ -90,7 +90,7 @@ def fitting(java: Java, server: JobServer) -> Java:
     return java
 
 
-def _asked(path: Path, found_by: str) -> Java:
+def _read_java(path: Path, found_by: str) -> Java:
     command = [str(path), "-XshowSettings:properties", "-version"]
     try:
         done = subprocess.run(
@@ -98,22 +98,22 @@ def _asked(path: Path, found_by: str) -> Java:
         )
     except subprocess.TimeoutExpired:
         raise JobServerError(
-            f"{path} ({found_by}) does not say its version within {_ANSWER_SECONDS} s; {_remedy(found_by)}"
+            f"{path} ({found_by}) did not report its version within {_ANSWER_SECONDS} s; {_remedy(found_by)}"
         ) from None
     except OSError as error:
         raise JobServerError(f"{path} ({found_by}) cannot be run: {error.strerror}; {_remedy(found_by)}") from None
-    said = done.stderr + done.stdout
-    version = version_in(said)
+    output = done.stderr + done.stdout
+    version = version_in(output)
     if done.returncode != 0 or version is None:
-        lines = [line.strip() for line in said.splitlines() if line.strip()]
+        lines = [line.strip() for line in output.splitlines() if line.strip()]
         why = lines[0][:200] if lines else f"it ended with status {done.returncode}"
-        raise JobServerError(f"{path} ({found_by}) is no Java that runs: {why}; {_remedy(found_by)}")
-    home = _setting("java.home", said)
-    return Java(path, version, _setting("java.vendor", said) or "", Path(home) if home else None, found_by)
+        raise JobServerError(f"{path} ({found_by}) is not a working Java: {why}; {_remedy(found_by)}")
+    home = _java_property("java.home", output)
+    return Java(path, version, _java_property("java.vendor", output) or "", Path(home) if home else None, found_by)
 
 
-def _setting(name: str, said: str) -> str | None:
-    found = re.search(rf"^\s+{re.escape(name)} = (.+)$", said, re.MULTILINE)
+def _java_property(name: str, output: str) -> str | None:
+    found = re.search(rf"^\s+{re.escape(name)} = (.+)$", output, re.MULTILINE)
     return found[1].strip() if found else None
 
 
@@ -130,11 +130,11 @@ def _installed() -> Path | None:
     found: list[tuple[int, Path]] = []
     for home in sorted(INSTALLED.glob("*")):
         try:
-            said = re.search(
+            output = re.search(
                 r'^JAVA_VERSION="(\d[^"]*)"', (home / "release").read_text("utf-8", "replace"), re.MULTILINE
             )
         except OSError:
             continue
-        if said and major_version(said[1]) in JAVA_VERSIONS and os.access(home / "bin" / "java", os.X_OK):
-            found.append((major_version(said[1]), home))
+        if output and major_version(output[1]) in JAVA_VERSIONS and os.access(home / "bin" / "java", os.X_OK):
+            found.append((major_version(output[1]), home))
     return max(found, key=lambda one: one[0])[1] if found else None

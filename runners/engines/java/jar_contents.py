@@ -48,7 +48,7 @@ def read_contents(jar: Path, server: JobServer) -> Contents:
     )
 
 
-def require_fitting(jar: Path, server: JobServer, engine_version: str | None = None) -> Contents:
+def require_compatible_jar(jar: Path, server: JobServer, engine_version: str | None = None) -> Contents:
     """The contents of a jar, checked to be the engine's job server in a supported version.
 
     Args:
@@ -62,22 +62,21 @@ def require_fitting(jar: Path, server: JobServer, engine_version: str | None = N
     contents = read_contents(jar, server)
     title = f"{server.title}'s job server"
     if contents.main_class is None:
-        raise JobServerError(f"{jar}: not {title}: its manifest names no Main-Class (expected {server.main_class})")
+        raise JobServerError(f"{jar}: not {title}: its manifest has no Main-Class (expected {server.main_class})")
     if contents.main_class != server.main_class:
         raise JobServerError(
             f"{jar}: not {title}: its Main-Class is {contents.main_class[:200]}, expected {server.main_class}"
         )
     oldest, newest = server.beam_version, beam_installed()
     if contents.beam_version is None or not _numbers(oldest) <= _numbers(contents.beam_version) <= _numbers(newest):
-        found = contents.beam_version or "an unknown version"
+        found = contents.beam_version or "of an unknown version"
         raise JobServerError(
-            f"{jar}: made of Beam {found}; apache-beam {newest} is installed, and job servers from {oldest} on "
-            f"up to that version work with it"
+            f"{jar}: built for Beam {found}; expected Beam {oldest} to {newest}, as apache-beam {newest} is installed"
         )
     wanted = engine_version or server.engine_minor
     found = contents.engine_version or ""
     if (found if engine_version else minor(found)) != wanted:
-        raise JobServerError(f"{jar}: {server.title} {found or 'of no version'} is in it; expected {wanted}")
+        raise JobServerError(f"{jar}: {server.title} {found or 'of unknown version'} is inside; expected {wanted}")
     return contents
 
 

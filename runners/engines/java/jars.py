@@ -1,9 +1,9 @@
 """Finds or builds the jar of an engine's job server.
 
-Looked for in this order: the file that the user names (Beam's flag, or the engine's environment variable), Beam's own
-jar in Beam's own cache, and winnow's cache (`$WINNOW_ENGINES`, else the user's cache). Where none is, Maven brings
-Beam's own jar for the installed Beam if it is published, and else builds one. What Maven made is kept under a hash of
-all it was made of, beside its own hash, which is compared whenever it is found again.
+The search order is: the file that the user names (by Beam's flag or the engine's environment variable), Beam's own jar
+in Beam's cache, and winnow's cache (`$WINNOW_ENGINES`, or the user's cache folder). If none is found, Maven downloads
+Beam's own jar for the installed Beam version, or builds one if none is published. The result is cached under a hash of
+its inputs, together with its SHA-256, which is verified on every use.
 """
 
 import fcntl
@@ -20,7 +20,7 @@ from typing import Literal
 from rich.console import Console
 
 from winnow.runners.engines.java.installed_java import Java, require_java
-from winnow.runners.engines.java.jar_contents import require_fitting
+from winnow.runners.engines.java.jar_contents import require_compatible_jar
 from winnow.runners.engines.java.maven import build_jar, published_jar, require_maven
 from winnow.runners.engines.java.server_kinds import (
     SERVERS,
@@ -39,7 +39,7 @@ Origin = Literal["given", "in Beam's cache", "in winnow's cache"]
 _BEAM_CACHE = "~/.apache_beam/cache/jars"
 _JVM_FLAG = "--job_server_jvm_properties"
 _UNFINISHED = ".unfinished-"
-_OPENED = (  # what Spark and Flink reach into on Java 11 and 17; the jars that winnow builds say it themselves
+_OPENED = (  # packages that Spark and Flink access on Java 11 and 17; winnow's own jars declare them in their manifest
     "java.base/java.lang",
     "java.base/java.lang.invoke",
     "java.base/java.lang.reflect",
@@ -96,24 +96,24 @@ def job_server(
     beam_cache: str | None = None,
     console: Console | None = None,
 ) -> tuple[JobServerJar, Java]:
-    """An engine's job server, built if necessary, and the Java to run it with.
+    """Return an engine's job server, built if necessary, and the Java to run it with.
 
     Args:
-        engine: Whose job server.
-        given: A jar that the user names by Beam's flag; it is this one or none.
-        launcher: The Java that the user names by Beam's flag; `java`, which is the flag's default, names none.
-        engine_version: The exact version of the engine that must be inside, as that of a cluster.
-        beam_cache: Where Beam keeps jars, if the user says so by Beam's flag.
-        console: Where progress is shown; standard error when None, as a build of a minute may not be silent.
+        engine: The engine.
+        given: The jar named by Beam's flag; if set, no other jar is used.
+        launcher: The Java named by Beam's flag; the flag's default, `java`, counts as not set.
+        engine_version: The exact engine version that the jar must contain, such as a cluster's.
+        beam_cache: The folder of Beam's jars, if set by Beam's flag.
+        console: Where progress is shown; None for standard error.
 
     Raises:
-        JobServerError: What is missing or wrong, in a line with its remedy.
+        JobServerError: Something is missing or unsuitable; the message says what to do.
     """
     server = SERVERS[engine]
     console = console or Console(stderr=True, highlight=False)
     java = require_java(server, None if launcher == "java" else launcher)
     found = find_jar(server, given, engine_version=engine_version, beam_cache=beam_cache, console=console)
-    return found or _made(server, engine_version, java, console), java
+    return found or _built_jar(server, engine_version, java, console), java
 
 
 def find_jar(
@@ -124,27 +124,29 @@ def find_jar(
     beam_cache: str | None = None,
     console: Console | None = None,
 ) -> JobServerJar | None:
-    """The job server that is on this machine already, checked; None when it has to be built.
+    """Find a job server on this machine and check it; None if it must be built.
 
     Raises:
-        JobServerError: The one that the user names is not one that winnow can use.
+        JobServerError: The jar that the user names cannot be used.
     """
     named = given or os.environ.get(server.variable)
     if named:
         by = server.flag if given else server.variable
         if "://" in named:
-            raise JobServerError(f"{by}={named}: expected a file on this machine; download it and give its path")
+            raise JobServerError(f"{by}={named}: expected a local file; download it and give its path")
         try:
-            return _checked(server, Path(named).expanduser().absolute(), "given", engine_version)
+            return _checked_jar(server, Path(named).expanduser().absolute(), "given", engine_version)
         except JobServerError as error:
-            raise JobServerError(f"{by}: {error}; give another, or none to let winnow find or build one") from None
+            raise JobServerError(
+                f"{by}: {error}; give another jar, or remove the setting to let winnow find or build one"
+            ) from None
     beams = Path(beam_cache or _BEAM_CACHE).expanduser() / f"{server.artifact}-{beam_installed()}.jar"
     if beams.is_file():
         try:
-            return _checked(server, beams, "in Beam's cache", engine_version)
+            return _checked_jar(server, beams, "in Beam's cache", engine_version)
         except JobServerError as error:
-            _say(console, f"engine  skipped: {error}")
-    return _kept(server, engine_version, console)
+            _print(console, f"engine  skipped: {error}")
+    return _cached_jar(server, engine_version, console)
 
 
 def cached_path(server: JobServer, engine_version: str | None = None) -> Path:
@@ -161,36 +163,38 @@ def log_path(server: JobServer) -> Path:
     return cache_folder() / f"{server.engine}-build.log"
 
 
-def _made(server: JobServer, engine_version: str | None, java: Java, console: Console | None) -> JobServerJar:
-    """Build the jar with Maven, one process at a time; a process that waited uses the jar of the other."""
+def _built_jar(server: JobServer, engine_version: str | None, java: Java, console: Console | None) -> JobServerJar:
+    """Build the jar with Maven. Only one process builds; the others wait and use its jar."""
     _require_series(server, engine_version)
     require_maven(server)
     path = cached_path(server, engine_version)
     path.parent.mkdir(parents=True, exist_ok=True)
-    with _alone(path, console):
-        if found := _kept(server, engine_version, None):
+    with _build_lock(path, console):
+        if found := _cached_jar(server, engine_version, None):
             return found
-        for left in path.parent.glob(f"{_UNFINISHED}{path.name}-*"):  # by a build that was killed
+        for left in path.parent.glob(f"{_UNFINISHED}{path.name}-*"):  # left by a killed build
             shutil.rmtree(left, ignore_errors=True)
         with tempfile.TemporaryDirectory(prefix=f"{_UNFINISHED}{path.name}-", dir=path.parent) as scratch:
             folder, log = Path(scratch), log_path(server)
-            jar = _wanted(
+            jar = _jar_with_version(
                 server, engine_version, published_jar(server, beam_installed(), folder, java, log, console)
             ) or build_jar(server, engine_version or server.engine_version, folder, java, log, console)
-            require_fitting(jar, server, engine_version)
+            require_compatible_jar(jar, server, engine_version)
             _publish(jar, path)
-    found = _kept(server, engine_version, console)
+    found = _cached_jar(server, engine_version, console)
     if found is None:
-        raise JobServerError(f"{path}: gone, or changed, as soon as it was built; is something else cleaning there?")
+        raise JobServerError(
+            f"{path}: removed or changed right after it was built; check whether another program cleans this folder"
+        )
     return found
 
 
-def _wanted(server: JobServer, engine_version: str | None, jar: Path | None) -> Path | None:
-    """Beam's own jar, where it holds the engine's version that is wanted."""
+def _jar_with_version(server: JobServer, engine_version: str | None, jar: Path | None) -> Path | None:
+    """The jar if it has the requested engine version, else None."""
     if jar is None:
         return None
     try:
-        require_fitting(jar, server, engine_version)
+        require_compatible_jar(jar, server, engine_version)
     except JobServerError:
         return None
     return jar
@@ -199,14 +203,14 @@ def _wanted(server: JobServer, engine_version: str | None, jar: Path | None) -> 
 def _require_series(server: JobServer, engine_version: str | None) -> None:
     if engine_version is None:
         return
-    fixed = server.engine == "flink"  # Beam's runner brings its Flink; any of the series speaks with the cluster's
+    fixed = server.engine == "flink"  # the jar includes Flink, which works with any cluster of its minor version
     if minor(engine_version) != server.engine_minor or (fixed and engine_version != server.engine_version):
-        expected = server.engine_version if fixed else f"{server.engine_minor}.x, as the cluster has it"
+        expected = server.engine_version if fixed else f"{server.engine_minor}.x, the version of the cluster"
         raise JobServerError(f"{server.title} {engine_version}: expected {expected}")
 
 
-def _kept(server: JobServer, engine_version: str | None, console: Console | None) -> JobServerJar | None:
-    """The jar of winnow's cache, if it is there and is still what Maven made."""
+def _cached_jar(server: JobServer, engine_version: str | None, console: Console | None) -> JobServerJar | None:
+    """The jar in winnow's cache, if it exists and its checksum matches."""
     path = cached_path(server, engine_version)
     if not path.is_file():
         return None
@@ -214,16 +218,16 @@ def _kept(server: JobServer, engine_version: str | None, console: Console | None
     expected = checksum.read_text("ascii", "replace").strip() if checksum.is_file() else None
     found = _digest(path)
     if expected != found:
-        why = "its hash was not kept" if expected is None else f"its sha256 is {found}, expected {expected}"
-        _say(console, f"engine  {path} is damaged ({why}); it is built again")
+        why = "its checksum is missing" if expected is None else f"its sha256 is {found}, expected {expected}"
+        _print(console, f"engine  {path} is damaged ({why}); it is built again")
         return None
-    return _checked(server, path, "in winnow's cache", engine_version, found)
+    return _checked_jar(server, path, "in winnow's cache", engine_version, found)
 
 
-def _checked(
+def _checked_jar(
     server: JobServer, path: Path, origin: Origin, engine_version: str | None, sha256: str | None = None
 ) -> JobServerJar:
-    contents = require_fitting(path, server, engine_version)
+    contents = require_compatible_jar(path, server, engine_version)
     return JobServerJar(
         server=server,
         path=path,
@@ -236,7 +240,7 @@ def _checked(
 
 
 def _publish(jar: Path, path: Path) -> None:
-    """Put the jar and its hash in place; a reader between the two takes the jar for damaged, and asks again alone."""
+    """Move the checksum and the jar into the cache. A reader between both moves sees a damaged jar and checks again."""
     checksum = jar.with_name(jar.name + CHECKSUM)
     checksum.write_text(_digest(jar), "ascii")
     for unfinished, target in ((checksum, path.with_name(path.name + CHECKSUM)), (jar, path)):
@@ -247,13 +251,13 @@ def _publish(jar: Path, path: Path) -> None:
 
 
 @contextmanager
-def _alone(path: Path, console: Console | None) -> Iterator[None]:
-    """While no other process builds the same jar; the system lets go of the lock of one that dies."""
+def _build_lock(path: Path, console: Console | None) -> Iterator[None]:
+    """Hold the lock for building this jar. The system releases the lock of a process that dies."""
     with path.with_name(f".{path.name}.lock").open("wb") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            _say(console, "engine  another process is building this job server; waiting for it")
+            _print(console, "engine  another process is building this job server; waiting for it")
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
@@ -263,6 +267,6 @@ def _digest(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _say(console: Console | None, line: str) -> None:
+def _print(console: Console | None, line: str) -> None:
     if console is not None:
         console.print(line, markup=False, soft_wrap=True)

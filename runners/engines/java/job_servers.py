@@ -1,7 +1,7 @@
-"""The driver's side of job servers: one Java process an engine and command, which dies with its driver.
+"""Starts and ends job servers: one Java process per engine and command, which ends with its driver.
 
-A job server takes seconds to start and a command runs many pipelines, so it is kept until the command ends. Each has
-a folder of its own for what it stages, spills and prints, which goes when it does.
+A job server takes seconds to start and a command runs many pipelines, so it runs until the command ends. Each has its
+own folder for staged files, spilled data and its log, which is deleted when it ends.
 """
 
 import atexit
@@ -23,8 +23,8 @@ from winnow.runners.engines.java import watched_process as watched
 from winnow.runners.engines.workers.logs import worker_log
 from winnow.schemas.errors import StageError
 
-READY_SECONDS = 300.0  # a cold disk and a busy machine; about 5 on a quiet one
-_LOOK_SECONDS = 0.05
+READY_SECONDS = 300.0  # for a cold disk and a busy machine; about 5 on an idle one
+_POLL_SECONDS = 0.05
 _ENDED_SECONDS = watched.FAREWELL_SECONDS + 5
 _READY = re.compile(rb"(?:JobService started on |Serving JobManagement.* endpoint=)(\S+:\d+)")  # Java's, or Prism's
 _LOG = "job-server.log"
@@ -45,23 +45,23 @@ logger.executors.level = info
 logger.master.name = org.apache.spark.deploy.client
 logger.master.level = info
 """
-"""For log4j 2, which is in the jars that Maven builds: without it they say errors alone; Beam's own say enough.
+"""Settings of log4j 2 for jars built by Maven, which otherwise log only errors; Beam's own jars log enough.
 
-What Spark says of its cluster is understood in engines/spark_resources.py."""
+spark_resources.py parses Spark's messages about its cluster."""
 
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """What is run: two that are equal are the same one."""
+    """The command of a job server; equal commands share one process."""
 
-    title: str  # for people: "the Spark job server"
+    title: str  # for messages: "the Spark job server"
     java: Path
-    jvm: tuple[str, ...]  # options of Java; of two for the same setting the later wins
+    jvm: tuple[str, ...]  # Java options; later ones take precedence
     jar: Path
-    arguments: tuple[str, ...]  # of the job server; its folder for artifacts is added
+    arguments: tuple[str, ...]  # arguments of the job server; its artifact folder is added
 
     def command(self, folder: Path) -> list[str]:
-        """As it is started; a folder for artifacts that the user names comes later, and wins."""
+        """The full command; an artifact folder set by the user comes later and takes precedence."""
         logging = folder / _LOGGING
         inside = (
             f"-Djava.io.tmpdir={folder}",
@@ -73,7 +73,7 @@ class Service:
 
 
 class JobServer:
-    """A job server that runs."""
+    """A running job server."""
 
     def __init__(self, service: Service) -> None:
         self.service = service
@@ -87,30 +87,30 @@ class JobServer:
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,
-                cwd=self._folder,  # Spark leaves folders where it is
-                start_new_session=True,  # an interrupt at the terminal is the driver's to answer
+                cwd=self._folder,  # Spark creates folders in its working directory
+                start_new_session=True,  # only the driver handles an interrupt at the terminal
             )
         try:
-            self.endpoint = self._ready()
+            self.endpoint = self._wait_until_ready()
         except BaseException:
             self.close()
             raise
 
     @property
     def alive(self) -> bool:
-        """Whether it is there still, and this process's own."""
+        """Whether it still runs and belongs to this process."""
         return self._owner == os.getpid() and self._process.poll() is None
 
     @property
     def log(self) -> Path:
-        """What it prints; gone with it."""
+        """Its log file, deleted when it ends."""
         return self._log
 
     @contextmanager
     def printing_into(self, log: Path) -> Iterator[None]:
-        """Meanwhile it prints into a log of the caller's as well: added at the end, to the file as it is now."""
+        """Append what it prints during the block to another log."""
         begin = self._log.stat().st_size
-        with open(log, "ab") as stream:  # opened now: a log that is to be kept is renamed
+        with open(log, "ab") as stream:  # opened now, as a saved log is renamed
             try:
                 yield
             finally:
@@ -120,7 +120,7 @@ class JobServer:
                         shutil.copyfileobj(words, stream)
 
     def close(self) -> None:
-        """End it, and wait for its end."""
+        """Stop it and wait until it has ended."""
         if self._owner != os.getpid():  # a fork of the driver
             return
         assert self._process.stdin is not None
@@ -128,44 +128,44 @@ class JobServer:
         try:
             self._process.wait(_ENDED_SECONDS)
         except subprocess.TimeoutExpired:
-            self._process.kill()  # and the kernel kills what it watches
+            self._process.kill()  # the kernel then kills the process that it watches
             self._process.wait()
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _ready(self) -> str:
+    def _wait_until_ready(self) -> str:
         end = time.monotonic() + READY_SECONDS
         while time.monotonic() < end:
-            ended = self._process.poll() is not None  # asked first: what it printed last is then there to be read
+            ended = self._process.poll() is not None  # checked first, so that the log is complete if it has ended
             found = _READY.search(self._log.read_bytes())
             if found is not None and not ended:
                 return found[1].decode().replace("localhost", "127.0.0.1", 1)
             if ended:
-                raise self._failed()
-            time.sleep(_LOOK_SECONDS)
+                raise self._start_error()
+            time.sleep(_POLL_SECONDS)
         took = f"{READY_SECONDS:.0f} s"
-        raise StageError(f"{self.service.title} is not ready after {took} (its own words: {self._kept()})")
+        raise StageError(f"{self.service.title} is not ready after {took} (log: {self._saved_log()})")
 
-    def _failed(self) -> StageError:
+    def _start_error(self) -> StageError:
         said = self._log.read_text("utf-8", "replace")
         if "Address already in use" in said:
             ports = " ".join(_ports(self.service.arguments))
             return StageError(
-                f"{self.service.title}: a port is taken by another program ({ports}); give free ones, or none to let "
-                "the system choose"
+                f"{self.service.title}: a port is taken by another program ({ports}); give free ports, or none to "
+                f"let the system choose"
             )
         for pattern, remedy in (
             (r"^(?:Error: )?Unrecognized (?:VM )?option:? .*$", "see --job_server_jvm_properties"),
             (r"^(?:Invalid|Initial|Too small).*(?:heap|memory).*$", "see -Xmx"),
-            (r"^.*Could not reserve enough space.*$", "give it less by --job_server_jvm_properties=-Xmx1g"),
+            (r"^.*Could not reserve enough space.*$", "give it less memory with --job_server_jvm_properties=-Xmx1g"),
         ):
             if found := re.search(pattern, said, re.MULTILINE):
-                return StageError(f"{self.service.title} does not start: {found[0].strip()}; {remedy}")
+                return StageError(f"{self.service.title} did not start: {found[0].strip()}; {remedy}")
         lines = [line.strip() for line in said.splitlines() if line.strip() and not line.startswith("\tat ")]
         last = lines[-1][:300] if lines else f"status {self._process.returncode}"
-        return StageError(f"{self.service.title} does not start: {last} (its own words: {self._kept()})")
+        return StageError(f"{self.service.title} did not start: {last} (log: {self._saved_log()})")
 
-    def _kept(self) -> Path:
-        """What it printed, in a file that stays."""
+    def _saved_log(self) -> Path:
+        """Copy its log to a file that is kept."""
         from winnow.runners.engines.workers.logs import kept_log
 
         kept = kept_log(worker_log())
@@ -174,14 +174,14 @@ class JobServer:
 
 
 class JobServers:
-    """Those of this process, one for each engine's settings."""
+    """The job servers of this process, one per command."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._running: dict[Service, JobServer] = {}
 
     def at(self, service: Service) -> JobServer:
-        """The job server that runs so: started when there is none, or when it has died."""
+        """Return the job server with this command, starting it if it does not run."""
         with self._lock:
             running = self._running.get(service)
             if running is None or not running.alive:
@@ -192,14 +192,14 @@ class JobServers:
             return running
 
     def end(self, service: Service) -> None:
-        """End one, with all that it still runs."""
+        """Stop one, including its running jobs."""
         with self._lock:
             running = self._running.pop(service, None)
         if running is not None:
             running.close()
 
     def close(self) -> None:
-        """End them all."""
+        """Stop all job servers."""
         for service in list(self._running):
             self.end(service)
 

@@ -1,4 +1,4 @@
-"""Running Maven for one jar: its words go to a file, of which one line is told when it fails."""
+"""Runs Maven to build or download a jar. Its output goes to a log file; if it fails, one line of it is reported."""
 
 import os
 import re
@@ -18,7 +18,7 @@ from winnow.runners.engines.java.server_kinds import JobServer, JobServerError
 from winnow.runners.terminal.status_line import StatusLine
 
 MAX_SECONDS = 3600
-"""After so long a build is given up: Maven itself waits half an hour for each file of a silent server."""
+"""The time limit of a build: Maven itself would wait half an hour for each file of an unresponsive server."""
 
 _COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy"
 _FAR = re.compile(
@@ -26,23 +26,23 @@ _FAR = re.compile(
     r"Network is unreachable|Temporary failure in name resolution|No route to host|connect timed out",
     re.IGNORECASE,
 )
-_TOLD_CHARACTERS = 300
+_MOST_CHARACTERS = 300
 
-# Runs a program that is killed when this process is: a build must not outlive a winnow that was.
+# Runs a program that is killed with this process, so that no build outlives it.
 _TIED = (
     "import ctypes, os, signal, sys\n"
-    "prctl = getattr(ctypes.CDLL(None), 'prctl', None)\n"  # Linux has it
+    "prctl = getattr(ctypes.CDLL(None), 'prctl', None)\n"  # only on Linux
     "prctl and prctl(1, signal.SIGKILL)\n"
     "os.execv(sys.argv[1], sys.argv[1:])\n"
 )
 
 
 class MavenError(JobServerError):
-    """Maven is missing, or did not make what it was asked for; `told` is the line of its own that says why."""
+    """Maven is missing or failed; `reason` is the error line in its log."""
 
-    def __init__(self, line: str, told: str = "") -> None:
+    def __init__(self, line: str, reason: str = "") -> None:
         super().__init__(line)
-        self.told = told
+        self.reason = reason
 
 
 def require_maven(server: JobServer) -> Path:
@@ -54,8 +54,8 @@ def require_maven(server: JobServer) -> Path:
     found = shutil.which("mvn")
     if found is None:
         raise MavenError(
-            f"{server.title}'s job server is built with Maven, and there is no mvn on PATH: apt-get install maven, "
-            f"or give a jar that was built elsewhere (winnow engines build {server.engine}): {server.variable}=FILE.jar"
+            f"{server.title}'s job server is built with Maven, but mvn is not on PATH; run apt-get install maven, or "
+            f"use a jar built elsewhere (winnow engines build {server.engine}): {server.variable}=FILE.jar"
         )
     return Path(found)
 
@@ -78,13 +78,13 @@ def build_jar(
 def published_jar(
     server: JobServer, version: str, folder: Path, java: Java, log: Path, console: Console | None
 ) -> Path | None:
-    """Beam's own jar of this version, if Maven's repositories have it; None where they do not."""
+    """Download Beam's own jar of this version; None if Maven's repositories do not have it."""
     artifact = f"org.apache.beam:{server.artifact}:{version}"
     arguments = [_COPY, f"-Dartifact={artifact}", f"-DoutputDirectory={folder / 'published'}"]
     try:
-        _run(server, arguments, folder, java, log, console, f"asking for Beam {version}'s own job server")
+        _run(server, arguments, folder, java, log, console, f"downloading Beam {version}'s own job server")
     except MavenError as error:
-        if error.told:  # a build is tried next, and says what is wrong if it is not just that the jar is not there
+        if error.reason:  # a build is tried next, and reports other problems
             return None
         raise
     return _only_jar(folder / "published", f"{server.artifact}-{version}.jar", log)
@@ -116,54 +116,54 @@ def _run(
             start_new_session=True,
         )
     try:
-        with _shown(console, doing, log):
+        with _status_line(console, doing, log):
             status = process.wait(timeout=MAX_SECONDS)
     except subprocess.TimeoutExpired:
-        raise MavenError(f"Maven was given up after {MAX_SECONDS} s of {doing} (its own words: {log})") from None
+        raise MavenError(f"Maven was stopped after {MAX_SECONDS} s of {doing} (log: {log})") from None
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
     if status != 0:
-        told = telling_line(log.read_text("utf-8", "replace")) or f"it ended with status {status}"
+        reason = error_line(log.read_text("utf-8", "replace")) or f"it ended with status {status}"
         remedy = ""
-        if _FAR.search(told):
+        if _FAR.search(reason):
             remedy = (
-                f"; let Maven reach its repository (a mirror goes into ~/.m2/settings.xml), or give a jar that was "
-                f"built elsewhere: {server.variable}=FILE.jar"
+                f"; give Maven access to its repository (set a mirror in ~/.m2/settings.xml), or use a jar built "
+                f"elsewhere: {server.variable}=FILE.jar"
             )
-        raise MavenError(f"Maven failed at {doing}: {told}{remedy} (its own words: {log})", told)
+        raise MavenError(f"Maven failed while {doing}: {reason}{remedy} (log: {log})", reason)
 
 
-def telling_line(log: str) -> str | None:
-    """The line of Maven's log that says what went wrong: the first error, without its advice."""
+def error_line(log: str) -> str | None:
+    """The first error in Maven's log, without its advice."""
     for line in log.splitlines():
         found = re.match(r"(?:\[(?:ERROR|FATAL)\] *)+(.+)|(The JAVA_HOME .+)", line)
         said = (found[1] or found[2]).strip() if found else ""
         if not said or said.startswith("Some problems were encountered"):
             continue
-        told = re.sub(r"\s*-> \[Help \d+\].*$", "", said)
-        told = re.sub(r"^Failed to execute goal .*? on project \S+: ", "", told)
-        return told if len(told) <= _TOLD_CHARACTERS else f"{told[:_TOLD_CHARACTERS]} …"
+        reason = re.sub(r"\s*-> \[Help \d+\].*$", "", said)
+        reason = re.sub(r"^Failed to execute goal .*? on project \S+: ", "", reason)
+        return reason if len(reason) <= _MOST_CHARACTERS else f"{reason[:_MOST_CHARACTERS]} …"
     return None
 
 
 def _only_jar(folder: Path, name: str, log: Path) -> Path:
     jar = folder / name
     if not jar.is_file():
-        raise MavenError(f"Maven ended well and made no {name} (its own words: {log})")
+        raise MavenError(f"Maven succeeded but did not write {name} (log: {log})")
     return jar
 
 
-class _Silent:
+class _NoStatusLine:
     def __enter__(self) -> None: ...
 
     def __exit__(self, *_: object) -> None: ...
 
 
-def _shown(console: Console | None, doing: str, log: Path) -> StatusLine | _Silent:
+def _status_line(console: Console | None, doing: str, log: Path) -> StatusLine | _NoStatusLine:
     if console is None:
-        return _Silent()
+        return _NoStatusLine()
     return StatusLine(console, Text(f"engine  {doing} …"), _line(doing, log))
 
 
@@ -172,7 +172,7 @@ def _line(doing: str, log: Path) -> Callable[[], Text]:
 
     def line() -> Text:
         files = log.read_bytes().count(b"Downloaded from ")
-        brought = f", {files:,} files downloaded" if files else ""
-        return Text(f"engine  {doing} …  {time.monotonic() - started:.0f} s{brought}")
+        progress = f", {files:,} files downloaded" if files else ""
+        return Text(f"engine  {doing} …  {time.monotonic() - started:.0f} s{progress}")
 
     return line

@@ -26,12 +26,12 @@ from winnow.runners.engines.java.watch import EXIT_ON_OUT_OF_MEMORY
 from winnow.runners.engines.portable import (
     cancelled,
     chosen_job_server,
-    endpoint_is_here,
+    endpoint_is_local,
     require_job_server,
     server_arguments,
     submission,
 )
-from winnow.runners.engines.workers.environments import Supply
+from winnow.runners.engines.workers.environments import WorkerSource
 from winnow.schemas.errors import StageError, WinnowError
 
 CACHE_MILLIS = 60_000  # otherwise every Spark task starts its own Python
@@ -81,9 +81,9 @@ class _Flags:
         return tuple((self.master or "").removeprefix(_CLUSTER).split(","))
 
     @property
-    def supply(self) -> Supply:
+    def worker_source(self) -> WorkerSource:
         """The source of workers."""
-        return Supply.asked(self.portable, here=self.embedded and endpoint_is_here(self.endpoint))
+        return WorkerSource.from_options(self.portable, is_local=self.embedded and endpoint_is_local(self.endpoint))
 
     def require_master(self) -> None:
         """Raise unless one of the masters listens."""
@@ -101,35 +101,35 @@ class Spark:
         flags = _flags(request)
         if flags.master is not None and not flags.embedded and not flags.master.startswith(_CLUSTER):
             raise WinnowError(
-                f"--spark_master_url={flags.master}: expected local[N] or spark://host:port; for others start a job "
-                "server of your own beside them, and give its --job_endpoint"
+                f"--spark_master_url={flags.master}: expected local[N] or spark://host:port; for other masters, "
+                f"start your own job server and give its --job_endpoint"
             )
         require_job_server("spark", flags.spark.spark_job_server_jar, flags.jobs, flags.endpoint)
         flags.require_master()
-        flags.supply.check()
+        flags.worker_source.check()
 
     @contextmanager
     def launch(self, request: Request, log: Path) -> Iterator[Launch]:
         """Start a job server for the first pipeline, and on this machine a pool of workers for each."""
         flags = _flags(request)
         flags.require_master()  # checked again, as stages may be hours apart
-        supply = flags.supply
+        worker_source = flags.worker_source
         settings: dict[str, object] = {
             OPTION: versions_here(),
             FOLDER_OPTION: os.getcwd(),
             "environment_cache_millis": CACHE_MILLIS,
-            # One for each of an executor's cores; 0 for about all of its machine's, as Spark gives it.
-            "sdk_worker_parallelism": request.workers if supply.here else executor_cores(flags.jobs),
+            # One per core of an executor; 0 for all cores that Spark assigns on its machine.
+            "sdk_worker_parallelism": request.workers if worker_source.is_local else executor_cores(flags.jobs),
         }
         with ExitStack() as stack:
-            workers = stack.enter_context(supply.workers(log))
+            workers = stack.enter_context(worker_source.workers(log))
             settings |= workers.settings
             resources = None if flags.embedded else SparkResources(flags.jobs, flags.cluster, len(flags.masters))
             submitted = submission(flags.endpoint, partial(_service, flags, request), log, workers.pool, resources)
             settings["job_endpoint"], runner = stack.enter_context(submitted)
             yield Launch(runner, beam_options(request.flags, **settings))
 
-    def understood(self, message: str) -> WinnowError | None:
+    def translated_error(self, message: str) -> WinnowError | None:
         """Translate messages of Spark and Java."""
         for pattern, line in _MEANINGS:
             if found := re.search(pattern, message):
@@ -142,7 +142,7 @@ class Spark:
 _MEANINGS = (
     (
         r'Cannot run program "([^"]+)".*error=(?:2|13)\b',
-        "a machine of the cluster has no {0} that it may run; install winnow there, or name the command by "
+        "a machine of the cluster cannot run {0}; install winnow there, or give the command with "
         "--environment_options=process_command=…",
     ),
     (
@@ -152,25 +152,25 @@ _MEANINGS = (
     ),
     (
         r"All masters are unresponsive",
-        f"no Spark master takes this application: are they up, and Spark {SERVER.engine_version} as the job server is? "
-        "One of another version is made by winnow engines build spark --engine-version, and named by "
+        f"no Spark master accepts this application; check that one is up and runs Spark {SERVER.engine_version} like "
+        f"the job server. For another version, run winnow engines build spark --engine-version and set "
         f"{SERVER.variable}",
     ),
     (
         r"local class incompatible: stream classdesc serialVersionUID",
-        f"the cluster's Spark is of another version than the job server's, {SERVER.engine_version}; make one of the "
-        f"cluster's by winnow engines build spark --engine-version, and let {SERVER.variable} name it",
+        f"the cluster's Spark is of a different version than the job server's, {SERVER.engine_version}; run winnow "
+        f"engines build spark --engine-version with the cluster's version, and let {SERVER.variable} name it",
     ),
     (
         r"\[INVALID_(?:DRIVER|EXECUTOR)_MEMORY\].*must be at least (\d+)",
-        "Spark takes no heap of less than {0} bytes: give it more by --job_server_jvm_properties=-Xmx1g embedded, "
+        "Spark needs a heap of at least {0} bytes: set --job_server_jvm_properties=-Xmx1g if embedded, "
         "-Dspark.executor.memory=1g on a cluster",
     ),
     (
-        # As Java ends by ExitOnOutOfMemoryError, and as Spark ends one.
+        # The exit codes of Java's ExitOnOutOfMemoryError and of Spark.
         r"java\.lang\.OutOfMemoryError|exited with code (?:3|52)\b",
-        "an executor of Spark ran out of memory; nothing incomplete was committed; give more by "
-        "--job_server_jvm_properties=-Dspark.executor.memory=2g, or smaller partitions by "
+        "an executor of Spark ran out of memory; nothing incomplete was committed; give more with "
+        "--job_server_jvm_properties=-Dspark.executor.memory=2g, or use smaller partitions with "
         "--job_server_jvm_properties=-Dspark.default.parallelism=…",
     ),
 )
@@ -188,9 +188,7 @@ def _flags(request: Request) -> _Flags:
         (spark.spark_submit_uber_jar, "--spark_submit_uber_jar"),
     ):
         if given:
-            raise WinnowError(
-                f"{flag}: a stage needs what its pipeline commits, so a pipeline that only is packed is no use"
-            )
+            raise WinnowError(f"{flag}: not supported, as a stage needs the results of its pipeline")
     named = any(flag.partition("=")[0] == "--spark_master_url" for flag in request.flags)
     return _Flags(
         master=spark.spark_master_url.strip() if named else None,
@@ -212,19 +210,19 @@ def _service(flags: _Flags, request: Request) -> Service:
     if not flags.embedded and all(is_loopback(split_address(one, "")[0]) for one in flags.masters):
         jvm += ["-Dspark.driver.host=127.0.0.1", "-Dspark.driver.bindAddress=127.0.0.1"]
     if not flags.embedded:
-        jvm += _tries(flags.jobs)
+        jvm += _retry_settings(flags.jobs)
     master = flags.master or f"local[{request.workers}]"
     return Service(
         title="Spark's job server",
         java=java.path,
-        jvm=(*_opened(jar, java), *jvm, *flags.jobs.job_server_jvm_properties),
+        jvm=(*_java_options(jar, java), *jvm, *flags.jobs.job_server_jvm_properties),
         jar=jar.path,
         arguments=("--spark-master-url", master, *server_arguments(flags.jobs)),
     )
 
 
-def _tries(jobs: JobServerOptions) -> list[str]:
-    """How often a task is tried: Spark requires fewer tries on one machine than in all."""
+def _retry_settings(jobs: JobServerOptions) -> list[str]:
+    """Settings for how often a task is tried; Spark requires fewer tries per machine than in total."""
     asked = spark_setting(jobs, "spark.task.maxFailures", str(_TRIES))
     here = min(int(asked), _TRIES) - 1 if asked.isdigit() else _TRIES - 1
     tries = f"-Dspark.task.maxFailures={_TRIES}"  # the user's comes later and takes precedence
@@ -234,8 +232,8 @@ def _tries(jobs: JobServerOptions) -> list[str]:
     return [tries, f"{exclude}.enabled=true", f"{exclude}.task.maxTaskAttemptsPerNode={here}"]
 
 
-def _opened(jar: JobServerJar, java: Java) -> list[str]:
-    """What Java has to be told for this jar, beside where it is."""
+def _java_options(jar: JobServerJar, java: Java) -> list[str]:
+    """The Java options that this jar needs."""
     flag = "--job_server_jvm_properties="
     return [one.removeprefix(flag) for one in jar.flags(java) if one.startswith(flag)]
 

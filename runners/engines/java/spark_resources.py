@@ -9,15 +9,15 @@ import time
 
 from apache_beam.options.pipeline_options import JobServerOptions, PipelineOptions
 
-from winnow.runners.engines.backend import say
+from winnow.runners.engines.backend import print_notice
 
-GONE_SECONDS = 30.0  # for a master that has gone with all executors, and may be started anew
-STANDBY_SECONDS = 150.0  # for one of several: another takes its place in one to two minutes, says Spark
-QUIET_SECONDS = 15.0  # between an executor's end and the word that there is none: Spark's own, for the first
-STARTING_SECONDS = 60.0  # of an executor that was granted and is not there yet, on a busy machine
-QUICK_SECONDS = 20.0  # an executor that ends within so long has not worked
-QUICK_ENDS = 12  # of those in succession: the next would end so, too; a master gives another one for ever
-AGAIN_SECONDS = 300.0  # until a run that waits says so again
+GONE_SECONDS = 30.0  # wait for a lost master, which may be restarted
+STANDBY_SECONDS = 150.0  # with several masters: another takes over within one to two minutes, according to Spark
+QUIET_SECONDS = 15.0  # from an executor's end to the notice that there is none, as in Spark
+STARTING_SECONDS = 60.0  # for an executor to start on a busy machine
+QUICK_SECONDS = 20.0  # an executor that ends within this time has not worked
+QUICK_ENDS = 12  # in succession: the next would fail too, as a master grants executors for ever
+AGAIN_SECONDS = 300.0  # between notices of a waiting run
 
 _GRANTED = "Granted executor ID"
 _REGISTERED = re.compile(r"Registered executor .*? with ID (\d+)")
@@ -63,16 +63,16 @@ class SparkResources:
         memory = spark_setting(jobs, "spark.executor.memory", "1g")
         cores = executor_cores(jobs) or 1
         self._wanted = f"{memory} of memory and {cores} core{'s' if cores > 1 else ''}"
-        self._living: dict[str, float] = {}  # since when
+        self._living: dict[str, float] = {}  # by id: the start time
         self._quick_ends = 0
         self._grace = GONE_SECONDS if masters == 1 else STANDBY_SECONDS
         self._masterless_since: float | None = None
         self._none_since: float | None = None  # without any executor
         self._starting_until = 0.0
-        self._told_at: float | None = None
-        self._told_gone = False
+        self._reported_at: float | None = None
+        self._reported_loss = False
 
-    def heard(self, line: str) -> None:
+    def on_line(self, line: str) -> None:
         """Process a log line of Spark's driver."""
         now = time.monotonic()
         if found := _REGISTERED.search(line):
@@ -93,7 +93,7 @@ class SparkResources:
         elif _MASTER_FOUND in line:
             self._masterless_since = None
 
-    def of_others(self, line: str) -> bool:
+    def is_remote(self, line: str) -> bool:
         """Whether the line is about an executor, as a failed task is."""
         return _LOST_TASK in line
 
@@ -106,30 +106,30 @@ class SparkResources:
                 f"one, in its worker's work folder, says why; {_STAYS}"
             )
         if self._none_since is None:
-            if self._told_at is not None:
-                self._told_at = None
-                say("spark", "the cluster granted executors; the run continues")
+            if self._reported_at is not None:
+                self._reported_at = None
+                print_notice("spark", "the cluster granted executors; the run continues")
             return ""
         without = now - self._none_since
         if self._masterless_since is not None:
             if min(without, now - self._masterless_since) >= self._grace:
-                return f"the Spark cluster is gone, its master and all executors; {_STAYS} once it is up"
-            if not self._told_gone:
-                self._told_gone = True
-                say(
+                return f"the Spark cluster lost its master and all executors; {_STAYS} once it is up"
+            if not self._reported_loss:
+                self._reported_loss = True
+                print_notice(
                     "spark",
-                    f"the master and all executors are gone; the run ends in {self._grace:.0f} s unless they are back",
+                    f"the master and all executors are lost; the run ends in {self._grace:.0f} s unless they return",
                 )
             return ""
-        self._told_gone = False
+        self._reported_loss = False
         if self._limit and without >= self._limit:
             return f"the Spark cluster gave no executor of {self._wanted} within {self._limit:.0f} s; {_STAYS} later"
         due = without >= QUIET_SECONDS and now >= self._starting_until
-        if due and (self._told_at is None or now - self._told_at >= AGAIN_SECONDS):
-            self._told_at = now
-            say(
+        if due and (self._reported_at is None or now - self._reported_at >= AGAIN_SECONDS):
+            self._reported_at = now
+            print_notice(
                 "spark",
                 f"waiting: the cluster grants no executor of {self._wanted}; its master's page shows the workers "
-                "and who uses them. To ask for less: --job_server_jvm_properties=-Dspark.executor.memory=500m",
+                "and their use. To request less: --job_server_jvm_properties=-Dspark.executor.memory=500m",
             )
         return ""

@@ -1,9 +1,9 @@
-"""Runs a command that ends with its parent: when this process's standard input is closed.
+"""Runs a command and ends it when this process's standard input is closed, so that it ends with its parent.
 
-Run as a file, by its path, by a Python that imports nothing else: `python -I -S watched.py FOLDER COMMAND...`. Who
-starts it holds the other end of the pipe that is its input, and however that process ends, the pipe does. Then the
-command is asked to end, then made to, and its folder is removed. Should this process itself be killed, the kernel
-kills the command (on Linux). A command that ends by itself leaves its folder, for its last words.
+Run it by its path, with a Python that imports nothing else: `python -I -S watched_process.py FOLDER COMMAND...`. The
+parent holds the other end of the pipe that is its standard input; however the parent ends, the pipe is closed. Then
+the command is terminated, killed after a delay, and its folder is removed. If this process itself is killed, the
+kernel kills the command (on Linux). A command that ends by itself leaves its folder, so that its log can be read.
 """
 
 import ctypes
@@ -22,7 +22,7 @@ _PR_SET_PDEATHSIG = 1
 
 def main(folder: str, command: list[str]) -> NoReturn:
     """Run the command until it ends or standard input is closed."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all; who asked for the command decides
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all processes; the parent decides
     libc = ctypes.CDLL(None) if sys.platform == "linux" else None
 
     def bound() -> None:

@@ -1,4 +1,4 @@
-"""Chooses where an engine's Python workers come from.
+"""Chooses where an engine's Python workers are started.
 
 EXTERNAL    a pool of this process, with workers from the fork server: for engines on this machine
 LOOPBACK    threads of this process: the same, on systems where forking is not safe
@@ -30,22 +30,22 @@ class Workers:
 
 
 @dataclass(frozen=True, slots=True)
-class Supply:
+class WorkerSource:
     """The source of workers, by the user's flags."""
 
-    here: bool  # from this process
-    environment: str | None  # Beam's environment type, if the user gave one, which then decides
+    is_local: bool  # whether this process starts them
+    environment: str | None  # Beam's environment type, if given by the user; it takes precedence
     commanded: str | None  # the command that starts workers on the cluster's machines
 
     @staticmethod
-    def asked(options: PipelineOptions, *, here: bool) -> "Supply":
+    def from_options(options: PipelineOptions, *, is_local: bool) -> "WorkerSource":
         """The source of workers by Beam's flags."""
         portable = options.view_as(PortableOptions)
-        return Supply(here, portable.environment_type, portable.lookup_environment_option("process_command"))
+        return WorkerSource(is_local, portable.environment_type, portable.lookup_environment_option("process_command"))
 
     def check(self) -> None:
         """Raise before anything starts if something is missing."""
-        if self.environment is None and not self.here and self.commanded is None:
+        if self.environment is None and not self.is_local and self.commanded is None:
             boot_command()
 
     @contextmanager
@@ -53,7 +53,7 @@ class Supply:
         """Provide workers while one pipeline runs; those of this process print to `log`."""
         if self.environment is not None:
             yield Workers({})
-        elif not self.here:
+        elif not self.is_local:
             command = self.commanded or boot_command()
             yield Workers({"environment_type": "PROCESS", "environment_options": [f"process_command={command}"]})
         elif not forks_workers():
@@ -73,7 +73,8 @@ def boot_command() -> Path:
     found = str(beside) if os.access(beside, os.X_OK) else shutil.which(BOOT)
     if found is None:
         raise WinnowError(
-            f"no {BOOT} beside {sys.executable}, which a cluster's machines need to start workers; reinstall winnow "
-            f"or give its path on them: --environment_type=PROCESS --environment_options=process_command=/…/{BOOT}"
+            f"no {BOOT} beside {sys.executable}, which starts workers on a cluster's machines; reinstall winnow, or "
+            f"give the path on those machines: --environment_type=PROCESS "
+            f"--environment_options=process_command=/…/{BOOT}"
         )
     return Path(found)

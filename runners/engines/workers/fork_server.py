@@ -19,17 +19,17 @@ class ForkServer:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
-        self._surroundings: tuple[object, ...] = ()
+        self._environment: tuple[object, ...] = ()
 
-    def worker(self, birth: WorkerRequest) -> int:
+    def worker(self, request: WorkerRequest) -> int:
         """The process id of a new worker."""
-        surroundings = (os.getpid(), *(birth.environment.get(name) for name in IMPORTED_FROM))
+        surroundings = (os.getpid(), *(request.environment.get(name) for name in IMPORTED_FROM))
         with self._lock:
-            for _ in range(2):  # replaces a fork server that was killed, such as for lack of memory
-                if self._process is None or self._surroundings != surroundings:
+            for _ in range(2):  # retry once if the fork server was killed, for example for lack of memory
+                if self._process is None or self._environment != surroundings:
                     self._end()
-                    self._process, self._surroundings = _started(birth), surroundings
-                if answer := _asked(self._process, birth):
+                    self._process, self._environment = _start(request), surroundings
+                if answer := _send(self._process, request):
                     return int(answer)
                 self._end()
         raise RuntimeError("no worker process could be started")
@@ -41,29 +41,29 @@ class ForkServer:
 
     def _end(self) -> None:
         process, self._process = self._process, None
-        if process is not None and self._surroundings[0] == os.getpid():  # not in a fork of the driver
+        if process is not None and self._environment[0] == os.getpid():  # not in a fork of the driver
             process.communicate()
 
 
-def _started(birth: WorkerRequest) -> subprocess.Popen[bytes]:
+def _start(request: WorkerRequest) -> subprocess.Popen[bytes]:
     """Start a fork server with this process's environment."""
     modules = sorted(name for name in sys.modules if name.startswith("winnow.pipelines."))
-    with open(birth.log, "ab") as log:
+    with open(request.log, "ab") as log:
         return subprocess.Popen(
             [sys.executable, "-m", fork_server.__name__, *modules],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=log,
-            env=birth.environment,
+            env=request.environment,
         )
 
 
-def _asked(process: subprocess.Popen[bytes], birth: WorkerRequest) -> bytes:
-    """The answer to the request for a worker; empty if the fork server has ended."""
+def _send(process: subprocess.Popen[bytes], request: WorkerRequest) -> bytes:
+    """Send a request for a worker; the answer is empty if the fork server has ended."""
     assert process.stdin is not None
     assert process.stdout is not None
     try:
-        process.stdin.write(birth.line())
+        process.stdin.write(request.line())
         process.stdin.flush()
     except BrokenPipeError:
         return b""

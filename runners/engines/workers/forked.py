@@ -1,9 +1,9 @@
 """A Beam environment whose workers are forked from the fork server, not started anew.
 
-Beam's own `SubprocessSDKEnvironment` starts a Python for each worker of each pipeline. This one differs from it in
-nothing but where the process comes from; it stays in use where a process that has imported much is not safe to fork.
-Nothing of Beam is replaced: environment and worker are registered by the decorators that Beam's own use. But the
-classes they extend are internal to Beam, so a new version of Beam can require a change here.
+Beam's own `SubprocessSDKEnvironment` starts a Python for each worker of each pipeline. This one differs only in how
+the process is started; Beam's is still used on systems where forking is not safe. No part of Beam is replaced: the
+environment and the worker are registered with the same decorators as Beam's own. The classes they extend are internal
+to Beam, so a new version of Beam can require a change here.
 """
 
 import os
@@ -32,7 +32,7 @@ from winnow.pipelines.running.processes import started
 from winnow.runners.engines.workers.fork_server import FORK_SERVER
 
 URN = "winnow:environment:forked:v1"
-ENDED_SECONDS = 0.01  # between two looks at whether a worker has ended
+ENDED_SECONDS = 0.01  # between checks whether a worker has ended
 
 
 @Environment.register_urn(URN, bytes)
@@ -56,7 +56,7 @@ class ForkedEnvironment(Environment):
         return hash((super().__hash__(), self._log))
 
     def to_runner_api_parameter(self, _: PipelineContext) -> tuple[str, bytes]:
-        """For Beam."""
+        """Called by Beam."""
         return URN, self._log.encode()
 
     @staticmethod
@@ -67,7 +67,7 @@ class ForkedEnvironment(Environment):
         resource_hints: Mapping[str, bytes],
         _: PipelineContext,
     ) -> "ForkedEnvironment":
-        """For Beam."""
+        """Called by Beam."""
         return ForkedEnvironment(log.decode(), capabilities, artifacts, resource_hints)
 
 
@@ -75,7 +75,7 @@ def worker_environment(log: Path) -> Environment:
     """The environment of workers on this machine, which print to `log`."""
     if platform.system() == "Linux":
         return ForkedEnvironment(str(log))
-    command = f"exec {shlex.quote(sys.executable)} -m {worker.__name__}"  # prints where its driver does
+    command = f"exec {shlex.quote(sys.executable)} -m {worker.__name__}"  # its output goes where the driver's does
     return SubprocessSDKEnvironment.from_command_string(command)
 
 
@@ -103,7 +103,7 @@ class ForkedWorker(GrpcWorkerHandler):
         self._since = started(self._process)
 
     def stop_worker(self) -> None:
-        """Wait until the worker has ended; called once it has been told to end."""
+        """Wait until the worker has ended; called after it was asked to end."""
         while self._since is not None and started(self._process) == self._since:
             time.sleep(ENDED_SECONDS)
 

@@ -1,7 +1,7 @@
 """A pool of workers on this machine for engines that request them over the network, each a forked process.
 
-Beam's LOOPBACK uses threads of the driver instead, which share one interpreter lock, leave no marks, and take the
-driver down when one crashes. Here each worker is a process, as with `local`.
+Beam's LOOPBACK uses threads of the driver instead, which share one interpreter lock, do not record their progress, and
+crash the driver with them. Here each worker is a process, as with `local`.
 """
 
 import os
@@ -26,10 +26,10 @@ from winnow.runners.engines.failures import DIED, WorkerLostError
 from winnow.runners.engines.workers.fork_server import FORK_SERVER
 from winnow.schemas.errors import StageError, WinnowError
 
-STOP_SECONDS = 5.0  # from asking a worker to end until it is killed
-_LOOK_SECONDS = 0.01
+STOP_SECONDS = 5.0  # between asking a worker to end and killing it
+_POLL_SECONDS = 0.01
 _WATCH_SECONDS = 0.5
-_THREADS = 16  # answers at once; none takes long
+_THREADS = 16  # concurrent requests; each is short
 
 
 class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
@@ -45,20 +45,20 @@ class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
         self, request: beam_fn_api_pb2.StartWorkerRequest, _: grpc.ServicerContext
     ) -> beam_fn_api_pb2.StartWorkerResponse:
         """Start a worker; errors are returned to the engine."""
-        asked = Asked(
+        wanted = Asked(
             request.worker_id,
             request.provision_endpoint.url,
             request.control_endpoint.url,
             request.logging_endpoint.url,
         )
         try:
-            self._bear(asked)
+            self._start(wanted)
         except WinnowError as error:
             name = f"{type(error).__module__}.{type(error).__name__}"  # as the last line of a traceback
             return beam_fn_api_pb2.StartWorkerResponse(error=f"{name}: {error}")
         except (grpc.RpcError, OSError, RuntimeError) as error:
             said = (str(error).splitlines() or [type(error).__name__])[0]
-            return beam_fn_api_pb2.StartWorkerResponse(error=f"no worker {asked.worker_id}: {said}")
+            return beam_fn_api_pb2.StartWorkerResponse(error=f"no worker {wanted.worker_id}: {said}")
         return beam_fn_api_pb2.StartWorkerResponse()
 
     def StopWorker(  # noqa: N802  # Beam's name
@@ -75,7 +75,7 @@ class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
     def lost(self) -> int:
         """The number of workers that died without being stopped."""
         with self._lock:
-            return sum(not _lives(worker) for worker in self._workers.values())
+            return sum(not _is_running(worker) for worker in self._workers.values())
 
     def close(self) -> None:
         """End all workers, and start no more."""
@@ -85,8 +85,8 @@ class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
             self._workers.clear()
         _end(workers)
 
-    def _bear(self, asked: Asked) -> None:
-        provision = provision_of(asked)
+    def _start(self, wanted: Asked) -> None:
+        provision = provision_of(wanted)
         if unlike := unlike_driver(provision.option(OPTION)):
             raise StageError(unlike)
         folder = provision.option(FOLDER_OPTION) or ""
@@ -96,7 +96,7 @@ class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
             if self._closed:
                 raise RuntimeError("the driver is ending")
             process = FORK_SERVER.worker(WorkerRequest({**os.environ, **told}, folder, self._log))
-            self._workers[asked.worker_id] = process, started(process) or ""
+            self._workers[wanted.worker_id] = process, started(process) or ""
 
 
 def forks_workers() -> bool:
@@ -106,9 +106,9 @@ def forks_workers() -> bool:
 
 @contextmanager
 def worker_pool(log: Path, port: int = 0) -> Iterator[tuple[str, WorkerPool]]:
-    """A pool on a port of the loopback, a free one for 0, and its address; workers print into `log`, end with it."""
+    """A pool on a loopback port (0 for a free one) and its address. Workers print to `log` and end with the pool."""
     pool = WorkerPool(log)
-    # One listener a port: by default a second pool may share it, and take what is asked of the first.
+    # gRPC shares ports by default: a second pool would receive requests meant for the first.
     server = grpc.server(ThreadPoolExecutor(_THREADS), options=[("grpc.so_reuseport", 0)])
     beam_fn_api_pb2_grpc.add_BeamFnExternalWorkerPoolServicer_to_server(pool, server)
     try:
@@ -154,18 +154,18 @@ def worker_losses_reported(pool: WorkerPool, end: Callable[[], object]) -> Itera
 
 
 def serve(port: int) -> None:
-    """Run a pool until this process is told to end. Workers print to this process's output."""
+    """Run a pool until this process is terminated. Workers print to this process's output."""
     os.environ[DRIVER_VARIABLE] = driver_mark()  # workers end with this process, however it ends
     ended = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ended.set())
     with worker_pool(Path("/dev/stderr"), port) as (address, _):
-        print(f"winnow-boot: workers for engines that ask at {address}; {versions_here()}", flush=True)
+        print(f"winnow-boot: ready to start workers at {address}; {versions_here()}", flush=True)
         ended.wait()
     FORK_SERVER.close()
 
 
-def _lives(worker: tuple[int, str]) -> bool:
+def _is_running(worker: tuple[int, str]) -> bool:
     process, since = worker
     return bool(since) and started(process) == since
 
@@ -174,9 +174,9 @@ def _end(workers: list[tuple[int, str]]) -> None:
     """Ask all workers to end, then kill those that remain."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         for worker in workers:
-            if _lives(worker):
+            if _is_running(worker):
                 with suppress(ProcessLookupError):
                     os.kill(worker[0], number)
         until = time.monotonic() + STOP_SECONDS
-        while any(_lives(worker) for worker in workers) and time.monotonic() < until:
-            time.sleep(_LOOK_SECONDS)
+        while any(_is_running(worker) for worker in workers) and time.monotonic() < until:
+            time.sleep(_POLL_SECONDS)

@@ -29,7 +29,7 @@ from winnow.pipelines.assets import (
     size_of,
     state_of,
 )
-from winnow.schemas.assets import AnyAsset, Asset, MadeAsset
+from winnow.schemas.assets import AnyAsset, Asset, BuiltAsset
 
 CONTENT = b"weights " * 1000
 MEMBER = "small_list/words.txt"
@@ -213,7 +213,7 @@ def count_words(sources: Mapping[str, Path], target: Path) -> None:
     target.write_text(json.dumps({word: words.count(word) for word in sorted(set(words))}))
 
 
-COUNTED = MadeAsset(
+COUNTED = BuiltAsset(
     name="counted",
     summary="how often each word of the list occurs",
     of=(LIST,),
@@ -234,12 +234,12 @@ def fail(sources: Mapping[str, Path], target: Path) -> None:
 
 
 @pytest.fixture
-def made(monkeypatch: pytest.MonkeyPatch) -> MadeAsset:
+def made(monkeypatch: pytest.MonkeyPatch) -> BuiltAsset:
     declare(monkeypatch, COUNTED)
     return COUNTED
 
 
-def test_a_made_asset_is_made_once_of_what_is_fetched_for_it(made: MadeAsset, tmp_path: Path) -> None:
+def test_a_made_asset_is_made_once_of_what_is_fetched_for_it(made: BuiltAsset, tmp_path: Path) -> None:
     assert size_of(made) is None
     assert fetch(made)
     assert json.loads(Path(lookup("counted")).read_text()) == {"weights": 1000}
@@ -251,7 +251,7 @@ def test_a_made_asset_is_made_once_of_what_is_fetched_for_it(made: MadeAsset, tm
     ]
 
 
-def test_a_made_asset_that_has_changed_since_is_damaged_and_made_again(made: MadeAsset) -> None:
+def test_a_made_asset_that_has_changed_since_is_damaged_and_made_again(made: BuiltAsset) -> None:
     fetch(made)
     Path(lookup("counted")).write_text('{"weights": 1001}')
     with pytest.raises(AssetError, match=r"asset 'counted' is damaged .* run: winnow assets fetch counted"):
@@ -260,27 +260,27 @@ def test_a_made_asset_that_has_changed_since_is_damaged_and_made_again(made: Mad
     assert json.loads(Path(lookup("counted")).read_text()) == {"weights": 1000}
 
 
-def test_a_made_assets_digest_stays_when_its_function_is_another(made: MadeAsset) -> None:
+def test_a_made_assets_digest_stays_when_its_function_is_another(made: BuiltAsset) -> None:
     assert dataclasses.replace(made, make=fail).value_digest == made.value_digest
 
 
 @pytest.mark.parametrize(
     "change", [{"version": 2}, {"maker_id": "another"}, {"of": (dataclasses.replace(LIST, sha256="0" * 64),)}]
 )
-def test_what_a_made_asset_is_made_of_and_how_is_part_of_its_digest(made: MadeAsset, change: dict[str, Any]) -> None:
+def test_what_a_made_asset_is_made_of_and_how_is_part_of_its_digest(made: BuiltAsset, change: dict[str, Any]) -> None:
     other = dataclasses.replace(made, **change)
     assert other.value_digest != made.value_digest
     assert other.file_name != made.file_name
 
 
-def test_a_missing_package_is_told_with_the_line_that_installs_it(made: MadeAsset, tmp_path: Path) -> None:
+def test_a_missing_package_is_told_with_the_line_that_installs_it(made: BuiltAsset, tmp_path: Path) -> None:
     wanting = dataclasses.replace(made, make=need_a_package, extra="toxicity")
     with pytest.raises(AssetUnavailableError, match=r"made with h6py; run: pip install 'winnow\[toxicity\]'"):
         fetch(wanting)
     assert not list((tmp_path / "cache").iterdir())
 
 
-def test_a_maker_that_fails_leaves_nothing(made: MadeAsset, tmp_path: Path) -> None:
+def test_a_maker_that_fails_leaves_nothing(made: BuiltAsset, tmp_path: Path) -> None:
     with pytest.raises(AssetError, match="the list is no list"):
         fetch(dataclasses.replace(made, make=fail))
     assert not list((tmp_path / "cache").iterdir())
@@ -313,7 +313,7 @@ DIGESTS = {
 
 
 def test_digests_of_made_assets_stay_wherever_their_code_lies() -> None:
-    made = {asset.name: asset.value_digest[:16] for asset in all_assets() if isinstance(asset, MadeAsset)}
+    made = {asset.name: asset.value_digest[:16] for asset in all_assets() if isinstance(asset, BuiltAsset)}
     assert made == DIGESTS
 
 

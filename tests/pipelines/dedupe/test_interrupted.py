@@ -26,7 +26,7 @@ from winnow.pipelines.store.memory import MemoryStore
 from winnow.pipelines.store.state import StoreState
 from winnow.runners.engines.backend import Build
 from winnow.runners.engines.engine import Engine
-from winnow.runners.stages.deduplication import find_duplicates, tell_buckets
+from winnow.runners.stages.deduplication import find_duplicates, report_large_buckets
 from winnow.runners.stages.stage_run import StageRun
 from winnow.runners.stages.store_stages import Outcome, dedupe
 from winnow.schemas.errors import StageError
@@ -190,10 +190,11 @@ def test_large_buckets_are_counted_and_it_is_said_that_counting_is_all(made: Sea
     )
     assert count_buckets(made).hot_rows == 1200
     shown = io.StringIO()
-    tell_buckets(Console(file=shown), made)
+    report_large_buckets(Console(file=shown), made)
     assert shown.getvalue() == (
-        "dedupe  1 of 5 buckets hold more than 1,000 rows (1,200 in all); max_bucket only counts them, as of more than "
-        "32 rows in a bucket each is compared with its neighbours alone\n"
+        "dedupe  1 of 5 buckets hold more than 1,000 rows (1,200 in total); max_bucket only counts them; in buckets "
+        "of more than "
+        "32 rows, each row is compared only with its neighbours\n"
     )
 
 

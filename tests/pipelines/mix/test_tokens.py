@@ -285,7 +285,7 @@ def test_a_text_that_the_tokenizer_cannot_encode_has_bytes_alone(folder: Path) -
         ("mix: {tokenizer: none.json}", "mix.tokenizer: .*none.json: cannot read the tokenizer: No such file"),
         ("mix: {tokenizer: lines}", "mix.tokenizer: .*lines: a folder; give the path of the file in it"),
         ("mix: {tokenizer: bad.json}", "mix.tokenizer: .*bad.json: not a tokenizer, or a damaged one"),
-        ("", "recipe.yaml: has no 'mix'; write one to have its texts counted"),
+        ("", "recipe.yaml: has no 'mix'; add one to count tokens"),
     ],
 )
 def test_what_cannot_be_counted_is_said_in_a_line_before_anything_is(folder: Path, mix: str, said: str) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from winnow import run
 from winnow.pipelines.binding.bound_recipe import bind
-from winnow.runners.terminal.threshold_samples import borders_of
+from winnow.runners.terminal.threshold_samples import recipe_thresholds
 from winnow.schemas.conditions import Cut, cuts_of
 from winnow.schemas.recipe import load_recipe
 
@@ -39,7 +39,7 @@ def test_the_nearest_on_both_sides(tmp_path: Path, order: int) -> None:
     (tmp_path / "recipe.yaml").write_text(RECIPE)
     recipe = load_recipe(tmp_path / "recipe.yaml")
     outcome = run(recipe, workers=1)
-    low, high = borders_of(bind(recipe), outcome.store, outcome.generation)
+    low, high = recipe_thresholds(bind(recipe), outcome.store, outcome.generation)
     assert (low.cut, low.met, low.unmet, low.null) == (Cut("text.length.characters", "<", 20.0), 18, 30, 1)
     assert [sample.value for sample in low.met_samples] == [19, 18, 17, 16, 15, 14, 13, 12, 11, 10]
     assert [sample.value for sample in low.unmet_samples] == [20, 21, 22, 23, 24, 25, 26, 27, 28, 29]

@@ -13,7 +13,7 @@ from tests.pipelines.store.servers import BUCKET, Server
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.store.location import open_location, open_store_at
 from winnow.runners.engines.engine import Engine
-from winnow.runners.stages.whole_recipe import run_whole
+from winnow.runners.stages.recipe_run import run_recipe
 from winnow.schemas.recipe import load_recipe
 
 RECIPE = """
@@ -41,7 +41,7 @@ def crawl(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     recipe = folder / "disk.yaml"
     recipe.write_text(RECIPE.format(store="store", sources="."))
     with open(os.devnull, "w") as quiet:
-        whole = run_whole(bind(load_recipe(recipe)), Engine("local", 1), Console(file=quiet))
+        whole = run_recipe(bind(load_recipe(recipe)), Engine("local", 1), Console(file=quiet))
     return folder, whole.outcome.generation.tree_hash
 
 

@@ -25,11 +25,12 @@ def test_a_machine_without_java_and_maven(tmp_path: Path, capsys: pytest.Capture
     at = lines.index("spark     not ready")
     assert lines[at : at + 3] == [
         "spark     not ready",
-        "  needs   Java 11 or 17, and a job server with Spark 3.5 in it",
-        "  to do   no Java: JAVA_HOME is not set and there is no java on PATH; Spark and Flink need Java 11 or 17: "
+        "  needs   Java 11 or 17, and a job server for Spark 3.5",
+        "  to do   Java was not found: JAVA_HOME is not set and java is not on PATH; Spark and Flink need Java 11 or "
+        "17: "
         "apt-get install openjdk-17-jre-headless (or any other build of Java 17), or let JAVA_HOME name one",
     ]
-    assert lines[at + 3].startswith("  to do   Spark's job server is built with Maven, and there is no mvn on PATH: ")
+    assert lines[at + 3].startswith("  to do   Spark's job server is built with Maven, but mvn is not on PATH; ")
     assert lines[-1] == f"folder    {tmp_path}/cache"
 
 
@@ -67,7 +68,7 @@ def test_building_without_java_is_one_line(capsys: pytest.CaptureFixture[str]) -
     said = capsys.readouterr()
     assert said.out == ""
     (line,) = said.err.splitlines()
-    assert line.startswith("winnow: no Java: ")
+    assert line.startswith("winnow: Java was not found: ")
 
 
 def test_nothing_of_beam_may_follow(capsys: pytest.CaptureFixture[str]) -> None:

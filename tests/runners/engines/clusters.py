@@ -18,7 +18,7 @@ import pytest
 HOME_VARIABLE = "WINNOW_SPARK_HOME"
 START_SECONDS = 180.0  # a busy machine; about 3 on a quiet one
 STOP_SECONDS = 30.0
-_LOOK_SECONDS = 0.1
+_POLL_SECONDS = 0.1
 _MASTER = "org.apache.spark.deploy.master.Master"
 _WORKER = "org.apache.spark.deploy.worker.Worker"
 
@@ -87,7 +87,7 @@ def spark_cluster(folder: Path, workers: int = 2, cores: int = 1, memory: str = 
             while time.monotonic() < end and process.poll() is None:
                 if found := re.search(ready, log.read_text("utf-8", "replace")):
                     return found
-                time.sleep(_LOOK_SECONDS)
+                time.sleep(_POLL_SECONDS)
             raise RuntimeError(f"{name} did not start:\n{log.read_text('utf-8', 'replace')[-3000:]}")
 
         local = ("--host", "127.0.0.1", "--webui-port", "0")

@@ -78,7 +78,7 @@ def boot_pool(folder: Path) -> Iterator[tuple[int, psutil.Popen]]:
         pool = psutil.Popen([str(boot_script(folder)), "--pool", "--port", str(port)], stdout=log, stderr=log)
     try:
         end = time.monotonic() + 120
-        while b"workers for engines" not in (folder / "pool.log").read_bytes():
+        while b"ready to start workers" not in (folder / "pool.log").read_bytes():
             assert pool.poll() is None, (folder / "pool.log").read_text()
             assert time.monotonic() < end
             time.sleep(0.05)

@@ -1,4 +1,4 @@
-"""Clusters that are killed in mid-job, or have nothing to give: a person is told, and nothing is left."""
+"""Clusters that are killed during a job, or grant no resources: the user is informed, and nothing is left behind."""
 
 import subprocess
 import sys
@@ -84,9 +84,9 @@ def test_a_spark_cluster_that_goes_away_in_mid_job_ends_the_run(tmp_path: Path) 
         for process in processes_under(tmp_path / "cluster"):
             process.kill()
         assert driver.ended() == 1
-    assert "spark  the master and all executors are gone; the run ends in 30 s unless they are back" in driver.out
+    assert "spark  the master and all executors are lost; the run ends in 30 s unless they return" in driver.out
     assert driver.err == (
-        "winnow: the Spark cluster is gone, its master and all executors; committed work is kept, run the same "
+        "winnow: the Spark cluster lost its master and all executors; committed work is kept, run the same "
         "command again once it is up\n"
     )
     assert left_over(tmp_path) == []
@@ -134,8 +134,8 @@ def test_a_flink_cluster_that_goes_away_in_mid_job_ends_the_run(tmp_path: Path) 
         cluster.job_manager.kill()
         assert driver.ended() == 1
     assert driver.err == (
-        f"winnow: --flink_master={cluster.master}: the cluster went away in mid-job; committed work is kept, run "
-        "the same command again once it is up\n"
+        f"winnow: --flink_master={cluster.master}: lost the connection to the cluster during the job; committed work "
+        f"is kept, run the same command again once it is up\n"
     )
     assert left_over(tmp_path) == []
 
@@ -150,7 +150,8 @@ def test_a_flink_cluster_without_enough_slots_is_waited_for_in_a_line(tmp_path: 
             status = driver.ended()
             assert "flink  waiting: 2 of the 3 slots that the job needs are free; Flink fails a job" in driver.out
             assert driver.err.splitlines()[-1] == (
-                "winnow: Flink has fewer free slots than the job's parallelism: free some, start TaskManagers, or run "
+                "winnow: Flink has fewer free slots than the job's parallelism: free some slots, start TaskManagers, "
+                "or run "
                 "with a smaller --parallelism after '--'"
             )
     assert status == 1

@@ -1,4 +1,4 @@
-"""Spark and Flink inside the job server, for real: the same mixture as local, deaths in mid-job, and nothing left."""
+"""Spark and Flink inside the job server, for real: the same mixture as local, deaths during a job, and nothing left."""
 
 import threading
 import time
@@ -64,5 +64,5 @@ def test_a_worker_that_is_killed_changes_nothing(tmp_path: Path, engine: EngineN
     killer.join()
     assert done.status == 0, done.err
     assert killed
-    assert "a worker process died; running what is left again" in done.out
+    assert "a worker process died; running the remaining tasks again" in done.out
     assert_same(tmp_path, engine)

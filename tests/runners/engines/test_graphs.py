@@ -16,7 +16,7 @@ from tests.runners.engines.recipes import write_lines, write_recipe
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.runners.engines.backend import Build
 from winnow.runners.engines.engine import Engine
-from winnow.runners.stages.whole_recipe import run_whole
+from winnow.runners.stages.recipe_run import run_recipe
 from winnow.schemas.recipe import load_recipe
 
 SCORE = """
@@ -50,7 +50,7 @@ def graphs(tmp_path_factory: pytest.TempPathFactory) -> list[beam_runner_api_pb2
     recipe = write_recipe(folder, "whole")
     recipe.write_text(recipe.read_text() + SCORE)
     engine = Noting("local", 1)
-    run_whole(bind(load_recipe(recipe)), engine, Console(quiet=True))
+    run_recipe(bind(load_recipe(recipe)), engine, Console(quiet=True))
     return engine.graphs
 
 

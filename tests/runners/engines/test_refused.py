@@ -43,7 +43,7 @@ def test_without_java_the_remedy_is_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, engine: EngineName
 ) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    assert "holds no bin/java" in refused(tmp_path, capsys, engine)
+    assert "does not contain bin/java" in refused(tmp_path, capsys, engine)
 
 
 @pytest.mark.parametrize("flag", ["--job_prt=0", "--environment_tpe=PROCESS"])
@@ -59,7 +59,7 @@ def test_an_unknown_flag_is_refused_with_the_nearest(
     ("flag", "expected"),
     [
         ("--job_port={port}", "a port is taken by another program (--job-port={port})"),
-        ("--job_server_jvm_properties=-Xmx1q", "does not start: Invalid maximum heap size: -Xmx1q"),
+        ("--job_server_jvm_properties=-Xmx1q", "did not start: Invalid maximum heap size: -Xmx1q"),
     ],
 )
 def test_a_job_server_that_cannot_start_leaves_a_line_and_nothing_else(

@@ -77,7 +77,7 @@ def test_the_same_mixture_is_made_at_a_job_server_that_runs_already_though_a_wor
         killer.join()
     assert done.status == 0, done.err
     assert len(killed) == 1
-    assert "running what is left again" in done.out
+    assert "running the remaining tasks again" in done.out
     assert_same(tmp_path, engine)
     assert left_over(tmp_path) == []
     assert list((tmp_path / "scratch").iterdir()) == []

@@ -35,7 +35,7 @@ def resources(*flags: str, masters: int = 1) -> SparkResources:
 
 def after(watched: SparkResources, *lines: str) -> str:
     for line in lines:
-        watched.heard(line)
+        watched.on_line(line)
     return watched.reason_to_end()
 
 
@@ -53,8 +53,8 @@ def test_a_cluster_that_gives_nothing_is_told_of_once_with_what_was_asked_for(
     watched = resources(*flags)
     assert after(watched, STARVED) == after(watched, STARVED) == ""
     assert capsys.readouterr().out == (
-        f"spark  waiting: the cluster grants no executor of {wanted} its master's page shows the workers and "
-        "who uses them. To ask for less: --job_server_jvm_properties=-Dspark.executor.memory=500m\n"
+        f"spark  waiting: the cluster grants no executor of {wanted} its master's page shows the workers and their "
+        f"use. To request less: --job_server_jvm_properties=-Dspark.executor.memory=500m\n"
     )
 
 
@@ -79,7 +79,7 @@ def test_a_master_and_executors_that_are_gone_are_given_a_while(
     watched = resources(masters=masters)
     assert after(watched, REGISTERED, MASTER_LOST, LOST) == after(watched) == ""
     assert capsys.readouterr().out == (
-        f"spark  the master and all executors are gone; the run ends in {seconds} s unless they are back\n"
+        f"spark  the master and all executors are lost; the run ends in {seconds} s unless they return\n"
     )
 
 
@@ -88,10 +88,10 @@ def test_a_cluster_that_was_waited_for_and_is_gone_then_is_given_the_same_while(
 ) -> None:
     watched = resources()
     assert after(watched, STARVED) == after(watched, MASTER_LOST) == ""
-    assert "spark  the master and all executors are gone; the run ends in 30 s" in capsys.readouterr().out
+    assert "spark  the master and all executors are lost; the run ends in 30 s" in capsys.readouterr().out
     monkeypatch.setattr(spark_resources, "GONE_SECONDS", 0.0)
     assert after(resources(), STARVED, MASTER_LOST) == (
-        "the Spark cluster is gone, its master and all executors; committed work is kept, run the same command again "
+        "the Spark cluster lost its master and all executors; committed work is kept, run the same command again "
         "once it is up"
     )
 
@@ -120,18 +120,18 @@ def test_executors_that_have_worked_may_end_as_often_as_they_like(monkeypatch: p
         (
             "Job aborted due to stage failure: Task 0 in stage 2.0 failed 4 times: ExecutorLostFailure (executor 0 "
             "exited caused by one of the running tasks) Reason: Command exited with code 3",
-            "an executor of Spark ran out of memory; nothing incomplete was committed; give more by "
-            "--job_server_jvm_properties=-Dspark.executor.memory=2g, or smaller partitions by "
+            "an executor of Spark ran out of memory; nothing incomplete was committed; give more with "
+            "--job_server_jvm_properties=-Dspark.executor.memory=2g, or use smaller partitions with "
             "--job_server_jvm_properties=-Dspark.default.parallelism=…",
         ),
         (
             "Lost task 0.0 in stage 0.0 (TID 0) (127.0.0.1 executor 0): java.io.InvalidClassException: "
             "org.apache.spark.rdd.RDD; local class incompatible: stream classdesc serialVersionUID = "
             "823754013007382808, local class serialVersionUID = 3516924559342767982",  # a cluster of 3.5.1
-            "the cluster's Spark is of another version than the job server's, 3.5.0; make one of the cluster's by "
-            "winnow engines build spark --engine-version, and let WINNOW_SPARK_JOB_SERVER_JAR name it",
+            "the cluster's Spark is of a different version than the job server's, 3.5.0; run winnow engines build "
+            "spark --engine-version with the cluster's version, and let WINNOW_SPARK_JOB_SERVER_JAR name it",
         ),
     ],
 )
 def test_a_failed_jobs_message_means(message: str, line: str) -> None:
-    assert str(SPARK.understood(message)) == line
+    assert str(SPARK.translated_error(message)) == line

@@ -8,7 +8,7 @@ import pytest
 from tests.faults.winnow import tree_hash
 from winnow.pipelines.store.local import LocalStore
 from winnow.runners.commands.main import main
-from winnow.runners.estimating.amounts import StageEstimate, again
+from winnow.runners.estimating.amounts import StageEstimate, estimate_of_run
 from winnow.runners.estimating.rates import EngineRate, Rate, Rates, read_rates
 from winnow.runners.estimating.run_log import PartAmounts, RunRecord, put_run, read_runs
 
@@ -152,4 +152,4 @@ def test_records_of_runs_are_numbered_and_damaged_ones_are_passed_over(tmp_path:
     assert read_runs(objects) == [record, record, record]
     assert (record.written, record.vcpu_seconds) == (20, 12.0)
     rates = Rates("", (), (Rate("ingest.none", 0.5, 3.0),))
-    assert again(record, rates) == StageEstimate("ingest", 3, 10, 0, 30, 10 / 500_000)
+    assert estimate_of_run(record, rates) == StageEstimate("ingest", 3, 10, 0, 30, 10 / 500_000)

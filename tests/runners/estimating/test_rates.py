@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from winnow.runners.commands.main import main
-from winnow.runners.estimating.rates import EngineRate, Rate, parts_there_are, read_rates, shipped_rates
+from winnow.runners.estimating.rates import EngineRate, Rate, part_names, read_rates, shipped_rates
 from winnow.runners.estimating.tables import measured_yaml
 from winnow.schemas.errors import WinnowError
 
@@ -49,7 +49,7 @@ def test_a_file_is_laid_over_the_shipped_rates_name_by_name(tmp_path: Path) -> N
         ("- 1", r":1: "),
         ("rates:\n  text.gohper: {}", r":2: rates\.text\.gohper: no stage has .*did you mean 'text\.gopher'"),
         ("rates: {score.next_bite: {}}", r"did you mean 'score\.next_byte'"),
-        ("engines: {sparc: {work: 2}}", r":1: engines: 'sparc' is not an engine; there are: local, portable, spark"),
+        ("engines: {sparc: {work: 2}}", r":1: engines: 'sparc' is not an engine; known: local, portable, spark"),
         ('machine: "a\\e[31mred"', r":1: machine: .* is not the name of a machine"),
         ("", r":1: the file is empty; a file of rates starts with `rates:`"),
         ("rates: {}\n---\nrates: {}", r":2: a second document starts here; a file of rates is one document"),
@@ -67,13 +67,13 @@ def test_a_file_that_is_not_there_or_no_text_is_one_line(tmp_path: Path, capsys:
     (tmp_path / "recipe.yaml").write_text(
         "version: 1\nstore: {path: s}\nsources: {a: {root: a, files: ['*'], class: web}}\n"
     )
-    for name, said in (("gone.yaml", "there is no such file"), ("bytes", "not UTF-8")):
+    for name, said in (("gone.yaml", ": no such file; "), ("bytes", "not UTF-8")):
         assert main(["plan", str(tmp_path / "recipe.yaml"), "--rates", str(tmp_path / name)]) == 1
         assert said in capsys.readouterr().err
 
 
 def test_every_shipped_rate_is_of_a_part_that_there_is() -> None:
-    assert {one.name for one in shipped_rates().rates} <= parts_there_are()
+    assert {one.name for one in shipped_rates().rates} <= part_names()
 
 
 def test_the_rates_of_no_runs_are_a_file_of_rates_too(tmp_path: Path) -> None:

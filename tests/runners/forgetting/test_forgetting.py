@@ -127,7 +127,7 @@ def test_after_a_purge_no_file_of_the_store_holds_it(crawl: Path, capsys: pytest
     ids = {row["id"] for row in samples()}
     assert forget(*WISHES) == 0
     said = printed(capsys, "gc", "recipe.yaml", "--purge")
-    assert "purged        3 rows of what was forgotten" in said
+    assert "purged        3 rows of forgotten content" in said
     assert holders(crawl / "store") == []
     assert {row["id"] for row in samples()} == ids
     gone = [row for row in samples() if row["modality"] == "forgotten"]
@@ -365,7 +365,10 @@ eligible:
 
 def test_what_no_row_has_is_recorded_all_the_same(crawl: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert forget("--domain", "later.example") == 3
-    assert "domain later.example: no row holds it; it is hidden when it arrives" in capsys.readouterr().out
+    assert (
+        "domain later.example: matches no row; matching rows that are ingested later will be hidden"
+        in capsys.readouterr().out
+    )
     line = json.dumps({"mail": "later", "text": f"{SECRET} of later", "url": "https://www.later.example/x"})
     (crawl / "lines" / "b.jsonl").write_text(line + "\n")
     run(crawl)

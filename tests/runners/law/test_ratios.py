@@ -11,7 +11,7 @@ import pytest
 
 from tests.runners.law.conftest import Law
 from tests.scoring.laws import GAMMAS, law
-from winnow.runners.law.files import write_all
+from winnow.runners.law.files import write_files
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.law import law_to_json
 from winnow.scoring.scaling_law.mixing import Question, family_ratios
@@ -149,7 +149,7 @@ def test_sizes_that_a_refusal_prints_can_be_asked(run: Law, tmp_path: Path) -> N
 def test_no_file_is_written_where_another_cannot_be(run: Law, law_file: str, tmp_path: Path) -> None:
     before = sorted(file.name for file in tmp_path.iterdir())
     with pytest.raises(WinnowError, match=r"^.*no/b: No such file or directory$"):
-        write_all([(tmp_path / "a", b"a"), (tmp_path / "no" / "b", b"b")])
+        write_files([(tmp_path / "a", b"a"), (tmp_path / "no" / "b", b"b")])
     assert sorted(file.name for file in tmp_path.iterdir()) == before
     run("ratios", law_file, "--csv", "ok.csv", "--plot", f"{'x' * 300}.svg", status=1)
     assert sorted(file.name for file in tmp_path.iterdir()) == before

@@ -42,7 +42,7 @@ def test_an_address_gets_what_a_folder_gets(tiny: Tiny, moto: Server, monkeypatc
     for path in here:
         if not path.endswith(("README.md", "card.json", "winnow.json")):  # which hold the recipe, with its paths
             assert there[path] == here[path], path
-    assert tiny.run("export").count("stands already") == len(FORMATS)
+    assert tiny.run("export").count("already finished") == len(FORMATS)
     assert "verified  4 exports" in tiny.run("export", "--verify")
 
     said = tiny.run("audit")

@@ -170,9 +170,9 @@ def test_the_card_is_of_the_plan(whole: Tiny, name: str) -> None:
 def test_a_second_export_finds_what_stands(whole: Tiny) -> None:
     before = tree(whole.folder)
     shown = whole.run("export")
-    assert shown.count("stands already") == 6
+    assert shown.count("already finished") == 6
     verified = whole.run("export", "--verify")
-    assert verified.count("are as they were written") == 6
+    assert verified.count(" verified; ") == 6
     assert "verified  6 exports: " in verified
     assert "note" not in verified
     assert tree(whole.folder) == before
@@ -229,7 +229,7 @@ def test_a_list_of_ids_needs_no_export(tiny: Tiny) -> None:
     tiny.write("{tokenizer: bytes, budget: 5}")
     tiny.run("export", "--id-list", tiny.folder / "ids.npy")
     assert len(np.load(tiny.folder / "ids.npy")) == 5
-    assert "names no export" in tiny.complaint("export")
+    assert "has no export" in tiny.complaint("export")
 
 
 def test_all_exports_in_the_way_are_named_with_what_they_differ_in(tiny: Tiny) -> None:

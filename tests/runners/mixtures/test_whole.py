@@ -26,7 +26,7 @@ def test_one_command_makes_the_store_the_mixture_and_the_export(tiny: Tiny) -> N
     assert {"jsonl/card.json", "jsonl/winnow.json", "hf/README.md"} <= made.keys()
     tiny.run("run")
     assert tree(tiny.folder / "out") == made
-    assert tiny.run("export").count("stands already") == 2
+    assert tiny.run("export").count("already finished") == 2
     assert tiny.run("audit").count("wrong") == 0
 
 

@@ -85,7 +85,10 @@ def test_slices_in_any_order_give_the_store_of_an_unsliced_run(
         assert not list((tmp_path / "store").glob("generations/*"))
     assert len(list((tmp_path / "store").glob("intake/*/*"))) == 2
     printed = capsys.readouterr().out
-    assert f"ingest  slice 3/3: 2 of 7 tasks, all committed; when every slice is: winnow ingest {recipe}" in printed
+    assert (
+        f"ingest  slice 3/3: 2 of 7 tasks, all committed; when all slices are done, run: winnow ingest {recipe}"
+        in printed
+    )
     assert main(["ingest", recipe, *ONE]) == 0
     assert "tasks  " not in capsys.readouterr().out  # nothing was left to do
     for part in ("2/3", "3/3", "1/3"):
@@ -135,4 +138,4 @@ def test_a_slice_and_a_writer_of_the_whole_store_keep_each_other_out(
         assert "is writing to the whole store; wait until it ends" in capsys.readouterr().err
     objects.put("purge.json", b"{}")
     assert main(["annotate", recipe, *ONE, "--tasks", "3/16"]) == 1
-    assert "a purge was begun and must be finished before slices are done" in capsys.readouterr().err
+    assert "a purge is unfinished and must be completed before slices run" in capsys.readouterr().err

@@ -132,7 +132,7 @@ def test_a_plan_without_a_store_checks_the_rules(tmp_path: Path, capsys: pytest.
     assert "store (does not exist yet)" in capsys.readouterr().out
     assert main(["plan", str(path), "--decisions", "x.parquet"]) == 1
     assert capsys.readouterr().err == (
-        "winnow: --decisions x.parquet: there are no decisions, nothing has been ingested yet\n"
+        "winnow: --decisions x.parquet: there are no decisions, nothing is ingested yet\n"
     )
     assert not (tmp_path / "store").exists()
     path.write_text(RECIPE.replace("fineweb.words", "fineweb.wrods"))

@@ -7,7 +7,7 @@ import numpy as np
 from tests.scoring.mimic.zoo import Specimen
 from winnow.scoring.mimic.direction import Direction, chosen_parameters, direction
 from winnow.scoring.mimic.exact import BatchScores, MimicScorer, MimicSettings
-from winnow.scoring.mimic.models import Placement, Precision, Together
+from winnow.scoring.mimic.models import BatchModel, Placement, Precision
 from winnow.scoring.tasks.protocol import Floats
 
 _BUFFERS = ("1.running_mean", "1.running_var")
@@ -34,7 +34,7 @@ def by_gradients(
     weights, unit, batch = place.weights(of.at), place.weights(towards(of, globs).unit), place.batch(of.batch)
     leaves = {name: weights[name].requires_grad_() for name in unit}
     model = of.model
-    losses = model.whole(weights, batch) if isinstance(model, Together) else model.losses(weights, batch)
+    losses = model.whole(weights, batch) if isinstance(model, BatchModel) else model.losses(weights, batch)
     found = []
     for loss in losses:
         gradients = torch.autograd.grad(loss, list(leaves.values()), retain_graph=True, materialize_grads=True)

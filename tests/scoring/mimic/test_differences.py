@@ -9,7 +9,7 @@ from tests.scoring.mimic.oracle import apart, by_gradients, scored, towards
 from tests.scoring.mimic.zoo import ZOO, Specimen, language_model, linear_head, pair
 from winnow.schemas.errors import ScoreError
 from winnow.scoring.mimic.exact import MimicScorer, MimicSettings
-from winnow.scoring.mimic.models import Alone, Placement
+from winnow.scoring.mimic.models import Placement, SampleModel
 
 torch: Any = pytest.importorskip("torch", reason="needs the extra `torch`")
 
@@ -29,9 +29,9 @@ def without_forward(of: Specimen) -> Specimen:
             return given
 
     model = of.model
-    assert isinstance(model, Alone)
+    assert isinstance(model, SampleModel)
     inner = model.losses
-    return Specimen(Alone(lambda w, b: Same.apply(inner(w, b))), of.at, of.reference, of.batch, of.some)
+    return Specimen(SampleModel(lambda w, b: Same.apply(inner(w, b))), of.at, of.reference, of.batch, of.some)
 
 
 @pytest.mark.parametrize("name", ZOO)
@@ -74,9 +74,9 @@ def test_a_model_of_float32_alone_is_still_scored() -> None:
     def losses(weights: Any, batch: Any) -> Any:
         if batch[0].dtype != torch.float32:
             raise RuntimeError("\"kernel\" not implemented for 'Double'")
-        return inner.losses(weights, batch) if isinstance(inner, Alone) else None
+        return inner.losses(weights, batch) if isinstance(inner, SampleModel) else None
 
-    said = MimicScorer(Alone(losses), of.at, towards(of), MimicSettings(means="differences"))(of.batch)
+    said = MimicScorer(SampleModel(losses), of.at, towards(of), MimicSettings(means="differences"))(of.batch)
     exact = by_gradients(of)[1]
     assert apart(said.score, exact) <= 1e-3
     assert (np.abs(said.score - exact) <= said.error).all()
@@ -89,7 +89,7 @@ def test_other_errors_of_a_model_are_not_taken_for_a_missing_derivative() -> Non
         raise RuntimeError("the user's own")
 
     with pytest.raises(RuntimeError, match="the user's own"):
-        MimicScorer(Alone(losses), of.at, towards(of))(of.batch)
+        MimicScorer(SampleModel(losses), of.at, towards(of))(of.batch)
 
 
 def test_a_loss_that_is_no_number_has_no_score() -> None:

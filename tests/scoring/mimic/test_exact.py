@@ -11,7 +11,7 @@ from winnow.schemas.errors import ScoreError
 from winnow.scoring.mimic.exact import TOLERANCE, MimicScorer
 from winnow.scoring.mimic.gradients import gradient_slopes
 from winnow.scoring.mimic.memory import Portions
-from winnow.scoring.mimic.models import Alone, Placement, Precision, Together
+from winnow.scoring.mimic.models import BatchModel, Placement, Precision, SampleModel
 from winnow.scoring.mimic.pinned import pinned
 
 torch: Any = pytest.importorskip("torch", reason="needs the extra `torch`")
@@ -63,7 +63,7 @@ def gradient_of(of: Specimen, sample: int) -> dict[str, Any]:
     weights = place.weights(of.at)
     leaves = {name: weights[name].requires_grad_() for name in towards(of).unit}
     model = of.model
-    losses = model.whole(weights, of.batch) if isinstance(model, Together) else model.losses(weights, of.batch)
+    losses = model.whole(weights, of.batch) if isinstance(model, BatchModel) else model.losses(weights, of.batch)
     found = torch.autograd.grad(losses[sample], list(leaves.values()), materialize_grads=True)
     return {name: one.numpy() for name, one in zip(leaves, found, strict=True)}
 
@@ -112,9 +112,9 @@ def test_memory_that_ends_halves_the_portions() -> None:
         tried.append(len(batch[0]))
         if len(batch[0]) > 3:
             torch.empty(1 << 60)  # PyTorch's own words for a machine without that much memory
-        return of.model.losses(weights, batch) if isinstance(of.model, Alone) else None
+        return of.model.losses(weights, batch) if isinstance(of.model, SampleModel) else None
 
-    scorer = MimicScorer(Alone(losses), of.at, towards(of))
+    scorer = MimicScorer(SampleModel(losses), of.at, towards(of))
     assert apart(scorer(of.batch).score, expected.score) <= TOLERANCE["float32"]
     assert tried[2:] == [8, 4, 2, 2, 2, 2]  # after the two calls that measure what a sample takes
     tried.clear()
@@ -129,7 +129,7 @@ def test_a_single_sample_that_does_not_fit_is_one_line() -> None:
         return torch.empty(1 << 60)
 
     with pytest.raises(ScoreError, match="out of memory while scoring one sample"):
-        MimicScorer(Alone(losses), of.at, towards(of))(of.batch)
+        MimicScorer(SampleModel(losses), of.at, towards(of))(of.batch)
 
 
 def test_scoring_leaves_pytorch_as_it_was() -> None:

@@ -9,7 +9,7 @@ from tests.scoring.mimic.zoo import pair
 from winnow.schemas.errors import ScoreError
 from winnow.scoring.mimic.exact import MimicScorer, MimicSettings
 from winnow.scoring.mimic.memory import Portions, is_out_of_memory, sample_bytes
-from winnow.scoring.mimic.models import Together
+from winnow.scoring.mimic.models import BatchModel
 
 torch: Any = pytest.importorskip("torch", reason="needs the extra `torch`")
 
@@ -67,8 +67,8 @@ def test_errors_that_say_that_memory_ended(error: BaseException, says: bool) -> 
 @pytest.mark.parametrize("asked", ["forward", "differences", "norms"])
 def test_where_memory_ends_on_what_needs_the_whole_batch_a_smaller_one_is_asked_for(asked: Any) -> None:
     of = pair()
-    assert isinstance(of.model, Together)
-    hungry = Together(of.model.embed, lambda _, __: torch.empty(1 << 60))
+    assert isinstance(of.model, BatchModel)
+    hungry = BatchModel(of.model.embed, lambda _, __: torch.empty(1 << 60))
     scorer = MimicScorer(hungry, of.at, towards(of), MimicSettings(means=None if asked == "norms" else asked))
     with pytest.raises(ScoreError, match="out of memory on the losses of a batch of 7 pairs; lower `batch`"):
         (scorer.gradient_norms if asked == "norms" else scorer)(of.batch)
@@ -76,10 +76,10 @@ def test_where_memory_ends_on_what_needs_the_whole_batch_a_smaller_one_is_asked_
 
 def test_other_errors_of_losses_are_not_taken_for_it() -> None:
     of = pair()
-    assert isinstance(of.model, Together)
+    assert isinstance(of.model, BatchModel)
 
     def losses(_: Any, __: Any) -> Any:
         raise RuntimeError("the user's own")
 
     with pytest.raises(RuntimeError, match="the user's own"):
-        MimicScorer(Together(of.model.embed, losses), of.at, towards(of))(of.batch)
+        MimicScorer(BatchModel(of.model.embed, losses), of.at, towards(of))(of.batch)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from winnow.scoring.mimic.models import Alone, Batch, Model, Parameters, Together, of_module
+from winnow.scoring.mimic.models import Batch, BatchModel, Model, Parameters, SampleModel, model_of_module
 from winnow.scoring.probe.grid import Shape
 from winnow.scoring.probe.model import initial_parameters, logits
 from winnow.scoring.tasks.protocol import Weights
@@ -30,7 +30,7 @@ def linear_head(count: int = 6) -> Specimen:
     torch.manual_seed(0)
     head = torch.nn.Linear(12, 4)
     batch = torch.randn(count, 12), torch.randint(0, 4, (count,))
-    return _specimen(of_module(head, _cross_entropy), head, batch, "weight")
+    return _specimen(model_of_module(head, _cross_entropy), head, batch, "weight")
 
 
 def convolutions(count: int = 6) -> Specimen:
@@ -45,7 +45,7 @@ def convolutions(count: int = 6) -> Specimen:
     layers = [nn.Conv2d(3, 8, 3, padding=1, bias=False), norm, nn.ReLU(), nn.Conv2d(8, 16, 3, stride=2), nn.GELU()]
     module = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(16, 5)).eval()
     batch = torch.randn(count, 3, 12, 12), torch.randint(0, 5, (count,))
-    found = _specimen(of_module(module, _cross_entropy), module, batch, "7.*")
+    found = _specimen(model_of_module(module, _cross_entropy), module, batch, "7.*")
     buffers = {"1.running_mean": norm.running_mean.numpy(), "1.running_var": norm.running_var.numpy()}
     return Specimen(found.model, {**found.at, **buffers}, {**found.reference, **buffers}, found.batch, found.some)
 
@@ -57,7 +57,7 @@ def vision_transformer(count: int = 5) -> Specimen:
     torch.manual_seed(2)
     module = _vision(4).eval()
     batch = torch.randn(count, 3, 16, 16), torch.randint(0, 4, (count,))
-    return _specimen(of_module(module, _cross_entropy), module, batch, "head.weight")
+    return _specimen(model_of_module(module, _cross_entropy), module, batch, "head.weight")
 
 
 def language_model(count: int = 5, places: int = 12) -> Specimen:
@@ -74,7 +74,7 @@ def language_model(count: int = 5, places: int = 12) -> Specimen:
 
     torch.manual_seed(3)
     tokens = torch.randint(0, 32, (count, places + 1))
-    return Specimen(Alone(losses), at, _near(at), (tokens,), ("*.mlp.*", "norm"))
+    return Specimen(SampleModel(losses), at, _near(at), (tokens,), ("*.mlp.*", "norm"))
 
 
 def pair(count: int = 7, bag: bool = False) -> Specimen:
@@ -109,7 +109,7 @@ def pair(count: int = 7, bag: bool = False) -> Specimen:
         return (one_way + other_way) / 2
 
     batch = torch.randn(count, 3, 16, 16), torch.randint(0, 30, (count, 5))
-    return Specimen(Together(embed, losses), at, _near(at), batch, ("image.blocks.*.linear2.*",))
+    return Specimen(BatchModel(embed, losses), at, _near(at), batch, ("image.blocks.*.linear2.*",))
 
 
 ZOO: dict[str, Callable[..., Specimen]] = {

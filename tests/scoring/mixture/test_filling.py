@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.scoring.mixture.filling import exactly, poured, quantised
+from winnow.scoring.mixture.filling import distributed, exactly, quantised
 
 
 def one_at_a_time(weights: list[int], amount: int, most: list[int]) -> list[int]:
@@ -27,12 +27,12 @@ children = st.lists(st.tuples(st.integers(1, 40), st.integers(0, 30)), min_size=
 def test_it_gives_what_a_pouring_of_one_unit_at_a_time_gives(rows: list[tuple[int, int]], part: float) -> None:
     weights, most = [row[0] for row in rows], [row[1] for row in rows]
     amount = round(part * sum(most))
-    assert poured(weights, amount, most) == one_at_a_time(weights, amount, most)
+    assert distributed(weights, amount, most) == one_at_a_time(weights, amount, most)
 
 
 @given(st.lists(st.integers(1, 10**12), min_size=1, max_size=8), st.integers(0, 60))
 def test_without_bounds_as_well(weights: list[int], amount: int) -> None:
-    assert poured(weights, amount) == one_at_a_time(weights, amount, [amount] * len(weights))
+    assert distributed(weights, amount) == one_at_a_time(weights, amount, [amount] * len(weights))
 
 
 large = st.lists(st.tuples(st.integers(1, 10**40), st.integers(0, 10**15)), min_size=1, max_size=30)
@@ -44,7 +44,7 @@ def test_it_sums_keeps_its_bounds_and_shares_what_is_free_by_weight(
 ) -> None:
     weights, most = [row[0] for row in rows], [row[1] for row in rows]
     amount = int(part * sum(most))
-    found = poured(weights, amount, most)
+    found = distributed(weights, amount, most)
     assert sum(found) == amount
     assert all(0 <= units <= cap for units, cap in zip(found, most, strict=True))
     free = [place for place in range(len(rows)) if found[place] < most[place]]
@@ -58,19 +58,19 @@ def test_it_sums_keeps_its_bounds_and_shares_what_is_free_by_weight(
 def test_more_to_pour_gives_no_child_less(rows: list[tuple[int, int]], part: Fraction, more: int) -> None:
     weights, most = [row[0] for row in rows], [row[1] for row in rows]
     amount = int(part * sum(most))
-    after = poured(weights, min(amount + more, sum(most)), most)
-    assert all(now <= then for now, then in zip(poured(weights, amount, most), after, strict=True))
+    after = distributed(weights, min(amount + more, sum(most)), most)
+    assert all(now <= then for now, then in zip(distributed(weights, amount, most), after, strict=True))
 
 
 def test_it_is_monotone_where_largest_remainders_are_not() -> None:
     weights = [1500, 1500, 900, 500, 500, 200]  # the apportionment of 25 and 26 seats that took one away
-    smaller, larger = poured(weights, 25), poured(weights, 26)
+    smaller, larger = distributed(weights, 25), distributed(weights, 26)
     assert all(now <= then for now, then in zip(smaller, larger, strict=True))
 
 
 def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(ValueError, match="6 units do not fit into 5"):
-        poured([1, 1], 6, [2, 3])
+        distributed([1, 1], 6, [2, 3])
 
 
 def test_weights_keep_twelve_digits_of_their_part() -> None:

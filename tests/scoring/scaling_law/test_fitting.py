@@ -10,7 +10,7 @@ from tests.scoring.synthetic import DS, NS, TRUTHS, Truth, runs
 from winnow.schemas.errors import SourceError
 from winnow.schemas.law import law_from_json, law_to_json
 from winnow.scoring.scaling_law.fitting import LEAST_DELTA, FitConfig, LawFit, fit_law
-from winnow.scoring.scaling_law.making import law_of
+from winnow.scoring.scaling_law.law_of_fit import law_of
 from winnow.scoring.scaling_law.mixing import Question, family_ratios
 from winnow.scoring.scaling_law.predicting import losses
 from winnow.scoring.scaling_law.runs import runs_from_columns

@@ -10,7 +10,7 @@ import pytest
 
 from tests.scoring.torch_models.samples import NoFiles, noise, plain
 from winnow.schemas.errors import ScoreError
-from winnow.scoring.mimic.models import Together
+from winnow.scoring.mimic.models import BatchModel
 from winnow.scoring.tasks import find_task
 from winnow.scoring.tasks.pairs import TASK, Pairs, PairsConfig
 from winnow.scoring.tasks.protocol import NO_INPUT, OK, TOO_LONG, UNREADABLE, TrainingSettings, Weights
@@ -103,7 +103,7 @@ def test_the_loss_is_the_mean_of_both_ways_over_the_declared_batch(architecture:
     examples = some(task, 3)
     with torch.no_grad():
         parameters = {name: torch.from_numpy(value) for name, value in at.items()}
-        assert isinstance(task.model, Together)
+        assert isinstance(task.model, BatchModel)
         images, texts = task.model.embed(parameters, task.batch(examples))
     logits = np.exp(at["logit_scale"]) * (images @ texts.T).numpy().astype(np.float64)
     ways = [-np.log(np.exp(np.diag(logits)) / np.exp(logits).sum(axis)) for axis in (1, 0)]
@@ -220,8 +220,8 @@ def test_a_batch_whose_similarities_alone_are_too_large_is_refused_before_any_ro
 def test_where_memory_ends_on_the_losses_of_a_batch_a_smaller_one_is_asked_for(cosine: bool) -> None:
     task = loaded()
     model = task.model
-    assert isinstance(model, Together)
-    task.model = Together(model.embed, lambda _, __: torch.empty(1 << 60))
+    assert isinstance(model, BatchModel)
+    task.model = BatchModel(model.embed, lambda _, __: torch.empty(1 << 60))
     at, expected = task.initial(0), "out of memory on the losses of a batch of 4 pairs; lower `batch`"
     with pytest.raises(ScoreError, match=expected):
         task.losses(at, some(task, 4))

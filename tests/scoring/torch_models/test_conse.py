@@ -42,7 +42,7 @@ def test_a_sentence_goes_through_encoder_layers_as_pytorch_has_them() -> None:
     for number in range(6):
         hidden = layer_of(arrays, f"encoder.layer.{number}")(hidden, src_key_padding_mask=tokens == 0)
     expected = torch.stack([hidden[0].mean(0), hidden[1, :3].mean(0)])
-    torch.testing.assert_close(minilm.meant(arrays, tokens), expected, atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(minilm.mean_embedding(arrays, tokens), expected, atol=1e-5, rtol=1e-5)
 
 
 def layer_of(arrays: dict[str, Any], at: str) -> Any:
@@ -66,7 +66,7 @@ def layer_of(arrays: dict[str, Any], at: str) -> Any:
 def test_zeros_behind_a_sentence_change_nothing() -> None:
     arrays = at_random(minilm.shapes())
     short = Ragged.of([[101, 7, 102]])
-    few, many = (minilm.meant(arrays, torch.from_numpy(short.padded(width))) for width in (3, 40))
+    few, many = (minilm.mean_embedding(arrays, torch.from_numpy(short.padded(width))) for width in (3, 40))
     torch.testing.assert_close(few, many, atol=1e-6, rtol=1e-5)
 
 

@@ -130,7 +130,7 @@ def test_a_texts_features_are_the_networks_mean_over_its_tokens(texts: Task) -> 
         assert tokens is not None
         one = Ragged.of([[101, *tokens[:254], 102]])
         with torch.no_grad():
-            expected = minilm.meant(parameters, torch.from_numpy(one.padded(int(one.ends[0]))))
+            expected = minilm.mean_embedding(parameters, torch.from_numpy(one.padded(int(one.ends[0]))))
         np.testing.assert_allclose(numbers, expected[0], atol=1e-5)
 
 

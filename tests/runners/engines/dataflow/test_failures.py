@@ -62,8 +62,8 @@ def test_a_service_that_leaves_before_it_is_given_a_job_is_named(tmp_path: Path)
     answering.join()
     assert done.status == 1
     assert done.err == (
-        "winnow: dataflow: the service answers no more; committed work is kept, run the same command again once it "
-        "does, and once a job whose page was shown has ended or is cancelled\n"
+        "winnow: dataflow: the service no longer answers; committed work is kept. Once it answers and the job shown "
+        "above has ended or is cancelled, run the same command again\n"
     )
 
 

@@ -23,27 +23,29 @@ from winnow.runners.engines.dataflow.dataflow import DATAFLOW
             "dataflow: the job failed and gave no reason; its page shows the workers' logs",
         ),
         (
-            "Job did not reach to a terminal state after waiting indefinitely. Console URL: https://console.example/j?p=q",
-            "dataflow: lost sight of the job, which may still run: https://console.example/j?p=q; run the same command "
+            "Job did not reach to a terminal state after waiting indefinitely. Console URL: "
+            "https://console.example/j?p=q",
+            "dataflow: lost the connection to the job, which may still run: https://console.example/j?p=q; run the "
+            "same command "
             "again once it has ended or is cancelled",
         ),
         (
             "Dataflow pipeline failed. State: FAILED, Error:\nTraceback (most recent call last):\nModuleNotFoundError: "
             "No module named 'winnow'",
-            "dataflow: workers have no winnow; build the image of docs/howto/dataflow.md anew, or give no "
+            "dataflow: workers cannot import winnow; rebuild the image as in docs/howto/dataflow.md, or omit "
             "--sdk_container_image",
         ),
         (
             "503 failed to connect to all addresses; last error: UNKNOWN: ipv4:127.0.0.1:1: Failed to connect to "
             "remote host: Connection refused",
-            "dataflow: the service answers no more; committed work is kept, run the same command again once it does, "
-            "and once a job whose page was shown has ended or is cancelled",
+            "dataflow: the service no longer answers; committed work is kept. Once it answers and the job shown "
+            "above has ended or is cancelled, run the same command again",
         ),
     ],
 )
 def test_a_message_means(message: str, line: str) -> None:
-    assert str(DATAFLOW.understood(message)) == line
+    assert str(DATAFLOW.translated_error(message)) == line
 
 
 def test_other_messages_are_left_as_they_are() -> None:
-    assert DATAFLOW.understood("Dataflow pipeline failed. State: FAILED, Error:\nno machines left") is None
+    assert DATAFLOW.translated_error("Dataflow pipeline failed. State: FAILED, Error:\nno machines left") is None

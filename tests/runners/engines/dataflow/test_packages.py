@@ -7,7 +7,7 @@ import venv
 from pathlib import Path
 
 import winnow
-from winnow.runners.engines.dataflow.packed import pack
+from winnow.runners.engines.dataflow.wheel import pack
 
 ROOT = Path(__file__).resolve().parents[4]
 IMPORTS = "import winnow.runners.commands.main, winnow.filters, winnow.scoring; print(winnow.__file__)"

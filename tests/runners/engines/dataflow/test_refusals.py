@@ -43,13 +43,15 @@ def refused(*flags: str) -> str:
         ),
         (
             (*PROJECT, "--temp_location=gs://ab/tmp"),
-            "gs://ab/tmp: 'ab' is not a bucket name; expected 3 to 63 of a-z, 0-9, '-', '_' and '.': gs://BUCKET/PREFIX",
+            "gs://ab/tmp: 'ab' is not a bucket name; expected 3 to 63 of a-z, 0-9, '-', '_' and '.': "
+            "gs://BUCKET/PREFIX",
         ),
         ((*PROJECT, BUCKET, "--machine_typ=n2"), "Beam has no flag --machine_typ (did you mean --machine_type?)"),
         ((*PROJECT, BUCKET, "--num_workers=many"), "Beam's flag --num_workers: invalid int value: 'many'"),
         (
             (*PROJECT, BUCKET, "--template_location=gs://staging/template"),
-            "--template_location: a stage's graph depends on what earlier stages committed; run the driver as a job",
+            "--template_location: a stage's graph depends on the results of earlier stages; run the driver itself as "
+            "a job",
         ),
     ],
 )

@@ -99,10 +99,10 @@ def test_maven_without_its_repository_is_one_line(cache: Path, tmp_path: Path) -
     out, err = builder.communicate()
     assert builder.returncode == 1, out
     (line,) = err.splitlines()
-    assert line.startswith("winnow: Maven failed at building Spark 3.5.0's job server: ")
+    assert line.startswith("winnow: Maven failed while building Spark 3.5.0's job server: ")
     assert "offline mode" in line
     assert "WINNOW_SPARK_JOB_SERVER_JAR=FILE.jar" in line
-    assert line.endswith(f"(its own words: {cache}/spark-build.log)")
+    assert line.endswith(f"(log: {cache}/spark-build.log)")
     assert list(cache.glob("*.jar")) == []
 
 

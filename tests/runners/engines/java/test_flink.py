@@ -1,4 +1,4 @@
-"""Flink on a session cluster, for real: the same mixture as local, deaths in mid-job, and what is refused."""
+"""Flink on a session cluster, for real: the same mixture as local, deaths during a job, and what is refused."""
 
 import json
 import re

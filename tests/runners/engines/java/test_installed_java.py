@@ -6,7 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from winnow.runners.engines.java.installed_java import Java, find_java, fitting, major_version, require_java, version_in
+from winnow.runners.engines.java.installed_java import (
+    Java,
+    find_java,
+    major_version,
+    require_java,
+    require_supported,
+    version_in,
+)
 from winnow.runners.engines.java.server_kinds import FLINK, SPARK, JobServerError
 
 # What `java -version` of these builds prints.
@@ -99,7 +106,7 @@ def test_what_is_no_java_has_no_version(printed: str) -> None:
 @pytest.mark.parametrize("version", ["11.0.21", "17", "17.0.15"])
 def test_11_and_17_fit(version: str) -> None:
     java = Java(Path("/usr/bin/java"), version, "Debian", None, "PATH")
-    assert fitting(java, SPARK) is java
+    assert require_supported(java, SPARK) is java
 
 
 @pytest.mark.parametrize("version", ["1.8.0_391", "21.0.2", "25"])
@@ -108,7 +115,7 @@ def test_others_are_refused_with_what_was_found_what_is_needed_and_what_to_do(
 ) -> None:
     monkeypatch.setattr("winnow.runners.engines.java.installed_java.INSTALLED", tmp_path)  # where none is installed
     with pytest.raises(JobServerError) as raised:
-        fitting(Java(Path("/usr/bin/java"), version, "Oracle Corporation", None, "PATH"), FLINK)
+        require_supported(Java(Path("/usr/bin/java"), version, "Oracle Corporation", None, "PATH"), FLINK)
     assert str(raised.value) == (
         f"found Java {version} (Oracle Corporation) at /usr/bin/java by PATH; Flink 1.19 needs Java 11 or 17: "
         "apt-get install openjdk-17-jre-headless (or any other build of Java 17), or let JAVA_HOME name one"
@@ -122,19 +129,19 @@ def test_a_fitting_one_that_is_installed_is_named(monkeypatch: pytest.MonkeyPatc
         (tmp_path / name / "bin" / "java").touch(mode=0o755)
     monkeypatch.setattr("winnow.runners.engines.java.installed_java.INSTALLED", tmp_path)
     with pytest.raises(JobServerError, match=f"needs Java 11 or 17: export JAVA_HOME={tmp_path}/java-17$"):
-        fitting(Java(Path("/usr/bin/java"), "25.0.1", "", None, "PATH"), SPARK)
+        require_supported(Java(Path("/usr/bin/java"), "25.0.1", "", None, "PATH"), SPARK)
 
 
 def test_a_path_without_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(JobServerError, match=r"^no Java: .* need Java 11 or 17: .*$"):
+    with pytest.raises(JobServerError, match=r"^Java was not found: .* need Java 11 or 17: .*$"):
         require_java(SPARK)
 
 
 def test_a_java_home_without_java_is_not_passed_over(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(JobServerError, match=f"^JAVA_HOME={tmp_path} holds no bin/java; "):
+    with pytest.raises(JobServerError, match=f"^JAVA_HOME={tmp_path} does not contain bin/java; "):
         find_java()
 
 
@@ -147,7 +154,9 @@ def test_a_program_that_is_no_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     true = shutil.which("true")
     assert true is not None
     with pytest.raises(
-        JobServerError, match=r"^\S+/true \(--job_server_java_launcher\) is no Java that runs: it ended with status 0; "
+        JobServerError,
+        match=r"^\S+/true \(--job_server_java_launcher\) is not a working Java: it ended with status "
+        r"0; ",
     ):
         find_java(true)
 

@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 
 from tests.runners.engines.java.jars import write_jar
-from winnow.runners.engines.java.jar_contents import Contents, require_fitting
+from winnow.runners.engines.java.jar_contents import Contents, require_compatible_jar
 from winnow.runners.engines.java.server_kinds import SPARK, JobServerError, beam_installed
 
 
 def refusal(jar: Path, engine_version: str | None = None) -> str:
     with pytest.raises(JobServerError) as raised:
-        require_fitting(jar, SPARK, engine_version)
+        require_compatible_jar(jar, SPARK, engine_version)
     return str(raised.value)
 
 
@@ -21,13 +21,13 @@ def jar(tmp_path: Path) -> Path:
 
 
 def test_a_job_server_says_its_versions(jar: Path) -> None:
-    assert require_fitting(write_jar(jar), SPARK) == Contents(
+    assert require_compatible_jar(write_jar(jar), SPARK) == Contents(
         main_class=SPARK.main_class, beam_version="2.70.0", engine_version="3.5.0", opens=False
     )
 
 
 def test_one_of_the_installed_beam_fits(jar: Path) -> None:
-    assert require_fitting(write_jar(jar, beam=beam_installed()), SPARK).beam_version == beam_installed()
+    assert require_compatible_jar(write_jar(jar, beam=beam_installed()), SPARK).beam_version == beam_installed()
 
 
 def test_a_file_that_is_not_there(jar: Path) -> None:
@@ -57,7 +57,7 @@ def test_a_damaged_entry(jar: Path) -> None:
 
 def test_no_main_class(jar: Path) -> None:
     assert refusal(write_jar(jar, main_class=None)) == (
-        f"{jar}: not Spark's job server: its manifest names no Main-Class "
+        f"{jar}: not Spark's job server: its manifest has no Main-Class "
         "(expected org.apache.beam.runners.spark.SparkJobServerDriver)"
     )
 
@@ -72,25 +72,25 @@ def test_another_engine(jar: Path) -> None:
 @pytest.mark.parametrize("beam", ["2.48.0", "2.69.0", "3.0.0"])
 def test_another_beam(jar: Path, beam: str) -> None:
     assert refusal(write_jar(jar, beam=beam)) == (
-        f"{jar}: made of Beam {beam}; apache-beam {beam_installed()} is installed, and job servers from 2.70.0 on "
-        "up to that version work with it"
+        f"{jar}: built for Beam {beam}; expected Beam 2.70.0 to {beam_installed()}, as apache-beam {beam_installed()} "
+        "is installed"
     )
 
 
 def test_no_beam(jar: Path) -> None:
-    assert ": made of Beam an unknown version; " in refusal(write_jar(jar, beam=None))
+    assert ": built for Beam of an unknown version; " in refusal(write_jar(jar, beam=None))
 
 
 @pytest.mark.parametrize("spark", ["3.4.1", "4.0.0"])
 def test_another_spark(jar: Path, spark: str) -> None:
-    assert refusal(write_jar(jar, spark=spark)) == f"{jar}: Spark {spark} is in it; expected 3.5"
+    assert refusal(write_jar(jar, spark=spark)) == f"{jar}: Spark {spark} is inside; expected 3.5"
 
 
 def test_no_spark(jar: Path) -> None:
-    assert refusal(write_jar(jar, spark=None)) == f"{jar}: Spark of no version is in it; expected 3.5"
+    assert refusal(write_jar(jar, spark=None)) == f"{jar}: Spark of unknown version is inside; expected 3.5"
 
 
 def test_a_cluster_may_want_the_patch_level_too(jar: Path) -> None:
     write_jar(jar, spark="3.5.1")
-    assert require_fitting(jar, SPARK, "3.5.1").engine_version == "3.5.1"
-    assert refusal(jar, "3.5.0") == f"{jar}: Spark 3.5.1 is in it; expected 3.5.0"
+    assert require_compatible_jar(jar, SPARK, "3.5.1").engine_version == "3.5.1"
+    assert refusal(jar, "3.5.0") == f"{jar}: Spark 3.5.1 is inside; expected 3.5.0"

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from tests.runners.engines.java.jars import write_jar
 from winnow.runners.engines.java.installed_java import Java
-from winnow.runners.engines.java.jars import CHECKSUM, _alone, cached_path, find_jar, job_server
+from winnow.runners.engines.java.jars import CHECKSUM, _build_lock, cached_path, find_jar, job_server
 from winnow.runners.engines.java.server_kinds import FLINK, SPARK, JobServerError, beam_installed
 
 
@@ -83,7 +83,7 @@ def test_beams_own_with_another_spark_than_the_clusters_is_passed_over(tmp_path:
     found = find_jar(SPARK, engine_version="3.5.0", console=Console(file=printed))
     assert found is not None
     assert found.path == path
-    assert printed.getvalue() == f"engine  skipped: {beams}: Spark 3.5.3 is in it; expected 3.5.0\n"
+    assert printed.getvalue() == f"engine  skipped: {beams}: Spark 3.5.3 is inside; expected 3.5.0\n"
 
 
 def test_one_that_is_given_comes_before_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,15 +104,15 @@ def test_one_that_is_given_is_that_one_or_none(tmp_path: Path, monkeypatch: pyte
     with pytest.raises(JobServerError) as raised:
         find_jar(SPARK)
     assert str(raised.value) == (
-        f"WINNOW_SPARK_JOB_SERVER_JAR: {tmp_path}/none.jar: no such file; "
-        "give another, or none to let winnow find or build one"
+        f"WINNOW_SPARK_JOB_SERVER_JAR: {tmp_path}/none.jar: no such file; give another jar, or remove the setting to "
+        f"let winnow find or build one"
     )
-    with pytest.raises(JobServerError, match=r"^--spark_job_server_jar: .*made of Beam 2\.48\.0; "):
+    with pytest.raises(JobServerError, match=r"^--spark_job_server_jar: .*built for Beam 2\.48\.0; "):
         find_jar(SPARK, str(write_jar(tmp_path / "old.jar", beam="2.48.0")))
 
 
 def test_an_address_is_not_a_file() -> None:
-    with pytest.raises(JobServerError, match=r"^--spark_job_server_jar=https://h/s\.jar: expected a file on this mach"):
+    with pytest.raises(JobServerError, match=r"^--spark_job_server_jar=https://h/s\.jar: expected a local file; "):
         find_jar(SPARK, "https://h/s.jar")
 
 
@@ -143,7 +143,7 @@ def test_who_waits_for_another_builder_takes_what_that_one_made() -> None:
     second = threading.Thread(
         target=lambda: found.append(job_server("spark", console=Console(file=printed))[0].path), daemon=True
     )
-    with _alone(path, None):
+    with _build_lock(path, None):
         second.start()
         while "waiting" not in printed.getvalue():
             second.join(0.01)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from winnow.runners.engines.java.maven import MavenError, require_maven, telling_line
+from winnow.runners.engines.java.maven import MavenError, error_line, require_maven
 from winnow.runners.engines.java.server_kinds import SPARK
 
 ADVICE = (
@@ -19,8 +19,8 @@ def test_no_maven(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     with pytest.raises(MavenError) as raised:
         require_maven(SPARK)
     assert str(raised.value) == (
-        "Spark's job server is built with Maven, and there is no mvn on PATH: apt-get install maven, or give a jar "
-        "that was built elsewhere (winnow engines build spark): WINNOW_SPARK_JOB_SERVER_JAR=FILE.jar"
+        "Spark's job server is built with Maven, but mvn is not on PATH; run apt-get install maven, or use a jar "
+        "built elsewhere (winnow engines build spark): WINNOW_SPARK_JOB_SERVER_JAR=FILE.jar"
     )
 
 
@@ -31,7 +31,7 @@ def test_of_an_artifact_that_is_not_published() -> None:
         "project standalone-pom: Unable to find/resolve artifact. Could not find artifact "
         "org.apache.beam:beam-runners-spark-3-job-server:jar:2.77.0 in central -> [Help 1]\n" + ADVICE
     )
-    assert telling_line(log) == (
+    assert error_line(log) == (
         "Unable to find/resolve artifact. Could not find artifact "
         "org.apache.beam:beam-runners-spark-3-job-server:jar:2.77.0 in central"
     )
@@ -44,21 +44,21 @@ def test_of_a_pom_that_cannot_be_read() -> None:
         "[FATAL] Non-parseable POM pom.xml: in comment after two dashes (-) next character must be > @ line 5\n"
         "[ERROR] The build could not read 1 project -> [Help 1]\n" + ADVICE
     )
-    told = telling_line(log)
+    told = error_line(log)
     assert told is not None
     assert told.startswith("Non-parseable POM pom.xml")
 
 
 def test_of_a_java_that_is_not_there() -> None:
     log = "The JAVA_HOME environment variable is not defined correctly,\nthis environment variable is needed.\n"
-    assert telling_line(log) == "The JAVA_HOME environment variable is not defined correctly,"
+    assert error_line(log) == "The JAVA_HOME environment variable is not defined correctly,"
 
 
 def test_a_long_line_is_cut() -> None:
-    told = telling_line("[ERROR] " + "far " * 200)
+    told = error_line("[ERROR] " + "far " * 200)
     assert told is not None
     assert len(told) < 310
 
 
 def test_of_a_log_without_errors() -> None:
-    assert telling_line("[INFO] BUILD SUCCESS\n") is None
+    assert error_line("[INFO] BUILD SUCCESS\n") is None

@@ -1,4 +1,4 @@
-"""Spark on a standalone cluster, for real: the same mixture as local, deaths in mid-job, and what is refused."""
+"""Spark on a standalone cluster, for real: the same mixture as local, deaths during a job, and what is refused."""
 
 import re
 import threading

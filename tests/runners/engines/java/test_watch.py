@@ -72,7 +72,7 @@ def test_a_job_that_ends_well_all_the_same_is_left_alone() -> None:
 def test_a_job_server_that_dies_is_named() -> None:
     with (
         talking("time.sleep(0.3)\nsys.exit(1)") as server,
-        pytest.raises(StageError, match="the job server ended in mid-job; committed work is kept"),
+        pytest.raises(StageError, match="the job server ended during the job; committed work is kept"),
         java_watched(server),
     ):
         await_end(server)
@@ -107,10 +107,10 @@ class Hearing:
 
     lines: list[str] = field(default_factory=list)
 
-    def heard(self, line: str) -> None:
+    def on_line(self, line: str) -> None:
         self.lines.append(line)
 
-    def of_others(self, _: str) -> bool:
+    def is_remote(self, _: str) -> bool:
         return False
 
     def reason_to_end(self) -> str:

@@ -1,4 +1,4 @@
-"""Workers for engines that ask over the network: processes, which end when they are told to, or with their pool."""
+"""Workers for engines that request them over the network: processes that end on request, or with their pool."""
 
 import os
 import time

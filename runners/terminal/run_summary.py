@@ -6,13 +6,13 @@ from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.store import layout
 from winnow.runners.report.writing import write_report
 from winnow.runners.stages.exports import print_exports
-from winnow.runners.stages.whole_recipe import Whole
+from winnow.runners.stages.recipe_run import RecipeRun
 from winnow.runners.terminal.mixture_tables import print_plan_line
 from winnow.runners.terminal.rules import print_effects
 from winnow.runners.terminal.store_tables import print_summary
 
 
-def print_closing(recipe: BoundRecipe, whole: Whole, console: Console) -> None:
+def print_run_summary(recipe: BoundRecipe, whole: RecipeRun, console: Console) -> None:
     """Write the report, and print where the results are."""
     outcome = whole.outcome
     store = outcome.store

@@ -18,19 +18,19 @@ from winnow.schemas.rows.duplicates import layer_of_kind
 from winnow.schemas.rows.extraction import EXTRACTED
 
 if TYPE_CHECKING:
-    from winnow.runners.stages.stage_run import Ran, StageRun
+    from winnow.runners.stages.stage_run import CompletedTasks, StageRun
 
 
 def ingest_part(extractors: Iterable[str]) -> str:
-    """The name of what ingest does, after the slowest extractor: the others hardly count beside it."""
+    """The part name of an ingest, which depends on the slowest extractor; the others hardly matter."""
     names = set(extractors)
     return "ingest.precise" if names - {"fast"} else "ingest.fast" if names else "ingest.none"
 
 
-def note_ingest(
-    run: "StageRun", context: IngestContext, ran: "Ran", commits: Mapping[str, Sequence[TaskCommit]]
+def record_ingest(
+    run: "StageRun", context: IngestContext, ran: "CompletedTasks", commits: Mapping[str, Sequence[TaskCommit]]
 ) -> None:
-    """Of tasks that were read: their files, and every object that was made of them."""
+    """Record an ingest: the input files of its tasks, and all objects written."""
     done = [task for found in commits.values() for task in found if task.task in ran.names]
     if not done:
         return
@@ -44,11 +44,13 @@ def note_ingest(
             written += sum(commit.object.bytes for commit in made.values())
     read = sum(task.input_bytes for task in done)
     part = ingest_part(bound.extractor.name for bound in context.extractors)
-    _note(run, "ingest", ran, read, {part: PartAmounts(read, written)})
+    _put(run, "ingest", ran, read, {part: PartAmounts(read, written)})
 
 
-def note_pass(run: "StageRun", state: StoreState, one_pass: Pass, owed: Sequence[RowLayerTask], ran: "Ran") -> None:
-    """Of a pass of operators: the objects of each shard that were opened, and each operator's layer."""
+def record_pass(
+    run: "StageRun", state: StoreState, one_pass: Pass, owed: Sequence[RowLayerTask], ran: "CompletedTasks"
+) -> None:
+    """Record a pass of operators: the objects read for each shard, and each operator's layer."""
     if not owed:
         return
     sizes = _sizes(state)
@@ -57,73 +59,75 @@ def note_pass(run: "StageRun", state: StoreState, one_pass: Pass, owed: Sequence
         mine = [task for task in owed if bound.layer in task.owed]
         shards = {task.shard for task in mine}
         made = [commit for commit in state.layers[bound.layer] if commit.shard in shards]
-        before = parts.get(bound.operator.name, PartAmounts(0, 0))  # an operator can be there twice
+        before = parts.get(bound.operator.name, PartAmounts(0, 0))  # an operator can occur twice
         parts[bound.operator.name] = PartAmounts(
-            before.read + sum(_read(task, sizes) for task in mine),
+            before.read + sum(_read_bytes(task, sizes) for task in mine),
             before.written + sum(commit.object.bytes for commit in made),
         )
-    read = sum(_read(task, sizes) for task in owed)
-    _note(run, f"annotate.{one_pass.resource}", ran, read, {name: part for name, part in parts.items() if part.read})
+    read = sum(_read_bytes(task, sizes) for task in owed)
+    _put(run, f"annotate.{one_pass.resource}", ran, read, {name: part for name, part in parts.items() if part.read})
 
 
-def note_rows(
+def record_rows(
     run: "StageRun",
     state: StoreState,
     stage: str,
     layer: str,
     part: str,
     owed: Sequence[RowLayerTask],
-    ran: "Ran",
+    ran: "CompletedTasks",
     passes: int = 1,
 ) -> None:
-    """Of one layer of rows, such as a score's trace: the objects that were opened, and the layer.
+    """Record the computation of one layer, such as a score's trace: the objects read, and the layer.
 
     Args:
         run: The stage.
-        state: The shards and layers that it left.
+        state: The shards and layers after the stage.
         stage: Its name.
         layer: The layer.
         part: The name of its rate.
-        owed: The shards that it was made for.
-        ran: How long that took.
-        passes: How often rows were gone through once they were read.
+        owed: The shards for which the layer was computed.
+        ran: The completed tasks and their time.
+        passes: How many passes over the rows were made.
     """
     if not owed:
         return
     sizes = _sizes(state)
     shards = {one.shard for one in owed}
     written = sum(commit.object.bytes for commit in state.layers[layer] if commit.shard in shards)
-    read = sum(_read(one, sizes) for one in owed)
-    _note(run, stage, ran, read, {part: PartAmounts(read * passes, written)})
+    read = sum(_read_bytes(one, sizes) for one in owed)
+    _put(run, stage, ran, read, {part: PartAmounts(read * passes, written)})
 
 
-def note_export(run: "StageRun", generation: Generation, written: Mapping[str, int], tasks: int, ran: "Ran") -> None:
-    """Of exports: what samples and texts lie in, read once for each format, and the files of each."""
+def record_export(
+    run: "StageRun", generation: Generation, written: Mapping[str, int], tasks: int, ran: "CompletedTasks"
+) -> None:
+    """Record exports: samples and texts, read once per format, and the files written."""
     layers = generation.layers.items()
     held = sum(one.bytes for name, one in layers if name == layout.SAMPLES or name.startswith(EXTRACTED))
     if written:
         parts = {f"export.{name}": PartAmounts(held, size) for name, size in written.items()}
-        _note(run, "export", replace(ran, names=frozenset(map(str, range(tasks)))), held * len(written), parts)
+        _put(run, "export", replace(ran, names=frozenset(map(str, range(tasks)))), held * len(written), parts)
 
 
-def note_search(run: "StageRun", state: StoreState, search: Search, shuffled: int, ran: "Ran") -> None:
-    """Of a search for duplicates: what it is found by, and the layers that say so.
+def record_search(run: "StageRun", state: StoreState, search: Search, shuffled: int, ran: "CompletedTasks") -> None:
+    """Record a search for duplicates: the signatures read, and the layers written.
 
     Args:
         run: The stage.
-        state: What it found is in it.
-        search: What was searched.
-        shuffled: Bytes of what changed hands.
-        ran: From the beginning of the comparison to the last layer.
+        state: The shards and layers, including the results.
+        search: The search.
+        shuffled: The bytes exchanged between tasks.
+        ran: The completed tasks and the time from the start of the comparison to the last layer.
     """
     parts = {}
     for kind, read, written in search_amounts(state, search.kinds):
         parts[f"dedupe.{kind}"] = PartAmounts(read, written)
-    _note(run, "dedupe", ran, sum(part.read for part in parts.values()), parts, shuffled)
+    _put(run, "dedupe", ran, sum(part.read for part in parts.values()), parts, shuffled)
 
 
 def search_amounts(state: StoreState, kinds: Iterable[str]) -> Iterable[tuple[str, int, int]]:
-    """Of each kind the bytes of its signatures and of what it says."""
+    """For each kind, the bytes of its signatures and of its results."""
     for kind, signed in SIGNED.items():
         if kind in kinds:
             layers = (state.layers.get(name, []) for name in (signed, layer_of_kind(kind)))
@@ -136,12 +140,17 @@ def _sizes(state: StoreState) -> dict[str, int]:
     return sizes | {commit.object.path: commit.object.bytes for found in state.layers.values() for commit in found}
 
 
-def _read(task: RowLayerTask, sizes: Mapping[str, int]) -> int:
+def _read_bytes(task: RowLayerTask, sizes: Mapping[str, int]) -> int:
     return sum(sizes.get(path, 0) for path in task.objects.values())
 
 
-def _note(
-    run: "StageRun", stage: str, ran: "Ran", read: int, parts: Mapping[str, PartAmounts], shuffled: int | None = None
+def _put(
+    run: "StageRun",
+    stage: str,
+    ran: "CompletedTasks",
+    read: int,
+    parts: Mapping[str, PartAmounts],
+    shuffled: int | None = None,
 ) -> None:
     put_run(
         run.store.objects,

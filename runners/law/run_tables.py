@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.runners.law.files import called, read_text
+from winnow.runners.law.files import display_name, read_text
 from winnow.schemas.errors import SourceError
 from winnow.schemas.law import Units
 from winnow.schemas.problems import MAX_REPORTED, shown
@@ -30,21 +30,21 @@ def read_runs(names: Sequence[str]) -> RunTable:
     for name in names:
         text = read_text(name)
         try:
-            tables.append(runs_from_csv(text, called(name)))
+            tables.append(runs_from_csv(text, display_name(name)))
         except SourceError as error:
             problems += str(error).splitlines()
-    _stop(problems)
-    return tables[0] if len(tables) == 1 else joined(tables)
+    _raise_problems(problems)
+    return tables[0] if len(tables) == 1 else join_tables(tables)
 
 
-def joined(tables: Sequence[RunTable]) -> RunTable:
+def join_tables(tables: Sequence[RunTable]) -> RunTable:
     """Several tables as one."""
     units = _units(tables)
     named = [table for table in tables if table.run]
     if named and len(named) < len(tables):
         lacks = next(table.name for table in tables if not table.run)
         raise SourceError(f"{lacks}: has no column {RUN}, {named[0].name} has; give all tables one, or none")
-    _stop(_twice(tables))
+    _raise_problems(_repeated_rows(tables))
     names = _base_names(tables)
     columns: dict[str, list[object]] = {title: [] for title in (*COLUMNS, *((RUN,) if named else ()))}
     for table, base in zip(tables, names, strict=True):
@@ -96,7 +96,7 @@ def _assumed(tables: Sequence[RunTable], units: Units) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _twice(tables: Sequence[RunTable]) -> list[str]:
+def _repeated_rows(tables: Sequence[RunTable]) -> list[str]:
     """Rows that are in two tables."""
     problems = []
     keys = [_keys(table) for table in tables]
@@ -114,7 +114,7 @@ def _keys(table: RunTable) -> set[tuple[str, float, float, float, float, float]]
     return set(zip(names, *(column.tolist() for column in _numbers(table)), strict=True))
 
 
-def _stop(problems: Sequence[str]) -> None:
+def _raise_problems(problems: Sequence[str]) -> None:
     if problems:
         rest = [f"… and {len(problems) - MAX_REPORTED} more"] if len(problems) > MAX_REPORTED else []
         raise SourceError("\n".join([*problems[:MAX_REPORTED], *rest]))

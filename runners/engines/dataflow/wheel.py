@@ -26,7 +26,7 @@ def pack(folder: Path) -> Path:
     wheel = folder / f"winnow-{version}-py3-none-any.whl"
     record: list[str] = []
     with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in (*_sources(), *_described(about)):
+        for name, content in (*_sources(), *_metadata_files(about)):
             archive.writestr(zipfile.ZipInfo(name, _BORN), content, zipfile.ZIP_DEFLATED)
             record.append(f"{name},sha256={_digest(content)},{len(content)}")
         lines = "\n".join([*record, f"{about}/RECORD,,\n"])
@@ -44,7 +44,7 @@ def _sources() -> Iterator[tuple[str, bytes]]:
             yield f"winnow/{path.relative_to(root).as_posix()}", path.read_bytes()
 
 
-def _described(about: str) -> Iterator[tuple[str, bytes]]:
+def _metadata_files(about: str) -> Iterator[tuple[str, bytes]]:
     installed = distribution("winnow")
     metadata = installed.read_text("METADATA") or installed.read_text("PKG-INFO") or ""  # the latter of a checkout
     yield f"{about}/METADATA", metadata.encode()

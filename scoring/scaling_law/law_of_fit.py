@@ -63,13 +63,13 @@ def law_of(fit: LawFit, fingerprint: str = "", note: str = "", kept_draws: int =
             config.confidence,
             config.seed,
             fingerprint,
-            "; ".join(filter(None, (note, _deltas_said(deltas)))),
+            "; ".join(filter(None, (note, _deltas_note(deltas)))),
         ),
     )
     return law_from_json(law_to_json(law))  # as whoever reads the file will see it
 
 
-def _deltas_said(deltas: dict[str, float]) -> str:
+def _deltas_note(deltas: dict[str, float]) -> str:
     """Of families that differ in their noise; empty where one number holds for all."""
     if len(set(deltas.values())) < 2:
         return ""
