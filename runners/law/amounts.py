@@ -1,4 +1,4 @@
-"""Numbers as people write them: sizes such as 85M, and CSV files of one number a family."""
+"""Parses numbers: sizes such as 85M, and CSV files with one number per family."""
 
 import csv
 import io
@@ -19,10 +19,10 @@ _EXPECTED: Final = "expected a number such as 85000000, 1.2e9, 85M or 20B"
 
 
 def size(option: str, text: str | None) -> float | None:
-    """A count of parameters or tokens.
+    """Parse a number of parameters or tokens.
 
     Raises:
-        WinnowError: It is none.
+        WinnowError: The text is not such a number.
     """
     if text is None:
         return None
@@ -36,16 +36,16 @@ def size(option: str, text: str | None) -> float | None:
 
 
 def read_amounts(name: str, column: str) -> dict[str, float]:
-    """One number a family, from a CSV file with the columns `family` and the given one.
+    """Read one number per family from a CSV file with the columns `family` and `column`.
 
     Raises:
-        SourceError: One line for each thing that is wrong, with the line of the file.
+        SourceError: One line per problem, with the line of the file.
     """
     return amounts_from_csv(read_text(name), display_name(name), column)
 
 
 def amounts_from_csv(text: str, name: str, column: str) -> dict[str, float]:
-    """The numbers of a file's text; lines before the header that begin with # are remarks."""
+    """Parse the text of such a file; lines before the header that begin with # are comments."""
     reader = csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=""), strict=True)
     header: list[str] = []
     lines: dict[str, int] = {}
@@ -82,22 +82,22 @@ def amounts_from_csv(text: str, name: str, column: str) -> dict[str, float]:
 
 def _require(header: list[str], column: str, where: str) -> None:
     if len(header) == 1 and (";" in header[0] or "\t" in header[0]):
-        raise SourceError(f"{where}: columns are separated by semicolons or tabs; separate them by commas")
+        raise SourceError(f"{where}: columns are separated by semicolons or tabs; use commas")
     for title in (FAMILY, column):
         if header.count(title) != 1:
-            what = "missing column" if title not in header else "two columns are called"
+            what = "missing column" if title not in header else "two columns have the name"
             raise SourceError(f"{where}: {what} {title}; expected {FAMILY}, {column}, found {shown(', '.join(header))}")
 
 
 def _row(cells: list[str], header: list[str], column: str, lines: dict[str, int]) -> tuple[str, float]:
     if len(cells) != len(header):
-        hint = "; where a comma stands for a decimal point or parts thousands, write none" if len(cells) > 2 else ""
+        hint = "; do not use commas as decimal points or thousands separators" if len(cells) > 2 else ""
         raise ValueError(f"{len(cells)} values for {len(header)} columns{hint}")
     family, text = cells[header.index(FAMILY)], cells[header.index(column)]
     if not family or len(family) > 200 or not family.isprintable():
         raise ValueError(f"family is {shown(family)}: expected a name of 1 to 200 printable characters")
     if family in lines:
-        raise ValueError(f"{shown(family)} again (line {lines[family]} has it); keep one")
+        raise ValueError(f"{shown(family)} occurs twice (also in line {lines[family]}); keep one")
     try:
         value = _number(text)
     except ValueError as error:
@@ -108,15 +108,15 @@ def _row(cells: list[str], header: list[str], column: str, lines: dict[str, int]
 
 
 def _number(text: str) -> float:
-    """A finite number; raises ValueError with what was expected."""
+    """Parse a finite number; raises a ValueError that says what is expected."""
     text = text.strip()
     found = _NUMBER.fullmatch(text) if len(text) <= 60 else None
     if found is None:
         if "," in text and _NUMBER.fullmatch(text.replace(",", "")):
-            raise ValueError("a comma is no decimal point and parts no thousands; write 1.2e9 or 1200000000")
+            raise ValueError("commas are not allowed; write 1.2e9 or 1200000000")
         if text.lower().lstrip("+-") in ("nan", "inf", "infinity"):
             raise ValueError("expected a finite number")
-        raise ValueError(_EXPECTED if text else f"{_EXPECTED}, there is none")
+        raise ValueError(_EXPECTED if text else f"{_EXPECTED}, found nothing")
     value = float(found[1] + (found[2] or "")) * _THOUSANDS[(found[3] or "").lower()]
     if not math.isfinite(value):
         raise ValueError("expected a finite number")

@@ -1,4 +1,4 @@
-"""`winnow law compare`: the methods of sampling beside one another, on the same tokens and the same law."""
+"""`winnow law compare`: compares sampling methods on the same tokens with the same law."""
 
 import argparse
 import json
@@ -33,7 +33,7 @@ UNIMAX_EPOCHS: Final = 4.0
 
 
 def run(options: argparse.Namespace, console: Console) -> int:
-    """Mix by every method, predict losses, and say."""
+    """Compute the mixture of each method, predict losses, and print them."""
     law = read_law(options.law)
     tokens = read_amounts(options.tokens, "tokens")
     n, d = size("--n", options.n), size("--d", options.d)
@@ -60,9 +60,9 @@ def run(options: argparse.Namespace, console: Console) -> int:
         require_numbers(options.law, (row.normalised, row.normalised_with_repeats, *row.losses, *row.mixture.epochs))
     notes = list(dict.fromkeys(note for mixture in mixtures for note in mixture.notes))
     if options.unimax_epochs is None and epochs > UNIMAX_EPOCHS:
-        notes.append(f"UniMax: {UNIMAX_EPOCHS:g} epochs of everything are less than the budget; allowed: {epochs:.4g}")
+        notes.append(f"UniMax: {UNIMAX_EPOCHS:g} epochs of all tokens are less than the budget; raised to {epochs:.4g}")
     if not set(tokens) <= set(law.names):
-        notes.append(f"totals compare like with like: every method's shares of known families are scaled to {room:.4g}")
+        notes.append(f"for comparable totals, each method's shares of known families are scaled to {room:.4g}")
     if absent := [name for name in law.names if name not in tokens]:
         notes.append(f"the law also knows {', '.join(absent)}, of which {options.tokens} has no tokens")
     if options.json:
@@ -99,18 +99,19 @@ def _print(
     known = [name for name in law.names if name in inventory.families]
     print_line(
         console,
-        f"{grouped(inventory.budget)} tokens of {grouped(sum(inventory.tokens.values()))} that there are",
+        f"{grouped(inventory.budget)} tokens of {grouped(sum(inventory.tokens.values()))} available",
         "bold",
     )
     print_line(console, f"  D     {law.units.d}")
     print_line(console, "")
     headers = ("method", "total", "with repeats", "above least", "most epochs")
-    print_grid(console, Grid("Predicted totals of losses, each over its own at p = 1", headers, rows))
+    print_grid(console, Grid("Predicted totals of normalised losses (loss over the loss at p = 1)", headers, rows))
     families = inventory.families
     print_grid(console, _methods_table("Shares", families, compared, lambda row: row.mixture.shares, share_text))
     print_grid(console, _methods_table("Epochs", families, compared, lambda row: row.mixture.epochs, number4))
-    what = "Predicted losses over each at p = 1" if n is None else f"Predicted losses at N {n:g} ({law.units.loss})"
-    title = f"{what}, repeats at their worth"
+    normalised = "Predicted normalised losses (loss over the loss at p = 1)"
+    what = normalised if n is None else f"Predicted losses at N {n:g} ({law.units.loss})"
+    title = f"{what}, with repeats at reduced value"
     print_grid(console, _methods_table(title, known, compared, lambda row: row.losses_with_repeats, number4))
 
 
@@ -121,7 +122,7 @@ def _methods_table(
     column: Callable[[Compared], Sequence[float]],
     said: Callable[[float], str],
 ) -> Grid:
-    """A row a family, a column a method."""
+    """A table with one row per family and one column per method."""
     columns = [column(row) for row in compared]
     rows = [(name, *(said(values[place]) for values in columns)) for place, name in enumerate(families)]
     return Grid(title, ("family", *(_short(row.mixture.method) for row in compared)), rows)

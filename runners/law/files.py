@@ -1,4 +1,4 @@
-"""Files that `winnow law` reads and writes: bounded in, whole or not at all out."""
+"""Reads and writes the files of `winnow law`: size limits when reading, atomic replacement when writing."""
 
 import importlib.util
 import os
@@ -16,12 +16,12 @@ MAX_CSV_BYTES: Final = 64 << 20
 
 
 def read_law(name: str) -> ScalingLaw:
-    """The law in a file."""
+    """Read a law file."""
     return law_from_json(_read(name, MAX_LAW_BYTES), name)
 
 
 def read_text(name: str) -> str:
-    """The text of a CSV file."""
+    """Read the text of a CSV file."""
     raw = _read(name, MAX_CSV_BYTES)
     try:
         return raw.decode("utf-8")
@@ -31,7 +31,7 @@ def read_text(name: str) -> str:
 
 
 def display_name(name: str) -> str:
-    """What messages call a file."""
+    """The name of a file in messages."""
     return "stdin" if name == STDIN else name
 
 
@@ -45,12 +45,12 @@ def _read(name: str, most: int) -> bytes:
         with open(file, "rb") as stream:
             raw = stream.read(most + 1)
     if len(raw) > most:
-        raise WinnowError(f"{display_name(name)}: more than {most >> 20} MiB; this is no such table or law")
+        raise WinnowError(f"{display_name(name)}: more than {most >> 20} MiB; too large for a table or a law file")
     return raw
 
 
 def output_path(option: str, name: str | None) -> Path | None:
-    """Where an output goes; refused before any work where it cannot."""
+    """The path of an output file, checked to be writable before any work."""
     if name is None:
         return None
     file = Path(name)
@@ -62,7 +62,7 @@ def output_path(option: str, name: str | None) -> Path | None:
         raise WinnowError(f"{option} {name}: its folder does not exist; create it first")
     tried = file.with_name(f".{file.name[:60]}.{os.getpid()}")
     try:
-        tried.write_bytes(b"")  # permissions alone do not say it: of a superuser, or of a file system
+        tried.write_bytes(b"")  # tried, as permissions alone are not conclusive for superusers and some file systems
         tried.unlink()
     except OSError as error:
         why = error.strerror or error
@@ -71,39 +71,39 @@ def output_path(option: str, name: str | None) -> Path | None:
 
 
 def plot_path(option: str, name: str | None) -> Path | None:
-    """Where a plot goes; refused before any work where it cannot."""
+    """The path of a plot, checked to be writable before any work."""
     file = output_path(option, name)
     if file is not None and file.suffix.lower() != ".svg":
-        raise WinnowError(f"{option} {name}: draws SVG only; give a file whose name ends with .svg")
+        raise WinnowError(f"{option} {name}: only SVG is supported; give a file name that ends in .svg")
     return file
 
 
 def require_distinct(*named: tuple[str, Path | None]) -> None:
-    """Refuse outputs that would overwrite an input, or one another."""
+    """Raise if an output would overwrite an input or another output."""
     seen: dict[Path, str] = {}
     for what, file in named:
         if file is None:
             continue
         if (other := seen.setdefault(file.resolve(), what)) != what:
-            raise WinnowError(f"{what} {file}: is also {other}; give it a file of its own")
+            raise WinnowError(f"{what} {file}: is the same file as {other}; give another one")
 
 
 def require_extra(what: str, package: str) -> None:
-    """Refuse work that needs a package which is not there."""
+    """Raise if a required package is missing."""
     if importlib.util.find_spec(package) is None:
         raise WinnowError(f"{what} needs {package}: pip install 'winnow[law]'")
 
 
 def write_file(file: Path, content: bytes) -> None:
-    """Write a file beside its place and move it there."""
+    """Write a file atomically."""
     write_files([(file, content)])
 
 
 def write_files(contents: Sequence[tuple[Path, bytes]]) -> None:
-    """Write files beside their places, and move them there once all are whole.
+    """Write several files: all to temporary names first, then move them.
 
     Raises:
-        WinnowError: One cannot be written; then none is.
+        WinnowError: A file cannot be written; then none is replaced.
     """
     unfinished = [
         file.with_name(f".{file.name[:60]}.{os.getpid()}.{number}") for number, (file, _) in enumerate(contents)
@@ -122,7 +122,7 @@ def write_files(contents: Sequence[tuple[Path, bytes]]) -> None:
 
 @contextmanager
 def _errors_named(file: Path | str) -> Iterator[None]:
-    """Faults of the system by the name that the user gave, not by that of the file beside."""
+    """Report system errors with the user's file name instead of the temporary one."""
     try:
         yield
     except OSError as error:

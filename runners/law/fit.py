@@ -1,7 +1,7 @@
-"""`winnow law fit`: from tables of training runs to a law, with what it is worth and what it assumes.
+"""`winnow law fit`: fits a law to tables of training runs, with its quality and tests of its assumptions.
 
-A test of an assumption that finds nothing has not proved it; so each sentence says what noise alone passes in one
-table of twenty.
+A test without a finding does not prove an assumption; so each line also says how large an effect noise alone reaches
+in one table of twenty.
 """
 
 import argparse
@@ -34,16 +34,16 @@ if TYPE_CHECKING:
     from winnow.scoring.scaling_law.hypotheses import Independence, Invariance
 
 LEVEL: Final = 0.05
-"""Of p values that are already adjusted for the number of families."""
+"""The significance level, for p values adjusted for the number of families."""
 
 MOST_SEED: Final = 2**53
-"""JSON's numbers are whole below it, wherever a law is read."""
+"""Integers below this limit are exact in every JSON parser."""
 MOST_WORK: Final = 20_000_000
-"""Losses times resamples: some minutes on two cores, and some hundred MB."""
+"""The limit on losses times resamples: some minutes on two cores, and some hundred MB."""
 
 
 def run(options: argparse.Namespace, console: Console) -> int:
-    """Fit, test, write, and say."""
+    """Fit the law, test its assumptions, write and print the results."""
     require_extra("winnow law fit", "scipy")
     if options.min_seeds < 1:
         raise WinnowError(f"--min-seeds {options.min_seeds}: expected 1 or more")
@@ -54,16 +54,17 @@ def run(options: argparse.Namespace, console: Console) -> int:
     output, plot = output_path("--output", options.output), plot_path("--plot", options.plot)
     inputs = [(name, Path(name)) for name in options.runs if name != STDIN]
     if options.runs.count(STDIN) > 1 or len({file.resolve() for _, file in inputs}) < len(inputs):
-        raise WinnowError("the same table twice; name each once")
+        raise WinnowError("a table is named twice; name each once")
     require_distinct(*inputs, ("--output", output), ("--plot", plot))
     table = read_runs(options.runs)
     if len(table) * options.resamples > MOST_WORK:
         raise WinnowError(
             f"--resamples {options.resamples}: too many for {grouped(len(table))} losses; at most "
-            f"{MOST_WORK // len(table)} here (losses times resamples are up to {grouped(MOST_WORK)})"
+            f"{MOST_WORK // len(table)} here (losses times resamples are limited to {grouped(MOST_WORK)})"
         )
 
-    from winnow.runners.law.fitting import fit_families  # SciPy takes a second to import: not for a table that is torn
+    # here, as SciPy takes a second to import, which errors in a table should not wait for
+    from winnow.runners.law.fitting import fit_families
     from winnow.scoring.scaling_law.fitting import FitConfig
     from winnow.scoring.scaling_law.hypotheses import independence_tests, invariance_tests
     from winnow.scoring.scaling_law.law_of_fit import law_of
@@ -99,7 +100,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
 
 
 def two_stage(fit: "LawFit") -> dict[str, Sequence[float]]:
-    """Each family's two-stage estimates, in the order in which a law's parameters are shown."""
+    """Each family's two-stage estimates, in the order of the displayed parameters."""
     import numpy as np
 
     found: dict[str, Sequence[float]] = {}
@@ -155,7 +156,7 @@ def _environment() -> str:
 
 
 def _progress(of: int) -> Callable[[str], None]:
-    """Which families are done, on a terminal."""
+    """A callback that shows finished families on a terminal."""
     done = itertools.count(1)
 
     def fitted(family: str) -> None:
@@ -166,19 +167,21 @@ def _progress(of: int) -> Callable[[str], None]:
 
 
 def independence(answers: Sequence[Independence], console: Console) -> None:
-    """Whether the shares of other families matter beyond a family's own."""
-    print_line(console, "Does it matter what the rest of the mixture is? The law says no.", "bold")
+    """Print whether the shares of other families affect a family's loss."""
+    print_line(
+        console, "Does a family's loss depend on the other families' shares? The law assumes it does not.", "bold"
+    )
     _print_tests([(answer.family, _independence(answer), answer.why_not) for answer in answers], console)
 
 
 def invariance(answers: Sequence[Invariance], console: Console) -> None:
-    """Whether gamma changes with the size of the model or with the tokens."""
-    print_line(console, "Is gamma the same at every N and D? The law says yes.", "bold")
+    """Print whether gamma changes with the model size or the number of tokens."""
+    print_line(console, "Is gamma the same at every N and D? The law assumes it is.", "bold")
     _print_tests([(answer.family, _invariance(answer), answer.why_not) for answer in answers], console)
 
 
 def contradictions(others: Sequence[Independence], sizes: Sequence[Invariance]) -> str:
-    """For the law's file: which assumptions the runs contradict; empty where none."""
+    """The assumptions that the runs contradict, for the law file; empty if there are none."""
     found = []
     for what, answers in (
         ("independence of the other families' shares", others),
@@ -191,7 +194,7 @@ def contradictions(others: Sequence[Independence], sizes: Sequence[Invariance]) 
 
 
 def _print_tests(said: Sequence[tuple[str, str, str]], console: Console) -> None:
-    """A line a family; one for all where none could be tested for the same reason."""
+    """Print one line per family, or a single line if no family could be tested for the same reason."""
     reasons = {why for _, _, why in said}
     if len(reasons) == 1 and "" not in reasons:
         print_line(console, f"  not tested: {reasons.pop()}")
@@ -205,19 +208,19 @@ def _print_tests(said: Sequence[tuple[str, str, str]], console: Console) -> None
 def _independence(answer: Independence) -> str:
     if answer.effect is None or answer.detectable is None:
         return ""
-    moved = f"the others move the loss by up to {_percent(answer.effect)}"
+    moved = f"the other shares change the loss by up to {_percent(answer.effect)}"
     if _contradicted(answer.adjusted):
-        return f"CONTRADICTED ({_p(answer.adjusted)}): {moved}, noise alone by up to {_percent(answer.detectable)}"
-    return f"no sign against it ({_p(answer.adjusted)}): {moved}, noise alone by up to {_percent(answer.detectable)}"
+        return f"CONTRADICTED ({_p(answer.adjusted)}): {moved}; noise alone reaches {_percent(answer.detectable)}"
+    return f"no contradiction found ({_p(answer.adjusted)}): {moved}; noise alone reaches {_percent(answer.detectable)}"
 
 
 def _invariance(answer: Invariance) -> str:
     changes = [
-        f"{_signed(slope[0])} [{_signed(slope[1])}, {_signed(slope[2])}] for ten times the {name}"
+        f"{_signed(slope[0])} [{_signed(slope[1])}, {_signed(slope[2])}] per tenfold {name}"
         for name, slope in (("N", answer.per_decade_n), ("D", answer.per_decade_d))
         if slope is not None
     ]
-    verdict = "CONTRADICTED" if _contradicted(answer.adjusted) else "no sign against it"
+    verdict = "CONTRADICTED" if _contradicted(answer.adjusted) else "no contradiction found"
     return f"{verdict} ({_p(answer.adjusted)}): gamma changes by {', '.join(changes)}"
 
 

@@ -1,7 +1,7 @@
-"""The fit of every family: large tables in processes, each with one thread of linear algebra.
+"""Fits all families; large tables in several processes, each with one thread of linear algebra.
 
-A second BLAS thread doubles the processor time of such small matrices and saves nothing; families are independent, and
-processes that each take some of them do save time.
+A second BLAS thread doubles the CPU time of such small matrices without saving time. Families are independent, so
+processes that each fit some of them do save time.
 """
 
 import multiprocessing
@@ -19,22 +19,22 @@ from winnow.scoring.scaling_law.required_runs import require_determined
 from winnow.scoring.scaling_law.runs import RunTable
 
 SMALL: Final = 50_000
-"""Rows times resamples that are fitted before a process has started."""
+"""The rows times resamples that one process fits while another would start."""
 _ONE_THREAD: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 
 Part = Sequence[tuple[int, RunTable]]
 
 
 def fit_families(table: RunTable, config: FitConfig, fitted: Callable[[str], None]) -> LawFit:
-    """The fit of every family, in the table's order.
+    """Fit all families, in the table's order.
 
     Args:
         table: The runs.
-        config: How to fit.
-        fitted: Told the name of each family that is done.
+        config: The settings of the fit.
+        fitted: Called with the name of each finished family.
 
     Raises:
-        SourceError: The table cannot say it; one sentence a family and lack.
+        SourceError: The table does not determine the law; one line per family and problem.
     """
     require_determined(table, config.mode, config.min_seeds)
     families = [table.of(family) for family in table.families]
@@ -62,7 +62,7 @@ def _in_processes(families: Sequence[RunTable], config: FitConfig) -> Iterator[t
                 try:
                     found = end.recv()
                 except EOFError:
-                    why = "a process of the fit was ended from outside, perhaps for memory; try again"
+                    why = "a process of the fit was killed, perhaps for lack of memory; try again"
                     raise WinnowError(why) from None
                 if isinstance(found, WinnowError):
                     raise found
@@ -74,7 +74,7 @@ def _in_processes(families: Sequence[RunTable], config: FitConfig) -> Iterator[t
 
 @contextmanager
 def _workers(parts: Sequence[Part], config: FitConfig) -> Iterator[dict[Connection, int]]:
-    """A process for each part; where its fits come from, and how many are still to come."""
+    """Start a process per part; yields the connections to them, with the number of pending fits."""
     spawn = multiprocessing.get_context("spawn")
     left: dict[Connection, int] = {}
     started = []
@@ -104,9 +104,9 @@ def _fit_part(end: Connection, part: Part, config: FitConfig) -> None:
 
 @contextmanager
 def _single_threaded_children() -> Iterator[None]:
-    """What processes that are started within inherit: one thread, and no part in an interrupt from the keyboard."""
+    """Let processes started within use one thread and ignore keyboard interrupts."""
     before = {name: os.environ.get(name) for name in _ONE_THREAD}
-    os.environ.update(dict.fromkeys(_ONE_THREAD, "1"))  # read once, when a process loads its libraries
+    os.environ.update(dict.fromkeys(_ONE_THREAD, "1"))  # read when a process loads its libraries
     main = threading.current_thread() is threading.main_thread()
     handler = signal.signal(signal.SIGINT, signal.SIG_IGN) if main else None
     try:

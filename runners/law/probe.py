@@ -1,7 +1,7 @@
-"""`winnow law probe`: trains small language models on mixtures of a store's families, and writes their losses as runs.
+"""`winnow law probe`: trains small language models on mixtures of families, and writes their losses as a table of runs.
 
-A run that is finished is a record in the work folder; one in progress is a checkpoint beside it, written every so many
-steps. Whatever ends the command, the same command goes on from there, to the same numbers.
+The work folder has a record for each finished run and a checkpoint for each run in progress. An interrupted command
+continues from there when it is run again, with the same results.
 """
 
 import argparse
@@ -42,28 +42,28 @@ from winnow.scoring.probe.training import (
 )
 
 _MANY_PASSES: Final = 4.0
-"""Up to four passes repeated text is worth about what fresh text is (arXiv 2305.16264)."""
+"""Up to four passes, repeated text is worth nearly as much as new text (arXiv 2305.16264)."""
 _MUCH_UNKNOWN: Final = 0.01
-"""Of a family's tokens: from here on the losses are in part those of a text that the model does not see."""
+"""The share of unknown tokens above which a family's losses are unreliable."""
 _LOCK: Final = "lock"
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """The folder of a probe's runs."""
+    """The work folder of a probe."""
 
     folder: Path
 
     def record(self, name: str) -> Path:
-        """Where a finished run is remembered."""
+        """The path of a finished run's record."""
         return self.folder / "runs" / f"{name}.json"
 
     def checkpoint(self, name: str) -> Path:
-        """Where a run in progress is kept."""
+        """The path of a checkpoint."""
         return self.folder / "runs" / f"{name}.safetensors"
 
     def clear_unfinished(self) -> None:
-        """Remove what a killed process was writing; only the holder of the lock may."""
+        """Remove unfinished files of a killed process. The caller must hold the lock."""
         for unfinished in (*self.folder.glob(".data-*"), *self.folder.glob("runs/.*")):
             if unfinished.is_dir():
                 shutil.rmtree(unfinished)
@@ -71,7 +71,7 @@ class Work:
                 unfinished.unlink()
 
     def finished(self, name: str) -> Measured | None:
-        """The record of a run; None where it is not finished."""
+        """The results of a run; None if it is not finished."""
         try:
             raw = self.record(name).read_bytes()
         except FileNotFoundError:
@@ -80,7 +80,7 @@ class Work:
 
 
 def run(options: argparse.Namespace, console: Console) -> int:
-    """Pack the texts, train what is not trained yet, write the table."""
+    """Pack the texts, train the remaining runs, and write the table."""
     output = output_path("--output", options.output)
     assert output is not None
     for option, value, most in (
@@ -115,11 +115,11 @@ def run(options: argparse.Namespace, console: Console) -> int:
 
 
 def read_grid(name: str) -> Grid:
-    """The grid in a file."""
+    """Read a grid file."""
     with open(name, "rb") as stream:
         raw = stream.read(MAX_FILE_BYTES + 1)
     if len(raw) > MAX_FILE_BYTES:
-        raise WinnowError(f"{name}: more than {MAX_FILE_BYTES >> 20} MiB; a grid is small")
+        raise WinnowError(f"{name}: more than {MAX_FILE_BYTES >> 20} MiB; too large for a grid file")
     try:
         text = raw.decode()
     except UnicodeDecodeError:
@@ -128,16 +128,16 @@ def read_grid(name: str) -> Grid:
 
 
 def _require_torch(device: str) -> None:
-    """PyTorch and safetensors, and the device; one line where something is missing."""
-    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # without it CUDA's matrix products are not repeatable
+    """Raise if PyTorch, safetensors or the device is missing."""
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # makes CUDA's matrix products deterministic
     torch = required_package("winnow law probe", "torch", "torch")
     required_package("winnow law probe", "safetensors.torch", "torch")
     if device == "cuda" and not torch.cuda.is_available():
-        raise WinnowError("--device cuda: PyTorch finds no such device here; leave it out to train on the CPU")
+        raise WinnowError("--device cuda: PyTorch finds no such device; omit the flag to train on the CPU")
 
 
 def _families(grid: Grid, packed: PackedTexts, console: Console) -> tuple[str, ...]:
-    """The families to train on: those that are named, or all that have enough text."""
+    """The families to train on: the requested ones, or all with enough text."""
     if grid.families:
         return grid.among(packed.sizes)
     streams = packed.streams(tuple(packed.sizes))
@@ -173,7 +173,7 @@ def _train(
 def _trained(
     options: argparse.Namespace, work: Work, name: str, run: Run, packed: PackedTexts, progress: ProbeProgress
 ) -> Measured:
-    """One run, from its checkpoint where there is one."""
+    """Train one run, resuming from its checkpoint if there is one."""
     streams = packed.streams(tuple(family for family, _ in run.shares))
 
     def new_training() -> Training:
@@ -181,7 +181,7 @@ def _trained(
 
     training = new_training()
     checkpoint = work.checkpoint(name)
-    # One that was begun with other threads or on another device is begun again: sums would be rounded otherwise.
+    # A run begun with other threads or on another device starts over, as sums would be rounded differently.
     if checkpoint.is_file() and not restore_checkpoint(training, checkpoint.read_bytes()):
         training = new_training()
     progress.begin(run, training.step)
@@ -196,13 +196,13 @@ def _trained(
 def _write(
     output: Path, runs: dict[str, Run], found: dict[str, Measured], units: Mapping[str, str], console: Console
 ) -> int:
-    """The table of what is finished, in the order of the grid."""
+    """Write the table of finished runs, in the order of the grid."""
     measured = [found[name] for name in runs if name in found]
     diverged = [one for one in measured if one.diverged]
     for one in diverged:
         print_warnings(console, [f"run {one.run} diverged and is left out; give its model a lower learning_rate"])
     if len(measured) == len(diverged):
-        raise WinnowError("no run is finished: there is nothing to write")
+        raise WinnowError("no run is finished, so there is no table to write")
     write_file(output, runs_csv(measured, units).encode())
     missing = len(runs) - len(measured)
     if missing:
@@ -227,7 +227,7 @@ def _print_texts(
     grid: Grid,
     console: Console,
 ) -> None:
-    """What each family gives, and how often the longest run of it goes through its text."""
+    """Print each family's amount of text, and how often the longest run repeats it."""
     context = grid.schedule.context
     most = dict.fromkeys(families, 0.0)
     for one in runs.values():
@@ -243,12 +243,11 @@ def _print_texts(
     heads = ("family", "documents", f"{of}to train on", f"{of}held out", "most passes")
     print_grid(console, Table("Texts", heads, rows))
     lost = [(reason, grouped(count)) for reason, count in packed.index.lost.items() if count]
-    print_grid(console, Table("Samples that gave no text", ("reason", "samples"), lost))
+    print_grid(console, Table("Samples without text", ("reason", "samples"), lost))
     print_warnings(
         console,
         [
-            f"{family}: a run goes through its text {passes:.1f} times; "
-            f"the law takes every {streams[family].unit} for a fresh one"
+            f"{family}: a run uses its text {passes:.1f} times; the law counts each {streams[family].unit} as new"
             for family, passes in most.items()
             if passes > _MANY_PASSES
         ],
@@ -256,7 +255,7 @@ def _print_texts(
     print_warnings(
         console,
         [
-            f"{one.family}: the tokenizer does not know {one.unknown_share:.1%} of its text; give one that does"
+            f"{one.family}: the tokenizer cannot encode {one.unknown_share:.1%} of its text; use another tokenizer"
             for one in used
             if one.unknown_share > _MUCH_UNKNOWN
         ],
@@ -265,12 +264,12 @@ def _print_texts(
 
 @contextmanager
 def _solve_one(folder: Path) -> Iterator[None]:
-    """One process at a time works in a folder; the lock goes with its process, however it ends."""
+    """Lock a work folder for one process; the system releases the lock when the process ends."""
     with open(folder / _LOCK, "wb") as stream:
         try:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise SourceError(
-                f"{folder}: another probe works in this folder; wait for it, or give another --work"
+                f"{folder}: another probe uses this folder; wait for it, or give another --work"
             ) from None
         yield

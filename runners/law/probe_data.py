@@ -1,4 +1,4 @@
-"""Streams of a probe: a file of bytes or tokens a family and side, packed once into the work folder, then mapped."""
+"""Training data of a probe: a file of bytes or tokens per family and split, written once and memory-mapped."""
 
 import hashlib
 import json
@@ -31,23 +31,23 @@ class Packed:
     """One family's files."""
 
     family: str
-    file: str  # the beginning of both names
+    file: str  # the common start of both names
     documents: int
     train: int  # bytes, or tokens
     held_out: int
     content: str  # a hash of both
-    unknown: int = 0  # of the tokens: those that stand for what the tokenizer does not know
-    left_out: int = 0  # characters that the tokenizer made no token of
+    unknown: int = 0  # number of unknown tokens
+    left_out: int = 0  # characters without a token
 
     @property
     def unknown_share(self) -> float:
-        """How much of the family's text models cannot see."""
+        """The share of the family's text that models cannot see."""
         return (self.unknown + self.left_out) / max(1, self.train + self.held_out + self.left_out)
 
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """What a folder of packed texts holds."""
+    """The content of a folder of packed texts."""
 
     families: tuple[Packed, ...]
     lost: Mapping[str, int]
@@ -68,11 +68,11 @@ class PackedTexts:
 
     @property
     def vocabulary(self) -> int:
-        """How many tokens there are."""
+        """The size of the vocabulary."""
         return VOCABULARY if self.tokenizer is None else self.tokenizer.vocabulary
 
     def streams(self, families: tuple[str, ...]) -> dict[str, Stream]:
-        """What some families hold, mapped: it is read when windows are."""
+        """The memory-mapped texts of some families."""
         return {
             one.family: Stream(one.family, self._mapped(one, _TRAIN), self._mapped(one, _HELD_OUT))
             for one in self.index.families
@@ -80,7 +80,7 @@ class PackedTexts:
         }
 
     def content(self, families: tuple[str, ...]) -> str:
-        """A name for what some families hold; of tokens, another one for each tokenizer."""
+        """A hash of the texts of some families, and of the tokenizer."""
         chosen = [(one.family, one.content) for one in self.index.families if one.family in families]
         return digest(*(part for pair in chosen for part in pair), *_identity(self.tokenizer)).hex()
 
@@ -93,7 +93,7 @@ class PackedTexts:
 
 
 def packed_texts(texts: Texts, grid: Grid, work: Path, tokenizer: Tokenizer | None = None) -> PackedTexts:
-    """The packed texts in the work folder, made if they are not there or are of other texts or another tokenizer."""
+    """The packed texts in the work folder; packed now if they are missing, or if the texts or the tokenizer changed."""
     folder = work / f"{_PREFIX}{digest(texts.key, grid_digest(grid), *_identity(tokenizer), size=8).hex()}"
     index = folder / _INDEX
     if not index.is_file():
@@ -117,7 +117,7 @@ def packed_texts(texts: Texts, grid: Grid, work: Path, tokenizer: Tokenizer | No
         for side, size in ((_TRAIN, one.train), (_HELD_OUT, one.held_out)):
             file = folder / f"{one.file}.{side}"
             if not file.is_file() or file.stat().st_size != size * np.dtype(_dtype(tokenizer)).itemsize:
-                raise WinnowError(f"{file}: is damaged; remove {folder}, it is made again")
+                raise WinnowError(f"{file}: is damaged; delete {folder} and run the command again")
     return packed
 
 
@@ -150,7 +150,7 @@ class _Packer:
         one = self._files.get(family)
         if one is None:
             if len(self._files) == MAX_FAMILIES:
-                raise SourceError(f"more than {MAX_FAMILIES} families; name those to train on under `families`")
+                raise SourceError(f"more than {MAX_FAMILIES} families; list the families to train on under `families`")
             name = f"{len(self._files):03}-{path_slug(family)}"
             one = self._files[family] = _Family(self._folder / name)
         if one.text_bytes >= self._grid.max_family_bytes:
@@ -170,7 +170,7 @@ class _Packer:
 
 
 class _Family:
-    """The two files of a family that are being written."""
+    """The two files of a family while they are written."""
 
     def __init__(self, place: Path) -> None:
         self._place = place

@@ -1,4 +1,4 @@
-"""What a probe shows while it trains: which run, how fast, and how long it still takes."""
+"""Progress of a probe: the current run, its speed, and the time left."""
 
 import time
 from types import TracebackType
@@ -18,12 +18,12 @@ PLAIN_SECONDS = 30.0
 
 
 def run_cost(run: Run, tokens: int, vocabulary: int = VOCABULARY) -> float:
-    """What a run's tokens cost, up to a factor: the time left is told from it where sizes differ."""
+    """The relative cost of a run's tokens, used to estimate the time left."""
     return float(tokens) * (run.shape.parameters + vocabulary * run.shape.width)
 
 
 class ProbeProgress:
-    """A line that is renewed on a terminal, and one now and then elsewhere."""
+    """A status line, redrawn on a terminal and printed at intervals elsewhere."""
 
     def __init__(
         self, console: Console, runs: tuple[Run, ...], todo: tuple[Run, ...], vocabulary: int = VOCABULARY
@@ -31,7 +31,7 @@ class ProbeProgress:
         self._console, self._all, self._vocabulary = console, len(runs), vocabulary
         self._left = sum(run_cost(run, run.d, vocabulary) for run in todo)
         self._number = len(runs) - len(todo)
-        self._done = 0.0  # in this process
+        self._done = 0.0  # by this process
         self._tokens = 0
         self._started = self._shown = time.monotonic()
         self._live: Live | None = None
@@ -49,12 +49,12 @@ class ProbeProgress:
             self._live.stop()
 
     def begin(self, run: Run, step: int) -> None:
-        """A run starts, or goes on from a step."""
+        """Start a run, or resume it at a step."""
         self._number += 1
         self._left -= run_cost(run, step * run.schedule.step_tokens, self._vocabulary)
 
     def step_done(self, run: Run, name: str, step: int) -> None:
-        """A step was made."""
+        """Report a finished step."""
         tokens = run.schedule.step_tokens
         self._tokens += tokens
         self._done += run_cost(run, tokens, self._vocabulary)

@@ -1,4 +1,4 @@
-"""The texts of a store's kept samples, each with its family by what `text.language` found."""
+"""The texts of a store's kept samples, each with its family according to `text.language`."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ _BATCH_ROWS: Final = 1024
 
 
 def texts_of_recipe(recipe: str, named_grouping: str) -> "StoreTexts":
-    """The texts that a recipe keeps of its store."""
+    """The texts of a store that a recipe keeps."""
     loaded = bind(load_recipe(recipe))
     return StoreTexts(open_store(open_location(loaded.place)), loaded, named_grouping)
 
@@ -45,10 +45,10 @@ def texts_of_store(place: str, named_grouping: str) -> "StoreTexts":
 
 @dataclass
 class StoreTexts:
-    """The samples of the latest generation that the rules keep, by what `text.language` found."""
+    """The kept samples of the latest generation, with their families according to `text.language`."""
 
     store: Store
-    recipe: BoundRecipe | None  # None: of a store alone, all samples
+    recipe: BoundRecipe | None  # None for all samples of a store
     grouping: str
     lost: Counter[str] = field(default_factory=Counter)
 
@@ -58,8 +58,8 @@ class StoreTexts:
         layers = sorted(self._generation.layers)
         if LANGUAGE_LAYER not in layers:
             raise StoreError(
-                f"{self.store.root}: generation {self._generation.number} has no layer {LANGUAGE_LAYER}, which says "
-                f"the family of a text; write 'annotate: [{LANGUAGE_LAYER}]' and run winnow annotate"
+                f"{self.store.root}: generation {self._generation.number} has no layer {LANGUAGE_LAYER}, which "
+                f"determines families; write 'annotate: [{LANGUAGE_LAYER}]' and run winnow annotate"
             )
         if self.recipe is None:
             names = [*(f"{layer}.text" for layer in layers if layer.startswith(EXTRACTED)), "samples.text"]
@@ -69,26 +69,26 @@ class StoreTexts:
         missing = [name for name, column in zip(names, columns, strict=True) if column is None]
         if missing:
             raise StoreError(
-                f"{self.store.root}: there is no {missing[0]}, which the recipe's text names; run winnow run"
+                f"{self.store.root}: {missing[0]}, which the recipe's text names, does not exist; run winnow run"
             )
         self._texts = [column for column in columns if column is not None]
         self._language = Column(LANGUAGE_LAYER, _CODE)
 
     @property
     def key(self) -> str:
-        """Of the generation, what is forgotten, and the recipe's rules."""
+        """A hash of the generation, the forgotten rows, and the recipe's rules."""
         hidden = hidden_rows(self.store, self._generation)
         rows = [f"{shard} {one.rows.tolist()}" for shard, one in sorted(hidden.items())]
         manifests = [f"{name} {entry.manifest}" for name, entry in sorted(self._generation.layers.items())]
-        # Variables by value.
+        # Variables count by their values.
         rules = "" if self.recipe is None else resolved_yaml(replace(self.recipe.config, written=()))
-        tables = () if self.recipe is None else self.recipe.rules.tables  # a file may say others by now
+        tables = () if self.recipe is None else self.recipe.rules.tables  # a file may have changed
         cells = [f"{one.name} {one.key} {one.keys} {sorted(one.columns.items())}" for one in tables]
         texts = [one.name for one in self._texts]
         return digest("store", self.grouping, *manifests, *rows, rules, *cells, *texts).hex()
 
     def read(self) -> Iterator[tuple[str, str]]:
-        """Shard by shard, a batch of rows at a time."""
+        """Read the texts by shard, in batches."""
         columns = list(dict.fromkeys([*self._texts, self._language]))
         manifests = {
             layer: {row.shard: row for row in self.store.manifest(self._generation, layer)}
@@ -115,7 +115,8 @@ class StoreTexts:
         self, block: dict[str, pa.Array], codes: pa.Array, mask: pa.Array, families: dict[str | None, str | None]
     ) -> Iterator[tuple[str, str]]:
         texts = pc.coalesce(*(block[column.name].filter(mask).cast(pa.large_string()) for column in self._texts))
-        for text, code in zip(texts, codes.filter(mask).to_pylist(), strict=True):  # a document a turn: few per second
+        # one document per iteration: few per second
+        for text, code in zip(texts, codes.filter(mask).to_pylist(), strict=True):
             if code not in families:
                 families[code] = self._of.of(code.partition("_")[0])
             family = families[code]
@@ -130,7 +131,7 @@ class StoreTexts:
 def _kept(
     recipe: BoundRecipe | None, store: Store, generation: Generation
 ) -> Iterator[tuple[str, NDArray[np.bool_] | None]]:
-    """Every shard, and which of its rows the rules keep; None for all."""
+    """Yield each shard with the mask of kept rows; None for all."""
     pinned = None if recipe is None else pinned_rules(recipe, store, generation)
     if pinned is None:
         yield from ((row.shard, None) for row in store.manifest(generation, layout.SAMPLES))

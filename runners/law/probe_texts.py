@@ -1,4 +1,4 @@
-"""The texts that a probe trains on, each with its family: of a store's kept samples, or of a folder of text files."""
+"""The training texts of a probe with their families: from a store's kept samples, or a folder of text files."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -10,26 +10,26 @@ from winnow.schemas.errors import SourceError, WinnowError
 from winnow.schemas.identity import digest
 
 ENDING: Final = ".txt"
-_STORE_RECORD: Final = "store.json"  # what the folder of a store holds
+_STORE_RECORD: Final = "store.json"  # marks the folder of a store
 _MOST_LINE_BYTES: Final = 1 << 20
 _MOST_DOCUMENT_BYTES: Final = 4 << 20  # a file without empty lines is cut here
 
 
 class Texts(Protocol):
-    """Where texts come from."""
+    """A source of texts."""
 
     @property
     def key(self) -> str:
-        """Changes when the texts may have."""
+        """A hash that changes when the texts may have changed."""
         ...
 
     @property
     def lost(self) -> Counter[str]:
-        """What was met and gives no text, by reason."""
+        """The number of samples without text, by reason."""
         ...
 
     def read(self) -> Iterator[tuple[str, str]]:
-        """Families and texts, in the same order each time."""
+        """Yield families and texts, in the same order on every call."""
         ...
 
 
@@ -37,14 +37,14 @@ def texts_at(place: str, families: tuple[str, ...], named_grouping: str) -> Text
     """The texts of a recipe's store, of a store, or of a folder of text files.
 
     Raises:
-        WinnowError: It is none of these.
+        WinnowError: The place is none of these.
     """
     folder = Path(place)
     store = "://" in place or (folder / _STORE_RECORD).is_file()
     if not store and folder.is_dir():
         return FolderTexts(folder, families)
     if not store and not folder.is_file():
-        raise WinnowError(f"{place}: neither a recipe, nor a store, nor a folder of files FAMILY{ENDING}")
+        raise WinnowError(f"{place}: not a recipe, a store, or a folder of files FAMILY{ENDING}")
     from winnow.runners.law.probe_store import texts_of_recipe, texts_of_store  # Beam takes a second to import
 
     return texts_of_store(place, named_grouping) if store else texts_of_recipe(place, named_grouping)
@@ -55,26 +55,26 @@ class FolderTexts:
     """Files `FAMILY.txt` in UTF-8; an empty line ends a document."""
 
     folder: Path
-    families: tuple[str, ...]  # empty: of every file
+    families: tuple[str, ...]  # empty for all files
     lost: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
         found = {file.stem: file for file in sorted(self.folder.iterdir()) if file.suffix == ENDING and file.is_file()}
         if not found:
-            raise SourceError(f"{self.folder}: no store, and no file FAMILY{ENDING} in it")
+            raise SourceError(f"{self.folder}: not a store, and contains no file FAMILY{ENDING}")
         for name in found:
             if not name.isprintable() or len(name) > 100:
-                raise SourceError(f"{self.folder}: {name[:60]!r} is no name of a family; rename the file")
+                raise SourceError(f"{self.folder}: {name[:60]!r} is not a family name; rename the file")
         self._files = {name: file for name, file in found.items() if not self.families or name in self.families}
 
     @property
     def key(self) -> str:
-        """Of the files' sizes and times."""
+        """A hash of the files' sizes and times."""
         said = [(name, file.stat()) for name, file in self._files.items()]
         return digest("folder", *(f"{name} {one.st_size} {one.st_mtime_ns}" for name, one in said)).hex()
 
     def read(self) -> Iterator[tuple[str, str]]:
-        """File by file."""
+        """Read the files in order."""
         for family, file in self._files.items():
             for line, document in _documents(file):
                 try:
@@ -85,7 +85,7 @@ class FolderTexts:
 
 
 def _documents(file: Path) -> Iterator[tuple[int, bytes]]:
-    """Each document, and the line that it begins in."""
+    """Yield each document with the number of its first line."""
     held: list[bytes] = []
     size, first, line = 0, 1, 1
     with open(file, "rb") as stream:

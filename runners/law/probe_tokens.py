@@ -1,4 +1,4 @@
-"""What a probe reads with a tokenizer of the user's own: a `tokenizer.json`, in the format of `tokenizers`."""
+"""Tokenises texts for a probe with the user's `tokenizer.json`, in the format of the package `tokenizers`."""
 
 import hashlib
 import json
@@ -17,31 +17,31 @@ from winnow.scoring.probe.streams import Tokens
 MAX_BYTES: Final = 64 << 20
 MAX_VOCABULARY: Final = 1_000_000
 ENDS: Final = ("<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "[EOS]", "<|eos|>", "<|im_end|>", "<sep>", "[SEP]")
-"""How tokenizers name what ends a text; the file itself does not say which one it is."""
+"""Usual names of the end-of-text token, which the file itself does not mark."""
 _EXPECTED: Final = "expected a tokenizer.json of the package tokenizers"
 _PIECE: Final = 1 << 16
-"""Characters encoded at once: what the package holds of a text is some hundred times as large."""
+"""Characters encoded at once, as the package needs some hundred times their size."""
 _LEFT_OUT: Final = "\0left out"
 
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """A document in tokens, with the one that ends it."""
+    """The tokens of a document, including the end token."""
 
     tokens: Tokens
-    unknown: int = 0  # tokens that stand for what the tokenizer does not know
-    left_out: int = 0  # characters that are in no token
+    unknown: int = 0  # number of unknown tokens
+    left_out: int = 0  # characters without a token
 
 
 class Tokenizer:
-    """What packs documents, and what names the packed: its file's name and digest, and how many tokens it knows."""
+    """A tokenizer, identified by its file's name and digest."""
 
     def __init__(self, path: Path, raw: bytes) -> None:
         self._path = path
         self.name = re.sub(r"[^\w.@+-]+", "-", path.name)[:60]
         self.digest = hashlib.sha256(raw).hexdigest()
         package = required_package("winnow law probe", "tokenizers", "torch")
-        with one_line_errors(f"{path}: not a tokenizer, or a damaged one", _EXPECTED, WinnowError):
+        with one_line_errors(f"{path}: not a tokenizer file, or damaged", _EXPECTED, WinnowError):
             said = json.loads(raw)
             if not isinstance(said, dict):
                 raise ValueError("not a mapping")
@@ -59,32 +59,34 @@ class Tokenizer:
         self.vocabulary = max(last, self.end) + 1
         self.dtype: type[np.uint16] | type[np.uint32] = np.uint16 if self.vocabulary <= 1 << 16 else np.uint32
         self._unknown = model.get("unk_id", known.get(model.get("unk_token") or ""))
-        # A BPE that knows not all bytes and has no token for what it does not know leaves that out, silently. Another
-        # with such a token counts what is left out; its tokens are not taken, as it merges nothing across the gaps.
+        # A BPE without all bytes and without an unknown token silently omits text. A second tokenizer with such a #
+        # token counts the omissions; its tokens are not used, as it merges nothing across the gaps.
         bytewise = b'"ByteLevel"' in raw and known.keys() >= set(package.pre_tokenizers.ByteLevel.alphabet())
         bytewise |= bool(model.get("byte_fallback")) and known.keys() >= {f"<0x{byte:02X}>" for byte in range(256)}
         self._counter: Any = None
         if model.get("type") == "BPE" and self._unknown is None and not bytewise:
             model |= {"vocab": {**model["vocab"], _LEFT_OUT: last + 1}, "unk_token": _LEFT_OUT, "fuse_unk": False}
-            with one_line_errors(f"{path}: not a tokenizer, or a damaged one", _EXPECTED, WinnowError):
+            with one_line_errors(f"{path}: not a tokenizer file, or damaged", _EXPECTED, WinnowError):
                 self._counter = package.Tokenizer.from_str(json.dumps(said | {"model": model}))
         for one in (self._tokenizer, self._counter):
             if one is not None:
                 one.no_padding()
                 one.no_truncation()
-                one.encode_special_tokens = True  # `</s>` in a text is text
+                one.encode_special_tokens = True  # `</s>` in a text is ordinary text
 
     @property
     def units(self) -> dict[str, str]:
-        """What D and losses count, for the table of runs."""
+        """The units of D and of losses, for the table of runs."""
         return {"D": f"tokens of {self.name} (sha256 {self.digest}) of the whole mixture", "loss": "nats a token"}
 
     def encode(self, text: str) -> Encoded:
-        """A document of UTF-8 text; no special tokens but the one that ends it."""
+        """Encode a document, with the end token as its only special token."""
         parts: list[Tokens] = []
         unknown = missed = 0
         for piece in pieces(text):
-            with one_line_errors(f"{self._path}: it fails on a text of {len(text):,} characters", kind=WinnowError):
+            with one_line_errors(
+                f"{self._path}: the tokenizer fails on a text of {len(text):,} characters", kind=WinnowError
+            ):
                 encoding = self._tokenizer.encode(piece, add_special_tokens=False)
                 missed += self._left_out(piece)
             parts.append(np.array(encoding.ids, self.dtype))
@@ -93,20 +95,20 @@ class Tokenizer:
         return Encoded(np.concatenate([*parts, np.array([self.end], self.dtype)]), unknown, missed)
 
     def _left_out(self, piece: str) -> int:
-        """How many characters, without spaces, are in no token."""
+        """The number of characters without a token, not counting spaces."""
         if self._counter is None:
             return 0
         encoding = self._counter.encode(piece, add_special_tokens=False)
         missing = self._counter.token_to_id(_LEFT_OUT)
-        found = zip(encoding.ids, encoding.offsets, strict=True)  # only of the few tokenizers that leave something out
+        found = zip(encoding.ids, encoding.offsets, strict=True)  # only for the few tokenizers that omit text
         return sum(not piece[start:end].isspace() for token, (start, end) in found if token == missing)
 
 
 def tokenizer_at(name: str, grid: Path) -> Tokenizer:
-    """The tokenizer that a grid names, relative to the grid's file.
+    """Load the tokenizer that a grid names; the path is relative to the grid file.
 
     Raises:
-        WinnowError: There is none, or it is larger than a tokenizer is.
+        WinnowError: The file is missing, too large, or not a tokenizer.
     """
     path = grid.parent / name
     try:
@@ -123,7 +125,7 @@ def tokenizer_at(name: str, grid: Path) -> Tokenizer:
 
 
 def pieces(text: str) -> Iterator[str]:
-    """A text in pieces of bounded length, cut before a line break or a space where there is one."""
+    """Split a text into pieces of bounded length, before a line break or a space if possible."""
     start = 0
     while len(text) - start > _PIECE:
         cut = max(text.rfind("\n", start + 1, start + _PIECE), start)

@@ -1,4 +1,5 @@
-"""`winnow law published`: the paper's public numbers, what follows from them by the law, and what cannot be had."""
+"""`winnow law published`: recomputes what follows from the paper's public numbers, and lists what cannot be
+recomputed."""
 
 import argparse
 import itertools
@@ -15,12 +16,12 @@ from winnow.scoring.scaling_law import published
 from winnow.scoring.scaling_law.ratios import objective, optimal_shares
 
 HALF_A_DIGIT: Final = 0.0005
-"""Losses are printed with three decimals."""
+"""The printed losses have three decimals."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recomputed:
-    """One number, what it may be within the printed precision of what it is computed from, and what is printed."""
+    """A recomputed number, its range given the precision of its inputs, and the printed number."""
 
     what: str
     value: float
@@ -39,7 +40,7 @@ class Recomputed:
 
 
 def run(options: argparse.Namespace, console: Console) -> int:
-    """Two tables: computed again, and not."""
+    """Print what was recomputed, and what could not be."""
     found = recomputed()
     if options.json:
         numbers = [{**asdict(row), "verdict": row.verdict} for row in found]
@@ -47,7 +48,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
         sys.stdout.write(json.dumps({"recomputed": numbers, "not_recomputed": missing}) + "\n")
         return 0
     print_line(console, "Scaling Laws for Multilingual Language Models (arXiv 2410.12883)", "bold")
-    print_line(console, "  its public numbers are those that its abstract and reviews quote (tables 4 and 6)")
+    print_line(console, "  its public numbers are those quoted in its abstract and reviews (tables 4 and 6)")
     print_line(console, "")
     rows = [
         (
@@ -60,19 +61,26 @@ def run(options: argparse.Namespace, console: Console) -> int:
         )
         for row in found
     ]
-    headers = ("computed again, by the law", "value", "at least", "at most", "printed", "")
+    headers = ("recomputed by the law", "value", "at least", "at most", "printed", "")
     words = frozenset({0, 5})
     print_grid(
-        console, Grid("At least and at most: as printed digits may be rounded", headers, rows, words, whole=words)
+        console,
+        Grid(
+            "Minimum and maximum: the range allowed by rounding of the printed digits",
+            headers,
+            rows,
+            words,
+            whole=words,
+        ),
     )
-    print_line(console, "Cannot be computed again", "bold")
+    print_line(console, "Cannot be recomputed", "bold")
     for what, why in published.NOT_RECOMPUTED:
         print_line(console, f"  {what}: {why}")
     return 0
 
 
 def recomputed() -> tuple[Recomputed, ...]:
-    """What follows from the printed numbers, at every corner of what they may have been before they were rounded."""
+    """Compute what follows from the printed numbers, over the range that rounding allows."""
     printed = np.array(published.TABLE_6_NORMALISED)
     corners = printed + HALF_A_DIGIT * np.array(list(itertools.product((-1.0, 1.0), repeat=len(printed))))
     gammas = -np.log(corners) / np.log(published.UNIFORM_SHARE)
@@ -93,7 +101,7 @@ def recomputed() -> tuple[Recomputed, ...]:
         if of.what in ends
         else _of_table_4(of)
         for of in published.derived()
-        if not of.what.startswith("table 6: printed")  # the verdict on the sum says it
+        if not of.what.startswith("table 6: printed")  # covered by the verdict on the sum
     )
 
 

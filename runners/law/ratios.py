@@ -1,4 +1,4 @@
-"""`winnow law ratios`: the shares of least loss, their intervals, the paper's two forms beside them, sensitivity."""
+"""`winnow law ratios`: the shares of least loss with intervals, the paper's two approximations, and sensitivity."""
 
 import argparse
 import csv
@@ -38,31 +38,31 @@ from winnow.scoring.scaling_law.predicting import exponents, losses, scales
 from winnow.scoring.scaling_law.ratios import closed_form, iterated
 
 MOST_SENSITIVITY: Final = 200
-"""Families for which the table of sensitivity is made: it solves the problem twice for each."""
+"""The most families for a sensitivity table, which solves the problem twice per family."""
 FALLBACK_EPOCHS: Final = 4.0
-"""Up to 4 epochs are nearly worth new tokens (arXiv 2305.16264)."""
+"""Up to 4 epochs are worth nearly as much as new tokens (arXiv 2305.16264)."""
 
 Floats = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Everything that is said of one question."""
+    """All results of one request."""
 
     question: Question
     ratios: Ratios
     closed: tuple[float, ...]
-    iterated: tuple[float, ...] | None  # where exponents are below 1
-    losses: tuple[float, ...]  # of each family at its share
-    in_units: bool  # whether these are losses, or losses over the loss at p = 1
+    iterated: tuple[float, ...] | None  # only if all exponents are below 1
+    losses: tuple[float, ...]  # per family, at its share
+    in_units: bool  # whether in the unit of losses, or relative to the loss at p = 1
     sensitivity: tuple[Sensitivity, ...]
-    others: Mapping[str, float]  # shares of families that the law lacks
-    fallback: str  # how these came about
+    others: Mapping[str, float]  # shares of families without an exponent
+    fallback: str  # how these were determined
     warnings: tuple[str, ...]
 
 
 def run(options: argparse.Namespace, console: Console) -> int:
-    """Answer, write, and say."""
+    """Compute the ratios, and write and print them."""
     plot, table = plot_path("--plot", options.plot), output_path("--csv", options.csv)
     law = read_law(options.law)
     answer = _answer(law, options)
@@ -82,7 +82,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
 
 
 def given_weights(option: str, law: ScalingLaw) -> Weights:
-    """What `--weights` means: a weighting's name, or a file with a weight for each of the law's families."""
+    """Parse `--weights`: the name of a weighting, or a file with a weight for each family of the law."""
     named: dict[str, Weighting] = {"normalised": "normalised", "normalized": "normalised", "uniform": "uniform"}
     if option in named:
         return named[option]
@@ -94,7 +94,7 @@ def given_weights(option: str, law: ScalingLaw) -> Weights:
         where = "" if str(error).startswith(option) else f"{option}: "
         raise SourceError(f"{where}{error}") from None
     except FileNotFoundError:
-        raise WinnowError(f"--weights {option}: neither {' nor '.join(WEIGHTINGS)}, and no file of that name") from None
+        raise WinnowError(f"--weights {option}: expected {' or '.join(WEIGHTINGS)}, or an existing file") from None
 
 
 def _answer(law: ScalingLaw, options: argparse.Namespace) -> Answer:
@@ -122,9 +122,9 @@ def _answer(law: ScalingLaw, options: argparse.Namespace) -> Answer:
         if abs(float(given.sum()) - 1) > 1e-3:
             warnings = (
                 *warnings,
-                f"weights sum to {given.sum():.4g}, not to 1: ratios depend on their proportions alone",
+                f"weights sum to {given.sum():.4g}, not to 1: only their proportions matter",
             )
-    # The two forms share out 1, the law's families maybe less: p = total q leaves the same problem in q.
+    # The approximations distribute 1, but the law's families may get less: p = total q gives the same problem in q.
     k = k * question.total**-gammas
     predicted = _predicted(law, n, d, shares)
     numbers = (found.objective, found.equal_objective, found.gain_low, found.gain_high, *found.low, *found.high)
@@ -144,21 +144,25 @@ def _answer(law: ScalingLaw, options: argparse.Namespace) -> Answer:
 
 
 def _fallback_shares(law: ScalingLaw, options: argparse.Namespace, d: float | None) -> tuple[dict[str, float], str]:
-    """The shares of families without an exponent among all families, and how they came about."""
+    """The shares of families without an exponent, and the method that determined them."""
     tokens = read_amounts(options.tokens, "tokens") if options.tokens else None
     named = dict.fromkeys([*options.others, *(tokens or ())])
     others = sorted(name for name in named if name not in law.names)
     if known := [name for name in options.others if name in law.names]:
-        raise WinnowError(f"--with {', '.join(map(shown, known))}: the law has an exponent for it; leave it out")
+        raise WinnowError(f"--with {', '.join(map(shown, known))}: the law has an exponent for it; omit it")
     if not others:
         return {}, ""
     count = len(others) + len(law.families)
     if tokens is None:
         if options.fallback == "proportional":
-            raise WinnowError("--fallback proportional: needs --tokens FILE.csv, which says how much there is of each")
-        return dict.fromkeys(others, 1 / count), "an equal share"
+            raise WinnowError(
+                "--fallback proportional: needs --tokens FILE.csv with the available tokens of each family"
+            )
+        return dict.fromkeys(others, 1 / count), "equal shares"
     if missing := [name for name in (*law.names, *others) if name not in tokens]:
-        raise WinnowError(f"{options.tokens}: no row for {', '.join(map(shown, missing[:6]))}; every family needs one")
+        raise WinnowError(
+            f"{options.tokens}: no row for {', '.join(map(shown, missing[:6]))}; add one for every family"
+        )
     everything = sum(tokens.values())
     inventory = Inventory(tokens, everything if d is None else d)
     if options.fallback == "proportional":
@@ -166,7 +170,7 @@ def _fallback_shares(law: ScalingLaw, options: argparse.Namespace, d: float | No
     else:
         mixture = unimax(inventory, max(FALLBACK_EPOCHS, inventory.budget / everything))
     share = dict(zip(mixture.families, mixture.shares, strict=True))
-    return {name: share[name] for name in others}, f"what {mixture.method} gives"
+    return {name: share[name] for name in others}, f"shares by {mixture.method}"
 
 
 def _predicted(law: ScalingLaw, n: float | None, d: float | None, shares: Floats) -> Floats | None:
@@ -174,12 +178,12 @@ def _predicted(law: ScalingLaw, n: float | None, d: float | None, shares: Floats
         return None
     try:
         return losses(law, n, d, shares)
-    except SourceError:  # a law of gamma alone knows losses where it was fitted and nowhere else; ratios need none
+    except SourceError:  # a law of gamma alone has losses only where it was fitted; ratios need none
         return None
 
 
 def _weightings(law: ScalingLaw, answer: Answer, name: str) -> list[tuple[str, Ratios]]:
-    """What the plot shows: the asked weighting, and the two that have names where they can be computed."""
+    """The weightings to plot: the requested one, and the two named ones if they can be computed."""
     found = [(_kind(answer, name), answer.ratios)]
     of = answer.question
     for other in WEIGHTINGS:
@@ -212,13 +216,13 @@ def _print(law: ScalingLaw, answer: Answer, name: str, console: Console) -> None
         )
     rows += [(family, share_text(share), *["-"] * 6) for family, share in answer.others.items()]
     sizes = "".join(f", {letter} {value:g}" for letter, value in (("N", of.n), ("D", of.d)) if value is not None)
-    print_grid(console, Grid(f"Shares of least total of {_kind(answer, name)}{sizes}", tuple(headers), rows))
+    print_grid(console, Grid(f"Shares with the least total of {_kind(answer, name)}{sizes}", tuple(headers), rows))
     if answer.others:
         named = ", ".join(answer.others)
         print_line(console, f"no exponent, given {answer.fallback}: {named}")
     gain = f"{number4(found.gain)} [{number4(found.gain_low)}, {number4(found.gain_high)}]"
     equal = number6(found.equal_objective)
-    print_line(console, f"total {number6(found.objective)}, at equal shares {equal}: less by {gain}")
+    print_line(console, f"total {number6(found.objective)}, at equal shares {equal}; reduction {gain}")
     print_line(console, "")
     _print_sensitivity(answer, console)
     print_warnings(console, answer.warnings)
@@ -235,10 +239,10 @@ def _print_sensitivity(answer: Answer, console: Console) -> None:
         )
         for place, row in enumerate(answer.sensitivity)
     ]
-    headers = ("family", "gamma", "share then", "share now", "lost by staying")
-    print_grid(console, Grid("If one gamma lay at an end of its interval", headers, rows))
+    headers = ("family", "gamma", "best share", "share now", "cost of keeping")
+    print_grid(console, Grid("Sensitivity: one gamma at an end of its interval", headers, rows))
     if not rows:
-        print_line(console, f"no table of sensitivity: the law has more than {grouped(MOST_SENSITIVITY)} families")
+        print_line(console, f"no sensitivity table: the law has more than {grouped(MOST_SENSITIVITY)} families")
 
 
 def _csv(answer: Answer) -> bytes:

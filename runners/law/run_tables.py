@@ -1,4 +1,4 @@
-"""Tables of runs from one or several CSV files, as one table."""
+"""Reads tables of runs from CSV files and joins them."""
 
 import itertools
 from collections import Counter
@@ -20,10 +20,10 @@ _UNITS: Final = (("n", "N"), ("d", "D"), ("loss", "loss"))
 
 
 def read_runs(names: Sequence[str]) -> RunTable:
-    """The runs of all files; a run's name counts within its file.
+    """Read the runs of all files. Run names are unique within a file only.
 
     Raises:
-        SourceError: One line for each thing that is wrong, in one file or between two.
+        SourceError: One line per problem, within a file or between files.
     """
     tables: list[RunTable] = []
     problems: list[str] = []
@@ -38,12 +38,12 @@ def read_runs(names: Sequence[str]) -> RunTable:
 
 
 def join_tables(tables: Sequence[RunTable]) -> RunTable:
-    """Several tables as one."""
+    """Join several tables into one."""
     units = _units(tables)
     named = [table for table in tables if table.run]
     if named and len(named) < len(tables):
         lacks = next(table.name for table in tables if not table.run)
-        raise SourceError(f"{lacks}: has no column {RUN}, {named[0].name} has; give all tables one, or none")
+        raise SourceError(f"{lacks}: has no column {RUN}, {named[0].name} has; add it to all tables, or to none")
     _raise_problems(_repeated_rows(tables))
     names = _base_names(tables)
     columns: dict[str, list[object]] = {title: [] for title in (*COLUMNS, *((RUN,) if named else ()))}
@@ -58,7 +58,7 @@ def join_tables(tables: Sequence[RunTable]) -> RunTable:
 
 
 def _base_names(tables: Sequence[RunTable]) -> list[str]:
-    """Names without folders, so that runs are called alike wherever their tables lie; numbered where two are equal."""
+    """File names without folders, so that run names do not depend on paths; equal names are numbered."""
     bases = [PurePath(table.name).name for table in tables]
     counts = Counter(bases)
     return [
@@ -71,39 +71,39 @@ def _numbers(table: RunTable) -> tuple[NDArray[np.float64] | NDArray[np.int64], 
 
 
 def _units(tables: Sequence[RunTable]) -> Units:
-    """What the tables say; a table that says nothing goes with the others."""
+    """The units of the tables; a table without units is assumed to use those of the others."""
     assumed, found = Units(), {}
     for field, title in _UNITS:
         told = [table for table in tables if getattr(table.units, field) != getattr(assumed, field)]
         for table in told[1:]:
             if (here := getattr(table.units, field)) != (first := getattr(told[0].units, field)):
                 raise SourceError(
-                    f"{table.name}: counts {title} in {shown(here)}, {told[0].name} in {shown(first)}; "
-                    "tables that are fitted together need one unit"
+                    f"{table.name}: counts {title} in {shown(here)}, {told[0].name} in {shown(first)}; all tables "
+                    f"must use the same unit"
                 )
         found[field] = getattr(told[0].units if told else assumed, field)
     return Units(**found)
 
 
 def _assumed(tables: Sequence[RunTable], units: Units) -> tuple[str, ...]:
-    """A line for each table that does not say what the others do."""
+    """One line for each table that lacks a unit stated by others."""
     notes = []
     for table in tables:
         silent = [title for field, title in _UNITS if getattr(table.units, field) != getattr(units, field)]
         if silent:
             lines = ", ".join(f"unit.{title}" for title in silent)
-            notes.append(f"{table.name}: has no line # {lines}; taken to count as the other tables do")
+            notes.append(f"{table.name}: has no line # {lines}; assumed to use the unit of the other tables")
     return tuple(notes)
 
 
 def _repeated_rows(tables: Sequence[RunTable]) -> list[str]:
-    """Rows that are in two tables."""
+    """The rows that occur in two tables."""
     problems = []
     keys = [_keys(table) for table in tables]
     for (first, one), (second, two) in itertools.combinations(zip(tables, keys, strict=True), 2):
         problems += [
-            f"{second.name}: {family} at N {n:g} D {d:g} p {p:g} seed {seed:g} with loss {loss:g} is in {first.name} "
-            "as well; keep one"
+            f"{second.name}: {family} at N {n:g} D {d:g} p {p:g} seed {seed:g} with loss {loss:g} is also in "
+            f"{first.name}; keep one"
             for family, n, d, p, loss, seed in sorted(one & two)
         ]
     return problems

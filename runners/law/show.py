@@ -1,4 +1,4 @@
-"""`winnow law show`: a law file for a person."""
+"""`winnow law show`: prints a law file."""
 
 import argparse
 import json
@@ -14,7 +14,7 @@ from winnow.schemas.law import ScalingLaw
 
 
 def run(options: argparse.Namespace, console: Console) -> int:
-    """Everything that the file holds but the draws."""
+    """Print the content of the file, except the draws."""
     law = read_law(options.law)
     if options.json:
         sys.stdout.write(json.dumps(without_draws(law), ensure_ascii=False) + "\n")
@@ -45,7 +45,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
 
 def _provenance(law: ScalingLaw, console: Console) -> None:
     of = law.provenance
-    print_line(console, "Where it comes from", "bold")
+    print_line(console, "Provenance", "bold")
     for name, text in (
         ("runs", f"{of.source}, {grouped(of.rows)} losses, digest {of.digest}"),
         ("fit", f"{of.method.replace('_', '-')}, Huber on log losses beyond {of.huber_delta:g}"),

@@ -1,4 +1,4 @@
-"""What a law's parts look like as tables: parameters, quality, ranges."""
+"""Tables of a law: parameters, quality, fitted ranges."""
 
 import json
 import math
@@ -18,17 +18,17 @@ PARAMETERS: Final = ("gamma", "E", "A", "alpha", "B", "beta")
 
 
 def number4(value: float | None) -> str:
-    """Four digits; nothing where there is no number."""
+    """Format with four digits; `-` for None."""
     return "-" if value is None else f"{value:.4g}"
 
 
 def number6(value: float) -> str:
-    """Six digits: gains are small beside totals."""
+    """Format with six digits, as differences of totals are small."""
     return f"{value:.6g}"
 
 
 def share_text(value: float) -> str:
-    """A share with four digits after the point, or as many as show it."""
+    """Format a share with four decimals, or more if it is small."""
     return f"{value:.4f}" if value >= 0.0005 else f"{value:.2g}"
 
 
@@ -38,7 +38,7 @@ def confidence(law: ScalingLaw) -> str:
 
 
 def estimates(family: FamilyLaw) -> list[tuple[str, Estimate]]:
-    """Every parameter that a family's law has, by name; of a `gamma` law, gamma and the loss in each cell."""
+    """The parameters of a family's law by name; for a `gamma` law, gamma and the loss in each cell."""
     if family.bracket is None:
         cells = [(f"loss at N {cell.n:g} D {cell.d:g}", cell.scale) for cell in family.cells]
         return [("gamma", family.gamma), *cells]
@@ -47,11 +47,11 @@ def estimates(family: FamilyLaw) -> list[tuple[str, Estimate]]:
 
 
 def parameters(law: ScalingLaw, beside: dict[str, Sequence[float]] | None = None) -> Grid:
-    """Every parameter with its interval.
+    """The table of parameters with their intervals.
 
     Args:
         law: The law.
-        beside: For each family the two-stage estimates, in the order of `estimates`.
+        beside: The two-stage estimates of each family, in the order of `estimates`.
     """
     headers: tuple[str, ...] = ("family", "parameter", "value", f"{confidence(law)} from", "to")
     rows = []
@@ -67,7 +67,7 @@ def parameters(law: ScalingLaw, beside: dict[str, Sequence[float]] | None = None
 
 
 def quality(law: ScalingLaw) -> Grid:
-    """How well the law says losses; errors are in the unit of loss."""
+    """The table of prediction errors, in the unit of loss."""
     rows = [
         (
             family.family,
@@ -84,7 +84,7 @@ def quality(law: ScalingLaw) -> Grid:
 
 
 def ranges(law: ScalingLaw) -> Grid:
-    """What was fitted; beyond it the law extrapolates."""
+    """The table of fitted ranges, beyond which the law extrapolates."""
     rows = [(family.family, *(_between(low, high) for low, high in _ends(family))) for family in law.families]
     return Grid("Fitted range", ("family", "N", "D", "p"), rows)
 
@@ -99,7 +99,7 @@ def _between(low: float, high: float) -> str:
 
 
 def _r2(value: float) -> str:
-    """Never 1 for what is not: 0.99996 reads 0.99996."""
+    """Format R2 so that only 1 reads as 1: 0.99996 stays 0.99996."""
     digits = 4
     while digits < 8 and value < 1 and f"{value:.{digits}f}".startswith("1"):
         digits += 1
@@ -107,7 +107,7 @@ def _r2(value: float) -> str:
 
 
 def without_draws(law: ScalingLaw) -> Json:
-    """The law as its file has it, without the bootstrap's draws."""
+    """The law as in its file, without the bootstrap draws."""
     families = tuple(replace(family, draws=()) for family in law.families)
     described = json.loads(law_to_json(replace(law, families=families)))
     for family in described["families"]:
@@ -117,18 +117,18 @@ def without_draws(law: ScalingLaw) -> Json:
 
 
 def require_numbers(where: str, numbers: Iterable[float]) -> None:
-    """Refuse an answer that floating point cannot hold."""
+    """Raise if a number is not finite."""
     if not all(map(math.isfinite, numbers)):
-        raise WinnowError(f"{where}: losses there are beyond all numbers; ask nearer to what was fitted")
+        raise WinnowError(f"{where}: the losses overflow; choose values closer to the fitted ones")
 
 
 def print_units(law: ScalingLaw, console: Console) -> None:
-    """What N, D and loss count, and where p comes in."""
+    """Print the units of N, D and loss."""
     for name, unit in (("N", law.units.n), ("D", law.units.d), ("loss", law.units.loss)):
         print_line(console, f"  {name:<6}{unit}")
 
 
 def print_warnings(console: Console, warnings: Sequence[str]) -> None:
-    """A line each."""
+    """Print one line per warning."""
     for text in warnings:
         print_line(console, f"warning: {text}", "yellow")

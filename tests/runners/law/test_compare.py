@@ -20,7 +20,7 @@ def tokens(tmp_path: Path) -> str:
 
 def test_five_methods_side_by_side(run: Law, law_file: str, tokens: str) -> None:
     lines = run("compare", law_file, "--tokens", tokens, "--d", "30B").splitlines()
-    assert lines[0] == "30,000,000,000 tokens of 50,500,000,000 that there are"
+    assert lines[0] == "30,000,000,000 tokens of 50,500,000,000 available"
     assert lines[1] == "  D     training tokens of the whole mixture (assumed)"
     assert lines[4].split() == ["method", "total", "with", "repeats", "above", "least", "most", "epochs"]
     methods = [
@@ -31,7 +31,11 @@ def test_five_methods_side_by_side(run: Law, law_file: str, tokens: str) -> None
         "law, normalised weights, repeats",
     ]
     assert [line[:32].rstrip() for line in lines[6:11]] == methods
-    for title in ("Shares", "Epochs", "Predicted losses over each at p = 1, repeats at their worth"):
+    for title in (
+        "Shares",
+        "Epochs",
+        "Predicted normalised losses (loss over the loss at p = 1), with repeats at reduced value",
+    ):
         assert lines[lines.index(title) + 1].split() == [
             *("family", "proportional", "temperature", "3.3", "unimax", "4", "law", "law,", "repeats")
         ]
@@ -63,15 +67,13 @@ def test_families_that_one_side_lacks_are_named(run: Law, law_file: str, tmp_pat
     (tmp_path / "t.csv").write_text("family,tokens\ngermanic,4B\nindic,1B\nturkic,2B\n")
     out = run("compare", law_file, "--tokens", "t.csv")
     assert "warning: no fitted exponent, shares by unimax 4 instead: turkic\n" in out
-    assert (
-        "warning: totals compare like with like: every method's shares of known families are scaled to 0.6667\n" in out
-    )
+    assert "warning: for comparable totals, each method's shares of known families are scaled to 0.6667\n" in out
     assert "warning: the law also knows slavic, of which t.csv has no tokens\n" in out
 
 
 def test_unimax_is_let_repeat_more_where_the_budget_asks_for_it(run: Law, law_file: str, tokens: str) -> None:
     out = run("compare", law_file, "--tokens", tokens, "--d", "303B")
-    assert "warning: UniMax: 4 epochs of everything are less than the budget; allowed: 6\n" in out
+    assert "warning: UniMax: 4 epochs of all tokens are less than the budget; raised to 6\n" in out
 
 
 def test_a_cap_binds_every_method(run: Law, law_file: str, tokens: str) -> None:
@@ -102,7 +104,7 @@ def test_what_cannot_be_compared(
 def test_what_no_number_can_hold_is_one_line(run: Law, law_file: str, tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("family,tokens\ngermanic,1\nindic,1e30\nslavic,5\n")
     err = run("compare", law_file, "--tokens", "t.csv", "--d", "1e30", status=1)
-    assert err == "winnow: law.json: losses there are beyond all numbers; ask nearer to what was fitted\n"
+    assert err == "winnow: law.json: the losses overflow; choose values closer to the fitted ones\n"
 
 
 def test_tokens_of_no_family_of_the_law(run: Law, law_file: str, tmp_path: Path) -> None:

@@ -36,10 +36,12 @@ def test_a_full_fit_says_parameters_errors_ranges_and_both_tests(run: Law) -> No
     for title in ("Errors of the loss (mean absolute)", "Fitted range"):
         assert title in lines
     assert "Germanic  1e+07 to 1.6e+08  5e+08 to 8e+09  0.1 to 1" in lines
-    independence = lines.index("Does it matter what the rest of the mixture is? The law says no.")
-    assert lines[independence + 1].startswith("  Germanic  no sign against it (p ")
-    invariance = lines.index("Is gamma the same at every N and D? The law says yes.")
-    assert "for ten times the N, " in lines[invariance + 1]
+    independence = lines.index(
+        "Does a family's loss depend on the other families' shares? The law assumes it does not."
+    )
+    assert lines[independence + 1].startswith("  Germanic  no contradiction found (p ")
+    invariance = lines.index("Is gamma the same at every N and D? The law assumes it is.")
+    assert "per tenfold N, " in lines[invariance + 1]
 
 
 def test_the_law_file_holds_what_was_printed(run: Law, tmp_path: Path) -> None:
@@ -102,7 +104,7 @@ def test_the_two_stages_in_both_spellings(run: Law, tmp_path: Path, method: str)
 def test_more_resamples_than_a_large_table_bears_are_refused(run: Law) -> None:
     err = run("fit", str(EXAMPLE), "--resamples", "90000", status=1)
     assert err == (
-        "winnow: --resamples 90000: too many for 540 losses; at most 37037 here (losses times resamples are up to "
+        "winnow: --resamples 90000: too many for 540 losses; at most 37037 here (losses times resamples are limited to "
         "20,000,000)\n"
     )
 
@@ -116,7 +118,9 @@ def test_a_table_without_units_beside_one_with_them_is_warned_of(run: Law, tmp_p
     (tmp_path / "a.csv").write_text("\n".join([*head, plain[0], *others]) + "\n")
     (tmp_path / "b.csv").write_text("\n".join([plain[0], *slavic]) + "\n")
     out = run("fit", "a.csv", "b.csv", "--mode", "gamma", *FEW)
-    assert "warning: b.csv: has no line # unit.N, unit.D, unit.loss; taken to count as the other tables do\n" in out
+    assert (
+        "warning: b.csv: has no line # unit.N, unit.D, unit.loss; assumed to use the unit of the other tables\n" in out
+    )
 
 
 def test_an_assumption_that_the_runs_contradict_is_said_and_kept(run: Law, tmp_path: Path) -> None:
@@ -130,7 +134,7 @@ def test_an_assumption_that_the_runs_contradict_is_said_and_kept(run: Law, tmp_p
         writer.writeheader()
         writer.writerows(rows)
     out = run("fit", "runs.csv", *FEW, "--output", "law.json")
-    assert "  Germanic  CONTRADICTED (p 0.0015): the others move the loss by up to " in out
+    assert "  Germanic  CONTRADICTED (p 0.0015): the other shares change the loss by up to " in out
     note = law_from_json((tmp_path / "law.json").read_bytes()).provenance.note
     assert note.startswith(
         "the runs contradict independence of the other families' shares for Germanic; Huber's delta was "
@@ -167,7 +171,7 @@ def test_processes_give_what_one_gives() -> None:
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (("small.csv", "small.csv"), "the same table twice; name each once"),
+        (("small.csv", "small.csv"), "a table is named twice; name each once"),
         (("nothing.csv",), "nothing.csv: No such file or directory"),
         ((".",), ".: is not a regular file; give a file name"),
         (("small.csv", "--resamples", "3"), "--resamples 3: expected 20 to 100000"),
@@ -178,10 +182,10 @@ def test_processes_give_what_one_gives() -> None:
         (("small.csv", "--output", f"{'x' * 300}.json"), f"--output {'x' * 300}.json: File name too long"),
         (("small.csv", "--min-seeds", "0"), "--min-seeds 0: expected 1 or more"),
         (("small.csv", "--output", "no/law.json"), "--output no/law.json: its folder does not exist; create it first"),
-        (("small.csv", "--output", "small.csv"), "--output small.csv: is also small.csv; give it a file of its own"),
+        (("small.csv", "--output", "small.csv"), "--output small.csv: is also small.csv; give another one"),
         (
             ("small.csv", "--plot", "fit.pdf"),
-            "--plot fit.pdf: draws SVG only; give a file whose name ends with .svg",
+            "--plot fit.pdf: only SVG is supported; give a file name that ends in .svg",
         ),
     ],
 )

@@ -186,14 +186,14 @@ def test_what_cannot_be_trained_is_refused_in_a_line(
     [
         (
             ("nowhere", "--output", "runs.csv"),
-            "nowhere: neither a recipe, nor a store, nor a folder of files FAMILY.txt",
+            "nowhere: not a recipe, a store, or a folder of files FAMILY.txt",
         ),
         (("texts", "--output", "none/runs.csv"), "--output none/runs.csv: its folder does not exist; create it first"),
         (("texts", "--output", "runs.csv", "--work", "none/w"), "--work none/w: its folder does not exist"),
         (("texts", "--output", "runs.csv", "--threads", "0"), "--threads 0: expected 1 to 1024"),
         (("texts", "--output", "runs.csv", "--grid", "none.yaml"), "none.yaml: No such file"),
-        ((".", "--output", "runs.csv"), ".: no store, and no file FAMILY.txt in it"),
-        (("texts", "--output", "runs.csv", "--grid", "grid.yaml"), "no run is finished: there is nothing to write"),
+        ((".", "--output", "runs.csv"), ".: not a store, and contains no file FAMILY.txt in it"),
+        (("texts", "--output", "runs.csv", "--grid", "grid.yaml"), "no run is finished, so there is no table to write"),
     ],
 )
 def test_what_is_asked_wrongly_is_refused_in_a_line(

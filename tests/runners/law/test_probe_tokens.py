@@ -213,7 +213,7 @@ def test_families_that_the_tokenizer_hardly_knows_are_named(
     letters = {letter: number for number, letter in enumerate("abcdefghijklmnopqrstuvwxyz")}
     model(tmp_path / "given" / "tokenizer.json", {"type": "BPE", "vocab": letters, "merges": []})
     assert main(["law", *ARGUMENTS, "--partial"]) == 1  # nothing is trained yet
-    assert "warning: Romance: the tokenizer does not know " in capsys.readouterr().out
+    assert "warning: Romance: the tokenizer cannot encode " in capsys.readouterr().out
     found = packed(texts, tmp_path / "work", tokenizer_at("given/tokenizer.json", tmp_path / "grid.yaml"))
     assert all(0.02 < one.unknown_share < 0.2 for one in found.index.families)  # capitals, points, accents
 
@@ -222,11 +222,11 @@ def test_families_that_the_tokenizer_hardly_knows_are_named(
 @pytest.mark.parametrize(
     ("raw", "said"),
     [
-        (b"", "not a tokenizer, or a damaged one: Expecting value"),
-        (b"[]", "not a tokenizer, or a damaged one: not a mapping"),
-        (b"{}", "not a tokenizer, or a damaged one: "),
-        (b"\xff\xfe", "not a tokenizer, or a damaged one: "),
-        (b"[" * 100_000, "not a tokenizer, or a damaged one: "),
+        (b"", "not a tokenizer file, or damaged: Expecting value"),
+        (b"[]", "not a tokenizer file, or damaged: not a mapping"),
+        (b"{}", "not a tokenizer file, or damaged: "),
+        (b"\xff\xfe", "not a tokenizer file, or damaged: "),
+        (b"[" * 100_000, "not a tokenizer file, or damaged: "),
         (
             b'{"model": {"type": "BPE", "vocab": {}, "merges": []}}',
             "has no tokens; expected a vocabulary of 1 to 1,000,",
@@ -239,7 +239,7 @@ def test_families_that_the_tokenizer_hardly_knows_are_named(
             b'{"model": {"type": "BPE", "dropout": 0.1, "vocab": {"a": 0}, "merges": []}}',
             "its dropout makes tokens",
         ),
-        (b'{"model": {"type": "WordLevel", "vocab": {"a": 0}, "unk_token": "?"}}', "it fails on a text of "),
+        (b'{"model": {"type": "WordLevel", "vocab": {"a": 0}, "unk_token": "?"}}', "the tokenizer fails on a text of "),
     ],
 )
 def test_what_is_no_tokenizer_is_refused_in_a_line(

@@ -20,17 +20,17 @@ from winnow.scoring.scaling_law.mixing import Question, family_ratios
 def test_normalised_ratios_beside_both_of_the_papers_forms(run: Law, law_file: str) -> None:
     lines = run("ratios", law_file).splitlines()
     assert lines[:6] == [
-        "Shares of least total of normalised losses",
+        "Shares with the least total of normalised losses",
         "family     share  95 % from      to  closed form  iterated  gamma  normalised loss",
         "--------  ------  ---------  ------  -----------  --------  -----  ---------------",
         "germanic  0.2415     0.2415  0.2416       0.2510    0.2415   0.08             1.12",
         "indic     0.4549     0.4549  0.4549       0.4422    0.4549   0.15            1.125",
         "slavic    0.3036     0.3036  0.3036       0.3069    0.3036    0.1            1.127",
     ]
-    assert lines[7] == "total 3.3724, at equal shares 3.38714: less by 0.01474 [0.01387, 0.01559]"
+    assert lines[7] == "total 3.3724, at equal shares 3.38714; reduction 0.01474 [0.01387, 0.01559]"
     assert lines[9:12] == [
-        "If one gamma lay at an end of its interval",
-        "family    gamma  share then  share now  lost by staying",
+        "Sensitivity: one gamma at an end of its interval",
+        "family    gamma  best share  share now  cost of keeping",
         "--------  -----  ----------  ---------  ---------------",
     ]
     assert [line.split()[0] for line in lines[12:18]] == ["germanic", "0.088", "indic", "0.165", "slavic", "0.11"]
@@ -65,7 +65,7 @@ def test_given_weights_need_not_sum_to_one_and_it_is_said(run: Law, law_file: st
         tables.append(run("ratios", law_file, "--weights", "w.csv", "--n", "1e9", "--d", "5e9"))
     one, four = (text.splitlines() for text in tables)
     assert [line.split()[:4] for line in one[3:6]] == [line.split()[:4] for line in four[3:6]]
-    assert "warning: weights sum to 4, not to 1: ratios depend on their proportions alone" in four
+    assert "warning: weights sum to 4, not to 1: only their proportions matter" in four
     assert not any("weights sum" in line for line in one)
 
 
@@ -73,7 +73,7 @@ def test_families_without_an_exponent_get_the_stated_fallback(run: Law, law_file
     lines = run("ratios", law_file, "--with", "turkic", "japonic").splitlines()
     assert lines[6].split() == ["japonic", "0.2000", *["-"] * 6]
     assert lines[7].split() == ["turkic", "0.2000", *["-"] * 6]
-    assert "no exponent, given an equal share: japonic, turkic" in lines
+    assert "no exponent, given equal shares: japonic, turkic" in lines
     shares = [float(line.split()[1]) for line in lines[3:8]]
     assert sum(shares) == pytest.approx(1, abs=2e-4)
     iterated = [float(line.split()[5]) for line in lines[3:6]]
@@ -98,7 +98,7 @@ def test_shares_as_a_table(run: Law, law_file: str, tmp_path: Path) -> None:
     assert [row["family"] for row in rows] == ["germanic", "indic", "slavic", "turkic"]
     assert sum(float(row["share"]) for row in rows) == pytest.approx(1)
     assert float(rows[0]["low"]) < float(rows[0]["share"]) < float(rows[0]["high"])
-    assert (rows[3]["low"], rows[3]["method"]) == ("", "an equal share")
+    assert (rows[3]["low"], rows[3]["method"]) == ("", "equal shares")
 
 
 def test_a_law_of_gamma_alone_needs_no_size_for_normalised_losses(run: Law, gamma_file: str) -> None:
@@ -114,14 +114,14 @@ def test_a_law_of_gamma_alone_needs_no_size_for_normalised_losses(run: Law, gamm
     ("arguments", "complaint"),
     [
         (("--weights", "uniform"), "--weights uniform: needs --n and --d, since only ratios of normalised losses are"),
-        (("--weights", "evenly"), "--weights evenly: neither uniform nor normalised, and no file of that name"),
+        (("--weights", "evenly"), "--weights evenly: neither uniform nor normalised, or an existing file"),
         (("--weights", "w.csv"), "w.csv: unknown family 'indik' (did you mean 'indic'?)"),
         (("--weights", "few.csv"), "few.csv: no weight for 'germanic', 'slavic'; give every family of the law one"),
         (("--n", "-1"), "--n -1: expected a count of 1 or more"),
-        (("--with", "indic"), "--with 'indic': the law has an exponent for it; leave it out"),
+        (("--with", "indic"), "--with 'indic': the law has an exponent for it; omit it"),
         (("--with", "turkic", "--fallback", "proportional"), "--fallback proportional: needs --tokens FILE.csv, which"),
-        (("--csv", "law.json"), "--csv law.json: is also LAW.json; give it a file of its own"),
-        (("--csv", "x.svg", "--plot", "x.svg"), "--plot x.svg: is also --csv; give it a file of its own"),
+        (("--csv", "law.json"), "--csv law.json: is also LAW.json; give another one"),
+        (("--csv", "x.svg", "--plot", "x.svg"), "--plot x.svg: is also --csv; give another one"),
         (("--csv", "no/shares.csv"), "--csv no/shares.csv: its folder does not exist; create it first"),
     ],
 )

@@ -23,13 +23,13 @@ def test_a_table_without_units_takes_those_of_the_others() -> None:
     one, two = table("a.csv", "a,1e8,1e9,1,2,0"), table("b.csv", "a,1e8,1e9,1,3,1", unit="bits a byte")
     found = join_tables([one, two])
     assert found.units.loss == "bits a byte"
-    assert found.notes == ("a.csv: has no line # unit.loss; taken to count as the other tables do",)
+    assert found.notes == ("a.csv: has no line # unit.loss; assumed to use the unit of the other tables",)
     assert join_tables([one, table("c.csv", "a,1e8,1e9,1,3,1")]).notes == ()
 
 
 def test_two_units_are_refused() -> None:
     one, two = (table(f"{unit}.csv", "a,1e8,1e9,1,2,0", unit=unit) for unit in ("bits", "nats"))
-    with pytest.raises(SourceError, match=r"^nats.csv: counts loss in 'nats', bits.csv in 'bits'; tables that are "):
+    with pytest.raises(SourceError, match=r"^nats.csv: counts loss in 'nats', bits.csv in 'bits'; all tables must "):
         join_tables([one, two])
 
 
@@ -56,7 +56,7 @@ def test_no_folder_names_a_run_or_a_source() -> None:
 
 def test_runs_are_named_in_all_tables_or_in_none() -> None:
     one = table("a.csv", "a,1e8,1e9,1,2,0,r1", header=f"{HEADER},run")
-    with pytest.raises(SourceError, match=r"^b.csv: has no column run, a.csv has; give all tables one, or none$"):
+    with pytest.raises(SourceError, match=r"^b.csv: has no column run, a.csv has; add it to all tables, or to none$"):
         join_tables([one, table("b.csv", "a,1e8,1e9,1,2.1,1")])
 
 

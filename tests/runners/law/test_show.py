@@ -31,7 +31,7 @@ def test_a_law_for_a_person(run: Law, law_file: str) -> None:
     assert "germanic  1e+08 to 1e+09  1e+09 to 5e+10  0.1 to 1" in lines
     assert "germanic    48      2  0.9900  0.01         -          -          -        0.004" in lines
     assert lines[-6:-1] == [
-        "Where it comes from",
+        "Provenance",
         f"  runs       runs.csv, 144 losses, digest {'0' * 32}",
         "  fit        joint, Huber on log losses beyond 0.01",
         "  intervals  95 % of 1,000 resamples, seed 0",
@@ -119,7 +119,7 @@ def test_what_is_published_is_computed_again_within_its_digits(run: Law) -> None
     assert (total.printed, total.verdict) == (5.946, "differs by 0.075")
     lines = run("published").splitlines()
     assert lines[6].split()[-4:] == ["0.0825", "0.0822", "0.0828", "-"]
-    assert "Cannot be computed again" in lines
+    assert "Cannot be recomputed" in lines
     assert lines[-1] == "  R2 and errors of the fit: in no public source"
     described = json.loads(run("published", "--json"))
     assert len(described["recomputed"]) == len(found)

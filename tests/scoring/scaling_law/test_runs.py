@@ -41,9 +41,9 @@ def test_a_table_is_read_with_its_units_and_sorted_by_value() -> None:
         ("family,N,D,p,seed\n", "runs.csv:1: missing column loss; found 'family, N, D, p, seed'"),
         (
             "family;N;D;p;loss;seed\n",
-            "runs.csv:1: columns are separated by semicolons or tabs; separate them by commas",
+            "runs.csv:1: columns are separated by semicolons or tabs; use commas",
         ),
-        (HEADER.replace("seed", "seed,p"), "runs.csv:1: two columns are called p"),
+        (HEADER.replace("seed", "seed,p"), "runs.csv:1: two columns have the name p"),
         (HEADER, "runs.csv: 0 runs; expected 1 to 10000"),
         (
             HEADER + GOOD.replace("3.1", "nan"),
