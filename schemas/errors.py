@@ -26,4 +26,4 @@ class ExportError(WinnowError):
 
 
 class ScoreError(WinnowError):
-    """A model, its weights or its reference cannot score what they are asked to."""
+    """A model, its weights or its reference cannot be used for scoring."""

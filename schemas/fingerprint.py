@@ -13,14 +13,14 @@ PACKAGES = (
     *("winnow", "apache-beam", "pyarrow", "numpy", "duckdb", "resiliparse", "trafilatura", "lxml", "tldextract"),
     *("isal", "numba", "fasttext-community", "pycld2", "regex"),
 )
-"""What the values of today's stages pass through."""
+"""Packages that affect the values of all stages."""
 
 OPTIONAL = (
     *("wordfreq", "ftfy", "spacy", "jieba", "sudachipy", "sudachidict_core", "kiwipiepy", "pyvi", "pythainlp"),
     *("pyidaungsu-numpy2", "khmer-nltk", "laonlp", "kenlm", "phonenumbers", "python-stdnum"),
     *("onnxruntime", "sentencepiece", "tiktoken", "tokenizers", "torch", "safetensors"),
 )
-"""What some operators use where it is installed."""
+"""Packages that some operators use if installed."""
 
 
 @dataclass(frozen=True, slots=True)

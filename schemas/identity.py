@@ -10,7 +10,7 @@ import orjson
 if TYPE_CHECKING:
     Json: TypeAlias = bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"] | None
 else:
-    Json = Any  # an alias that names itself cannot be resolved at run time: fields of it hold whatever JSON holds
+    Json = Any  # Any, as recursive aliases cannot be resolved at run time
 
 ID_BYTES = 16
 
@@ -51,5 +51,5 @@ def content_name(raw: bytes) -> str:
 
 
 def path_slug(text: str, limit: int = 40) -> str:
-    """A readable, portable piece of an object name; uniqueness must come from a hash beside it."""
+    """A readable, portable piece of an object name; uniqueness must come from an added hash."""
     return re.sub(r"[^A-Za-z0-9]+", "-", text).strip("-").lower()[:limit].strip("-") or "x"

@@ -1,10 +1,10 @@
-"""The law file: what a fit of the family scaling law found, in JSON that people and recipes read.
+"""The law file: the result of a fit of the family scaling law, as JSON.
 
 L_i(N, D, p_i) = (E_i + A_i N^-alpha_i + B_i D^-beta_i) p_i^-gamma_i, for each language family i (arXiv 2410.12883).
 N is the size of the model, D the tokens of the whole mixture, p_i the family's share of them. A law of mode `gamma`
-knows the bracket only as one number in each (N, D) that was trained: it is enough for ratios of normalised losses.
+has the bracket only as one number for each trained (N, D), which is enough for ratios of normalised losses.
 
-Numbers are written with 8 significant digits, so that equal fits are equal bytes.
+Numbers are written with 8 significant digits, so that equal fits give equal bytes.
 """
 
 import math
@@ -25,12 +25,12 @@ Mode: TypeAlias = Literal["full", "gamma"]
 
 MOST_EXPONENT: Final = 10.0
 MOST_LOGARITHM: Final = 690.0
-"""Far beyond what a fit allows, and what is computed from them still has a number."""
+"""Limits far beyond those of a fit, within which results stay finite."""
 
 METHODS: Final = ("joint", "two_stage")
 DRAWN_WIDTHS: Final = 10.0
 DRAWN_SLACK: Final = 0.02
-"""How far gamma may lie outside its draws, in their width and beyond: a fit's lies among them, or near."""
+"""How far gamma may lie outside the range of its draws; a fitted gamma lies within or near it."""
 
 FULL_DRAW: Final = ("log_e", "log_a", "alpha", "log_b", "beta", "gamma")
 """The columns of a draw of a full law; a draw of a `gamma` law is gamma, then the log scale of each cell."""
@@ -38,7 +38,7 @@ FULL_DRAW: Final = ("log_e", "log_a", "alpha", "log_b", "beta", "gamma")
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """What N, D and loss count."""
+    """The units of N, D and loss."""
 
     n: str = "parameters without embeddings (assumed)"
     d: str = "training tokens of the whole mixture (assumed)"
@@ -47,7 +47,7 @@ class Units:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A number, and where it lies with the law's confidence."""
+    """A number with its interval at the law's confidence."""
 
     value: float
     low: float
@@ -56,7 +56,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Bracket:
-    """What multiplies p^-gamma: E + A N^-alpha + B D^-beta."""
+    """The factor of p^-gamma: E + A N^-alpha + B D^-beta."""
 
     e: Estimate
     a: Estimate
@@ -67,7 +67,7 @@ class Bracket:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One (N, D) that was trained, and the loss there at p = 1."""
+    """One trained (N, D), with the loss at p = 1."""
 
     n: float
     d: float
@@ -76,7 +76,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class FittedRange:
-    """The runs that a family's law stands on; beyond them it extrapolates."""
+    """The range of the runs that a family's law was fitted to; beyond it the law extrapolates."""
 
     runs: int
     seeds: int
@@ -90,14 +90,14 @@ class FittedRange:
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """How well a family's law says losses. Errors are absolute, in the unit of loss; None: could not be measured."""
+    """The prediction errors of a family's law: absolute, in the unit of loss; None if not measurable."""
 
     r2: float
     mae: float
-    held_out_mae: float | None  # each (N, D, p) said by a fit of all the others
-    largest_n_mae: float | None  # the runs of the largest N, said by a fit of the smaller
+    held_out_mae: float | None  # each (N, D, p) predicted by a fit of all others
+    largest_n_mae: float | None  # the runs of the largest N, predicted by a fit of smaller ones
     largest_d_mae: float | None
-    seed_spread: float | None  # standard deviation among runs that differ in their seed alone
+    seed_spread: float | None  # standard deviation among runs that differ only in their seed
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,13 +110,13 @@ class FamilyLaw:
     cells: tuple[Cell, ...]  # of mode `gamma`
     fitted: FittedRange
     quality: Quality
-    at_bounds: tuple[str, ...]  # parameters that ended at the edge of what the fit allows
+    at_bounds: tuple[str, ...]  # parameters at a bound of the fit
     draws: tuple[tuple[float, ...], ...]  # bootstrap estimates; the same row of every family is one draw
 
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """Where a law comes from."""
+    """The origin of a law."""
 
     source: str  # the table's name
     digest: str  # of the table's values
@@ -132,7 +132,7 @@ class Provenance:
 
 @dataclass(frozen=True, slots=True)
 class ScalingLaw:
-    """The whole file. Families are sorted by name."""
+    """The content of a law file. Families are sorted by name."""
 
     schema: int
     mode: Mode
@@ -149,7 +149,7 @@ class ScalingLaw:
         """The law of one family.
 
         Raises:
-            SourceError: The law has no such family; the nearest is named.
+            SourceError: The law has no such family; the message suggests the nearest name.
         """
         found = next((family for family in self.families if family.family == name), None)
         if found is None:
@@ -158,7 +158,7 @@ class ScalingLaw:
 
 
 def rounded(value: float) -> float:
-    """The number as a law file writes it."""
+    """The number rounded as in a law file."""
     return float(f"{value:.8g}")
 
 
@@ -172,7 +172,7 @@ def law_from_json(raw: bytes, where: str = "law") -> ScalingLaw:
     """A law from its file's bytes.
 
     Raises:
-        SourceError: One line that says what does not belong in a law file, and where it stands.
+        SourceError: The file is invalid; the message names the field and the problem.
     """
     if len(raw) > MAX_LAW_BYTES:
         raise SourceError(f"{where}: {len(raw)} bytes; a law file has at most {MAX_LAW_BYTES}")
@@ -231,9 +231,9 @@ def _check_provenance(of: Provenance) -> None:
 
 
 def _check_family(family: FamilyLaw, mode: Mode) -> int:
-    """How many numbers one of its draws has."""
+    """Check a family; returns the number of values per draw."""
     if not family.family.strip():
-        raise ValueError("families: expected a name of each, one has none")
+        raise ValueError("families: one has no name")
     positive: list[tuple[str, Estimate]] = [("gamma", family.gamma)]
     if mode == "full":
         if family.bracket is None or family.cells:
@@ -262,7 +262,7 @@ def _check_family(family: FamilyLaw, mode: Mode) -> int:
 
 
 def _check_gamma(family: FamilyLaw, place: int) -> None:
-    """A value that somebody changed alone, beside draws that say another."""
+    """Raise if gamma does not fit its draws, such as after a manual edit."""
     if not family.draws:
         return
     drawn = [draw[place] for draw in family.draws]
@@ -275,7 +275,7 @@ def _check_gamma(family: FamilyLaw, place: int) -> None:
 
 
 def _check_draw(where: str, draw: Sequence[float], names: Sequence[str]) -> None:
-    """Exponents by their names; what follows the names are logarithms of losses."""
+    """Check a draw: exponents first, then logarithms of losses."""
     for place, value in enumerate(draw):
         exponent = place < len(names) and not names[place].startswith("log")
         if not (0 < value <= MOST_EXPONENT if exponent else abs(value) <= MOST_LOGARITHM):

@@ -1,8 +1,8 @@
-"""A mixture's plan: what was asked of each stratum, what there is, what is given, and where each draw is cut.
+"""A mixture's plan: the available, requested and drawn amount of each stratum, and the cut of its draw.
 
-The plan is a value: no clock, no path and no machine is in it, so the same store and recipe give the same plan, and its
-`name`, a hash of all it says, stands in everything that is made from it. What was asked for is in that hash by its
-fingerprint, `request`; the settings themselves stand beside it for people.
+A plan contains no times, paths or machine names, so the same store and recipe give the same plan. Its `name` is a hash
+of its content and is recorded in everything made from it. The hash includes the recipe's settings as a fingerprint,
+`request`; the settings themselves are only for display.
 """
 
 from collections.abc import Mapping
@@ -15,18 +15,18 @@ SCHEMA = 1
 VALIDATION = "validation"
 
 MIXTURES = "mix."
-"""How the names of layers begin that are measured for a mixture."""
+"""The prefix of layers that are measured for a mixture."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Stratum:
-    """Samples that are drawn alike."""
+    """A group of samples that are drawn together."""
 
     source_class: str
     source: str
     family: str
     language: str
-    band: str = ""  # empty where the recipe has no bands
+    band: str = ""  # empty if the recipe has no bands
 
     def __str__(self) -> str:
         return " / ".join(
@@ -36,7 +36,7 @@ class Stratum:
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """So many samples, and so much in the mixture's unit."""
+    """A number of samples, and their size in the mixture's unit."""
 
     samples: int = 0
     units: int = 0
@@ -52,30 +52,29 @@ class Amount:
 class PlannedStratum:
     """One stratum of one output.
 
-    A row of the stratum that earlier stages gave `e` times offers its copies `e`, `e + 1`, … in this order: copies of a
-    lower number first, within a number by hash. Given are all copies below `level`, and of that number those whose hash
-    is at most `cut`.
+    A row that earlier stages used `e` times offers its copies `e`, `e + 1`, …. Copies are drawn by number, then by
+    hash: all copies with a number below `level`, and of number `level` those whose hash is at most `cut`.
     """
 
     stratum: Stratum
     available: Amount  # each sample once
-    exposed: int  # units that earlier stages gave of them
-    asked: int  # units, by the recipe's shares alone
-    target: int  # units, once what a stratum cannot give went to the others
-    given: Amount  # repeats counted
-    unique: Amount  # of these, each sample once
+    exposed: int  # units used by earlier stages
+    asked: int  # units requested by the recipe's shares
+    target: int  # units after redistributing what other strata lack
+    given: Amount  # including repeats
+    unique: Amount  # of these, each sample counted once
     level: int
-    cut: int  # -1: of the copies of number `level` none
+    cut: int  # -1 for no copies of number `level`
 
     @property
     def repeated(self) -> Amount:
-        """What is given beyond the first copy of each sample."""
+        """The drawn amount beyond the first copy of each sample."""
         return self.given - self.unique
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedOutput:
-    """One stage, or the validation split."""
+    """A stage or the validation split."""
 
     name: str
     budget: int  # in the plan's unit
@@ -84,7 +83,7 @@ class PlannedOutput:
 
     @property
     def given(self) -> Amount:
-        """All that it gives."""
+        """The total drawn amount."""
         return sum((one.given for one in self.strata), Amount())
 
 
@@ -94,14 +93,14 @@ class MixturePlan:
 
     store: str
     seed: int
-    tree_hash: str  # of the generation that it was made from
+    tree_hash: str  # of the planned generation
     unit: Unit
     tokenizer: str | None  # its digest
     max_epochs: float
-    sample: str  # the share of it that is drawn: "1" for all, "1/100"
-    request: str  # fingerprint of what was asked for: the recipe's rules, edits and mixture
-    kept: Amount  # by the rules, before the split
-    left_out: Mapping[str, Amount]  # of these, what no output may take, by reason
+    sample: str  # the drawn share: "1" for all, "1/100"
+    request: str  # fingerprint of the recipe's rules, edits and mixture
+    kept: Amount  # kept by the rules, before the split
+    left_out: Mapping[str, Amount]  # kept but not available to any output, by reason
     outputs: tuple[PlannedOutput, ...]
     schema: int = SCHEMA
     notes: tuple[str, ...] = field(default=())
@@ -113,12 +112,12 @@ class MixturePlan:
         return fingerprint_of(self.to_json())
 
     def output(self, name: str) -> PlannedOutput:
-        """The output of that name; KeyError where there is none."""
+        """The output of that name; KeyError if there is none."""
         for one in self.outputs:
             if one.name == name:
                 return one
         raise KeyError(name)
 
     def to_json(self) -> dict[str, Json]:
-        """Plain values of all that its name is a hash of."""
+        """Plain values of everything that its name is a hash of."""
         return {key: value for key, value in asdict(self).items() if key != "asked"}

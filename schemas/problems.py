@@ -49,10 +49,10 @@ class Problems:
         return len(self._found)
 
     def stop_if_any(self) -> None:
-        """Raise what was collected.
+        """Raise the collected problems.
 
         Raises:
-            RecipeError: One line a problem, sorted by file and line; at most `MAX_REPORTED` of them.
+            RecipeError: One line per problem, sorted by file and line; at most `MAX_REPORTED`.
         """
         if self._found:
             raise recipe_error(self._found)
@@ -73,7 +73,7 @@ def shown(text: str, limit: int = 60) -> str:
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """The known name closest to a misspelt one."""
-    if len(name) > 100:  # no typo of a setting is that long, and the comparison is quadratic
+    if len(name) > 100:  # too long for a misspelt setting, and the comparison is quadratic
         return None
     return next(iter(difflib.get_close_matches(name, sorted(known), n=1)), None)
 

@@ -1,6 +1,6 @@
-"""The small JSON records that a store is made of: what it is, what was committed, what a generation names.
+"""The JSON records of a store: its settings, commits and generations.
 
-Every record is canonical JSON, so equal records are equal bytes, and every record is put once (law 5).
+Every record is canonical JSON, so equal records have equal bytes, and is written once (law 5).
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class StoreRecord:
-    """`store.json`: what is fixed for the life of a store."""
+    """`store.json`: the fixed settings of a store."""
 
     name: str
     seed: int
@@ -31,7 +31,7 @@ class StoreRecord:
 
 @dataclass(frozen=True, slots=True)
 class ObjectRecord:
-    """One immutable data object, and the hash of the values that it decodes to."""
+    """One immutable data object, and the hash of its decoded values."""
 
     path: str
     rows: int
@@ -41,15 +41,15 @@ class ObjectRecord:
 
 @dataclass(frozen=True, slots=True)
 class InputRecord:
-    """The part of a source file that a task read, and where the first and last of its ranges stood."""
+    """The part of a source file that a task read, and the positions of its first and last range."""
 
     path: str
     size: int
     start: int
     end: int
     digest: str  # of the raw bytes in [start, end)
-    first: int  # offset of the first range that began in the part; -1 when none did
-    last: int  # where the last of them ended
+    first: int  # offset of the first range that began in the part; -1 if none did
+    last: int  # end of the last of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class LayerCommit:
 
 @dataclass(frozen=True, slots=True)
 class ShardRecord:
-    """One shard that an ingest task made."""
+    """One shard that an ingest task wrote."""
 
     shard: str
     object: ObjectRecord
@@ -77,7 +77,7 @@ class ShardRecord:
 
 @dataclass(frozen=True, slots=True)
 class TaskCommit:
-    """`commits/samples/<key>/<task>.json`: everything that one ingest task made, and how its rows balance."""
+    """`commits/samples/<key>/<task>.json`: everything that one ingest task wrote, and its row counts."""
 
     task: str
     key: str
@@ -95,14 +95,14 @@ class TaskCommit:
 
     @property
     def balanced(self) -> bool:
-        """Law 3 at the scale of one task."""
+        """Whether law 3 holds for this task."""
         lost = sum(self.dropped_by_reason.values()) + sum(self.quarantined_by_reason.values())
         return self.records == self.kept + lost and self.kept == sum(shard.object.rows for shard in self.shards)
 
 
 @dataclass(frozen=True, slots=True)
 class LayerEntry:
-    """What a generation says of one layer: the key for each source, and the manifest that lists its objects."""
+    """One layer of a generation: its key for each source, and the manifest that lists its objects."""
 
     keys: Mapping[str, str]
     manifest: str
@@ -121,7 +121,7 @@ class Generation:
     layers: Mapping[str, LayerEntry]
     tasks: str  # manifest of the ingest tasks' commits
     tree_hash: str
-    environments: Mapping[str, int] = field(default_factory=dict)  # fingerprint → objects that it made
+    environments: Mapping[str, int] = field(default_factory=dict)  # number of objects by fingerprint
 
 
 def to_json(record: Any) -> bytes:  # Any: dataclass instances have no common type
@@ -130,7 +130,7 @@ def to_json(record: Any) -> bytes:  # Any: dataclass instances have no common ty
 
 
 def from_json(kind: type[T], raw: bytes, where: str) -> T:
-    """A record from its bytes; a record of another shape is named with its place."""
+    """Parse a record; an error names its place."""
     try:
         return read_json(kind, raw)
     except ValueError as error:
@@ -138,6 +138,6 @@ def from_json(kind: type[T], raw: bytes, where: str) -> T:
 
 
 def tree_hash(objects: Mapping[tuple[str, str], str]) -> str:
-    """One hash for a store's values: over (layer, shard) → value hash, in order of names."""
+    """One hash for a store's values: over the value hashes by layer and shard, in order of names."""
     parts = [part for (layer, shard), values in sorted(objects.items()) for part in (layer, shard, values)]
     return digest(*parts).hex()

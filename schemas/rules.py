@@ -1,8 +1,8 @@
 """Rules over columns, checked against the existing columns before any row is read.
 
-A recipe holds two ordered lists. `eligible` decides who may represent a cluster, so it cannot read what comes
-after that (duplicates, scores); `keep` may read everything. Only TRUE drops; what NULL means
-must be said wherever a column can be null: "not measured" is neither safe nor good (law 2).
+A recipe has two ordered lists. `eligible` decides which rows may represent a cluster, so it cannot read results of
+later stages (duplicates, scores); `keep` may read everything. Only TRUE drops a row; `when_null` is required if a
+column can be null, as "not measured" is neither safe nor good (law 2).
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,28 +18,28 @@ from winnow.schemas.recipe.model import Rule
 __all__ = ["ColumnInfo", "Phase", "Rule", "check_rules", "check_where"]
 
 Phase: TypeAlias = Literal["eligible", "dedupe", "keep"]
-"""When a rule decides; those of `dedupe` follow from the recipe's search for duplicates, and are not written."""
+"""When a rule decides; rules of phase `dedupe` follow from the recipe's `dedupe` section."""
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnInfo:
-    """What a rule must know about a column."""
+    """A column that rules can read."""
 
     nullable: bool
-    type: pa.DataType | None = None  # where all are known, a condition's types are checked as well
-    phase: Phase = "eligible"  # the first list that may read it: duplicate and score layers are for `keep`
+    type: pa.DataType | None = None  # if all are known, a condition's types are checked
+    phase: Phase = "eligible"  # the first list that may read it; `keep` for duplicate and score layers
 
 
 def check_rules(
     rules: Sequence[Rule], known: Mapping[str, ColumnInfo], phase: Phase, paths: Sequence[str] | None = None
 ) -> list[Problem]:
-    """What is wrong with a list of rules; empty if it can be run.
+    """The problems of a list of rules; empty if it is valid.
 
     Args:
-        rules: One of the recipe's two lists.
-        known: Every column that a rule may name, by its dotted name; leaves of structs by theirs.
-        phase: Which of the two lists it is.
-        paths: Where the recipe has each rule; by default `keep[0]` and so on.
+        rules: One of the recipe's lists.
+        known: All columns that a rule may name, by dotted name, including leaves of structs.
+        phase: The list.
+        paths: The path of each rule in the recipe; by default `keep[0]` and so on.
     """
     problems = []
     for rule, where in zip(rules, paths or [f"{phase}[{number}]" for number in range(len(rules))], strict=True):
@@ -55,12 +55,12 @@ def check_rules(
 def check_where(
     condition: str, known: Mapping[str, ColumnInfo], place: Place, where: str
 ) -> tuple[tuple[str, ...], list[Problem]]:
-    """The columns that a layer's `where` reads, and what is wrong with it. It runs where the condition is true.
+    """The columns that a layer's `where` reads, and its problems. The layer is computed where the condition is true.
 
     Args:
         condition: As written in the recipe.
         known: The columns that it may name.
-        place: Where the recipe has it.
+        place: Its line in the recipe.
         where: Its path, such as `extract.precise.where`.
     """
     columns, complaints = _columns(condition, known, "eligible")
@@ -77,11 +77,9 @@ def _columns(condition: str, known: Mapping[str, ColumnInfo], phase: Phase) -> t
         if column not in known:
             complaints.append(f"unknown column {shown(column)}{suggestion(column, known)}")
         elif phase != "keep" and known[column].phase == "keep":
-            complaints.append(
-                f"{column} comes after who is eligible is decided; a rule that reads it belongs under `keep`"
-            )
+            complaints.append(f"{column} is computed after `eligible` is decided; move the rule to `keep`")
     if not columns:
-        complaints.append("reads no column; it would treat every row alike")
+        complaints.append("reads no column, so it treats all rows the same")
     types = {column: known[column].type for column in columns if column in known}
     if not complaints and all(kind is not None for kind in types.values()):
         complaint = type_complaint(condition, types)

@@ -1,6 +1,6 @@
 """The summary of a store that `winnow stats`, `winnow report` and the end of a run show.
 
-A summary holds exact counts and finished figures, no sketches; its JSON is what `--json` prints.
+A summary has exact counts and final numbers, no sketches; `--json` prints it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,7 +19,7 @@ SHOWN_VALUES = 200
 
 @dataclass(frozen=True, slots=True)
 class ValueCount:
-    """A value and how many rows have it."""
+    """A value and its number of rows."""
 
     value: str
     count: int
@@ -27,7 +27,7 @@ class ValueCount:
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """How many values lie from `low` to `high`."""
+    """The number of values from `low` to `high`."""
 
     low: Number
     high: Number
@@ -36,7 +36,7 @@ class Bin:
 
 @dataclass(frozen=True, slots=True)
 class Quantile:
-    """The value that this fraction of all values do not exceed; within 1/32 of the true one."""
+    """The value that this fraction of all values does not exceed; within 1/32 of the true one."""
 
     fraction: float
     value: Number
@@ -44,7 +44,7 @@ class Quantile:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One number a row: the bytes, characters or items that a value has, or the value itself."""
+    """One number per row: the bytes, characters or items of a value, or the value itself."""
 
     name: str  # "bytes", "characters", "items" or "value"
     count: int
@@ -55,7 +55,7 @@ class Measure:
     bins: tuple[Bin, ...] = ()
 
     def quantile(self, fraction: float) -> Number | None:
-        """The value of one of the quantiles that are kept."""
+        """The value of one of the stored quantiles."""
         return next((quantile.value for quantile in self.quantiles if quantile.fraction == fraction), None)
 
 
@@ -68,14 +68,14 @@ class ColumnSummary:
     rows: int
     nulls: int
     measures: tuple[Measure, ...] = ()
-    distinct: int | None = None  # about: one standard deviation is 1.6 %
+    distinct: int | None = None  # approximate: one standard deviation is 1.6 %
     top: tuple[ValueCount, ...] = ()
     other: int = 0  # rows whose value is not in `top`
-    uncounted: int = 0  # how many rows more than stated a value of `top` may have, at most
+    uncounted: int = 0  # the most additional rows that a value of `top` may have
 
     @property
     def values(self) -> int:
-        """Rows that are not null."""
+        """The number of non-null rows."""
         return self.rows - self.nulls
 
     def measure(self, name: str) -> Measure | None:
@@ -96,7 +96,7 @@ class LayerSummary:
     columns: tuple[ColumnSummary, ...] = ()
 
     def column(self, name: str) -> ColumnSummary | None:
-        """The column of this name, if the layer counts it."""
+        """The column of this name; None if it is not counted."""
         return next((column for column in self.columns if column.name == name), None)
 
 
@@ -151,7 +151,7 @@ class StoreSummary:
 
     @property
     def balanced(self) -> bool:
-        """Whether every source and stage is."""
+        """Whether every source and stage is balanced."""
         return all(source.balanced for source in self.sources) and all(stage.balanced for stage in self.stages)
 
     def layer(self, name: str) -> LayerSummary | None:
@@ -159,7 +159,7 @@ class StoreSummary:
         return next((layer for layer in self.layers if layer.name == name), None)
 
     def total(self) -> SourceSummary:
-        """All sources as one."""
+        """The sum of all sources."""
         return SourceSummary(
             name="total",
             source_class="",
@@ -179,7 +179,7 @@ class StoreSummary:
 
 
 _MEASURED = ("ok", "empty", UNMATCHED)
-"""What the status of a layer says of a row that was looked at, whatever was found."""
+"""The statuses of rows that were measured, whatever the result."""
 
 
 def add_counts(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
@@ -192,12 +192,12 @@ def add_counts(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 
 def by_count(counts: Mapping[str, int]) -> list[tuple[str, int]]:
-    """Names with counts, the greatest count first and equal counts by name: the order in which reasons are shown."""
+    """Names with counts, by descending count, then by name."""
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
 
 
 def summarise_layer(name: str, version: str, size_bytes: int, statistics: ShardStatistics) -> LayerSummary:
-    """A layer from the merged statistics of its shards; statuses come from a `status` column where it has one."""
+    """Summarise a layer from the merged statistics of its shards; statuses come from its `status` column, if any."""
     columns = tuple(summarise_column(name, column) for name, column in sorted(statistics.columns.items()))
     status = statistics.columns.get("status")
     statuses = dict(sorted(status.top.counts.items())) if status is not None and status.top is not None else {}
@@ -208,7 +208,7 @@ def summarise_layer(name: str, version: str, size_bytes: int, statistics: ShardS
 
 
 def summarise_column(name: str, column: ColumnStatistics) -> ColumnSummary:
-    """The figures of a column's statistics."""
+    """Summarise a column's statistics."""
     length_name = "items" if column.kind == "list" else "bytes"
     numbers: tuple[tuple[str, IntegerStatistics | FloatStatistics | None], ...] = (
         (length_name, column.lengths),
@@ -225,7 +225,7 @@ def summarise_column(name: str, column: ColumnStatistics) -> ColumnSummary:
         return ColumnSummary(name, column.kind, column.rows, column.nulls, measures, distinct)
     shown = column.top.capped(SHOWN_VALUES)
     top = tuple(ValueCount(value, count) for value, count in shown.ranked())
-    # Unlike a shard's cap, this one hides values and not counts, so it adds nothing to `uncounted`.
+    # Unlike a shard's cap, this one hides values but not counts, so it does not add to `uncounted`.
     return ColumnSummary(
         name, column.kind, column.rows, column.nulls, measures, distinct, top, shown.other, column.top.uncounted
     )

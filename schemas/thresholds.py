@@ -1,8 +1,8 @@
 """Threshold tables: numbers that a rule compares with and that differ by row, such as by language.
 
-A rule names a cell as `thresholds.<table>.<column>`: the value in that column of the table's row whose key is what
-the sample's own column (`key`) holds. It is null where the table has no such key or no such value, so a rule that
-reads it says `when_null`.
+A rule names a cell as `thresholds.<table>.<column>`: the value in that column, in the row whose key equals the
+sample's value in column `key`. It is null if the table has no such key or value, so a rule that reads it needs
+`when_null`.
 
 Example:
     >>> table = ThresholdTable("fineweb2", "text.language.code", ("deu_Latn",), {"language_score": (0.8,)})
@@ -48,11 +48,11 @@ class ThresholdTable:
                 raise ValueError(f"threshold table {self.name!r}: {column!r} holds a value that is not finite")
 
     def column_name(self, column: str) -> str:
-        """How a rule names a column."""
+        """The name of a column in rules."""
         return f"{PREFIX}.{self.name}.{column}"
 
     def with_cells(self, cells: Cells) -> "ThresholdTable":
-        """The table with single values put in the place of what it had; keys that it lacked are added at its end.
+        """The table with some values replaced; new keys are appended.
 
         Raises:
             KeyError: A column that the table does not have.
@@ -75,11 +75,11 @@ class ThresholdTable:
 
 
 def lookup(table: ThresholdTable, keys: pa.Array, column: str) -> pa.Array:
-    """The values of one of the table's columns for each row; null where there is none.
+    """Look up a column's value for each row; null if there is none.
 
     Args:
-        table: Where to look.
-        keys: What each row has in the table's key column: text, plain or dictionary-encoded.
+        table: The table.
+        keys: The key of each row: text, plain or dictionary-encoded.
         column: One of the table's columns.
     """
     coded = keys if pa.types.is_dictionary(keys.type) else pc.dictionary_encode(keys)

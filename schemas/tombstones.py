@@ -1,8 +1,8 @@
 """Tombstones: hashed selectors of forgotten rows, which do not reveal their content.
 
-A selector is kept, not only the rows that it met, so that a row that arrives later is hidden as well. Every hash is
-over the selector's kind and its one spelling; whoever knows an address can ask whether it was forgotten, but no
-address can be read from a tombstone.
+Selectors are stored, not only the rows that they match, so that rows ingested later are hidden as well. Every hash
+covers the selector's kind and its normalised spelling: one can check whether a known address was forgotten, but no
+address can be recovered from a tombstone.
 """
 
 from collections.abc import Iterable, Iterator
@@ -17,7 +17,7 @@ KINDS: tuple[SelectorKind, ...] = ("url", "domain", "id", "sha256")
 FORGOTTEN = "forgotten"
 """The status of a forgotten row in a layer, its modality in `samples`, and its reason in a plan."""
 
-GATE_BYTES = 3  # of a host's hash: enough to look at few rows, too few to tell the host from many others
+GATE_BYTES = 3  # of a host's hash: enough to select few rows, too few to identify the host
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,18 +30,18 @@ class Tombstone:
     id: tuple[str, ...]  # ids are hashes already
     sha256: tuple[str, ...]
     gates: tuple[str, ...]
-    reason: str  # as it was given
+    reason: str  # as given by the user
 
 
 @dataclass(frozen=True, slots=True)
 class Selectors:
-    """The selectors of one or several tombstones, ready to be looked up."""
+    """The selectors of one or several tombstones, for lookup."""
 
     url: frozenset[bytes] = frozenset()
     domain: frozenset[bytes] = frozenset()
     id: frozenset[bytes] = frozenset()
     sha256: frozenset[bytes] = frozenset()
-    gates: frozenset[bytes] = frozenset()  # of the hosts that addresses and domains lie under
+    gates: frozenset[bytes] = frozenset()  # of the hosts of addresses and domains
 
     def __bool__(self) -> bool:
         return bool(self.url or self.domain or self.id or self.sha256)
@@ -51,14 +51,14 @@ class Selectors:
 
     @classmethod
     def of(cls, tombstone: Tombstone) -> "Selectors":
-        """Those of one tombstone."""
+        """The selectors of one tombstone."""
         return cls(
             **{name: frozenset(map(bytes.fromhex, getattr(tombstone, name))) for name in cls.__dataclass_fields__}
         )
 
     @classmethod
     def merged(cls, parts: Iterable["Selectors"]) -> "Selectors":
-        """Those of all."""
+        """The selectors of several tombstones."""
         held = list(parts)
         if len(held) == 1:
             return held[0]
@@ -67,7 +67,7 @@ class Selectors:
         )
 
     def tombstone(self, reason: str) -> Tombstone:
-        """The record that keeps them."""
+        """The record that stores them."""
         hashes = {
             name: tuple(sorted(value.hex() for value in getattr(self, name))) for name in self.__dataclass_fields__
         }
@@ -75,17 +75,17 @@ class Selectors:
 
 
 def selector_hash(kind: SelectorKind, value: str) -> bytes:
-    """The hash of an address, a host or a text's SHA-256, in its one spelling."""
+    """The hash of an address, a host or a text's SHA-256, in its normalised spelling."""
     return digest("forget", kind, value)
 
 
 def gate(host: str) -> bytes:
-    """A few bits of a host's hash."""
+    """The first bits of a host's hash, which select the rows to check."""
     return digest("gate", host, size=GATE_BYTES)
 
 
 def parents(host: str) -> Iterator[str]:
-    """A host and every domain above it; an IP address is under nothing."""
+    """A host and its parent domains; an IP address has none."""
     yield host
     if ":" in host or host.rpartition(".")[2].isdigit():
         return

@@ -1,7 +1,7 @@
-"""Typed JSON, read strictly: plain values become dataclasses, or one line says what does not fit and where.
+"""Reads JSON into dataclasses strictly; an error is one line with the problem and its place.
 
-orjson reads the bytes first, for it knows no NaN, no number beyond 64 bits or a double, and no endless nesting; msgspec
-then checks types and missing fields. It passes over fields that a dataclass does not have, so these are refused here.
+orjson parses the bytes, as it rejects NaN, numbers beyond 64 bits or a double, and deep nesting; msgspec then checks
+types and missing fields. msgspec ignores unknown fields, so these are rejected here.
 """
 
 import re
@@ -31,21 +31,21 @@ _TYPES = re.compile(rf"(?<=[`| ])(?:{'|'.join(_WORDS)})(?=[`| ])")
 
 
 def read_json(kind: type[T], raw: bytes, *, complete: bool = False) -> T:
-    """A value of this type from its bytes.
+    """Parse a value of this type.
 
     Args:
-        kind: What is expected.
+        kind: The expected type.
         raw: JSON.
-        complete: Refuse a dataclass's missing field even where the field has a default.
+        complete: Reject missing fields even if they have a default.
 
     Raises:
-        ValueError: It is no JSON, or that of something else: one line with the place inside it.
+        ValueError: The bytes are not JSON, or not of this type; one line with the place.
     """
     return read_value(kind, orjson.loads(raw), complete=complete)
 
 
 def read_value(kind: type[T], value: Json, *, complete: bool = False) -> T:
-    """The same of what orjson made of the bytes."""
+    """The same for a value already parsed by orjson."""
     try:
         found = msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
@@ -64,7 +64,7 @@ def _in_words(said: str) -> str:
 
 
 def _require_fields(value: object, found: object, place: str, complete: bool) -> None:
-    """Every field of an object is one of its dataclass, whatever lies between them; structs see to it themselves."""
+    """Reject unknown fields of dataclasses at any depth; structs check this themselves."""
     if isinstance(found, msgspec.Struct):
         return
     if isinstance(value, list) and isinstance(found, (list, tuple)):

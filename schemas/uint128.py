@@ -10,7 +10,7 @@ Words = NDArray[np.uint64]
 
 
 def words_of(column: pa.Array) -> tuple[Words, Words]:
-    """The two words of each value, in the order of its bytes; what a null holds has no meaning."""
+    """The two words of each value, in the order of its bytes; undefined for nulls."""
     buffer = column.buffers()[1]
     raw = np.frombuffer(buffer, ">u8", 2 * len(column), column.offset * ID_BYTES).reshape(-1, 2)
     return raw[:, 0].astype(np.uint64), raw[:, 1].astype(np.uint64)

@@ -1,8 +1,8 @@
 """A hash of decoded values: the same rows give the same hash whatever the file, encoding or batch layout.
 
-The tree hash of a store is built from these (law 4), so a new pyarrow, another row-group size or another
-compression changes nothing. Every column is hashed as a few byte streams, each a plain concatenation over
-batches: one byte a value for validity, the values themselves with nulls zeroed, and lengths for what varies.
+The tree hash of a store is built from these (law 4), so a new pyarrow, row-group size or compression changes nothing.
+Every column is hashed as a few byte streams, each concatenated over batches: one byte per value for validity, the
+values with nulls zeroed, and the lengths of variable-size values.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ class ValueHasher:
     def update(self, batch: pa.RecordBatch) -> None:
         """Add the rows of a batch."""
         if batch.schema.remove_metadata() != self._schema:
-            raise ValueError(f"a batch of another schema: {batch.schema}")
+            raise ValueError(f"a batch has another schema: {batch.schema}")
         self.rows += batch.num_rows
         for name, column in zip(self._schema.names, batch.columns, strict=True):
             self._add(f"/{name}", column)
@@ -46,7 +46,7 @@ class ValueHasher:
         return total.hexdigest()
 
     def _feed(self, path: str, raw: memoryview) -> None:
-        if raw.nbytes:  # a stream exists once it has bytes, so that empty batches leave no trace
+        if raw.nbytes:  # a stream exists once it has bytes, so that empty batches have no effect
             self._streams.setdefault(path, cast(_Hash, hashlib.blake2b(digest_size=16))).update(raw)
 
     def _add(self, path: str, array: pa.Array) -> None:
@@ -104,7 +104,7 @@ def _describe(schema: pa.Schema) -> str:
 
 
 def _described(field: pa.Field) -> str:
-    """The field's type. Arrow calls what is in a list `item`, a Parquet file may say `element`: it has no name here."""
+    """The field's type. The name of a list's items is ignored: Arrow uses `item`, some Parquet files `element`."""
     kind = field.type
     if pa.types.is_struct(kind):
         text = "struct<" + ", ".join(f"{child.name}: {_described(child)}" for child in kind) + ">"

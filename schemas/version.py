@@ -1,4 +1,4 @@
-"""winnow's version: a leaf of its own, as no module of a room may import the package's root."""
+"""winnow's version, in its own module, as no module may import the package's root."""
 
 from functools import cache
 from importlib.metadata import version

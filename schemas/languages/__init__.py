@@ -1,4 +1,4 @@
-"""Languages: codes, names, scripts and relatives, and what the labels of language identifiers mean."""
+"""Languages: codes, names, scripts, families, and the labels of language identifiers."""
 
 from winnow.schemas.languages.groupings import GROUPINGS, Grouping, grouping
 from winnow.schemas.languages.labels import (

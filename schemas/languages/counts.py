@@ -11,17 +11,17 @@ UNCLASSIFIED = "(unclassified)"
 
 @dataclass(frozen=True, slots=True)
 class LanguageCounts:
-    """Documents by language and script, and by what the languages belong to."""
+    """Documents by language and script, and by group and family."""
 
-    rows: int  # that were measured
+    rows: int  # measured documents
     codes: dict[str, int]
     groups: dict[str, int]
     families: dict[str, int]
-    other: int  # in languages that are not listed by themselves
+    other: int  # in languages that are not listed individually
 
 
 def language_counts(summary: StoreSummary) -> LanguageCounts | None:
-    """The counts of the language layer; None where nothing was identified."""
+    """The counts of the language layer; None if no language was identified."""
     layer = summary.layer(LANGUAGE_LAYER)
     column = layer.column("code") if layer is not None else None
     if column is None or not column.top:

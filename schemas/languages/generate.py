@@ -5,7 +5,7 @@
 `WHEELS` is a folder with these wheels, downloaded without their dependencies:
 
     iso639-lang==2.6.3   ISO 639-3 codes and names, macrolanguages and retirements (SIL's tables)
-    qwanqwa==1.2.1       Glottolog's classification (CC BY 4.0), which is all that is taken from it
+    qwanqwa==1.2.1       Glottolog's classification (CC BY 4.0); nothing else is used
     langcodes==3.5.1     CLDR's likely script of a language (Unicode licence)
 
 The scripts of code points are those of the installed `regex`, which carries the Unicode character database.
@@ -28,12 +28,12 @@ from winnow.schemas.languages.labels import USUAL_MEMBER
 SOURCES = {"iso639_lang": "2.6.3", "qwanqwa": "1.2.1", "langcodes": "3.5.1"}
 
 GROUPS = {
-    # Glottolog's node: the group that is cut out of its family there. Where no node is met the group is the family.
+    # Glottolog's node: the name of a group within its family. Without such a node the group is the family.
     "germ1287": "Germanic",
     "roma1334": "Romance",
     "ital1284": "Italic",
     "slav1255": "Slavic",
-    "balt1263": "Baltic",  # Balto-Slavic without Slavic, which is met first
+    "balt1263": "Baltic",  # Balto-Slavic without Slavic, which is found first
     "indo1321": "Indic",
     "iran1269": "Iranian",
     "nuri1243": "Nuristani",
@@ -54,7 +54,7 @@ NOTES = (
 )
 
 COLLECTIVE = {
-    # Labels of models that are groups of languages in ISO 639-2: their names, and a language in the same place.
+    # Model labels that are language groups in ISO 639-2: their names, and a language in the same family.
     "ber": ("Berber languages", "zgh"),
     "bih": ("Bihari languages", "bho"),
     "nah": ("Nahuatl languages", "nhn"),
@@ -62,10 +62,10 @@ COLLECTIVE = {
 }
 
 PLACED = {"nwx": "new"}
-"""A code that Glottolog does not classify: the code of a language in the same place."""
+"""Codes that Glottolog does not classify, with the code of a language in the same family."""
 
 SCRIPTS = {
-    # Where CLDR names no script, or only that of the macrolanguage, for a language that a model has a label for.
+    # Scripts of languages with model labels for which CLDR has no script, or only the macrolanguage's.
     **dict.fromkeys(("bcl", "cbk", "diq", "hbs", "hmn", "ile", "mwl", "nah", "oto"), "Latn"),
     **dict.fromkeys(("azb", "pnb"), "Arab"),
     **dict.fromkeys(("bxr", "mhr", "xal"), "Cyrl"),
@@ -101,7 +101,7 @@ class Classification:
 
 
 def read_classification(wheel: zipfile.ZipFile) -> Classification:
-    """Glottolog's tree out of the compiled database."""
+    """Read Glottolog's tree from the compiled database."""
     database: Any = json.loads(gzip.decompress(wheel.read("qq/data/db.json.gz")))
     identities = database["resolver"]["identities"]
     tree = Classification()
@@ -128,7 +128,8 @@ def read_likely_scripts(wheel: zipfile.ZipFile) -> dict[str, str]:
 
 
 def language_lines(wheels: Path) -> Iterator[str]:
-    """The table: a line `@ family, group`; under it a line a language: code, two letters, script, macro, name."""
+    """The lines of the table: `@ family, group`, followed by one line per language: code, two letters, script, macro,
+    name."""
     with open_wheel(wheels, "qwanqwa") as wheel:
         tree = read_classification(wheel)
     with open_wheel(wheels, "langcodes") as wheel:
@@ -145,7 +146,7 @@ def language_lines(wheels: Path) -> Iterator[str]:
     placed: dict[tuple[str, str], list[str]] = {}
     for code in sorted(names.keys() - SPECIAL.keys()):
         macro = macro_of.get(code, "")
-        usual = USUAL_MEMBER.get(macro) == code  # CLDR says it of the macrolanguage and means this one
+        usual = USUAL_MEMBER.get(macro) == code  # CLDR's script of the macrolanguage applies to this language
         script = SCRIPTS.get(code) or likely.get(shortest.get(code, code)) or ""
         if usual and not script:
             script = likely.get(shortest[macro], "")
@@ -157,7 +158,7 @@ def language_lines(wheels: Path) -> Iterator[str]:
         yield from lines
     yield "@"
     yield from (f"{code}\t\t\t\t{name}" for code, name in sorted(SPECIAL.items()))
-    yield "@retired"  # and what they were merged into or renamed to; of a code that was split, the first part
+    yield "@retired"  # retired codes with their successors; for a split code, the first part
     retired: dict[str, Mapping[str, str]] = iso["iso-639_deprecated"]["id"]
     for code, found in sorted(retired.items()):
         target = found["change_to"] or next(iter(_CODE.findall(found["ret_remedy"])), "")
@@ -213,7 +214,7 @@ def open_wheel(wheels: Path, package: str) -> zipfile.ZipFile:
 
 
 def write(target: Path, lines: Iterable[str]) -> None:
-    """Replace a table; its head says where it is from."""
+    """Write a table, with a header that names its sources."""
     made_from = ", ".join(f"{package} {version}" for package, version in SOURCES.items())
     head = f"# Written by winnow.schemas.languages.generate from {made_from}; not edited by hand."
     target.write_text("\n".join((head, *NOTES, *lines)) + "\n", encoding="utf-8")

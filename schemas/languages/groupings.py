@@ -17,19 +17,19 @@ class Grouping:
     _group: Callable[[Language], str | None]
 
     def of(self, code: str) -> str | None:
-        """The group of an ISO 639-3 code; None where it has none, or where the code is unknown."""
+        """The group of an ISO 639-3 code; None if it has none or the code is unknown."""
         known = table()
         language = known.languages.get(known.retired.get(code, code))
         return None if language is None else self._group(language)
 
     def groups(self) -> tuple[str, ...]:
-        """Every group there is."""
+        """All groups."""
         found = {self._group(language) for language in table().languages.values()}
         return tuple(sorted(group for group in found if group is not None))
 
 
 PAPER5_INDIC = frozenset({"kan"})
-"""Kannada is Dravidian; the study behind the five groups trained on it and had no other group for it."""
+"""Kannada is Dravidian, but the study of the five groups trained on it and had no other group for it."""
 
 
 def _paper5(language: Language) -> str | None:

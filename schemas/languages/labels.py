@@ -18,8 +18,8 @@ UNKNOWN = "und"
 NO_LANGUAGE = "zxx"
 
 USUAL_MEMBER = {
-    # Macrolanguage of ISO 639-3: the language that is meant where one code stands for all of them. The choice is the
-    # label that GlotLID gives to the same text.
+    # Macrolanguages of ISO 639-3 with the language that such a code usually means: the label that GlotLID gives to #
+    # the same text.
     "aka": "twi",
     "ara": "arb",
     "aym": "ayr",
@@ -47,13 +47,13 @@ USUAL_MEMBER = {
 }
 
 _WIKIPEDIA = {
-    # Editions of Wikipedia whose names are not what ISO 639 says.
+    # Editions of Wikipedia whose codes differ from ISO 639.
     "als": "gsw",  # Alemannic; in ISO 639-3 it is Tosk Albanian
     "bh": "bho",  # Bihari: written in Bhojpuri
     "eml": "egl",  # Emilian and Romagnol, split since
-    "nah": "nah",  # several Nahuatl languages; no code of ISO 639-3 stands for them
+    "nah": "nah",  # several Nahuatl languages, which have no common code in ISO 639-3
     "sh": "hbs",
-    "tl": "fil",  # Tagalog: what is written today is its standard form
+    "tl": "fil",  # Tagalog, whose written standard is Filipino
 }
 _CLD2 = {
     "bh": "bho",
@@ -76,7 +76,7 @@ _LABEL = re.compile(r"([a-z]{2,3})(?:[_-]([A-Z][a-z]{3}))?")
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A language, and the script that the label itself names."""
+    """A language, and the script named by its label."""
 
     code: str  # ISO 639-3, `und` or `zxx`
     script: str | None = None
@@ -86,7 +86,7 @@ def read_label(label: str, scheme: Scheme) -> Label | None:
     """The language of a label; None if it is not a language."""
     if (own := _OWN[scheme].get(label)) is not None:
         return Label(own)
-    if scheme == "cld2" and label.startswith("xx-"):  # a script that only one language writes, but none that it knows
+    if scheme == "cld2" and label.startswith("xx-"):  # a script without a known language
         return Label(UNKNOWN, label[3:])
     match = _LABEL.fullmatch(label)
     if match is None:
@@ -116,7 +116,7 @@ def same_language(one: str, other: str) -> bool:
 
 
 def _three_letters(code: str) -> str | None:
-    """The ISO 639-3 code of a code of two or three letters; a retired one gives what it was merged into."""
+    """The ISO 639-3 code for a code of two or three letters; a retired code gives its successor."""
     known = table()
     if len(code) == 2:
         return known.by_two_letters.get(code)

@@ -9,14 +9,14 @@ from types import MappingProxyType
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """A language of ISO 639-3, in its place among its relatives."""
+    """A language of ISO 639-3, with its family and group."""
 
     code: str  # ISO 639-3
     name: str  # in English
-    family: str | None  # Glottolog's; None for codes that stand for no language, such as `und`
-    group: str | None  # a branch that is commonly named, such as Germanic; the family where there is none
-    script: str | None  # ISO 15924: the one it is likely written in; None where CLDR does not know
-    macro: str | None  # the macrolanguage that it is part of
+    family: str | None  # Glottolog's; None for codes that are not languages, such as `und`
+    group: str | None  # a commonly named branch, such as Germanic; else the family
+    script: str | None  # the likely script in ISO 15924; None if CLDR has none
+    macro: str | None  # its macrolanguage
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +63,9 @@ def table() -> Table:
 
 @dataclass(frozen=True, slots=True)
 class ScriptRange:
-    """Letters of one script that follow one another."""
+    """Consecutive letters of one script."""
 
-    first: int  # code points, both included
+    first: int  # code points, inclusive
     last: int
     script: str
 

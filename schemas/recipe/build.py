@@ -1,7 +1,7 @@
 """Build frozen dataclasses from located YAML, for the recipe and every operator's config.
 
-A config is a frozen dataclass; its annotations are the grammar. Understood: `bool`, `int`, `float`, `str`,
-`Literal`, `X | None`, `tuple[X, ...]`, nested dataclasses, unions of them (told apart by their keys),
+A config is a frozen dataclass; its annotations define the allowed values. Supported types: `bool`, `int`, `float`,
+`str`, `Literal`, `X | None`, `tuple[X, ...]`, nested dataclasses, unions of them (distinguished by their keys),
 `Annotated[X, check, …]`, and dataclasses by name, as a mapping with `Annotated[tuple[X, ...], ByName(…)]` or as a list
 with `Listed(…)`. A whole number whose name ends in `_bytes` may be written as a size (`256 MiB`). A `ValueError` from
 `__post_init__` is reported at the mapping's line.
@@ -43,7 +43,7 @@ def build_config(kind: type[T], options: MapNode, where: str) -> T:
 
     Args:
         kind: A frozen dataclass.
-        options: What the recipe says, located.
+        options: The part of the recipe, with lines.
         where: The dotted path of that part, such as `extract.fast`, for messages.
 
     Raises:
@@ -68,11 +68,11 @@ class Setting:
     key: str
     field: str
     annotation: object
-    default: object  # MISSING where the key is required
+    default: object  # MISSING if the key is required
 
     @property
     def required(self) -> bool:
-        """Whether the recipe must write it."""
+        """Whether the recipe must set it."""
         return self.default is MISSING
 
 
@@ -90,7 +90,7 @@ def settings(kind: type) -> tuple[Setting, ...]:
 
 
 def _of_type(kind: type, wanted: type) -> str | None:
-    """The field that holds the place, or the keys that no other field names."""
+    """The name of the field of this type, such as the field for the place."""
     hints = get_type_hints(kind, include_extras=True)
     return next((item.name for item in dataclasses.fields(kind) if hints[item.name] is wanted), None)
 
@@ -203,7 +203,7 @@ def _unchecked(base: object, node: Node, where: str, problems: Problems) -> obje
 
 
 def _best_match(kinds: tuple[object, ...], node: MapNode) -> type:
-    """Of several dataclasses the one that knows most of the keys, or keys like them; the first of equals."""
+    """The dataclass of a union that fits the keys best; of equally good ones the first."""
 
     def known(kind: object) -> int:
         keys = [setting.key for setting in settings(cast(type, kind))]
@@ -237,7 +237,7 @@ def _scalar(base: object, node: Scalar, where: str) -> object:
 
 
 def _counted(node: Node) -> int | None:
-    """A whole number that is not written as one: `1e6`, `10 GB`."""
+    """Parse an integer in another notation: `1e6`, `10 GB`."""
     value = node.value if isinstance(node, Scalar) else None
     if isinstance(value, float) and value.is_integer() and abs(value) < 1 << 63:
         return int(value)
@@ -309,7 +309,7 @@ def _parsed(mark: Parsed, node: Node, where: str, problems: Problems) -> object:
 
 
 def parse_size(text: str) -> int | None:
-    """Bytes from `256 MiB`, `64MB`, `1_000_000 B`; None where the text is no size. kB is 1000, KiB is 1024."""
+    """Parse a size such as `256 MiB`, `64MB` or `1_000_000 B`; None if it is not a size. kB is 1000, KiB is 1024."""
     found = re.fullmatch(r"([0-9]{1,15}(?:_[0-9]{1,15}){0,5})\s?([A-Za-z]{0,3})", text)
     unit = _UNITS.get(found[2].lower()) if found else None
     if found is None or unit is None:
@@ -319,7 +319,7 @@ def parse_size(text: str) -> int | None:
 
 
 def expected(setting: Setting) -> str:
-    """What a key takes, in words; the reference page shows the same."""
+    """The allowed values of a key, in words, as in the reference page."""
     _, marks = _unwrap(setting.annotation)
     if any(isinstance(mark, ByName) for mark in marks):
         return "a mapping from names"

@@ -14,7 +14,7 @@ class Check(Protocol):
 
     @property
     def expects(self) -> str:
-        """What is allowed, to follow `expected`; empty where the type says enough."""
+        """The allowed values, to follow `expected`; empty if the type is enough."""
         ...
 
     def complaint(self, value: object) -> str | None:
@@ -42,12 +42,12 @@ class Between:
 
 
 class SizeInBytes(int):
-    """A whole number that was written as a size (`10 GB`), which says that it counts bytes."""
+    """An integer that was written as a size (`10 GB`), so it is in bytes."""
 
 
 @dataclass(frozen=True)
 class Counted:
-    """Marks a whole number of what another key says: `1e6` is one, and a size, where that may be bytes."""
+    """Marks an integer whose unit another key sets; allows `1e6`, and sizes if the unit may be bytes."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class NotEmpty:
 class ByName:
     """Marks a tuple of dataclasses that is written as a mapping; the key goes into their field `name`.
 
-    In the place of a mapping an item may be the `word` alone: it sets the field of that name to true.
+    Instead of a mapping an item may be just the `word`, which sets the field of that name to true.
     """
 
     key: Matching
@@ -95,11 +95,11 @@ class Listed:
 
 @runtime_checkable
 class Parsed(Protocol):
-    """Marks a value that is written as text in a small language of its own, placed in `Annotated`."""
+    """Marks a value that is parsed from text, placed in `Annotated`."""
 
     @property
     def expects(self) -> str:
-        """What the text is, in words."""
+        """The expected text, in words."""
         ...
 
     def parse(self, text: str) -> object:

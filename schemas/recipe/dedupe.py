@@ -55,7 +55,7 @@ class Preference:
     """One criterion for choosing the representative of duplicates."""
 
     order: Order
-    column: str | None = None  # whose highest or lowest value it is
+    column: str | None = None  # the column to compare
 
     def __str__(self) -> str:
         return self.order if self.column is None else f"{self.order} {self.column}"
@@ -130,4 +130,4 @@ class DedupeConfig:
             if one in listed[:number]:
                 raise ValueError(f"representative: {one} occurs twice")
             if "id" in listed[:number]:
-                raise ValueError(f"representative: {one} can never decide, as no two ids are equal")
+                raise ValueError(f"representative: {one} has no effect, as ids are unique")

@@ -22,7 +22,7 @@ _MAX_PLACEHOLDER = 200
 _VARIABLE = re.compile(r"\$\{([A-Z_][A-Z0-9_]{0,99})\}")
 
 KEY_SETTING = re.compile(r"edits\[[0-9]+\]\.[^\[\]]+\.key")
-"""Where a recipe names the variable of a key: never its value, so none is put in there."""
+"""Settings that name the variable of a key; the value is never substituted there."""
 
 
 @dataclass(frozen=True)
@@ -35,11 +35,11 @@ class KeyVariable:
         """The variable's name."""
         found = _VARIABLE.fullmatch(text)
         if found is None:
-            raise ValueError("a key is never written in a recipe; name the variable that holds it, as ${PII_KEY}")
+            raise ValueError("a recipe must not contain a key; name the variable that holds it, as ${PII_KEY}")
         return found[1]
 
     def render(self, value: object) -> str:
-        """As the recipe writes it."""
+        """The text in the recipe."""
         return f"${{{value}}}"
 
 
@@ -61,7 +61,7 @@ class PlaceholderTexts:
 
     @property
     def by_kind(self) -> dict[str, str]:
-        """The text of each kind that has its own."""
+        """The placeholder text of each kind that has one."""
         nodes = ((entry.key, entry.node) for entry in self.texts.entries)
         return {kind: str(node.value) for kind, node in nodes if isinstance(node, Scalar)}
 
@@ -93,12 +93,12 @@ class EditEntry:
 
 @dataclass(frozen=True)
 class EachOnce:
-    """No column is edited twice."""
+    """Checks that no column is edited twice."""
 
     expects: str = ""
 
     def complaint(self, value: object) -> str | None:
-        """Name the first that is."""
+        """Name the first column that is."""
         assert isinstance(value, tuple)
         first: dict[str, EditEntry] = {}
         for entry in value:
@@ -114,7 +114,7 @@ def key_variables(root: MapNode) -> frozenset[str]:
 
 
 def check_keys(root: MapNode, problems: Problems) -> None:
-    """The variables of keys are declared, and the recipe gives none a value."""
+    """Check that variables of keys are declared and have no value in the recipe."""
     environment = root.get("environment")
     declared = environment.entries if isinstance(environment, MapNode) else ()
     for place, where, name in _keys(root):
@@ -124,7 +124,7 @@ def check_keys(root: MapNode, problems: Problems) -> None:
 
 
 def _keys(root: MapNode) -> Iterator[tuple[Place, str, str]]:
-    """Where each key is named, and the variable that holds it."""
+    """Yield each place that names a key, with the variable."""
     edits = root.get("edits")
     for number, item in enumerate(edits.items if isinstance(edits, ListNode) else ()):
         for entry in item.entries if isinstance(item, MapNode) else ():
@@ -144,4 +144,4 @@ def _variable_problem(name: str, declared: tuple[Entry, ...]) -> str | None:
     default = node.get("default") if isinstance(node, MapNode) else None
     if isinstance(default, Scalar) and default.value is None:
         return None
-    return None if default is None else f"the variable {name} has a default; a key is never written in a recipe"
+    return None if default is None else f"the variable {name} has a default; a recipe must not contain a key"

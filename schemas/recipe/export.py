@@ -28,12 +28,12 @@ class ExportEntry:
 
 @dataclass(frozen=True)
 class OwnFolders:
-    """No two exports write one folder."""
+    """Checks that no two exports write the same folder."""
 
     expects: str = ""
 
     def complaint(self, value: object) -> str | None:
-        """Name the first folder that two write."""
+        """Name the first folder that two exports write."""
         assert isinstance(value, tuple)
         first: dict[str, ExportEntry] = {}
         for entry in value:

@@ -24,7 +24,7 @@ class _StageName(Matching):
     """The names allowed for stages."""
 
     def complaint(self, value: object) -> str | None:
-        """Tell the one name that is taken from those that are none."""
+        """Name the problem: a reserved name or an invalid one."""
         if value == "validation":
             return "'validation' is what 'split' holds out; give the stage another name"
         return super().complaint(value)
@@ -37,7 +37,7 @@ _NAMED = Matching(r"[A-Za-z_][\w.-]{0,200}", "a column, such as text.length.byte
 
 @dataclass(frozen=True)
 class Shares:
-    """A share for each name; together they are 1."""
+    """A share for each name; the shares sum to 1."""
 
     shares: MapNode
 
@@ -60,7 +60,7 @@ class Shares:
 
 
 def _one_of(level: object, *names: str) -> None:
-    """No two ways of sharing at once."""
+    """Raise if two ways of sharing are set."""
     given = [name for name in names if getattr(level, name) is not None]
     if len(given) > 1:
         raise ValueError(f"'{given[0]}' and '{given[1]}' are two ways to share; write one")
@@ -98,7 +98,7 @@ class FamilyLevel:
 
 @dataclass(frozen=True)
 class Step:
-    """The repeats of texts from a value of the column on."""
+    """The repeats of texts with at least this value."""
 
     at: Annotated[float, Between(-1e300, 1e300)]
     repeats: Annotated[int, Between(0, MAX_EPOCHS)]
@@ -111,7 +111,7 @@ class BandLevel:
     by: Annotated[str, _NAMED]
     top: Annotated[float, Between(0.000001, 1)] | None = None
     softmax: Annotated[float, Between(1e-6, 1e6)] | None = None  # the temperature
-    count: Annotated[int, Between(2, 100)] = 10  # bands of equal size that a softmax tells apart
+    count: Annotated[int, Between(2, 100)] = 10  # number of bands of equal size for a softmax
     cuts: Annotated[tuple[float, ...], NotEmpty()] | None = None
     weights: Annotated[tuple[Annotated[float, Between(0, 1)], ...], NotEmpty()] | None = None
     rehydrate: Literal["fineweb2"] | None = None
@@ -126,16 +126,16 @@ class BandLevel:
             raise ValueError("'cuts' and 'weights' go together: a weight for each band, one more than cuts")
         if self.cuts is not None and self.weights is not None:
             if any(not math.isfinite(one) for one in self.cuts) or list(self.cuts) != sorted(set(self.cuts)):
-                raise ValueError("the cuts must rise")
+                raise ValueError("the cuts must be ascending")
             if len(self.weights) != len(self.cuts) + 1:
                 bands = len(self.cuts) + 1
-                raise ValueError(f"{bands - 1} cuts make {bands} bands; there are {len(self.weights)} weights")
+                raise ValueError(f"{bands - 1} cuts define {bands} bands, but there are {len(self.weights)} weights")
             if abs((total := math.fsum(self.weights)) - 1) > SUM_TOLERANCE:
                 raise ValueError(f"the weights sum to {total:g}; they must sum to 1")
         if self.repeats is not None:
             starts = [one.at for one in self.repeats]
             if starts != sorted(set(starts)):
-                raise ValueError("the steps of 'repeats' must rise")
+                raise ValueError("the steps of 'repeats' must be ascending")
             if not any(one.repeats for one in self.repeats):
                 raise ValueError("the steps of 'repeats' must not all be 0")
 
@@ -145,12 +145,12 @@ class SplitConfig:
     """The validation split, by clusters of duplicates."""
 
     validation: Annotated[float, Between(0, 0.5)] = 0.0
-    min_samples: Annotated[int, Between(0, 1 << 30)] = 0  # of each language, as far as half of it suffices
+    min_samples: Annotated[int, Between(0, 1 << 30)] = 0  # per language, but at most half of its samples
 
 
 @dataclass(frozen=True)
 class StageConfig:
-    """One stage of training: its budget, its samples, and the levels that differ from the mixture's."""
+    """One stage of training: its budget, its samples, and levels that override the mixture's."""
 
     name: str = field(metadata=NOT_WRITTEN)
     place: Place = field(compare=False)
@@ -165,7 +165,7 @@ class StageConfig:
 
 @dataclass(frozen=True)
 class MixConfig:
-    """A mixture: one stage of its own, or several."""
+    """A mixture with one or several stages."""
 
     place: Place = field(compare=False)
     unit: Unit = "samples"
@@ -183,19 +183,19 @@ class MixConfig:
 
     def __post_init__(self) -> None:
         if self.unit == "tokens" and self.tokenizer is None:
-            raise ValueError("the unit is tokens: 'tokenizer' must say whose, a file or bytes")
+            raise ValueError("the unit is tokens, so 'tokenizer' is required: a file or bytes")
         if self.stages and (self.budget is not None or self.where is not None):
-            raise ValueError("with stages, 'budget' and 'where' are the stages' own; write them there")
+            raise ValueError("with stages, set 'budget' and 'where' in each stage")
         for of, budget in (("", self.budget), *((f" of stage {stage.name}", stage.budget) for stage in self.stages)):
             if isinstance(budget, SizeInBytes) and self.unit != "bytes":
                 raise ValueError(
-                    f"the budget{of} is a size in bytes and the unit is {self.unit}: write a whole number, such as "
+                    f"the budget{of} is a size in bytes, but the unit is {self.unit}: write a whole number, such as "
                     "10_000_000 or 1e7, or unit: bytes"
                 )
 
     @property
     def outputs(self) -> tuple[StageConfig, ...]:
-        """The stages, each with what it takes over from the mixture; the only one is called train."""
+        """The stages, completed with the mixture's settings; a single stage is named train."""
         if not self.stages:
             only = StageConfig("train", self.place, self.budget, self.where)
             return (self._filled(only),)

@@ -1,7 +1,8 @@
 """The typed recipe: keys, defaults and allowed values.
 
-Every class here is read by `build`: its annotations are the grammar and `docs/reference/recipe.md` is checked against
-them. Names of sources and extractors become pieces of object names and columns, hence the small alphabet.
+Every class here is read by `build`: its annotations define the allowed values, and `docs/reference/recipe.md` is
+checked against them. Names of sources and extractors become parts of object names and columns, so few characters are
+allowed.
 """
 
 import posixpath
@@ -47,7 +48,7 @@ class FilePattern:
     expects: str = "a file pattern"
 
     def complaint(self, value: object) -> str | None:
-        """Refuse what could leave the root, or what looks like another kind of pattern."""
+        """Reject patterns that leave the root or use unsupported syntax."""
         pattern = str(value)
         segments = pattern.split("/")
         if pattern.startswith("/"):
@@ -57,7 +58,7 @@ class FilePattern:
         if any(segment in ("", ".") for segment in segments):
             return f"{shown(pattern)} has an empty or `.` segment; write it like 2024/*.warc.gz"
         if (odd := re.search(r"[\x00-\x1f\x7f\\\[\]{}]", pattern)) is not None:
-            return f"{shown(pattern)} holds {odd[0]!r}; only *, ** and ? are special"
+            return f"{shown(pattern)} contains {odd[0]!r}; only *, ** and ? are special"
         if any("**" in segment and segment != "**" for segment in segments):
             return f"{shown(pattern)} mixes ** with a name; ** stands alone between slashes"
         return None
@@ -65,7 +66,7 @@ class FilePattern:
 
 @dataclass(frozen=True)
 class TextExpression:
-    """`coalesce(a.b, c.d)` or a single column: the first that is not null."""
+    """`coalesce(a.b, c.d)` or a single column: the first non-null value."""
 
     expects: str = "a column, or coalesce(column, …)"
 
@@ -114,7 +115,7 @@ class StoreConfig:
 
 @dataclass(frozen=True)
 class ColumnNames:
-    """Which column of a JSONL or Parquet source holds what."""
+    """The columns of a JSONL or Parquet source, by content."""
 
     text: Annotated[str, NotEmpty()] = "text"
     url: str | None = "url"
@@ -124,7 +125,7 @@ class ColumnNames:
 
     def __post_init__(self) -> None:
         if self.captions is not None and self.media is None:
-            raise ValueError("'captions' are of a file that the column 'media' names; write it too")
+            raise ValueError("'captions' needs 'media', the column that names the file")
 
 
 @dataclass(frozen=True)
@@ -188,18 +189,18 @@ _RESERVED = ("samples", "extract", "thresholds", "dedupe", "duplicate", "score",
 
 @dataclass(frozen=True)
 class UniqueLayers:
-    """No two measurements write one layer."""
+    """Checks that no two measurements write the same layer."""
 
     expects: str = ""
 
     def complaint(self, value: object) -> str | None:
-        """Name the first layer that is written twice, or that is another's."""
+        """Name the first layer that is written twice or is reserved."""
         assert isinstance(value, tuple)
         first: dict[str, OperatorEntry] = {}
         for entry in value:
             if entry.layer.partition(".")[0] in _RESERVED:
                 where = f"the entry in line {entry.place.line} writes the layer {entry.layer!r}"
-                return f"{where}, which is not a measurement's; give it another name with 'as'"
+                return f"{where}, which is reserved; choose another name with 'as'"
             if entry.layer in first:
                 lines = f"lines {first[entry.layer].place.line} and {entry.place.line}"
                 return f"two entries ({lines}) write the layer {entry.layer!r}; give one another name with 'as'"
@@ -245,7 +246,7 @@ class PresetRules:
 
 @dataclass(frozen=True)
 class UniqueReasons:
-    """No two rules of a list share a reason: counts by reason would not show which rule dropped a row."""
+    """Checks that no two rules of a list share a reason: counts by reason would not show which rule dropped a row."""
 
     expects: str = ""
 
@@ -286,7 +287,7 @@ class ThresholdEntry:
         if self.file is not None and self.key is None:
             raise ValueError("'file' needs 'key': the column of a sample that is looked up, such as text.language.code")
         if self.file is None and self.by is not None:
-            raise ValueError("'by' names a column of 'file', and there is none")
+            raise ValueError("'by' names a column of 'file', which is missing")
 
 
 @dataclass(frozen=True)
@@ -317,7 +318,7 @@ def _named(items: Iterable[_N], name: str) -> _N:
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """A whole recipe, checked. Two recipes are equal when they ask for the same, wherever they are written."""
+    """A checked recipe. Recipes with equal settings are equal, wherever their files are."""
 
     version: Literal[1]
     extends: Annotated[str, LOCATION] | None = field(default=None, compare=False)
@@ -342,7 +343,7 @@ class Recipe:
 
     @property
     def folder(self) -> Path:
-        """The folder of the recipe's file; relative paths are meant from there."""
+        """The folder of the recipe's file, to which relative paths refer."""
         return Path(self.file).parent
 
     def located(self, path: str) -> str:
@@ -352,16 +353,16 @@ class Recipe:
         return str(self.folder / path)
 
     def source(self, name: str) -> SourceConfig:
-        """The source of that name; KeyError where there is none."""
+        """The source of that name; KeyError if there is none."""
         return _named(self.sources, name)
 
     def extractor(self, name: str) -> ExtractorEntry:
-        """The extractor of that name; KeyError where there is none."""
+        """The extractor of that name; KeyError if there is none."""
         return _named(self.extract, name)
 
 
 def check_text(root: MapNode, problems: Problems) -> None:
-    """The text expression names columns that will exist; with extractors it must be written."""
+    """Check that the text expression names existing columns; with extractors it is required."""
     extract, text = root.get("extract"), root.get("text")
     names = [entry.key for entry in extract.entries] if isinstance(extract, MapNode) else []
     if text is None and names:
@@ -372,7 +373,7 @@ def check_text(root: MapNode, problems: Problems) -> None:
     try:
         columns_read = TextExpression().parse(text.value)
     except ValueError:
-        return  # reported where the value was built
+        return  # already reported when the value was built
     fields = [item.name for item in EXTRACTION if str(item.type) in _TEXT_TYPES]
     known = [f"samples.{item.name}" for item in SAMPLES if str(item.type) in _TEXT_TYPES]
     known += [f"extract.{name}.{item}" for name in names for item in fields]

@@ -1,7 +1,7 @@
 """Strict YAML: scalars, lists and mappings that know the line they were written on.
 
-A subset of YAML 1.2 without what surprises or bites. Only `true` and `false` are booleans (`no` is a
-language), numbers are decimal, dates stay text. Refused: duplicate keys, anchors, aliases, merge keys (they
+A subset of YAML 1.2 without surprising features. Only `true` and `false` are booleans (`no` is a
+language), numbers are decimal, dates stay text. Rejected: duplicate keys, anchors, aliases, merge keys (they
 can grow a small file without bound), tags, directives, several documents, deep nesting.
 """
 
@@ -18,7 +18,7 @@ from winnow.schemas.problems import UNSTORABLE, Place, Problem, Problems, recipe
 
 MAX_FILE_BYTES = 1 << 20
 MAX_DEPTH = 32
-MAX_VALUES = 20_000  # the parser needs about 10 µs a value: a hostile file costs a fraction of a second
+MAX_VALUES = 20_000  # the parser needs about 10 µs per value, so a hostile file costs a fraction of a second
 
 ScalarValue: TypeAlias = bool | int | float | str | None
 
@@ -55,7 +55,7 @@ class ListNode:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One key of a mapping and what it holds."""
+    """One key of a mapping, with its value."""
 
     key: str
     place: Place = field(compare=False)
@@ -70,7 +70,7 @@ class MapNode:
     place: Place = field(compare=False)
 
     def get(self, key: str) -> "Node | None":
-        """What the key holds, or None where it is not written."""
+        """The value of a key; None if it is missing."""
         return next((entry.node for entry in self.entries if entry.key == key), None)
 
     def plain(self) -> Json:
@@ -82,7 +82,7 @@ Node: TypeAlias = Scalar | ListNode | MapNode
 
 
 def located(options: Mapping[str, object], place: Place) -> MapNode:
-    """Plain values as if the recipe had them in one place."""
+    """Plain values as nodes, all at one place."""
     return MapNode(tuple(Entry(key, place, _placed(value, place)) for key, value in options.items()), place)
 
 
@@ -96,9 +96,9 @@ def _placed(value: object, place: Place) -> Node:
 
 
 def plain_scalar(text: str) -> ScalarValue:
-    """What an unquoted scalar means.
+    """Parse an unquoted scalar.
 
-    Anything that is not plainly a number, `true`, `false` or `null` is text: `no`, `2024-01-01`, `0x1F`,
+    Anything that is not clearly a number, `true`, `false` or `null` is text: `no`, `2024-01-01`, `0x1F`,
     `010`, `12:30:00`, `.inf`, numbers beyond 64 bits or 40 characters.
     """
     if text in _WORDS:
@@ -110,7 +110,7 @@ def plain_scalar(text: str) -> ScalarValue:
         return integer if -(1 << 63) <= integer < 1 << 63 else text
     if _FLOAT.fullmatch(text):
         number = float(text)
-        return number if number - number == 0 else text  # an overflow to infinity is not what was written
+        return number if number - number == 0 else text  # text if it overflows to infinity
     return text
 
 
@@ -122,18 +122,19 @@ def parse_yaml(text: str, file: str, problems: Problems, what: str = "a recipe",
     Args:
         text: All of the file.
         file: Its name, for messages.
-        problems: Where duplicate keys are told of.
-        what: What the file is, for messages.
-        first: What such a file starts with.
+        problems: Collects duplicate keys.
+        what: The kind of file, for messages.
+        first: How such a file starts.
 
     Raises:
-        RecipeError: The text is not the YAML that winnow reads.
+        RecipeError: The text is not YAML of this subset.
     """
     events = _Events(text, file)
     try:
         return _document(events, problems, what, first)
     except yaml.MarkedYAMLError as error:
-        unclosed = "end of stream" in (error.problem or "")  # what was opened says more than where the file ends
+        # the unclosed place is more useful than the end of the file
+        unclosed = "end of stream" in (error.problem or "")
         mark = (error.context_mark if unclosed else None) or error.problem_mark or error.context_mark
         line = events.line if mark is None else mark.line + 1
         raise _refused(Place(file, line), _readable(error)) from None
@@ -160,7 +161,7 @@ def _readable(error: yaml.MarkedYAMLError) -> str:
     if "found unknown escape character" in problem:
         return f"not valid YAML: {problem}; use single quotes for text with backslashes"
     if problem.endswith("but got '{'"):
-        return "not valid YAML: a { inside a value; quote ${…} where it stands between brackets"
+        return "not valid YAML: a { inside a value; quote ${…} between brackets"
     if problem.endswith("that cannot start any token"):
         character = problem.removeprefix("found character ").split(" that")[0]
         return f"not valid YAML: a value cannot start with {character}; quote it"
@@ -169,7 +170,7 @@ def _readable(error: yaml.MarkedYAMLError) -> str:
 
 
 class _Events:
-    """The parser's events; remembers the line, for errors that carry none."""
+    """The parser's events; remembers the line for errors without one."""
 
     def __init__(self, text: str, file: str) -> None:
         self.file = file
@@ -180,7 +181,7 @@ class _Events:
 
     def next(self) -> yaml.Event:
         if self._events is None:
-            # Events, not `compose`: that one follows aliases and recurses before we could refuse.
+            # Events instead of `compose`, which follows aliases and recurses before they can be rejected.
             self._events = iter(yaml.parse(self._text, Loader=yaml.SafeLoader))
         event = next(self._events)
         if event.start_mark is not None:
@@ -202,7 +203,7 @@ def _document(events: _Events, problems: Problems, what: str, first: str) -> Map
     node = _node(events.next(), events, "", 0, problems)
     events.next()  # DocumentEnd
     if not isinstance(events.next(), yaml.StreamEndEvent):
-        raise _refused(events.place, f"a second document starts here; {what} is one document")
+        raise _refused(events.place, f"a second document starts here; {what} must be one document")
     if not isinstance(node, MapNode):
         raise _refused(node.place, f"{what} is a mapping of settings, found {kind_of(node)}")
     return node
@@ -254,7 +255,7 @@ def _key(event: yaml.Event, events: _Events, depth: int, problems: Problems) -> 
         raise _refused(place, f"a key must be text, found {kind_of(node)}")
     if node.written == "<<":
         raise _refused(place, "merge keys (<<) are not supported; use `extends`")
-    return node.written  # as written: the language `no` and the source `2024` are names
+    return node.written  # as text: the language `no` and the source `2024` are names
 
 
 def shown_path(path: str, limit: int = 80) -> str:
@@ -264,7 +265,7 @@ def shown_path(path: str, limit: int = 80) -> str:
 
 
 def kind_of(node: Node) -> str:
-    """What a node is, in words, for `expected …, found …`."""
+    """The kind of a node in words, for `expected …, found …`."""
     if isinstance(node, MapNode):
         return "a mapping"
     if isinstance(node, ListNode):

@@ -15,7 +15,7 @@ from winnow.schemas.recipe.score import ScoreEntry
 
 Tree: TypeAlias = "ScalarValue | list[Tree] | dict[str, Tree]"
 
-# Plain where no reader of YAML 1.1 or 1.2 could take it for anything but this text.
+# Unquoted only if every parser of YAML 1.1 and 1.2 reads it as this text.
 _PLAIN = re.compile(r"[A-Za-z_/][A-Za-z0-9_./-]*")
 _WORDS_ELSEWHERE = {"y", "n", "yes", "no", "on", "off", "true", "false", "null", "inf", "nan"}
 _ESCAPED = re.compile('[\\x00-\\x1f\\x7f-\\xa0\u2028\u2029\ufeff\ufffe\uffff"\\\\]')
@@ -24,11 +24,11 @@ _ESCAPED = re.compile('[\\x00-\\x1f\\x7f-\\xa0\u2028\u2029\ufeff\ufffe\uffff"\\\
 def resolved_yaml(recipe: Recipe, configs: Mapping[str, object] | None = None) -> str:
     """The recipe in full: all defaults shown, paths and variables as written.
 
-    Loading the text gives an equal recipe, under the same variables. It names no file and no folder that
-    the recipe does not name, so the same recipe gives the same text on every machine.
+    Loading the text gives an equal recipe, under the same variables. It contains only paths that the recipe contains,
+    so the same recipe gives the same text on every machine.
 
     Args:
-        recipe: What to show.
+        recipe: The recipe to show.
         configs: The built configs (frozen dataclasses) of extractors by name and of operators by layer, to show their
             defaults as well.
     """
@@ -52,7 +52,7 @@ def _settings(tree: Tree, path: str) -> Iterator[tuple[str, str]]:
 
 
 class _Shown:
-    """Turns configs into plain trees, with the text of the recipe where variables were put in."""
+    """Converts configs to plain trees, with the recipe's text in place of substituted variables."""
 
     def __init__(self, recipe: Recipe, configs: Mapping[str, object]) -> None:
         self._written = dict(recipe.written)
@@ -99,7 +99,7 @@ class _Shown:
                 getattr(value, setting.field), setting.annotation, f"{path}.{setting.key}" if path else setting.key
             )
             for setting in settings(kind)
-            if not (kind is Recipe and setting.key == "extends")  # what it names is merged in already
+            if not (kind is Recipe and setting.key == "extends")  # already merged
         }
         if isinstance(value, ExtractorEntry | OperatorEntry | ExportEntry | ScoreEntry):
             name = value.layer if isinstance(value, OperatorEntry | ScoreEntry) else value.name
@@ -114,14 +114,14 @@ class _Shown:
 
 
 def _cells(value: ThresholdCells | PlaceholderTexts | Shares) -> MapNode:
-    """What a config holds under names of its own."""
+    """The named values of a config."""
     if isinstance(value, ThresholdCells):
         return value.values
     return value.texts if isinstance(value, PlaceholderTexts) else value.shares
 
 
 def _item(annotation: object) -> object:
-    """What the items of a tuple are annotated with."""
+    """The annotation of a tuple's items."""
     if get_origin(annotation) is Annotated:
         annotation = get_args(annotation)[0]
     arguments = get_args(annotation) if get_origin(annotation) is tuple else ()
@@ -153,7 +153,7 @@ def _flow(value: Tree) -> str:
 
 
 def _text(value: str) -> str:
-    """The text as a scalar that every YAML reader takes for this text."""
+    """The text as a scalar that every YAML parser reads as this text."""
     if _PLAIN.fullmatch(value) and value.lower() not in _WORDS_ELSEWHERE:
         return value
     return '"' + _ESCAPED.sub(lambda found: _escape(found[0]), value) + '"'

@@ -1,7 +1,7 @@
 """Load a recipe from its file: merge what it extends, substitute variables, fill in defaults.
 
-The order is fixed: first all files are merged (maps merge key by key; lists and scalars replace), then the
-declared variables of the merged `environment` are put into the merged values, then everything is checked.
+The order is fixed: first all files are merged (mappings merge by key; lists and scalars are replaced), then the
+variables declared in the merged `environment` are substituted, then everything is checked.
 """
 
 import dataclasses
@@ -35,21 +35,21 @@ _REFERENCE = re.compile(r"\$\$\{|\$\{([^}]*)(\}?)")
 
 
 def load_recipe(path: str | Path, env: Mapping[str, str] = os.environ) -> Recipe:
-    """Read a recipe and everything that it extends.
+    """Read a recipe and the files that it extends.
 
     Args:
         path: The recipe's file; errors name it as written here.
         env: Where declared variables are looked up.
 
     Raises:
-        RecipeError: Everything that is wrong, one line each with file and line.
+        RecipeError: All problems, one line each with file and line.
     """
     name = str(path)
     return _recipe(_read(name), name, env)
 
 
 def recipe_from_text(text: str, name: str = "recipe.yaml", env: Mapping[str, str] = _NO_VARIABLES) -> Recipe:
-    """Like `load_recipe` for a text that `name` would hold; no variable is set unless given."""
+    """Like `load_recipe` for a text, as if read from `name`; no variables are set unless given."""
     return _recipe(text, name, env)
 
 
@@ -61,7 +61,7 @@ def _recipe(text: str, name: str, env: Mapping[str, str]) -> Recipe:
     check_text(root, problems)
     check_keys(root, problems)
     problems.stop_if_any()
-    assert recipe is not None  # build gives None only with a problem
+    assert recipe is not None  # None only if there are problems
     return dataclasses.replace(recipe, file=name, written=tuple(_written(root, "")))
 
 
@@ -88,7 +88,7 @@ def _read(name: str) -> str:
 
 
 def _merged(text: str, name: str, below: tuple[str, ...], problems: Problems) -> MapNode:
-    """The file's mapping, laid over what it extends. `below` is the chain of files that led here."""
+    """The file's mapping, merged over the file that it extends. `below` are the files that extend it."""
     if len(text) > MAX_FILE_BYTES:
         raise recipe_error([Problem(Place(name, 0), "", f"larger than {MAX_FILE_BYTES:_} characters")])
     node = parse_yaml(text, name, problems)
@@ -106,7 +106,7 @@ def _merged(text: str, name: str, below: tuple[str, ...], problems: Problems) ->
         raise refused("the path is relative to this file and holds no variables")
     base = os.path.normpath(os.path.join(os.path.dirname(name), extends.value))
     if any(os.path.realpath(base) == os.path.realpath(other) for other in chain):
-        raise refused(f"goes in a circle: {' -> '.join((*chain, base))}")
+        raise refused(f"extends itself: {' -> '.join((*chain, base))}")
     if len(chain) > MAX_EXTENDS:
         raise refused(f"more than {MAX_EXTENDS} files extend one another")
     if not os.path.exists(base):
@@ -126,7 +126,7 @@ def _merged_maps(base: MapNode, over: MapNode) -> MapNode:
 
 
 def _substituted(root: MapNode, env: Mapping[str, str], problems: Problems) -> MapNode:
-    """The tree with every `${NAME}` replaced; the declarations themselves stay as they are."""
+    """The tree with every `${NAME}` substituted, except in the declarations."""
     filling = _Substitution(_declared(root), env, problems, key_variables(root))
     entries = (
         entry if entry.key == "environment" else Entry(entry.key, entry.place, filling.filled(entry.node, entry.key))
@@ -139,7 +139,7 @@ def _declared(root: MapNode) -> dict[str, Variable]:
     environment = root.get("environment")
     if not isinstance(environment, MapNode):
         return {}
-    quiet = Problems()  # whatever is wrong with the declarations is reported when the recipe is built
+    quiet = Problems()  # problems of the declarations are reported when the recipe is built
     (setting,) = (setting for setting in settings(Recipe) if setting.key == "environment")
     declared = {}
     for entry in environment.entries:
@@ -149,7 +149,7 @@ def _declared(root: MapNode) -> dict[str, Variable]:
 
 
 class _Substitution:
-    """Puts variables into text, up to a budget: a long default used often would be a bomb."""
+    """Substitutes variables, up to a size limit that stops long values used many times."""
 
     def __init__(
         self, declared: Mapping[str, Variable], env: Mapping[str, str], problems: Problems, keys: frozenset[str]
@@ -174,7 +174,7 @@ class _Substitution:
             return node
         before = len(self._problems)
         value = _REFERENCE.sub(lambda found: self._value(found, node.place, where), node.value)
-        # As written after a problem, so that nothing else is reported for it.
+        # Unchanged after a problem, so that no further problem is reported.
         return node if len(self._problems) > before else Scalar(value, node.place, node.written)
 
     def _value(self, found: re.Match[str], place: Place, where: str) -> str:
@@ -189,11 +189,11 @@ class _Substitution:
             hint = f" (did you mean {near!r}?)" if near else ""
             problem = f"the variable {shown(name)} is not declared under `environment`{hint}"
         elif name in self._keys:
-            problem = f"the variable {name} holds the key of pseudonyms, and may not be used elsewhere"
+            problem = f"the variable {name} holds the key of pseudonyms and must not be used elsewhere"
         elif value is None:
             problem = f"the variable {name} is not set and has no default"
         elif UNSTORABLE.search(value):
-            problem = f"the variable {name} holds what is not UTF-8"
+            problem = f"the variable {name} is not valid UTF-8"
         elif len(value) > self._left:
             problem = f"the substituted variables have more than {MAX_FILE_BYTES:_} characters"
         else:
@@ -204,7 +204,7 @@ class _Substitution:
 
 
 def _written(node: Node, where: str) -> Iterator[tuple[str, str]]:
-    """The settings whose text differs from their value because variables were put in."""
+    """The settings with substituted variables, with their original text."""
     if isinstance(node, MapNode):
         for entry in node.entries:
             yield from _written(entry.node, f"{where}.{entry.key}" if where else entry.key)

@@ -22,13 +22,13 @@ Binarise: TypeAlias = Literal["threshold", "kmeans", "gmm", "top"]
 
 @dataclass(frozen=True)
 class TrainingConfig:
-    """How weights are trained; defaults are the task's."""
+    """How weights are trained; the defaults depend on the task."""
 
     epochs: Annotated[int, Between(1, 10_000)] | None = None
     batch: Annotated[int, Between(1, 1 << 20)] | None = None
     learning_rate: Annotated[float, Between(1e-9, 1e3)] | None = None
     weight_decay: Annotated[float, Between(0, 10)] | None = None
-    max_samples: Annotated[int, Between(1, 1 << 40)] = 100_000  # those with the smallest hashes are taken
+    max_samples: Annotated[int, Between(1, 1 << 40)] = 100_000  # selected by the smallest hashes
 
 
 @dataclass(frozen=True)
@@ -39,26 +39,29 @@ class ReferenceConfig:
     weights: Annotated[str, _FILE] | None = None
     merge: Annotated[tuple[Annotated[str, _FILE], ...], NotEmpty()] | None = None
     how: Literal["average", "task_arithmetic"] = "average"
-    base: Annotated[str, _FILE] | None = None  # of task arithmetic: what the merged ones were tuned from
+    base: Annotated[str, _FILE] | None = None  # for task arithmetic: the weights that the merged ones were trained from
     scale: Annotated[float, Between(-100, 100)] = 1.0
-    begin: Literal["untrained", "trajectory"] | None = None  # the task's own
+    begin: Literal["untrained", "trajectory"] | None = None  # None for the task's default
     training: TrainingConfig = TrainingConfig()
 
     def __post_init__(self) -> None:
         given = [name for name in ("train_on", "weights", "merge") if getattr(self, name) is not None]
         if len(given) != 1:
             raise ValueError(
-                f"{' and '.join(given) or 'nothing'} says where the reference is from; write one of train_on, weights "
-                "and merge"
+                f"{' and '.join(given) or 'nothing'} does not define the reference; write exactly one of train_on, "
+                f"weights and merge"
             )
         if (self.how == "task_arithmetic") != (self.base is not None):
-            raise ValueError("'how: task_arithmetic' and 'base' go together: the weights that the merged began from")
+            raise ValueError(
+                "'how: task_arithmetic' and 'base' go together; 'base' are the weights that the merged "
+                "ones were trained from"
+            )
         if self.begin is not None and self.train_on is None:
-            raise ValueError("'begin' says from where 'train_on' trains, and there is none")
+            raise ValueError("'begin' needs 'train_on', whose start it sets")
         if self.scale != 1.0 and self.base is None:
-            raise ValueError("'scale' says how much is added to 'base', and there is none")
+            raise ValueError("'scale' needs 'base', to which differences are added")
         if self.merge is None and self.how != "average":
-            raise ValueError("'how' says how 'merge' is done, and there is none")
+            raise ValueError("'how' needs 'merge', whose method it sets")
 
 
 @dataclass(frozen=True)
@@ -67,16 +70,16 @@ class TrajectoryConfig:
 
     weights: Annotated[tuple[Annotated[str, _FILE], ...], NotEmpty()] | None = None
     checkpoints: Annotated[int, Between(1, 64)] = 3
-    method: Weighing | None = None  # mimic, or uniform where the reference begins at the trajectory's end
+    method: Weighing | None = None  # None: mimic, or uniform if the reference begins at the trajectory's end
     temperature: Annotated[float, Between(1e-6, 1e6)] = 1.0  # the paper's, on images
-    train_on: Annotated[str, NotEmpty()] | None = None  # what is scored, where nothing is written
+    train_on: Annotated[str, NotEmpty()] | None = None  # None for the scored samples
     training: TrainingConfig = TrainingConfig()
 
     def __post_init__(self) -> None:
         if self.weights is not None and self.train_on is not None:
-            raise ValueError("'weights' are given and 'train_on' would train others; write one of them")
+            raise ValueError("'weights' and 'train_on' cannot be combined; write one of them")
         if self.weights is not None and (self.method is not None or self.training != TrainingConfig()):
-            raise ValueError("'method' and 'training' say how a trajectory is trained; 'weights' gives one")
+            raise ValueError("'method' and 'training' apply only to a trained trajectory, not to 'weights'")
 
 
 @dataclass(frozen=True)
@@ -89,7 +92,8 @@ class FilterConfig:
     temperature: Annotated[float, Between(1e-6, 1e6)] = 1.0
     top: Annotated[float, Between(0.000001, 0.999999)] = 0.4  # the paper's largest share on DataComp
     aggregate: Literal["majority", "label_model"] = "majority"
-    by: Annotated[str, NotEmpty()] | None = None  # a column, such as text.language.code: each value is fitted alone
+    # a column, such as text.language.code, each of whose values is fitted separately
+    by: Annotated[str, NotEmpty()] | None = None
 
 
 @dataclass(frozen=True)
@@ -99,7 +103,7 @@ class ScoreEntry:
     name: str = field(metadata=NOT_WRITTEN)
     options: MapNode
     task: Annotated[str, TASK]
-    reference: ReferenceConfig | None = None  # none for a task that measures without weights
+    reference: ReferenceConfig | None = None  # None for a task that measures without weights
     where: Annotated[str, NotEmpty()] | None = None
     parameters: Annotated[tuple[Annotated[str, _GLOB], ...], NotEmpty()] = ("*",)
     variant: Literal["projection", "cosine"] = "projection"
@@ -115,7 +119,7 @@ class ScoreEntry:
 
     @property
     def hints(self) -> dict[str, str]:
-        """What its workers ask a runner for."""
+        """The resource hints for its workers."""
         said = {"accelerator": self.accelerator, "min_ram": self.min_ram_bytes}
         return {name: f"{one}B" if name == "min_ram" else str(one) for name, one in said.items() if one is not None}
 

@@ -5,21 +5,21 @@ import pyarrow as pa
 from winnow.schemas.rows.samples import CAPTION
 
 NO_BAND = (1 << 64) - 1
-"""The key of a value that is null, among keys of numbers: above all of them."""
+"""The key of a null value, above the keys of all numbers."""
 
 DRAW = pa.schema(
     [
         pa.field("output", pa.uint8(), nullable=False),  # its number in the plan
-        pa.field("row", pa.uint32(), nullable=False),  # in the shard; rising within an output
+        pa.field("row", pa.uint32(), nullable=False),  # in the shard; ascending within an output
         pa.field("id", pa.binary(16), nullable=False),
         pa.field("stratum", pa.uint32(), nullable=False),  # its number in the output
-        pa.field("first", pa.uint16(), nullable=False),  # the number of its first copy: earlier stages gave those below
+        pa.field("first", pa.uint16(), nullable=False),  # the number of its first copy; earlier stages used lower ones
         pa.field("copies", pa.uint16(), nullable=False),
         pa.field("units", pa.int64(), nullable=False),  # of one copy, in the plan's unit
         pa.field("bytes", pa.int64(), nullable=False),  # of its text after edits
     ]
 )
-"""One row for each sample that an output gives, at least once."""
+"""One row per sample that an output uses at least once."""
 
 MEDIUM = pa.struct(
     [
@@ -31,7 +31,7 @@ MEDIUM = pa.struct(
 
 MIXED = pa.schema(
     [
-        pa.field("order", pa.uint64(), nullable=False),  # hash(seed, copy, id): rising within an export's file
+        pa.field("order", pa.uint64(), nullable=False),  # hash(seed, copy, id); ascending within an export's file
         pa.field("copy", pa.uint16(), nullable=False),
         pa.field("id", pa.binary(16), nullable=False),
         pa.field("text", pa.large_string()),  # after edits
@@ -41,7 +41,7 @@ MIXED = pa.schema(
         pa.field("language", pa.string(), nullable=False),
         pa.field("band", pa.string(), nullable=False),
         pa.field("licence", pa.string(), nullable=False),
-        pa.field("url", pa.large_string()),  # large, as a shard's cap does not count it
+        pa.field("url", pa.large_string()),  # large, as the size limit of shards does not count it
         pa.field("mime", pa.string()),
         pa.field("modality", pa.string(), nullable=False),
         pa.field("captions", pa.list_(pa.field("item", CAPTION, nullable=False)), nullable=False),

@@ -10,23 +10,23 @@ Kind: TypeAlias = Literal["exact", "url", "near"]
 KINDS: tuple[Kind, ...] = ("exact", "url", "near")
 
 CHOSEN_IN: tuple[Kind, ...] = ("url", "exact", "near")
-"""The order in which it is chosen who stays. Of an address the better text stays, whatever the others say, so addresses
-come first: whom a row then goes for is like it in its text, and so on, so that no text goes without one that stays."""
+"""The order in which representatives are chosen. For an address the better text is kept, so addresses come first; then
+each dropped row has a similar text that is kept."""
 
 DUPLICATES = "dedupe."
 """The prefix of these layers' names."""
 
 VIRTUAL = "duplicate"
-"""The prefix of a virtual layer: a plan's `duplicate.near` is whether another row represents this one."""
+"""The prefix of virtual layers: `duplicate.near` of a plan tells whether another row represents this one."""
 
 OK, UNMATCHED = "ok", "unmatched"
-"""A row that others are duplicates of, and one that was compared with all others and is like none of them."""
+"""The statuses of a row with duplicates, and of a compared row without any."""
 
 _CLUSTER = [
     pa.field("status", pa.string(), nullable=False),
-    pa.field("cluster", pa.binary(ID_BYTES)),  # the smallest id of its rows; its own where it is alone
-    pa.field("size", pa.int64()),  # 1 where it is alone
-    pa.field("matched", pa.binary(ID_BYTES)),  # the row that it is most like; null where it is alone
+    pa.field("cluster", pa.binary(ID_BYTES)),  # the smallest id in the cluster; its own id if it has no duplicates
+    pa.field("size", pa.int64()),  # 1 without duplicates
+    pa.field("matched", pa.binary(ID_BYTES)),  # the most similar row; null without duplicates
 ]
 
 GROUPS = pa.schema(_CLUSTER)
@@ -35,9 +35,10 @@ GROUPS = pa.schema(_CLUSTER)
 NEAR = pa.schema(
     [
         *_CLUSTER,
-        pa.field("texts", pa.int64()),  # different texts of the cluster, equal ones counted once; 1 where it is alone
-        pa.field("similarity", pa.float64()),  # to the matched row; null where it is alone
-        pa.field("by", pa.string()),  # how that is known: equal, estimate or jaccard; null where it is alone
+        pa.field("texts", pa.int64()),  # distinct texts in the cluster; 1 without duplicates
+        pa.field("similarity", pa.float64()),  # to the matched row; null without duplicates
+        # how the similarity was determined: equal, estimate or jaccard; null without duplicates
+        pa.field("by", pa.string()),
     ]
 )
 """`dedupe.near`."""

@@ -6,7 +6,7 @@ import pyarrow as pa
 
 PAGES = pa.schema(
     [
-        pa.field("html", pa.large_string()),  # decoded page; null where the sample is not an HTML page
+        pa.field("html", pa.large_string()),  # decoded page; null if the sample is not an HTML page
         pa.field("url", pa.string()),
     ]
 )
@@ -16,17 +16,17 @@ PartKind: TypeAlias = Literal["text", "heading", "list", "table", "code", "quote
 Status: TypeAlias = Literal[
     "ok", "empty", "not_html", "too_large", "too_deep", "too_many_nodes", "failed", "not_selected", "forgotten"
 ]
-"""Why a row has no text: `empty` is a page without main content; the rest are null rows that say why (law 2)."""
+"""Why a row has no text: `empty` is a page without main content; the other rows are null (law 2)."""
 
 IMAGE = pa.struct(
     [
-        pa.field("src", pa.string(), nullable=False),  # absolute where the page's URL is known
+        pa.field("src", pa.string(), nullable=False),  # absolute if the page's URL is known
         pa.field("alt", pa.string()),
         pa.field("title", pa.string()),
         pa.field("caption", pa.string()),  # the <figcaption> of the enclosing <figure>
         pa.field("before", pa.string()),  # up to 200 characters of the page's text before the image
         pa.field("after", pa.string()),
-        pa.field("width", pa.int32()),  # as declared in the page, not believed
+        pa.field("width", pa.int32()),  # as declared in the page, not verified
         pa.field("height", pa.int32()),
     ]
 )
@@ -43,7 +43,7 @@ PART = pa.struct(
 LINK = pa.struct([pa.field("url", pa.string(), nullable=False), pa.field("rel", pa.string())])
 
 EXTRACTED = "extract."
-"""What the names of extractors' layers begin with. They hold texts of their own."""
+"""The prefix of extractors' layers, which have their own texts."""
 
 EXTRACTION = pa.schema(
     [

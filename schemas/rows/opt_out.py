@@ -11,7 +11,7 @@ HEADERS = "headers"
 META = "meta"
 CUT = "cut"
 
-MAX_VALUES = 32  # different ones, of headers and again of elements
+MAX_VALUES = 32  # distinct values, separately for headers and elements
 MAX_CHARACTERS = 1024  # of one value
 MAX_NAME_CHARACTERS = 64
 
@@ -36,4 +36,4 @@ TRAINING_AGENTS = (
     "gptbot",
     "meta-externalagent",
 )
-"""Names that sites use to speak to those who gather text for training; whoever trains is meant by them."""
+"""Agent names that sites use to address collectors of training data."""

@@ -1,8 +1,8 @@
 """The rows of a store: samples, dropped records and quarantined input.
 
-`samples` rows are immutable and hold only what the source itself gives; everything measured later is a
-layer beside them (law 1). `QUARANTINE` and `DROPPED` rows keep the range that they came from, so that the
-ranges of the three tables together tile every input file (law 3).
+`samples` rows are immutable and contain only data of the source itself; later measurements are in layers (law 1).
+`QUARANTINE` and `DROPPED` rows keep their input range, so that the ranges of the three tables cover every input file
+exactly once (law 3).
 """
 
 from typing import Literal, TypeAlias
@@ -10,9 +10,9 @@ from typing import Literal, TypeAlias
 import pyarrow as pa
 
 Modality: TypeAlias = Literal["text", "image", "video", "audio", "other", "forgotten"]
-"""What a sample is; a forgotten one keeps its place among the others and nothing of what it held."""
+"""Kinds of samples; a forgotten one keeps its position but no content."""
 Unit: TypeAlias = Literal["bytes", "stream", "rows"]
-"""What offset and length count: bytes of the file, bytes of the decompressed stream, or rows."""
+"""The unit of offset and length: bytes of the file, bytes of the decompressed stream, or rows."""
 
 TIMESTAMP = pa.timestamp("us", tz="UTC")
 
@@ -44,7 +44,7 @@ MEDIA_REFERENCE = pa.struct(
 MEDIA = pa.struct(
     [
         pa.field("sha256", pa.string()),
-        pa.field("mime", pa.string(), nullable=False),  # sniffed from the bytes, not believed
+        pa.field("mime", pa.string(), nullable=False),  # detected from the bytes, not as declared
         pa.field("ref", MEDIA_REFERENCE, nullable=False),
         pa.field("width", pa.int32()),
         pa.field("height", pa.int32()),

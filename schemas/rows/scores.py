@@ -4,7 +4,7 @@ import pyarrow as pa
 
 SCORES = "score."
 TRACES = "trace."
-"""How the names of these layers begin."""
+"""The prefixes of these layers."""
 
 STATUS = pa.field("status", pa.string(), nullable=False)
 
@@ -12,20 +12,20 @@ SCORE = pa.schema(
     [
         STATUS,
         pa.field("score", pa.float64()),  # the mean over checkpoints
-        pa.field("keep", pa.float64()),  # how likely the row is worth keeping, from 0 to 1
-        pa.field("votes", pa.int16()),  # checkpoints that vote for it
-        pa.field("checkpoints", pa.int16()),  # that vote at all
-        pa.field("rank", pa.float64()),  # highest first: below f the highest share f, above 1 - f the lowest
-        pa.field("random", pa.float64()),  # the same of an order by hashes, over the rows that have a score
+        pa.field("keep", pa.float64()),  # probability that the row is worth keeping
+        pa.field("votes", pa.int16()),  # checkpoints that vote to keep it
+        pa.field("checkpoints", pa.int16()),  # checkpoints that vote
+        pa.field("rank", pa.float64()),  # by score, highest first: ranks below f are the highest share f
+        pa.field("random", pa.float64()),  # the rank in a random order of the scored rows
     ]
 )
-"""A row of `score.<name>`, a global layer: votes are drawn from the scores of all rows."""
+"""A row of `score.<name>`, a global layer: votes depend on the scores of all rows."""
 
 
 def trace_schema(checkpoints: int) -> pa.Schema:
-    """A row of `trace.<name>`: score and loss at each checkpoint, from the earliest on, and the reference's loss.
+    """A row of `trace.<name>`: score and loss at each checkpoint, the earliest first, and the reference's loss.
 
-    Of what is measured without weights (no checkpoints) there is one value.
+    Tasks without weights (no checkpoints) have a single value.
     """
     numbers = range(1, checkpoints + 1)
     if not checkpoints:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 VERSION = 1
-"""Goes up when a subcategory is added, removed or changes what it means."""
+"""Increased when a subcategory is added, removed or changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,12 +18,12 @@ class Subcategory:
 
     name: str
     meaning: str
-    operators: tuple[str, ...] = ()  # that can be told to look for it
+    operators: tuple[str, ...] = ()  # that can detect it
 
 
 @dataclass(frozen=True, slots=True)
 class Category:
-    """Kinds of harm that belong together."""
+    """A group of related kinds of harm."""
 
     name: str
     meaning: str

@@ -31,12 +31,12 @@ class Part(Protocol):
         ...
 
     def to_json(self) -> Json:
-        """As plain values."""
+        """Plain values for JSON."""
         ...
 
 
 def kind_of(type_: pa.DataType) -> Kind | None:
-    """The kind of a leaf; None for a struct, which is no leaf."""
+    """The kind of a leaf; None for a struct."""
     match type_:
         case pa.DictionaryType():
             return kind_of(type_.value_type)
@@ -66,7 +66,7 @@ def kind_of(type_: pa.DataType) -> Kind | None:
 
 @dataclass(frozen=True, slots=True)
 class ColumnSpec:
-    """What to count of one leaf. `distinct` is for text and binary, `categorical` for text."""
+    """What to count for one leaf. `distinct` applies to text and binary, `categorical` to text."""
 
     path: tuple[str, ...]  # the column's name, then the fields of structs down to the leaf
     kind: Kind
@@ -81,7 +81,7 @@ class ColumnSpec:
 
 @dataclass(slots=True)
 class ColumnStatistics:
-    """Counts of one leaf. The parts that its kind does not have are None.
+    """The counts of one leaf; parts that do not apply are None.
 
     `lengths` are bytes of text and binary, items of a list; `values` are numbers.
     """
@@ -99,7 +99,7 @@ class ColumnStatistics:
 
     @classmethod
     def empty(cls, spec: ColumnSpec) -> "ColumnStatistics":
-        """Nothing counted yet."""
+        """Empty statistics."""
         column = cls(spec.kind)
         match spec.kind:
             case "text":
@@ -148,7 +148,7 @@ class ColumnStatistics:
             self.distinct.add(_raw_values(array))
 
     def absorb(self, other: "ColumnStatistics") -> None:
-        """Add the other's counts to these; ValueError if the two were not counted alike."""
+        """Add the other's counts to these; ValueError if they have different kinds or parts."""
         mine, theirs = dict(self._parts()), dict(other._parts())
         if self.kind != other.kind or mine.keys() != theirs.keys():
             raise ValueError(
@@ -163,11 +163,11 @@ class ColumnStatistics:
             part.absorb(theirs[name])
 
     def copy(self) -> "ColumnStatistics":
-        """Statistics that share nothing with these."""
+        """A deep copy."""
         return deepcopy(self)
 
     def capped(self, limit: int) -> "ColumnStatistics":
-        """The same, with only the first `limit` values counted by themselves."""
+        """The same, with only the first `limit` values counted individually."""
         return self if self.top is None else replace(self, top=self.top.capped(limit))
 
     def _parts(self) -> Iterator[tuple[str, Part]]:
@@ -177,7 +177,7 @@ class ColumnStatistics:
                 yield name, part
 
     def to_json(self) -> Json:
-        """As plain values."""
+        """Plain values for JSON."""
         written: dict[str, Json] = {"kind": self.kind, "rows": self.rows, "nulls": self.nulls}
         if self.trues is not None:
             written["trues"] = self.trues
@@ -185,7 +185,7 @@ class ColumnStatistics:
 
     @classmethod
     def from_json(cls, written: "WrittenColumn") -> "ColumnStatistics":
-        """What `to_json` wrote; ValueError if a sketch is not that."""
+        """The inverse of `to_json`; ValueError if a sketch is invalid."""
         trues = None if written.trues is UNSET else written.trues
         column = cls(written.kind, written.rows, written.nulls, trues)
         for name, read in _READERS.items():
@@ -195,7 +195,7 @@ class ColumnStatistics:
 
 
 class WrittenColumn(Struct, frozen=True, forbid_unknown_fields=True):
-    """A column's statistics in JSON: the parts that its kind does not have are left out."""
+    """A column's statistics in JSON; parts that do not apply are omitted."""
 
     kind: Kind
     rows: Count
@@ -209,7 +209,7 @@ class WrittenColumn(Struct, frozen=True, forbid_unknown_fields=True):
     top: WrittenTop | UnsetType = UNSET
 
 
-_READERS: Mapping[str, Callable[[Any], Part]] = {  # Any: what each reads is a field's type above
+_READERS: Mapping[str, Callable[[Any], Part]] = {  # Any: the argument's type is that of the field above
     "lengths": IntegerStatistics.from_json,
     "characters": IntegerStatistics.from_json,
     "integers": IntegerStatistics.from_json,
@@ -220,7 +220,7 @@ _READERS: Mapping[str, Callable[[Any], Part]] = {  # Any: what each reads is a f
 
 
 def _plain(array: pa.Array) -> pa.Array:
-    """The array without encodings that the kernels here do not read."""
+    """The array without encodings that these kernels cannot read."""
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
     if pa.types.is_dictionary(array.type):
@@ -242,7 +242,7 @@ def _as_integers(array: pa.Array) -> NDArray[np.integer]:
 
 
 def _raw_values(array: pa.Array) -> Iterator[memoryview]:
-    """The bytes of each value, or of each different value where finding those costs less than hashing all."""
+    """The bytes of each value, or of each distinct value if that is cheaper than hashing all."""
     lengths = pc.binary_length(array)
     if pc.mean(lengths).as_py() < _WORTH_DEDUPLICATING_BYTES:
         array = array.unique()

@@ -1,8 +1,8 @@
-"""How many different values a column holds, about: HyperLogLog, merged by the union of its registers.
+"""The approximate number of distinct values: HyperLogLog, merged by the union of registers.
 
 Flajolet et al. 2007, with 64-bit hashes and the estimator of Ertl, "New cardinality estimation algorithms for
-HyperLogLog sketches" (2017, algorithm 6), which needs no table and has no bias at small counts. The registers are
-exact: they depend on the set of values alone, not on their order or repetition.
+HyperLogLog sketches" (2017, algorithm 6), which needs no table and is unbiased for small counts. The registers depend
+only on the set of values, not on their order or repetition.
 """
 
 import base64
@@ -37,22 +37,22 @@ class Distinct:
         self.registers = np.zeros(REGISTERS, np.uint8) if registers is None else registers
 
     def add(self, values: Iterable[bytes | memoryview]) -> None:
-        """Note the values."""
+        """Add values."""
         self.add_hashes(np.frombuffer(b"".join(map(value_hash, values)), "<u8"))
 
     def add_hashes(self, hashes: NDArray[np.uint64]) -> None:
-        """Note values by their 64-bit hashes."""
+        """Add values by their 64-bit hashes."""
         rest = (hashes & _REST_MASK).astype(np.float64)  # 52 bits: exact, so its exponent is its bit length
         _, bit_length = np.frexp(rest)
         ranks = (_MAX_RANK - bit_length).astype(np.uint8)
         np.maximum.at(self.registers, (hashes >> np.uint64(_REST_BITS)).astype(np.intp), ranks)
 
     def absorb(self, other: "Distinct") -> None:
-        """Become the sketch of both sets' union."""
+        """Merge with another sketch, in place."""
         self.registers = np.maximum(self.registers, other.registers)
 
     def estimate(self) -> int:
-        """About how many different values were noted."""
+        """The estimated number of distinct values."""
         by_rank = np.bincount(self.registers, minlength=_MAX_RANK + 1).tolist()
         if by_rank[0] == REGISTERS:
             return 0
@@ -63,7 +63,7 @@ class Distinct:
         return round(REGISTERS * REGISTERS / (2 * math.log(2) * total)) if total else 1 << 64
 
     def to_json(self) -> str:
-        """As text: each used register while they are few, else all of them."""
+        """Text: only the used registers if they are few, else all."""
         used = np.flatnonzero(self.registers)
         if len(used) * _SPARSE_DIGITS < REGISTERS:
             return "sparse:" + "".join(f"{index:03x}{self.registers[index]:02x}" for index in used.tolist())
@@ -71,7 +71,7 @@ class Distinct:
 
     @classmethod
     def from_json(cls, value: str) -> "Distinct":
-        """What `to_json` wrote; ValueError if it is not that."""
+        """The inverse of `to_json`; ValueError if the text is invalid."""
         form, _, written = value.partition(":")
         registers = np.zeros(REGISTERS, np.uint8)
         if form == "sparse" and len(written) % _SPARSE_DIGITS == 0:

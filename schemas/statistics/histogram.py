@@ -1,12 +1,12 @@
 """Fixed log bins with integer counts: quantiles that merge by addition, the same on every machine.
 
 A bin is a sign, a power of two and one of sixteen equal steps inside it, as in HdrHistogram
-(http://hdrhistogram.org). The bin of a value is read from its bits, never from a logarithm, so no rounding near
-an edge can move a value. Bins are numbered so that their order is the order of the values and bin 0 holds zero:
+(http://hdrhistogram.org). The bin of a value is read from its bits, never from a logarithm, so rounding cannot move a
+value to another bin. Bins are numbered so that their order is the order of the values and bin 0 holds zero:
 
 - integers: -15..15 have a bin each; above, a bin is 1/16 of its octave wide;
-- floats: the sign, the exponent and the first four bits of the mantissa. Bin 0 also holds what is nearer to zero
-  than `SMALLEST_FLOAT`, and the last sixteen bins below the normal numbers are coarser than promised.
+- floats: the sign, the exponent and the first four bits of the mantissa. Bin 0 also holds values nearer to zero than
+`SMALLEST_FLOAT`, and the last sixteen bins below the normal numbers are coarser.
 
 The middle of a bin is at most `RELATIVE_ERROR` from every value in it.
 """
@@ -31,7 +31,7 @@ SMALLEST_FLOAT = math.ldexp(1, -1022 - STEPS_BITS)
 _MANTISSA_BITS = 52
 _EXPONENT_BIAS = 1023
 _EXACT_BITS = 53  # integers below 2**53 are floats without rounding
-_SHIFT = 11  # takes a 64-bit integer below 2**53 and leaves its first five bits, all that a bin needs
+_SHIFT = 11  # reduces a 64-bit integer below 2**53 to its first five bits, which determine the bin
 
 
 def integer_bins(values: NDArray[np.integer]) -> Bins:
@@ -42,7 +42,7 @@ def integer_bins(values: NDArray[np.integer]) -> Bins:
         wide = values.astype(np.int64)
         negative = wide < 0
         magnitude = wide.view(np.uint64)
-        magnitude = np.where(negative, np.uint64(0) - magnitude, magnitude)  # wraps to 2**63 for the smallest
+        magnitude = np.where(negative, np.uint64(0) - magnitude, magnitude)  # wraps around to 2**63 for the smallest
     large = magnitude >= np.uint64(1 << _EXACT_BITS)
     bits = np.where(large, magnitude >> np.uint64(_SHIFT), magnitude).astype(np.float64).view(np.int64)
     exponent = (bits >> _MANTISSA_BITS) - _EXPONENT_BIAS + np.where(large, _SHIFT, 0)
@@ -59,7 +59,7 @@ def float_bins(values: NDArray[np.floating]) -> Bins:
 
 
 def bin_range(number: int, scale: Scale) -> tuple[float, float]:
-    """The least and the greatest value of the bin: both inside for integers, the outer one outside for floats."""
+    """The smallest and largest value of the bin: inclusive for integers; for floats the outer end is exclusive."""
     if number < 0:
         low, high = bin_range(-number, scale)
         return -high, -low
@@ -78,7 +78,7 @@ def _float_of(bits: int) -> float:
 
 
 class Histogram:
-    """How many values each bin holds."""
+    """The number of values per bin."""
 
     __slots__ = ("counts", "scale")
 
@@ -107,7 +107,7 @@ class Histogram:
 
     @property
     def count(self) -> int:
-        """How many values were counted."""
+        """The number of counted values."""
         return sum(self.counts.values())
 
     def bins(self) -> Iterator[tuple[int, int]]:
@@ -117,12 +117,12 @@ class Histogram:
     def quantile(self, fraction: float) -> float | None:
         """The middle of the bin that holds the smallest value with at least this fraction of all values at or below it.
 
-        That value is a value that was counted (numpy's `inverted_cdf`); the answer is within `RELATIVE_ERROR` of it.
+        The result is within `RELATIVE_ERROR` of that value (numpy's `inverted_cdf`).
         """
         total = self.count
         if total == 0:
             return None
-        # The fraction as written: 0.05 of 20 is 1, though the float 0.05 is a little more than a twentieth.
+        # The decimal fraction as written: 0.05 of 20 is 1, although the float 0.05 is slightly more than a twentieth.
         rank = max(1, math.ceil(Fraction(str(fraction)) * total))
         seen = accumulate(count for _, count in self.bins())
         number = next(number for (number, _), upto in zip(self.bins(), seen, strict=True) if upto >= rank)

@@ -1,8 +1,7 @@
-"""Least, greatest, sum and histogram of numbers, all exact but the histogram's bins.
+"""Minimum, maximum, sum and histogram of numbers; all exact except the histogram's bins.
 
-A float is an integer times a power of two, so a sum of floats has an exact value, which no order of addition can
-change. It is kept as that: an odd integer and an exponent. Infinities and NaN are counted apart and take part in
-nothing else; -0.0 counts as zero.
+A float is an integer times a power of two, so a sum of floats has an exact value, independent of the order of
+addition. It is stored as an odd integer and an exponent. Infinities and NaN are only counted; -0.0 counts as zero.
 """
 
 import math
@@ -23,7 +22,7 @@ _LOW_MASK = (1 << _LOW_BITS) - 1
 
 
 class WrittenIntegers(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Integers' statistics in JSON; the sum is text, for it may not fit 64 bits."""
+    """Integers' statistics in JSON; the sum is text, as it may exceed 64 bits."""
 
     min: int | None
     max: int | None
@@ -59,7 +58,7 @@ class IntegerStatistics:
 
     @property
     def count(self) -> int:
-        """How many numbers there were."""
+        """The number of values."""
         return self.histogram.count
 
     def add(self, values: NDArray[np.integer]) -> None:
@@ -82,7 +81,7 @@ class IntegerStatistics:
         self.histogram.absorb(other.histogram)
 
     def quantile(self, fraction: float) -> int | None:
-        """The value at this fraction, within the histogram's relative error and never outside the extremes."""
+        """The value at this fraction, within the histogram's relative error and within the extremes."""
         middle = self.histogram.quantile(fraction)
         if middle is None or self.minimum is None or self.maximum is None:
             return None
@@ -93,7 +92,7 @@ class IntegerStatistics:
         return _rounded(Fraction(self.sum, self.count)) if self.count else None
 
     def to_json(self) -> Json:
-        """As plain values."""
+        """Plain values for JSON."""
         return {
             "min": self.minimum,
             "max": self.maximum,
@@ -103,7 +102,7 @@ class IntegerStatistics:
 
     @classmethod
     def from_json(cls, written: "WrittenIntegers") -> "IntegerStatistics":
-        """What `to_json` wrote."""
+        """The inverse of `to_json`."""
         return cls(written.min, written.max, int(written.sum), Histogram("integer", dict(written.bins)))
 
 
@@ -121,7 +120,7 @@ class FloatStatistics:
 
     @property
     def count(self) -> int:
-        """How many finite numbers there were."""
+        """The number of finite values."""
         return self.histogram.count
 
     def add(self, values: NDArray[np.floating]) -> None:
@@ -140,7 +139,7 @@ class FloatStatistics:
         self.histogram.add(float_bins(wide))
 
     def _extend(self, low: float, high: float) -> None:
-        # Adding 0.0 turns -0.0 into 0.0, so that equal extremes are equal bytes.
+        # Adding 0.0 turns -0.0 into 0.0, so that equal extremes have equal bytes.
         self.minimum = (low if self.minimum is None else min(self.minimum, low)) + 0.0
         self.maximum = (high if self.maximum is None else max(self.maximum, high)) + 0.0
 
@@ -155,7 +154,7 @@ class FloatStatistics:
         self.histogram.absorb(other.histogram)
 
     def quantile(self, fraction: float) -> float | None:
-        """The finite value at this fraction, within the histogram's relative error and never outside the extremes."""
+        """The finite value at this fraction, within the histogram's relative error and within the extremes."""
         middle = self.histogram.quantile(fraction)
         if middle is None or self.minimum is None or self.maximum is None:
             return None
@@ -166,7 +165,7 @@ class FloatStatistics:
         return _rounded(self.sum / self.count) if self.count else None
 
     def to_json(self) -> Json:
-        """As plain values."""
+        """Plain values for JSON."""
         exponent = 1 - self.sum.denominator.bit_length()  # the denominator is a power of two
         return {
             "nan": self.nan,
@@ -180,7 +179,7 @@ class FloatStatistics:
 
     @classmethod
     def from_json(cls, written: "WrittenFloats") -> "FloatStatistics":
-        """What `to_json` wrote."""
+        """The inverse of `to_json`."""
         mantissa, exponent = written.sum
         return cls(
             written.nan,
@@ -194,7 +193,7 @@ class FloatStatistics:
 
 
 def exact_integer_sum(values: NDArray[np.integer]) -> int:
-    """The sum without overflow: both halves of 64 bits are added apart."""
+    """The sum without overflow: both halves of 64 bits are added separately."""
     wide = values.astype(np.uint64 if values.dtype.kind == "u" else np.int64)
     half = wide.dtype.type(32)
     high, low = wide >> half, wide & wide.dtype.type(0xFFFF_FFFF)

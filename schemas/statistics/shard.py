@@ -3,7 +3,7 @@
     counted = ShardStatistics.of(SAMPLES_STATISTICS, batches)
     counted.merge(others).to_json()
 
-The bytes depend on the rows alone: not on how they were cut into batches, nor on the order or grouping of merges.
+The bytes depend only on the rows, not on batches or the order or grouping of merges.
 """
 
 from collections.abc import Collection, Iterable
@@ -23,23 +23,23 @@ from winnow.schemas.typed_json import Count, read_value
 
 VERSION = 1
 SHARD_VALUES = 64
-"""How many of a categorical column's values a shard keeps."""
+"""The most values of a categorical column that a shard keeps."""
 LAYER_VALUES = 1024
-"""How many values of a text column, such as languages, a shard of a measured layer keeps."""
+"""The most values of a text column, such as languages, that a shard of a measured layer keeps."""
 STORE_VALUES = 65_536
-"""How many of them are kept while the shards of a store are merged in order."""
+"""The most values kept while the shards of a store are merged."""
 
 
 @dataclass(frozen=True, slots=True)
 class StatisticsSpec:
-    """What to count of a table, and how many values of each categorical column a shard keeps."""
+    """What to count for a table, and how many values of categorical columns a shard keeps."""
 
     columns: tuple[ColumnSpec, ...]
     values: int = SHARD_VALUES
 
 
 def layer_spec(layer: str, schema: pa.Schema) -> StatisticsSpec:
-    """What is counted of a layer of the store, from its name and its columns alone."""
+    """What to count for a layer, from its name and columns."""
     if layer == "samples":
         return SAMPLES_STATISTICS
     if layer.startswith(EXTRACTED):
@@ -56,10 +56,10 @@ def spec_of(
     skip: Collection[str] = (),
     values: int = SHARD_VALUES,
 ) -> StatisticsSpec:
-    """Every leaf of the schema by its Arrow type; columns are named with dots through structs.
+    """What to count for each leaf of a schema, by its Arrow type; leaves of structs have dotted names.
 
-    `categorical` leaves have each value counted, `undistinguished` ones no count of different values, and `skip`
-    leaves out whole columns or leaves.
+    Each value of `categorical` leaves is counted; `undistinguished` leaves have no count of distinct values; `skip`
+    omits columns or leaves.
     """
     leaves: list[ColumnSpec] = []
 
@@ -112,9 +112,9 @@ class ShardStatistics:
         return found
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Count a batch of the shard. A column that it lacks counts as null."""
+        """Count a batch of the shard. Missing columns count as null."""
         if self._spec is None:
-            raise ValueError("these statistics were merged or read: only a shard's own can take batches")
+            raise ValueError("these statistics were merged or read; batches can only be added to new ones")
         self.rows += batch.num_rows
         for column in self._spec.columns:
             array = _leaf(batch, column.path)
@@ -130,13 +130,13 @@ class ShardStatistics:
                 raise ValueError(f"column {column.name!r}: expected {column.kind}, found {array.type}")
 
     def merge(self, other: "ShardStatistics") -> "ShardStatistics":
-        """The statistics of both; a column that only one of them knows is kept as it is."""
+        """The merged statistics; a column that only one of them has is kept unchanged."""
         merged = self._sealed()
         merged.absorb(other)
         return merged
 
     def absorb(self, other: "ShardStatistics") -> None:
-        """Become the statistics of both, in place."""
+        """Merge with other statistics, in place."""
         self._seal()
         self.rows += other.rows
         for name, column in other._capped_columns().items():
@@ -169,13 +169,13 @@ class ShardStatistics:
         return copy
 
     def to_json(self) -> bytes:
-        """Canonical bytes: equal statistics are equal files."""
+        """Canonical bytes: equal statistics have equal bytes."""
         columns: dict[str, Json] = {name: column.to_json() for name, column in self._capped_columns().items()}
         return canonical_json({"version": VERSION, "rows": self.rows, "columns": columns}).encode()
 
     @classmethod
     def from_json(cls, raw: bytes) -> "ShardStatistics":
-        """What `to_json` wrote. StoreError if the bytes are not that."""
+        """The inverse of `to_json`; StoreError if the bytes are invalid."""
         found = cls(StatisticsSpec(()))
         found._spec = None
         try:
@@ -192,10 +192,10 @@ class ShardStatistics:
 
 
 def merge_in_order(shards: Iterable[ShardStatistics], values: int = STORE_VALUES) -> ShardStatistics:
-    """The statistics of a store's shards, given in the order of their names, in bounded memory.
+    """Merge the statistics of a store's shards, given in the order of their names, in bounded memory.
 
-    Past `values` different values in a categorical column the rarest become `other`, so that only these counts
-    depend on the declared order.
+    Beyond `values` distinct values in a categorical column the rarest are counted as `other`, so only these counts
+    depend on the order.
     """
     merged = ShardStatistics(StatisticsSpec(()))
     merged._seal()

@@ -1,9 +1,9 @@
-"""The most frequent values: counted exactly within a shard, of which the shard keeps the first few.
+"""The most frequent values: counted exactly within a shard, which keeps the first ones.
 
-A merge adds the counts of what the shards kept. Its result depends neither on order nor on grouping, but it grows
-with the values; so the one place that merges a whole store does it in shard order and caps as it goes
-(`merge_in_order`). Each cap notes the largest count that it let go, so that what is shown can be trusted:
-the true count of a value is at least `counts[value]` and at most `uncounted` more.
+A merge adds the counts that the shards kept. Its result does not depend on order or grouping, but it grows with the
+number of values; so `merge_in_order`, which merges a whole store, does so in shard order and caps the result. Each cap
+records the largest count that it dropped: the true count of a value is at least `counts[value]` and at most
+`uncounted` more.
 """
 
 from collections.abc import Iterable
@@ -27,14 +27,14 @@ class WrittenTop(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(slots=True)
 class TopValues:
-    """Counts of values, and of the values that were let go."""
+    """Counts of values, and the total of all dropped values."""
 
     counts: dict[str, int] = field(default_factory=dict)
     other: int = 0
     uncounted: int = 0
 
     def add(self, values: Iterable[str], counts: Iterable[int]) -> None:
-        """Count values, each given with how often it occurs."""
+        """Add values with their counts."""
         for value, count in zip(values, counts, strict=True):
             if len(value) * 4 > MAX_VALUE_BYTES and len(value.encode("utf-8", "surrogatepass")) > MAX_VALUE_BYTES:
                 self.other += count
@@ -49,7 +49,7 @@ class TopValues:
         self.uncounted += other.uncounted
 
     def ranked(self) -> list[tuple[str, int]]:
-        """The values by falling count; equal counts by value."""
+        """The values by descending count; equal counts by value."""
         return sorted(self.counts.items(), key=lambda item: (-item[1], item[0]))
 
     def capped(self, limit: int) -> "TopValues":
@@ -61,7 +61,7 @@ class TopValues:
         return TopValues(dict(ranked[:limit]), self.other + sum(gone), self.uncounted + max(gone))
 
     def to_json(self) -> Json:
-        """As plain values, the most frequent first."""
+        """Plain values for JSON, the most frequent first."""
         return {
             "values": [[value, count] for value, count in self.ranked()],
             "other": self.other,
@@ -70,5 +70,5 @@ class TopValues:
 
     @classmethod
     def from_json(cls, written: "WrittenTop") -> "TopValues":
-        """What `to_json` wrote."""
+        """The inverse of `to_json`."""
         return cls(dict(written.values), written.other, written.uncounted)

@@ -67,7 +67,7 @@ def changed(mode: Mode, *path: object, to: object) -> bytes:
             "germanic: fitted: expected each minimum at or below",
         ),
         (changed("full", "families", 0, "fitted", "n_min", to=0.0), "germanic: expected N, D and p above zero"),
-        (changed("full", "families", 0, "family", to=""), "families: expected a name of each, one has none"),
+        (changed("full", "families", 0, "family", to=""), "families: one has no name"),
         (changed("full", "families", 0, "fitted", "seeds", to=-1), "germanic: fitted: expected counts of 0 or more"),
         (
             changed("full", "families", 0, "gamma", to={"value": 0.5, "low": 0.4, "high": 0.6}),

@@ -138,8 +138,8 @@ def test_a_good_rule_has_no_complaints() -> None:
         ("Samples.Modality = 'x'", None, "unknown column 'Samples.Modality' (did you mean 'samples.modality'?)"),
         ("current_date > 1", None, "unknown column 'current_date' (known: dedupe.near.size, samples.modality, sa"),
         ("text.language.score < 1", None, "text.language.score can be null; set when_null: keep, drop or e"),
-        ("dedupe.near.size > 1", None, "dedupe.near.size comes after who is eligible is decided; a rule that reads it"),
-        ("1 = 1", None, "reads no column; it would treat every row alike"),
+        ("dedupe.near.size > 1", None, "dedupe.near.size is computed after `eligible` is decided; move the rule to"),
+        ("1 = 1", None, "reads no column, so it treats all rows the same"),
         ("samples.modality", None, "gives VARCHAR, not true or false; compare it with something"),
         (
             "samples.modality < 0.5",

@@ -104,7 +104,7 @@ def test_a_preset_without_its_measure_says_how_to_ask_for_it() -> None:
 
 def test_eligible_reads_nothing_that_is_computed_among_eligible_rows(tmp_path: Path) -> None:
     assert over_layers("keep: [{drop: dedupe.near.size > 1, reason: x}]", tmp_path).layers == ("dedupe.near",)
-    with pytest.raises(RecipeError, match=r"eligible\[0\]: dedupe\.near\.size comes after who is eligible"):
+    with pytest.raises(RecipeError, match=r"eligible\[0\]: dedupe\.near\.size is computed after `eligible` is decided"):
         over_layers("eligible: [{drop: dedupe.near.size > 1, reason: x}]", tmp_path)
 
 

@@ -208,7 +208,7 @@ def test_a_rule_may_read_whether_another_row_stays() -> None:
 
 def test_a_rule_of_eligible_may_not(tmp_path: Path) -> None:
     recipe = recipe_text("[source]").replace("NOT text.some.good", "duplicate.near")
-    with pytest.raises(RecipeError, match=r"duplicate\.near comes after who is eligible"):
+    with pytest.raises(RecipeError, match=r"duplicate\.near is computed after `eligible` is decided"):
         rule_program(recipe_from_text(recipe), columns())
 
 
@@ -234,7 +234,7 @@ def test_what_is_no_preference_is_refused_with_its_line() -> None:
 
 @pytest.mark.parametrize(
     ("preferences", "said"),
-    [("[id, longest]", "longest can never decide"), ("[source, source]", "source occurs twice")],
+    [("[id, longest]", "longest has no effect"), ("[source, source]", "source occurs twice")],
 )
 def test_preferences_that_say_nothing_are_refused(preferences: str, said: str) -> None:
     with pytest.raises(RecipeError, match=said):

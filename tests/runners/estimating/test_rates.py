@@ -52,7 +52,7 @@ def test_a_file_is_laid_over_the_shipped_rates_name_by_name(tmp_path: Path) -> N
         ("engines: {sparc: {work: 2}}", r":1: engines: 'sparc' is not an engine; known: local, portable, spark"),
         ('machine: "a\\e[31mred"', r":1: machine: .* is not the name of a machine"),
         ("", r":1: the file is empty; a file of rates starts with `rates:`"),
-        ("rates: {}\n---\nrates: {}", r":2: a second document starts here; a file of rates is one document"),
+        ("rates: {}\n---\nrates: {}", r":2: a second document starts here; a file of rates must be one document"),
     ],
 )
 def test_what_is_no_rate_is_named_with_its_line(tmp_path: Path, text: str, said: str) -> None:

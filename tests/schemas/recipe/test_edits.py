@@ -51,11 +51,11 @@ def test_placeholders_are_by_kind() -> None:
         ),
         (
             "[{text.pii: {replace: pseudonym, key: hunter2-hunter2-hunter2}}]",
-            "edits[0].text.pii.key: a key is never written in a recipe; name the variable that holds it, as ${PII_KEY}",
+            "edits[0].text.pii.key: a recipe must not contain a key; name the variable that holds it, as ${PII_KEY}",
         ),
         (
             '[{text.pii: {replace: pseudonym, key: "${PII_KEY}x"}}]',
-            "edits[0].text.pii.key: a key is never written in a recipe; name the variable that holds it, as ${PII_KEY}",
+            "edits[0].text.pii.key: a recipe must not contain a key; name the variable that holds it, as ${PII_KEY}",
         ),
         (
             '[{text.pii: {replace: pseudonym, key: "${PI_KEY}"}}]',
@@ -90,13 +90,13 @@ def test_what_is_wrong_is_said(edits: str, message: str) -> None:
 def test_a_variable_with_a_key_has_no_default_and_stands_nowhere_else() -> None:
     keyed = '[{text.pii: {replace: pseudonym, key: "${PII_KEY}"}}]'
     assert complaint(keyed, HEAD + "environment: {PII_KEY: {default: abc}}\n") == (
-        "edits[0].text.pii.key: the variable PII_KEY has a default; a key is never written in a recipe"
+        "edits[0].text.pii.key: the variable PII_KEY has a default; a recipe must not contain a key"
     )
     elsewhere = (
         '[{text.pii: {replace: pseudonym, key: "${PII_KEY}"}}, {text.names: {placeholders: {name: "${PII_KEY}"}}}]'
     )
     assert complaint(elsewhere, env={"PII_KEY": "k" * 16}) == (
-        "edits[1].text.names.placeholders.name: the variable PII_KEY holds the key of pseudonyms, and may not be "
+        "edits[1].text.names.placeholders.name: the variable PII_KEY holds the key of pseudonyms and must not be "
         "used elsewhere"
     )
 

@@ -93,7 +93,7 @@ def test_nodes_are_equal_when_their_values_are_wherever_they_stand() -> None:
         ("a: !!int 1", "r.yaml:1: tags (!) are not supported; quote text that starts with !"),
         ("a: ! 1", "r.yaml:1: tags (!) are not supported; quote text that starts with !"),
         ("<<: {a: 1}", "r.yaml:1: merge keys (<<) are not supported; use `extends`"),
-        ("a: 1\n---\nb: 1", "r.yaml:2: a second document starts here; a recipe is one document"),
+        ("a: 1\n---\nb: 1", "r.yaml:2: a second document starts here; a recipe must be one document"),
         ("%YAML 1.1\n---\na: 1", "r.yaml:1: YAML directives (%YAML, %TAG) are not supported"),
         ("a:\n\tb: 1", "r.yaml:2: a tab where YAML allows only spaces; indent with spaces"),
         ("[a]: 1", "r.yaml:1: a key must be text, found a list"),
@@ -103,7 +103,7 @@ def test_nodes_are_equal_when_their_values_are_wherever_they_stand() -> None:
         ('a: "\\ud800"', r"r.yaml:1: a NUL or half of a surrogate pair (\0, \ud800 …) cannot be stored"),
         ("a: b: c", "r.yaml:1: not valid YAML: a second ':' on the line; quote text that holds ': '"),
         ("a: @b", "r.yaml:1: not valid YAML: a value cannot start with '@'; quote it"),
-        ("{a: ${X}}", "r.yaml:1: not valid YAML: a { inside a value; quote ${…} where it stands between brackets"),
+        ("{a: ${X}}", "r.yaml:1: not valid YAML: a { inside a value; quote ${…} between brackets"),
     ],
 )
 def test_what_is_refused_and_where(text: str, message: str) -> None:

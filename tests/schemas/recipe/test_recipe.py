@@ -116,7 +116,7 @@ keep:
             "thresholds: {t: {file: x.csv}}",
             "r.yaml:4: thresholds.t: 'file' needs 'key': the column of a sample that is",
         ),
-        ("thresholds: {t: {by: x}}", "r.yaml:4: thresholds.t: 'by' names a column of 'file', and there is none"),
+        ("thresholds: {t: {by: x}}", "r.yaml:4: thresholds.t: 'by' names a column of 'file', which is missing"),
         ("thresholds: {t: {cells: {x: 3}}}", "r.yaml:4: thresholds.t.cells.x: expected a mapping, found the integer 3"),
         (
             "keep:\n- {drop: a, reason: x}\n- {drop: b, reason: x}",
@@ -157,7 +157,7 @@ def test_what_is_wrong_in_the_whole(change: str, message: str) -> None:
         ("{root: r, files: [a//b], class: web}", "sources.a.files[0]: 'a//b' has an empty or `.` segment"),
         (
             "{root: r, files: ['[ab]'], class: web}",
-            "sources.a.files[0]: '[ab]' holds '['; only *, ** and ? are special",
+            "sources.a.files[0]: '[ab]' contains '['; only *, ** and ? are special",
         ),
         ("{root: r, files: [a**], class: web}", "sources.a.files[0]: 'a**' mixes ** with a name; ** stands alone"),
         ("{root: '', files: [x], class: web}", "sources.a.root: '' is not a path or an address"),
@@ -234,7 +234,7 @@ def test_a_bomb_of_variables_is_stopped() -> None:
 
 def test_a_variable_that_is_no_text_is_refused() -> None:
     text = SMALL.replace("path: s", 'path: "${A}"') + "environment: {A: {}}"
-    assert refusal(text, {"A": "\udc80"}) == ["r.yaml:2: store.path: the variable A holds what is not UTF-8"]
+    assert refusal(text, {"A": "\udc80"}) == ["r.yaml:2: store.path: the variable A is not valid UTF-8"]
 
 
 # Files
@@ -274,10 +274,10 @@ def test_an_error_names_the_file_that_wrote_it(tmp_path: Path, monkeypatch: pyte
 @pytest.mark.parametrize(
     ("files", "message"),
     [
-        ({"r.yaml": "extends: r.yaml"}, "r.yaml:1: extends: goes in a circle: r.yaml -> r.yaml"),
+        ({"r.yaml": "extends: r.yaml"}, "r.yaml:1: extends: extends itself: r.yaml -> r.yaml"),
         (
             {"r.yaml": "\nextends: a.yaml", "a.yaml": "extends: ./r.yaml"},
-            "a.yaml:1: extends: goes in a circle: r.yaml -> a.yaml -> r.yaml",
+            "a.yaml:1: extends: extends itself: r.yaml -> a.yaml -> r.yaml",
         ),
         (
             {"r.yaml": "extends: a.yaml"},
