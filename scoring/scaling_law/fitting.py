@@ -1,13 +1,13 @@
 """Fit L_i(N, D, p) = (E_i + A_i N^-alpha_i + B_i D^-beta_i) p^-gamma_i to runs, with intervals and held-out errors.
 
-Two ways, both always computed, of which the law takes one:
+Two methods are always computed; the law uses one of them:
 
 - `two_stage`: gamma from losses within each (N, D), where the bracket is one number; then the bracket from losses freed
-  of p. Gamma stands on fewer assumptions: it holds whatever the bracket looks like.
+  of p. Gamma then needs fewer assumptions, as it does not depend on the form of the bracket.
 - `joint`: all six parameters at once.
 
 Mode `gamma` fits the first stage alone. The paper states no procedure; Huber on log losses with L-BFGS from a grid of
-starts is that of *Training Compute-Optimal Large Language Models* (arXiv 2203.15556), approach 3.
+starts is the one of *Training Compute-Optimal Large Language Models* (arXiv 2203.15556), approach 3.
 """
 
 import itertools
@@ -41,23 +41,23 @@ Floats = NDArray[np.float64]
 Method: TypeAlias = Literal["joint", "two_stage"]
 
 EXPONENT_STARTS: Final = (0.1, 0.2, 0.35, 0.5, 0.8, 1.3)
-"""Of alpha and of beta. For each pair the three terms follow by least squares; the best pairs are starts."""
+"""The grid of alpha and beta. For each pair the three terms follow by least squares; the best pairs are starts."""
 _STARTS: Final = 8
 LEAST_DELTA: Final = 0.01
 """Bounds of default Huber deltas: mixinglaws uses 0.01 to 0.05, arXiv 2203.15556 uses 0.001."""
-_NORMAL_MEDIAN: Final = 0.6745  # of the size of normal noise, in standard deviations
-_DELTA_OF_NOISE: Final = 1.5  # standard deviations: noise alone is then nearly all within
+_NORMAL_MEDIAN: Final = 0.6745  # the median absolute value of normal noise, in standard deviations
+_DELTA_OF_NOISE: Final = 1.5  # standard deviations, which include nearly all noise
 FOLDS: Final = 100
 """The most fits for the held-out error."""
 
 
 @dataclass(frozen=True, slots=True)
 class FitConfig:
-    """How to fit."""
+    """The settings of a fit."""
 
     mode: Mode = "full"
     method: Method = "joint"
-    huber_delta: float | None = None  # of the log loss; None: each family's, from its noise
+    huber_delta: float | None = None  # of the log loss; None: estimated from each family's noise
     resamples: int = 1000
     confidence: float = 0.95
     seed: int = 0
@@ -87,7 +87,7 @@ class FamilyFit:
     quality: Quality
     at_bounds: tuple[str, ...]
     draws_at_bounds: float  # the share of resamples that ended at a bound: an interval is cut there
-    huber_delta: float  # that was fitted with
+    huber_delta: float  # used by the fit
     arrived: bool  # whether the solver converged
     draws_astray: float  # the share of resamples that did not converge
 
@@ -133,7 +133,7 @@ def fit_law(table: RunTable, config: FitConfig | None = None) -> LawFit:
     """Fit every family of a table.
 
     Raises:
-        SourceError: The table cannot say it; one sentence a family and lack, naming the runs that are missing.
+        SourceError: The table does not determine the law; one line per family and problem, naming missing runs.
     """
     config = config or FitConfig()
     require_determined(table, config.mode, config.min_seeds)
@@ -173,13 +173,13 @@ def fit_family(rows: RunTable, config: FitConfig) -> FamilyFit:
 
 @dataclass(frozen=True, slots=True)
 class _DataFit:
-    """The fit of the original data, which resamples start from."""
+    """The fit of the original data, from which fits of resamples start."""
 
     share: Floats  # of the share model
     bracket: Floats  # of the bracket without gamma
-    parameters: Floats  # what the law takes
+    parameters: Floats  # those that the law uses
     two_stage: Floats
-    arrived: bool  # what the law takes
+    arrived: bool  # those that the law uses
 
 
 class _Estimator:
@@ -198,9 +198,9 @@ class _Estimator:
         self.delta = self._delta() if config.huber_delta is None else config.huber_delta
 
     def _delta(self) -> float:
-        """Huber's, from the noise that a first fit leaves over; below it, good runs would count as outliers."""
+        """Huber's delta, from the residuals of a first fit; a smaller one would treat good runs as outliers."""
         left = np.sort(np.abs(self.y - self.share.predicted(self._share(LEAST_DELTA).theta[np.newaxis])[0]))
-        bent = min(self.share.design.shape[1], len(left)) - 1  # so many a robust fit goes through, or nearly
+        bent = min(self.share.design.shape[1], len(left)) - 1  # a robust fit passes through about this many points
         return max(LEAST_DELTA, _DELTA_OF_NOISE * float(np.median(left[bent:])) / _NORMAL_MEDIAN)
 
     def _share(self, delta: float) -> Optimum:
@@ -224,7 +224,7 @@ class _Estimator:
         return _DataFit(share, bracket, joint.theta, two_stage, joint.arrived)
 
     def refit(self, own: _DataFit, samples: Floats, weights: Floats) -> tuple[Floats, NDArray[np.bool_]]:
-        """Parameters of each resample, by the same way as the data's own, and which are known to be an optimum."""
+        """The parameters of each resample, by the same method as for the data, and which of them converged."""
         if self.bracket is not None and self.config.method == "joint":
             return refitted(self.model, own.parameters, samples, weights, self.delta)
         share, first = refitted(self.share, own.share, samples, weights, self.delta)
@@ -240,13 +240,13 @@ class _Estimator:
 
 
 def _starts(model: BracketModel, freed: Floats, delta: float) -> Floats:
-    """The best brackets over a grid of exponents, where the three terms are what least squares gives."""
+    """The best brackets over a grid of exponents, with the three terms by least squares."""
     loss = np.exp(freed)
     found = []
     for alpha, beta in itertools.product(EXPONENT_STARTS, repeat=2):
         columns = np.stack([np.ones(len(loss)), np.exp(-alpha * model.log_n), np.exp(-beta * model.log_d)], axis=1)
         terms = nnls(columns / loss[:, np.newaxis], np.ones(len(loss)))[0]
-        e, a, b = np.log(np.maximum(terms, 1e-3 * loss.mean()))  # a term that is lost has to be able to come back
+        e, a, b = np.log(np.maximum(terms, 1e-3 * loss.mean()))  # positive, so that a vanished term can grow again
         found.append(np.clip([e, a, alpha, b, beta], model.lower, model.upper))
     starts = np.array(found)
     values = huber(model.predicted(starts) - freed, delta).sum(axis=1)
@@ -268,12 +268,13 @@ def _quality(estimator: _Estimator, own: _DataFit, predicted: Floats) -> Quality
 
 
 def _held_out(estimator: _Estimator, own: _DataFit, left_out: NDArray[np.bool_]) -> float | None:
-    """The mean absolute error on rows that the fit did not see; None where the others cannot determine it."""
+    """The mean absolute error on held-out rows; None if the other rows do not determine a fit."""
     rows, mode = estimator.rows, estimator.config.mode
     _, cell = cells_of(rows)
     usable = []
     for out in left_out:
-        known = np.isin(cell, np.unique(cell[~out])).all() or mode == "full"  # a new cell has no intercept
+        # a cell without training rows has no intercept
+        known = np.isin(cell, np.unique(cell[~out])).all() or mode == "full"
         usable.append(bool(known and not out.all() and not missing_runs(rows.where(~out), mode, 1)))
     folds = left_out[np.array(usable, bool)]
     if not len(folds):
@@ -285,7 +286,7 @@ def _held_out(estimator: _Estimator, own: _DataFit, left_out: NDArray[np.bool_])
 
 
 def _folds(rows: RunTable) -> NDArray[np.bool_]:
-    """What is left out together: the runs of one (N, D, p), or of several where there are more than `FOLDS`."""
+    """The groups of rows held out together: one (N, D, p) each, or several if there are more than `FOLDS`."""
     place = group_numbers(rows.n, rows.d, rows.p) % FOLDS
     found: NDArray[np.bool_] = place[np.newaxis] == np.arange(place.max() + 1)[:, np.newaxis]
     return found

@@ -1,14 +1,15 @@
 """Test the law's assumptions: two tests per family, on losses within each (N, D), independent of the bracket.
 
-- *Independence*: once p_i is known, the shares of the other families say nothing more of family i's loss. Only runs of
-  one N, D and p are held against one another, so a line that bends in p is no effect of the others. The paper tried two
-  pairs of families; related ones (Germanic and Romance, say) were not among them.
-- *Invariance*: gamma is one number over N and D.
+- **Independence*: given p_i, the shares of the other families do not affect family i's loss. Only runs with equal N, D
+and p are compared, so a nonlinear effect of p is not mistaken for one of other families. The paper tested two pairs of
+families, but no related ones (such as Germanic and Romance).
+- **Invariance*: gamma is the same at all N and D.
 
-Each adds columns to the regression of log losses and asks whether they explain more than noise would. The answer's
-distribution is drawn, not assumed: signs of what the smaller model leaves over are drawn anew, one a training run, so
-checkpoints of one run count once (Cameron, Gelbach and Miller 2008). P values are Holm's over the families tested.
-A test that finds nothing has not proved the law: `detectable` and the intervals say how little noise alone would show.
+Each test adds columns to the regression of log losses and checks whether they explain more than noise would. The null
+distribution is simulated: the residuals of the smaller model get random signs, one per training run, so checkpoints of
+one run count once (Cameron, Gelbach and Miller 2008). P values are adjusted by Holm's method over the tested families.
+A test without a finding does not prove the law: `detectable` and the intervals show the size of effects that noise
+alone reaches.
 """
 
 from collections.abc import Sequence
@@ -27,7 +28,7 @@ Floats = NDArray[np.float64]
 DRAWS: Final = 1999
 MOST_DRAWS: Final = 19_999
 _DRAWS_A_FAMILY: Final = 40
-"""The least p value that draws can show, times the number of families (Holm), is then half of 0.05."""
+"""Enough draws that the smallest possible p value, times the number of families (Holm), is half of 0.05."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +36,10 @@ class Independence:
     """Whether other families' shares affect a family's loss beyond its own share."""
 
     family: str
-    p_value: float | None  # None: could not be tested
+    p_value: float | None  # None if it could not be tested
     adjusted: float | None
-    effect: float | None  # the largest change of the loss that the others' shares make in these runs, as a part of it
-    detectable: float | None  # a change that noise alone passes in one table of 20, before any adjustment
+    effect: float | None  # the largest relative change of the loss by the others' shares in these runs
+    detectable: float | None  # a change that noise alone exceeds in one table of 20, without adjustment
     why_not: str = ""
 
 
@@ -79,24 +80,25 @@ def invariance_tests(
 def _independence(table: RunTable, family: str, seed: int, draws: int) -> Independence:
     mixtures = table.mixtures()
     if mixtures is None:
-        why = "the table has no column `run`, so the shares beside a family's own are not known"
+        why = "the table has no column `run`, so the shares of other families are unknown"
         return Independence(family, None, None, None, None, why)
     own = table.families.index(family)
     of_family = table.family == own
     rows, others = table.where(of_family), np.delete(mixtures[of_family], own, axis=1)
-    # A monolingual run has no others. Held against mixtures, a line that bends near p = 1 would pass for their effect.
+    # Monolingual runs have no other families; compared with mixtures, a nonlinearity near p = 1 would look like an #
+    # effect of them.
     mixed = others.sum(axis=1) > 1e-9
     if not mixed.any():
         return Independence(family, None, None, None, None, "every run of it is monolingual; add mixtures")
     rows, others = rows.where(mixed), others[mixed]
-    parts = others / others.sum(axis=1, keepdims=True)  # what each of the others has of what is left beside p
+    parts = others / others.sum(axis=1, keepdims=True)  # each other family's part of the remaining share
     cell = group_numbers(rows.n, rows.d, np.log(rows.p).round(6).astype(np.float64))
     compared = np.bincount(cell)[cell] > 1
-    why = "the others' shares never differ at one N, D and p; add runs that give the rest to other families"
+    why = "the other families' shares never vary at the same N, D and p; add runs with different shares of the others"
     if not compared.any():
         return Independence(family, None, None, None, None, why)
     rows, parts = rows.where(compared), parts[compared]
-    # An intercept for each (N, D, p): how the loss depends on p is then no matter.
+    # An intercept for each (N, D, p) removes any dependence of the loss on p.
     cells, place = np.unique(cell[compared], return_inverse=True)
     base = np.eye(len(cells))[place]
     more = _new_columns(base, parts)
@@ -117,9 +119,9 @@ def _invariance(rows: RunTable, family: str, confidence: float, seed: int, draws
     usable = [place for place in (0, 1) if _new_columns(base, columns[place][:, np.newaxis]).shape[1]]
     more = np.stack([columns[place] for place in usable], axis=1) if usable else np.zeros((len(rows), 0))
     if not usable:
-        return Invariance(family, None, None, None, None, "p differs at one N and D only; vary it at others as well")
+        return Invariance(family, None, None, None, None, "p varies at only one N and D; vary it at others as well")
     if len(usable) == 2 and _new_columns(base, more).shape[1] < 2:
-        why = "N and D grow together wherever p differs; vary p where one grows alone"
+        why = "N and D always change together where p varies; vary p while only one of them changes"
         return Invariance(family, None, None, None, None, why)
     tested = _Test.of(rows, base, more, seed, f"invariance {family}", draws)
     if tested is None:
@@ -130,12 +132,12 @@ def _invariance(rows: RunTable, family: str, confidence: float, seed: int, draws
 
 @dataclass(frozen=True, slots=True)
 class _Test:
-    """A comparison of two regressions, the larger of which has the columns of the smaller one."""
+    """A comparison of two nested regressions."""
 
     p_value: float
     effect: float
     detectable: float
-    design: Floats  # of the larger
+    design: Floats  # of the larger regression
     added: int
 
     @classmethod
@@ -148,7 +150,7 @@ class _Test:
         small, large = _basis(base), _basis(design)
         at = small @ (small.T @ y)
         samples = wild(at, y, small, rows.keys(), signs(seed, purpose, rows.keys(), draws))
-        # Only what lies beyond the smaller model's columns can explain more.
+        # Only components outside the smaller model's columns can explain more.
         extra = large - small @ (small.T @ large)
         beyond = _basis(extra)
         own, drawn = _gains(y[np.newaxis], large, beyond), _gains(samples, large, beyond)
@@ -162,7 +164,7 @@ class _Test:
         )
 
     def intervals(self, rows: RunTable, confidence: float, seed: int, draws: int) -> list[tuple[float, float, float]]:
-        """Of the added columns' coefficients, for each factor of ten."""
+        """The intervals of the added columns' coefficients, per factor of ten."""
         y = np.log(rows.loss)
         solve = np.linalg.pinv(self.design)
         basis = _basis(self.design)
@@ -175,7 +177,7 @@ class _Test:
 
 
 def _gains(y: Floats, large: Floats, beyond: Floats) -> Floats:
-    """What the added columns explain, over what nothing explains."""
+    """The variance explained by the added columns, relative to the residual variance."""
     explained = ((y @ beyond) ** 2).sum(axis=1)
     left = (y**2).sum(axis=1) - ((y @ large) ** 2).sum(axis=1)
     found: Floats = explained / np.maximum(left, 1e-18)
@@ -190,7 +192,7 @@ def _basis(columns: Floats) -> Floats:
 
 
 def _new_columns(base: Floats, columns: Floats) -> Floats:
-    """What the columns hold that the base does not; none where they hold nothing."""
+    """The part of the columns outside the base's span; no columns if there is none."""
     spanned = _basis(base)
     rest = columns - spanned @ (spanned.T @ columns)
     if np.abs(rest).max(initial=0.0) <= 1e-9 * max(float(np.abs(columns).max(initial=0.0)), 1e-12):
@@ -199,9 +201,9 @@ def _new_columns(base: Floats, columns: Floats) -> Floats:
 
 
 def _enough(families: int, draws: int) -> tuple[int, str]:
-    """So many draws that Holm's adjustment leaves something to be found, or why there are none."""
+    """Enough draws for a finding after Holm's adjustment, or why that is impossible."""
     if families * 20 > MOST_DRAWS:
-        return 0, f"{families} families at once: nothing could be contradicted with {MOST_DRAWS} draws; test fewer"
+        return 0, f"{families} families at once: {MOST_DRAWS} draws cannot show a contradiction; test fewer families"
     return max(draws, min(_DRAWS_A_FAMILY * families, MOST_DRAWS)), ""
 
 

@@ -21,7 +21,7 @@ from winnow.scoring.scaling_law.resampling import interval
 from winnow.scoring.scaling_law.runs import RunTable
 
 KEPT_DRAWS = 400
-"""Draws that a law file keeps: the ends of a 95 % interval of a ratio then have 10 draws beyond them."""
+"""The number of draws in a law file; 10 of them lie beyond each end of a ratio's 95 % interval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class _Estimates:
     confidence: float
 
     def of(self, column: int, *, logarithm: bool = False) -> Estimate:
-        """One parameter with its interval; of a logarithm, the number itself."""
+        """One parameter with its interval; if it is a logarithm, its exponential."""
         low, high = interval(self.fit.draws[:, column], self.confidence)
         numbers = np.array([self.fit.parameters[column], low, high])
         value, least, most = (np.exp(numbers) if logarithm else numbers).tolist()
@@ -41,10 +41,10 @@ def law_of(fit: LawFit, fingerprint: str = "", note: str = "", kept_draws: int =
     """The law of a fit.
 
     Args:
-        fit: What `fit_law` returned.
-        fingerprint: Of the environment, for its provenance.
-        note: Anything that a reader should know.
-        kept_draws: How many of the bootstrap draws the law keeps for ratios' uncertainty.
+        fit: The result of `fit_law`.
+        fingerprint: The environment's fingerprint, for the provenance.
+        note: A remark for readers.
+        kept_draws: The number of bootstrap draws to keep, for intervals of ratios.
     """
     config = fit.config
     deltas = {family.family: family.huber_delta for family in fit.families}
@@ -66,11 +66,11 @@ def law_of(fit: LawFit, fingerprint: str = "", note: str = "", kept_draws: int =
             "; ".join(filter(None, (note, _deltas_note(deltas)))),
         ),
     )
-    return law_from_json(law_to_json(law))  # as whoever reads the file will see it
+    return law_from_json(law_to_json(law))  # rounded as in the file
 
 
 def _deltas_note(deltas: dict[str, float]) -> str:
-    """Of families that differ in their noise; empty where one number holds for all."""
+    """A note on Huber's delta if it differs between families; else empty."""
     if len(set(deltas.values())) < 2:
         return ""
     return "Huber's delta was " + ", ".join(f"{delta:.3g} for {family}" for family, delta in deltas.items())

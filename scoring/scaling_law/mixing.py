@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 Weighting: TypeAlias = Literal["uniform", "normalised"]
 WEIGHTINGS: Final[tuple[Weighting, ...]] = ("uniform", "normalised")
 Weights: TypeAlias = Weighting | Mapping[str, float]
-"""Every family's loss alike; each in units of its own loss at p = 1 (the paper's choice); or a number a family."""
+"""Weightings of losses: uniform; normalised by each loss at p = 1 (the paper's choice); or one number per family."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,28 +32,28 @@ class Question:
     """The objective and its constraints."""
 
     weights: Weights = "normalised"
-    n: float | None = None  # needed unless weights are normalised, where the answer is the same at any N and D
+    n: float | None = None  # required unless weights are normalised, when the result does not depend on N and D
     d: float | None = None
-    total: float = 1.0  # what the law's families share
+    total: float = 1.0  # the total share of the law's families
     caps: Mapping[str, float] | None = None  # the largest share of a family
     unique: Mapping[str, float] | None = (
-        None  # what share of D a family fills without repeats; None: repeats cost nothing
+        None  # the share of D that a family fills without repeats; None: repeats are free
     )
-    r_star: float = R_STAR  # how many repeats take their worth down by e
+    r_star: float = R_STAR  # the number of repeats after which their value falls by e
 
 
 @dataclass(frozen=True, slots=True)
 class Ratios:
-    """The law's answer, families in the law's order."""
+    """The resulting ratios, with families in the law's order."""
 
     families: tuple[str, ...]
     shares: tuple[float, ...]
-    low: tuple[float, ...]  # with the law's confidence
+    low: tuple[float, ...]  # at the law's confidence
     high: tuple[float, ...]
     objective: float  # the weighted loss at these shares
-    equal_objective: float  # and at equal shares
-    gain: float  # of the shares over equal ones, as the fit promises it
-    gain_low: float  # of what they truly gain: a promise of many uncertain exponents may lie above the interval
+    equal_objective: float  # the weighted loss at equal shares
+    gain: float  # the predicted gain over equal shares
+    gain_low: float  # the interval of the true gain; with many uncertain exponents the predicted gain may lie above it
     gain_high: float
     warnings: tuple[str, ...]
 
@@ -65,14 +65,14 @@ class Sensitivity:
     family: str
     gamma: float
     shares: tuple[float, ...]
-    regret: float  # the loss of the law's own shares in that case
+    regret: float  # the excess loss of the original shares in that case
 
 
 def family_ratios(law: ScalingLaw, question: Question) -> Ratios:
     """The shares of least weighted loss, their intervals and warnings.
 
     Raises:
-        WinnowError: The question does not fit the law.
+        WinnowError: The question is not compatible with the law.
     """
     k, gammas = _problem(law, question)
     shares = _solved(law, question, k, gammas)
@@ -85,8 +85,8 @@ def family_ratios(law: ScalingLaw, question: Question) -> Ratios:
         drawn = _solved(law, question, drawn_k, drawn_gammas)
         low, high = interval(drawn, law.provenance.confidence)
         drawn_worth = _worth(law, question, drawn)
-        # Shares that were chosen for being best look better than they are. How much is what a draw claims of its own
-        # best shares, less what those are worth by the fit, which is the truth that the draws were made from.
+        # Optimised shares look better than they are. The bias is estimated as the gain that a draw predicts for its #
+        # own best shares, minus their gain by the fit, from which the draws were generated.
         claimed = objective(drawn_k, drawn_gammas, equal) - objective(drawn_k, drawn_gammas, drawn_worth)
         errors = claimed - (at_equal - objective(k, gammas, drawn_worth))
         gain_low, gain_high = interval(at_equal - at - errors, law.provenance.confidence)
@@ -108,7 +108,7 @@ def family_ratios(law: ScalingLaw, question: Question) -> Ratios:
 
 
 def sensitivity(law: ScalingLaw, question: Question) -> tuple[Sensitivity, ...]:
-    """For each family two rows: its exponent at the low and at the high end of its interval."""
+    """Two results per family: its exponent at the low and at the high end of its interval."""
     k, gammas = _problem(law, question)
     own = _solved(law, question, k, gammas)
     found = []
@@ -124,7 +124,7 @@ def sensitivity(law: ScalingLaw, question: Question) -> tuple[Sensitivity, ...]:
 
 
 def with_fallback(ratios: Mapping[str, float], fallback: Mapping[str, float]) -> dict[str, float]:
-    """Shares of all families: the law's for those that it knows, the fallback's for the others.
+    """The shares of all families: the law's for those with an exponent, the fallback's for the others.
 
     Args:
         ratios: The law's shares, which sum to 1.
@@ -138,10 +138,10 @@ def with_fallback(ratios: Mapping[str, float], fallback: Mapping[str, float]) ->
 
 
 def weights_of(families: Sequence[str], weights: Mapping[str, float]) -> Floats:
-    """Given weights in the families' order.
+    """The weights in the families' order.
 
     Raises:
-        WinnowError: A family that there is not, one without a weight, or a weight that is not above zero.
+        WinnowError: A family is unknown or has no weight, or a weight is not above zero.
     """
     for name, weight in weights.items():
         if name not in families:
@@ -149,7 +149,7 @@ def weights_of(families: Sequence[str], weights: Mapping[str, float]) -> Floats:
         if not 0 < weight < float("inf"):
             raise WinnowError(f"weight of {name} is {weight}: expected a number above zero")
     if missing := [name for name in families if name not in weights]:
-        raise WinnowError(f"no weight for {', '.join(map(shown, missing[:6]))}; give every family of the law one")
+        raise WinnowError(f"no weight for {', '.join(map(shown, missing[:6]))}; give one for every family of the law")
     return np.array([weights[name] for name in families])
 
 
@@ -179,7 +179,7 @@ def _weights(law: ScalingLaw, question: Question) -> Floats:
 
 def _sizes(question: Question) -> tuple[float, float]:
     if question.n is None or question.d is None:
-        raise WinnowError("N and D: needed, since only ratios of normalised weights are the same at any N and D")
+        raise WinnowError("N and D are required, as only ratios with normalised weights do not depend on them")
     return question.n, question.d
 
 
@@ -192,7 +192,7 @@ def _solved(law: ScalingLaw, question: Question, k: Floats, gammas: Floats) -> F
 
 
 def _worth(law: ScalingLaw, question: Question, shares: Floats) -> Floats:
-    """What shares count as."""
+    """The effective shares."""
     if question.unique is None:
         return shares
     return effective_tokens(shares, _of_each(law, question.unique, "number of tokens"), question.r_star)
@@ -200,5 +200,5 @@ def _worth(law: ScalingLaw, question: Question, shares: Floats) -> Floats:
 
 def _of_each(law: ScalingLaw, numbers: Mapping[str, float], what: str) -> Floats:
     if missing := [name for name in law.names if name not in numbers]:
-        raise WinnowError(f"no {what} for {', '.join(map(shown, missing[:6]))}; give every family of the law one")
+        raise WinnowError(f"no {what} for {', '.join(map(shown, missing[:6]))}; give one for every family of the law")
     return np.array([numbers[name] for name in law.names])

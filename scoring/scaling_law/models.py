@@ -1,8 +1,8 @@
 """The law as a function of its parameters: each row's predicted log loss and its derivatives.
 
-Parameters are held where they are about equally easy to find: log E, log A and log B are the logarithms of the three
-terms at the middle of the data's N and D, so that A and alpha are not two names for one thing. Functions take many
-sets of parameters at once: theta has one row a set (S × k), the answer one row a set and a column a run (S × n).
+Parameters are scaled to be about equally easy to fit: log E, log A and log B are the logarithms of the three terms at
+the middle of the data's N and D, so that A and alpha are not confounded. Functions take many parameter sets at once:
+theta has one row per set (S × k), the result one row per set and one column per run (S × n).
 """
 
 from collections.abc import Sequence
@@ -17,10 +17,12 @@ from winnow.scoring.scaling_law.runs import RunTable
 Floats = NDArray[np.float64]
 
 GAMMA: Final = (1e-4, 2.0)
-"""From no visible effect (0.05 % of the loss at a share of 1 %) to a loss that doubles each time p falls by 30 %."""
+"""Bounds of gamma: from a negligible effect (0.05 % of the loss at a share of 1 %) to a loss that doubles whenever p
+falls by 30 %."""
 EXPONENT: Final = (0.01, 3.0)
 TERM: Final = (1e-4, 4.0)
-"""Each term of the bracket at the middle of the data, in units of the median loss: below, it cannot be seen."""
+"""Bounds of each term of the bracket at the middle of the data, in units of the median loss; smaller ones are not
+detectable."""
 
 NAMES: Final = ("E", "A", "alpha", "B", "beta", "gamma")
 """The columns of theta in a bracket model."""
@@ -31,20 +33,20 @@ class Model(Protocol):
 
     @property
     def lower(self) -> Floats:
-        """The least that each parameter may be."""
+        """The lower bound of each parameter."""
         ...
 
     @property
     def upper(self) -> Floats:
-        """The most."""
+        """The upper bound of each parameter."""
         ...
 
     def predicted(self, theta: Floats) -> Floats:
-        """S × k to S × n."""
+        """The predicted log losses: S × k to S × n."""
         ...
 
     def with_slopes(self, theta: Floats) -> tuple[Floats, Floats]:
-        """The same, and its derivative by each parameter (S × n × k)."""
+        """The predictions and their derivatives by each parameter (S × n × k)."""
         ...
 
 
@@ -57,12 +59,12 @@ class LinearModel:
     upper: Floats
 
     def predicted(self, theta: Floats) -> Floats:
-        """S × k to S × n."""
+        """The predicted log losses: S × k to S × n."""
         found: Floats = theta @ self.design.T
         return found
 
     def with_slopes(self, theta: Floats) -> tuple[Floats, Floats]:
-        """The slopes are the columns themselves."""
+        """The predictions and the slopes, which are the columns themselves."""
         return self.predicted(theta), np.broadcast_to(self.design, (len(theta), *self.design.shape))
 
 
@@ -70,18 +72,18 @@ class LinearModel:
 class BracketModel:
     """log(E + A N^-alpha + B D^-beta) - gamma log p; without `log_p`, the bracket alone."""
 
-    log_n: Floats  # less its middle
+    log_n: Floats  # minus its middle
     log_d: Floats
     log_p: Floats | None
     lower: Floats
     upper: Floats
 
     def predicted(self, theta: Floats) -> Floats:
-        """S × k to S × n."""
+        """The predicted log losses: S × k to S × n."""
         return self._sums(theta)[0]
 
     def with_slopes(self, theta: Floats) -> tuple[Floats, Floats]:
-        """The slopes are each term's part of the bracket, times what the term changes by."""
+        """The predictions and slopes: each term's part of the bracket times the term's own derivative."""
         predicted, parts = self._sums(theta)
         found = np.empty((*predicted.shape, theta.shape[1]))
         found[..., 0], found[..., 1], found[..., 3] = parts
@@ -92,7 +94,7 @@ class BracketModel:
         return predicted, found
 
     def _sums(self, theta: Floats) -> tuple[Floats, Floats]:
-        """The log loss, and what part of the bracket each of its terms is (3 × S × n)."""
+        """The log loss, and each term's part of the bracket (3 × S × n)."""
         terms = self._terms(theta)
         peak = np.maximum(np.maximum(terms[0], terms[1]), terms[2])
         parts = np.exp(terms - peak)
@@ -111,32 +113,32 @@ class BracketModel:
 
 
 def cells_of(table: RunTable) -> tuple[tuple[tuple[float, float], ...], NDArray[np.intp]]:
-    """The distinct (N, D), sorted, and each row's place among them."""
+    """The sorted distinct (N, D), and the index of each row's pair."""
     pairs, place = np.unique(np.stack([table.n, table.d], axis=1), axis=0, return_inverse=True)
     return tuple((float(n), float(d)) for n, d in pairs), place.reshape(-1)
 
 
 def group_numbers(*columns: Floats) -> NDArray[np.intp]:
-    """A number for each row, the same for rows that are equal in all columns."""
+    """A group number for each row; rows that are equal in all columns share it."""
     found: NDArray[np.intp] = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
     return found
 
 
 def share_model(table: RunTable) -> LinearModel:
-    """Of one family: one intercept a cell of N and D and one common slope, gamma (the first parameter)."""
+    """The model of one family: one intercept per (N, D) and a common slope, gamma (the first parameter)."""
     cells, place = cells_of(table)
     design = np.concatenate([-np.log(table.p)[:, np.newaxis], np.eye(len(cells))[place]], axis=1)
-    free = np.full(len(cells), 50.0)  # exp(50) is no loss: never reached
+    free = np.full(len(cells), 50.0)  # not reached, as exp(50) is no realistic loss
     return LinearModel(design, np.concatenate([[GAMMA[0]], -free]), np.concatenate([[GAMMA[1]], free]))
 
 
 def middles(table: RunTable) -> tuple[float, float]:
-    """The middle of log N and of log D: the means over what was trained, each value once."""
+    """The middles of log N and log D: means over the distinct trained values."""
     return float(np.log(np.unique(table.n)).mean()), float(np.log(np.unique(table.d)).mean())
 
 
 def bracket_model(table: RunTable, *, with_gamma: bool) -> BracketModel:
-    """Of one family; without gamma, losses are to be freed of p first."""
+    """The model of one family; without gamma, the effect of p must be removed from the losses first."""
     middle_n, middle_d = middles(table)
     typical = float(np.median(np.log(table.loss)))
     term = np.log(TERM) + typical
@@ -151,7 +153,7 @@ def bracket_model(table: RunTable, *, with_gamma: bool) -> BracketModel:
 
 
 def uncentred(theta: Floats, middle: tuple[float, float]) -> Floats:
-    """Log A and log B as the law has them, from those at the middle of the data (the last axis holds `NAMES`)."""
+    """Convert log A and log B at the middle of the data to those of the law (the last axis holds `NAMES`)."""
     found = theta.copy()
     found[..., 1] += theta[..., 2] * middle[0]
     found[..., 3] += theta[..., 4] * middle[1]
@@ -159,7 +161,7 @@ def uncentred(theta: Floats, middle: tuple[float, float]) -> Floats:
 
 
 def at_bounds(theta: Floats, model: Model, names: Sequence[str]) -> tuple[str, ...]:
-    """The parameters that ended at the edge of what is allowed, and which edge."""
+    """The parameters that ended at a bound, and which bound."""
     room = 1e-6 * (model.upper - model.lower)
     found = []
     for place, name in enumerate(names):

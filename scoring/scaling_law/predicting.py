@@ -11,7 +11,7 @@ from winnow.schemas.law import FamilyLaw, ScalingLaw
 Floats = NDArray[np.float64]
 
 CELL_TOLERANCE = 1e-4
-"""Relative, of N and D: sizes that were copied from a table with six digits are the fitted ones."""
+"""The relative tolerance of N and D, so that sizes copied with six digits match fitted ones."""
 
 
 def exponents(law: ScalingLaw) -> Floats:
@@ -48,39 +48,39 @@ def drawn_scales(law: ScalingLaw, n: float, d: float) -> Floats:
 
 
 def distances(law: ScalingLaw, n: float | None, d: float | None, shares: Floats | None) -> tuple[str, ...]:
-    """One line for each way in which a question lies beyond the runs that a family's law stands on.
+    """One line for each way in which a question lies outside the range that a family's law was fitted to.
 
-    What is the same for all families is said once.
+    A line that applies to all families is given once.
     """
     found: dict[str, list[str]] = {}
     for place, family in enumerate(law.families):
         fitted = family.fitted
         for name, value, low, high in (("N", n, fitted.n_min, fitted.n_max), ("D", d, fitted.d_min, fitted.d_max)):
             if value is not None and value > high * (1 + 1e-9):
-                line = f"{name} {value:g} is {value / high:.3g} times the largest that was fitted ({high:g})"
+                line = f"{name} {value:g} is {value / high:.3g} times the largest fitted value ({high:g})"
                 found.setdefault(line, []).append(family.family)
             if value is not None and value < low * (1 - 1e-9):
-                line = f"{name} {value:g} is {low / value:.3g} times below the least that was fitted ({low:g})"
+                line = f"{name} {value:g} is {low / value:.3g} times below the smallest fitted value ({low:g})"
                 found.setdefault(line, []).append(family.family)
         if shares is not None and shares[place] < fitted.p_min * (1 - 1e-9):
             share = float(shares[place])
             times = f"{fitted.p_min / share:.3g} times " if share > 1e-300 else ""
-            line = f"p {share:.4g} is {times}below the least that was fitted ({fitted.p_min:g})"
+            line = f"p {share:.4g} is {times}below the smallest fitted value ({fitted.p_min:g})"
             found.setdefault(line, []).append(family.family)
         if shares is not None and shares[place] > fitted.p_max * (1 + 1e-9):
             share = float(shares[place])
-            line = f"p {share:.4g} is {share / fitted.p_max:.3g} times the largest that was fitted ({fitted.p_max:g})"
+            line = f"p {share:.4g} is {share / fitted.p_max:.3g} times the largest fitted value ({fitted.p_max:g})"
             found.setdefault(line, []).append(family.family)
     return tuple(f"{_named(names, len(law.families))}: {line}" for line, names in found.items())
 
 
 def require_size(name: str, value: float) -> None:
-    """N and D are counts.
+    """Check that N or D is a count.
 
     Raises:
-        WinnowError: This one is not.
+        WinnowError: It is not.
     """
-    if not 1 <= value <= 1e30:  # false for NaN as well
+    if not 1 <= value <= 1e30:  # also rejects NaN
         raise WinnowError(f"{name} {value}: expected a count of 1 or more")
 
 
@@ -108,7 +108,7 @@ def _drawn_scale(family: FamilyLaw, n: float, d: float) -> Floats:
 
 
 def _exact(value: float) -> str:
-    """Short where six digits say it, and enough digits to ask again where they do not."""
+    """Six digits if these are exact, else all digits."""
     short = f"{value:g}"
     return short if float(short) == value else f"{value:.10g}"
 
@@ -119,6 +119,6 @@ def _cell(family: FamilyLaw, n: float, d: float) -> int:
         return off.index(min(off))
     known = ", ".join(f"N {_exact(cell.n)} D {_exact(cell.d)}" for cell in family.cells[:4])
     raise SourceError(
-        f"{family.family}: the law has only gamma and no loss at N {_exact(n)} D {_exact(d)} (it was fitted "
-        f"at {known}); use those, use normalised weights, which need no loss, or fit the full law"
+        f"{family.family}: the law has only gamma, and no loss at N {_exact(n)} D {_exact(d)} (it was fitted "
+        f"at {known}); use these values, use normalised weights, or fit the full law"
     )

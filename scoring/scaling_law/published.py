@@ -1,8 +1,8 @@
 """Public numbers of *Scaling Laws for Multilingual Language Models* (arXiv 2410.12883), and their implications.
 
-The paper's tables of parameters and ratios could not be had; these are from its abstract and from its public reviews
-(OpenReview T2h2V7Rx7q), which quote tables 4 and 6. What can be computed from them is computed here, by the same code
-that users call; what cannot is in `NOT_RECOMPUTED`, with the reason.
+The paper's tables of parameters and ratios are not public; these numbers are from its abstract and its public reviews
+(OpenReview T2h2V7Rx7q), which quote tables 4 and 6. What follows from them is computed by the code that users call;
+`NOT_RECOMPUTED` lists what cannot be computed, with the reason.
 """
 
 from dataclasses import dataclass
@@ -16,12 +16,12 @@ from winnow.scoring.scaling_law.ratios import objective, optimal_shares
 Floats = NDArray[np.float64]
 
 FAMILIES: Final = ("Germanic", "Indic", "Romance", "Sino-Tibetan", "Slavic")
-"""Sino-Tibetan is Chinese alone; 23 languages in all, of which the reviews name seven."""
+"""Sino-Tibetan is only Chinese. There are 23 languages, of which the reviews name seven."""
 
 UNIFORM_SHARE: Final = 0.2
 
 TABLE_6_NORMALISED: Final = (1.142, 1.180, 1.273, 1.142, 1.134)
-"""Losses over the loss at p = 1, at N = 1.2e9 and equal shares. Which family each is of is not told."""
+"""Losses over the loss at p = 1, at N = 1.2e9 and equal shares. The families of the cells are not published."""
 
 TABLE_6_TOTAL: Final = 5.946
 TABLE_4_UNIFORM: Final = 5.912
@@ -69,14 +69,14 @@ def derived() -> tuple[Derived, ...]:
 
 
 NOT_RECOMPUTED: Final = (
-    ("E, A, alpha, B, beta and gamma of each family", "the fitted parameters are in no public source"),
+    ("E, A, alpha, B, beta and gamma of each family", "the fitted parameters are not public"),
     (
         "table 5: optimal ratios at 85M and 1.2B",
         "not public; the reviews say that three families' ratios differ between sizes",
     ),
     ("table 6: printed total 5.946", "its five cells sum to 5.871, so a cell or the total is misprinted"),
     ("table 4: optimised total 5.895", "needs the five exponents at 85M, of which only the uniform total is public"),
-    ("which family each cell of table 6 is of", "the order is not told"),
-    ("R2 and errors of the fit", "in no public source"),
+    ("the family of each cell of table 6", "the order is not public"),
+    ("R2 and errors of the fit", "not public"),
 )
 """What cannot be computed from public numbers, and why."""

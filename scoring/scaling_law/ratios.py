@@ -1,9 +1,9 @@
 """Optimal shares: minimise sum_i k_i p_i^-gamma_i with sum_i p_i = total, where k_i is weight times the loss at p = 1.
 
-The problem is convex, and at the optimum the gains k_i gamma_i p_i^-(1 + gamma_i) are one number, the price of a share,
-for all families whose cap is not reached. So the price says p, and bisection finds the price at which sum p = total
-(the dual). Arrays hold families on the last axis; axes before it are problems of their own (such as bootstrap draws),
-solved together.
+The problem is convex, and at the optimum the gains k_i gamma_i p_i^-(1 + gamma_i) are equal, the price of a share, for
+all families below their cap. So the price determines p, and bisection finds the price at which sum p = total (the
+dual). Arrays have families on the last axis; other axes are independent problems (such as bootstrap draws), solved
+together.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from winnow.scoring.scaling_law.repeats import R_STAR, effective_tokens
 Floats = NDArray[np.float64]
 _Shares: TypeAlias = Callable[[Floats], Floats]
 
-_HALVINGS: Final = 200  # a bracket is at its last digit after some 60
+_HALVINGS: Final = 200  # converged to the last digit after some 60
 _SWEEPS: Final = 10_000
 
 
@@ -34,8 +34,8 @@ def optimal_shares(k: Floats, gammas: Floats, total: float = 1.0, caps: Floats |
     Args:
         k: Weight times loss at p = 1, above zero.
         gammas: Exponents, above zero.
-        total: What the shares sum to, up to 1.
-        caps: The largest share each may have, above zero.
+        total: The sum of the shares, up to 1.
+        caps: The largest share of each family, above zero.
 
     Raises:
         WinnowError: A number is out of range, or the caps leave less than the total.
@@ -50,23 +50,23 @@ def optimal_shares(k: Floats, gammas: Floats, total: float = 1.0, caps: Floats |
         found: Floats = np.minimum(np.exp((log_gain - log_price) * flat), limits)
         return found
 
-    low = (log_gain - np.log(limits) / flat).min(axis=-1, keepdims=True)  # all at their caps
-    high = (log_gain - np.log(total / k.shape[-1]) / flat).max(axis=-1, keepdims=True)  # none above an equal part
+    low = (log_gain - np.log(limits) / flat).min(axis=-1, keepdims=True)  # all families at their caps
+    high = (log_gain - np.log(total / k.shape[-1]) / flat).max(axis=-1, keepdims=True)  # no family above an equal share
     return _onto_total(shares(_bisected(shares, low, high, total)), limits, total)
 
 
 def optimal_shares_with_repeats(
     k: Floats, gammas: Floats, unique: Floats, total: float = 1.0, caps: Floats | None = None, r_star: float = R_STAR
 ) -> Floats:
-    """The shares of least weighted loss when a family's share counts as what its repeated tokens are worth.
+    """The shares of least weighted loss if repeated tokens count with their reduced value.
 
     Args:
         k: Weight times loss at p = 1.
         gammas: Exponents.
-        unique: What share of all training tokens each family could fill without repeating.
-        total: What the shares sum to.
-        caps: The largest share each may have.
-        r_star: How many repeats take their value down by e.
+        unique: The share of all training tokens that each family can fill without repeats.
+        total: The sum of the shares.
+        caps: The largest share of each family.
+        r_star: The number of repeats after which their value falls by e.
     """
     k, gammas = np.broadcast_arrays(np.asarray(k, np.float64), np.asarray(gammas, np.float64))
     limits = _checked(k, gammas, total, caps)
@@ -77,7 +77,7 @@ def optimal_shares_with_repeats(
     log_gain = np.log(k * gammas)
 
     def gains(given: Floats) -> Floats:
-        """The log of what one more token brings; falls as more are given, since the worth is concave."""
+        """The log of the gain of one more token; decreasing, as the value is concave."""
         worth = effective_tokens(given, unique, r_star)
         log_next = -np.maximum(given / unique - 1, 0.0) / r_star
         found: Floats = log_gain - (1 + gammas) * np.log(worth) + log_next
@@ -98,20 +98,21 @@ def optimal_shares_with_repeats(
 
 
 def closed_form(k: Floats, gammas: Floats) -> Floats:
-    """p_i ~ (k_i gamma_i)^(1 / (1 + mean gamma)): the optimum where exponents are equal, near it where nearly so."""
+    """p_i ~ (k_i gamma_i)^(1 / (1 + mean gamma)): optimal if all exponents are equal, nearly so if they are similar."""
     raw = (k * gammas) ** (1 / (1 + gammas.mean(axis=-1, keepdims=True)))
     found: Floats = raw / raw.sum(axis=-1, keepdims=True)
     return found
 
 
 def iterated(k: Floats, gammas: Floats, tolerance: float = 1e-12) -> Floats:
-    """The fixed point of p_i <- k_i gamma_i p_i^-gamma_i, made to sum to 1; it contracts where exponents are below 1.
+    """The fixed point of p_i <- k_i gamma_i p_i^-gamma_i, normalised to sum to 1; it converges if exponents are below
+    1.
 
     Raises:
-        WinnowError: An exponent is 1 or more, so that it need not arrive.
+        WinnowError: An exponent is 1 or more, so it might not converge.
     """
     if gammas.max() >= 1:
-        raise WinnowError(f"the iterative form needs exponents below 1, there is {gammas.max():g}; use the optimum")
+        raise WinnowError(f"the iterative form needs exponents below 1, found {gammas.max():g}; use the optimum")
     shares = np.full(np.broadcast_shapes(k.shape, gammas.shape), 1 / gammas.shape[-1])
     for _ in range(_SWEEPS):
         raw = k * gammas * shares**-gammas
@@ -150,7 +151,7 @@ def _bisected(shares: _Shares, low: Floats, high: Floats, total: float) -> Float
 
 
 def _onto_total(shares: Floats, limits: Floats, total: float) -> Floats:
-    """The last digits of the sum, given to what is below its cap."""
+    """Add the rounding error of the sum to shares below their caps."""
     free = shares < limits
     rest = total - np.where(free, 0.0, shares).sum(axis=-1, keepdims=True)
     held = np.where(free, shares, 0.0).sum(axis=-1, keepdims=True)

@@ -1,7 +1,8 @@
 """The value of repeated tokens, after *Scaling Data-Constrained Language Models* (arXiv 2305.16264).
 
-U unique tokens that are seen D/U times count as U (1 + R* (1 - exp(-(D/U - 1)/R*))) new ones: the first repeats are
-nearly new, the gain of a repeat falls by e every R* of them. The curve never falls, so it cannot say that repeats harm.
+U unique tokens seen D/U times count as U (1 + R* (1 - exp(-(D/U - 1)/R*))) new ones: the first repeats are worth
+nearly as much as new tokens, and the gain of a repeat falls by e every R* repeats. The curve never decreases, so it
+cannot express that repeats do harm.
 """
 
 import numpy as np

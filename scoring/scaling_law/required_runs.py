@@ -9,8 +9,8 @@ from winnow.schemas.problems import nearest
 from winnow.scoring.scaling_law.models import cells_of
 from winnow.scoring.scaling_law.runs import Floats, RunTable
 
-MOST_CELLS = 200  # pairs of N and D: each is a parameter of the first stage
-LEAST_SIZES = 3  # values of N, and of D: fewer cannot separate a floor, a size and an exponent
+MOST_CELLS = 200  # pairs of N and D, each a parameter of the first stage
+LEAST_SIZES = 3  # values of N, and of D; fewer cannot separate floor, scale and exponent
 
 
 def require_determined(table: RunTable, mode: Mode, min_seeds: int = 2) -> None:
@@ -35,7 +35,7 @@ def missing_runs(rows: RunTable, mode: Mode, min_seeds: int = 2) -> list[str]:
     found = []
     cells, place = cells_of(rows)
     if len(cells) > MOST_CELLS:
-        return [f"{family}: {len(cells)} pairs of N and D; a law is fitted to at most {MOST_CELLS}, leave some out"]
+        return [f"{family}: {len(cells)} pairs of N and D; a law is fitted to at most {MOST_CELLS}; leave some out"]
     shares_in = [np.unique(rows.p[place == number]) for number in range(len(cells))]
     if max(map(len, shares_in)) < 2:
         found.append(
@@ -44,8 +44,8 @@ def missing_runs(rows: RunTable, mode: Mode, min_seeds: int = 2) -> list[str]:
         )
     if len(np.unique(rows.seed)) < min_seeds:
         found.append(
-            f"{family}: every run has {_values('seed', rows.seed)}; add runs with another seed, which tell noise "
-            "from effect, or say that one seed is enough (--min-seeds 1)"
+            f"{family}: every run has {_values('seed', rows.seed)}; add runs with another seed to measure noise, or "
+            f"accept one seed with --min-seeds 1"
         )
     if mode == "full":
         found += _missing_sizes(rows, family, cells)

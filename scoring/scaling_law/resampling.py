@@ -1,12 +1,12 @@
 """Wild bootstrap: the same runs with new noise, drawn from the fit's residuals.
 
-Each row keeps its place and gets its prediction plus noise of a random sign, so that no resample loses the only runs
-that tell a parameter. The noise's size is between the row's own residual, which lets noise differ from row to row, and
-that of all rows, which few rows say better than each its own. Rows of one training run, in all families, share the
-sign: what they have in common stays in common. Residuals are first widened by their run's leverage, since a fit bends
-towards each run that it has seen (HC2 of MacKinnon and White 1985; runs of several rows, which are often few, get what
-leaving them out would show, CR3 of Bell and McCaffrey 2002), and estimates by what Student's t is wider than the normal
-distribution, since few runs say little of their own noise: a run's many checkpoints are no many runs.
+Each row gets its prediction plus noise with a random sign, so that every resample has the runs needed to determine all
+parameters. The size of the noise is between the row's own residual, which allows noise to vary between rows, and the
+residual of all rows, which is more reliable if there are few. Rows of one training run, in all families, share the
+sign, which preserves their correlation. Residuals are first increased by their run's leverage, as a fit bends towards
+the runs that it has seen (HC2 of MacKinnon and White 1985; for runs of several rows CR3 of Bell and McCaffrey 2002, as
+if they were left out). Intervals are widened by the ratio of Student's t to the normal distribution, as few runs
+determine the noise poorly; many checkpoints of a run do not count as many runs.
 """
 
 import hashlib
@@ -19,12 +19,12 @@ from winnow.schemas.identity import digest
 
 Floats = NDArray[np.float64]
 
-_POOLED_ROWS = 30  # the noise of all rows weighs as much as a row's own in a table of so many
-_MOST_LEVERAGE = 0.95  # a run that is alone in telling something has no residual to widen
+_POOLED_ROWS = 30  # the size of a table in which the noise of all rows and a row's own have equal weight
+_MOST_LEVERAGE = 0.95  # a run that alone determines a parameter has no residual
 
 
 def signs(seed: int, purpose: str, keys: Sequence[str], count: int) -> Floats:
-    """+1 or -1 for each resample and key (count × keys); a larger count begins with the smaller one's."""
+    """+1 or -1 for each resample and key (count × keys); a larger count starts with the signs of a smaller one."""
     rows: dict[str, NDArray[np.uint8]] = {}
     for key in dict.fromkeys(keys):
         stream = hashlib.shake_128(digest(seed, purpose, key)).digest((count + 7) // 8)
@@ -37,15 +37,15 @@ def wild(predicted: Floats, y: Floats, spanned: Floats, keys: Sequence[str], dra
     """Log losses of each resample (S × n).
 
     Args:
-        predicted: By the fit.
-        y: What was measured.
-        spanned: Orthonormal columns of what the fit can bend to (n × k).
+        predicted: The fit's predictions.
+        y: The measured log losses.
+        spanned: Orthonormal columns of the fit's tangent space (n × k).
         keys: Each row's training run.
-        drawn: Signs of each resample and row.
+        drawn: The sign of each resample and row.
     """
     left = y - predicted
     own = _widened(left, spanned, keys) ** 2
-    # As much of the noise as is common to a run's rows is left over by as many runs as the fit does not bend to.
+    # Noise that is common to a run's rows remains in as many runs as the fit has free.
     freedom = len(y) * run_freedom(spanned, keys) / len(set(keys))
     belief = len(y) / (len(y) + _POOLED_ROWS)
     sizes = np.sqrt(belief * own + (1 - belief) * (left**2).sum() / freedom)
@@ -54,7 +54,7 @@ def wild(predicted: Floats, y: Floats, spanned: Floats, keys: Sequence[str], dra
 
 
 def run_freedom(spanned: Floats, keys: Sequence[str]) -> int:
-    """How many training runs more there are than what a fit can bend to from run to run; 1 at least."""
+    """The degrees of freedom of a fit, counted in training runs; at least 1."""
     rows = _rows_of_runs(keys)
     if len(rows) == len(keys):
         return max(len(keys) - int(spanned.shape[1]), 1)
@@ -63,7 +63,7 @@ def run_freedom(spanned: Floats, keys: Sequence[str]) -> int:
 
 
 def _widened(left: Floats, spanned: Floats, keys: Sequence[str]) -> Floats:
-    """Residuals as large as the noise was before the fit bent to it, run by run."""
+    """Residuals corrected for the leverage of their run."""
     found: Floats = left / np.sqrt(1 - np.minimum((spanned**2).sum(axis=1), _MOST_LEVERAGE))
     for rows in _rows_of_runs(keys):
         if len(rows) > 1:
@@ -81,8 +81,8 @@ def _rows_of_runs(keys: Sequence[str]) -> list[list[int]]:
 
 
 def few_runs_factor(freedom: int, confidence: float) -> float:
-    """By how much an interval from so many degrees of freedom is wider than one from very many."""
-    from scipy.stats import norm as normal  # not at the top: ratios from a law's file need no SciPy
+    """The factor by which intervals are wider with this many degrees of freedom than with very many."""
+    from scipy.stats import norm as normal  # imported here, as ratios from a law file need no SciPy
     from scipy.stats import t as student
 
     tail = (1 + confidence) / 2

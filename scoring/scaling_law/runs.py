@@ -1,9 +1,9 @@
 """The validated table of training runs for fitting a law: one row per run and family.
 
 Columns: `family`, `N` (model size), `D` (tokens of the whole mixture), `p` (the family's share of them, 1 for a
-monolingual run), `loss` (positive, on the family's own test set), `seed`, and where it is known `run`: the name of
-the training run, which says whose shares lay beside one another. A run may be measured at several D (checkpoints).
-Lines before the header such as `# unit.N: parameters without embeddings` (also `unit.D`, `unit.loss`) name units.
+monolingual run), `loss` (positive, on the family's own test set), `seed`, and, if known, `run`: the name of the
+training run, whose rows have the shares of one mixture. A run may be measured at several D (checkpoints). Lines before
+the header such as `# unit.N: parameters without embeddings` (also `unit.D`, `unit.loss`) name units.
 """
 
 import csv
@@ -32,17 +32,17 @@ RUN: Final = "run"
 MAX_ROWS: Final = 10_000
 MAX_FAMILIES: Final = 200
 MAX_CSV_CHARACTERS: Final = 64 << 20
-SUM_TOLERANCE: Final = 0.005  # shares that were printed with three decimals still sum
+SUM_TOLERANCE: Final = 0.005  # accepts shares printed with three decimals
 
 _NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
 _UNIT: Final = re.compile(r"#\s*(unit\.[^\s:=]+)\s*[:=]\s*(.*)", re.IGNORECASE)
 _UNITS: Final = {"unit.N": "n", "unit.D": "d", "unit.loss": "loss"}
-_LARGEST: Final = 1e30  # of N and D: beyond any model, and powers of it still fit
+_LARGEST: Final = 1e30  # of N and D: beyond any model, and its powers are still finite
 
 
 @dataclass(frozen=True, slots=True)
 class RunTable:
-    """Checked runs, in an order that depends on their values alone."""
+    """Checked runs, in an order that depends only on their values."""
 
     name: str
     families: tuple[str, ...]  # sorted
@@ -52,14 +52,14 @@ class RunTable:
     p: Floats
     loss: Floats
     seed: Integers
-    run: tuple[str, ...]  # empty where the table does not say
-    mixture: Integers  # a number for the shares of all families in each row's run; 0 where runs are not named
+    run: tuple[str, ...]  # empty if the table has no run names
+    mixture: Integers  # a number for the mixture of each row's run; 0 without run names
     units: Units = field(default_factory=Units)
-    notes: tuple[str, ...] = ()  # what whoever fits the table should know
+    notes: tuple[str, ...] = ()  # remarks for whoever fits the table
 
     @property
     def source(self) -> str:
-        """The name without folders: equal tables have one name wherever they lie."""
+        """The name without folders, so that it does not depend on the path."""
         return " + ".join(PurePath(part).name for part in self.name.split(" + "))
 
     def __len__(self) -> int:
@@ -70,7 +70,7 @@ class RunTable:
         return self.where(self.family == self.families.index(family))
 
     def where(self, rows: NDArray[np.bool_]) -> "RunTable":
-        """Some of the rows; the list of families stays."""
+        """Some of the rows, with the same list of families."""
         run = tuple(name for name, wanted in zip(self.run, rows, strict=True) if wanted) if self.run else ()
         return RunTable(
             self.name,
@@ -94,7 +94,7 @@ class RunTable:
         return tuple(f"{self.families[family]} {n!r} {d!r} {p!r} {seed}" for family, n, d, p, seed in columns)
 
     def mixtures(self) -> Floats | None:
-        """The shares of every family in each row's run (rows × families); None where runs are not named."""
+        """The shares of every family in each row's run (rows × families); None without run names."""
         if not self.run:
             return None
         place = {name: number for number, name in enumerate(dict.fromkeys(self.run))}
@@ -105,7 +105,7 @@ class RunTable:
         return found
 
     def digest(self) -> str:
-        """A name for the table's values, whatever the order of its rows."""
+        """A hash of the table's values, independent of the order of rows."""
         names = [self.families[place] for place in self.family]
         columns = (self.n, self.d, self.p, self.loss)
         parts = [part for column in columns for part in map(repr, column.tolist())]
@@ -113,10 +113,10 @@ class RunTable:
 
 
 def runs_from_csv(text: str, name: str = "runs.csv") -> RunTable:
-    """The table in a CSV file's text, comma-separated with a header.
+    """Parse a CSV file's text, comma-separated with a header.
 
     Raises:
-        SourceError: One line for each thing that is wrong, with the line of the file.
+        SourceError: One line per problem, with the line of the file.
     """
     if len(text) > MAX_CSV_CHARACTERS:
         raise SourceError(f"{name}: {len(text)} characters; a table of runs has at most {MAX_CSV_CHARACTERS}")
@@ -161,16 +161,16 @@ def runs_from_columns(
     units: Units | None = None,
     lines: Sequence[int] | None = None,
 ) -> RunTable:
-    """The table in plain columns of numbers or of text.
+    """Build a table from columns of numbers or text.
 
     Args:
-        columns: What `COLUMNS` names, and maybe `run`; others are ignored.
-        name: What messages call the table.
-        units: What N, D and loss count.
-        lines: The line of each row; 1, 2, … where it is not given.
+        columns: The columns in `COLUMNS`, and optionally `run`; others are ignored.
+        name: The table's name for messages.
+        units: The units of N, D and loss.
+        lines: The line of each row; by default 1, 2, ….
 
     Raises:
-        SourceError: One line for each thing that is wrong, with the row.
+        SourceError: One line per problem, with the row.
     """
     _require_columns(list(columns), name)
     titles = (*COLUMNS, RUN) if RUN in columns else COLUMNS
@@ -183,7 +183,7 @@ def runs_from_columns(
     at = [f"{name}:{line}" for line in (lines if lines is not None else range(1, count + 1))]
     problems: list[str] = []
     rows: list[_Row] = []
-    for number, place in enumerate(at):  # rows are few, and each may have a message of its own
+    for number, place in enumerate(at):  # rows are few, and each may have its own message
         try:
             cells = {title: columns[title][number] for title in titles}
             rows.append(
@@ -194,7 +194,7 @@ def runs_from_columns(
                     _share(cells["p"]),
                     _seed(cells["seed"]),
                     _named(RUN, cells[RUN]) if RUN in cells else "",
-                    _ranged("loss", cells["loss"], 1e-6, 1e6, "a loss above 0, whose logarithm is fitted"),
+                    _ranged("loss", cells["loss"], 1e-6, 1e6, "a loss above 0, as its logarithm is fitted"),
                     place,
                 )
             )
@@ -249,7 +249,7 @@ def _same_but_case(families: Sequence[str], name: str) -> list[str]:
 
 
 def _mixtures(rows: Sequence[_Row]) -> Integers:
-    """Runs whose families have the same shares have one number."""
+    """Runs with equal shares of all families have the same number."""
     shares: dict[str, dict[str, float]] = {}
     for row in rows:  # sorted by family, so that equal mixtures are equal tuples
         if row.run:
@@ -279,17 +279,17 @@ def _unit(key: str, text: str) -> str:
 
 def _require_columns(header: Sequence[str], where: str) -> None:
     if len(header) == 1 and (";" in header[0] or "\t" in header[0]):
-        raise SourceError(f"{where}: columns are separated by semicolons or tabs; separate them by commas")
+        raise SourceError(f"{where}: columns are separated by semicolons or tabs; use commas")
     for title in (*COLUMNS, RUN):
         if header.count(title) > 1:
-            raise SourceError(f"{where}: two columns are called {title}")
+            raise SourceError(f"{where}: two columns have the name {title}")
     if missing := [title for title in COLUMNS if title not in header]:
         lacks = f"missing column{'s' if len(missing) > 1 else ''} {', '.join(missing)}"
         raise SourceError(f"{where}: {lacks}; found {shown(', '.join(header), 120)}")
 
 
 def _malformed_row(place: str, row: Sequence[str], header: Sequence[str]) -> str:
-    more = "; where a comma stands for a decimal point, write a point" if len(row) > len(header) else ""
+    more = "; write decimal points instead of commas" if len(row) > len(header) else ""
     return f"{place}: {len(row)} values for {len(header)} columns{more}"
 
 
@@ -310,7 +310,7 @@ def _ranged(title: str, cell: object, least: float, most: float, expected: str) 
 def _share(cell: object) -> float:
     value = _number("p", cell)
     if not 0 < value <= 1:
-        hint = "; a percentage is divided by 100" if 1 < value <= 100 else ""
+        hint = "; divide percentages by 100" if 1 < value <= 100 else ""
         raise ValueError(f"p is {shown(str(cell))}: expected a share above 0 and up to 1{hint}")
     return value
 
@@ -323,7 +323,7 @@ def _seed(cell: object) -> int:
 
 
 def _number(title: str, cell: object) -> float:
-    """The finite number that a cell holds."""
+    """Parse a cell as a finite number."""
     text = str(cell).strip()
     plain = isinstance(cell, (int, float, np.integer, np.floating)) and not isinstance(cell, bool)
     if len(text) <= 60 and (plain or _NUMBER.fullmatch(text)):
@@ -344,7 +344,7 @@ def _number(title: str, cell: object) -> float:
 
 
 def _duplicates(rows: Sequence[_Row]) -> list[str]:
-    """Rows are sorted, so equal ones are neighbours."""
+    """Report duplicate rows, which are neighbours in the sorted table."""
     found = []
     for before, row in itertools.pairwise(rows):
         if before[:6] == row[:6]:
@@ -355,7 +355,7 @@ def _duplicates(rows: Sequence[_Row]) -> list[str]:
 
 
 def _inconsistent_runs(rows: Sequence[_Row]) -> list[str]:
-    """Runs whose rows contradict one another, or that are one run under two names."""
+    """Report runs with contradictory rows, and runs that occur under two names."""
     runs: dict[str, list[_Row]] = {}
     for row in rows:
         runs.setdefault(row.run, []).append(row)
@@ -368,7 +368,9 @@ def _inconsistent_runs(rows: Sequence[_Row]) -> list[str]:
             if (row.n, row.seed) != (first.n, first.seed):
                 problems.append(f"{row.place}: run {shown(run)} has another N or seed at {first.place}")
             elif row.p != shares[row.family]:
-                problems.append(f"{row.place}: run {shown(run)} has two shares of {shown(row.family)}; a run keeps one")
+                problems.append(
+                    f"{row.place}: run {shown(run)} has two different shares of {shown(row.family)}; expected one"
+                )
         for d in sorted({row.d for row in members}):
             here = [row for row in members if row.d == d]
             if len({row.family for row in here}) < len(here):
@@ -382,10 +384,12 @@ def _inconsistent_runs(rows: Sequence[_Row]) -> list[str]:
                 )
             same = (d, first.n, first.seed, tuple((row.family, row.p) for row in here))
             if mixtures.setdefault(same, run) != run:
-                problems.append(f"{here[0].place}: run {shown(run)} is run {shown(mixtures[same])} again: same seed")
+                problems.append(
+                    f"{here[0].place}: run {shown(run)} is the same as run {shown(mixtures[same])}, with the same seed"
+                )
     return problems
 
 
 def unknown_family(name: str, families: Sequence[str]) -> SourceError:
-    """The error for a family that is not there."""
+    """The error for an unknown family."""
     return SourceError(f"unknown family {shown(name)}{suggestion(name, families)}")

@@ -1,9 +1,9 @@
-"""Huber's loss on log losses, minimised by SciPy's L-BFGS-B: from a grid of starts, or for many resamples at once.
+"""Minimises Huber's loss on log losses by SciPy's L-BFGS-B: from a grid of starts, or for many resamples at once.
 
-Resamples differ little from the data that they were drawn from, so their fits lie near the data's own. In coordinates
-where a step of 1 is one standard error in any direction, all of them together are one well-scaled problem, which a
-single run of L-BFGS-B solves in some tens of steps. Each is then checked by its own gradient; one that did not arrive,
-or left the bounds, is solved alone.
+Resamples differ little from the original data, so their fits are near the original fit. In coordinates where a step of
+1 is one standard error in any direction, they form one well-scaled problem, which a single run of L-BFGS-B solves in
+some tens of steps. Each fit is then checked by its own gradient; those that did not converge or left the bounds are
+solved individually.
 """
 
 from dataclasses import dataclass
@@ -18,10 +18,11 @@ from winnow.scoring.scaling_law.models import Model
 Floats = NDArray[np.float64]
 
 ARRIVED: Final = 1e-3
-"""A fit has arrived when no step of one standard error would gain more than this in units of the noise's variance."""
+"""A fit has converged if no step of one standard error gains more than this, in units of the noise variance."""
 _CHUNK: Final = 250  # resamples solved together
-_CHUNK_SLOPES: Final = 4_000_000  # and no more than have so many slopes, so that a large table costs time, not memory
-_LEAST_NOISE: Final = 1e-7  # of the log loss: data without noise still have a scale
+# the most slopes at once, so that a large table takes more time instead of more memory
+_CHUNK_SLOPES: Final = 4_000_000
+_LEAST_NOISE: Final = 1e-7  # of the log loss, to give data without noise a scale
 _STEPS: Final = 1000
 _ROUNDS: Final = 20
 _ROUND_STEPS: Final = 10
@@ -29,7 +30,7 @@ _ROUND_STEPS: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class Optimum:
-    """Where the loss is least."""
+    """The minimum of the loss."""
 
     theta: Floats
     value: float
@@ -44,7 +45,7 @@ def huber(residuals: Floats, delta: float) -> Floats:
 
 
 def fitted(model: Model, y: Floats, starts: Floats, delta: float) -> Optimum:
-    """The best of the optima that are reached from the starts (one a row), polished in its own coordinates."""
+    """The best optimum from the starts (one per row), refined in its own coordinates."""
     weights = np.ones((1, len(y)))
     clipped = np.clip(starts, model.lower, model.upper)
     many, each = np.broadcast_to(y, (len(starts), len(y))), np.ones((len(starts), len(y)))
@@ -52,7 +53,7 @@ def fitted(model: Model, y: Floats, starts: Floats, delta: float) -> Optimum:
     values = huber(y - model.predicted(ends), delta).sum(axis=1)
     near = ends[int(values.argmin())]
     best = _solve_one(model, y, weights[0], near, delta, _rough_scale(model, near))
-    for _ in range(2):  # the second time with the coordinates of a better place
+    for _ in range(2):  # the second time in the coordinates of the better optimum
         theta, arrived = refitted(model, best.theta, y[np.newaxis], weights, delta)
         value = float(huber(y - model.predicted(theta)[0], delta).sum())
         if value <= best.value:
@@ -61,17 +62,17 @@ def fitted(model: Model, y: Floats, starts: Floats, delta: float) -> Optimum:
 
 
 def refitted(model: Model, near: Floats, y: Floats, weights: Floats, delta: float) -> tuple[Floats, NDArray[np.bool_]]:
-    """The optimum of each resample, from one place that is near to all.
+    """The optimum of each resample, from a common start near all of them.
 
     Args:
         model: The law.
-        near: Where to start: k parameters, the fit of the data themselves.
-        y: Log losses, one row a resample (S × n).
-        weights: Of each row (S × n, or 1 × n for all alike); zero leaves it out.
-        delta: Huber's.
+        near: The start: the k parameters of the original fit.
+        y: Log losses, one row per resample (S × n).
+        weights: The weight of each row (S × n, or 1 × n for all resamples); zero omits it.
+        delta: Huber's delta.
 
     Returns:
-        The parameters (S × k), and which of them are known to be an optimum.
+        The parameters (S × k), and which of them converged.
     """
     noise = _noise(model, near, y, weights, delta)
     thetas, arrived = [], []
@@ -90,7 +91,8 @@ def refitted(model: Model, near: Floats, y: Floats, weights: Floats, delta: floa
 
 
 def spanned(model: Model, theta: Floats) -> Floats:
-    """What predictions can bend to at a fit, as orthonormal columns: a row's squares sum to its leverage (0 to 1)."""
+    """The tangent space of predictions at a fit, as orthonormal columns; the squares of a row sum to its leverage (0
+    to 1)."""
     _, slopes = model.with_slopes(theta[np.newaxis])
     basis, sizes, _ = np.linalg.svd(slopes[0] / _column_sizes(slopes), full_matrices=False)
     found: Floats = basis[:, sizes > 1e-9 * sizes[0]]
@@ -100,7 +102,7 @@ def spanned(model: Model, theta: Floats) -> Floats:
 def _solve_rounds(
     model: Model, starts: Floats, y: Floats, weights: Floats, delta: float, noise: float
 ) -> tuple[Floats, NDArray[np.bool_]]:
-    """Rounds of L-BFGS-B over all that have not arrived, each round in the coordinates of where they are."""
+    """Rounds of L-BFGS-B over all resamples that have not converged, each round in the current coordinates."""
     theta = starts.copy()
     done = np.zeros(len(y), bool)
     for _ in range(_ROUNDS):
@@ -114,7 +116,7 @@ def _solve_rounds(
 def _solve_round(
     model: Model, near: Floats, y: Floats, weights: Floats, delta: float, noise: float
 ) -> tuple[Floats, NDArray[np.bool_]]:
-    """One L-BFGS-B over all. A parameter at a bound that the loss presses against stays there for the round."""
+    """One L-BFGS-B over all. A parameter at a bound stays there for the round if the loss decreases beyond it."""
     held = _held_at_bounds(model, near, _objective(model, near, y, weights, delta)[1])
     axes = _axes(model, near, y, weights, delta, noise, held)
 
@@ -139,7 +141,7 @@ def _solve_round(
 
 
 def _held_at_bounds(model: Model, theta: Floats, gradient: Floats) -> NDArray[np.bool_]:
-    """Parameters at a bound beyond which the loss would be less."""
+    """Parameters at a bound beyond which the loss decreases."""
     found: NDArray[np.bool_] = ((theta <= model.lower) & (gradient >= 0)) | ((theta >= model.upper) & (gradient <= 0))
     return found
 
@@ -165,7 +167,7 @@ def _solve_one(model: Model, y: Floats, weights: Floats, start: Floats, delta: f
 
 
 def _objective(model: Model, theta: Floats, y: Floats, weights: Floats, delta: float) -> tuple[float, Floats]:
-    """The sum over rows and resamples, and its gradient a resample."""
+    """The sum over rows and resamples, and the gradient for each resample."""
     predicted, slopes = model.with_slopes(theta)
     residuals = predicted - y
     clipped = np.clip(residuals, -delta, delta)  # Huber's loss is clipped × (residual - clipped / 2)
@@ -174,7 +176,7 @@ def _objective(model: Model, theta: Floats, y: Floats, weights: Floats, delta: f
 
 
 def _noise(model: Model, near: Floats, y: Floats, weights: Floats, delta: float) -> float:
-    """The variance of the log losses about one place, those beyond delta cut."""
+    """The variance of the residuals at one point, with those beyond delta clipped."""
     left = np.clip(y - model.predicted(near[np.newaxis]), -delta, delta) ** 2
     freedom = max(y.shape[1] - len(near), 1) / y.shape[1]
     mean = float(np.average(left, weights=np.broadcast_to(weights, y.shape)))
@@ -184,7 +186,7 @@ def _noise(model: Model, near: Floats, y: Floats, weights: Floats, delta: float)
 def _axes(
     model: Model, near: Floats, y: Floats, weights: Floats, delta: float, noise: float, held: NDArray[np.bool_]
 ) -> Floats:
-    """For each resample the axes (k × k) along which a step of 1 is about one standard error."""
+    """For each resample, the axes (k × k) along which a step of 1 is about one standard error."""
     predicted, slopes = model.with_slopes(near)
     residuals = np.abs(y - predicted)
     believed = weights * np.minimum(1.0, delta / np.maximum(residuals, 1e-300))
@@ -194,14 +196,14 @@ def _axes(
     values, vectors = np.linalg.eigh(np.matmul(scaled.transpose(0, 2, 1), scaled * believed[:, :, np.newaxis]))
     values = np.maximum(values, 1e-10 * values[:, -1:])
     axes = vectors * np.sqrt(noise / values)[:, np.newaxis] / sizes[:, :, np.newaxis]
-    # A direction that the data say nothing about would be a step out of any sense: no axis is longer than 1.
+    # No axis is longer than 1, as directions that the data do not determine would give huge steps.
     free = ~held[:, :, np.newaxis]
     found: Floats = np.where(free, axes / np.maximum(np.abs(axes).max(axis=1, keepdims=True), 1.0), 0.0)
     return found
 
 
 def _column_sizes(slopes: Floats) -> Floats:
-    """The length of each column, S × n × k to S × k."""
+    """The norm of each column, S × n × k to S × k."""
     found: Floats = np.maximum(np.sqrt((slopes**2).sum(axis=1)), 1e-12)
     return found
 

@@ -92,7 +92,7 @@ def test_a_cap_binds_every_method(run: Law, law_file: str, tokens: str) -> None:
         (("--max-epochs", "-1"), "--max-epochs -1: expected a number above zero"),
         (("--unimax-epochs", "nan"), "--unimax-epochs nan: expected a number above zero"),
         (("--temperature", "0"), "temperature 0.0: expected a number above zero"),
-        (("--weights", "uniform"), "N and D: needed"),
+        (("--weights", "uniform"), "N and D are required"),
     ],
 )
 def test_what_cannot_be_compared(

@@ -76,7 +76,7 @@ def test_gamma_alone_is_fitted_at_one_size(run: Law, small_csv: str) -> None:
     assert lines[1] == "  fitted gamma alone; 30 resamples"
     assert lines[7] == "family    parameter                  value  95 % from       to"
     assert lines[10].split()[:6] == ["loss", "at", "N", "4e+07", "D", "2e+09"]
-    assert "  not tested: p differs at one N and D only; vary it at others as well" in lines
+    assert "  not tested: p varies at only one N and D; vary it at others as well" in lines
 
 
 def test_runs_that_are_missing_are_named(run: Law, small_csv: str) -> None:

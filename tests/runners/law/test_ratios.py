@@ -47,14 +47,14 @@ def test_what_is_printed_is_what_python_gives(run: Law, law_file: str) -> None:
 
 def test_sizes_beyond_the_runs_warn_with_the_distance(run: Law, law_file: str) -> None:
     out = run("ratios", law_file, "--n", "7B", "--d", "1e12")
-    assert "warning: every family: N 7e+09 is 7 times the largest that was fitted (1e+09)\n" in out
-    assert "warning: every family: D 1e+12 is 20 times the largest that was fitted (5e+10)\n" in out
+    assert "warning: every family: N 7e+09 is 7 times the largest fitted value (1e+09)\n" in out
+    assert "warning: every family: D 1e+12 is 20 times the largest fitted value (5e+10)\n" in out
 
 
 def test_a_share_below_the_runs_warns(run: Law, law_file: str, tmp_path: Path) -> None:
     (tmp_path / "w.csv").write_text("family,weight\ngermanic,0.01\nindic,0.98\nslavic,0.01\n")
     out = run("ratios", law_file, "--weights", "w.csv", "--n", "1e9", "--d", "5e9")
-    assert "warning: slavic: p 0.0105 is 9.52 times below the least that was fitted (0.1)\n" in out
+    assert "warning: slavic: p 0.0105 is 9.52 times below the smallest fitted value (0.1)\n" in out
 
 
 def test_given_weights_need_not_sum_to_one_and_it_is_said(run: Law, law_file: str, tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_a_law_of_gamma_alone_needs_no_size_for_normalised_losses(run: Law, gamm
         run("ratios", gamma_file, "--weights", "uniform", "--n", "1e8", "--d", "1e9").splitlines()[1].endswith(" loss")
     )
     err = run("ratios", gamma_file, "--weights", "uniform", "--n", "3e8", "--d", "1e9", status=1)
-    assert err.startswith("winnow: germanic: the law has only gamma and no loss at N 3e+08 D 1e+09 (it was fit")
+    assert err.startswith("winnow: germanic: the law has only gamma, and no loss at N 3e+08 D 1e+09 (it was fit")
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_a_law_of_gamma_alone_needs_no_size_for_normalised_losses(run: Law, gamm
         (("--weights", "uniform"), "--weights uniform: needs --n and --d, since only ratios of normalised losses are"),
         (("--weights", "evenly"), "--weights evenly: neither uniform nor normalised, or an existing file"),
         (("--weights", "w.csv"), "w.csv: unknown family 'indik' (did you mean 'indic'?)"),
-        (("--weights", "few.csv"), "few.csv: no weight for 'germanic', 'slavic'; give every family of the law one"),
+        (("--weights", "few.csv"), "few.csv: no weight for 'germanic', 'slavic'; give one for every family of the law"),
         (("--n", "-1"), "--n -1: expected a count of 1 or more"),
         (("--with", "indic"), "--with 'indic': the law has an exponent for it; omit it"),
         (("--with", "turkic", "--fallback", "proportional"), "--fallback proportional: needs --tokens FILE.csv, which"),

@@ -120,7 +120,7 @@ def test_what_is_published_is_computed_again_within_its_digits(run: Law) -> None
     lines = run("published").splitlines()
     assert lines[6].split()[-4:] == ["0.0825", "0.0822", "0.0828", "-"]
     assert "Cannot be recomputed" in lines
-    assert lines[-1] == "  R2 and errors of the fit: in no public source"
+    assert lines[-1] == "  R2 and errors of the fit: not public"
     described = json.loads(run("published", "--json"))
     assert len(described["recomputed"]) == len(found)
     assert len(described["not_recomputed"]) == 6

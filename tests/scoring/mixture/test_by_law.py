@@ -93,7 +93,7 @@ def test_what_the_law_does_not_know_is_noted_with_what_it_got() -> None:
         "no fitted exponent, shares by proportional instead, in tokens: turkic 20,000, unclassified 10,000"
     )
     assert found.notes[1] == (
-        "law: every family: D 1.03e+06 is 971 times below the least that was fitted (1e+09) (in web / crawl)"
+        "law: every family: D 1.03e+06 is 971 times below the smallest fitted value (1e+09) (in web / crawl)"
     )
 
 
@@ -139,7 +139,7 @@ def test_a_law_that_cannot_answer_is_one_clear_line() -> None:
         r"mixture's families \(by: family\): germanc; fit a law of these families$",
     ):
         allocate(families({"germanc": 10}), lawful(), 10, 4.0, LAW, "tokens")
-    with pytest.raises(RecipeError, match=r"recipe\.yaml:1: mix\.families\.law: N and D: needed"):
+    with pytest.raises(RecipeError, match=r"recipe\.yaml:1: mix\.families\.law: N and D are required"):
         allocate(families(KNOWN), lawful(", objective: uniform"), 1_000, 4.0, LAW, "tokens")
     with pytest.raises(RecipeError, match=r"mix\.families\.law: .*the law has only gamma"):
         allocate(families(KNOWN), lawful(", objective: uniform, n: 5e8"), 1_000, 4.0, law("gamma"), "tokens")

@@ -63,13 +63,13 @@ def test_a_heavier_family_gets_more() -> None:
 def test_questions_beyond_the_runs_are_warned_of_with_their_distance() -> None:
     found = distances(law(), 5e9, 1e8, np.array([0.05, 0.5, 0.45]))
     assert found == (
-        "every family: N 5e+09 is 5 times the largest that was fitted (1e+09)",
-        "every family: D 1e+08 is 10 times below the least that was fitted (1e+09)",
-        "germanic: p 0.05 is 2 times below the least that was fitted (0.1)",
+        "every family: N 5e+09 is 5 times the largest fitted value (1e+09)",
+        "every family: D 1e+08 is 10 times below the smallest fitted value (1e+09)",
+        "germanic: p 0.05 is 2 times below the smallest fitted value (0.1)",
     )
     narrow = tuple(replace(family, fitted=replace(family.fitted, p_max=0.4)) for family in law().families)
     assert distances(replace(law(), families=narrow), None, None, np.array([0.2, 0.3, 0.5])) == (
-        "slavic: p 0.5 is 1.25 times the largest that was fitted (0.4)",
+        "slavic: p 0.5 is 1.25 times the largest fitted value (0.4)",
     )
     assert family_ratios(law(), Question("uniform", 5e9, 2e10)).warnings == found[:1]
 
@@ -87,7 +87,7 @@ def test_sensitivity_moves_one_exponent_at_a_time() -> None:
 @pytest.mark.parametrize(
     ("question", "message"),
     [
-        (Question("uniform"), "N and D: needed, since only ratios of normalised weights are the same at any"),
+        (Question("uniform"), "N and D are required, as only ratios with normalised weights do not depend on"),
         (Question("uniform", float("nan"), 1e9), "N nan: expected a count of 1 or more"),
         (Question("uniform", 1e9, -1), "D -1: expected a count of 1 or more"),
         (Question("equal", 1e9, 1e9), "weights 'equal': expected uniform or normalised, or numbers"),  # type: ignore[arg-type]
@@ -105,7 +105,7 @@ def test_a_question_that_does_not_fit_is_refused(question: Question, message: st
 
 def test_a_law_of_gamma_alone_knows_losses_only_where_it_was_fitted() -> None:
     assert family_ratios(law("gamma"), Question("uniform", 1e8, 1e9)).shares
-    with pytest.raises(WinnowError, match="has only gamma and no loss at N 2e\\+08 D 1e\\+09"):
+    with pytest.raises(WinnowError, match="has only gamma, and no loss at N 2e\\+08 D 1e\\+09"):
         family_ratios(law("gamma"), Question("uniform", 2e8, 1e9))
 
 

@@ -54,10 +54,10 @@ def test_a_table_is_read_with_its_units_and_sorted_by_value() -> None:
         (HEADER + GOOD.replace("3.1", "0"), "runs.csv:2: loss is '0': expected a loss above 0"),
         (HEADER + GOOD.replace("3.1", ""), "runs.csv:2: loss is '': expected a number, the cell is empty"),
         (HEADER + GOOD.replace("3.1", '"3,1"'), "runs.csv:2: loss is '3,1': a comma is not a decimal point; write 3.1"),
-        (HEADER + GOOD.replace("3.1", "3,1"), "runs.csv:2: 7 values for 6 columns; where a comma stands for a decimal"),
+        (HEADER + GOOD.replace("3.1", "3,1"), "runs.csv:2: 7 values for 6 columns; write decimal points instead"),
         (HEADER + GOOD.replace("0.2", "0"), "runs.csv:2: p is '0': expected a share above 0 and up to 1"),
         (HEADER + GOOD.replace("0.2", "-0.2"), "runs.csv:2: p is '-0.2': expected a share above 0 and up to 1"),
-        (HEADER + GOOD.replace("0.2", "20"), "up to 1; a percentage is divided by 100"),
+        (HEADER + GOOD.replace("0.2", "20"), "up to 1; divide percentages by 100"),
         (HEADER + GOOD.replace("0.2", "20%"), "runs.csv:2: p is '20%': expected a share such as 0.2 for 20 %"),
         ("# unit.P: shares\n" + HEADER + GOOD, "runs.csv:1: unknown 'unit.P'; expected exactly unit.N, unit.D"),
         ("# Unit.N: all\n" + HEADER + GOOD, "runs.csv:1: unknown 'Unit.N'; expected exactly unit.N, unit.D, unit.loss"),
@@ -100,8 +100,8 @@ RUN = "family,N,D,p,loss,seed,run\n"
         ),
         (["a,1e8,1e9,0.5,3,0,r", "b,2e8,1e9,0.5,3,0,r"], "runs.csv:3: run 'r' has another N or seed at runs.csv:2"),
         (["a,1e8,1e9,0.5,3,0,r", "a,1e8,1e9,0.5,3,0,r"], "runs.csv:3: the same family, N, D, p and seed as runs.csv:2"),
-        (["a,1e8,1e9,1,3,0,r", "a,1e8,1e9,1,3,0,s"], "runs.csv:3: run 's' is run 'r' again: same seed"),
-        (["a,1e8,1e9,1,3,0,r", "a,1e8,2e9,0.999,3,0,r"], "run 'r' has two shares of 'a'"),
+        (["a,1e8,1e9,1,3,0,r", "a,1e8,1e9,1,3,0,s"], "runs.csv:3: run 's' is run 'r', with the same seed"),
+        (["a,1e8,1e9,1,3,0,r", "a,1e8,2e9,0.999,3,0,r"], "run 'r' has two different shares of 'a'"),
     ],
 )
 def test_rows_of_one_run_agree(rows: list[str], message: str) -> None:
