@@ -13,8 +13,8 @@ from winnow.scoring.selection.ranks import TIES, Floats, Ids, Integers, count_of
 
 RuleName: TypeAlias = Literal["threshold", "kmeans", "gmm", "top"]
 Note: TypeAlias = Literal["", "unscored", "constant", "one_component", "not_converged"]
-"""What is particular at a checkpoint: no row was scored; all scores are equal; one Gaussian took all rows, so that no
-row has a vote; or EM was stopped before it settled."""
+"""Special cases at a checkpoint: no row was scored; all scores are equal; one Gaussian took all rows, so that no row
+has a vote; or EM was stopped before it converged."""
 
 ABSTAINS: Final = np.int8(-1)
 DROPS: Final = np.int8(0)
@@ -27,9 +27,9 @@ class BinariseRule:
 
     rule: RuleName = "gmm"
     temperature: float = 1.0  # threshold: of the softmax; the paper's, on images
-    batch: int = 32  # threshold: where batches are not given; the paper's
+    batch: int = 32  # threshold: if batches are not given; the paper's
     share: float = 0.3  # top: the paper's filters of DataComp keep 0.3 to 0.4
-    monotone: bool = True  # gmm: a higher score is never the less likely to be kept
+    monotone: bool = True  # gmm: a higher score never has a lower keep probability
     seed: int = 0  # of batches and ties
 
     def __post_init__(self) -> None:
@@ -48,11 +48,11 @@ class Step:
     """The result of the rule at one checkpoint."""
 
     scored: int  # rows
-    voted: int  # rows that keep or drop
+    voted: int  # rows with a vote to keep or drop
     kept: int
     lowest_kept: float | None
     highest_dropped: float | None
-    clusters: tuple[Cluster, Cluster] | None = None  # the lower, the upper; of kmeans and gmm
+    clusters: tuple[Cluster, Cluster] | None = None  # the lower and the upper; for kmeans and gmm
     note: Note = ""
 
 
@@ -62,21 +62,21 @@ class Votes:
 
     kept: NDArray[np.int8]  # rows × checkpoints: 1 keeps, 0 drops, -1 abstains
     detail: tuple[Step, ...]
-    probability: Floats | None = field(default=None)  # gmm: that a row is of the upper cluster; rows × checkpoints
+    probability: Floats | None = field(default=None)  # gmm: the probability of the upper cluster; rows × checkpoints
 
 
 def binarise(scores: Floats, rule: BinariseRule, *, ids: Ids | None = None, batches: Integers | None = None) -> Votes:
-    """One vote for each score.
+    """Compute one vote for each score.
 
     Args:
-        scores: Rows × checkpoints; what is not finite abstains.
-        rule: How.
-        ids: Of the rows. `top` needs them; `threshold` as well unless batches are given.
-        batches: The number of each row's batch, of all checkpoints or of each (rows × checkpoints); below zero: in
-            none. A row that is alone with a score in its batch abstains.
+        scores: Rows × checkpoints; non-finite scores abstain.
+        rule: The rule.
+        ids: The ids of the rows, required by `top`, and by `threshold` unless batches are given.
+        batches: The batch number of each row, common to all checkpoints or per checkpoint (rows × checkpoints);
+            negative for no batch. A row that is the only one with a score in its batch abstains.
 
     Returns:
-        The same for any order of rows.
+        The votes, independent of the order of rows.
     """
     if scores.ndim != 2:
         raise ValueError(f"scores have {scores.ndim} dimensions: expected rows × checkpoints")
@@ -84,7 +84,7 @@ def binarise(scores: Floats, rule: BinariseRule, *, ids: Ids | None = None, batc
     if ids is None and (rule.rule == "top" or (rule.rule == "threshold" and batches is None)):
         raise ValueError(f"the rule {rule.rule} needs the ids of rows")
     if ids is not None and not rows == len(ids[0]) == len(ids[1]):
-        raise ValueError(f"{rows} rows of scores, {len(ids[0])} ids: each row has one")
+        raise ValueError(f"{rows} rows of scores, but {len(ids[0])} ids")
     if batches is not None and (len(batches) != rows or batches.shape not in ((rows,), scores.shape)):
         raise ValueError(f"batches of shape {batches.shape} for scores of shape {scores.shape}")
     if rule.rule == "threshold" and batches is None and ids is not None:
@@ -94,7 +94,7 @@ def binarise(scores: Floats, rule: BinariseRule, *, ids: Ids | None = None, batc
     probability = np.full(scores.shape, np.nan) if rule.rule == "gmm" else None
     detail = []
     of: list[Integers] = []
-    # Not hot: one turn a checkpoint.
+    # Not hot: one iteration per checkpoint.
     for number in range(checkpoints):
         column = np.ascontiguousarray(scores[:, number], np.float64)
         scored = np.flatnonzero(np.isfinite(column))
@@ -127,16 +127,16 @@ def _top(scores: Floats, scored: Integers, order: Integers, share: float, votes:
     if not count:
         return
     cut = np.partition(scores[scored], len(scored) - count)[len(scored) - count]
-    above = scores > cut  # what is not a number is above nothing
+    above = scores > cut  # False for NaN
     votes[above & np.isfinite(scores)] = KEEPS
     tied = order[scores[order] == cut]
     votes[tied[: count - int((votes == KEEPS).sum())]] = KEEPS
 
 
 def _clustered(scores: Floats, rule: BinariseRule) -> tuple[Note, tuple[Cluster, Cluster] | None, Floats | None]:
-    """The probability of the upper cluster; None where there are no two."""
+    """The probability of the upper cluster; None without two clusters."""
     values, place, counts = np.unique(scores, return_inverse=True, return_counts=True)
-    values = values + 0.0  # of -0 and 0, which are equal, either may have come first
+    values = values + 0.0  # turns -0 into 0, which compare equal
     if len(values) == 1:
         return "constant", None, None
     if rule.rule == "kmeans":
@@ -154,7 +154,7 @@ def _clustered(scores: Floats, rule: BinariseRule) -> tuple[Note, tuple[Cluster,
 
 def _described(values: Floats, counts: Integers, which: NDArray[np.bool_]) -> Cluster:
     weight = counts[which]
-    scale = float(np.abs(values).max())  # squares of large scores stay finite
+    scale = float(np.abs(values).max())  # so that squares of large scores stay finite
     x = values[which] / scale
     rows = int(weight.sum())
     mean = float((weight * x).sum()) / rows

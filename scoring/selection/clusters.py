@@ -1,7 +1,6 @@
 """Two clusters of numbers: exact two-means, and a mixture of two Gaussians by EM that starts from it.
 
-Both read distinct values, ascending, with how often each occurs. That is the same for any order of rows, so answers are
-as well.
+Both take distinct ascending values with their counts, so results do not depend on the order of rows.
 """
 
 import math
@@ -13,16 +12,17 @@ import numpy as np
 from winnow.scoring.selection.ranks import Floats, Integers
 
 BLOCKS: Final = 4096
-"""EM reads at most so many blocks of about equally many rows. Of 100 000 rows of two heaps well apart the parameters
-stay the same to 1e-5, of two that lie over each other to 0.004 deviations, a fraction of their sampling error."""
-VARIANCE_FLOOR: Final = 1e-6  # of the variance of all rows: scores that are often equal are no density without end
-_TOLERANCE: Final = 1e-10  # of the mean log likelihood, an iteration
+"""The most blocks of about equal numbers of rows that EM reads. For 100 000 rows in two separate clusters the
+parameters change by less than 1e-5, for overlapping clusters by less than 0.004 deviations, a fraction of their
+sampling error."""
+VARIANCE_FLOOR: Final = 1e-6  # of the variance of all rows; keeps the density of repeated scores finite
+_TOLERANCE: Final = 1e-10  # of the mean log likelihood, per iteration
 _MAX_ITERATIONS: Final = 5000
 
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """One of two."""
+    """One of two clusters."""
 
     mean: float
     deviation: float
@@ -31,18 +31,18 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True)
 class Gaussians:
-    """A mixture of two Gaussians over values that are brought to 0 … 1."""
+    """A mixture of two Gaussians over values scaled to 0 … 1."""
 
     lower: Cluster
     upper: Cluster
-    least: float  # of the values in units of 2 ** exponent, as is the span
+    least: float  # the smallest value, in units of 2 ** exponent, like the span
     span: float
     exponent: int
     converged: bool
     iterations: int
 
     def clusters(self) -> tuple[Cluster, Cluster]:
-        """The lower and the upper in the values' own scale."""
+        """The lower and the upper cluster, in the scale of the values."""
         lower, upper = (
             Cluster(self._value(self.least + one.mean * self.span), self._value(one.deviation * self.span), one.share)
             for one in (self.lower, self.upper)
@@ -50,12 +50,12 @@ class Gaussians:
         return lower, upper
 
     def posterior(self, values: Floats, *, monotone: bool) -> Floats:
-        """The probability that each value is of the upper Gaussian.
+        """The probability that each value belongs to the upper Gaussian.
 
         Args:
-            values: In their own scale.
-            monotone: The wider Gaussian is the likelier at both ends, so that the highest scores would count to a wide
-                lower one. With this, the probability never falls as the score rises: beyond its turning point it stays.
+            values: The values, in their original scale.
+            monotone: Never let the probability decrease as the score increases. Otherwise a wide lower Gaussian is
+                more likely than the upper one for the highest scores.
         """
         x = (np.ldexp(values, -self.exponent) - self.least) / self.span
         low, high = (1 / one.deviation**2 for one in (self.lower, self.upper))
@@ -72,16 +72,16 @@ class Gaussians:
 
 
 def two_means(values: Floats, counts: Integers) -> int | None:
-    """The cut of distinct ascending values into two clusters with the least sum of squares within; None for one value.
+    """The split of distinct ascending values into two clusters with the least sum of squares; None for one value.
 
-    Exact: every cut is tried. Of equally good cuts the lowest is taken.
+    Exact: every split is tried; of equally good ones the lowest is used.
 
     Args:
         values: Distinct and ascending.
-        counts: How often each occurs.
+        counts: The count of each value.
 
     Returns:
-        The place of the upper cluster's first value.
+        The index of the upper cluster's first value.
     """
     if len(values) < 2:
         return None
@@ -91,18 +91,18 @@ def two_means(values: Floats, counts: Integers) -> int | None:
     below, above = rows[:-1], rows[-1] - rows[:-1]
     between = below * above * (total[:-1] / below - (total[-1] - total[:-1]) / above) ** 2
     best = between.max()
-    # Sums are rounded: cuts that are as good as this are the same.
+    # Splits within rounding errors of the best count as equally good.
     return int(np.flatnonzero(between >= best * (1 - 1e-12))[0]) + 1
 
 
 def two_gaussians(values: Floats, counts: Integers, blocks: int = BLOCKS) -> Gaussians | None:
-    """The mixture that EM finds from the two-means split; None where one Gaussian takes all, or there is one value.
+    """Fit a mixture by EM from the two-means split; None if one Gaussian takes all rows, or for a single value.
 
     Args:
         values: Distinct and ascending.
-        counts: How often each occurs.
-        blocks: Neighbours are joined until there are no more than so many, of about equally many rows. A block keeps
-            its mean and variance, and its rows share one posterior (Verbeek, Nunnink and Vlassis 2006).
+        counts: The count of each value.
+        blocks: The most blocks. Neighbours are joined into blocks of about equal numbers of rows; a block keeps its
+            mean and variance, and its rows share one posterior (Verbeek, Nunnink and Vlassis 2006).
     """
     cut = two_means(values, counts)
     if cut is None:
@@ -131,7 +131,7 @@ def two_gaussians(values: Floats, counts: Integers, blocks: int = BLOCKS) -> Gau
 
 
 def _unit(values: Floats) -> tuple[Floats, float, float, int]:
-    """Values from 0 to 1, the least, the span, and their unit's power of two: no size of numbers overflows."""
+    """Scale values to 0 … 1; returns the minimum, the span and the unit's power of two, which avoids overflows."""
     exponent = int(np.frexp(max(abs(float(values[0])), abs(float(values[-1]))))[1])
     scaled = np.ldexp(values, -exponent)
     least, span = float(scaled[0]), float(scaled[-1] - scaled[0])
@@ -139,7 +139,7 @@ def _unit(values: Floats) -> tuple[Floats, float, float, int]:
 
 
 def _joined(x: Floats, weight: Floats, blocks: int) -> tuple[Floats, Floats, Floats]:
-    """Blocks of neighbours: their means, variances and rows."""
+    """Join neighbours into blocks; returns their means, variances and row counts."""
     before = np.cumsum(weight) - weight
     number = (before * (blocks / float(weight.sum()))).astype(np.int64)
     first = np.flatnonzero(np.append(True, number[1:] != number[:-1]))
@@ -151,7 +151,7 @@ def _joined(x: Floats, weight: Floats, blocks: int) -> tuple[Floats, Floats, Flo
 
 
 def _expected(x: Floats, within: Floats, weight: Floats, state: tuple[Cluster, Cluster]) -> tuple[float, Floats]:
-    """The log likelihood, but for a constant, and each value's probability of the second cluster."""
+    """The log likelihood up to a constant, and each value's probability of the second cluster."""
     low, high = (
         math.log(one.share / one.deviation) - ((x - one.mean) ** 2 + within) / (2 * one.deviation**2) for one in state
     )
@@ -161,7 +161,7 @@ def _expected(x: Floats, within: Floats, weight: Floats, state: tuple[Cluster, C
 def _maximised(
     x: Floats, within: Floats, weight: Floats, upper: Floats, floor: float
 ) -> tuple[Cluster, Cluster] | None:
-    """The clusters that fit best; None where one is left with less than a row."""
+    """The best clusters; None if one has less than one row."""
     rows = float(weight.sum())
     least = min(0.5, rows / 4)
     found = []

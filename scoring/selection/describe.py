@@ -1,4 +1,4 @@
-"""The distribution of scores as reports show it: moments, quantiles, a histogram, the rows at both ends."""
+"""The distribution of scores for reports: moments, quantiles, a histogram, and the extreme rows."""
 
 import math
 import sys
@@ -14,28 +14,28 @@ from winnow.scoring.selection.ranks import Floats, Ids, Integers, ranked
 QUANTILES: Final = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 BINS: Final = 60
 TAIL: Final = 0.001
-"""Of the rows at each end a histogram counts so many, at most, beside its bins."""
+"""The largest share of rows at each end that a histogram counts outside its bins."""
 _MOST: Final = Fraction(sys.float_info.max)
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Numbers of one column of scores; None where there are too few rows, or they do not vary."""
+    """The summary of a column of scores; None where there are too few rows, or they do not vary."""
 
     rows: int
     scored: int
     least: float | None
     greatest: float | None
     mean: float | None
-    deviation: float | None  # of the rows, not of a population
+    deviation: float | None  # of these rows, not of a population
     skewness: float | None
-    kurtosis: float | None  # above that of a Gaussian
-    quantiles: tuple[tuple[float, float], ...]  # each fraction with the least score that has so many at or below it
+    kurtosis: float | None  # excess over a Gaussian
+    quantiles: tuple[tuple[float, float], ...]  # each fraction with its score
 
 
 @dataclass(frozen=True, slots=True)
 class Bars:
-    """Counts between equally far edges; a score on an edge is above it, but for the last."""
+    """Counts between equidistant edges; a score on an edge counts above it, except at the last edge."""
 
     edges: tuple[float, ...]
     counts: tuple[int, ...]
@@ -45,18 +45,18 @@ class Bars:
 
 @dataclass(frozen=True, slots=True)
 class Extremes:
-    """Row numbers at both ends, the utmost first."""
+    """Row numbers at both ends, the most extreme first."""
 
     highest: Integers
     lowest: Integers
 
 
 def summary(scores: Floats, quantiles: Sequence[float] = QUANTILES) -> Summary:
-    """Moments and quantiles of what is finite."""
+    """Moments and quantiles of the finite scores."""
     values = _sorted(scores)
     if not len(values):
         return Summary(len(scores), 0, None, None, None, None, None, None, ())
-    scale = max(abs(float(values[0])), abs(float(values[-1]))) or 1.0  # powers of large scores stay finite
+    scale = max(abs(float(values[0])), abs(float(values[-1]))) or 1.0  # so that powers of large scores stay finite
     x = values / scale
     mean = float(x.mean())
     x -= mean
@@ -79,13 +79,13 @@ def histogram(scores: Floats, bins: int = BINS, between: tuple[float, float] | N
     """Counts in equal bins.
 
     Args:
-        scores: What is not finite is left out.
-        bins: At most so many; exactly, where the range is given.
-        between: The outer edges, so that histograms of several columns can lie over each other. Without it: a round
-            step (1, 2 or 5 times a power of ten) whose multiples hold all but the outmost thousandths.
+        scores: The scores; non-finite ones are omitted.
+        bins: The most bins; the exact number if the range is given.
+        between: The outer edges, so that histograms of several columns are comparable. By default the edges are
+            multiples of a round step (1, 2 or 5 times a power of ten) and contain all but the most extreme thousandths.
     """
     if bins < 1 or (between is not None and not between[0] < between[1]):
-        raise ValueError(f"{bins} bins between {between}: expected one or more, between rising edges")
+        raise ValueError(f"{bins} bins between {between}: expected at least one bin, and ascending edges")
     values = _sorted(scores)
     if between is not None:
         low, high = between
@@ -101,7 +101,7 @@ def histogram(scores: Floats, bins: int = BINS, between: tuple[float, float] | N
 
 
 def extremes(scores: Floats, ids: Ids, count: int = 10, seed: int = 0) -> Extremes:
-    """The rows of the highest and of the lowest scores; ties by the hash of the id, as in `ranked`."""
+    """The rows with the highest and the lowest scores; ties are broken by the hash of the id, as in `ranked`."""
     finite = np.flatnonzero(np.isfinite(scores))
     count = min(count, len(finite))
     if count < 1:
@@ -117,17 +117,17 @@ def extremes(scores: Floats, ids: Ids, count: int = 10, seed: int = 0) -> Extrem
 
 
 def _sorted(scores: Floats) -> Floats:
-    return np.sort(scores[np.isfinite(scores)]) + 0.0  # of -0 and 0, which are equal, either may come first
+    return np.sort(scores[np.isfinite(scores)]) + 0.0  # turns -0 into 0, which compare equal
 
 
 def _place(share: float, rows: int) -> int:
-    """Of the least score that has at least this share of all at or below it (numpy's `inverted_cdf`)."""
+    """The index of a quantile in sorted scores (numpy's `inverted_cdf`)."""
     return max(0, math.ceil(Fraction(str(share)) * rows) - 1)
 
 
 def _round_edges(low: float, high: float, bins: int) -> Floats:
-    """Multiples of a round step, from the last at or below the lowest to the first at or above the highest."""
-    half = high / 2 - low / 2  # the whole may be more than a float holds
+    """Multiples of a round step that enclose the lowest and the highest value."""
+    half = high / 2 - low / 2  # halved, as the difference may overflow
     if half <= 0:
         margin = abs(low) / 100 or 0.5
         return np.array([low - margin, low + margin])

@@ -13,14 +13,14 @@ LEAST_BATCH: Final = 2
 
 
 def batches_of(ids: Ids, batch: int, seed: int = 0) -> Integers:
-    """The number of each row's batch: rows in the order of their ids' hashes, cut into batches of one size.
+    """The batch number of each row: rows in the order of their ids' hashes, cut into batches of equal size.
 
     The last batch may be smaller; a single row that is left over joins the batch before it.
 
     Args:
-        ids: Of the rows.
-        batch: How many rows a batch has; 2 at least.
-        seed: Of the order.
+        ids: The ids of the rows.
+        batch: The number of rows per batch; at least 2.
+        seed: The seed of the order.
     """
     if batch < LEAST_BATCH:
         raise ValueError(f"batches of {batch}: expected {LEAST_BATCH} or more")
@@ -34,7 +34,7 @@ def batches_of(ids: Ids, batch: int, seed: int = 0) -> Integers:
 
 
 def members(batches: Integers) -> list[Integers]:
-    """Row numbers, batches × rows, of all batches of each size there is; a number below zero is no batch."""
+    """The row numbers of all batches, as one array (batches × rows) per size; negative batch numbers are ignored."""
     rows = np.flatnonzero(batches >= 0)
     rows = rows[np.argsort(batches[rows], kind="stable")]
     if not len(rows):
@@ -42,7 +42,7 @@ def members(batches: Integers) -> list[Integers]:
     number = batches[rows]
     first = np.flatnonzero(np.append(True, number[1:] != number[:-1]))
     sizes = np.diff(np.append(first, len(rows)))
-    # Not hot: one turn a size, and n rows have fewer than sqrt(2n) sizes.
+    # Not hot: one iteration per size, and n rows have fewer than sqrt(2n) sizes.
     return [rows[first[sizes == size][:, np.newaxis] + np.arange(size)] for size in np.unique(sizes).tolist()]
 
 
@@ -50,33 +50,33 @@ def above_uniform(scores: Floats, of: list[Integers], temperature: float) -> NDA
     """1 where a row's weight is above 1/b, 0 where it is not, -1 where it has none; b counts rows with a score.
 
     Args:
-        scores: At one checkpoint.
-        of: Rows of batches (`members`).
+        scores: The scores at one checkpoint.
+        of: The rows of each batch (`members`).
         temperature: τ.
     """
     found = np.full(len(scores), -1, np.int8)
     for rows, values, ordered, size in _scored(scores, of):
         weight = _exponentials(ordered, ordered, temperature)
         above = weight * size > weight.sum(axis=1, keepdims=True)
-        # Weights rise with scores, so the least score above says it all: rows compare, and compute nothing.
+        # Weights increase with scores, so rows are compared with the lowest score above 1/b.
         least = np.where(above, ordered, np.inf).min(axis=1, keepdims=True)
         found[rows] = np.where(np.isneginf(values) | (size < LEAST_BATCH), -1, values >= least)
     return found
 
 
 def _scored(scores: Floats, of: list[Integers]) -> Iterator[tuple[Integers, Floats, Floats, Integers]]:
-    """Rows of batches with a score, their scores with -inf for none, each batch's in order, and how many there are."""
+    """Batches with scores: row numbers, scores (-inf if missing), sorted scores, and the number of scores."""
     for rows in of:
         values = scores[rows]
         values[~np.isfinite(values)] = -np.inf
-        ordered = np.sort(values, axis=1)  # what sums run over: whatever the order of rows
+        ordered = np.sort(values, axis=1)  # sums run over sorted scores, so that the order of rows does not matter
         size = (~np.isneginf(ordered)).sum(axis=1, keepdims=True)
         some = size[:, 0] > 0
         yield rows[some], values[some], ordered[some], size[some]
 
 
 def _exponentials(values: Floats, ordered: Floats, temperature: float) -> Floats:
-    """exp((m - the batch's greatest) / τ)."""
-    with np.errstate(over="ignore"):  # scores so far apart that the lower weighs nothing
+    """exp((m - maximum of the batch) / τ)."""
+    with np.errstate(over="ignore"):  # for scores so far apart that the lower one has no weight
         found: Floats = np.exp((values - ordered[:, -1:]) / temperature)
     return found

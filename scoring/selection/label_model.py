@@ -2,11 +2,12 @@
 
 The label model has two classes, good and bad, and gives each checkpoint a sensitivity (it keeps a good row) and a
 specificity (it drops a bad one); given the class, votes are independent (Dawid and Skene 1979; the data programming of
-Ratner et al. 2016). Classes are told apart by holding every checkpoint to be no worse than chance. EM starts from the
-share of votes, which treats all checkpoints alike, and reads patterns of votes with their counts, not rows.
+Ratner et al. 2016). The classes are identified by requiring every checkpoint to be no worse than chance. EM starts
+from the share of votes, which treats all checkpoints alike, and reads patterns of votes with their counts instead of
+rows.
 
-Checkpoints of one trajectory err together, which the model does not know: it then is surer than it should be.
-Abstaining is taken to say nothing of the class.
+Errors of checkpoints of one trajectory are correlated, which the model ignores, so it is overconfident. Abstentions
+are treated as independent of the class.
 """
 
 import math
@@ -22,31 +23,31 @@ from winnow.scoring.selection.ranks import Floats, Integers
 Aggregation: TypeAlias = Literal["majority", "label_model"]
 
 LEAST_CHECKPOINTS: Final = 3
-"""Two votes have three shares, which cannot tell five unknowns."""
+"""The fewest voting checkpoints: two have only three independent shares for five unknowns."""
 EDGE: Final = 1e-6
-"""Every rate is at least so far from 0 and from 1: an observed vote is never impossible."""
-_TOLERANCE: Final = 1e-10  # of every rate, an iteration
+"""The distance of every rate from 0 and 1, so that no observed vote is impossible."""
+_TOLERANCE: Final = 1e-10  # of every rate, per iteration
 _MAX_ITERATIONS: Final = 5000
-_CODED: Final = 20  # checkpoints whose votes are one number: 3 ** 20 < 2 ** 32
+_CODED: Final = 20  # checkpoints whose votes are coded in one number: 3 ** 20 < 2 ** 32
 
 
 @dataclass(frozen=True, slots=True)
 class Patterns:
-    """Distinct rows of votes, in an order of their own."""
+    """Distinct rows of votes, in a fixed order."""
 
     votes: NDArray[np.int8]  # patterns × checkpoints, each checkpoint's votes side by side
-    counts: Integers  # rows of each pattern
+    counts: Integers  # number of rows of each pattern
     row: Integers  # the pattern of each row
 
 
 @dataclass(frozen=True, slots=True)
 class LabelModel:
-    """What EM found."""
+    """The result of EM."""
 
     balance: float  # the share of good rows
-    sensitivity: Floats  # of each checkpoint: how often it keeps a good row; not a number where it never votes
+    sensitivity: Floats  # per checkpoint: how often it keeps a good row; NaN if it never votes
     specificity: Floats  # how often it drops a bad one
-    posterior: Floats  # of each pattern: the probability of being good
+    posterior: Floats  # per pattern: the probability of being good
     log_likelihood: float
     iterations: int
     converged: bool
@@ -56,10 +57,10 @@ class LabelModel:
 class Kept:
     """The keep probabilities."""
 
-    probability: Floats  # of each row; not a number where all abstain
-    how: Aggregation  # that was used: a label model of too few checkpoints falls back to the majority
+    probability: Floats  # per row; NaN if all checkpoints abstain
+    how: Aggregation  # the method used; with too few checkpoints the label model falls back to the majority
     patterns: Patterns
-    model: LabelModel | None = None  # of the label model alone
+    model: LabelModel | None = None  # only for the label model
 
 
 def aggregate(votes: NDArray[np.int8], how: Aggregation = "label_model") -> Kept:
@@ -68,10 +69,10 @@ def aggregate(votes: NDArray[np.int8], how: Aggregation = "label_model") -> Kept
     Args:
         votes: Rows × checkpoints: 1 keeps, 0 drops, -1 abstains (`Votes.kept`).
         how: `majority`: the share of votes that keep. `label_model`: the posterior of the generative model; with fewer
-            than three checkpoints that ever vote it cannot be told, and the majority is taken.
+            than three voting checkpoints it is undetermined, and the majority is used.
 
     Returns:
-        The same for any order of rows.
+        The probabilities, independent of the order of rows.
     """
     if how not in get_args(Aggregation):
         raise RecipeError(f"unknown aggregation {how!r}; expected one of {', '.join(get_args(Aggregation))}")
@@ -92,10 +93,10 @@ def aggregate(votes: NDArray[np.int8], how: Aggregation = "label_model") -> Kept
 
 
 def patterns_of(votes: NDArray[np.int8]) -> Patterns:
-    """Rows by what was voted on them; the order of patterns is that of their votes, never that of rows."""
+    """Group rows by their votes; patterns are ordered by votes, not by rows."""
     rows, checkpoints = votes.shape
     place = np.zeros(rows, np.int64)
-    # Not hot: one turn in 20 checkpoints.
+    # Not hot: one iteration per 20 checkpoints.
     for start in range(0, checkpoints, _CODED):
         code = np.zeros(rows, np.int64)
         for number in range(start, min(start + _CODED, checkpoints)):
@@ -109,7 +110,7 @@ def patterns_of(votes: NDArray[np.int8]) -> Patterns:
 
 
 def fit_label_model(patterns: Patterns) -> LabelModel:
-    """Fit by EM, from the share of votes; patterns without any vote do not count, nor checkpoints that never vote."""
+    """Fit by EM from the share of votes; patterns without votes and checkpoints that never vote are ignored."""
     there: NDArray[np.bool_] = patterns.votes >= 0
     voted, heard = np.flatnonzero(there.any(axis=1)), np.flatnonzero(there.any(axis=0))
     votes = patterns.votes[voted][:, heard].T
@@ -132,14 +133,14 @@ def fit_label_model(patterns: Patterns) -> LabelModel:
 
 @dataclass(frozen=True, slots=True)
 class _Ballot:
-    """Patterns as EM reads them."""
+    """Patterns in the form that EM reads."""
 
-    keeps: Floats  # checkpoints × patterns: 1 where one keeps the other
+    keeps: Floats  # checkpoints × patterns: 1 for a vote to keep
     drops: Floats
-    weight: Floats  # rows of each pattern
+    weight: Floats  # number of rows of each pattern
 
 
-# Sums of products are einsum's own: a BLAS would cut them by its threads.
+# einsum without BLAS, whose results depend on its threads.
 
 
 def _expected(ballot: _Ballot, rates: Floats) -> tuple[Floats, float]:
@@ -147,7 +148,7 @@ def _expected(ballot: _Ballot, rates: Floats) -> tuple[Floats, float]:
 
     Args:
         ballot: The patterns.
-        rates: The balance, the sensitivities, the specificities.
+        rates: The balance, the sensitivities and the specificities.
     """
     sensitivity, specificity = rates[1:].reshape(2, -1)
     good, bad = (
@@ -165,18 +166,18 @@ def _expected(ballot: _Ballot, rates: Floats) -> tuple[Floats, float]:
 
 
 def _maximised(ballot: _Ballot, posterior: Floats) -> Floats:
-    """The rates that fit best, where no checkpoint is worse than chance."""
+    """The best rates for which no checkpoint is worse than chance."""
     good = ballot.weight * posterior
     bad = ballot.weight - good
     good_kept, good_dropped, bad_kept, bad_dropped = (
         np.einsum("kp,p->k", votes, rows) for rows in (good, bad) for votes in (ballot.keeps, ballot.drops)
     )
     chance = (good_kept + bad_kept) / (good_kept + good_dropped + bad_kept + bad_dropped)
-    # A class without rows says nothing of a checkpoint, which is then as good as chance.
+    # Without rows of a class a checkpoint counts as chance.
     sensitivity, specificity = chance.copy(), 1 - chance
     np.divide(good_kept, good_kept + good_dropped, out=sensitivity, where=good_kept + good_dropped > 0)
     np.divide(bad_dropped, bad_kept + bad_dropped, out=specificity, where=bad_kept + bad_dropped > 0)
-    worse = sensitivity + specificity < 1  # of what is not, chance itself fits best
+    worse = sensitivity + specificity < 1  # the best admissible rates are then those of chance
     sensitivity[worse], specificity[worse] = chance[worse], 1 - chance[worse]
     balance = float(good.sum()) / float(ballot.weight.sum())
     rates: Floats = np.clip(np.concatenate([[balance], sensitivity, specificity]), EDGE, 1 - EDGE)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two filters. All measures are over rows that both decide; None where there is nothing to divide by."""
+    """The overlap of two filters. All measures are over rows that both decide; None if there are no such rows."""
 
     one: str
     other: str
@@ -18,7 +18,7 @@ class Pair:
     only_one: int
     only_other: int
     neither: int  # rows that both drop
-    one_abstains: int  # and the other decides
+    one_abstains: int  # rows on which exactly one abstains
     other_abstains: int
     both_abstain: int
 
@@ -29,17 +29,17 @@ class Pair:
 
     @property
     def jaccard(self) -> float | None:
-        """Of the rows that either keeps, those that both keep."""
+        """The share of rows kept by both, among those kept by either."""
         return _ratio(self.both, self.both + self.only_one + self.only_other)
 
     @property
     def agreement(self) -> float | None:
-        """Of the rows that both decide, those that they decide alike."""
+        """The share of rows decided the same way, among those that both decide."""
         return _ratio(self.both + self.neither, self.decided)
 
     @property
     def kappa(self) -> float | None:
-        """Cohen's: agreement beyond what filters that know nothing of each other would have; 1 is all of it."""
+        """Cohen's kappa: agreement beyond that of independent filters; 1 for full agreement."""
         kept_by_one, kept_by_other = self.both + self.only_one, self.both + self.only_other
         dropped_by_one, dropped_by_other = self.only_other + self.neither, self.only_one + self.neither
         chance = kept_by_one * kept_by_other + dropped_by_one * dropped_by_other
@@ -61,7 +61,7 @@ class Overlap:
 
     @property
     def jaccard(self) -> float | None:
-        """Of the rows that any filter keeps, those that all keep; over rows that all decide."""
+        """The share of rows kept by all filters, among those kept by any; over rows that all decide."""
         return _ratio(self.kept_by_all, self.kept_by_any)
 
 
@@ -69,10 +69,10 @@ def overlap(filters: Mapping[str, NDArray[np.int8]]) -> Overlap:
     """Compare filters.
 
     Args:
-        filters: Of each, by name, what it says of every row: 1 keeps, 0 drops, -1 abstains.
+        filters: The votes of each filter by name, one per row: 1 keeps, 0 drops, -1 abstains.
     """
     if len(filters) < 2:
-        raise ValueError(f"{len(filters)} filters: an overlap is of two or more")
+        raise ValueError(f"{len(filters)} filters: expected two or more")
     sizes = {len(votes) for votes in filters.values()}
     if len(sizes) > 1:
         raise ValueError(f"filters over {', '.join(map(str, sorted(sizes)))} rows: expected the same rows of all")

@@ -1,10 +1,10 @@
 """Estimate a dataset's quality: the share of rows that filters retain (as in the paper), with a 95 % interval.
 
-Of the majority it is the share of rows whose keep probability is at least one half, with Wilson's interval, which
-covers the share that the same filters would retain of all rows like these. Of the label model it is the mean posterior,
-which at the optimum is the model's class balance; its interval is by the delta method on the log odds, from the
-information that the patterns hold (the sum of their scores' outer products), so it counts that accuracies are estimated
-as well. It holds as far as votes are independent given the class. Both speak of sampling alone, not of a filter's bias.
+For the majority it is the share of rows whose keep probability is at least one half, with Wilson's interval for the
+share that the same filters would retain of similar rows. For the label model it is the mean posterior, which at the
+optimum is the model's class balance; its interval is by the delta method on the log odds, from the observed
+information (the sum of outer products of the patterns' scores), which includes the uncertainty of accuracies. It is
+valid if votes are independent given the class. Both intervals cover only sampling errors, not a filter's bias.
 """
 
 import math
@@ -18,17 +18,17 @@ from numpy.typing import NDArray
 from winnow.scoring.selection.label_model import EDGE, Kept, LabelModel, Patterns
 
 Method: TypeAlias = Literal["wilson", "delta", "undetermined", "normal"]
-"""How an interval was made. `undetermined`: the votes do not tell, and it is everything."""
+"""How an interval was computed. `undetermined`: the votes do not determine it, so it is 0 to 1."""
 
 KEEP_AT: Final = 0.5
-"""A row is retained when its keep probability is at least this."""
+"""The keep probability from which a row is retained."""
 _Z: Final = 1.959963984540054  # 95 %, two-sided
-_SINGULAR: Final = 1e-10  # of the information's largest eigenvalue, parameters brought to one scale
+_SINGULAR: Final = 1e-10  # relative to the information's largest eigenvalue, with scaled parameters
 
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """An estimate over rows that have one; not a number where there are none."""
+    """An estimate over rows with a keep probability; NaN if there are none."""
 
     share: float
     low: float
@@ -38,12 +38,12 @@ class Quality:
 
 
 def retained(kept: Kept, at: float = KEEP_AT) -> NDArray[np.int8]:
-    """Each row as a vote: 1 kept, 0 dropped, -1 where all abstained."""
+    """Each row as a vote: 1 kept, 0 dropped, -1 if all abstained."""
     return np.where(np.isnan(kept.probability), -1, kept.probability >= at).astype(np.int8)
 
 
 def estimate_quality(kept: Kept) -> Quality:
-    """The dataset's quality by these filters."""
+    """Estimate the dataset's quality by these filters."""
     votes = retained(kept)
     rows = int((votes >= 0).sum())
     if not rows:
@@ -63,7 +63,7 @@ def estimate_quality(kept: Kept) -> Quality:
 
 
 def wilson(kept: int, rows: int) -> Quality:
-    """A share with the interval of Wilson (1927)."""
+    """A share with Wilson's interval (1927)."""
     share, z2 = kept / rows, _Z**2
     middle = (share + z2 / (2 * rows)) / (1 + z2 / rows)
     half = _Z / (1 + z2 / rows) * math.sqrt(share * (1 - share) / rows + z2 / (4 * rows**2))
@@ -86,9 +86,9 @@ def pearson(one: Sequence[float], other: Sequence[float]) -> float | None:
 
 
 def _log_odds_error(model: LabelModel, patterns: Patterns) -> float | None:
-    """The standard error of the balance's log odds; None where the information does not tell it.
+    """The standard error of the balance's log odds; None if the information does not determine it.
 
-    Rates at an edge of what is allowed are held there. A checkpoint that is as good as chance has one rate, not two.
+    Rates at a bound are held there. A checkpoint that is no better than chance has one rate instead of two.
     """
     counted = ~np.isnan(model.posterior)
     votes, posterior = patterns.votes[counted], model.posterior[counted]

@@ -17,30 +17,30 @@ Ids: TypeAlias = tuple[Words, Words]
 TIES: Final = "score.ties"
 BATCHES: Final = "score.batches"
 RANDOM: Final = "score.random"
-"""What orders are for; those of different purposes know nothing of each other."""
+"""The purposes of orders; orders of different purposes are independent."""
 
 
 def hashed(ids: Ids, seed: int, purpose: str) -> Integers:
-    """Row numbers in the order of a purpose: by the hash of the id, and the id itself where two hashes are equal."""
+    """Row numbers in the order of a purpose: by the hash of the id, then by the id itself."""
     place = draw_order(ids, key_of(seed, purpose))
     order = np.argsort(place, kind="stable")
     sorted_places = place[order]
-    if (sorted_places[1:] == sorted_places[:-1]).any():  # one in 2^64 pairs of ids, or ids that are given twice
+    if (sorted_places[1:] == sorted_places[:-1]).any():  # one in 2^64 pairs of ids, or duplicate ids
         high, low = ids
         order = np.lexsort((low, high, place))
     return order.astype(np.int64, copy=False)
 
 
 def ranked(scores: Floats, ids: Ids, seed: int = 0) -> Integers:
-    """Numbers of the rows that have a score, from the highest to the lowest; ties by the hash of the id."""
+    """The numbers of scored rows, from the highest to the lowest score; ties are broken by the hash of the id."""
     if len(scores) != len(ids[0]):
-        raise ValueError(f"{len(scores)} scores of {len(ids[0])} ids: each row has one of each")
+        raise ValueError(f"{len(scores)} scores, but {len(ids[0])} ids")
     order = hashed(ids, seed, TIES)
     order = order[np.isfinite(scores[order])]
     return order[np.argsort(-scores[order], kind="stable")]
 
 
 def count_of(share: float, rows: int) -> int:
-    """How many of so many rows a share is: the nearest number, halves up, of the share as it is written."""
-    exact = Fraction(str(share)) * rows  # 0.29 of 100 is 29, though the float 0.29 is a little less
+    """The number of rows of a share: rounded, halves up, with the share as an exact decimal."""
+    exact = Fraction(str(share)) * rows  # 0.29 of 100 is 29, although the float 0.29 is slightly less
     return int(exact + Fraction(1, 2))

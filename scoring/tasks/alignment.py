@@ -4,8 +4,8 @@ Rows have a file's bytes in `image` and a caption in another column. A pair's co
 pairs change no more than the last digits (10⁻⁵ is declared), unless an image's tenth and eleventh likeliest class tie
 that closely under `conse`. A pair whose embedding is zero or NaN has no value.
 
-Cosines of different encoders, and of captions in different languages under one of them, have nothing in common but
-their order: compare them within a language (`filter: {binarise: top, by: text.language.code}`).
+Cosines of different encoders, and of captions in different languages under one of them, are not comparable in size;
+compare them within a language (`filter: {binarise: top, by: text.language.code}`).
 """
 
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ _LEAST: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class AlignmentConfig:
-    """What is read, and the encoders."""
+    """The inputs and the encoders."""
 
     caption: str = TEXT  # winnow's: the column with each row's caption; of a list, such as samples.captions, the first
     encoders: str = CONSE
@@ -70,9 +70,9 @@ class Alignment:
     """Images with captions under two encoders; implements `Measure`.
 
     Args:
-        pairs: What reads rows and encodes them.
-        weights: Of the encoders, checked.
-        fills: Whether every caption has to fill the encoder's width.
+        pairs: Reads rows and encodes them.
+        weights: The encoders' checked weights.
+        fills: Whether every caption is padded to the encoder's width.
     """
 
     def __init__(self, pairs: Pairs, weights: Weights, *, fills: bool) -> None:
@@ -88,7 +88,7 @@ class Alignment:
 
     @property
     def example_bytes(self) -> int:
-        """What the pixels of one example take."""
+        """The size of one example's pixels."""
         return self._pairs.example_bytes
 
     def encode(self, rows: pa.RecordBatch) -> Encoded:
@@ -96,7 +96,7 @@ class Alignment:
         return self._pairs.encode(rows)
 
     def joined(self, parts: Sequence[Examples]) -> Examples:
-        """Examples of several calls as one."""
+        """Concatenate examples."""
         return self._pairs.joined(parts)
 
     def chosen(self, examples: Examples, which: Indices) -> Examples:
@@ -104,7 +104,7 @@ class Alignment:
         return self._pairs.chosen(examples, which)
 
     def values(self, examples: Examples) -> Floats:
-        """The cosine of each pair, from -1 to 1; not a number where an encoder makes zeros or no numbers."""
+        """The cosine of each pair, from -1 to 1; NaN if an embedding is zero or NaN."""
         images, texts = self.embedded(examples)
         with np.errstate(invalid="ignore"):  # 0 / 0 of zeros
             cosines = (images * texts).sum(1) / np.sqrt((images**2).sum(1) * (texts**2).sum(1))
@@ -112,7 +112,7 @@ class Alignment:
         return found
 
     def embedded(self, examples: Examples) -> tuple[Floats, Floats]:
-        """What the encoders make of images and of captions, of length 1 or not numbers: examples × width each."""
+        """The embeddings of images and captions, with norm 1 or NaN: examples × width each."""
         widths = self._widths(examples)
         order, parts = [np.empty(0, np.int64)], []
         for width in np.unique(widths):
@@ -127,7 +127,7 @@ class Alignment:
         return images, texts
 
     def _widths(self, examples: Examples) -> Indices:
-        """How many tokens the encoder is given for each caption: by the caption alone, so that its value is its own."""
+        """The padded number of tokens of each caption; depends only on the caption, so that its value does too."""
         assert examples.tokens is not None
         lengths = examples.tokens.lengths
         if self._fills:
@@ -174,7 +174,7 @@ def _conse(config: AlignmentConfig, files: Files) -> Alignment:
     given = [name for name in _OF_THE_USERS if getattr(config, name) != defaults[name]]
     if given:
         raise ScoreError(
-            f"{NAME}: `{given[0]}` is only for your own encoders, not {CONSE}: leave it out, or set `encoders`"
+            f"{NAME}: `{given[0]}` applies only to your own encoders, not to {CONSE}: omit it, or set `encoders`"
         )
     tokenizer: Tokenizer = tokenizer_of(NAME, files.path(conse.TOKENIZER))
     network: Network = conse.conse()
@@ -183,7 +183,7 @@ def _conse(config: AlignmentConfig, files: Files) -> Alignment:
 
 
 def _reading(config: AlignmentConfig, encoders: str) -> PairsConfig:
-    """The same, as task pairs reads rows."""
+    """The same settings as those of task pairs."""
     own = encoders == CONSE
     return PairsConfig(
         caption=config.caption,

@@ -66,11 +66,11 @@ class ImageClassifier(TorchTask):
 
     @property
     def example_bytes(self) -> int:
-        """What the pixels of one example take."""
+        """The size of one example's pixels."""
         return pixels_bytes(self._config.size)
 
     def encode(self, rows: pa.RecordBatch) -> Encoded:
-        """Rows with a label that is listed and an image that can be decoded."""
+        """Read rows with a known label and an image that can be decoded."""
         numbers, reasons = numbered_labels(rows[self._config.label], self._config, NAME)
         status, pixels = pixels_of(rows[IMAGE], reasons == OK, self._config.size, self._config.max_pixels)
         status = np.where(status == OK, reasons, status)

@@ -15,7 +15,7 @@ from winnow.scoring.tasks.protocol import NO_LABEL, OK, UNKNOWN_LABEL
 
 
 class Labelled(Protocol):
-    """The settings of a task that say where its labels are."""
+    """A task's settings for labels."""
 
     @property
     def label(self) -> str:
@@ -23,15 +23,15 @@ class Labelled(Protocol):
 
     @property
     def label_folder(self) -> bool:
-        """Whether it is of paths, and the label is the folder that the file lies in."""
+        """Whether the column has paths, whose folder is the label."""
 
     @property
     def label_key(self) -> str:
-        """Where it is of JSON objects, such as `samples.metadata`: the key whose value is the label; or nothing."""
+        """The key of the label, if the column has JSON objects, such as `samples.metadata`; else empty."""
 
     @property
     def labels(self) -> tuple[bool | int | str, ...]:
-        """Those that are told apart, in the order of their numbers."""
+        """The known labels, in the order of their numbers."""
 
 
 def shown_label(label: bool | int | str) -> str:
@@ -40,10 +40,10 @@ def shown_label(label: bool | int | str) -> str:
 
 
 def numbered_labels(column: pa.Array, config: Labelled, task: str) -> tuple[NDArray[np.int64], NDArray[np.object_]]:
-    """The number of each row's label, -1 where there is none, and why there is none.
+    """The number of each row's label, or -1 with a status that says why.
 
     Raises:
-        ScoreError: The column is of a type that holds no labels.
+        ScoreError: The column's type cannot be used for labels.
     """
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
@@ -67,7 +67,7 @@ def numbered_labels(column: pa.Array, config: Labelled, task: str) -> tuple[NDAr
 
 
 def label_problems(config: Labelled) -> list[str]:
-    """What cannot be of the settings; empty where nothing is wrong."""
+    """The problems of the settings; empty if they are valid."""
     names = [shown_label(label) for label in config.labels]
     problems = {
         "label: expected a dotted column of the store, such as `samples.source.name`": not config.label,
@@ -80,12 +80,12 @@ def label_problems(config: Labelled) -> list[str]:
 
 
 def folder_of(path: str) -> str | None:
-    """The name of the folder that a file lies in; None where it lies in none."""
+    """The name of a file's folder; None if it has none."""
     return PurePosixPath(path).parent.name or None
 
 
 def value_of(raw: str, key: str) -> str | None:
-    """A value of a JSON object as a label; None where there is none, or it is no single string, number or boolean."""
+    """A value of a JSON object as a label; None if it is missing, or not a string, number or boolean."""
     value = member_of(raw, key)
     if value is None or isinstance(value, Mapping | list):
         return None
@@ -93,7 +93,7 @@ def value_of(raw: str, key: str) -> str | None:
 
 
 def member_of(raw: str, key: str) -> object:
-    """What stands under a key of a JSON object; None where there is no such key, or no object."""
+    """The value at a key of a JSON object; None without such a key or object."""
     try:
         found = orjson.loads(raw)
     except orjson.JSONDecodeError:

@@ -2,8 +2,8 @@
 
 Rows give `text`. Tokens are bytes of UTF-8, or those of a `tokenizer.json`; the model is a small decoder of winnow's
 own, or a PyTorch module that a function of the user's makes, from texts × tokens to texts × tokens × vocabulary (or an
-object whose `logits` are that); the vocabulary may be larger than the tokenizer's. It must look backwards only, which
-is tried before any text is read: what fills up a short text stands behind it.
+object whose `logits` are that); the vocabulary may be larger than the tokenizer's. The model must be causal, which is
+checked before any text is read, as short texts are padded at the end.
 """
 
 from dataclasses import dataclass, field
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 NAME: Final = "language_model"
 _LEAST: Final = 32
-"""Tokens that a batch of short texts is made as wide as."""
+"""The minimum width of a batch of short texts, in tokens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class LanguageModel(TorchTask):
         return (TEXT,)
 
     def encode(self, rows: pa.RecordBatch) -> Encoded:
-        """Rows with a text of which something can be predicted."""
+        """Read rows with a text that has at least one token to predict."""
         most = self._config.max_tokens
         status = np.full(rows.num_rows, OK, object)
         found, texts, whole = [], [], []
@@ -80,7 +80,7 @@ class LanguageModel(TorchTask):
             cut, all_of_it = cut_to(text or "", self._config.max_bytes)
             texts.append(cut)
             whole.append(all_of_it)
-        for place, tokens in enumerate(self._tokenizer.of(texts)):  # not hot: each of these rows goes through a model
+        for place, tokens in enumerate(self._tokenizer.of(texts)):  # not hot: each of these rows is run through a model
             if tokens is None:
                 status[place] = UNREADABLE
             elif len(self._start) + len(tokens) < 2:
@@ -92,12 +92,12 @@ class LanguageModel(TorchTask):
         return Encoded(status, Examples(len(found), tokens=Ragged.of(found)), len(found))
 
     def groups(self, examples: Examples) -> list[Indices]:
-        """Texts of about one length together, so that little is computed for what fills them up."""
+        """Group texts of similar length, to compute little padding."""
         widths = self._widths(_lengths(examples))
         return [np.flatnonzero(widths == width) for width in np.unique(widths)]
 
     def batch(self, examples: Examples) -> Batch:
-        """Tokens, filled up with zeros, and how many of each row are real."""
+        """Tokens, padded with zeros, and the number of real ones in each row."""
         import torch
 
         assert examples.tokens is not None
@@ -106,7 +106,7 @@ class LanguageModel(TorchTask):
         return torch.from_numpy(examples.tokens.padded(width)), torch.from_numpy(lengths)
 
     def _widths(self, lengths: Indices) -> Indices:
-        """Up to the next of 32, 48, 64, 96, 128, … tokens to predict: few widths, and little is filled up."""
+        """The next of 32, 48, 64, 96, 128, … tokens to predict: few widths with little padding."""
         power = 2 ** np.ceil(np.log2(np.maximum(lengths - 1, _LEAST))).astype(np.int64)
         between = power * 3 // 4
         rounded = np.where((lengths - 1 <= between) & (power > _LEAST), between, power) + 1
@@ -149,7 +149,7 @@ def _network(config: LanguageModelConfig, vocabulary: int) -> Network:
     what = f"{config.architecture}: of one text of {length} tokens"
     output_shape(
         made, config.running, (text,), expected, what, or_more=True
-    )  # vocabularies are filled up to round numbers
+    )  # vocabularies are often padded to round numbers
     require_causal(made, config.running, vocabulary, length)
     return made
 

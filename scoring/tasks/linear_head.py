@@ -1,7 +1,7 @@
 """Task `linear_head`: a softmax head over features of a row, for a label that the store holds.
 
-Features are hashed from the row's text, or come from a column that an encoder has filled: no torch. Or they are what
-a frozen network makes of the row's text or image.
+Features are hashed from the row's text or read from a column, without torch; or they are computed from the row's text
+or image by a frozen network.
 """
 
 import math
@@ -47,7 +47,7 @@ from winnow.scoring.torch_models.running import Running
 NAME = "linear_head"
 
 Source: TypeAlias = Literal["hashed", "columns", "minilm", "efficientnet"]
-"""Where features come from; the last two are encoders, of the row's text and of its image."""
+"""The source of features; the last two are encoders of the row's text and image."""
 
 Label: TypeAlias = bool | int | str
 
@@ -96,7 +96,7 @@ class Examples:
 
 
 class LinearHead:
-    """The task as one configuration has it; the encoder is of those features that are an encoder's."""
+    """The task with one configuration; the encoder is set if it computes the features."""
 
     together = 0
     example_bytes = 0
@@ -116,7 +116,7 @@ class LinearHead:
         return _reads(self._config)
 
     def encode(self, rows: pa.RecordBatch) -> Encoded:
-        """Rows → features and labels of those that have both."""
+        """Read the features and labels of rows that have both."""
         numbers, status = numbered_labels(rows.column(self._config.label), self._config, NAME)
         read = self._read_texts if self._config.features == "hashed" else self._encode or self._read_columns
         features = read(rows.column(self.reads[0]), status)
@@ -124,7 +124,7 @@ class LinearHead:
         return Encoded(status, Examples(rows_of(features, which), numbers[which]), len(which))
 
     def _read_texts(self, column: pa.Array, status: NDArray[np.object_]) -> Features:
-        """Texts as sparse rows; those whose label does not count are not read."""
+        """Texts as sparse rows; texts without a known label are not read."""
         found = hashed_texts(pc.if_else(pa.array(status == OK), column, None), self._hashing)
         status[(np.diff(found.offsets) == 0) & (status == OK)] = NO_INPUT
         return found
@@ -147,12 +147,12 @@ class LinearHead:
         good = ~empty & (lengths == self._width)
         found = np.zeros((len(column), self._width), np.float32)
         values = column.filter(pa.array(good)).flatten().cast(pa.float32(), safe=False)
-        found[good] = values.to_numpy(zero_copy_only=False).reshape(-1, self._width)  # a null becomes not a number
+        found[good] = values.to_numpy(zero_copy_only=False).reshape(-1, self._width)  # nulls become NaN
         status[~np.isfinite(found).all(axis=1) & (status == OK)] = NOT_FINITE
         return found
 
     def _lists(self, column: pa.Array) -> pa.Array:
-        """The lists of numbers under a key of JSON objects; empty where something else stands there."""
+        """The lists of numbers at a key of JSON objects; null for anything else."""
         name, key, kind = self._config.column, self._config.column_key, column.type
         if not (is_text(kind) or pa.types.is_null(kind)):
             raise ScoreError(
@@ -162,7 +162,7 @@ class LinearHead:
         return pa.array([_numbers(one) for one in found], pa.list_(pa.float32()))
 
     def joined(self, parts: Sequence[Examples]) -> Examples:
-        """Examples of several calls as one."""
+        """Concatenate examples."""
         return Examples(joined([part.features for part in parts]), np.concatenate([part.labels for part in parts]))
 
     def chosen(self, examples: Examples, which: NDArray[np.int64]) -> Examples:
@@ -174,18 +174,18 @@ class LinearHead:
         return initial_head(len(self._labels), self._width, seed)
 
     def check(self, weights: Weights, where: str) -> None:
-        """Raise ScoreError where weights are not of this head, or not finite."""
+        """Raise ScoreError if weights are not of this head, or not finite."""
         require_weights(weights, self._shapes, where)
 
     def scorer(self, at: Weights, reference: Weights, parameters: Sequence[str], *, cosine: bool = False) -> Scorer:
-        """What scores examples at some weights in the direction of others."""
+        """A scorer at given weights in the direction of others."""
         at_one = self.scorers([at], reference, parameters, cosine=cosine)
         return lambda examples: at_one(examples)[0]
 
     def scorers(
         self, at: Sequence[Weights], reference: Weights, parameters: Sequence[str], *, cosine: bool = False
     ) -> Scorers:
-        """What scores examples at several weights; the reference's part is computed once."""
+        """A scorer at several weights; the reference's part is computed once."""
         scorer = HeadScorer(at, reference, parameters, cosine=cosine)
 
         def score(examples: Examples) -> tuple[Scored, ...]:
@@ -205,14 +205,14 @@ class LinearHead:
         reference: Weights | None,
         start: Checkpoint | None,
     ) -> Iterator[Checkpoint]:
-        """Train on examples, giving the checkpoints that are to be kept, the last at the end."""
+        """Train on examples, yielding the checkpoints to keep, the last at the end."""
         if count != len(examples.labels):
             raise ScoreError(f"task {NAME}: {len(examples.labels):,} examples, {count:,} were announced")
         yield from train_head(examples.features, examples.labels, len(self._labels), settings, reference, start)
 
 
 def _require(config: LinearHeadConfig) -> None:
-    """Refuse what cannot be; ScoreError says what is expected instead."""
+    """Raise ScoreError for invalid settings."""
     names = [shown_label(label) for label in config.labels]
     if len(config.characters) != 2:
         raise ScoreError(f"task {NAME}: characters {config.characters}: expected the shortest and the longest length")
@@ -229,7 +229,7 @@ def _require(config: LinearHeadConfig) -> None:
         f"words {config.words}: expected 0 to {_MAX_WORDS}": not 0 <= config.words <= _MAX_WORDS,
         f"characters {low}, {high}: expected a shortest length from 1 and a longest up to {_MAX_CHARACTERS}": low < 1
         or high > _MAX_CHARACTERS,
-        "words and characters: there is no feature": config.words == 0 and high < low,
+        "words and characters: no features are selected": config.words == 0 and high < low,
         f"max_bytes {config.max_bytes}: expected 1 to {_MAX_BYTES:,}": not 1 <= config.max_bytes <= _MAX_BYTES,
     }
     if said := [*label_problems(config), *(problem for problem, is_so in wrong.items() if is_so)]:
@@ -237,7 +237,7 @@ def _require(config: LinearHeadConfig) -> None:
 
 
 def _numbers(value: object) -> list[float] | None:
-    """A list of numbers; None where there is nothing, and one that is no number where something else stands there."""
+    """A list of numbers; None if missing, and a list of NaN for anything else."""
     if value is None:
         return None
     if not isinstance(value, list) or not all(isinstance(one, int | float) for one in value):
@@ -246,7 +246,7 @@ def _numbers(value: object) -> list[float] | None:
 
 
 def _width(config: LinearHeadConfig) -> int:
-    """How many features a row has."""
+    """The number of features of a row."""
     if config.features in KINDS:
         return KINDS[config.features].width
     return config.buckets if config.features == "hashed" else config.width
@@ -255,7 +255,7 @@ def _width(config: LinearHeadConfig) -> int:
 def _load(config: LinearHeadConfig, files: Files) -> LinearHead:
     if config.features == "hashed" or config.features == "columns":
         return LinearHead(config)
-    _require(config)  # before a file is read
+    _require(config)  # before any file is read
     limits = Limits(config.max_bytes, config.max_pixels, config.longer == "cut")
     return LinearHead(config, encoder(NAME, config.features, files, limits, config.running))
 
@@ -265,7 +265,7 @@ def _files(config: LinearHeadConfig) -> tuple[str, ...]:
 
 
 def _depends(config: LinearHeadConfig) -> tuple[str, ...]:
-    """Of dense features products are BLAS's, which numpy brings."""
+    """Products of dense features depend on numpy's BLAS."""
     packages = versions(*KINDS[config.features].packages) if config.features in KINDS else ()
     return () if config.features == "hashed" else (*packages, f"numpy {np.__version__}")
 
@@ -277,7 +277,7 @@ def _reads(config: LinearHeadConfig) -> tuple[str, ...]:
 
 
 def _training(config: LinearHeadConfig) -> TrainingSettings:
-    """The paper's of what its encoders make; hashed features need larger steps, and so columns were tried."""
+    """The paper's settings for encoders; hashed features and columns need larger steps."""
     return TrainingSettings() if config.features in KINDS else TrainingSettings(epochs=5, learning_rate=1e-2)
 
 

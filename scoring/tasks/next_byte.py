@@ -40,7 +40,7 @@ _MAX_POSITIONS = 1 << 14
 
 @dataclass(frozen=True, slots=True)
 class NextByteConfig:
-    """What the model reads of a text."""
+    """The size of the model and of its input."""
 
     buckets: int = 1 << 14  # rows of 256 weights: 16 MiB
     orders: int = 4  # contexts of 1, 2, … bytes
@@ -48,7 +48,7 @@ class NextByteConfig:
 
 
 class NextByte:
-    """The task as one configuration has it."""
+    """The task with one configuration."""
 
     together = 0
     example_bytes = 0
@@ -65,7 +65,7 @@ class NextByte:
         self._config = config
 
     def encode(self, rows: pa.RecordBatch) -> Encoded:
-        """Texts → the bytes that are looked at, which is all that stays of them."""
+        """Read the windows of texts; nothing else of them is kept."""
         found = windows_of(rows.column(TEXT), self._config.orders, self._config.max_positions)
         which = np.flatnonzero(np.diff(found.offsets))
         status = np.full(rows.num_rows, NO_INPUT, np.object_)
@@ -73,7 +73,7 @@ class NextByte:
         return Encoded(status, chosen_windows(found, which), len(which))
 
     def joined(self, parts: Sequence[Windows]) -> Windows:
-        """Examples of several calls as one."""
+        """Concatenate examples."""
         return joined_windows(parts)
 
     def chosen(self, examples: Windows, which: NDArray[np.int64]) -> Windows:
@@ -85,17 +85,17 @@ class NextByte:
         return initial_bytes(self._config.buckets)
 
     def check(self, weights: Weights, where: str) -> None:
-        """Raise ScoreError where weights are not of this model, or not finite."""
+        """Raise ScoreError if weights are not of this model, or not finite."""
         require_weights(weights, byte_shapes(self._config.buckets), where)
 
     def scorer(self, at: Weights, reference: Weights, parameters: Sequence[str], *, cosine: bool = False) -> Scorer:
-        """What scores examples at some weights in the direction of others."""
+        """A scorer at given weights in the direction of others."""
         return ByteScorer(at, reference, parameters, cosine=cosine)
 
     def scorers(
         self, at: Sequence[Weights], reference: Weights, parameters: Sequence[str], *, cosine: bool = False
     ) -> Scorers:
-        """What scores examples at several weights, one after another."""
+        """A scorer at several weights."""
         each = [self.scorer(one, reference, parameters, cosine=cosine) for one in at]
         return lambda examples: tuple(score(examples) for score in each)
 
@@ -111,7 +111,7 @@ class NextByte:
         reference: Weights | None,
         start: Checkpoint | None,
     ) -> Iterator[Checkpoint]:
-        """Train on texts, giving the checkpoints that are to be kept, the last at the end."""
+        """Train on texts, yielding the checkpoints to keep, the last at the end."""
         if count != len(examples):
             raise ScoreError(f"task {NAME}: {len(examples):,} examples, {count:,} were announced")
         yield from train_bytes(examples, self._config.buckets, settings, reference, start)
@@ -122,7 +122,7 @@ def _load(config: NextByteConfig, _files: Files) -> NextByte:
 
 
 def _training(_config: NextByteConfig) -> TrainingSettings:
-    """By Adagrad: at the paper's 1e-4 nothing is learnt."""
+    """Settings for Adagrad, which learns nothing at the paper's rate of 1e-4."""
     return TrainingSettings(epochs=5, learning_rate=0.1, weight_decay=0.0)
 
 

@@ -2,11 +2,10 @@
 
 Rows give the bytes of a file in `image` and a caption in another column. The loss of a pair is the mean of two
 cross-entropies over its batch, of its caption among all captions given its image and the other way round, as CLIP is
-trained (arXiv 2103.00020). So it depends on the batch, which is declared: rows in the order given, `batch` at a time,
-whoever scores them. The last ones are a batch of their own; a single one has no loss.
+trained (arXiv 2103.00020). So it depends on the batch, which is defined: rows in the given order, `batch` at a time,
+on any worker. The remaining rows form a smaller batch; a single row has no loss.
 
-An image or a caption whose embedding is no number, or so near zero that it points nowhere, has no loss, and its batch
-is scored as if it were not in it.
+An image or caption whose embedding is NaN or nearly zero has no loss, and its batch is scored without it.
 """
 
 from dataclasses import dataclass, field
@@ -54,8 +53,8 @@ if TYPE_CHECKING:
     from torch import Tensor  # type: ignore[import-not-found, unused-ignore]
 
 NAME: Final = "pairs"
-_LEAST: Final = 2  # of a batch: with nothing to be told from, there is no loss
-_POINTS: Final = 1e-6  # the root mean square of an embedding's numbers below which it points nowhere
+_LEAST: Final = 2  # the minimum batch: a single pair has no loss
+_POINTS: Final = 1e-6  # the root mean square below which an embedding has no direction
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +94,7 @@ class Pairs(TorchTask):
         self._start, self._end = ([tokenizer.number(one, key)] if one else [] for key, one in given)
         if config.max_tokens <= len(self._start) + len(self._end):
             raise ScoreError(
-                f"`max_tokens`: {config.max_tokens} leaves no room beside `start` and `end`; expected "
+                f"`max_tokens`: {config.max_tokens} leaves no room for text between `start` and `end`; expected "
                 f"{len(self._start) + len(self._end) + 1} or more"
             )
         super().__init__(network, config.running, BatchModel(self._embedded, self._contrasted), config.batch)
@@ -107,11 +106,11 @@ class Pairs(TorchTask):
 
     @property
     def example_bytes(self) -> int:
-        """What the pixels of one example take."""
+        """The size of one example's pixels."""
         return pixels_bytes(self._config.size)
 
     def encode(self, rows: pa.RecordBatch) -> Encoded:
-        """Rows with an image that can be decoded and a caption."""
+        """Read rows with a caption and an image that can be decoded."""
         captions, reasons = self._tokens(captions_of(rows[self._config.caption], self._config.caption))
         wanted = np.array([reason == OK for reason in reasons], bool)
         status, pixels = pixels_of(rows[IMAGE], wanted, self._config.size, self._config.max_pixels)
@@ -120,7 +119,7 @@ class Pairs(TorchTask):
         return Encoded(status, Examples(len(pixels), pixels, tokens), len(pixels))
 
     def _tokens(self, texts: list[str | None]) -> tuple[list[Tokens], list[str]]:
-        """The tokens of each caption as the encoder reads them, and why there are none."""
+        """The tokens of each caption, and a status that says why there are none."""
         config, room = self._config, self._config.max_tokens - len(self._start) - len(self._end)
         cut = [cut_to(text or "", config.max_bytes) for text in texts]
         found, reasons = [], []
@@ -135,13 +134,13 @@ class Pairs(TorchTask):
         return found, reasons
 
     def groups(self, examples: Examples) -> list[Indices]:
-        """Batches as they are declared."""
+        """The defined batches."""
         places, size = np.arange(examples.count), self._config.batch
         found = [places[start : start + size] for start in range(0, examples.count, size)]
         return [group for group in found if len(group) >= _LEAST]
 
     def batch(self, examples: Examples) -> Batch:
-        """Pixels as bytes; tokens, filled up with zeros, and how many of each row are real."""
+        """Pixels as bytes; tokens, padded with zeros, and the number of real ones in each row."""
         import torch
 
         assert examples.pixels is not None
@@ -150,7 +149,7 @@ class Pairs(TorchTask):
         return torch.from_numpy(examples.pixels), tokens, torch.from_numpy(examples.tokens.lengths)
 
     def batch_outputs(self, batch: Batch, parameters: Parameters, say: BatchFunction) -> tuple[Floats, ...]:
-        """Of all pairs; where something is no number, of those whose embeddings are sound, among themselves."""
+        """The outputs of all pairs; if there are NaNs, of the pairs with valid embeddings only."""
         import torch
 
         said = say(batch)
@@ -195,7 +194,8 @@ class Pairs(TorchTask):
 
 
 def captions_of(column: pa.Array, name: str) -> list[str | None]:
-    """The caption of each row: a string, or the first of a list of strings or of `schemas.rows.samples.CAPTION`."""
+    """The caption of each row: a string, or the first item of a list of strings or of
+    `schemas.rows.samples.CAPTION`."""
     kind = column.type
     listed = pa.types.is_list(kind) or pa.types.is_large_list(kind)
     one = kind.value_type if listed else kind
@@ -215,7 +215,7 @@ def _is_string(kind: pa.DataType) -> bool:
 
 
 def _pointing(said: "Tensor") -> "Tensor":
-    """Of length 1; not a number where it points nowhere: what rounding made would move without bounds."""
+    """Normalise to length 1; NaN for embeddings that are nearly zero, whose direction is only rounding errors."""
     import torch
 
     size = said.detach().square().mean(1, keepdim=True).sqrt()
@@ -233,18 +233,18 @@ def _load(config: PairsConfig, files: Files) -> Pairs:
 
 
 def _check_batch(config: PairsConfig) -> None:
-    """Raise ScoreError where the similarities of a batch alone are more than its budget of bytes."""
+    """Raise ScoreError if the similarities of a batch exceed its memory budget."""
     require_room(NAME, config.size, config.batch, config.running.memory_bytes)
     wide, budget = config.running.held.itemsize, config.running.memory_bytes
     if config.batch**2 * wide > budget:
         raise ScoreError(
             f"{NAME}: `batch`: the similarities of {config.batch:,} pairs take {config.batch**2 * wide:,} bytes, more "
-            f"than `memory_bytes`: {budget:,}; lower `batch`, or give more `memory_bytes`"
+            f"than `memory_bytes`: {budget:,}; lower `batch` or raise `memory_bytes`"
         )
 
 
 def pair_network(config: PairsConfig, vocabulary: int) -> Network:
-    """The two encoders, tried on an image and a text; ScoreError where they are none."""
+    """The two encoders, tested on an image and a text."""
     if config.architecture == "towers":
         return towers(config.network, config.size, config.patch, vocabulary, config.max_tokens)
     import torch

@@ -21,37 +21,37 @@ Weights: TypeAlias = Mapping[str, NDArray[Any]]
 Floats: TypeAlias = NDArray[np.float64]
 
 Method: TypeAlias = Literal["uniform", "mimic", "grand", "rho"]
-"""What weighs the samples of a training batch: nothing, the score, the gradient's norm, the loss above the
+"""How the samples of a training batch are weighted: equally, by score, by gradient norm, by the loss above the
 reference's."""
 
 TEXT, IMAGE = "text", "image"
-"""The columns that stand for what the recipe's `text` says, and for the bytes of a row's first image."""
+"""The names of two special inputs: the text that the recipe selects, and the bytes of a row's first image."""
 
 OK = "ok"
 NO_LABEL = "no_label"  # the label's column is null
 UNKNOWN_LABEL = "unknown_label"  # a label that the task does not list
-NO_INPUT = "no_input"  # nothing to read: no text, no image
+NO_INPUT = "no_input"  # no text or no image
 UNREADABLE = "unreadable"  # an image that cannot be decoded, or is too large
-IMAGE_MISSING = "image_missing"  # an image whose file is not there any more, or may not be read
-TOO_LONG = "too_long"  # more tokens than the model reads, where the task does not cut
-NOT_FINITE = "not_finite"  # the loss or the score is no number
-ALONE = "alone"  # of a batch whose losses need others, and there are none
+IMAGE_MISSING = "image_missing"  # an image whose file no longer exists or cannot be read
+TOO_LONG = "too_long"  # more tokens than the model reads, if the task does not cut
+NOT_FINITE = "not_finite"  # the loss or the score is NaN or infinite
+ALONE = "alone"  # the only row of a batch whose losses depend on each other
 REASONS = (NO_LABEL, UNKNOWN_LABEL, NO_INPUT, UNREADABLE, IMAGE_MISSING, TOO_LONG, NOT_FINITE, ALONE)
-"""Why a row has no score, beside what the stage itself says."""
+"""Why a row has no score, besides the stage's own statuses."""
 
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """Rows as a task reads them."""
+    """The result of reading rows."""
 
-    status: NDArray[np.object_]  # a row: `ok`, or one of `REASONS`
-    examples: Any  # of the rows that are `ok`, in their order; only the task looks into it
-    count: int  # of examples
+    status: NDArray[np.object_]  # per row: `ok`, or one of `REASONS`
+    examples: Any  # of the rows that are `ok`, in their order; opaque to callers
+    count: int  # the number of examples
 
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """What a scorer says of examples, in their order; not a number where it cannot say."""
+    """The results of a scorer for examples, in their order; NaN if undefined."""
 
     loss: Floats
     score: Floats
@@ -59,11 +59,11 @@ class Scored:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """Weights on a trajectory, and what the training that made them needs to go on."""
+    """Weights on a trajectory, with the state for resuming their training."""
 
     step: int
     weights: Weights
-    state: Weights  # of the optimiser; empty where none is kept
+    state: Weights  # the optimiser's state; empty if it was not kept
 
 
 @dataclass(frozen=True)
@@ -77,30 +77,30 @@ class TrainingSettings:
     weight_decay: float = 1e-5  # the paper's
     temperature: float = 1.0  # the paper's, on images
     seed: int = 0
-    parameters: tuple[str, ...] = ("*",)  # globs: those whose gradients are weighed, the paper's mimic layer
-    keep: int = 1  # how many checkpoints, evenly over the steps; the last is always one
+    parameters: tuple[str, ...] = ("*",)  # globs of the parameters with weighted gradients, the paper's mimic layer
+    keep: int = 1  # the number of checkpoints, evenly spaced; the last step is always one
 
 
 @runtime_checkable
 class Tabular(Protocol):
-    """Examples of which most is a table with a row for each: who gathers many of them holds that once."""
+    """Examples whose data are mostly one table with a row per example, so that collections avoid a second copy."""
 
     @property
     def table(self) -> NDArray[Any] | None:
-        """The table; None where these have none."""
+        """The table; None if there is none."""
 
     def with_table(self, table: NDArray[Any]) -> "Tabular":
-        """The same examples with another table in its place."""
+        """The same examples with another table."""
 
 
 Scorer: TypeAlias = Callable[[Any], Scored]
-"""From examples to what is said of them."""
+"""Scores examples."""
 Scorers: TypeAlias = Callable[[Any], tuple[Scored, ...]]
-"""The same at several weights at once."""
+"""Scores examples at several weights at once."""
 
 
 class Task(Protocol):
-    """A task that is ready in one process; what it says of a row under given weights is the same in every one."""
+    """A task that is loaded in one process. Its results for a row and given weights are the same in all processes."""
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -108,17 +108,17 @@ class Task(Protocol):
 
     @property
     def example_bytes(self) -> int:
-        """What the pixels of one example take, where the task reads images; 0 for little."""
+        """The size of one example's pixels, if the task reads images; else 0."""
 
     @property
     def together(self) -> int:
-        """How many examples share a batch whose losses depend on each other; 0 where each loss is its row's own."""
+        """The size of batches whose losses depend on each other; 0 if each loss depends only on its row."""
 
     def encode(self, rows: pa.RecordBatch) -> Encoded:
-        """Rows with the columns of `reads` → examples."""
+        """Convert rows with the columns of `reads` to examples."""
 
     def joined(self, parts: Sequence[Any]) -> Any:
-        """Examples of several calls as one."""
+        """Concatenate examples."""
 
     def chosen(self, examples: Any, which: NDArray[np.int64]) -> Any:
         """Some examples, in this order."""
@@ -127,16 +127,16 @@ class Task(Protocol):
         """Untrained weights."""
 
     def check(self, weights: Weights, where: str) -> None:
-        """Raise ScoreError where weights are not of this model, parameter by parameter, or not finite."""
+        """Raise ScoreError if weights are not of this model, or not finite."""
 
     def scorer(self, at: Weights, reference: Weights, parameters: Sequence[str], *, cosine: bool = False) -> Scorer:
-        """What scores examples at some weights in the direction of others.
+        """A scorer at given weights in the direction of others.
 
         Args:
             at: The weights on the trajectory.
-            reference: Where they should go.
-            parameters: Globs over names: only these count.
-            cosine: Divide by the norm of the example's gradient as well.
+            reference: The weights that the direction points to.
+            parameters: Globs over the names of the parameters to use.
+            cosine: Also divide by the norm of the example's gradient.
 
         Raises:
             ScoreError: The direction is zero, or a glob matches nothing.
@@ -145,7 +145,7 @@ class Task(Protocol):
     def scorers(
         self, at: Sequence[Weights], reference: Weights, parameters: Sequence[str], *, cosine: bool = False
     ) -> Scorers:
-        """What scores examples at several weights: as `scorer` does at each, what they share computed once."""
+        """A scorer at several weights, which computes common parts once."""
 
     def losses(self, weights: Weights, examples: Any) -> Floats:
         """The loss of each example."""
@@ -153,42 +153,42 @@ class Task(Protocol):
     def train(
         self, examples: Any, count: int, settings: TrainingSettings, reference: Weights | None, start: Checkpoint | None
     ) -> Iterator[Checkpoint]:
-        """Train on examples, giving the checkpoints that are to be kept, the last at the end.
+        """Train on examples, yielding the checkpoints to keep, the last at the end.
 
-        The same examples in the same order give the same weights. A training that goes on from a checkpoint ends as
-        the one that was not stopped; a checkpoint of step 0, without a state, is where a training begins.
+        The same examples in the same order give the same weights. Training resumed from a checkpoint gives the same
+        result as training without interruption; a checkpoint of step 0 without a state sets the initial weights.
         """
 
 
 class Measure(Protocol):
-    """What says a number of each row without weights and without a direction, such as how like two encodings are."""
+    """Computes a number per row without weights and direction, such as the similarity of two embeddings."""
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """The columns that `encode` needs, as of a task."""
+        """The columns that `encode` needs, as for a task."""
 
     @property
     def example_bytes(self) -> int:
-        """What the pixels of one example take, where the task reads images; 0 for little."""
+        """The size of one example's pixels, if the task reads images; else 0."""
 
     def encode(self, rows: pa.RecordBatch) -> Encoded:
-        """Rows with the columns of `reads` → examples."""
+        """Convert rows with the columns of `reads` to examples."""
 
     def joined(self, parts: Sequence[Any]) -> Any:
-        """Examples of several calls as one."""
+        """Concatenate examples."""
 
     def chosen(self, examples: Any, which: NDArray[np.int64]) -> Any:
         """Some examples, in this order."""
 
     def values(self, examples: Any) -> Floats:
-        """A number an example; not a number where it cannot say."""
+        """One number per example; NaN if undefined."""
 
 
 class Files(Protocol):
-    """Files that a task needs beside code, such as an encoder or a vocabulary, checked before any worker starts."""
+    """Files that a task needs, such as an encoder or a vocabulary; checked before any worker starts."""
 
     def path(self, name: str) -> str:
-        """Where one lies: a name from winnow's list of assets, or a path that the recipe gave."""
+        """The path of a file, given an asset's name or a path in the recipe."""
 
 
 def _nothing(_config: Any) -> tuple[str, ...]:
@@ -201,7 +201,7 @@ def _of_the_paper(_config: Any) -> TrainingSettings:
 
 @dataclass(frozen=True, slots=True)
 class TaskKind:
-    """A task by its name in recipes. The version goes up whenever a value that it gives for a row changes."""
+    """A task by its name in recipes. The version is increased whenever its results change."""
 
     name: str
     version: int
@@ -212,16 +212,16 @@ class TaskKind:
     """The columns that the task's `encode` needs, as `Task.reads` says once it is loaded."""
     files: Callable[[Any], tuple[str, ...]] = field(default=_nothing)
     declares: tuple[AnyAsset, ...] = ()
-    """The assets that its configurations may name, with where each comes from."""
+    """The assets that its configurations may name."""
     depends: Callable[[Any], tuple[str, ...]] = field(default=_nothing)
-    """What values depend on beside the configuration and its files: versions of packages, code of the user's."""
+    """What values depend on besides the configuration and its files: package versions and the user's code."""
     resource: Literal["cpu", "model"] = "cpu"
     training: Callable[[Any], TrainingSettings] = field(default=_of_the_paper)
-    """How its weights are trained where a recipe does not say."""
+    """The default training settings."""
     adapts: bool = False
-    """Whether its reference is trained on from the trajectory's end where a recipe does not say: two trainings of a
-    deep network end in places whose difference says nothing of samples."""
-    batched: bool = False  # a row's loss depends on the others of its batch
-    measures: bool = False  # `load` gives a measure, not a task
+    """Whether by default its reference is trained from the trajectory's end: the difference of two independently
+    trained deep networks is not informative about samples."""
+    batched: bool = False  # whether a row's loss depends on the other rows of its batch
+    measures: bool = False  # whether `load` gives a measure instead of a task
     reading_costs: bool = False
-    """Whether reading samples takes what time there is, so that another checkpoint costs little."""
+    """Whether reading samples dominates the time, so that further checkpoints cost little."""

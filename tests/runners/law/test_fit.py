@@ -182,7 +182,7 @@ def test_processes_give_what_one_gives() -> None:
         (("small.csv", "--output", f"{'x' * 300}.json"), f"--output {'x' * 300}.json: File name too long"),
         (("small.csv", "--min-seeds", "0"), "--min-seeds 0: expected 1 or more"),
         (("small.csv", "--output", "no/law.json"), "--output no/law.json: its folder does not exist; create it first"),
-        (("small.csv", "--output", "small.csv"), "--output small.csv: is also small.csv; give another one"),
+        (("small.csv", "--output", "small.csv"), "--output small.csv: is the same file as small.csv; give another one"),
         (
             ("small.csv", "--plot", "fit.pdf"),
             "--plot fit.pdf: only SVG is supported; give a file name that ends in .svg",

@@ -192,7 +192,7 @@ def test_what_cannot_be_trained_is_refused_in_a_line(
         (("texts", "--output", "runs.csv", "--work", "none/w"), "--work none/w: its folder does not exist"),
         (("texts", "--output", "runs.csv", "--threads", "0"), "--threads 0: expected 1 to 1024"),
         (("texts", "--output", "runs.csv", "--grid", "none.yaml"), "none.yaml: No such file"),
-        ((".", "--output", "runs.csv"), ".: not a store, and contains no file FAMILY.txt in it"),
+        ((".", "--output", "runs.csv"), ".: not a store, and contains no file FAMILY.txt"),
         (("texts", "--output", "runs.csv", "--grid", "grid.yaml"), "no run is finished, so there is no table to write"),
     ],
 )

@@ -84,10 +84,10 @@ def test_the_fallback_by_what_there_is(run: Law, law_file: str, tmp_path: Path) 
     (tmp_path / "t.csv").write_text("family,tokens\ngermanic,6B\nindic,1B\nslavic,2B\nturkic,1B\n")
     proportional = json.loads(run("ratios", law_file, "--tokens", "t.csv", "--fallback", "proportional", "--json"))
     assert proportional["others"] == {"turkic": pytest.approx(0.1)}
-    assert proportional["fallback"] == "what proportional gives"
+    assert proportional["fallback"] == "shares by proportional"
     even = json.loads(run("ratios", law_file, "--tokens", "t.csv", "--d", "10B", "--json"))
     assert even["others"] == {"turkic": pytest.approx(0.25)}
-    assert even["fallback"] == "what unimax 4 gives"
+    assert even["fallback"] == "shares by unimax 4"
 
 
 def test_shares_as_a_table(run: Law, law_file: str, tmp_path: Path) -> None:
@@ -114,14 +114,14 @@ def test_a_law_of_gamma_alone_needs_no_size_for_normalised_losses(run: Law, gamm
     ("arguments", "complaint"),
     [
         (("--weights", "uniform"), "--weights uniform: needs --n and --d, since only ratios of normalised losses are"),
-        (("--weights", "evenly"), "--weights evenly: neither uniform nor normalised, or an existing file"),
+        (("--weights", "evenly"), "--weights evenly: expected uniform or normalised, or an existing file"),
         (("--weights", "w.csv"), "w.csv: unknown family 'indik' (did you mean 'indic'?)"),
         (("--weights", "few.csv"), "few.csv: no weight for 'germanic', 'slavic'; give one for every family of the law"),
         (("--n", "-1"), "--n -1: expected a count of 1 or more"),
         (("--with", "indic"), "--with 'indic': the law has an exponent for it; omit it"),
-        (("--with", "turkic", "--fallback", "proportional"), "--fallback proportional: needs --tokens FILE.csv, which"),
-        (("--csv", "law.json"), "--csv law.json: is also LAW.json; give another one"),
-        (("--csv", "x.svg", "--plot", "x.svg"), "--plot x.svg: is also --csv; give another one"),
+        (("--with", "turkic", "--fallback", "proportional"), "--fallback proportional: needs --tokens FILE.csv with"),
+        (("--csv", "law.json"), "--csv law.json: is the same file as LAW.json; give another one"),
+        (("--csv", "x.svg", "--plot", "x.svg"), "--plot x.svg: is the same file as --csv; give another one"),
         (("--csv", "no/shares.csv"), "--csv no/shares.csv: its folder does not exist; create it first"),
     ],
 )

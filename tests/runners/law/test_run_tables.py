@@ -62,5 +62,5 @@ def test_runs_are_named_in_all_tables_or_in_none() -> None:
 
 def test_a_row_that_is_in_two_tables_is_named() -> None:
     row = "a,1e8,1e9,0.5,2,0"
-    with pytest.raises(SourceError, match=r"^b.csv: a at N 1e\+08 D 1e\+09 p 0.5 seed 0 with loss 2 is in a.csv as we"):
+    with pytest.raises(SourceError, match=r"^b.csv: a at N 1e\+08 D 1e\+09 p 0.5 seed 0 with loss 2 is also in a.csv"):
         join_tables([table("a.csv", row), table("b.csv", row)])

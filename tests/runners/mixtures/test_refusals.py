@@ -46,7 +46,7 @@ def refused(tiny: Tiny, mix: str, *, base: str = RECIPE, command: str = "mix", e
         ("{tokenizer: bytes, languages: {weights: {deu: 1}}}", "there is no sample of language 'deu' (known: deu_Latn"),
         ("{bands: {by: text.length.charcters, top: 0.1}}", "(did you mean 'text.length.characters'?)"),
         ("{bands: {by: text.language.code, top: 0.1}}", "bands are of numbers"),
-        ("{bands: {by: text.length.bytes, cuts: [1], weights: [1]}}", "1 cuts make 2 bands, but there are 1 weights"),
+        ("{bands: {by: text.length.bytes, cuts: [1], weights: [1]}}", "1 cuts define 2 bands, but there are 1 weights"),
         ("{tokenizer: bytes, where: text.length.bytes > 1_000_000}", "no sample may be taken"),
         ("{where: text.lenght.bytes > 1}", "unknown column"),
         ("{tokenizer: bytes, sources: {web: 1}, where: samples.source_class = 'printed'}", "web"),

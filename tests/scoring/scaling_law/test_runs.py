@@ -100,7 +100,7 @@ RUN = "family,N,D,p,loss,seed,run\n"
         ),
         (["a,1e8,1e9,0.5,3,0,r", "b,2e8,1e9,0.5,3,0,r"], "runs.csv:3: run 'r' has another N or seed at runs.csv:2"),
         (["a,1e8,1e9,0.5,3,0,r", "a,1e8,1e9,0.5,3,0,r"], "runs.csv:3: the same family, N, D, p and seed as runs.csv:2"),
-        (["a,1e8,1e9,1,3,0,r", "a,1e8,1e9,1,3,0,s"], "runs.csv:3: run 's' is run 'r', with the same seed"),
+        (["a,1e8,1e9,1,3,0,r", "a,1e8,1e9,1,3,0,s"], "runs.csv:3: run 's' is the same as run 'r', with the same seed"),
         (["a,1e8,1e9,1,3,0,r", "a,1e8,2e9,0.999,3,0,r"], "run 'r' has two different shares of 'a'"),
     ],
 )

@@ -84,5 +84,5 @@ def test_extremes_are_the_utmost_first() -> None:
 
 
 def test_edges_that_do_not_rise_are_refused() -> None:
-    with pytest.raises(ValueError, match="rising edges"):
+    with pytest.raises(ValueError, match="ascending edges"):
         histogram(np.zeros(2), between=(1, 1))

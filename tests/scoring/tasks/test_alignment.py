@@ -150,7 +150,7 @@ def hungry_pair() -> Any:
         ({"encoders": f"{SAMPLES}:user_classifier"}, "`encoders`: .* made a Sequential without `encode_image`"),
         ({"encoders": f"{SAMPLES}:nothing"}, "`encoders`: .* cannot be called"),
         ({"size": 17}, "`encoders`: .*: of one image of 17 pixels a side it fails"),
-        ({"encoders": "conse"}, "`weights` is only for your own encoders"),
+        ({"encoders": "conse"}, "`weights` applies only to your own encoders"),
     ],
 )
 def test_what_cannot_be_is_one_line(weights: Path, options: dict[str, Any], message: str) -> None:

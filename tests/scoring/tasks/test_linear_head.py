@@ -160,7 +160,7 @@ def test_a_feature_that_is_no_number_gives_no_example_and_spoils_no_training() -
         (replace(COLUMNS, column=""), "column: expected a dotted column of lists"),
         (replace(COLUMNS, width=0), "width 0: expected how many numbers"),
         (replace(TEXTS, buckets=0), "buckets 0"),
-        (replace(TEXTS, words=0, characters=(3, 2)), "there is no feature"),
+        (replace(TEXTS, words=0, characters=(3, 2)), "no features are selected"),
         (replace(TEXTS, characters=(0, 2)), "characters 0, 2"),
         (replace(TEXTS, max_bytes=0), "max_bytes 0"),
         (

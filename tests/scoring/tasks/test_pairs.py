@@ -230,7 +230,9 @@ def test_where_memory_ends_on_the_losses_of_a_batch_a_smaller_one_is_asked_for(c
 
 
 def test_a_width_without_room_for_a_caption_is_refused() -> None:
-    with pytest.raises(ScoreError, match="`max_tokens`: 2 leaves no room beside `start` and `end`; expected 3 or more"):
+    with pytest.raises(
+        ScoreError, match="`max_tokens`: 2 leaves no room for text between `start` and `end`; expected 3 or more"
+    ):
         loaded(replace(CONFIG, max_tokens=2, start="end", end="end"))
 
 
