@@ -1,4 +1,4 @@
-"""A task whose model runs in PyTorch: all of the protocol but what rows hold and what the loss is."""
+"""The base of tasks with PyTorch models: everything except reading rows and the loss."""
 
 import logging
 from abc import ABC, abstractmethod
@@ -34,23 +34,23 @@ if TYPE_CHECKING:
     from torch import Tensor  # type: ignore[import-not-found, unused-ignore]
 
 BatchFunction: TypeAlias = Callable[[Batch], tuple[Floats, ...]]
-"""From a batch to columns, a number a row."""
+"""Computes columns from a batch, with one number per row."""
 
 _CERTAIN: Final = 1e-2
-"""Of the largest score of a batch: a score by differences whose error may be larger is none."""
+"""The largest error of a score by differences, relative to the batch's largest score; others become NaN."""
 
 _FELL_BACK: set[str] = set()
-"""What this process has said it of: a warning a module, not a warning a batch."""
+"""The networks with a logged warning, so that it is logged once per network instead of per batch."""
 
 
 class TorchTask(ABC):
     """Implements `winnow.scoring.tasks.protocol.Task` for a network and the loss of each example.
 
     Args:
-        network: What computes.
-        running: Where, and how precisely.
+        network: The network.
+        running: The device and precision.
         model: The loss of each example of a batch, as a function of weights.
-        together: How many examples share a batch; 0 where each loss is its example's own.
+        together: How many examples share a batch; 0 if each loss depends only on its example.
     """
 
     name: ClassVar[str]
@@ -67,14 +67,14 @@ class TorchTask(ABC):
 
     @abstractmethod
     def encode(self, rows: pa.RecordBatch) -> Encoded:
-        """Rows as `Examples`."""
+        """Read rows as `Examples`."""
 
     @abstractmethod
     def batch(self, examples: Examples) -> Batch:
-        """Examples as the model takes them, on the CPU."""
+        """The model's inputs for examples, on the CPU."""
 
     def groups(self, examples: Examples) -> list[Indices]:
-        """Which examples may be, or have to be, in one batch; those of no group have no loss."""
+        """The groups of examples that may or must share a batch; examples without a group have no loss."""
         return [np.arange(examples.count)] if examples.count else []
 
     @property
@@ -84,11 +84,11 @@ class TorchTask(ABC):
 
     @property
     def example_bytes(self) -> int:
-        """What the pixels of one example take."""
+        """The size of one example's pixels."""
         return 0
 
     def joined(self, parts: Sequence[Examples]) -> Examples:
-        """Examples of several calls as one."""
+        """Concatenate examples."""
         return joined(parts)
 
     def chosen(self, examples: Examples, which: Indices) -> Examples:
@@ -100,18 +100,18 @@ class TorchTask(ABC):
         return held(arrays_of(self.network.initial(seed)), self.running)
 
     def check(self, weights: Weights, where: str) -> None:
-        """Raise ScoreError where weights are not of this network, parameter by parameter, or not finite."""
+        """Raise ScoreError if weights are not of this network, or not finite."""
         check_weights(self.network, weights, self.running, where)
 
     def scorers(
         self, at: Sequence[Weights], reference: Weights, parameters: Sequence[str], *, cosine: bool = False
     ) -> Scorers:
-        """What scores examples at several weights, one after another."""
+        """A scorer at several weights."""
         each = [self.scorer(one, reference, parameters, cosine=cosine) for one in at]
         return lambda examples: tuple(score(examples) for score in each)
 
     def scorer(self, at: Weights, reference: Weights, parameters: Sequence[str], *, cosine: bool = False) -> Scorer:
-        """What scores examples at some weights in the direction of others; see `Task`."""
+        """A scorer at given weights in the direction of others; see `Task`."""
         self.check(at, "the weights that are scored at")
         self.check(reference, "the reference")
         start, goal = (held({name: one[name] for name in self.network.shapes}, self.running) for one in (at, reference))
@@ -130,7 +130,7 @@ class TorchTask(ABC):
         return scored
 
     def _certain(self, found: BatchScores) -> Floats:
-        """The scores; not a number where differences of losses leave too much open."""
+        """The scores; NaN if differences of losses are too uncertain."""
         if found.means == "forward":
             return found.score
         what = self.network.name or f"task {self.name}"
@@ -146,7 +146,7 @@ class TorchTask(ABC):
         return np.where(found.error <= _CERTAIN * largest, found.score, np.nan)
 
     def losses(self, weights: Weights, examples: Examples) -> Floats:
-        """The loss of each example; not a number where it is none."""
+        """The loss of each example; NaN if undefined."""
         self.check(weights, "the weights")
         parameters = self.running.placement.weights({name: weights[name] for name in self.network.shapes})
         return self._outputs(examples, parameters, lambda batch: (self._losses_of(parameters, batch),), 1)[0]
@@ -170,7 +170,7 @@ class TorchTask(ABC):
         )
 
     def batch_outputs(self, batch: Batch, _parameters: Parameters, say: BatchFunction) -> tuple[Floats, ...]:
-        """What is said of a batch; a task whose losses depend on each other says what a damaged one does to others."""
+        """The outputs for a batch; tasks with dependent losses override it to handle invalid examples."""
         return say(batch)
 
     def _outputs(

@@ -1,4 +1,4 @@
-"""Pre-norm transformer blocks that look both ways, in plain functions over arrays by name, as in the probe."""
+"""Bidirectional pre-norm transformer blocks, as functions over named arrays, as in the probe."""
 
 import math
 from collections.abc import Callable
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 Parameters: TypeAlias = "dict[str, Tensor]"
 
 Matrix: TypeAlias = "Callable[..., Tensor]"
-"""(rows, columns, factor = 1) → numbers at random that keep the size of what goes through them."""
+"""(rows, columns, factor = 1) → a random matrix that preserves the scale of its input."""
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How large a built-in network is."""
+    """The size of a built-in network."""
 
     width: Annotated[int, Between(4, 8_192)] = 64  # winnow's: a small one
     layers: Annotated[int, Between(1, 100)] = 2  # winnow's
@@ -42,7 +42,7 @@ def matrices(seed: int) -> Matrix:
 
 
 def initial_blocks(prefix: str, size: Size, matrix: Matrix) -> Parameters:
-    """The arrays of the blocks and of the norm behind them."""
+    """The arrays of the blocks and of the final norm."""
     import torch
 
     width, written = size.width, 1 / math.sqrt(2 * size.layers)
@@ -62,7 +62,7 @@ def initial_blocks(prefix: str, size: Size, matrix: Matrix) -> Parameters:
 def through_blocks(
     parameters: Parameters, prefix: str, size: Size, hidden: "Tensor", real: "Tensor | None" = None
 ) -> "Tensor":
-    """Examples × places × width, normed; places that are not `real` are looked at by none."""
+    """Examples × positions × width, normalised; positions that are not `real` get no attention."""
     import torch
 
     functional = torch.nn.functional

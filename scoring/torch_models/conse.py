@@ -1,7 +1,7 @@
 """ConSE (Norouzi et al., arXiv 1312.5650): images and texts in one space, by two separately trained networks.
 
-An image is the mean of the vectors of its ten likeliest classes' names, weighed by how likely each is; a text is its
-own vector. Classes are those of EfficientNet-lite0, vectors those of MiniLM, both from winnow's list of assets.
+An image's vector is the mean of the vectors of its ten likeliest classes' names, weighted by probability; a text has
+its own vector. Classes are those of EfficientNet-lite0, vectors those of MiniLM, both from winnow's list of assets.
 """
 
 import re
@@ -43,7 +43,7 @@ CLASSIFIER, NAMES, SENTENCES, TOKENIZER = FILES
 LIKELIEST: Final = 10  # the paper's T
 
 _IMAGE, _TEXT, _VECTORS = "image.", "text.", "classes"
-_BESIDE: Final = ("pooler.", "embeddings.position_ids")  # of MiniLM's file, unused
+_BESIDE: Final = ("pooler.", "embeddings.position_ids")  # prefixes of unused arrays in MiniLM's file
 _COUNTER: Final = "num_batches_tracked"
 _TEXTS: Final = 100  # class names that are encoded at once
 
@@ -52,7 +52,7 @@ _PART = re.compile(r"'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"")
 
 
 def conse() -> Network:
-    """The two networks as one, whose first input says which."""
+    """Both networks as one, whose first input selects one."""
     shapes = {**efficientnet.shapes(_IMAGE), **minilm.shapes(_TEXT), _VECTORS: (efficientnet.CLASSES, minilm.WIDTH)}
 
     def forward(parameters: Parameters, which: str, given: "Tensor") -> "Tensor":
@@ -64,7 +64,7 @@ def conse() -> Network:
 
 
 def frozen_network(forward: "Callable[..., Tensor]", shapes: Mapping[str, tuple[int, ...]]) -> Network:
-    """A network of which nothing is trained: its numbers come out of files."""
+    """A network without training, whose arrays are read from files."""
 
     def initial(seed: int) -> Parameters:
         import torch
@@ -84,7 +84,7 @@ def _of_classes(said: "Tensor", vectors: "Tensor") -> "Tensor":
 
 
 def weights_of(network: Network, tokenizer: Tokenizer, files: Files, running: Running) -> Weights:
-    """The networks' arrays out of their files, and the vectors of the classes' names."""
+    """Read the networks' arrays from files, and compute the vectors of class names."""
     found: dict[str, Any] = {
         **named(_IMAGE, read_checkpoint(files.path(CLASSIFIER))),
         **named(_TEXT, read_safetensors(files.path(SENTENCES))),
@@ -96,7 +96,7 @@ def weights_of(network: Network, tokenizer: Tokenizer, files: Files, running: Ru
 
 
 def named(prefix: str, arrays: Weights) -> dict[str, Any]:
-    """A file's arrays under a prefix, without those that nothing is computed with."""
+    """A file's arrays under a prefix, without unused ones."""
     return {
         f"{prefix}{name}": array
         for name, array in arrays.items()
@@ -105,7 +105,7 @@ def named(prefix: str, arrays: Weights) -> dict[str, Any]:
 
 
 def class_names(script: str, where: str) -> list[str]:
-    """The names of the classes, synonyms between commas, out of the script that lists them."""
+    """The names of the classes, with comma-separated synonyms, from the script that lists them."""
     found = {
         int(one[1]): "".join(re.sub(r"\\(.)", r"\1", part[1] or part[2] or "") for part in _PART.finditer(one[2]))
         for one in _NAME.finditer(script)
@@ -121,7 +121,7 @@ def _encoded(network: Network, arrays: Mapping[str, Any], tokenizer: Tokenizer, 
     parameters = {name: torch.from_numpy(array) for name, array in arrays.items() if name.startswith(_TEXT)}
     first, last = tokenizer.number(minilm.FIRST), tokenizer.number(minilm.LAST)
     tokens = [[first, *(one if one is not None else ()), last] for one in tokenizer.of(texts)]
-    order = sorted(range(len(tokens)), key=lambda place: len(tokens[place]))  # little is computed for what fills up
+    order = sorted(range(len(tokens)), key=lambda place: len(tokens[place]))  # by length, to compute little padding
     found = np.empty((len(texts), minilm.WIDTH), np.float32)
     with exclusive_torch():
         for start in range(0, len(order), _TEXTS):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def decoder(size: Size, vocabulary: int, context: int) -> Network:
-    """From tokens to what comes after each of them."""
+    """A network that predicts the next token at each position."""
     shape = Shape(layers=size.layers, width=size.width, heads=size.heads)
 
     def initial(seed: int) -> Parameters:

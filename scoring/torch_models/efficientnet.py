@@ -1,7 +1,7 @@
 """EfficientNet-lite0 (Tan and Le, arXiv 1905.11946, without its gates): pixels to 1,000 classes of ImageNet.
 
-Arrays have the names that the files of `efficientnet-lite-pytorch` give them. Statistics of batches are those of the
-training, so an image's numbers are its own.
+Arrays have the names in the files of `efficientnet-lite-pytorch`. Batch norm uses the statistics of training, so an
+image's results depend only on that image.
 """
 
 from collections.abc import Iterator, Mapping
@@ -47,7 +47,7 @@ _NORMED: Final = ("weight", "bias", "running_mean", "running_var")
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """Expand, convolve each channel by itself, project; what was read is added where the shape stays."""
+    """Expand, convolve each channel separately, project; the input is added if the shape is unchanged."""
 
     name: str
     kernel: int
@@ -93,7 +93,7 @@ def classified(parameters: "Mapping[str, Tensor]", pixels: "Tensor", prefix: str
 
 
 def pooled(parameters: "Mapping[str, Tensor]", pixels: "Tensor", prefix: str = "") -> "Tensor":
-    """Images × 3 × height × width → images × 1,280, what classes are told by: the mean over places."""
+    """Images × 3 × height × width → images × 1,280, the features of the classifier: the mean over positions."""
     from torch.nn import functional
 
     def normed(hidden: "Tensor", name: str) -> "Tensor":
@@ -118,7 +118,7 @@ def pooled(parameters: "Mapping[str, Tensor]", pixels: "Tensor", prefix: str = "
 
 
 def _padded(hidden: "Tensor", kernel: int, stride: int) -> "Tensor":
-    """With zeros around, the odd one behind, as TensorFlow pads: the sides become a stride-th, rounded up."""
+    """Pad with zeros like TensorFlow, with the odd one at the end; each side is divided by the stride, rounded up."""
     from torch.nn import functional
 
     around = []

@@ -1,4 +1,4 @@
-"""What tasks in PyTorch read out of rows: pixels, tokens, labels, example by example."""
+"""The examples of PyTorch tasks: pixels, tokens and labels."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,21 +12,21 @@ Indices: TypeAlias = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Ragged:
-    """Tokens of texts one behind the other."""
+    """The concatenated tokens of texts."""
 
     values: NDArray[np.int32]
     ends: Indices
 
     @classmethod
     def of(cls, parts: Sequence[Sequence[int] | NDArray[np.int32]]) -> "Ragged":
-        """Texts, each with its tokens."""
+        """Concatenate the tokens of texts."""
         values = [np.asarray(part, np.int32) for part in parts]
         ends = np.cumsum([len(part) for part in values], dtype=np.int64)
         return cls(np.concatenate([np.empty(0, np.int32), *values]), ends)
 
     @property
     def lengths(self) -> Indices:
-        """How many tokens each has."""
+        """The number of tokens of each text."""
         return np.diff(self.ends, prepend=0)
 
     def one(self, place: int) -> NDArray[np.int32]:
@@ -35,7 +35,7 @@ class Ragged:
         return self.values[start : int(self.ends[place])]
 
     def padded(self, length: int) -> NDArray[np.int64]:
-        """As a table, with zeros behind each text."""
+        """A table of tokens, padded with zeros."""
         found = np.zeros((len(self.ends), length), np.int64)
         lengths = self.lengths
         found[np.arange(length) < lengths[:, None]] = self.values
@@ -61,7 +61,7 @@ class Examples:
         return replace(self, pixels=table)
 
     def chosen(self, which: Indices) -> "Examples":
-        """Some of them, in this order."""
+        """Some examples, in this order."""
         return Examples(
             len(which),
             None if self.pixels is None else self.pixels[which],
@@ -71,7 +71,7 @@ class Examples:
 
 
 def joined(parts: Sequence[Examples]) -> Examples:
-    """Examples of several parts, of which there is at least one, as one."""
+    """Concatenate one or more parts."""
     if len(parts) == 1:
         return parts[0]
     pixels = [part.pixels for part in parts if part.pixels is not None]

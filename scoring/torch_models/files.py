@@ -17,7 +17,7 @@ def read_checkpoint(path: str) -> Weights:
     """The tensors of a `.pt` or `.pth`, by torch.load(weights_only=True); bfloat16 becomes float32.
 
     Raises:
-        ScoreError: It is no such file, is damaged, or needs code to be run, as pickles of whole models do.
+        ScoreError: It is not such a file, is damaged, or would run code, like pickles of whole models.
     """
     torch: Any = required_package("a checkpoint of PyTorch", "torch")
     try:
@@ -40,7 +40,7 @@ def read_safetensors(path: str) -> Weights:
     """The tensors of a safetensors file; bfloat16 becomes float32.
 
     Raises:
-        ScoreError: It is no such file, or a damaged one.
+        ScoreError: It is not such a file, or is damaged.
     """
     torch: Any = required_package("a file of safetensors", "torch")
     package: Any = required_package("a file of safetensors", "safetensors.torch")

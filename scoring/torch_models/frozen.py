@@ -33,14 +33,14 @@ Name: TypeAlias = Literal["minilm", "efficientnet"]
 Status: TypeAlias = NDArray[np.object_]
 Numbers: TypeAlias = NDArray[np.float32]
 
-_LEAST: Final = 16  # tokens that a batch of short texts is made as wide as
-_TOKENS: Final = 512  # at once: a core takes longer over more, as layers leave its cache
+_LEAST: Final = 16  # the minimum width of a batch of short texts, in tokens
+_TOKENS: Final = 512  # at once; with more, layers no longer fit in a core's cache
 _IMAGES: Final = 8  # at once, for the same reason
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What is known of an encoder before it is loaded."""
+    """The properties of an encoder that are known before it is loaded."""
 
     reads: str
     width: int
@@ -56,28 +56,28 @@ KINDS: Final[Mapping[str, Kind]] = {
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much of a row is read."""
+    """Limits on what is read of a row."""
 
     max_bytes: int  # of a text
     max_pixels: int  # of an image, as its header declares them
-    cuts: bool  # a text that is too long, where it is not refused
+    cuts: bool  # whether a text that is too long is cut instead of rejected
 
 
 class Encoder(Protocol):
-    """From a column to numbers."""
+    """Computes features from a column."""
 
     def __call__(self, column: pa.Array, status: Status) -> Numbers:
-        """Rows × width, of those that are `ok` so far; where one has none, its status says why and it is zeros."""
+        """Features (rows × width) of rows that are `ok` so far; failed rows get a status and zeros."""
 
 
 def encoder(task: str, name: Name, files: Files, limits: Limits, running: Running) -> Encoder:
-    """An encoder that is ready; ScoreError where a package or a file is missing, or a file is not its own."""
+    """Load an encoder; ScoreError if a package or file is missing, or a file is not the expected one."""
     running.ready(task)
     return _Texts(task, files, limits, running) if name == "minilm" else _Images(task, files, limits, running)
 
 
 class _Frozen:
-    """A network under the weights of a file."""
+    """A network with the weights of a file."""
 
     def __init__(self, network: Network, weights: Weights, running: Running, where: str) -> None:
         check_weights(network, weights, running, where)
@@ -85,7 +85,7 @@ class _Frozen:
         self._parameters = running.placement.weights({name: weights[name] for name in network.shapes})
 
     def __call__(self, given: NDArray[Any]) -> Numbers:
-        """What it makes of examples, as many at a time as fit."""
+        """The outputs for examples, with as many at a time as fit in memory."""
         import torch
 
         def call(batch: Batch) -> "Tensor":
@@ -98,7 +98,7 @@ class _Frozen:
 
 
 class _Texts:
-    """MiniLM's mean over a text's tokens, of the length that it comes in."""
+    """MiniLM's mean over a text's tokens, not normalised."""
 
     def __init__(self, task: str, files: Files, limits: Limits, running: Running) -> None:
         self._limits = limits
@@ -114,7 +114,7 @@ class _Texts:
         found = np.zeros((len(status), minilm.WIDTH), np.float32)
         wanted = np.flatnonzero(status == OK)
         widths = 2 ** np.ceil(np.log2(np.maximum(tokens.lengths, _LEAST))).astype(np.int64)
-        for width in np.unique(widths):  # by the text alone, so that its numbers are its own
+        for width in np.unique(widths):  # depends only on the text, so that its features do too
             alike, count = np.flatnonzero(widths == width), max(1, _TOKENS // int(width))
             for start in range(0, len(alike), count):
                 which = alike[start : start + count]
@@ -123,7 +123,7 @@ class _Texts:
         return _finite(found, status)
 
     def _tokens(self, texts: list[str | None], rows: NDArray[np.int64], status: Status) -> list[NDArray[np.int32]]:
-        """The tokens of each text that has some, between the first and the last."""
+        """The tokens of each non-empty text, between the start and end tokens."""
         room, limits = minilm.TOKENS - 2, self._limits
         cut = [cut_to(text or "", limits.max_bytes) for text in texts]
         found = []
@@ -140,7 +140,7 @@ class _Texts:
 
 
 class _Images:
-    """EfficientNet-lite0's last features, the mean over places."""
+    """EfficientNet-lite0's last features, averaged over positions."""
 
     def __init__(self, task: str, files: Files, limits: Limits, running: Running) -> None:
         required_package(task, "PIL")
@@ -167,6 +167,6 @@ def _pooled(parameters: Parameters, pixels: "Tensor") -> "Tensor":
 
 
 def _finite(found: Numbers, status: Status) -> Numbers:
-    """Rows as they are; those with what is no number say so."""
+    """The rows unchanged; rows with NaN get a status."""
     status[~np.isfinite(found).all(axis=1) & (status == OK)] = NOT_FINITE
     return found

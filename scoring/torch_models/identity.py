@@ -13,19 +13,19 @@ from winnow.scoring.torch_models.packages import one_line, versions
 
 
 def function_identity(architecture: str) -> tuple[str, ...]:
-    """The hash of the code that a `module:function` is part of, and the versions of what it was installed from.
+    """The hash of the code of a `module:function`, and the versions of its installed packages.
 
-    That is every `.py` below the module's top-level package, or the file of a module without one. Nothing of a built-in
-    architecture's name, and nothing where there is no such module: its call says so.
+    The hash covers every `.py` below the module's top-level package, or the file of a module without one. The result
+    is empty for built-in architectures and missing modules, which are reported when called.
 
     Raises:
-        ScoreError: The module cannot be looked for, or its code not be read.
+        ScoreError: The module cannot be found or its code cannot be read.
     """
     package = architecture.partition(":")[0].partition(".")[0]
     if ":" not in architecture or not package:
         return ()
     try:
-        spec = find_spec(package)  # of the top alone: to look further would run its code
+        spec = find_spec(package)  # of the top-level package only; others would run its code
         hashed = None if spec is None else _hash(spec)
     except Exception as error:  # noqa: BLE001, what finds modules may be the user's own
         raise ScoreError(

@@ -1,6 +1,6 @@
 """MiniLM-L6 for sentences (all-MiniLM-L6-v2; Wang et al., arXiv 2002.10957): tokens to one vector of 384 numbers.
 
-It has read English alone: other languages are letters to it. Arrays have the names that BERT's files give them.
+It was trained on English only. Arrays have the names in BERT's files.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from torch import Tensor  # type: ignore[import-not-found, unused-ignore]
 
 WIDTH: Final = 384
-TOKENS: Final = 256  # that it reads of a text, with the first and the last
+TOKENS: Final = 256  # the most tokens of a text, including start and end
 FIRST, LAST = "[CLS]", "[SEP]"
 
 WEIGHTS: Final = Asset(
@@ -70,7 +70,7 @@ def _norm(name: str) -> dict[str, tuple[int, ...]]:
 
 
 def mean_embedding(parameters: "Mapping[str, Tensor]", tokens: "Tensor", prefix: str = "") -> "Tensor":
-    """Texts × places, filled up with zeros behind → texts × 384: the mean over the tokens that there are."""
+    """Texts × positions, padded with zeros → texts × 384: the mean over the real tokens."""
     from torch.nn import functional  # type: ignore[import-not-found, unused-ignore]
 
     def linear(hidden: "Tensor", name: str) -> "Tensor":

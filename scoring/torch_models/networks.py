@@ -21,45 +21,45 @@ if TYPE_CHECKING:
 Parameters: TypeAlias = "dict[str, Tensor]"
 
 _EXPECTED: Final = "expected `module:function`, a function without arguments that makes a torch.nn.Module"
-_COUNTER: Final = "num_batches_tracked"  # of batch statistics: nothing is computed from it in the mode of use
-_PLACES: Final = 64  # that a text is tried with
-_STIR: Final = 0.02  # what an untrained network is moved by: layers that begin as zeros would say nothing
+_COUNTER: Final = "num_batches_tracked"  # of batch statistics: unused in evaluation mode
+_PLACES: Final = 64  # positions of a test text
+_STIR: Final = 0.02  # noise added to an untrained network, whose zero layers would hide dependencies
 
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """What computes; whatever it knows is in the arrays that it is given."""
+    """A network as a pure function of named arrays."""
 
     initial: Callable[[int], Parameters]  # from a seed to every array, on the CPU
     forward: Callable[..., "Tensor"]  # (parameters, *inputs) → numbers
     shapes: Mapping[str, tuple[int, ...]]  # of every array
-    fixed: frozenset[str] = frozenset()  # arrays that are not trained: buffers, and what does not require a gradient
-    spare: frozenset[str] = frozenset()  # names that files may hold beside these: counters, other names of tied arrays
+    fixed: frozenset[str] = frozenset()  # untrained arrays: buffers, and parameters without gradient
+    spare: frozenset[str] = frozenset()  # additional names allowed in files: counters, other names of tied arrays
     constant: Mapping[str, NDArray[Any]] = field(default_factory=dict)
-    """Whole numbers that the network is built with: a file may hold them, and then these very ones."""
+    """Integer constants of the network; if a file contains them, they must be equal."""
     name: str = ""  # `module:function` of the user's
 
     @property
     def trained(self) -> tuple[str, ...]:
-        """The arrays that are trained and that a direction may go over, in their order."""
+        """The names of the trained arrays, over which directions are taken, in order."""
         return tuple(name for name in self.shapes if name not in self.fixed)
 
 
 def network_of(architecture: str, running: Running, methods: tuple[str, ...] = ()) -> Network:
-    """The network that a module of the user's is, in the mode of use: no dropout, statistics of batches as they stand.
+    """Wrap a user's module as a network in evaluation mode: no dropout, fixed batch statistics.
 
-    Where `methods` are named, the network's first input says which of them to call; else the module itself is called.
+    With `methods`, the network's first input names the method to call; else the module itself is called.
 
     Args:
         architecture: `module:function`.
-        running: Where it computes, and how precisely: for what the module keeps beside its parameters.
-        methods: What the module must have.
+        running: The device and precision, for tensors of the module that are not parameters.
+        methods: The methods that the module must have.
     """
     import torch
     from torch.func import functional_call  # type: ignore[import-not-found, unused-ignore]
 
     class MethodCaller(torch.nn.Module):  # type: ignore[misc, unused-ignore]
-        """The module under a name, as only a module itself can be called with other parameters."""
+        """Wraps the module, as `functional_call` can only call modules."""
 
         def __init__(self, module: Any) -> None:
             super().__init__()
@@ -74,7 +74,7 @@ def network_of(architecture: str, running: Running, methods: tuple[str, ...] = (
         found = _arrays(_built(architecture, seed))
         return {name: array.detach().clone().to(running.kind) for name, array in found.items()}
 
-    module = _built(architecture, 0)  # what is no array of its own is of this seed, in every process
+    module = _built(architecture, 0)  # the same seed in every process, for values outside the arrays
     for method in methods:
         if not callable(getattr(module, method, None)):
             raise ScoreError(f"`architecture`: {architecture} made a {type(module).__name__} without `{method}`")
@@ -107,18 +107,18 @@ def output_shape(
     *,
     or_more: bool = False,
 ) -> tuple[int, ...]:
-    """The shape of what a network says, tried on one example before any row is read.
+    """The output shape of a network, tested on one example before any row is read.
 
     Args:
         network: The network.
-        running: Where it computes.
-        inputs: What it is given.
-        expected: The shape of what it has to say; None: a row of numbers.
+        running: The device and precision.
+        inputs: The inputs.
+        expected: The expected shape; None for one row of numbers.
         what: The network and its input, for messages.
         or_more: The last dimension may be larger than expected.
 
     Raises:
-        ScoreError: It fails, or says something else.
+        ScoreError: The network fails, or its output has another shape.
     """
     import torch
 
@@ -136,7 +136,7 @@ def output_shape(
 
 
 def require_causal(network: Network, running: Running, vocabulary: int, places: int) -> None:
-    """Raise ScoreError where what a network says of a place in a text hangs on the token behind it."""
+    """Raise ScoreError if the output at a position depends on a later token."""
     import torch
 
     length = min(places, _PLACES)
@@ -178,7 +178,7 @@ def _built(architecture: str, seed: int) -> Any:
 
 @contextmanager
 def _seeded(seed: int) -> Iterator[None]:
-    """Numbers at random from a seed, whosever generator a module takes them from; as they were, afterwards."""
+    """Seed all random generators that a module may use, and restore their states at exit."""
     import torch
 
     plain, arrays = random.getstate(), np.random.get_state()
@@ -194,14 +194,14 @@ def _seeded(seed: int) -> Iterator[None]:
 
 
 def _arrays(module: Any) -> "Parameters":
-    """Parameters, and buffers of numbers that files keep; a tied one once."""
+    """The parameters and persistent floating-point buffers; tied ones once."""
     kept = module.state_dict(keep_vars=True)
     buffers = {name: one for name, one in module.named_buffers() if name in kept and one.is_floating_point()}
     return {**dict(module.named_parameters()), **buffers}
 
 
 def _constants(module: Any) -> dict[str, NDArray[Any]]:
-    """Buffers of whole numbers that files keep, such as places; not what counts batches."""
+    """The persistent integer buffers, such as positions, without batch counters."""
     kept = module.state_dict(keep_vars=True)
     return {
         name: one.detach().cpu().numpy().copy()

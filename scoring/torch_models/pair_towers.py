@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 IMAGE_TOWER: Final = "encode_image"
 TEXT_TOWER: Final = "encode_text"
 SCALE: Final = "logit_scale"
-"""The logarithm of what similarities are multiplied by; the name that open implementations give it."""
+"""The name of the logarithm of the similarity scale in open implementations."""
 
 _AT_FIRST = 1 / 0.07  # CLIP's
 
 
 def towers(size: Size, pixels: int, patch: int, vocabulary: int, context: int) -> Network:
-    """A network whose first input says which tower: pixels, or tokens with how many of them are real."""
+    """A network whose first input selects a tower: for pixels, or for tokens with the number of real ones."""
     import torch
 
     functional = torch.nn.functional

@@ -1,7 +1,7 @@
 """Decode image files into squares of pixels; the header is checked against a budget before decoding.
 
-Formats are those that Pillow decodes by itself: none starts another program. Of an animation the first frame counts,
-an orientation in the EXIF data is followed, what is transparent lies on white, and grey of 16 bits becomes one of 8.
+Formats are those that Pillow decodes without other programs. Only the first frame of an animation is used, EXIF
+orientation is applied, transparency becomes white, and 16-bit grey is reduced to 8 bits.
 """
 
 import struct
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from PIL import Image
 
 FORMATS: Final = ("BMP", "GIF", "JPEG", "PNG", "PPM", "WEBP")
-"""No TIFF: what its tiles take is not held to the size of the image."""
+"""No TIFF, as the memory of its tiles is not limited by the image size."""
 
 LARGEST: Final = 1 << 27
-"""That a budget may allow: Pillow's own limit, beyond which it opens no file, lies above it."""
+"""The largest allowed budget in pixels; Pillow's own limit is higher."""
 
 _ORIENTATION: Final = 0x0112  # its tag in EXIF
 _WHITE: Final = (255, 255, 255, 255)
@@ -46,19 +46,19 @@ _DAMAGED: Final = (
     struct.error,
     zlib.error,
 )
-"""What Pillow's decoders raise on damaged files: each has its own. A lack of memory is none of them."""
+"""The exceptions of Pillow's decoders for damaged files; does not include a lack of memory."""
 
 
 def pixels_bytes(side: int) -> int:
-    """What an image of so many pixels a side takes, decoded."""
+    """The size of a decoded image with this many pixels per side."""
     return side * side * _COLOURS
 
 
 def require_room(task: str, side: int, images: int, max_bytes: int) -> None:
-    """Refuse batches whose images alone are more than may be held, which is `_ROOM` where less is said.
+    """Raise if the images of a batch exceed the memory budget, at least `_ROOM`.
 
     Raises:
-        ScoreError: They are more.
+        ScoreError: They do.
     """
     need, room = images * pixels_bytes(side), max(max_bytes, _ROOM)
     if need > room:
@@ -69,12 +69,12 @@ def require_room(task: str, side: int, images: int, max_bytes: int) -> None:
 
 
 def square_pixels(raw: bytes, side: int, max_pixels: int) -> NDArray[np.uint8] | None:
-    """A file's image in side × side × RGB, its proportions given up; None where it is damaged or too large."""
+    """A file's image as side × side × RGB, without keeping proportions; None if damaged or too large."""
     required_package("an image", "PIL")
     from PIL import Image
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of damage that is survived, and of sizes, which the budget judges
+        warnings.simplefilter("ignore")  # about harmless damage, and about sizes, which the budget checks
         try:
             with Image.open(BytesIO(raw), formats=FORMATS) as image:
                 if not 0 < image.width * image.height <= max_pixels:
@@ -89,21 +89,21 @@ def square_pixels(raw: bytes, side: int, max_pixels: int) -> NDArray[np.uint8] |
 def pixels_of(
     files: pa.Array, wanted: NDArray[np.bool_], side: int, max_pixels: int
 ) -> tuple[NDArray[np.object_], NDArray[np.uint8]]:
-    """A status a row, and the images of those that are wanted and `ok`, in order.
+    """The status of each row, and the images of requested rows that are `ok`, in order.
 
-    A part takes side² × 3 bytes for each of its rows that are wanted, once, and beside them one decoded file at a time:
-    up to twelve bytes for each of `max_pixels`.
+    Takes side² × 3 bytes per requested row, and one decoded file at a time: up to twelve bytes for each of
+    `max_pixels`.
 
     Args:
-        files: The bytes of a file a row.
-        wanted: Which rows' images to decode; the others are not looked at beyond being there.
-        side: Pixels of what is given.
-        max_pixels: Of what a file declares.
+        files: The bytes of one file per row.
+        wanted: The rows to decode; for the others only the presence of a file is checked.
+        side: The pixels per side of the result.
+        max_pixels: The most pixels that a file may declare.
     """
     status = np.full(len(files), OK, object)
     pixels = np.empty((int(np.count_nonzero(wanted)), side, side, 3), np.uint8)
     count = 0
-    for place, file in enumerate(files):  # one at a time: a column's worth of decoded images would not fit
+    for place, file in enumerate(files):  # one at a time: all decoded images of a column would not fit in memory
         raw = file.as_py()
         if not raw:
             status[place] = NO_INPUT
@@ -118,7 +118,7 @@ def pixels_of(
 
 
 def _upright(image: "Image.Image") -> "Image.Image":
-    """Turned as the EXIF data say; EXIF data that cannot be read say nothing."""
+    """Apply the EXIF orientation; unreadable EXIF data are ignored."""
     from PIL import ImageOps
 
     try:
@@ -130,10 +130,10 @@ def _upright(image: "Image.Image") -> "Image.Image":
 
 
 def _opaque(image: "Image.Image") -> "Image.Image":
-    """In RGB, what is transparent on white."""
+    """Convert to RGB, with transparency on white."""
     from PIL import Image
 
-    if image.mode.startswith("I"):  # grey of 16 bits; Pillow itself would cut it off at 255
+    if image.mode.startswith("I"):  # 16-bit grey, which Pillow itself would clip at 255
         wide = np.asarray(image).astype(np.int64) >> _SHIFT
         image = Image.fromarray(np.clip(wide, 0, 255).astype(np.uint8))
     if "A" not in image.getbands() and "transparency" not in image.info:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _WIDE: Final = 4  # bytes of a number
 _ONE: Final = threading.RLock()
-"""PyTorch's modes are of the whole process, and a module of the user's holds the parameters that it is called with."""
+"""A lock: PyTorch's modes apply to the whole process, and a user's module holds the parameters of a call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,17 +29,17 @@ class Running:
     device: Literal["cpu", "cuda"] = "cpu"  # winnow's: every machine has one
     compute: Literal["float32", "bfloat16", "float64"] = "float32"  # winnow's: what the tolerance is declared for
     memory_bytes: Annotated[int, Between(1, 1 << 42)] = 256 << 20
-    """MimicSettings': what tensors take while samples are scored, as many at once as that allows. Half as many wherever
-    memory ends after all."""
+    """As in MimicSettings: the memory of tensors while samples are scored, which limits samples at once. Halved if
+    memory runs out."""
 
     @property
     def held(self) -> "np.dtype[Any]":
-        """What weights are held and trained in, whatever the network computes in."""
+        """The type of stored and trained weights, independent of the type of computation."""
         return np.dtype(np.float64 if self.compute == "float64" else np.float32)
 
     @property
     def kind(self) -> "dtype":
-        """That, as PyTorch names it."""
+        """The type of computation in PyTorch."""
         import torch
 
         found: dtype = getattr(torch, str(self.held))
@@ -47,31 +47,31 @@ class Running:
 
     @property
     def placement(self) -> Placement:
-        """As the score takes it."""
+        """The placement for scoring."""
         return Placement(self.device, self.compute)
 
     def ready(self, task: str) -> None:
-        """Raise ScoreError where PyTorch is missing, or finds no such device."""
+        """Raise ScoreError if PyTorch or the device is missing."""
         torch = required_package(task, "torch")
         if self.device == "cuda" and not torch.cuda.is_available():
             raise ScoreError(f"{task}: `device: cuda`, and PyTorch finds none here; expected `device: cpu`")
 
 
 def kind_of(weights: "Mapping[str, Tensor]") -> "dtype":
-    """What a network computes in under these weights, for its other inputs."""
+    """The floating-point type of weights, for the network's other inputs."""
     return next(one.dtype for one in weights.values() if one.is_floating_point())
 
 
 def at_least_float32(said: "Tensor") -> "Tensor":
-    """What a network says, as losses are taken from it: never in fewer than 32 bits."""
+    """A network's output in at least 32 bits, for computing losses."""
     return said.float() if said.itemsize < _WIDE else said
 
 
 @contextmanager
 def exclusive_torch() -> Iterator[None]:
-    """PyTorch where equal inputs give equal bits, one thread of the process at a time.
+    """Use PyTorch deterministically, in one thread of the process at a time.
 
-    Give nothing away from within: the modes would stay on in the caller.
+    Do not yield from within, as the modes would stay on in the caller.
     """
     with _ONE, pinned():
         yield

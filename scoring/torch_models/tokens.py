@@ -1,4 +1,4 @@
-"""Texts as tokens: bytes of UTF-8, or those of a `tokenizer.json`."""
+"""Tokenisers: bytes of UTF-8, or a `tokenizer.json`."""
 
 import json
 import os
@@ -19,21 +19,21 @@ Tokens = NDArray[np.int32]
 
 
 class Tokenizer(Protocol):
-    """Texts into numbers below `size`."""
+    """Converts texts to numbers below `size`."""
 
     @property
     def size(self) -> int:
-        """How many tokens there are."""
+        """The size of the vocabulary."""
 
     def of(self, texts: Sequence[str]) -> Sequence[Tokens | None]:
-        """The tokens of each text, none added; None of a text that it refuses."""
+        """The tokens of each text, without special tokens; None for a rejected text."""
 
     def number(self, token: str, key: str = "start") -> int:
-        """The number of a token by its name; ScoreError where there is none, with the key that asked for it."""
+        """The number of a token; ScoreError, naming the setting, if there is none."""
 
 
 class Bytes:
-    """Bytes of UTF-8. Zero, which a text does not hold, is named `end`."""
+    """Bytes of UTF-8. Zero, which occurs in no text, is the token `end`."""
 
     size = 256
 
@@ -43,14 +43,14 @@ class Bytes:
         return [np.frombuffer(one, np.uint8).astype(np.int32) for one in raw]
 
     def number(self, token: str, key: str = "start") -> int:
-        """Zero is all that has a name."""
+        """The number of `end`, the only named token."""
         if token == "end":
             return 0
         raise ScoreError(f"`{key}`: bytes have no token {token[:60]!r}; expected 'end', or a tokenizer.json")
 
 
 class JsonTokenizer:
-    """A file of the package tokenizers. It adds, cuts and pads nothing, whatever the file says."""
+    """A file of the package tokenizers, without its special tokens, truncation and padding."""
 
     def __init__(self, task: str, path: str) -> None:
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # worker processes are the parallelism
@@ -72,7 +72,7 @@ class JsonTokenizer:
         self.size = max(self._tokenizer.get_vocab(with_added_tokens=True).values(), default=-1) + 1
 
     def of(self, texts: Sequence[str]) -> Sequence[Tokens | None]:
-        """The tokens of each text; None where the package refuses it, such as one of words that the file lacks."""
+        """The tokens of each text; None if the package rejects it, for example for unknown words."""
         try:
             found = self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
         except Exception:  # noqa: BLE001, the package's own errors have no class in common with others
@@ -88,12 +88,12 @@ class JsonTokenizer:
 
 
 def tokenizer_of(task: str, path: str) -> Tokenizer:
-    """The tokenizer of a file, or that of bytes where `path` is `bytes`."""
+    """The tokenizer of a file, or of bytes if `path` is `bytes`."""
     return Bytes() if path == BYTES else JsonTokenizer(task, path)
 
 
 def cut_to(text: str, max_bytes: int) -> tuple[str, bool]:
-    """A text's beginning that is not longer than this in UTF-8, and whether that is all of it."""
+    """The start of a text within this many bytes of UTF-8, and whether it is the whole text."""
     if len(text) * 4 <= max_bytes:
         return text, True
     raw = text.encode("utf-8", "replace")
@@ -101,7 +101,7 @@ def cut_to(text: str, max_bytes: int) -> tuple[str, bool]:
 
 
 def tokenizer_files(tokenizer: str) -> tuple[str, ...]:
-    """The files that a task needs to cut texts as its recipe says."""
+    """The files that a tokenizer setting needs."""
     return () if tokenizer == BYTES else (tokenizer,)
 
 

@@ -1,9 +1,9 @@
 """Training with weighted batches: uniform, by score, by gradient norm, or by loss above the reference's.
 
-Stage 1 of the Mimic score (arXiv 2501.06708). The gradient of the chosen parameters is the weighed sum over the
-batch's samples, that of others their plain mean, as in the paper's code; AdamW takes the step at a constant rate. The
-network is in its mode of use all the time: no dropout, statistics of batches as they stand, so that a sample's loss is
-its own. The same examples, settings and PyTorch give the same weights to the last bit, stopped in between or not.
+Stage 1 of the Mimic score (arXiv 2501.06708). The gradient of the chosen parameters is the weighted sum over the
+batch's samples, and of other parameters the mean, as in the paper's code; AdamW steps at a constant rate. The network
+is always in evaluation mode: no dropout, fixed batch statistics, so that a sample's loss depends only on that sample.
+The same examples, settings and PyTorch give the same weights to the last bit, with or without interruption.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -62,16 +62,16 @@ class Training:
         self._optimiser = torch.optim.AdamW(
             trained, settings.learning_rate, BETAS, EPSILON, settings.weight_decay, foreach=False, fused=False
         )
-        self._no_forward = False  # of some operator of the model, as its first step shows
+        self._no_forward = False  # whether an operator lacks a forward derivative, as the first step shows
         self._portions = Portions(running.memory_bytes)
         if self.step and start is not None:
             self._restore(start.state)
 
     def advance(self, batch: Batch) -> None:
-        """One step.
+        """Take one step.
 
         Raises:
-            ScoreError: A loss or a weight is no number, memory ended, or the reference is where training stands.
+            ScoreError: A loss or weight is not finite, memory ran out, or the weights equal the reference.
         """
         if not self._fits(self._running.placement.batch(batch)):
             raise ScoreError(
@@ -81,7 +81,7 @@ class Training:
         self.step += 1
 
     def _fits(self, batch: Batch) -> bool:
-        """Take the gradient; False where memory ends."""
+        """Compute the gradient; False if memory runs out."""
         try:
             self._differentiate(batch)
         except (RuntimeError, MemoryError) as error:
@@ -104,7 +104,7 @@ class Training:
             self._backward(losses, weights)
 
     def checkpoint(self) -> Checkpoint:
-        """What stands, as arrays of its own."""
+        """The current state, copied."""
         state: dict[str, NDArray[Any]] = {}
         for name in self._network.trained:
             kept = self._optimiser.state.get(self._parameters[name], {})
@@ -128,7 +128,7 @@ class Training:
             self._optimiser.state[parameter] = kept
 
     def _weights(self, batch: Batch) -> "Tensor | None":
-        """What each sample counts; None for all the same."""
+        """The weight of each sample; None for equal weights."""
         import torch
 
         method = self._settings.method
@@ -145,7 +145,7 @@ class Training:
         return torch.from_numpy(weights).to(said.device, self._running.kind)
 
     def _scores(self, now: Parameters, batch: Batch) -> "Tensor":
-        """Of each sample, in the direction that the reference lies in now."""
+        """The scores in the current direction of the reference."""
         import torch
 
         arrays, goal = (
@@ -163,11 +163,11 @@ class Training:
         return -gradient_slopes(self._model, now, unit, batch, self._portions)
 
     def _narrow(self, parameters: Parameters) -> Parameters:
-        """As the network computes with them."""
+        """The parameters in the type of computation."""
         return {name: self._running.placement.tensor(one) for name, one in parameters.items()}
 
     def _backward(self, losses: "Tensor", weights: "Tensor | None") -> None:
-        """The gradient of the weighed sum for the chosen parameters, that of the mean for the others."""
+        """The gradient of the weighted sum for the chosen parameters, and of the mean for the others."""
         import torch
 
         chosen = [self._parameters[name] for name in self._chosen]
@@ -190,7 +190,7 @@ def losses_of(model: Model, parameters: Mapping[str, "Tensor"], batch: Batch) ->
 
 
 def _norms(gradients: Gradients) -> "Tensor":
-    """Of samples' gradients; a parameter may be a single number, as CLIP's `logit_scale` is."""
+    """The norms of samples' gradients; a parameter may be a single number, such as CLIP's `logit_scale`."""
     import torch
 
     squares = [one.reshape(len(one), -1).double().square().sum(1) for one in gradients.values()]
@@ -202,12 +202,12 @@ def train(
     batch: Callable[[NDArray[np.int64]], Batch],
     schedule: Schedule,
 ) -> Iterator[Checkpoint]:
-    """The checkpoints that are to be kept; one that training goes on from is given again where nothing is left to do.
+    """Yield the checkpoints to keep; a starting checkpoint is yielded again if no steps are left.
 
     Args:
-        begin: Makes the training.
-        batch: From examples by their places to what the model takes.
-        schedule: Which examples each step sees, and after which steps a checkpoint is kept.
+        begin: Creates the training.
+        batch: Gives the model's inputs for examples by index.
+        schedule: The examples of each step, and the steps after which a checkpoint is kept.
     """
     with exclusive_torch():
         training = begin()
@@ -219,7 +219,7 @@ def train(
     for stop in schedule.kept:
         if stop <= training.step:
             continue
-        with exclusive_torch():  # let go of in between: what the caller does there is its own
+        with exclusive_torch():  # released while the caller runs
             while training.step < stop:
                 training.advance(batch(next(batches)[1]))
             found = training.checkpoint()

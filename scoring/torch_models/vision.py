@@ -25,7 +25,7 @@ def convolutions(width: int, outputs: int) -> Network:
     def initial(seed: int) -> Parameters:
         matrix, made = matrices(seed), {}
         for layer, (read, written) in enumerate(pairwise(features)):
-            flat = matrix(written, read * _KERNEL**2, math.sqrt(2))  # half of what a ReLU reads is lost
+            flat = matrix(written, read * _KERNEL**2, math.sqrt(2))  # as ReLU drops half of its input
             made[f"{layer}.weight"] = flat.view(written, read, _KERNEL, _KERNEL)
             made[f"{layer}.bias"] = torch.zeros(written)
         return made | {"head.weight": matrix(outputs, features[-1]), "head.bias": torch.zeros(outputs)}
@@ -61,7 +61,7 @@ def patches(size: Size, pixels: int, patch: int, outputs: int) -> Network:
 
 
 def check_patch(pixels: int, patch: int) -> None:
-    """Raise ScoreError where images are not made of whole patches."""
+    """Raise ScoreError if images do not consist of whole patches."""
     if pixels % patch:
         raise ScoreError(f"`size`: {pixels} is no multiple of patch {patch}; expected a size of whole patches")
 
@@ -77,7 +77,7 @@ def initial_tower(prefix: str, size: Size, pixels: int, patch: int, matrix: Matr
 
 
 def tower(parameters: Parameters, prefix: str, size: Size, patch: int, pixels: "Tensor") -> "Tensor":
-    """Examples × width: the mean over patches of what the blocks say."""
+    """Examples × width: the mean of the blocks' outputs over patches."""
     import torch
 
     functional = torch.nn.functional
@@ -99,7 +99,7 @@ def normalised(pixels: "Tensor", mean: float, deviation: float, kind: "dtype") -
 
 
 def no_image(size: int, device: str) -> "Tensor":
-    """A black one, to try a network with."""
+    """A black image for testing a network."""
     import torch
 
     return torch.zeros(1, size, size, _COLOURS, dtype=torch.uint8, device=device)

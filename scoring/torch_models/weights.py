@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from torch import Tensor  # type: ignore[import-not-found, unused-ignore]
 
 NAMED: Final = 6
-"""Parameters in one message, of each kind of mismatch."""
+"""The most parameters in a message, per kind of mismatch."""
 
 
 def check_weights(network: Network, weights: Weights, running: Running, where: str) -> None:
-    """Raise ScoreError where weights are not the network's, with every kind of mismatch, or are not finite."""
+    """Raise ScoreError if weights do not match the network, with all kinds of mismatches, or are not finite."""
     wrong = list(_mismatches(network, weights, running))
     if wrong:
         raise ScoreError(f"{where}: these weights do not fit this model: {'; '.join(wrong)}")
@@ -55,25 +55,25 @@ def _mismatches(network: Network, weights: Weights, running: Running) -> Iterato
 
 
 def some(names: list[str], between: str = ", ") -> str:
-    """The first of them, and how many more."""
+    """The first names, and the number of others."""
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     return between.join(names[:NAMED]) + more
 
 
 def held(weights: Weights, running: Running) -> Weights:
-    """Weights in the type that they are held in."""
+    """Weights in the type in which they are stored."""
     return {name: np.asarray(value, running.held) for name, value in weights.items()}
 
 
 def tensors_of(network: Network, weights: Weights, running: Running) -> Parameters:
-    """Weights that were checked, as tensors of their own where the network computes, to be trained."""
+    """Checked weights as new trainable tensors on the network's device."""
     import torch
 
     return {name: torch.from_numpy(np.array(weights[name], running.held)).to(running.device) for name in network.shapes}
 
 
 def arrays_of(parameters: Parameters) -> Weights:
-    """Tensors as arrays of their own, which later steps do not change."""
+    """Copy tensors to arrays, which later steps do not change."""
     return {name: array_of(value) for name, value in parameters.items()}
 
 
