@@ -1,6 +1,6 @@
 """Names of persons and street addresses, found by a model of another package.
 
-winnow has no such model: a recipe names an installed one (see `filters/private/names/models.py`). A text is not
+winnow has no such model: a recipe names an installed one (see `filters/private/names.py`). A text is not
 measured if the model does not know its language, fails, or returns a span outside the text or overlapping another.
 """
 
@@ -14,8 +14,7 @@ import pyarrow as pa
 
 from winnow.filters.edits import TYPED_SPANS, typed_spans_column
 from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, Operator
-from winnow.filters.private.names import KINDS, ByteSpan, FoundModel, byte_spans, find_model
-from winnow.filters.private.names.models import model_identity, no_model
+from winnow.filters.private.names import KINDS, ByteSpan, FoundModel, byte_spans, find_model, model_identity, no_model
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.recipe.checks import Between
 

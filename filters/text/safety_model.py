@@ -30,7 +30,7 @@ from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, Operator
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.problems import suggestion
 from winnow.schemas.recipe.checks import NOT_WRITTEN, Between, Listed, Matching
-from winnow.schemas.safety.taxonomy import subcategories
+from winnow.schemas.safety import subcategories
 
 LANGUAGE = "text.language.code"
 ANY = "any"

@@ -27,7 +27,7 @@ from winnow.filters.web.url_lists.word_matching import Automaton, automaton_of, 
 from winnow.filters.web.urls import canonical_url
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.recipe.checks import Between, NotEmpty
-from winnow.schemas.safety.taxonomy import subcategories
+from winnow.schemas.safety import subcategories
 
 NAME = "url.blocklist"
 URL = "samples.url"

@@ -1,15 +1,20 @@
-"""Presets in a recipe's lists of rules, spelt out: the rules as they will run, each with its line and path."""
+"""Presets in a recipe's lists of rules, spelt out: the rules as they will run, each with its line and path.
+
+Also notes where the recipe measures otherwise than the preset, whose thresholds then mean nothing.
+"""
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 from winnow.filters.presets import Preset, find_preset
 from winnow.pipelines.binding.duplicates import wanted_kinds
+from winnow.pipelines.binding.operators import configure
 from winnow.schemas.conditions import columns_read
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.problems import Problems, shown, suggestion
 from winnow.schemas.recipe import PresetRules, Recipe, Rule, RuleOverride
+from winnow.schemas.recipe.nodes import MapNode
 from winnow.schemas.rows.duplicates import CHOSEN_IN, VIRTUAL
 from winnow.schemas.rules import Phase
 
@@ -160,3 +165,31 @@ def with_layer(condition: str, old: str, new: str) -> str:
     if list(columns_read(replaced)) != list(dict.fromkeys(wanted)):
         raise RecipeError(f"the layer of {shown(condition)} cannot be renamed")
     return replaced
+
+
+def preset_notes(recipe: Recipe) -> list[str]:
+    """A line for each measure that a preset's rules read and that the recipe configures otherwise than the preset."""
+    notes = []
+    for phase, entries in (("eligible", recipe.eligible), ("keep", recipe.keep)):
+        for number, entry in enumerate(entries):
+            if isinstance(entry, PresetRules):
+                notes += [f"{entry.place}: {phase}[{number}]: {note}" for note in _differences(recipe, entry)]
+    return notes
+
+
+def _differences(recipe: Recipe, entry: PresetRules) -> list[str]:
+    preset = find_preset(entry.preset)
+    found = []
+    for number, measure in enumerate(recipe.annotate):
+        layer = entry.layer or measure.name
+        if measure.name not in preset.operators or measure.layer != layer:
+            continue
+        where = f"annotate[{number}].{measure.name}"
+        own = asdict(configure(measure, where)[1])
+        plain = replace(measure, options=MapNode((), measure.place), preset=preset.name)
+        theirs = asdict(configure(plain, where)[1])
+        differing = [name for name in theirs if own[name] != theirs[name]]
+        if differing:
+            values = ", ".join(f"{name} {theirs[name]!r}, here {own[name]!r}" for name in differing)
+            found.append(f"{preset.name} measures {layer} with {values}")
+    return found

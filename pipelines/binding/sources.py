@@ -1,20 +1,23 @@
-"""From a checked recipe to what ingest needs: sources with their objects, extractors with their configuration."""
+"""From a checked recipe to what ingest needs: sources with their objects, extractors with their configuration and conditions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from winnow.filters.extractors import find_extractor
-from winnow.pipelines.binding.extractor_conditions import check_conditions
 from winnow.pipelines.ingest.planning.context import BoundExtractor, IngestContext, IngestSource
 from winnow.pipelines.ingest.records import ReadLimits
 from winnow.pipelines.ingest.rows import SourceRows
 from winnow.pipelines.ingest.tables.columns import ColumnMapping
+from winnow.pipelines.query.columns import leaves
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.location import open_location
 from winnow.schemas.errors import RecipeError, SourceError
+from winnow.schemas.problems import recipe_error
 from winnow.schemas.recipe import ExtractorEntry, Recipe, SourceConfig, build_config
 from winnow.schemas.records import StoreRecord
+from winnow.schemas.rows.samples import SAMPLES
+from winnow.schemas.rules import check_where
 
 
 def store_record(recipe: Recipe) -> StoreRecord:
@@ -98,3 +101,19 @@ def bind_extractor(entry: ExtractorEntry) -> BoundExtractor:
     return BoundExtractor(
         extractor, build_config(extractor.config, entry.options, f"extract.{entry.name}"), entry.where
     )
+
+
+def check_conditions(recipe: Recipe) -> None:
+    """Refuse conditions that name no column, or compare what cannot be compared; one line each.
+
+    An extractor's `where` reads the samples, as `mime` or `samples.mime`.
+    """
+    own = dict(leaves(SAMPLES))
+    samples = {f"samples.{name}": info for name, info in own.items()}
+    problems = []
+    for entry in recipe.extract:
+        if entry.where is not None:
+            where = f"extract.{entry.name}.where"
+            problems += check_where(entry.where, own | samples, entry.place, where)[1]
+    if problems:
+        raise recipe_error(problems)

@@ -7,7 +7,7 @@ import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
 from winnow.pipelines.binding.edits import BoundEdit, with_keys
-from winnow.pipelines.export.places.refusals import disk_errors
+from winnow.pipelines.export.places.destination import disk_errors
 from winnow.pipelines.export.planning.shipment import Destination, Details, Places, Shipment, put_details, text_columns
 from winnow.pipelines.export.planning.sizing import Cutting, Way
 from winnow.pipelines.export.reading import BEATS, READ, mixed_rows

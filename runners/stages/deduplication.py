@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 import apache_beam as beam
 from rich.console import Console
+from rich.text import Text
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.dedupe import clusters
@@ -18,6 +19,7 @@ from winnow.pipelines.dedupe.task import GlobalKey, WritingTask
 from winnow.pipelines.dedupe.transforms import WriteDuplicates
 from winnow.pipelines.dedupe.verdicts import forget_superseded
 from winnow.pipelines.running.exchange import clear_scratch
+from winnow.pipelines.running.step_beats import steps_done
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.commits import committed_names
 from winnow.pipelines.store.generations import Store
@@ -26,7 +28,7 @@ from winnow.pipelines.store.state import StoreState
 from winnow.runners.engines.failures import WorkerLostError
 from winnow.runners.estimating.recording import record_search
 from winnow.runners.stages.stage_run import Clock, StageRun
-from winnow.runners.terminal.dedupe_progress import DedupeProgress
+from winnow.runners.terminal.status_line import StatusLine
 from winnow.schemas.errors import StageError
 from winnow.schemas.rows.duplicates import Kind, layer_of_kind
 
@@ -121,3 +123,31 @@ def report_large_buckets(console: Console, search: Search) -> None:
             f"rows, each row is compared only with its neighbours",
             soft_wrap=True,
         )
+
+
+class DedupeProgress:
+    """Shows the progress of a search from the workers' heartbeats."""
+
+    def __init__(self, search: Search, steps: Mapping[str, int]) -> None:
+        """`steps`: the maximum number of partitions of each step, in order."""
+        self._search = search
+        self._steps = dict(steps)
+        self._started = time.monotonic()
+
+    def shown(self, console: Console) -> StatusLine:
+        """The status line, shown while the search runs."""
+        return StatusLine(console, self.line({}), self._poll)
+
+    def line(self, done: Mapping[str, int]) -> Text:
+        """The line for the current step: the last one begun, including rounds of star contraction."""
+        seconds = time.monotonic() - self._started
+        begun = [step for step in self._steps if step in done]
+        rounds = [step for step in done if step not in self._steps]
+        at = begun[-1] if begun else next(iter(self._steps))
+        if rounds and at == "Forests":
+            at = rounds[-1]
+        most = f"/{self._steps[at]:,}" if at in self._steps else ""
+        return Text(f"{'dedupe':<16}  {at}  {done.get(at, 0):,}{most} parts  {seconds:.0f} s")
+
+    def _poll(self) -> Text:
+        return self.line(steps_done(self._search.store.objects, self._search.scratch))

@@ -9,8 +9,7 @@ from pathlib import Path
 import orjson
 from rich.console import Console
 
-from winnow.pipelines.forgetting.effects import Effect, effect_of
-from winnow.pipelines.forgetting.hidden_rows import hidden_rows, look
+from winnow.pipelines.forgetting.hidden_rows import Effect, effect_of, hidden_rows, look
 from winnow.pipelines.forgetting.hiding import load_tombstones, put_tombstone
 from winnow.pipelines.forgetting.outputs import AffectedOutput, affected
 from winnow.pipelines.forgetting.purging import Purged, purge

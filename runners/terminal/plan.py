@@ -13,7 +13,7 @@ from rich.markup import escape
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.binding.operators import remarks_of, try_operators
-from winnow.pipelines.binding.preset_settings import preset_notes
+from winnow.pipelines.binding.rule_presets import preset_notes
 from winnow.pipelines.binding.scores import try_scores
 from winnow.pipelines.binding.sources import store_record
 from winnow.pipelines.forgetting.outputs import DECISIONS, register

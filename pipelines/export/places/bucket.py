@@ -22,6 +22,7 @@ from pathlib import Path
 import orjson
 
 from winnow.pipelines.export.formats.protocol import ExportFormat, FileRecord, ShardName, WrittenShard, joining
+from winnow.pipelines.export.places.destination import in_use_error
 from winnow.pipelines.export.places.existing import Wish, first_few
 from winnow.pipelines.export.places.manifest import (
     MANIFEST,
@@ -33,7 +34,6 @@ from winnow.pipelines.export.places.manifest import (
     file_records,
 )
 from winnow.pipelines.export.places.nesting import MARKER
-from winnow.pipelines.export.places.refusals import in_use_error
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.lease import HeldError, Lease

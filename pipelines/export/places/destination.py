@@ -4,7 +4,8 @@ out/hf                         `folder`: written beside it, and published by one
 s3://bucket/out/hf             `bucket`: files get their final names, the manifest comes last
 """
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol, Self
@@ -12,6 +13,7 @@ from typing import Protocol, Self
 from winnow.pipelines.export.formats.protocol import ExportFormat, FileRecord, ShardName, WrittenShard
 from winnow.pipelines.export.places.manifest import Manifest, ShardCommit
 from winnow.pipelines.store.facade import ObjectStore
+from winnow.schemas.errors import ExportError
 
 
 class Work(Protocol):
@@ -92,3 +94,18 @@ class ExportPlace(Protocol):
     def finish(self, manifest: Manifest, closing: Mapping[str, bytes]) -> None:
         """Writes the closing files and the manifest, and publishes the export."""
         ...
+
+
+@contextlib.contextmanager
+def disk_errors(path: str | Path) -> Iterator[None]:
+    """Turns errors of the disk into one line."""
+    try:
+        yield
+    except OSError as error:
+        where = "" if error.filename is None or str(error.filename) == str(path) else f" ({error.filename})"
+        raise ExportError(f"{path}: cannot be written: {error.strerror or error}{where}") from None
+
+
+def in_use_error(path: str | Path) -> ExportError:
+    """The error for a place that another writer has locked."""
+    return ExportError(f"{path}: another export is being written there; wait for it to end")

@@ -22,6 +22,7 @@ from pathlib import Path, PurePosixPath
 import orjson
 
 from winnow.pipelines.export.formats.protocol import ExportFormat, FileRecord, WrittenShard, joining
+from winnow.pipelines.export.places.destination import disk_errors, in_use_error
 from winnow.pipelines.export.places.disk_work import COMMITS, FILES, SCRATCH, DiskWork, ScratchDisk
 from winnow.pipelines.export.places.existing import (
     Wish,
@@ -43,7 +44,6 @@ from winnow.pipelines.export.places.manifest import (
     sha256_of,
 )
 from winnow.pipelines.export.places.nesting import MARKER
-from winnow.pipelines.export.places.refusals import disk_errors, in_use_error
 from winnow.pipelines.running.processes import boot_id
 from winnow.pipelines.store.local import UNFINISHED, LocalStore, sync
 from winnow.schemas.errors import ExportError

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from winnow.filters.page.opt_out import OPERATOR, OptOutConfig, opt_out
 from winnow.schemas.identity import Json, canonical_json
 from winnow.schemas.rows.samples import TIMESTAMP
-from winnow.schemas.safety.taxonomy import subcategories
+from winnow.schemas.safety import subcategories
 
 DEFAULTS = OptOutConfig()
 FETCHED = datetime(2024, 5, 1, tzinfo=UTC)

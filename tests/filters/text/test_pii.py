@@ -16,7 +16,7 @@ from tests.property_sizes import scaled
 from winnow.filters.text import pii as module
 from winnow.filters.text.pii import KINDS, OPERATOR, Config
 from winnow.schemas.errors import RecipeError
-from winnow.schemas.safety.taxonomy import subcategories
+from winnow.schemas.safety import subcategories
 
 GOLDEN = Path(__file__).parent / "golden" / "pii.json"
 NEITHER = (None, None)

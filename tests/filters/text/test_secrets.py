@@ -13,7 +13,7 @@ from tests.filters.text.hostile_texts import HOSTILE
 from tests.filters.text.line_rules import PIECES, assert_spans_hold, measured
 from tests.property_sizes import scaled
 from winnow.filters.text.secrets import OPERATOR
-from winnow.schemas.safety.taxonomy import subcategories
+from winnow.schemas.safety import subcategories
 
 GOLDEN = Path(__file__).parent / "golden" / "secrets.json"
 MADE = tuple(maker(random.Random(2)) for kind in sorted(TOKENS) for maker in TOKENS[kind])

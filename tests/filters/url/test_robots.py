@@ -17,7 +17,7 @@ from winnow.filters.url.robots import OPERATOR, Robots, RobotsConfig, robots
 from winnow.filters.web.rights.host_files import read_host_files
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.identity import Json, digest
-from winnow.schemas.safety.taxonomy import subcategories
+from winnow.schemas.safety import subcategories
 
 GOLDEN = Path(__file__).parent / "golden" / "robots.json"
 DEFAULTS = RobotsConfig()

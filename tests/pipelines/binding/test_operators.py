@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from winnow.filters.models.code import code_identity
-from winnow.filters.private.names.models import model_identity
+from winnow.filters.private.names import model_identity
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.schemas.recipe import recipe_from_text
 

@@ -1,6 +1,6 @@
 """A preset's rules over a measure with other settings than the preset's: allowed, and said."""
 
-from winnow.pipelines.binding.preset_settings import preset_notes
+from winnow.pipelines.binding.rule_presets import preset_notes
 from winnow.schemas.recipe import recipe_from_text
 
 RECIPE = """\

@@ -22,7 +22,7 @@ from winnow.pipelines.running.step_beats import steps_done
 from winnow.pipelines.store.generations import Store, create_or_open
 from winnow.pipelines.store.location import open_location
 from winnow.runners.engines.engine import Engine
-from winnow.runners.terminal.dedupe_progress import DedupeProgress
+from winnow.runners.stages.deduplication import DedupeProgress
 from winnow.schemas.records import StoreRecord
 from winnow.schemas.uint128 import values_of
 

@@ -5,8 +5,7 @@ from uuid import uuid4
 import pytest
 
 from tests.pipelines.rules.stores import Shard, make_store
-from winnow.pipelines.forgetting.effects import effect_of
-from winnow.pipelines.forgetting.hidden_rows import hidden_rows, look
+from winnow.pipelines.forgetting.hidden_rows import effect_of, hidden_rows, look
 from winnow.pipelines.forgetting.hiding import load_hiding, load_tombstones, put_tombstone
 from winnow.pipelines.forgetting.outputs import affected, register
 from winnow.pipelines.forgetting.requests import selectors_of, wish

@@ -24,7 +24,7 @@ from winnow.pipelines.store.location import open_location
 from winnow.runners.commands.main import main
 from winnow.runners.engines.engine import Engine
 from winnow.runners.stages import store_stages as stages
-from winnow.runners.stages.tokens import measure_tokens
+from winnow.runners.stages.mixing import measure_tokens
 from winnow.schemas.errors import RecipeError, StageError, StoreError
 from winnow.schemas.identity import canonical_json
 from winnow.schemas.recipe import Recipe, load_recipe
