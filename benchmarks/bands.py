@@ -128,7 +128,9 @@ def run_search(folder: Path) -> None:
         near_settings(NearConfig(bands=BANDS, rows=BAND_ROWS, min_similarity=THRESHOLD)),
     )
     total = sum(shard.rows for shard in search.covered)
-    compare(StageRun(Console(stderr=True), Engine("local", 2), store), search, total)
+    run = StageRun(Console(stderr=True), Engine("local", 2), store)
+    run.warm()
+    compare(run, search, total)
     right, wrong = counted(search, total)
     sizes: Counter[str] = Counter()
     for info in store.objects.list(f"{search.scratch}/exchange/"):

@@ -11,7 +11,8 @@ from benchmarks.document_progress import DocumentProgress
 from benchmarks.environments import ENVIRONMENTS, imports, installed_python, peer_python
 from benchmarks.parity.adapters import find_adapter
 from benchmarks.parity.compare import compare
-from benchmarks.parity.documents import Columns, read_documents
+from benchmarks.parity.documents import read_documents
+from benchmarks.parity.options import columns_of, document_options, run_command
 from benchmarks.parity.show import as_json, left_out, print_comparison
 from winnow.filters.presets import find_preset
 from winnow.runners.terminal.quantities import grouped
@@ -34,29 +35,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         metavar="PATH",
         help="the Python that has the peer (default: its own environment, made on first use)",
     )
-    parser.add_argument("--limit", type=int, metavar="N", help="compare the first N documents")
-    parser.add_argument("--text", default="text", metavar="COLUMN", help="the column of texts (default: %(default)s)")
-    parser.add_argument("--id", default="id", metavar="COLUMN", help="the column of names (default: %(default)s)")
-    parser.add_argument(
-        "--language", default="language", metavar="COLUMN", help="the column of languages (default: %(default)s)"
-    )
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    try:
-        return run_parity(parser.parse_args(arguments), Console(highlight=False))
-    except WinnowError as error:
-        for line in str(error).splitlines():
-            print(f"benchmarks.parity: {line}", file=sys.stderr)
-        return 1
+    document_options(parser, "compare the first N documents")
+    return run_command(parser, run_parity, arguments)
 
 
 def run_parity(options: argparse.Namespace, console: Console) -> int:
     """0 when both sides say the same of every document, 1 when not."""
-    if options.limit is not None and options.limit < 1:
-        raise WinnowError(f"--limit {options.limit}: expected 1 or more")
+    columns = columns_of(options)
     preset = find_preset(options.preset)
     adapter = find_adapter(preset.name)
     python = find_python(adapter.peer, options.peer_python)
-    columns = Columns(options.text, options.id, options.language)
     found = compare(preset, adapter, python, read_documents(options.data, columns, options.limit), DocumentProgress())
     if found.documents == 0:
         raise WinnowError(

@@ -8,7 +8,8 @@ from itertools import islice
 from rich.console import Console
 
 from benchmarks.document_progress import DocumentProgress
-from benchmarks.parity.documents import Columns, read_documents
+from benchmarks.parity.documents import read_documents
+from benchmarks.parity.options import columns_of, document_options, run_command
 from benchmarks.safety_parity.known import bundled, own
 from benchmarks.safety_parity.measuring import joined, measured
 from benchmarks.safety_parity.planting import all_planters
@@ -45,7 +46,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         metavar="N",
         help="plant in the first N texts of each language (default: %(default)s)",
     )
-    parser.add_argument("--limit", type=int, metavar="N", help="read the first N documents")
     parser.add_argument(
         "--examples", type=int, default=0, metavar="N", help="name N clean texts of each language that each rule drops"
     )
@@ -54,18 +54,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         action="store_true",
         help="beside it, what filters would drop that take any listed word for a reason, or its letters anywhere",
     )
-    parser.add_argument("--text", default="text", metavar="COLUMN", help="the column of texts (default: %(default)s)")
-    parser.add_argument("--id", default="id", metavar="COLUMN", help="the column of names (default: %(default)s)")
-    parser.add_argument(
-        "--language", default="language", metavar="COLUMN", help="the column of languages (default: %(default)s)"
-    )
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    try:
-        return run_safety_parity(parser.parse_args(arguments), Console(highlight=False))
-    except WinnowError as error:
-        for line in str(error).splitlines():
-            print(f"benchmarks.safety_parity: {line}", file=sys.stderr)
-        return 1
+    document_options(parser, "read the first N documents")
+    return run_command(parser, run_safety_parity, arguments)
 
 
 def run_safety_parity(options: argparse.Namespace, console: Console) -> int:
@@ -73,10 +63,8 @@ def run_safety_parity(options: argparse.Namespace, console: Console) -> int:
     for name, least in (("planted", 0), ("examples", 0)):
         if getattr(options, name) < least:
             raise WinnowError(f"--{name} {getattr(options, name)}: expected {least} or more")
-    if options.limit is not None and options.limit < 1:
-        raise WinnowError(f"--limit {options.limit}: expected 1 or more")
+    columns = columns_of(options)
     preset = joined(options.preset or [PRESET])
-    columns = Columns(options.text, options.id, options.language)
     clean = (
         own(read_documents(options.data, columns, options.limit)) if options.data else islice(bundled(), options.limit)
     )

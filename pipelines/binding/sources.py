@@ -1,4 +1,4 @@
-"""From a checked recipe to what ingest needs: sources with their objects, extractors with their configuration and conditions."""
+"""From a checked recipe to what ingest needs: sources with their objects, extractors with what they are set to."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

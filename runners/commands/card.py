@@ -1,4 +1,7 @@
-"""`winnow card`: write a dataset card in Markdown."""
+"""`winnow card`: write a dataset card in Markdown for the kept samples: sources, languages, detector coverage.
+
+The numbers are those of `winnow plan` on the same generation. Nothing on the card depends on when or where it was made.
+"""
 
 import argparse
 import sys
@@ -7,8 +10,11 @@ from typing import TYPE_CHECKING
 
 from winnow.runners.commands.opening import bound_recipe, open_console, store_of
 from winnow.runners.commands.parser import recipe_argument
+from winnow.schemas.errors import WinnowError
 
 if TYPE_CHECKING:
+    from winnow.pipelines.binding.bound_recipe import BoundRecipe
+    from winnow.pipelines.store.generations import Store
     from winnow.runners.commands.parser import Commands
 
 
@@ -21,7 +27,6 @@ def add(commands: "Commands") -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Write the card."""
-    from winnow.runners.report.cards.store import card
     from winnow.runners.terminal.rules import require_writable
 
     recipe = bound_recipe(options.recipe)
@@ -34,3 +39,32 @@ def run(options: argparse.Namespace) -> int:
     target.write_text(card(recipe, store), encoding="utf-8")
     open_console().print(f"card  {target}", soft_wrap=True)
     return 0
+
+
+def card(recipe: "BoundRecipe", store: "Store") -> str:
+    """The card of the latest generation.
+
+    Raises:
+        RecipeError: A rule cannot be decided, or needs a column that is not measured yet.
+    """
+    from winnow.runners.report.cards.parts import dropped, front_matter, languages, overview, safety, sources
+    from winnow.runners.report.summarise import summarise
+    from winnow.runners.terminal.rules import coverage_counter, decided, pinned_rules, require_accepted
+
+    generation = store.require_latest()
+    pinned = pinned_rules(recipe, store, generation)
+    if pinned is None:
+        raise WinnowError(f"{recipe.file}: a card describes what the rules keep; add rules under 'eligible' or 'keep'")
+    counter = coverage_counter(recipe, pinned, generation)
+    rules = decided(pinned, generation.number, coverage=counter)
+    require_accepted(recipe, rules)
+    summary = summarise(store, generation, recipe)
+    parts = [
+        front_matter(summary, rules),
+        overview(summary, rules, recipe),
+        sources(summary, rules),
+        languages(rules),
+        dropped(rules, recipe),
+        safety(None if counter is None else counter.coverage()),
+    ]
+    return "\n".join(parts)

@@ -1,13 +1,28 @@
 """`winnow export`: write the mixture in the recipe's formats."""
 
 import argparse
+import sys
+from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from winnow.runners.commands.opening import open_console
+from winnow.runners.commands.opening import bound_recipe, open_console, open_engine
 from winnow.runners.commands.parser import engine_arguments
+from winnow.schemas.errors import WinnowError
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from rich.console import Console
+
+    from winnow.pipelines.binding.bound_recipe import BoundRecipe
     from winnow.runners.commands.parser import Commands
+    from winnow.runners.engines.engine import Engine
+    from winnow.runners.stages.exports import Exported
+    from winnow.schemas.identity import Json
+
+NOT_NUMPY = frozenset({".txt", ".csv", ".tsv", ".json", ".jsonl", ".parquet"})
+"""File endings that would be wrong for a list of ids."""
 
 
 def add(commands: "Commands") -> None:
@@ -43,6 +58,95 @@ def add(commands: "Commands") -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Export, verify exports, or list the ids that would be exported."""
-    from winnow.runners.stages.exports import run_export
+    from rich.console import Console
 
-    return run_export(options, open_console())
+    from winnow.runners.stages.exports import export, print_exports
+    from winnow.runners.stages.mixing import parse_sample
+
+    console = open_console()
+    recipe = bound_recipe(options.recipe)
+    sample = parse_sample(options.sample)
+    if options.verify:
+        return _verify(recipe, sample, options, console)
+    engine = open_engine(options)
+    quiet = Console(stderr=True, quiet=True) if options.json else console
+    if options.id_list is not None:
+        listed = _list_ids(recipe, sample, engine, Path(options.id_list), quiet)
+        if options.json:
+            _print_json(listed)
+        return 0
+    done = export(recipe, engine, quiet, sample, replace=options.replace)
+    if options.json:
+        _print_json(_exported(done))
+    else:
+        print_exports(done.finished, console)
+    return 0
+
+
+def _verify(recipe: "BoundRecipe", sample: "Fraction", options: argparse.Namespace, console: "Console") -> int:
+    """Verify existing exports without writing."""
+    from winnow.runners.stages.exports import require_export_entries
+    from winnow.runners.stages.verifying import print_verified, verify_exports
+
+    if options.replace:
+        raise WinnowError(
+            "--verify and --replace cannot be combined: both verify existing exports, but --verify writes nothing"
+        )
+    if options.id_list is not None:
+        raise WinnowError("--verify and --id-list cannot be combined, as --verify writes nothing")
+    require_export_entries(recipe)
+    found = verify_exports(recipe, sample)
+    if not options.json:
+        return 0 if print_verified(found, console) else 1
+    _print_json({"exports": [one.to_json() for one in found]})
+    return 0 if all(not one.wrong for one in found) else 1
+
+
+def _list_ids(
+    recipe: "BoundRecipe", sample: "Fraction", engine: "Engine", file: Path, console: "Console"
+) -> "dict[str, Json]":
+    """Write the ids that would be exported."""
+    from winnow.runners.stages.exports import list_ids
+    from winnow.runners.stages.mixing import mix
+    from winnow.runners.terminal.quantities import grouped
+    from winnow.runners.terminal.rules import require_writable
+
+    require_writable("--id-list", file)
+    if file.suffix.lower() in NOT_NUMPY:
+        raise WinnowError(
+            f"--id-list {file}: the list is a numpy file, not {file.suffix}; give a name that ends in .npy, and read "
+            "it with numpy.load"
+        )
+    mixed = mix(recipe, engine, console, sample)
+    plan = mixed.record.plan.name
+    try:
+        count = list_ids(mixed, file)
+    except OSError as error:
+        raise WinnowError(f"--id-list {file}: cannot be written: {error.strerror or error}") from None
+    console.print(f"id list {file}: {grouped(count)} samples; plan {plan}", markup=False, soft_wrap=True)
+    return {"plan": plan, "file": str(file), "samples": count}
+
+
+def _exported(done: "Exported") -> "dict[str, Json]":
+    return {
+        "plan": done.mixed.record.plan.name,
+        "exports": [
+            {
+                "format": one.manifest.format,
+                "path": one.export.path,
+                "new": one.new,
+                "outputs": {name: dict(output) for name, output in one.manifest.outputs.items()},
+                "files": len(one.manifest.files),
+                "bytes": sum(file.bytes for file in one.manifest.files),
+                "left_out": [asdict(lost) for lost in one.manifest.left_out],
+                "notes": list(one.manifest.notes),
+            }
+            for one in done.finished
+        ],
+    }
+
+
+def _print_json(found: "dict[str, Json]") -> None:
+    import orjson
+
+    sys.stdout.write(orjson.dumps(found).decode() + "\n")

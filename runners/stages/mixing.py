@@ -207,6 +207,7 @@ def measure_tokens(recipe: BoundRecipe, engine: Engine, console: Console) -> Out
     try_tokens(recipe.config, layer)
     store = open_store(open_location(recipe.place))
     run = StageRun(console, engine, store)
+    run.warm()
     with Lease(store.objects):
         finish_purge(store)
         state = current_state(recipe, store)

@@ -61,6 +61,9 @@ class StageRun:
 
     def __post_init__(self) -> None:
         self.engine.require_reachable(self.store.root)
+
+    def warm(self) -> None:
+        """Compile the kernels that the stage's tasks call, unless they are compiled."""
         warm_kernels(quiet=self.console.quiet)
 
     def tasks(
