@@ -22,9 +22,9 @@ from winnow.pipelines.export.places.bucket import fetch
 from winnow.pipelines.export.places.existing import sha256_in
 from winnow.pipelines.export.places.manifest import MANIFEST, Manifest
 from winnow.pipelines.export.places.opening import is_being_written
-from winnow.pipelines.forgetting.hiding import load_hiding
 from winnow.pipelines.forgetting.outputs import EXPORT, registered
 from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.hiding.looks import load_hiding
 from winnow.pipelines.store.local import LocalStore
 from winnow.pipelines.store.location import open_location
 from winnow.schemas.errors import ExportError, RecipeError, StoreError

@@ -16,12 +16,12 @@ from winnow.pipelines.audit.objects import (
 )
 from winnow.pipelines.audit.sources import check_sources
 from winnow.pipelines.forgetting.hidden_rows import hidden_rows
-from winnow.pipelines.forgetting.hiding import load_hiding
 from winnow.pipelines.forgetting.ranges import ForgottenRanges
 from winnow.pipelines.ingest.planning.context import IngestContext
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import ManifestRow, Store
-from winnow.pipelines.store.neutral import neutral_stream
+from winnow.pipelines.store.hiding.looks import load_hiding
+from winnow.pipelines.store.hiding.neutral import neutral_stream
 from winnow.pipelines.store.tables import read_batches
 from winnow.schemas.errors import StoreError
 from winnow.schemas.records import Generation

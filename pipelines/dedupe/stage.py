@@ -9,11 +9,11 @@ from winnow.pipelines.binding.duplicates import SIGNED
 from winnow.pipelines.dedupe.covered import CoveredShard, Search, hide_rows, put_shards
 from winnow.pipelines.dedupe.task import GlobalKey
 from winnow.pipelines.dedupe.verdicts import find_verdicts
-from winnow.pipelines.forgetting.hiding import READERS, Hiding, load_hiding
 from winnow.pipelines.query.columns import column_of
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.commits import load_layer_commits
 from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.hiding.looks import READERS, Hiding, load_hiding
 from winnow.pipelines.store.state import StoreState
 from winnow.schemas.identity import Json, fingerprint_of
 from winnow.schemas.records import Generation, LayerCommit, ShardRecord

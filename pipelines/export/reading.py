@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 from winnow.pipelines.binding.edits import Edits
 from winnow.pipelines.export.planning.shipment import Details, Shipment
 from winnow.pipelines.export.planning.sizing import Way, order_key
-from winnow.pipelines.forgetting.hiding import load_hiding
 from winnow.pipelines.media.references import MEDIA_GONE, Fetched, fetch_media, sums_of_lists
 from winnow.pipelines.mix.drawn import DrawnShard, copies_of
 from winnow.pipelines.query.columns import Column
 from winnow.pipelines.query.picked_rows import Rows, read_picked, taken
 from winnow.pipelines.running.exchange import MAX_BLOCK_BYTES
 from winnow.pipelines.store import layout
+from winnow.pipelines.store.hiding.looks import load_hiding
 from winnow.pipelines.store.tables import read_table
 from winnow.schemas.errors import ExportError
 from winnow.schemas.identity import canonical_json

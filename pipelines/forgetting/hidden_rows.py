@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from winnow.pipelines.forgetting.hiding import HiddenRows, Hiding, Look, load_hiding, scan_object, store_looks
-from winnow.pipelines.forgetting.matching import Matcher
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import ManifestRow, Store
+from winnow.pipelines.store.hiding.looks import HiddenRows, Hiding, Look, load_hiding, scan_object, store_looks
+from winnow.pipelines.store.hiding.matching import Matcher
 from winnow.pipelines.store.tables import read_rows
 from winnow.schemas.errors import StoreError
 from winnow.schemas.records import Generation

@@ -24,15 +24,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from winnow.pipelines.forgetting.hidden_rows import hidden_rows, shard_texts
-from winnow.pipelines.forgetting.hiding import Hiding, Look, load_hiding, store_looks
 from winnow.pipelines.forgetting.outputs import own_files
 from winnow.pipelines.forgetting.ranges import ForgottenRanges
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.commits import load_layer_commits, load_task_commits
 from winnow.pipelines.store.gc import KEEP_GENERATIONS, Collected, collect_garbage, drop_unnamed
 from winnow.pipelines.store.generations import ManifestRow, Store, next_generation
+from winnow.pipelines.store.hiding.looks import Hiding, Look, load_hiding, store_looks
+from winnow.pipelines.store.hiding.neutral import neutral_stream
 from winnow.pipelines.store.layers import LayerWriter
-from winnow.pipelines.store.neutral import neutral_stream
 from winnow.pipelines.store.tables import put_table, read_batches
 from winnow.schemas.records import Generation, LayerCommit, ObjectRecord, ShardRecord, TaskCommit, from_json, to_json
 from winnow.schemas.rows.duplicates import DUPLICATES

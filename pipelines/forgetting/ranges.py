@@ -7,9 +7,9 @@ import numpy as np
 import pyarrow as pa
 
 from winnow.pipelines.forgetting.hidden_rows import hidden_rows
-from winnow.pipelines.forgetting.hiding import HiddenRows, Hiding, load_hiding
 from winnow.pipelines.store.generations import Store
-from winnow.pipelines.store.neutral import emptied
+from winnow.pipelines.store.hiding.looks import HiddenRows, Hiding, load_hiding
+from winnow.pipelines.store.hiding.neutral import emptied
 from winnow.pipelines.store.tables import read_batches, read_rows
 from winnow.schemas.identity import sample_id
 from winnow.schemas.records import Generation, TaskCommit

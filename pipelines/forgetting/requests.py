@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from winnow.filters.web.urls import canonical_host, registered_domain
-from winnow.pipelines.forgetting.addresses import address_of
+from winnow.pipelines.store.hiding.addresses import address_of
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.problems import nearest, shown
 from winnow.schemas.tombstones import KINDS, SelectorKind, Selectors, gate, parents, selector_hash

@@ -10,7 +10,6 @@ from typing import BinaryIO
 
 import pyarrow as pa
 
-from winnow.pipelines.forgetting.hiding import load_hiding
 from winnow.pipelines.ingest.planning.context import IngestContext, IngestSource
 from winnow.pipelines.ingest.planning.etag import content_etag
 from winnow.pipelines.ingest.planning.formats import container_reader
@@ -21,8 +20,9 @@ from winnow.pipelines.running.ledger.strikes import Marker, Position, is_struck,
 from winnow.pipelines.running.tasks import TaskLine
 from winnow.pipelines.running.worker import Heart
 from winnow.pipelines.store import layout
+from winnow.pipelines.store.hiding.looks import load_hiding
+from winnow.pipelines.store.hiding.neutral import is_neutral, neutral, neutral_stream
 from winnow.pipelines.store.layers import LayerWriter
-from winnow.pipelines.store.neutral import is_neutral, neutral, neutral_stream
 from winnow.pipelines.store.tables import read_batches
 from winnow.schemas.errors import SourceError
 from winnow.schemas.rows.extraction import EXTRACTION

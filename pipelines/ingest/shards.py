@@ -4,12 +4,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from winnow.pipelines.forgetting.matching import Matcher
 from winnow.pipelines.ingest.planning.context import BoundExtractor, IngestContext, IngestSource, selected
 from winnow.pipelines.ingest.rows import Row, page_batch, sample_batch
 from winnow.pipelines.store import layout
+from winnow.pipelines.store.hiding.matching import Matcher
+from winnow.pipelines.store.hiding.neutral import neutral
 from winnow.pipelines.store.layers import LayerWriter
-from winnow.pipelines.store.neutral import neutral
 from winnow.schemas.records import ShardRecord
 from winnow.schemas.rows.extraction import EXTRACTION, PAGES
 from winnow.schemas.rows.samples import SAMPLES

@@ -12,8 +12,6 @@ from typing import BinaryIO
 
 import pyarrow as pa
 
-from winnow.pipelines.forgetting.hiding import load_hiding
-from winnow.pipelines.forgetting.matching import Matcher
 from winnow.pipelines.ingest.planning.context import IngestContext
 from winnow.pipelines.ingest.planning.etag import content_etag
 from winnow.pipelines.ingest.planning.formats import container_reader
@@ -26,6 +24,8 @@ from winnow.pipelines.running.ledger.intake import IngestTask, TaskFile
 from winnow.pipelines.running.ledger.strikes import Marker, Position, is_struck, poisoned
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.hiding.looks import load_hiding
+from winnow.pipelines.store.hiding.matching import Matcher
 from winnow.pipelines.store.tables import TableWriter
 from winnow.schemas.errors import SourceError
 from winnow.schemas.fingerprint import current_fingerprint

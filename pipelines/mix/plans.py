@@ -9,7 +9,6 @@ from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.binding.mixture import require_mix
 from winnow.pipelines.binding.rule_presets import expand_presets
 from winnow.pipelines.binding.tokens import TOKENS_LAYER
-from winnow.pipelines.forgetting.hiding import load_hiding
 from winnow.pipelines.mix.drawing import draw_shard, plan_validation, put_draw
 from winnow.pipelines.mix.drawn import Draw, DrawnShard
 from winnow.pipelines.mix.inventory import Inventory, take_inventory
@@ -20,6 +19,7 @@ from winnow.pipelines.rules.pinning import PinnedProgram
 from winnow.pipelines.rules.summary import RulesSummary
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.hiding.looks import load_hiding
 from winnow.schemas.identity import Json, fingerprint_of
 from winnow.schemas.law import ScalingLaw
 from winnow.schemas.mixture import SCHEMA, MixturePlan

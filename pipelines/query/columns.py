@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from winnow.pipelines.store.facade import ObjectStore
-from winnow.pipelines.store.neutral import neutral_stream
+from winnow.pipelines.store.hiding.neutral import neutral_stream
 from winnow.pipelines.store.tables import read_batches
 from winnow.schemas.errors import StoreError
 from winnow.schemas.rules import ColumnInfo

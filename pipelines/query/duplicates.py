@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.dedupe.stage import generation_keys
 from winnow.pipelines.forgetting.hidden_rows import hidden_rows
-from winnow.pipelines.forgetting.hiding import NOTHING, HiddenRows
 from winnow.pipelines.query.cluster_counts import (
     Cluster,
     Gathered,
@@ -33,6 +32,7 @@ from winnow.pipelines.query.columns import Column, read_aligned
 from winnow.pipelines.query.find_sample import Place
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import ManifestRow, Store
+from winnow.pipelines.store.hiding.looks import NOTHING, HiddenRows
 from winnow.pipelines.store.tables import ROW_GROUP_ROWS, read_batches, read_rows, read_schema
 from winnow.pipelines.store.together import TABLES_AT_ONCE, each
 from winnow.schemas.errors import RecipeError, StoreError

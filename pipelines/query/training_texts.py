@@ -12,7 +12,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from winnow.pipelines.forgetting.hidden_rows import hidden_rows
-from winnow.pipelines.forgetting.hiding import NOTHING
 from winnow.pipelines.ingest.archives.inflate import Damage, codec_of, inflated
 from winnow.pipelines.ingest.planning.formats import container_reader
 from winnow.pipelines.ingest.records import FilePart, ReadLimits, Record, Unreadable
@@ -21,6 +20,7 @@ from winnow.pipelines.ingest.tables.jsonl import split_lines
 from winnow.pipelines.query.columns import Column, column_of, leaves, read_aligned
 from winnow.pipelines.query.conditions import selected_rows
 from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.hiding.looks import NOTHING
 from winnow.schemas.conditions import ConditionError, columns_read
 from winnow.schemas.errors import RecipeError, SourceError
 from winnow.schemas.problems import shown, suggestion

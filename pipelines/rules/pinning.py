@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from winnow.pipelines.binding.operators import BoundOperator
 from winnow.pipelines.binding.rules import MEASURED_LANGUAGE, RuleProgram
 from winnow.pipelines.forgetting.hidden_rows import hidden_rows
-from winnow.pipelines.forgetting.hiding import NOTHING
 from winnow.pipelines.ingest.planning.context import IngestContext
 from winnow.pipelines.query.columns import Column
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import ManifestRow, Store
+from winnow.pipelines.store.hiding.looks import NOTHING
 from winnow.schemas.conditions import columns_read
 from winnow.schemas.errors import StoreError
 from winnow.schemas.mixture import MIXTURES

@@ -13,11 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from winnow.pipelines.forgetting.hiding import load_hiding
 from winnow.pipelines.query.columns import Column, read_aligned
 from winnow.pipelines.running.ledger.strikes import Marker, Position, is_struck, poisoned
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.hiding.looks import load_hiding
 
 BATCH_ROWS = 2048
 BATCH_BYTES = 16 << 20  # of text; a larger batch is cut

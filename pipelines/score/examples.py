@@ -13,7 +13,6 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from winnow.pipelines.binding.scores import MEDIA, BoundScore, Condition
-from winnow.pipelines.forgetting.hiding import load_hiding
 from winnow.pipelines.media.score_inputs import BYTES, ROWS, Inputs
 from winnow.pipelines.query.columns import Column, read_aligned
 from winnow.pipelines.query.conditions import selected_rows
@@ -23,6 +22,7 @@ from winnow.pipelines.running.shard_rows import text_of
 from winnow.pipelines.score.gathering import Gathered
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.hiding.looks import load_hiding
 from winnow.schemas.errors import ScoreError
 from winnow.schemas.uint128 import words_of
 from winnow.scoring.mixture.orders import draw_order, key_of

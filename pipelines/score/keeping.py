@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from winnow.pipelines.binding.scores import BoundScore, by_column
 from winnow.pipelines.dedupe.task import GlobalKey
-from winnow.pipelines.forgetting.hiding import load_hiding
 from winnow.pipelines.query.columns import Column, read_aligned
 from winnow.pipelines.score.examples import ScoredShard
 from winnow.pipelines.score.weights import scored_shards
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.hiding.looks import load_hiding
 from winnow.pipelines.store.layers import LayerWriter
 from winnow.pipelines.store.state import StoreState
 from winnow.pipelines.store.together import TABLES_AT_ONCE, each

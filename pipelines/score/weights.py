@@ -11,12 +11,12 @@ import numpy as np
 
 from winnow.filters.models.tensors import read_tensors, tensors_bytes, tensors_of
 from winnow.pipelines.binding.scores import BoundScore, Condition, WeightsFile, layers_of
-from winnow.pipelines.forgetting.hiding import load_hiding
 from winnow.pipelines.media.score_inputs import Inputs
 from winnow.pipelines.query.columns import Column
 from winnow.pipelines.score.examples import ScoredShard, collect_examples
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.hiding.looks import load_hiding
 from winnow.pipelines.store.state import StoreState
 from winnow.schemas.errors import ScoreError
 from winnow.schemas.fingerprint import current_fingerprint

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from winnow.pipelines.forgetting.hiding import load_hiding
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
-from winnow.pipelines.store.neutral import neutral_stream
+from winnow.pipelines.store.hiding.looks import load_hiding
+from winnow.pipelines.store.hiding.neutral import neutral_stream
 from winnow.pipelines.store.tables import put_table, read_batches, read_table
 from winnow.schemas.errors import StoreError
 from winnow.schemas.records import (

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe, bind
 from winnow.pipelines.forgetting.hidden_rows import hidden_rows
-from winnow.pipelines.forgetting.hiding import NOTHING
 from winnow.pipelines.query.columns import Column, column_of, read_aligned
 from winnow.pipelines.rules.deciding import decide, represent
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store, open_store
+from winnow.pipelines.store.hiding.looks import NOTHING
 from winnow.pipelines.store.location import open_location
 from winnow.runners.terminal.rules import pinned_rules
 from winnow.schemas.errors import StoreError

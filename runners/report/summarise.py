@@ -13,7 +13,6 @@ import pyarrow.parquet as pq
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.forgetting.hidden_rows import hidden_rows
-from winnow.pipelines.forgetting.hiding import NOTHING, HiddenRows
 from winnow.pipelines.forgetting.ranges import ForgottenRanges
 from winnow.pipelines.rules.borders import Border
 from winnow.pipelines.rules.coverage import SafetyCoverage
@@ -21,7 +20,8 @@ from winnow.pipelines.rules.summary import RulesSummary
 from winnow.pipelines.score.overview import ScoreOverview
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import ManifestRow, Store
-from winnow.pipelines.store.neutral import neutral_stream
+from winnow.pipelines.store.hiding.looks import NOTHING, HiddenRows
+from winnow.pipelines.store.hiding.neutral import neutral_stream
 from winnow.pipelines.store.tables import read_batches
 from winnow.pipelines.store.together import AT_ONCE, each
 from winnow.runners.report import DuplicatesFound, ExampleRange, ExampleRow, Examples

@@ -10,11 +10,11 @@ import orjson
 from rich.console import Console
 
 from winnow.pipelines.forgetting.hidden_rows import Effect, effect_of, hidden_rows, look
-from winnow.pipelines.forgetting.hiding import load_tombstones, put_tombstone
 from winnow.pipelines.forgetting.outputs import AffectedOutput, affected
 from winnow.pipelines.forgetting.purging import Purged, purge
 from winnow.pipelines.forgetting.requests import RequestError, Wish, read_list, selectors_of, wish
 from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.hiding.looks import load_tombstones, put_tombstone
 from winnow.pipelines.store.lease import Lease
 from winnow.runners.terminal.escaping import visible
 from winnow.runners.terminal.quantities import grouped

@@ -11,10 +11,10 @@ import pytest
 from tests.pipelines.mix.mixtures import Mixing, Text, mixing
 from winnow.pipelines.audit.draws import check_draws, plan_records
 from winnow.pipelines.audit.findings import Findings
-from winnow.pipelines.forgetting.hiding import put_tombstone
 from winnow.pipelines.mix.drawing import put_draw
 from winnow.pipelines.mix.plans import PlanRecord
 from winnow.pipelines.store import layout
+from winnow.pipelines.store.hiding.looks import put_tombstone
 from winnow.pipelines.store.tables import read_table
 from winnow.schemas.records import to_json
 from winnow.schemas.rows.draws import DRAW

@@ -16,11 +16,11 @@ from winnow.pipelines.binding.duplicates import near_settings
 from winnow.pipelines.dedupe.covered import CoveredShard, Search, put_shards
 from winnow.pipelines.dedupe.groups import TOLD, group_digests, keep_members, send_digests
 from winnow.pipelines.dedupe.outcomes import count_buckets
-from winnow.pipelines.forgetting.hiding import put_tombstone
 from winnow.pipelines.running.blocks import AddressedBlock
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.gc import collect_garbage
 from winnow.pipelines.store.generations import Store, create_or_open
+from winnow.pipelines.store.hiding.looks import put_tombstone
 from winnow.pipelines.store.lease import Lease, this_process
 from winnow.pipelines.store.memory import MemoryStore
 from winnow.pipelines.store.state import StoreState

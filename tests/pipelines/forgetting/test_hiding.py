@@ -6,10 +6,10 @@ import pytest
 
 from tests.pipelines.rules.stores import Shard, make_store
 from winnow.pipelines.forgetting.hidden_rows import effect_of, hidden_rows, look
-from winnow.pipelines.forgetting.hiding import load_hiding, load_tombstones, put_tombstone
 from winnow.pipelines.forgetting.outputs import affected, register
 from winnow.pipelines.forgetting.requests import selectors_of, wish
 from winnow.pipelines.store import layout
+from winnow.pipelines.store.hiding.looks import load_hiding, load_tombstones, put_tombstone
 from winnow.pipelines.store.memory import MemoryStore
 from winnow.schemas.errors import StoreError
 

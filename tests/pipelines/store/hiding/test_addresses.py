@@ -4,11 +4,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tests.pipelines.forgetting.test_matching import samples
+from tests.pipelines.store.hiding.test_matching import samples
 from winnow.filters.web.urls import canonical_url
-from winnow.pipelines.forgetting.addresses import MAX_HOST_TAIL, MAX_LABELS, address_of
-from winnow.pipelines.forgetting.matching import Matcher
 from winnow.pipelines.forgetting.requests import selectors_of, wish
+from winnow.pipelines.store.hiding.addresses import MAX_HOST_TAIL, MAX_LABELS, address_of
+from winnow.pipelines.store.hiding.matching import Matcher
 from winnow.schemas.tombstones import SelectorKind
 
 SAME = [  # of https://a.victim.example/2

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from winnow.pipelines.forgetting.addresses import address_of
+from winnow.pipelines.store.hiding.addresses import address_of
 from winnow.schemas.tombstones import Selectors, gate, parents, selector_hash
 
 _NONE, _SOME, _ALL, _ALL_SEEN = range(4)

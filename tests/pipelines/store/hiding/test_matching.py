@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from winnow.filters.web.urls import registered_domain
-from winnow.pipelines.forgetting.matching import Matcher
 from winnow.pipelines.forgetting.requests import selectors_of, wish
+from winnow.pipelines.store.hiding.matching import Matcher
 from winnow.schemas.rows.samples import SAMPLES
 from winnow.schemas.tombstones import SelectorKind, Selectors
 

@@ -18,10 +18,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from winnow.pipelines.forgetting.matching import Matcher, merged_rows
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
-from winnow.pipelines.store.neutral import is_neutral
+from winnow.pipelines.store.hiding.matching import Matcher, merged_rows
+from winnow.pipelines.store.hiding.neutral import is_neutral
 from winnow.pipelines.store.tables import put_table, read_batches, read_table
 from winnow.schemas.errors import StoreError
 from winnow.schemas.identity import content_name

@@ -7,7 +7,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.pipelines.store.neutral import is_neutral, neutral, neutral_stream
+from winnow.pipelines.store.hiding.neutral import is_neutral, neutral, neutral_stream
 from winnow.schemas.rows.extraction import EXTRACTION
 from winnow.schemas.rows.samples import SAMPLES
 

@@ -1,0 +1,1 @@
+"""Which rows tombstones hide, and the neutral rows that are read in their place."""
