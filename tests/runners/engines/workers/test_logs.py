@@ -41,6 +41,7 @@ def test_a_log_that_an_error_names_is_kept(temporary: Path) -> None:
     assert [path.name for path in temporary.iterdir()] == [named.name]
 
 
+@pytest.mark.beam
 def test_a_run_that_is_killed_leaves_no_folder_of_beam(temporary: Path) -> None:
     """The pipeline is made before its transforms are: what is there by then, a kill would leave there."""
     there: list[str] = []
