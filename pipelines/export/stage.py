@@ -16,8 +16,7 @@ from winnow.pipelines.export.formats import find_format
 from winnow.pipelines.export.formats.protocol import About, ExportFormat, FileRecord, WrittenShard
 from winnow.pipelines.export.places.destination import ExportPlace
 from winnow.pipelines.export.places.manifest import LeftOut, Manifest, Outline, ShardCommit, content_records
-from winnow.pipelines.export.places.nesting import nesting_of
-from winnow.pipelines.export.planning.overlaps import overlap_of
+from winnow.pipelines.export.places.overlaps import nesting_of, overlap_of
 from winnow.pipelines.export.planning.shipment import Places
 from winnow.pipelines.export.planning.sizing import Cutting, Way
 from winnow.pipelines.media.references import wants_media

@@ -1,7 +1,7 @@
 """Who stays and why: the rules of a recipe over a pinned generation, shard by shard, several at a time.
 
 Only the columns that rules name are read, and no text unless one names it (law 1). Nothing is written: what a rule
-says today it may unsay tomorrow.
+says today it may unsay tomorrow. The dropped samples are listed for reviewing, sampling or tuning a threshold.
 """
 
 from collections.abc import Iterator, Mapping
@@ -209,3 +209,57 @@ def _null_error(pinned: PinnedProgram, shard: ShardObjects, error: NullCondition
         f"{rule.place}: {error.rule.path}: the condition of {rule.reason!r} is null for the sample {identity} (shard "
         f"{shard.shard}, row {row}), and 'when_null' says error; measure what it reads, or say keep or drop"
     )
+
+
+DROPPED_SAMPLES = pa.schema(
+    [
+        pa.field("id", pa.binary(16), nullable=False),
+        pa.field("source", pa.string(), nullable=False),
+        pa.field("url", pa.string()),
+        pa.field("reason", pa.string(), nullable=False),  # of the first rule that fired
+        pa.field(
+            "reasons", pa.list_(pa.field("item", pa.string(), nullable=False)), nullable=False
+        ),  # of all, in order
+        pa.field("duplicate_of", pa.binary(16)),  # the row that stayed in its place when it was chosen among duplicates
+    ]
+)
+
+
+def dropped_samples(
+    pinned: PinnedProgram, shard: ShardObjects, decisions: ShardDecisions, duplicates: Duplicates = NO_DUPLICATES
+) -> pa.Table:
+    """The dropped rows of one shard, in order; forgotten ones by id only."""
+    batches = list(read_batches(pinned.store.objects, shard.objects[layout.SAMPLES], ["id", "url"]))
+    first = decisions.first
+    at = np.flatnonzero(first >= 0)
+    if not len(at):
+        return DROPPED_SAMPLES.empty_table()
+    samples = pa.Table.from_batches(batches).take(pa.array(at)).combine_chunks()
+    names = pa.array(pinned.program.all_reasons)
+    forgotten = pa.array(first[at] == decisions.rules)
+    return pa.table(
+        [
+            samples["id"].cast(pa.binary(16)),
+            pa.array([shard.source]).take(pa.array(np.zeros(len(at), np.int64))),
+            pc.if_else(forgotten, pa.scalar(None, pa.string()), samples["url"]),
+            names.take(pa.array(first[at])),
+            _reasons(decisions, at, names),
+            duplicates.gone_for(shard.shard, shard.rows).take(pa.array(at)),
+        ],
+        schema=DROPPED_SAMPLES,
+    )
+
+
+def _reasons(decisions: ShardDecisions, at: np.ndarray[tuple[int], np.dtype[np.int64]], names: pa.Array) -> pa.Array:
+    fired = decisions.fired[at]
+    rows, rules = [], []
+    for number in range(decisions.rules + 1):
+        found = np.flatnonzero(fired[:, number // WORD] >> np.uint64(number % WORD) & np.uint64(1))
+        rows.append(found)
+        rules.append(np.full(len(found), number, np.int64))
+    every, which = np.concatenate(rows), np.concatenate(rules)
+    order = np.argsort(every, kind="stable")  # rules were gone through in order, and stay so in each row
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(every, minlength=len(at)))])
+    values = names.take(pa.array(which[order]))
+    kind = DROPPED_SAMPLES.field("reasons").type
+    return pc.cast(pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), values), kind)

@@ -6,7 +6,7 @@ where it was made, so equal summaries give equal files.
 
 from collections.abc import Sequence
 
-from winnow.runners.report import duplicates, measures, safety, scores, sections
+from winnow.runners.report import duplicates, measures, scores, sections
 from winnow.runners.report.block import Block, Section
 from winnow.runners.report.examples import Examples
 from winnow.runners.report.markup import Html, crawled, element, join, plain
@@ -27,7 +27,7 @@ SECTIONS: tuple[Section, ...] = (
     sections.extractors,
     duplicates.duplicates,
     measures.decisions,
-    safety.coverage,
+    measures.coverage,
     measures.thresholds,
     scores.scores,
     sections.layers,

@@ -14,9 +14,8 @@ from winnow.pipelines.forgetting.hidden_rows import hidden_rows
 from winnow.pipelines.query.find_sample import Place
 from winnow.pipelines.rules import guards
 from winnow.pipelines.rules.coverage import CoverageCounter, detectors_of
-from winnow.pipelines.rules.deciding import decide, represent
+from winnow.pipelines.rules.deciding import DROPPED_SAMPLES, decide, dropped_samples, represent
 from winnow.pipelines.rules.decisions import DecisionCounts, ShardDecisions, Tally
-from winnow.pipelines.rules.dropped import DROPPED_SAMPLES, dropped_samples
 from winnow.pipelines.rules.pinning import PinnedProgram, ShardObjects, expected_keys, pin
 from winnow.pipelines.rules.representatives import Duplicates
 from winnow.pipelines.rules.summary import GroupEffect, RulesSummary, summarise_rules

@@ -1,9 +1,8 @@
 """The score by differences of losses, for models with operators without a forward derivative.
 
 Central differences along the unit direction at ever smaller steps, extrapolated to zero by Ridders' tableau (Advances
-in
-Engineering Software 4, 1982): each sample takes the entry whose neighbours agree best; their disagreement, or rounding,
-is its error. Losses are computed in float64 if the model can.
+in Engineering Software 4, 1982): each sample takes the entry whose neighbours agree best; their disagreement, or
+rounding, is its error. Losses are computed in float64 if the model can.
 """
 
 from dataclasses import dataclass

@@ -33,7 +33,7 @@ from winnow.pipelines.export.places.manifest import (
     commit_name,
     file_records,
 )
-from winnow.pipelines.export.places.nesting import MARKER
+from winnow.pipelines.export.places.overlaps import MARKER
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.lease import HeldError, Lease

@@ -43,7 +43,7 @@ from winnow.pipelines.export.places.manifest import (
     file_records,
     sha256_of,
 )
-from winnow.pipelines.export.places.nesting import MARKER
+from winnow.pipelines.export.places.overlaps import MARKER
 from winnow.pipelines.running.processes import boot_id
 from winnow.pipelines.store.local import UNFINISHED, LocalStore, sync
 from winnow.schemas.errors import ExportError

@@ -18,9 +18,8 @@ from tests.pipelines.rules.stores import Shard, columns_of, make_store
 from tests.property_sizes import scaled
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.binding.rules import rule_program
-from winnow.pipelines.rules.deciding import decide
+from winnow.pipelines.rules.deciding import decide, dropped_samples
 from winnow.pipelines.rules.decisions import DecisionCounts, Outcome, ShardDecisions, Tally, bits_of
-from winnow.pipelines.rules.dropped import dropped_samples
 from winnow.pipelines.rules.pinning import PinnedProgram, pin
 from winnow.pipelines.store.local import LocalStore
 from winnow.pipelines.store.memory import MemoryStore
