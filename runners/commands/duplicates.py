@@ -11,7 +11,6 @@ if TYPE_CHECKING:
 
 LIMIT = 20
 ROWS = 60
-MOST = 10_000
 
 
 def add(commands: "Commands") -> None:

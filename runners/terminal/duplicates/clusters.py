@@ -13,7 +13,6 @@ from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.query.cluster_counts import BIN_NAMES, Cluster, Overview
 from winnow.pipelines.query.find_sample import Place
 from winnow.pipelines.store.generations import Store
-from winnow.runners.commands.duplicates import MOST
 from winnow.runners.report import DuplicatesFound
 from winnow.runners.report.duplicates import counted, outdated, similar
 from winnow.runners.terminal.duplicates.excerpts import Excerpts
@@ -31,6 +30,7 @@ ID_DIGITS = 12
 
 EXCERPT_CHARACTERS = 200
 BAR = 40
+MOST = 10_000  # clusters that may be listed
 REPORTED = 10
 """Clusters of each kind in a report."""
 
