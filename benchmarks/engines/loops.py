@@ -20,8 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from winnow.filters.operators import TEXT, Kernel
-from winnow.pipelines.annotate.task import AnnotationContext
-from winnow.pipelines.annotate.transforms import RunAnnotation
+from winnow.pipelines.annotate.task import AnnotationContext, RunAnnotation
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.binding.operators import BoundOperator, passes_of
 from winnow.pipelines.binding.sources import store_record

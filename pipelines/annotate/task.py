@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+import apache_beam as beam
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -13,7 +14,7 @@ from winnow.pipelines.binding.operators import BoundOperator
 from winnow.pipelines.query.conditions import selected_rows
 from winnow.pipelines.running.row_layers import RowLayerTask, write_layers
 from winnow.pipelines.running.shard_rows import Part, read_parts, text_of
-from winnow.pipelines.running.worker import Heart
+from winnow.pipelines.running.worker import Heart, settle
 from winnow.pipelines.store.generations import Store
 from winnow.schemas.conditions import columns_read
 
@@ -80,3 +81,28 @@ def _texts(owed: list[BoundOperator], columns: Mapping[str, pa.Array]) -> dict[s
     if reader is None:
         return {}
     return {TEXT: text_of(reader.text, columns)}
+
+
+class RunAnnotation(beam.DoFn):
+    """A committed shard and the layers that it lacks → the shard's name. Safe to repeat."""
+
+    def __init__(self, context: AnnotationContext) -> None:
+        self._context = context
+        self._kernels: dict[str, Kernel] = {}
+
+    def setup(self) -> None:
+        """Once a process."""
+        settle()
+
+    def process(self, element: bytes) -> Iterator[str]:
+        """Measures the shard with every operator that it is owed."""
+        task = RowLayerTask.from_json(element)
+        for bound in self._context.operators:
+            if bound.layer in task.owed and bound.layer not in self._kernels:  # models load once a process
+                self._kernels[bound.layer] = bound.operator.load(bound.config, bound.assets)
+        heart = Heart(self._context.store.objects, task.last(self._context.operators)[0], task.shard)
+        try:
+            annotate_shard(self._context, self._kernels, task, heart)
+        finally:
+            heart.stop()
+        yield task.shard

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+import apache_beam as beam
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ from winnow.pipelines.media.score_inputs import Inputs
 from winnow.pipelines.query.conditions import selected_rows
 from winnow.pipelines.running.row_layers import RowLayerTask, write_layers
 from winnow.pipelines.running.shard_rows import Part, read_parts, text_of
-from winnow.pipelines.running.worker import Heart
+from winnow.pipelines.running.worker import Heart, settle
 from winnow.pipelines.score.examples import DECODED, LEFT_OUT, encoded_rows, too_large
 from winnow.pipelines.score.gathering import bytes_of
 from winnow.pipelines.score.weights import load_weights
@@ -214,3 +215,28 @@ def scored(schema: pa.Schema, tracer: Tracer, waiting: Waiting, together: int = 
     waiting.statuses, waiting.examples = rest.statuses, rest.examples
     waiting.count, waiting.held = rest.count, rest.held
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+class TraceRows(beam.DoFn):
+    """A committed shard without a trace → the shard's name. Safe to repeat."""
+
+    def __init__(self, context: TraceContext) -> None:
+        self._context = context
+        self._tracer: Tracer | None = None
+
+    def setup(self) -> None:
+        """Once a process."""
+        settle()
+
+    def process(self, element: bytes) -> Iterator[str]:
+        """Scores and commits."""
+        if self._tracer is None:
+            self._tracer = ready(self._context)
+        task = RowLayerTask.from_json(element)
+        layer = self._context.bound.entry.trace
+        heart = Heart(self._context.store.objects, layer, task.shard)
+        try:
+            trace_shard(self._context, self._tracer, task, heart)
+        finally:
+            heart.stop()
+        yield task.shard

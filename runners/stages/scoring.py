@@ -16,8 +16,7 @@ from winnow.pipelines.running.row_layers import load_layers
 from winnow.pipelines.score.keeping import Decided, Fitted, decide, read_traces, write_scores
 from winnow.pipelines.score.keys import TraceLayer, score_key
 from winnow.pipelines.score.stage import lacking_layers, owed_traces, take_score, take_trace, trace_layer
-from winnow.pipelines.score.trace import TraceContext
-from winnow.pipelines.score.transforms import TraceRows
+from winnow.pipelines.score.trace import TraceContext, TraceRows
 from winnow.pipelines.score.weights import (
     Made,
     Makers,

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 from rich.console import Console
 
-from winnow.pipelines.annotate.task import AnnotationContext
-from winnow.pipelines.annotate.transforms import RunAnnotation
+from winnow.pipelines.annotate.task import AnnotationContext, RunAnnotation
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.binding.duplicates import SIGNED
 from winnow.pipelines.binding.operators import (
