@@ -167,7 +167,7 @@ def test_a_rule_may_read_the_layer_and_one_for_eligibility_may_not(tmp_path: Pat
     recipe.write_text(f"{plain}keep: {rule}\n")
     assert pinned_rules(bind(load_recipe(recipe)), outcome.store, outcome.generation) is not None
     recipe.write_text(f"{plain}eligible: {rule}\n")
-    with pytest.raises(RecipeError, match="belongs under `keep`"):
+    with pytest.raises(RecipeError, match="move the rule to `keep`"):
         pinned_rules(bind(load_recipe(recipe)), outcome.store, outcome.generation)
     recipe.write_text(f"{plain.replace('0.75', '0.8')}keep: {rule}\n")
     with pytest.raises(RecipeError, match="made with other settings"):

@@ -201,5 +201,5 @@ def test_a_draw_that_gives_other_than_its_plan_says_is_refused(tmp_path: Path) -
 
 def test_a_plan_that_gives_nothing_is_refused(tmp_path: Path) -> None:
     store, draw = make_draw(LocalStore(tmp_path / "store"), {"a": Rows(words(2), [])})
-    with pytest.raises(ExportError, match="gives no sample"):
+    with pytest.raises(ExportError, match="contains no samples"):
         export(store, draw, exports_of(tmp_path, "parquet: {path: out}"))
