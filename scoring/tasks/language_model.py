@@ -14,10 +14,11 @@ import pyarrow as pa
 
 from winnow.schemas.recipe.checks import Between
 from winnow.scoring.mimic.models import Batch, Parameters, SampleModel
+from winnow.scoring.probe.grid import Shape
+from winnow.scoring.probe.model import initial_parameters, logits
 from winnow.scoring.tasks.protocol import NO_INPUT, OK, TEXT, TOO_LONG, UNREADABLE, Encoded, Files, TaskKind
 from winnow.scoring.torch_models.base import TorchTask
 from winnow.scoring.torch_models.blocks import Size
-from winnow.scoring.torch_models.decoder import decoder
 from winnow.scoring.torch_models.examples import Examples, Indices, Ragged
 from winnow.scoring.torch_models.identity import function_identity
 from winnow.scoring.torch_models.networks import Network, network_of, output_shape, require_causal
@@ -31,6 +32,7 @@ from winnow.scoring.torch_models.tokens import (
     tokenizer_of,
     tokenizer_packages,
 )
+from winnow.scoring.torch_models.vision import shapes_of
 
 if TYPE_CHECKING:
     from torch import Tensor  # type: ignore[import-not-found, unused-ignore]
@@ -165,6 +167,19 @@ def _files(config: LanguageModelConfig) -> tuple[str, ...]:
 def _depends(config: LanguageModelConfig) -> tuple[str, ...]:
     packages = ("torch", *tokenizer_packages(config.tokenizer))
     return (*versions(*packages), *function_identity(config.architecture))
+
+
+def decoder(size: Size, vocabulary: int, context: int) -> Network:
+    """A network that predicts the next token at each position."""
+    shape = Shape(layers=size.layers, width=size.width, heads=size.heads)
+
+    def initial(seed: int) -> "dict[str, Tensor]":
+        return {name: value.detach() for name, value in initial_parameters(shape, vocabulary, context, seed).items()}
+
+    def forward(parameters: "dict[str, Tensor]", tokens: "Tensor") -> "Tensor":
+        return logits(parameters, shape, tokens)
+
+    return Network(initial, forward, shapes_of(initial(0)))
 
 
 TASK = TaskKind(
