@@ -252,7 +252,7 @@ def test_families_that_the_law_does_not_know_are_named(tiny: Tiny) -> None:
     ("names", "said"),
     [
         # Else the law would know nothing of them, and they would be given what others are.
-        ({**NAMES, "Slavic": "slavic"}, "mix.families.law: 'law.json' writes 'slavic' for 'Slavic'; write them so"),
+        ({**NAMES, "Slavic": "slavic"}, "mix.families.law: 'law.json' writes 'slavic' for 'Slavic'; correct the names"),
         (
             {"Germanic": "Turkic", "Indic": "Bantu", "Slavic": "Semitic"},
             "'law.json' is of Bantu, Semitic, Turkic, and knows none of the mixture's families (by: group): Germanic, "
