@@ -107,6 +107,8 @@ def forks_workers() -> bool:
 @contextmanager
 def worker_pool(log: Path, port: int = 0) -> Iterator[tuple[str, WorkerPool]]:
     """A pool on a loopback port (0 for a free one) and its address. Workers print to `log` and end with the pool."""
+    if not log.exists():
+        log.touch()  # a worker takes a missing log for the end of the run, and ends
     pool = WorkerPool(log)
     # gRPC shares ports by default: a second pool would receive requests meant for the first.
     server = grpc.server(ThreadPoolExecutor(_THREADS), options=[("grpc.so_reuseport", 0)])

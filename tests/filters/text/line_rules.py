@@ -57,11 +57,11 @@ def of_preset(preset: str, texts: Sequence[str], **config: Any) -> tuple[list[di
         return rows, [reason for (reason,) in answer.fetchall()]
 
 
-def assert_spans_hold(text: str, spans: Sequence[Mapping[str, int]]) -> None:
-    """Spans are sorted, apart from each other, within the text and never inside a character."""
+def assert_spans_hold(text: str, spans: Sequence[Mapping[str, int]], *, touching: bool = False) -> None:
+    """Spans are sorted, apart from each other (or `touching`), within the text and never inside a character."""
     utf8, last = text.encode(), -1
     for span in spans:
-        assert last < span["start"] < span["end"] <= len(utf8)
+        assert last - touching < span["start"] < span["end"] <= len(utf8)
         utf8[span["start"] : span["end"]].decode()
         last = span["end"]
 

@@ -5,7 +5,7 @@ import random
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.filters.private.credentials.samples import TOKENS
@@ -73,13 +73,15 @@ def test_a_text_with_too_many_is_not_measured_and_the_others_are() -> None:
     assert found[1:] == [("ok", 0, []), ("too_many_spans", None, None)]
 
 
+@example(["½".join(next(one for one in MADE if part in one) for part in ("T3BlbkFJ", "npm_"))], random.Random(1))
 @settings(max_examples=scaled(100), deadline=None)
 @given(st.lists(st.lists(st.sampled_from(WRITTEN), max_size=12).map("".join), max_size=6), st.randoms())
 def test_a_row_depends_on_itself_alone(texts: list[str], chance: random.Random) -> None:
     whole = measured(OPERATOR, texts)
     for text, row in zip(texts, whole, strict=True):
         assert measured(OPERATOR, [text]) == [row]
-        assert_spans_hold(text, [{"start": span["start"], "end": span["end"]} for span in row["spans"]])
+        spans = [{"start": span["start"], "end": span["end"]} for span in row["spans"]]
+        assert_spans_hold(text, spans, touching=True)  # two tokens may meet inside a character such as ½
         assert row["credentials"] == len(row["spans"])
     order = chance.sample(range(len(texts)), len(texts))
     assert measured(OPERATOR, [texts[place] for place in order]) == [whole[place] for place in order]

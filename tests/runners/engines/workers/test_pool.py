@@ -15,7 +15,6 @@ from tests.runners.engines.commands import boot_pool, boot_script, taken_port
 from winnow.pipelines.running.processes import started
 from winnow.pipelines.running.version_handshake import OPTION
 from winnow.runners.engines.flags import beam_options
-from winnow.runners.engines.workers.fork_server import FORK_SERVER
 from winnow.runners.engines.workers.pool import worker_pool
 from winnow.schemas.errors import StageError
 
@@ -23,12 +22,6 @@ from winnow.schemas.errors import StageError
 def noted(folder: Path, number: int) -> None:
     said = (str(os.getppid()), os.environ.get("OMP_NUM_THREADS", ""), os.environ.get("SAID", ""), os.getcwd())
     (folder / f"{os.getpid()}-{number}").write_text("\n".join(said))
-
-
-@pytest.fixture(autouse=True)
-def _new_fork_server() -> None:
-    """One that no test before has used: what these tests say of it is of the first workers that it forks."""
-    FORK_SERVER.close()
 
 
 def run_at(address: str, folder: Path, **settings: object) -> list[tuple[int, list[str]]]:
@@ -61,6 +54,15 @@ def test_workers_are_forked_processes_in_the_drivers_surroundings(
     ]
     assert {tuple(said) for _, said in noted_by} == {(str(fork_servers[0].pid), "1", "new", str(tmp_path))}
     assert not living(noted_by)
+
+
+def test_a_pool_makes_its_log_also_where_a_fork_server_runs_already(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[4]))
+    for number in ("first", "second"):
+        with worker_pool(tmp_path / f"{number}.log") as (address, _):
+            assert run_at(address, tmp_path / number)
 
 
 def test_a_worker_of_other_versions_is_refused_in_a_line(tmp_path: Path) -> None:
