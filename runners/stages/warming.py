@@ -48,6 +48,31 @@ sources: {texts: {root: texts, files: ["*.jsonl"], class: web, key: id}}
 """
 
 
+_SETTINGS = (  # of operators some of whose kernels run only with them
+    "{url.blocklist: {list: sites.txt}}",
+    "{text.madlad: {language_model: lid.176}}",
+    "{text.perplexity: {model: bigrams.arpa}}",
+)
+_SITES = "site1.example\n10.0.0.1\nsite2.example/2/1\n"
+_BIGRAMS = """\
+\\data\\
+ngram 1=4
+ngram 2=2
+
+\\1-grams:
+-1.0\t<unk>\t0
+-99.0\t<s>\t-0.3
+-0.7\tthe\t-0.2
+-0.5\t</s>
+
+\\2-grams:
+-0.4\t<s> the
+-0.6\tthe </s>
+
+\\end\\
+"""
+
+
 def warm_kernels(*, quiet: bool = False) -> bool:
     """Compile what is not compiled yet, and say so on stderr; False where all was there, or nothing can be kept.
 
@@ -114,20 +139,23 @@ def _write_texts() -> None:
 
 
 def _operators() -> list[str]:
-    """Every operator of winnow's own that runs without settings, with what is here of packages and assets."""
+    """The entries of winnow's own operators that run with what is here of packages and assets."""
     from winnow.filters.operators import operator_names
     from winnow.pipelines.binding.bound_recipe import bind
     from winnow.pipelines.binding.operators import try_operators
     from winnow.schemas.recipe import load_recipe
 
+    Path("sites.txt").write_text(_SITES)
+    Path("bigrams.arpa").write_text(_BIGRAMS)
+    extra = [entry.replace(": {", f": {{as: text.extra{number}, ", 1) for number, entry in enumerate(_SETTINGS)]
     found = ["text.language"]
-    for name in operator_names():
-        Path("one.yaml").write_text(_OPERATORS + f"annotate: [{', '.join(dict.fromkeys(['text.language', name]))}]\n")
+    for entry in (*operator_names(), *extra):
+        Path("one.yaml").write_text(_OPERATORS + f"annotate: [{', '.join(dict.fromkeys(['text.language', entry]))}]\n")
         try:
             try_operators(bind(load_recipe("one.yaml")).operators)
         except WinnowError:
             continue
-        found.append(name)
+        found.append(entry)
     return list(dict.fromkeys(found))
 
 

@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from tests.faults.crawl import write_crawl, write_recipe
-from tests.faults.winnow import assert_clean, run, tree_hash
+from tests.faults.winnow import assert_clean, run, run_here, tree_hash
 from tests.small_disks import small_disk_at
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.store import layout
@@ -196,7 +196,7 @@ def test_a_full_disk_is_one_clear_line_and_a_rerun_continues(small_disk: Path, t
 
 def test_a_missing_source_is_one_clear_line(crawl: Path) -> None:
     shutil.rmtree(crawl / "crawl")
-    failed = run(crawl, "ingest", "recipe.yaml")
+    failed = run_here(crawl, "ingest", "recipe.yaml")
     assert failed.status == 1
     assert failed.err.startswith("winnow: source 'crawl': no folder")
     assert failed.err.count("\n") == 1
@@ -280,7 +280,7 @@ def test_what_a_worker_prints_never_reaches_the_terminal(crawl: Path) -> None:
 
 def test_json_output_is_one_object(crawl: Path) -> None:
     ingest(crawl)
-    summary = json.loads(run(crawl, "stats", "recipe.yaml", "--json").out)
+    summary = json.loads(run_here(crawl, "stats", "recipe.yaml", "--json").out)
     assert [source["name"] for source in summary["sources"]] == ["crawl", "lines"]
 
 

@@ -7,12 +7,14 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
-from tests.faults.winnow import Done, assert_clean, run, tree_hash
+from tests.faults.winnow import Done, assert_clean, run, run_here, tree_hash
+from winnow.filters import operators
 from winnow.pipelines.store.generations import open_store
 from winnow.pipelines.store.location import open_location
 
@@ -29,15 +31,20 @@ ONE = ("--workers", "1")  # where their number is not the matter
 
 
 @pytest.fixture(scope="module")
-def shouting(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The environment of a command that finds the package, which pip installed into a folder."""
+def shouting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Where pip installed the package; found by this process, and by those that it starts."""
     folder = tmp_path_factory.mktemp("packages")
     tree = folder / "tree"  # a copy, as building leaves things behind
     shutil.copytree(EXAMPLE, tree)
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--no-build-isolation"]
     subprocess.run([*pip, f"--target={folder / 'site'}", str(tree)], check=True, capture_output=True)
     paths = [str(folder / "site"), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
-    return {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, paths)))
+        patch.syspath_prepend(folder / "site")
+        operators.operator_names.cache_clear()
+        yield folder / "site"
+    operators.operator_names.cache_clear()
 
 
 def write(folder: Path, *entries: str, name: str = "recipe.yaml") -> None:
@@ -64,15 +71,15 @@ def commits(folder: Path, layer: str) -> set[str]:
     return {str(path.relative_to(folder)) for path in (folder / "store" / "commits" / layer).glob("*/*.json")}
 
 
-def test_operators_of_a_package_are_found_listed_and_run(tmp_path: Path, shouting: dict[str, str]) -> None:
-    listed = succeeded(run(tmp_path, "operators", env=shouting))
+def test_operators_of_a_package_are_found_listed_and_run(tmp_path: Path, shouting: Path) -> None:
+    listed = succeeded(run(tmp_path, "operators"))
     assert "text.shouting" in listed
-    shown = succeeded(run(tmp_path, "operators", "text.shouting", env=shouting))
+    shown = succeeded(run(tmp_path, "operators", "text.shouting"))
     assert "capitals" in shown
     assert "least_letters: 1" in shown
     write(tmp_path, "text.twice", "{text.shouting: {where: \"samples.text not like '%7%'\"}}")
-    succeeded(run(tmp_path, "run", "recipe.yaml", env=shouting))
-    assert_clean(tmp_path, env=shouting)
+    succeeded(run(tmp_path, "run", "recipe.yaml"))
+    assert_clean(tmp_path)
     ours, samples, twice = (table(tmp_path, name) for name in ("text.shouting", "samples", "text.twice"))
     found = dict(zip(samples["text"].to_pylist(), ours.to_pylist(), strict=True))
     assert found["Line 1 is WRITTEN here"] == {"status": "ok", "capitals": 8 / 17}
@@ -84,7 +91,7 @@ def test_operators_of_a_package_are_found_listed_and_run(tmp_path: Path, shoutin
     assert second["1234"] == {"status": "no_input", "twice": None}
 
 
-def test_an_operator_of_a_package_brings_its_asset(tmp_path: Path, shouting: dict[str, str]) -> None:
+def test_an_operator_of_a_package_brings_its_asset(tmp_path: Path, shouting: Path) -> None:
     shelf = tmp_path / "shelf"
     shelf.mkdir()
     with zipfile.ZipFile(shelf / "acronym_list-1.0-py3-none-any.whl", "w") as wheel:
@@ -95,7 +102,7 @@ def test_an_operator_of_a_package_brings_its_asset(tmp_path: Path, shouting: dic
         wheel.writestr("acronym_list-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
         wheel.writestr("acronym_list-1.0.dist-info/RECORD", "")
     cache = str(tmp_path / "cache")
-    env = {**shouting, "WINNOW_ASSETS": cache, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(shelf)}
+    env = {"WINNOW_ASSETS": cache, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(shelf)}
     shown = succeeded(run(tmp_path, "assets", env=env))
     assert re.search(r"^acronyms +missing .*\(acronym-list==1.0\)$", shown, re.MULTILINE)
     write(tmp_path, "text.acronyms")
@@ -104,32 +111,30 @@ def test_an_operator_of_a_package_brings_its_asset(tmp_path: Path, shouting: dic
     (tmp_path / "lines" / "more.jsonl").write_text('{"id": "new", "text": "NASA and NATO"}\n')
     succeeded(run(tmp_path, "run", "recipe.yaml", *ONE, env=env))
     assert sorted(table(tmp_path, "text.acronyms")["acronyms"].to_pylist())[-2:] == [0, 2]
-    assert_clean(tmp_path, env=env)
+    assert_clean(tmp_path)
 
 
-def test_the_values_are_the_same_for_any_number_of_workers(tmp_path: Path, shouting: dict[str, str]) -> None:
+def test_the_values_are_the_same_for_any_number_of_workers(tmp_path: Path, shouting: Path) -> None:
     hashes = set()
     for workers in ("1", "2"):
         folder = tmp_path / workers
         folder.mkdir()
         write(folder, "text.shouting", "text.twice")
-        succeeded(run(folder, "run", "recipe.yaml", "--workers", workers, env=shouting))
+        succeeded(run_here(folder, "run", "recipe.yaml", "--workers", workers))
         hashes.add(tree_hash(folder))
     assert len(hashes) == 1
 
 
-def test_a_rerun_changes_nothing_and_a_changed_setting_only_what_depends_on_it(
-    tmp_path: Path, shouting: dict[str, str]
-) -> None:
+def test_a_rerun_changes_nothing_and_a_changed_setting_only_what_depends_on_it(tmp_path: Path, shouting: Path) -> None:
     write(tmp_path, "text.shouting", "text.twice", "{text.shouting: {as: text.loud}}")
-    succeeded(run(tmp_path, "run", "recipe.yaml", *ONE, env=shouting))
+    succeeded(run_here(tmp_path, "run", "recipe.yaml", *ONE))
     before = {layer: commits(tmp_path, layer) for layer in ("text.shouting", "text.twice", "text.loud", "samples")}
     first = tree_hash(tmp_path)
-    succeeded(run(tmp_path, "annotate", "recipe.yaml", *ONE, env=shouting))
+    succeeded(run_here(tmp_path, "annotate", "recipe.yaml", *ONE))
     assert tree_hash(tmp_path) == first
     assert {layer: commits(tmp_path, layer) for layer in before} == before
     write(tmp_path, "{text.shouting: {least_letters: 2}}", "text.twice", "{text.shouting: {as: text.loud}}")
-    succeeded(run(tmp_path, "annotate", "recipe.yaml", *ONE, env=shouting))
+    succeeded(run_here(tmp_path, "annotate", "recipe.yaml", *ONE))
     after = {layer: commits(tmp_path, layer) for layer in before}
     shards = len(before["text.loud"])
     assert {layer: len(after[layer] - before[layer]) for layer in before} == {
@@ -138,44 +143,42 @@ def test_a_rerun_changes_nothing_and_a_changed_setting_only_what_depends_on_it(
         "text.loud": 0,
         "samples": 0,
     }
-    assert_clean(tmp_path, env=shouting)
+    assert_clean(tmp_path)
 
 
 def test_ingest_keeps_measurements_of_unchanged_rows_and_none_that_are_not_whole(
-    tmp_path: Path, shouting: dict[str, str]
+    tmp_path: Path, shouting: Path
 ) -> None:
     write(tmp_path, "text.shouting")
-    succeeded(run(tmp_path, "run", "recipe.yaml", *ONE, env=shouting))
+    succeeded(run_here(tmp_path, "run", "recipe.yaml", *ONE))
     before = tree_hash(tmp_path)
-    succeeded(run(tmp_path, "ingest", "recipe.yaml", *ONE, env=shouting))
+    succeeded(run_here(tmp_path, "ingest", "recipe.yaml", *ONE))
     assert tree_hash(tmp_path) == before
     (tmp_path / "lines" / "more.jsonl").write_text('{"id": "new", "text": "NEW"}\n')
-    succeeded(run(tmp_path, "ingest", "recipe.yaml", *ONE, env=shouting))
+    succeeded(run_here(tmp_path, "ingest", "recipe.yaml", *ONE))
     store = open_store(open_location(str(tmp_path / "store")))
     assert "text.shouting" not in store.require_latest().layers
-    succeeded(run(tmp_path, "annotate", "recipe.yaml", *ONE, env=shouting))
+    succeeded(run_here(tmp_path, "annotate", "recipe.yaml", *ONE))
     assert table(tmp_path, "text.shouting").num_rows == table(tmp_path, "samples").num_rows == 3 * len(TEXTS) + 1
-    assert_clean(tmp_path, env=shouting)
+    assert_clean(tmp_path)
 
 
-def test_a_layers_object_that_is_gone_is_made_again(tmp_path: Path, shouting: dict[str, str]) -> None:
+def test_a_layers_object_that_is_gone_is_made_again(tmp_path: Path, shouting: Path) -> None:
     write(tmp_path, "text.shouting", "text.twice")
-    succeeded(run(tmp_path, "run", "recipe.yaml", *ONE, env=shouting))
+    succeeded(run_here(tmp_path, "run", "recipe.yaml", *ONE))
     before = tree_hash(tmp_path)
     lost = sorted((tmp_path / "store" / "layers" / "text.shouting").glob("*/*.parquet"))[1]
     lost.unlink()
-    assert run(tmp_path, "audit", "recipe.yaml", env=shouting).status == 1
-    succeeded(run(tmp_path, "annotate", "recipe.yaml", *ONE, env=shouting))
+    assert run_here(tmp_path, "audit", "recipe.yaml").status == 1
+    succeeded(run_here(tmp_path, "annotate", "recipe.yaml", *ONE))
     assert lost.exists()
     assert tree_hash(tmp_path) == before
-    assert_clean(tmp_path, env=shouting)
+    assert_clean(tmp_path)
 
 
-def test_a_row_that_kills_a_measurement_is_left_out_of_it_and_stays_a_sample(
-    tmp_path: Path, shouting: dict[str, str]
-) -> None:
+def test_a_row_that_kills_a_measurement_is_left_out_of_it_and_stays_a_sample(tmp_path: Path, shouting: Path) -> None:
     write(tmp_path, "{text.shouting: {deadly: Line 7 is}}")
-    succeeded(run(tmp_path, "run", "recipe.yaml", "--workers", "2", env=shouting))
+    succeeded(run_here(tmp_path, "run", "recipe.yaml", "--workers", "2"))
     statuses = dict(
         zip(
             table(tmp_path, "samples")["text"].to_pylist(),
@@ -184,7 +187,7 @@ def test_a_row_that_kills_a_measurement_is_left_out_of_it_and_stays_a_sample(
         )
     )
     assert {text for text, status in statuses.items() if status == "left_out"} == {"Line 7 is WRITTEN here"}
-    assert_clean(tmp_path, env=shouting)
+    assert_clean(tmp_path)
 
 
 WRONG = [
@@ -225,7 +228,7 @@ for folder in sys.argv[1:]:
 """
 
 
-def test_what_is_wrong_is_said_before_anything_is_read(tmp_path: Path, shouting: dict[str, str]) -> None:
+def test_what_is_wrong_is_said_before_anything_is_read(tmp_path: Path, shouting: Path) -> None:
     """One process for them all: it starts in a second, and says what is wrong at once."""
     folders = [tmp_path / str(number) for number in range(len(WRONG))]
     for folder, (entry, _) in zip(folders, WRONG, strict=True):
@@ -233,7 +236,6 @@ def test_what_is_wrong_is_said_before_anything_is_read(tmp_path: Path, shouting:
         write(folder, entry)
     said = subprocess.run(
         [sys.executable, "-c", EACH, *map(str, folders)],
-        env={**os.environ, **shouting},
         capture_output=True,
         text=True,
         check=True,
@@ -246,8 +248,8 @@ def test_what_is_wrong_is_said_before_anything_is_read(tmp_path: Path, shouting:
         assert not (folder / "store").exists(), entry
 
 
-def test_a_store_that_was_never_ingested_says_so(tmp_path: Path, shouting: dict[str, str]) -> None:
+def test_a_store_that_was_never_ingested_says_so(tmp_path: Path, shouting: Path) -> None:
     write(tmp_path, "text.shouting")
-    done = run(tmp_path, "annotate", "recipe.yaml", env={**os.environ, **shouting})
+    done = run_here(tmp_path, "annotate", "recipe.yaml")
     assert done.status == 1
     assert "no store here" in done.err

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.winnow import assert_clean, run
+from tests.faults.winnow import assert_clean, run_here
 from tests.filters.models.training.declarations import paragraphs
 from winnow.filters.models.card import read_card
 from winnow.pipelines.store.generations import open_store
@@ -34,7 +34,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / "lines" / f"{code}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (folder / "fra.txt").write_text("\n".join(text.replace("\n", " ") for text in paragraphs("fra")))
     (folder / "recipe.yaml").write_text(RECIPE)
-    done = run(folder, "run", "recipe.yaml", "--workers", "1")
+    done = run_here(folder, "run", "recipe.yaml", "--workers", "1")
     assert done.status == 0, done.err
     return folder
 
@@ -76,7 +76,7 @@ def test_a_model_of_files_and_rules_scores_the_store(place: Path, capsys: pytest
     trained(*arguments, "--negatives=samples.source.name = 'lines'")
     assert f"annotate: [{{text.classifier: {{model: {output}}}}}]" in capsys.readouterr().out
     (place / "recipe.yaml").write_text(f"{RECIPE}  - {{text.classifier: {{model: {output}}}}}\n")
-    done = run(place, "run", "recipe.yaml", "--workers", "1")
+    done = run_here(place, "run", "recipe.yaml", "--workers", "1")
     assert done.status == 0, done.err
     assert_clean(place)
     store = open_store(open_location(str(place / "store")))

@@ -65,6 +65,7 @@ def test_both_on_a_page() -> None:
     assert not both_on_a_page(difference("lorem_ipsum", None))
 
 
+@pytest.mark.large
 @pytest.mark.parametrize("preset", [name for name in NAMES if name != "fineweb2"])  # the code of fineweb2@published
 def test_the_peer_itself_says_the_same_of_human_rights_in_every_language(preset: str) -> None:
     adapter = find_adapter(preset)

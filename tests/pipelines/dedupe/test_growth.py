@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from rich.console import Console
 
-from tests.faults.winnow import run
+from tests.faults.winnow import run_here
 from tests.pipelines.dedupe.search import Row, changed, clusters, layer, prose, search, write_pages
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.store import layout
@@ -180,16 +180,16 @@ def test_collecting_garbage_keeps_verdicts_in_use_an_audit_is_clean_and_a_purge_
     objects = objects_of(tmp_path)
     path, raw = next(iter(kept.items()))
     objects.put(f"{path.rpartition('/')[0]}/shard-that-is-gone.{content_name(raw)}.arrow", raw)
-    collected = run(tmp_path, "gc", "recipe.yaml", "--keep", "1")
+    collected = run_here(tmp_path, "gc", "recipe.yaml", "--keep", "1")
     assert collected.status == 0, collected.err
     assert verdicts(tmp_path) == kept
-    audited = run(tmp_path, "audit", "recipe.yaml")
+    audited = run_here(tmp_path, "audit", "recipe.yaml")
     assert audited.status == 0, audited.out
     manifest = outcome.store.manifest(outcome.generation, "samples")
     samples = [row for one in manifest for batch in outcome.store.batches(one) for row in batch.to_pylist()]
     (chosen,) = (row["id"].hex() for row in samples if row["source"]["record"] == "3")
-    assert run(tmp_path, "forget", "recipe.yaml", "--id", chosen).status == 0
-    purged = run(tmp_path, "gc", "recipe.yaml", "--purge")
+    assert run_here(tmp_path, "forget", "recipe.yaml", "--id", chosen).status == 0
+    purged = run_here(tmp_path, "gc", "recipe.yaml", "--purge")
     assert purged.status == 0, purged.err
     assert not verdicts(tmp_path)
     search(tmp_path)

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from tests.faults.winnow import assert_clean, run
+from tests.faults.winnow import assert_clean, run_here
 from tests.pipelines.dedupe.search import Row, clusters, layer, prose, search, write_pages
 from winnow.pipelines.store.generations import open_store
 from winnow.pipelines.store.location import open_location
@@ -315,7 +315,7 @@ def test_a_damaged_layer_of_signatures_stops_the_search_with_its_name_and_what_t
         signed.write_bytes(content[: len(content) // 2] if damage == "truncated" else b"\0" * len(content))
     recipe = tmp_path / "recipe.yaml"
     recipe.write_text(recipe.read_text().replace("0.75", "0.8"))
-    done = run(tmp_path, "dedupe", "recipe.yaml")
+    done = run_here(tmp_path, "dedupe", "recipe.yaml")
     told = " ".join(done.err.split())
     assert done.status != 0
     assert "Traceback" not in told

@@ -129,7 +129,9 @@ def of_pages(names: Iterable[str]) -> int:
     return sum(name.startswith("page") for name in names)
 
 
-@pytest.mark.parametrize("case", [WORDS, CHARACTERS], ids=["words", "characters"])
+@pytest.mark.parametrize(
+    "case", [WORDS, pytest.param(CHARACTERS, marks=pytest.mark.large)], ids=["words", "characters"]
+)
 def test_templated_pages_stay_apart_and_books_are_not_drawn_in(tmp_path: Path, case: Case) -> None:
     shelf = books()
     sources = {"pages": pages(case.scheme), "books": {**shelf, **copies(shelf)}}

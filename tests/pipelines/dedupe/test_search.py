@@ -8,7 +8,7 @@ import networkx
 import pyarrow as pa
 import pytest
 
-from tests.faults.winnow import run
+from tests.faults.winnow import run_here
 from tests.pipelines.dedupe.search import Row, changed, clusters, layer, prose, search, write_pages
 from winnow.filters.duplicates.signatures import Scheme, shingle_sets
 from winnow.pipelines.binding.bound_recipe import bind
@@ -181,15 +181,15 @@ def test_a_forgotten_row_is_no_longer_compared_and_a_purge_leaves_no_word_of_it(
     samples = [row for one in manifest for batch in outcome.store.batches(one) for row in batch.to_pylist()]
     ids = {row["source"]["record"]: row["id"] for row in samples}
     assert clusters(tmp_path) == {frozenset({"1", "1.1", "1.2"})}
-    assert run(tmp_path, "forget", "recipe.yaml", "--id", ids["1"].hex()).status == 0
-    planned = run(tmp_path, "plan", "recipe.yaml", "--json")  # at once, before anything is searched again
+    assert run_here(tmp_path, "forget", "recipe.yaml", "--id", ids["1"].hex()).status == 0
+    planned = run_here(tmp_path, "plan", "recipe.yaml", "--json")  # at once, before anything is searched again
     assert planned.status == 0, planned.err
     rules = json.loads(planned.out)["rules"]
     assert (rules["kept"]["rows"], rules["forgotten"]["rows"], rules["rules"][0]["dropped"]["rows"]) == (1, 1, 1)
     search(tmp_path)
     assert clusters(tmp_path) == {frozenset({"1.1", "1.2"})}
     assert sorted(str(row["status"]) for row in layer(tmp_path, "near").values()) == ["forgotten", "ok", "ok"]
-    purged = run(tmp_path, "gc", "recipe.yaml", "--purge")
+    purged = run_here(tmp_path, "gc", "recipe.yaml", "--purge")
     assert purged.status == 0, purged.err
     left = outcome.store.require_latest()
     assert not [name for name in left.layers if name.startswith("dedupe.")]

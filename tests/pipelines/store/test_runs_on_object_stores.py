@@ -48,7 +48,7 @@ def crawl(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 @pytest.mark.parametrize(
     ("kind", "workers"),
     [
-        ("moto", 2),
+        pytest.param("moto", 2, marks=pytest.mark.large),
         pytest.param("versitygw", 1, marks=pytest.mark.engines),
         pytest.param("fake_gcs", 2, marks=pytest.mark.engines),
     ],

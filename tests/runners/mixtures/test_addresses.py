@@ -34,7 +34,7 @@ def test_an_address_gets_what_a_folder_gets(tiny: Tiny, moto: Server, monkeypatc
     tiny.write(MIX, exports("out"))
     tiny.run("export", "--workers", "1")
     tiny.write(MIX, exports(address))
-    assert "parquet     s3://crawl/mixture/parquet: train " in tiny.run("export", "--workers", "2")
+    assert "parquet     s3://crawl/mixture/parquet: train " in tiny.run("export", "--workers", "1")
     objects = open_location(address)
     there = {one.path: objects.read(one.path) for one in objects.list()}
     here = tree(tiny.folder / "out")

@@ -100,6 +100,7 @@ def test_slices_in_any_order_give_the_store_of_an_unsliced_run(
     assert_clean(tmp_path)
 
 
+@pytest.mark.large
 def test_three_slices_at_once_of_which_one_is_killed_and_run_again(unsliced: Path, tmp_path: Path) -> None:
     sources_of(unsliced, tmp_path)
     stages = (("ingest", "ingest"), ("annotate", "annotate"))

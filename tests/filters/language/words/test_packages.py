@@ -27,6 +27,7 @@ TEXTS = {
 }
 
 
+@pytest.mark.large
 def test_words_are_those_of_datatrove() -> None:
     if not (PEERS / "datatrove" / "ready").exists():
         pytest.skip("the peer datatrove is not installed (`python -m benchmarks.parity` says how it is made)")
