@@ -373,6 +373,6 @@ def test_without_the_package_records_are_not_counted(folder: Path, monkeypatch: 
 def test_an_export_of_rows_that_are_forgotten_since_is_named(folder: Path) -> None:
     plan = manifest(folder / "jsonl")["plan"]
     assert (
-        f"export {folder / 'jsonl'}: has samples of 2 rows forgotten since; delete it or export it again"
+        f"export {folder / 'jsonl'}: has samples of 2 rows forgotten since; delete it or write it again"
         in audited(folder, **{plan: 2}).notes
     )

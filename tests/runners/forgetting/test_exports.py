@@ -114,7 +114,7 @@ def test_exports_are_named_as_affected(crawl: Path, capsys: pytest.CaptureFixtur
     for name in ("hf", "lines", "wds"):
         path = crawl / "out" / name
         assert (
-            f"affected    export {path} (generation {number}) may contain such rows; delete it or export it again"
+            f"affected    export {path} (generation {number}) may contain such rows; delete it or write it again"
             in said
         )
     assert "out/mds" not in said, "what is gone shows nothing"
@@ -171,7 +171,7 @@ def test_a_purge_drops_the_plans_that_draw_it(crawl: Path, capsys: pytest.Captur
     assert not list(objects.list(layout.plan_objects(old)))
     said = printed(capsys, "audit", "recipe.yaml")
     assert (
-        f"export {crawl / 'out' / 'hf'}: may contain rows that have been forgotten since; delete it or export it again"
+        f"export {crawl / 'out' / 'hf'}: may contain rows that have been forgotten since; delete it or write it again"
         in said
     )
     export(bind(load_recipe("recipe.yaml")), ONE, SILENT, replace=True)
