@@ -13,7 +13,7 @@ from winnow.filters.edits import edited
 from winnow.filters.operators import TEXT, Kernel, Operator
 from winnow.filters.presets import Preset, find_table
 from winnow.filters.web.urls import registered_domain
-from winnow.pipelines.annotate.rows import Rows, layer_schema, measure
+from winnow.pipelines.annotate.rows import BatchRows, layer_schema, measure
 from winnow.pipelines.assets import AssetFiles
 from winnow.pipelines.binding.operators import configure
 from winnow.pipelines.query.conditions import nested
@@ -96,7 +96,7 @@ class Preparation:
         if self._by_language:
             columns[f"{_LANGUAGE}.code"] = pa.array([one.language for one in documents], pa.string())
             columns[f"{_LANGUAGE}.score"] = pa.array([1.0] * len(documents))
-        rows = Rows(columns)
+        rows = BatchRows(columns)
         for operator, config, kernel in self._operators:
             reads = operator.reads(config)
             missing = [name for name in (*reads, *operator.needs) if name not in columns]

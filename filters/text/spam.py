@@ -89,7 +89,7 @@ def _load(_config: Config, _assets: Assets) -> Kernel:
 OPERATOR = Operator(
     name="text.spam",
     version=1,
-    summary="adverts for betting and paid sex: number of terms, of different terms, and their share of the text",
+    summary="terms of adverts for betting and paid sex: their number, different ones, and their share of the text",
     config=Config,
     reads=lambda _config: (TEXT, _LANGUAGE),
     writes=lambda _config: _SCHEMA,

@@ -1,1 +1,1 @@
-"""Annotate: row-wise measurements of what ingest left, each operator's as one layer of the store."""
+"""Annotate: row-wise measurements of samples; each operator writes one layer of the store."""

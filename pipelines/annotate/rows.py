@@ -1,4 +1,4 @@
-"""One operator on one batch: who is measured, and a null row with its reason for everybody else (law 2)."""
+"""Runs one operator on one batch: rows that it cannot measure become null, with a status that says why (law 2)."""
 
 from collections.abc import Mapping, Sequence
 
@@ -12,20 +12,20 @@ from winnow.schemas.errors import StageError
 from winnow.schemas.tombstones import FORGOTTEN
 
 STATUSES = ("ok", "not_selected", "no_text", "no_input", "too_large", "left_out", FORGOTTEN)
-"""What the stage itself says of a row; an operator may have reasons of its own beside these."""
+"""The stage's own statuses; an operator may add others."""
 
 
 def layer_schema(written: pa.Schema) -> pa.Schema:
-    """The columns of an operator's layer: the status first, and every measure nullable."""
+    """Return the columns of an operator's layer: the status first, and every measure nullable."""
     measures = [field.with_nullable(True) for field in written if field.name != STATUS.name]
     return pa.schema([STATUS, *measures])
 
 
-class Rows:
-    """The columns of one batch, and of those of its rows that an operator measures.
+class BatchRows:
+    """The columns of one batch, from which each operator gets the rows that it measures.
 
-    Operators that measure the same rows get the same arrays, so that what one finds out about a text, such as where
-    its words are, the next need not.
+    Operators that measure the same rows get the same arrays, so they can share cached results, such as the positions
+    of words.
     """
 
     def __init__(self, columns: Mapping[str, pa.Array]) -> None:
@@ -37,11 +37,11 @@ class Rows:
         return self._columns[name]
 
     def add(self, columns: Mapping[str, pa.Array]) -> None:
-        """Columns that an operator has made, for those that read them."""
+        """Add columns that an operator has written, for operators that read them."""
         self._columns |= columns
 
     def chosen(self, names: Sequence[str], rows: NDArray[np.int64]) -> pa.RecordBatch:
-        """These rows of these columns."""
+        """Return these rows of these columns."""
         if len(rows) == self.count:
             return pa.RecordBatch.from_arrays([self._columns[name] for name in names], names=list(names))
         which = rows.tobytes()
@@ -57,54 +57,54 @@ def measure(
     kernel: Kernel,
     schema: pa.Schema,
     names: Sequence[str],
-    batch: Rows,
+    batch: BatchRows,
     selected: NDArray[np.bool_] | None,
     left_out: NDArray[np.bool_] | None,
     max_text_bytes: int,
     forgotten: NDArray[np.bool_] | None = None,
 ) -> pa.RecordBatch:
-    """The operator's layer for a batch.
+    """Return the operator's layer for a batch.
 
     Args:
-        operator: Whose layer it is.
-        kernel: The operator, made ready.
+        operator: The operator.
+        kernel: Its loaded kernel.
         schema: The layer's columns, from `layer_schema`.
         names: The columns that the operator reads.
         batch: The batch, with these columns and those of `needs`.
-        selected: Which rows its condition picks; None for all.
+        selected: The rows that its condition selects; None for all.
         left_out: Rows that have killed workers; None for none.
         max_text_bytes: Longer texts are not measured.
-        forgotten: Rows that a tombstone means; None for none.
+        forgotten: Rows that a tombstone hides; None for none.
     """
     rows = batch.count
-    fates = np.zeros(rows, np.int8)
+    codes = np.zeros(rows, np.int8)
 
-    def refuse(which: NDArray[np.bool_], status: str) -> None:
-        fates[which & (fates == 0)] = STATUSES.index(status)
+    def exclude(which: NDArray[np.bool_], status: str) -> None:
+        codes[which & (codes == 0)] = STATUSES.index(status)
 
     if forgotten is not None:
-        refuse(forgotten, FORGOTTEN)
+        exclude(forgotten, FORGOTTEN)
     if left_out is not None:
-        refuse(left_out, "left_out")
+        exclude(left_out, "left_out")
     if selected is not None:
-        refuse(~selected, "not_selected")
+        exclude(~selected, "not_selected")
     for name in operator.needs:
         absent = batch[name].is_null().to_numpy(zero_copy_only=False)
-        refuse(absent, "no_text" if name == TEXT else "no_input")
+        exclude(absent, "no_text" if name == TEXT else "no_input")
     if TEXT in names:
         sizes = pc.fill_null(pc.binary_length(batch[TEXT]), 0).to_numpy(zero_copy_only=False)
-        refuse(sizes > max_text_bytes, "too_large")
-    chosen = np.flatnonzero(fates == 0)
+        exclude(sizes > max_text_bytes, "too_large")
+    chosen = np.flatnonzero(codes == 0)
     found = kernel(batch.chosen(names, chosen))
     _check(operator, schema, found, len(chosen))
     if len(chosen) == rows:
         status = found.column(STATUS.name) if STATUS.name in found.schema.names else pa.array(["ok"] * rows)
-        whole = [status, *(found.column(field.name) for field in list(schema)[1:])]
-        return pa.RecordBatch.from_arrays(whole, schema=schema)
+        columns = [status, *(found.column(field.name) for field in list(schema)[1:])]
+        return pa.RecordBatch.from_arrays(columns, schema=schema)
     places = np.full(rows, -1, np.int64)
     places[chosen] = np.arange(len(chosen))
     at = pa.array(places, mask=places < 0)
-    own = pa.array(np.array(STATUSES, dtype=object)[fates], pa.string())
+    own = pa.array(np.array(STATUSES, dtype=object)[codes], pa.string())
     if STATUS.name in found.schema.names:
         own = pc.coalesce(pc.take(found.column(STATUS.name), at), own)
     measured = [pc.take(found.column(field.name), at) for field in list(schema)[1:]]
@@ -112,17 +112,19 @@ def measure(
 
 
 def _check(operator: Operator, schema: pa.Schema, found: pa.RecordBatch, rows: int) -> None:
-    # An operator may come from anywhere; what it returns goes into a store that others rely on.
+    # Operators may be third-party code, and others rely on what the store holds.
     if found.num_rows != rows:
-        raise StageError(f"{operator.name}: returned {found.num_rows} rows for {rows}; its rows must be those it got")
+        raise StageError(
+            f"{operator.name}: returned {found.num_rows} rows for {rows}; it must return one row per input"
+        )
     for field in list(schema)[1:]:
         index = found.schema.get_field_index(field.name)
         if index < 0 or found.schema.field(index).type != field.type:
             has = "nothing" if index < 0 else found.schema.field(index).type
-            raise StageError(f"{operator.name}: column {field.name!r} should be {field.type}, it returned {has}")
+            raise StageError(f"{operator.name}: column {field.name!r}: expected {field.type}, it returned {has}")
         if pa.types.is_floating(field.type) and rows:
             finite = pc.all(pc.is_finite(found.column(index)))
             if finite.as_py() is False:
                 raise StageError(
-                    f"{operator.name}: column {field.name!r} holds a number that is not finite; it must be null instead"
+                    f"{operator.name}: column {field.name!r} holds a number that is not finite; return null instead"
                 )

@@ -1,4 +1,4 @@
-"""One shard of one pass: its rows are read once, every operator that is owed measures them, each layer is committed."""
+"""Annotates one shard in one pass: reads its rows once, runs every operator whose layer is missing, and commits."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from winnow.filters.operators import TEXT, Kernel
-from winnow.pipelines.annotate.rows import Rows, measure
+from winnow.pipelines.annotate.rows import BatchRows, measure
 from winnow.pipelines.binding.operators import BoundOperator
 from winnow.pipelines.query.conditions import selected_rows
 from winnow.pipelines.running.row_layers import RowLayerTask, write_layers
@@ -19,51 +19,52 @@ from winnow.pipelines.store.generations import Store
 from winnow.schemas.conditions import columns_read
 
 ANNOTATE = "annotate/"
-"""What strikes and poison of this stage are kept under: a row that kills a measurement is a sample all the same."""
+"""The prefix for strikes and poison records of this stage: a row that kills a measurement stays a sample."""
 
 
 @dataclass(frozen=True)
 class AnnotationContext:
-    """Everything that a pass's values depend on, and where they go."""
+    """Everything that a pass's values depend on, and the store that they are written to."""
 
     store: Store
     operators: tuple[BoundOperator, ...]  # in the order in which they run
 
 
 def annotate_shard(context: AnnotationContext, kernels: Mapping[str, Kernel], task: RowLayerTask, beat: Heart) -> None:
-    """Make and commit the layers that a shard owes.
+    """Compute and commit the layers that a shard lacks.
 
     Args:
         context: The pass.
-        kernels: The operators that are owed, made ready, by layer.
+        kernels: The loaded kernels of the missing layers, by layer.
         task: The shard.
-        beat: Says how far it is.
+        beat: Reports progress.
     """
-    owed = [bound for bound in context.operators if bound.layer in task.owed]
-    made = set(task.owed)
-    columns = list(dict.fromkeys(column for bound in owed for column in bound.columns if column.layer not in made))
-    texts = sorted({name for bound in owed for name in bound.text} & {column.name for column in columns})
+    pending = [bound for bound in context.operators if bound.layer in task.owed]
+    own_layers = set(task.owed)
+    read = (column for bound in pending for column in bound.columns)
+    columns = list(dict.fromkeys(column for column in read if column.layer not in own_layers))
+    texts = sorted({name for bound in pending for name in bound.text} & {column.name for column in columns})
 
     def measured(parts: Iterator[Part]) -> Iterator[dict[str, pa.RecordBatch]]:
         for part in parts:
-            rows = Rows(part.columns)
-            rows.add(_texts(owed, part.columns))
+            rows = BatchRows(part.columns)
+            rows.add(_coalesced_text(pending, part.columns))
             found: dict[str, pa.RecordBatch] = {}
-            for bound in owed:
+            for bound in pending:
                 layer = _measured(bound, kernels[bound.layer], rows, part.left_out, part.forgotten)
                 rows.add({f"{bound.layer}.{name}": layer.column(name) for name in layer.schema.names})
                 found[bound.layer] = layer
             yield found
 
-    schemas = {bound.layer: bound.schema for bound in owed}
-    read = read_parts(context.store, ANNOTATE, task.read, columns, texts)
-    write_layers(context.store, task, schemas, read, measured, beat)
+    schemas = {bound.layer: bound.schema for bound in pending}
+    parts_read = read_parts(context.store, ANNOTATE, task.read, columns, texts)
+    write_layers(context.store, task, schemas, parts_read, measured, beat)
 
 
 def _measured(
     bound: BoundOperator,
     kernel: Kernel,
-    rows: Rows,
+    rows: BatchRows,
     left_out: NDArray[np.bool_] | None,
     forgotten: NDArray[np.bool_] | None,
 ) -> pa.RecordBatch:
@@ -75,30 +76,30 @@ def _measured(
     return measure(bound.operator, kernel, bound.schema, names, rows, chosen, left_out, bound.max_text_bytes, forgotten)
 
 
-def _texts(owed: list[BoundOperator], columns: Mapping[str, pa.Array]) -> dict[str, pa.Array]:
-    """What the recipe's `text` is in every row, where an operator reads it."""
-    reader = next((bound for bound in owed if TEXT in bound.operator.reads(bound.config)), None)
+def _coalesced_text(pending: list[BoundOperator], columns: Mapping[str, pa.Array]) -> dict[str, pa.Array]:
+    """Return the recipe's `text` for every row, if an operator reads it."""
+    reader = next((bound for bound in pending if TEXT in bound.operator.reads(bound.config)), None)
     if reader is None:
         return {}
     return {TEXT: text_of(reader.text, columns)}
 
 
 class RunAnnotation(beam.DoFn):
-    """A committed shard and the layers that it lacks → the shard's name. Safe to repeat."""
+    """Shard and the layers that it lacks → the shard's name. Safe to repeat."""
 
     def __init__(self, context: AnnotationContext) -> None:
         self._context = context
         self._kernels: dict[str, Kernel] = {}
 
     def setup(self) -> None:
-        """Once a process."""
+        """Prepare the process."""
         settle()
 
     def process(self, element: bytes) -> Iterator[str]:
-        """Measures the shard with every operator that it is owed."""
+        """Run every operator whose layer the shard lacks."""
         task = RowLayerTask.from_json(element)
         for bound in self._context.operators:
-            if bound.layer in task.owed and bound.layer not in self._kernels:  # models load once a process
+            if bound.layer in task.owed and bound.layer not in self._kernels:  # models load once per process
                 self._kernels[bound.layer] = bound.operator.load(bound.config, bound.assets)
         heart = Heart(self._context.store.objects, task.last(self._context.operators)[0], task.shard)
         try:

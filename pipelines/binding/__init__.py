@@ -1,1 +1,1 @@
-"""Binding: a recipe, read once by a command, becomes operators, rules, scores and mixtures that are ready to run."""
+"""Binding: turns a recipe into operators, rules, scores and mixtures that are ready to run, once per command."""

@@ -1,22 +1,22 @@
-"""A recipe bound once for a command: what it asks for, checked and ready to run, each part made when it is first used.
+"""A recipe bound once per command: checked and ready to run, each part bound when it is first used.
 
     recipe = bind(load_recipe("recipe.yaml"))
-    recipe.require_rules()  # what is wrong with them is said before anything is read
+    recipe.require_rules()  # raises RecipeError before anything is read
     measured = recipe.operators
 
-Every part is made of the recipe and of the parts before it, never twice: the columns that rules, edits, scores and
-mixture may name are those of the same configured operators. A part that cannot be bound raises each time it is asked
-for, so it is said by whoever needs it first. Binding looks at files that the recipe names (models, weights, tables of
-thresholds, tokenizers), and a part keeps what it saw: a command decides by one state of them from beginning to end.
+Each part is bound once, from the recipe and the parts before it, so rules, edits, scores and the mixture all refer to
+the columns of the same configured operators. A part that cannot be bound raises each time it is used. Binding reads
+files that the recipe names (models, weights, threshold tables, tokenizers) once, so that a command uses the same
+content of them from beginning to end.
 
-It stays in the command. Workers get parts of it (`BoundOperator`, `BoundScore`, `IngestContext`, …), never the whole.
+A bound recipe is not sent to workers. They get parts of it (`BoundOperator`, `BoundScore`, `IngestContext`, …).
 """
 
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from winnow.pipelines.binding.duplicates import NearSettings, near_settings, wanted_kinds
+from winnow.pipelines.binding.duplicates import NearSettings, duplicate_kinds, near_settings
 from winnow.pipelines.binding.edits import BoundEdit, bind_edits
 from winnow.pipelines.binding.mixture import BoundMix, bind_mix
 from winnow.pipelines.binding.operators import BoundOperator, Measurement, bind_operators, measurements, store_columns
@@ -38,12 +38,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class BoundRecipe:
-    """A recipe and what it means. Every part raises RecipeError where it cannot be had, one line for each problem."""
+    """A recipe and its bound parts. A part that cannot be bound raises RecipeError, with one line for each problem."""
 
     config: Recipe
 
     def __reduce__(self) -> str:
-        raise TypeError("a bound recipe stays in the command that made it; give workers the parts that they need")
+        raise TypeError("a bound recipe cannot be pickled; give workers only the parts that they need")
 
     @property
     def file(self) -> str:
@@ -51,28 +51,28 @@ class BoundRecipe:
         return self.config.file
 
     @property
-    def place(self) -> str:
-        """Where its store lies, seen from the current directory."""
+    def store_address(self) -> str:
+        """The address of its store; relative paths are relative to the current directory."""
         return self.config.located(self.config.store.path)
 
     @cached_property
-    def spelt(self) -> Recipe:
-        """The recipe with rules in the place of presets, to be shown and hashed."""
+    def expanded(self) -> Recipe:
+        """The recipe with its presets replaced by their rules, for showing and hashing."""
         return expand_presets(self.config)
 
     @cached_property
     def measurements(self) -> tuple[Measurement, ...]:
-        """Every measurement with its configuration: those that are listed, and those that duplicates are found by."""
+        """Every measurement with its configuration: the listed ones, and those that the search for duplicates needs."""
         return measurements(self.config)
 
     @cached_property
     def columns(self) -> dict[Column, ColumnInfo]:
-        """Every column that the recipe's store will have, samples first."""
+        """Every column of the recipe's store, samples first."""
         return store_columns(self.config, self.measurements)
 
     @cached_property
     def operators(self) -> tuple[BoundOperator, ...]:
-        """Its operators, each after those whose layers it reads; WinnowError where an asset is missing."""
+        """Its operators, each after those whose layers it reads; WinnowError if an asset is missing."""
         return bind_operators(self.config, self.measurements, self.columns)
 
     @cached_property
@@ -82,56 +82,56 @@ class BoundRecipe:
 
     @cached_property
     def edits(self) -> tuple[BoundEdit, ...]:
-        """Its edits, each with the column that it means; keys are read where edits are applied."""
+        """Its edits, each with its column of spans; keys are read when edits are applied."""
         return bind_edits(self.config, self.measurements, self.columns)
 
     @cached_property
     def scores(self) -> tuple[BoundScore, ...]:
-        """Its scores, with the files of weights that it gives."""
+        """Its scores, with the weights files that the recipe names."""
         return bind_scores(self.config, self.columns)
 
     @cached_property
     def tokens(self) -> TokensLayer | None:
-        """The layer of lengths that its mixture reads; None without a mixture. Reads the keys of pseudonyms."""
+        """The layer of text lengths that its mixture reads; None without a mixture. Reads the keys of pseudonyms."""
         return None if self.config.mix is None else bind_tokens(self.config, self.columns, self.edits)
 
     @cached_property
     def mixture(self) -> BoundMix:
-        """Its mixture; RecipeError where it has none."""
+        """Its mixture; RecipeError if it has none."""
         return bind_mix(self.config, self.columns)
 
     @cached_property
     def exports(self) -> "tuple[BoundExport, ...]":
-        """Its exports, each with its format, which has looked at its options."""
-        from winnow.pipelines.export.stage import bind_exports  # and with it every format, which few commands need
+        """Its exports, each with its format and checked options."""
+        from winnow.pipelines.export.stage import bind_exports  # imports every format, which few commands need
 
         return bind_exports(self.config)
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
-        """The kinds of duplicates that it looks for."""
-        return wanted_kinds(self.config)
+        """The kinds of duplicates that it searches for."""
+        return duplicate_kinds(self.config)
 
     @cached_property
     def near(self) -> NearSettings | None:
-        """How it looks for near duplicates; None where it does not."""
+        """The settings of its search for near duplicates; None if it has none."""
         dedupe = self.config.dedupe
         return None if dedupe is None or dedupe.near is None else near_settings(dedupe.near)
 
     @cached_property
     def sources(self) -> BoundSources:
-        """Its sources and extractors; SourceError where a source's folder is not there."""
+        """Its sources and extractors; SourceError if a source's folder is missing."""
         return bind_sources(self.config)
 
     def ingest(self, store: Store) -> IngestContext:
-        """What ingest into a store depends on."""
+        """Return everything that ingest into a store depends on."""
         return self.sources.context(store)
 
     def require_rules(self) -> None:
-        """Say what is wrong with the rules and the edits, before anything is read."""
+        """Raise RecipeError if rules or edits are faulty, before anything is read."""
         _ = self.rules, self.edits
 
 
 def bind(recipe: Recipe) -> BoundRecipe:
-    """Make the one bound recipe of a command; nothing is read yet."""
+    """Return the bound recipe of a command; nothing is read yet."""
     return BoundRecipe(recipe)

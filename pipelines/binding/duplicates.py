@@ -1,4 +1,4 @@
-"""What a recipe's search for duplicates asks for: its kinds, the layers that they are found by, and its settings."""
+"""A recipe's search for duplicates: its kinds, their signature layers, and its settings."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -14,16 +14,15 @@ from winnow.schemas.rows.duplicates import KINDS, Kind
 if TYPE_CHECKING:
     from winnow.filters.duplicates.signatures import Scheme
 
-SIGNED: Mapping[Kind, str] = {"exact": "text.digest", "url": "url.canonical", "near": "text.minhash"}
-"""The layer that each kind of duplicates is found by."""
+SIGNATURE_LAYERS: Mapping[Kind, str] = {"exact": "text.digest", "url": "url.canonical", "near": "text.minhash"}
+"""The signature layer of each kind of duplicates."""
 
 
 @dataclass(frozen=True, slots=True)
 class NearSettings:
-    """How near duplicates are found, with nothing left to a preset.
+    """The settings of a search for near duplicates, with the preset's values filled in.
 
-    `NearConfig` is what a recipe writes, where most may be left to a preset; this is what a search does. Every task
-    reads these very settings (`Search.near`).
+    `NearConfig` is what the recipe says; most of its settings may be left to a preset.
     """
 
     shingle: Literal["words", "characters"]
@@ -41,14 +40,14 @@ class NearSettings:
 
     @property
     def scheme(self) -> "Scheme":
-        """What signatures are made of."""
-        from winnow.filters.duplicates.signatures import Scheme  # takes compiled kernels along: binding needs none
+        """How signatures are made."""
+        from winnow.filters.duplicates.signatures import Scheme  # imports compiled kernels, which binding does not need
 
         return Scheme(self.shingle, self.size, self.hashes, self.seed)
 
 
 def near_settings(config: NearConfig) -> NearSettings:
-    """A preset's settings under those that the recipe gives itself."""
+    """Return the recipe's settings, with those of its preset where the recipe sets none."""
     preset = near_preset(config.preset)
     return NearSettings(
         shingle=config.shingle or preset.shingle,
@@ -61,8 +60,8 @@ def near_settings(config: NearConfig) -> NearSettings:
     )
 
 
-def signing_entries(recipe: Recipe) -> tuple[tuple[OperatorEntry, str], ...]:
-    """The measurements that duplicates are found by."""
+def signature_entries(recipe: Recipe) -> tuple[tuple[OperatorEntry, str], ...]:
+    """Return the measurements that the search for duplicates needs."""
     config = recipe.dedupe
     if config is None:
         return ()
@@ -80,11 +79,12 @@ def signing_entries(recipe: Recipe) -> tuple[tuple[OperatorEntry, str], ...]:
         options = {"shingle": near.shingle, "size": near.size, "hashes": near.hashes, "seed": near.seed}
         wanted.append(("near", options))
     return tuple(
-        (OperatorEntry(SIGNED[kind], located(options, config.place)), f"dedupe.{kind}") for kind, options in wanted
+        (OperatorEntry(SIGNATURE_LAYERS[kind], located(options, config.place)), f"dedupe.{kind}")
+        for kind, options in wanted
     )
 
 
-def wanted_kinds(recipe: Recipe) -> tuple[Kind, ...]:
-    """The kinds of duplicates that a recipe looks for."""
+def duplicate_kinds(recipe: Recipe) -> tuple[Kind, ...]:
+    """Return the kinds of duplicates that a recipe searches for."""
     config = recipe.dedupe
     return () if config is None else tuple(kind for kind in KINDS if getattr(config, kind) is not None)

@@ -1,7 +1,7 @@
-"""A recipe's `edits` bound to columns of the store, and ready to be applied to texts.
+"""Binds a recipe's `edits` to columns of the store, and applies them to texts.
 
-Binding needs no key. A key is read where edits are applied, from where the recipe says that it is, and is held there
-alone: what is bound, pickled, planned and written down knows only its name.
+Binding needs no key. A key is read only by the process that applies edits, and stays there: bound edits, pickles and
+plans hold only the name of its variable or file.
 """
 
 import os
@@ -40,85 +40,87 @@ from winnow.schemas.rules import ColumnInfo
 Action: TypeAlias = Literal["delete", "placeholder", "pseudonym"]
 WhenNull: TypeAlias = Literal["keep", "drop", "error"]
 
-USUAL = "spans"
-"""The column that is meant by a layer's name, where the layer has several columns of spans."""
+DEFAULT_SPANS = "spans"
+"""The column that a layer's name means if the layer has several columns of spans."""
 
 _MAX_KEY_FILE_BYTES = 1 << 16
-_MAKE_ONE = "make one with: head -c 32 /dev/urandom | base64"
+_MAKE_A_KEY = "make one with: head -c 32 /dev/urandom | base64"
 
 
 @dataclass(frozen=True)
 class BoundEdit:
-    """The spans of one column, and what becomes of them."""
+    """A column of spans, and how they are edited."""
 
     column: Column
     action: Action
     kinds: tuple[str, ...] | None  # None for all
     placeholders: tuple[tuple[str, str], ...]
-    variable: str | None  # that holds the key
-    file: str | None  # that holds the key, seen from the current directory
-    path: str  # where the recipe has it
+    variable: str | None  # the environment variable with the key
+    file: str | None  # the file with the key; relative to the current directory
+    path: str  # the edit's path in the recipe
     place: Place
-    when_null: WhenNull  # what becomes of a text whose spans are null
-    status: Column | None  # which says why they are
+    when_null: WhenNull  # the treatment of texts whose spans are null
+    status: Column | None  # says why spans are null
 
 
 @dataclass(frozen=True)
 class EditedTexts:
-    """Texts as they are exported, and which are not."""
+    """Edited texts, and which of them are dropped."""
 
-    texts: pa.LargeStringArray  # null where dropped, and where there was none
-    dropped: pa.BooleanArray  # their spans are null: what would have to go from them is unknown
+    texts: pa.LargeStringArray  # null if dropped, or if there was no text
+    dropped: pa.BooleanArray  # whether spans are null, so that the edits are unknown
 
 
 @dataclass(frozen=True)
 class Edits:
-    """What is done to texts, with the keys that it takes: of this process alone."""
+    """Edits with their keys, for this process only."""
 
     deletions: tuple[BoundEdit, ...]
     replacements: tuple[tuple[BoundEdit, Replacement], ...]
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """The columns of spans and of why there are none, each once."""
-        pairs = [(one.column, one.status) for one in self._bound]
+        """The columns of spans and of their status, each once."""
+        pairs = [(one.column, one.status) for one in self._bind_edit]
         return tuple(dict.fromkeys(column for pair in pairs for column in pair if column is not None))
 
     @property
-    def _bound(self) -> tuple[BoundEdit, ...]:
+    def _bind_edit(self) -> tuple[BoundEdit, ...]:
         return (*self.deletions, *(bound for bound, _ in self.replacements))
 
     def apply(self, texts: pa.LargeStringArray, columns: Mapping[str, pa.Array]) -> EditedTexts:
-        """The texts as they are exported.
+        """Return the edited texts.
 
         Args:
             texts: The texts that were measured.
-            columns: Each of `columns` by its dotted name, a value a text.
+            columns: Each of `columns` by its dotted name, with one value per text.
 
         Raises:
-            RecipeError: The spans of a text are null where the recipe says that this is an error.
+            RecipeError: The spans of a text are null, and `when_null` is error.
         """
-        for one in self._bound:
+        for one in self._bind_edit:
             if one.when_null == "error":
-                _refuse_null(one, texts, columns)
-        gone, replaced = self._chosen(columns)
-        dropped = unmeasured(texts, [*gone, *replaced])
-        made = apply_edits(texts, gone, list(zip(replaced, (made for _, made in self.replacements), strict=True)))
-        return EditedTexts(made, dropped)
+                _require_measured(one, texts, columns)
+        deleted, replaced = self._spans(columns)
+        dropped = unmeasured(texts, [*deleted, *replaced])
+        edited = apply_edits(
+            texts, deleted, list(zip(replaced, (edited for _, edited in self.replacements), strict=True))
+        )
+        return EditedTexts(edited, dropped)
 
     def of(self, text: str, columns: Mapping[str, pa.Array]) -> list[tuple[Edit, str]]:
-        """The edits of one text, each with what stands in its place; none by spans that are null."""
-        gone, replaced = self._chosen(columns)
-        utf8, found = text.encode(), edits_of(text, gone, replaced)
-        return [(edit, self._written(edit, utf8[edit.start : edit.end].decode())) for edit in found]
+        """Return the edits of one text, each with its replacement; null spans give none."""
+        deleted, replaced = self._spans(columns)
+        utf8, found = text.encode(), edits_of(text, deleted, replaced)
+        return [(edit, self._replacement_text(edit, utf8[edit.start : edit.end].decode())) for edit in found]
 
-    def _written(self, edit: Edit, value: str) -> str:
+    def _replacement_text(self, edit: Edit, value: str) -> str:
         if edit.kind is None:
             return ""
         (written,) = self.replacements[edit.source][1].written([edit.kind], [value])
         return written
 
-    def _chosen(self, columns: Mapping[str, pa.Array]) -> tuple[list[pa.ListArray], list[pa.ListArray]]:
+    def _spans(self, columns: Mapping[str, pa.Array]) -> tuple[list[pa.ListArray], list[pa.ListArray]]:
         def chosen(bound: BoundEdit) -> pa.ListArray:
             column = columns[bound.column.name]
             if bound.when_null == "keep" and column.null_count:
@@ -128,7 +130,7 @@ class Edits:
         return [chosen(bound) for bound in self.deletions], [chosen(bound) for bound, _ in self.replacements]
 
 
-def _refuse_null(bound: BoundEdit, texts: pa.LargeStringArray, columns: Mapping[str, pa.Array]) -> None:
+def _require_measured(bound: BoundEdit, texts: pa.LargeStringArray, columns: Mapping[str, pa.Array]) -> None:
     unknown = np.flatnonzero(np.asarray(unmeasured(texts, [columns[bound.column.name]])))
     if not len(unknown):
         return
@@ -136,23 +138,23 @@ def _refuse_null(bound: BoundEdit, texts: pa.LargeStringArray, columns: Mapping[
     status = None if bound.status is None else columns[bound.status.name][row].as_py()
     why = "" if status is None else f" (its {bound.column.layer}.{STATUS.name} is {status!r})"
     raise RecipeError(
-        f"{bound.place}: {bound.path}: {bound.column.name} is null for text {row}{why}, so what to edit in it is "
-        "unknown, and 'when_null' says error; drop such texts by a rule, or say drop or keep"
+        f"{bound.place}: {bound.path}: {bound.column.name} is null for text {row}{why}, and 'when_null' is error; "
+        "drop such texts with a rule, or set when_null: drop or keep"
     )
 
 
 def bind_edits(
     recipe: Recipe, measured: Sequence[Measurement], columns: Mapping[Column, ColumnInfo]
 ) -> tuple[BoundEdit, ...]:
-    """The recipe's edits, each with the column that it means.
+    """Return the recipe's edits, each with its column of spans.
 
     Args:
-        recipe: Whose edits.
-        measured: Its measurements, which say the kinds of spans that they find.
-        columns: Every column that its store will have.
+        recipe: The recipe.
+        measured: Its measurements, which declare the kinds of spans that they find.
+        columns: Every column of its store.
 
     Raises:
-        RecipeError: Everything that is wrong with them, one line each.
+        RecipeError: Edits are faulty, with one line each.
     """
     if not recipe.edits:
         return ()
@@ -162,12 +164,13 @@ def bind_edits(
     for number, entry in enumerate(recipe.edits):
         path = f"edits[{number}].{entry.name}"
         try:
-            one = _bound(recipe, entry, path, measured, columns)
-        except _RefusedError as refused:
+            one = _bind_edit(recipe, entry, path, measured, columns)
+        except _EditError as refused:
             problems.append(Problem(entry.place, path, str(refused)))
             continue
         if (other := first.setdefault(one.column, path)) != path:
-            problems.append(Problem(entry.place, path, f"edits {one.column.name}, as {other} does; write one"))
+            message = f"edits {one.column.name}, which {other} edits already; remove one of them"
+            problems.append(Problem(entry.place, path, message))
         bound.append(one)
     if problems:
         raise recipe_error(problems)
@@ -175,10 +178,10 @@ def bind_edits(
 
 
 def with_keys(bound: Sequence[BoundEdit], env: Mapping[str, str] = os.environ) -> Edits:
-    """The edits, ready to be applied in this process.
+    """Return the edits with their keys, for use in this process.
 
     Raises:
-        RecipeError: A key is not there, or too short to be one.
+        RecipeError: A key is missing or too short.
     """
     return Edits(
         tuple(one for one in bound if one.action == "delete"),
@@ -186,22 +189,22 @@ def with_keys(bound: Sequence[BoundEdit], env: Mapping[str, str] = os.environ) -
     )
 
 
-class _RefusedError(Exception):
+class _EditError(Exception):
     """Why an entry cannot be bound."""
 
 
-def _bound(
+def _bind_edit(
     recipe: Recipe,
     entry: EditEntry,
     path: str,
     measured: Sequence[Measurement],
     known: Mapping[Column, ColumnInfo],
 ) -> BoundEdit:
-    column, typed = _meant(entry.name, known)
+    column, typed = _spans_column(entry.name, known)
     action: Action = entry.replace or ("placeholder" if typed else "delete")
     if not typed and (action != "delete" or entry.kinds is not None):
         what = f"replace: {action}" if action != "delete" else "'kinds'"
-        raise _RefusedError(f"the spans of {column.name} are of no kind: they can only be deleted; leave {what} out")
+        raise _EditError(f"the spans of {column.name} have no kinds, so they can only be deleted; remove {what}")
     _require_kinds(measured, column, (*(entry.kinds or ()), *entry.placeholders.by_kind))
     return BoundEdit(
         column,
@@ -218,38 +221,38 @@ def _bound(
 
 
 def _require_kinds(measured: Sequence[Measurement], column: Column, named: Iterable[str]) -> None:
-    """A kind that the operator never writes would silently be left in the text."""
+    """Refuse kinds that the operator never writes: their spans would silently stay in the text."""
     for one in measured:
         if one.entry.layer == column.layer:
             kinds = one.operator.kinds(one.config)
             for kind in named if kinds else ():
                 if kind not in kinds:
-                    raise _RefusedError(f"{column.layer} finds no {kind!r}{suggestion(kind, kinds)}")
+                    raise _EditError(f"{column.layer} finds no {kind!r}{suggestion(kind, kinds)}")
 
 
-def _meant(name: str, known: Mapping[Column, ColumnInfo]) -> tuple[Column, bool]:
-    """The column of spans that an entry names, and whether its spans are of some kind."""
+def _spans_column(name: str, known: Mapping[Column, ColumnInfo]) -> tuple[Column, bool]:
+    """Return the column of spans that an entry names, and whether its spans have kinds."""
     spans = {column: info.type == TYPED_SPANS for column, info in known.items() if info.type in (SPANS, TYPED_SPANS)}
     named = next((column for column in spans if column.name == name), None)
     if named is not None:
         return named, spans[named]
     of_layer = [column for column in spans if column.layer == name]
     if len(of_layer) > 1:
-        usual = [column for column in of_layer if column.leaf == USUAL]
-        if not usual:
-            raise _RefusedError(f"{name} has several columns of spans: {_listed(of_layer)}; name one")
-        of_layer = usual
+        default = [column for column in of_layer if column.leaf == DEFAULT_SPANS]
+        if not default:
+            raise _EditError(f"{name} has several columns of spans: {_names(of_layer)}; name one of them")
+        of_layer = default
     if of_layer:
         return of_layer[0], spans[of_layer[0]]
     if any(name in (column.layer, column.name) for column in known):
-        there = f"; of spans there are: {_listed(spans)}" if spans else ""
-        raise _RefusedError(f"{name} says nothing of what to delete or to replace: it has no spans{there}")
+        there = f"; columns of spans: {_names(spans)}" if spans else ""
+        raise _EditError(f"{name} has no spans to edit{there}")
     candidates = {*(column.name for column in spans), *(column.layer for column in spans)}
-    hint = suggestion(name, candidates) or "; name it under 'annotate' to have it measured"
-    raise _RefusedError(f"unknown layer or column {shown(name)}{hint}")
+    hint = suggestion(name, candidates) or "; add it to 'annotate'"
+    raise _EditError(f"unknown layer or column {shown(name)}{hint}")
 
 
-def _listed(columns: Sequence[Column] | Mapping[Column, bool]) -> str:
+def _names(columns: Sequence[Column] | Mapping[Column, bool]) -> str:
     return ", ".join(column.name for column in columns)
 
 
@@ -268,18 +271,21 @@ def _key(bound: BoundEdit, env: Mapping[str, str]) -> bytes:
         value = env.get(bound.variable)
         if value is None:
             raise WinnowError(
-                f"the variable {bound.variable} is not set; it holds the key of pseudonyms, of {MIN_KEY_BYTES} bytes "
-                f"or more ({_MAKE_ONE})"
+                f"the environment variable {bound.variable} is not set; it must hold the key of pseudonyms, at least "
+                f"{MIN_KEY_BYTES} bytes ({_MAKE_A_KEY})"
             )
         return value.encode("utf-8", "surrogateescape")
     file = Path(bound.file or "")
     try:
         if not stat.S_ISREG(file.stat().st_mode):  # a pipe would block, a device may never end
-            raise WinnowError(f"{file}: not a file; expected one with the key of pseudonyms ({_MAKE_ONE})")
+            raise WinnowError(f"{file}: not a file; expected a file with the key of pseudonyms ({_MAKE_A_KEY})")
         with file.open("rb") as stream:
             raw = stream.read(_MAX_KEY_FILE_BYTES + 1)
     except OSError as error:
-        raise WinnowError(f"{file}: cannot be read: {error.strerror}; it holds the key ({_MAKE_ONE})") from None
+        message = (
+            f"{file}: cannot be read: {error.strerror}; expected a file with the key of pseudonyms ({_MAKE_A_KEY})"
+        )
+        raise WinnowError(message) from None
     if len(raw) > _MAX_KEY_FILE_BYTES:
-        raise WinnowError(f"{file}: larger than {_MAX_KEY_FILE_BYTES:_} bytes; a key is short")
+        raise WinnowError(f"{file}: larger than {_MAX_KEY_FILE_BYTES:_} bytes; expected a file with only the key")
     return raw.rstrip(b"\r\n")

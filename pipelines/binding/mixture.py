@@ -1,4 +1,4 @@
-"""A recipe's mixture, checked and bound: the columns that each stage reads, and how languages are put into families."""
+"""Binds a recipe's mixture: the columns that each stage reads, and the families of languages."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,9 +13,9 @@ from winnow.schemas.problems import Problem, recipe_error, shown, suggestion
 from winnow.schemas.recipe import MixConfig, Recipe, StageConfig
 from winnow.schemas.rules import ColumnInfo, check_where
 
-MAX_STAGES = 32  # a bit of a row's mask each
+MAX_STAGES = 32  # each is a bit of a row's mask
 UNCLASSIFIED = "unclassified"
-"""The family of languages that the grouping knows none of, and of texts whose language is unknown."""
+"""The family of languages that the grouping does not know, and of texts in an unknown language."""
 
 
 @dataclass(frozen=True)
@@ -23,18 +23,18 @@ class BoundStage:
     """A stage and the columns that it reads."""
 
     config: StageConfig
-    where: tuple[Column, ...]  # what its condition reads
+    where: tuple[Column, ...]  # the columns of its condition
     band: Column | None
 
     @property
     def path(self) -> str:
-        """Where the recipe has it."""
+        """Its path in the recipe."""
         return "mix" if self.config.name == "train" else f"mix.stages.{self.config.name}"
 
 
 @dataclass(frozen=True)
 class BoundMix:
-    """A mixture, ready to be counted. Picklable."""
+    """A mixture and its stages. Picklable."""
 
     config: MixConfig
     stages: tuple[BoundStage, ...]
@@ -47,38 +47,38 @@ class BoundMix:
 
     @property
     def bands(self) -> tuple[Column, ...]:
-        """The columns that bands are made of, each once."""
+        """The columns that bands are cut by, each once."""
         return tuple(dict.fromkeys(stage.band for stage in self.stages if stage.band is not None))
 
 
 def mixture_columns(columns: Mapping[Column, ColumnInfo]) -> dict[Column, ColumnInfo]:
-    """What a mixture may read: every column that rules may, and what was measured for the mixture alone."""
+    """Return the columns that a mixture may read: those that rules may read, and those of the layer of text lengths."""
     found = {column: replace(info, phase="eligible") for column, info in columns.items()}
     found |= {Column(TOKENS_LAYER, leaf): info for leaf, info in leaves(TOKENS)}
     return found
 
 
 def require_mix(recipe: Recipe) -> MixConfig:
-    """The recipe's mixture; a recipe without one is an error that says what to write."""
+    """Return the recipe's mixture; RecipeError if it has none."""
     if recipe.mix is None:
-        raise RecipeError(
-            f"{recipe.file}: says nothing of a mixture; write mix: {{}} for every sample that the rules keep, once"
-        )
+        raise RecipeError(f"{recipe.file}: has no 'mix'; write mix: {{}} to take every sample that the rules keep once")
     return recipe.mix
 
 
 def bind_mix(recipe: Recipe, columns: Mapping[Column, ColumnInfo]) -> BoundMix:
-    """The recipe's mixture, over these columns of its store.
+    """Return the recipe's mixture, bound to these columns of its store.
 
     Raises:
-        RecipeError: Everything that is wrong with it, one line each.
+        RecipeError: The mixture is faulty, with one line for each problem.
     """
     config = require_mix(recipe)
     known = mixture_columns(columns)
     problems: list[Problem] = []
     if len(config.outputs) > MAX_STAGES:
-        problems.append(Problem(config.place, "mix.stages", f"more than {MAX_STAGES} stages"))
-    stages = tuple(_bound(stage, known, problems) for stage in config.outputs)
+        problems.append(
+            Problem(config.place, "mix.stages", f"has {len(config.outputs)} stages; at most {MAX_STAGES} are allowed")
+        )
+    stages = tuple(_bind_stage(stage, known, problems) for stage in config.outputs)
     problems += _unknown_names(recipe, stages)
     if problems:
         raise recipe_error(dict.fromkeys(problems))
@@ -86,13 +86,13 @@ def bind_mix(recipe: Recipe, columns: Mapping[Column, ColumnInfo]) -> BoundMix:
 
 
 def family_of(stage: StageConfig, codes: Sequence[str]) -> list[str]:
-    """The family of each language code, such as `deu_Latn`, by the grouping that a stage names."""
+    """Return the family of each language code, such as `deu_Latn`, by the grouping that a stage names."""
     assert stage.families is not None
     found = grouping(stage.families.by)
     return [found.of(code.partition("_")[0]) or UNCLASSIFIED for code in codes]
 
 
-def _bound(stage: StageConfig, known: Mapping[Column, ColumnInfo], problems: list[Problem]) -> BoundStage:
+def _bind_stage(stage: StageConfig, known: Mapping[Column, ColumnInfo], problems: list[Problem]) -> BoundStage:
     bound = BoundStage(stage, (), None)
     by_name = {column.name: column for column in known}
     infos = {column.name: info for column, info in known.items()}
@@ -109,13 +109,13 @@ def _bound(stage: StageConfig, known: Mapping[Column, ColumnInfo], problems: lis
             what = f"unknown column {shown(stage.bands.by)}{suggestion(stage.bands.by, infos)}"
             problems.append(Problem(stage.place, f"{bound.path}.bands.by", what))
         elif not (pa.types.is_integer(info.type) or pa.types.is_floating(info.type)):
-            what = f"{stage.bands.by} is {info.type}; bands are of numbers"
+            what = f"{stage.bands.by} is {info.type}; expected a column of numbers"
             problems.append(Problem(stage.place, f"{bound.path}.bands.by", what))
     return BoundStage(stage, where, band)
 
 
 def _unknown_names(recipe: Recipe, stages: Sequence[BoundStage]) -> list[Problem]:
-    """Names under `classes`, `sources`, `families` and `languages` that nothing can be called."""
+    """Return a problem for each unknown name under `classes`, `sources`, `families` and `languages`."""
     sources = [source.name for source in recipe.sources]
     classes = sorted({source.source_class for source in recipe.sources})
     problems = []
@@ -135,6 +135,6 @@ def _unknown_names(recipe: Recipe, stages: Sequence[BoundStage]) -> list[Problem
                     problems.append(Problem(one.place, f"{stage.path}.{level}", message))
         for name in one.languages.weights.by_name if one.languages.weights is not None else ():
             if language(name.partition("_")[0]) is None and name not in ("unknown", "und"):
-                message = f"{shown(name)} is no language; write it as plans name it, such as deu_Latn"
+                message = f"{shown(name)} is not a language; write it as plans show it, such as deu_Latn"
                 problems.append(Problem(one.place, f"{stage.path}.languages.weights", message))
     return problems

@@ -1,4 +1,4 @@
-"""From a recipe's `annotate` to operators that are ready to run: configured, checked, keyed and in order."""
+"""Binds the operators of a recipe's `annotate`: configures and checks them, and puts them in order."""
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -12,7 +12,7 @@ from winnow.filters.operators import TEXT, Operator, Resource, find_operator, op
 from winnow.filters.presets import find_preset
 from winnow.pipelines.annotate.rows import layer_schema
 from winnow.pipelines.assets import asset_digest, asset_path, known_asset, require_file
-from winnow.pipelines.binding.duplicates import signing_entries, wanted_kinds
+from winnow.pipelines.binding.duplicates import duplicate_kinds, signature_entries
 from winnow.pipelines.query.columns import Column, column_of, leaves
 from winnow.pipelines.store import layout
 from winnow.schemas.assets import AnyAsset
@@ -31,39 +31,39 @@ from winnow.schemas.rules import ColumnInfo, check_where
 
 @dataclass(frozen=True, slots=True)
 class BoundAsset:
-    """A file that an operator needs: as its configuration names it, and its content."""
+    """A file that an operator needs: its name in the configuration, and the digest of its content."""
 
     name: str
-    file: AnyAsset | str  # an asset, which each machine looks up for itself, or where the user's own file lies
+    file: AnyAsset | str  # an asset, which each machine looks up itself, or the path of the user's own file
     digest: str
 
 
 @dataclass(frozen=True)
 class BoundAssets:
-    """What one operator may ask for."""
+    """The files that one operator may open."""
 
     assets: tuple[BoundAsset, ...]
 
     def path(self, name: str) -> str:
-        """Where an asset lies on this machine."""
+        """Return the path of an asset on this machine."""
         file = next(asset.file for asset in self.assets if asset.name == name)
         return file if isinstance(file, str) else asset_path(file)
 
 
 @dataclass(frozen=True)
 class BoundOperator:
-    """An operator with its configuration, the rows it is asked for, and everything that its values depend on."""
+    """An operator with its configuration, its condition, and everything else that its values depend on."""
 
     operator: Operator
     config: Any  # the operator's own frozen dataclass
     layer: str
     where: str | None
-    text: tuple[str, ...]  # what the recipe's `text` reads, in order of preference
+    text: tuple[str, ...]  # the columns of the recipe's `text`, in order of preference
     assets: BoundAssets
     max_text_bytes: int
-    columns: tuple[Column, ...]  # everything that is read of the store
-    given: pa.Schema  # what its kernel gets
-    path: str  # where the recipe has it
+    columns: tuple[Column, ...]  # everything that it reads from the store
+    input_schema: pa.Schema  # of the batches that its kernel gets
+    path: str  # its path in the recipe
     place: Place
 
     @property
@@ -77,14 +77,14 @@ class BoundOperator:
         return tuple(dict.fromkeys(column.layer for column in self.columns))
 
     def key(self, keys: Mapping[str, str]) -> str:
-        """The layer's key for one source, from the keys of the layers that it reads there."""
+        """Return the layer's key for one source, given the keys of the layers that it reads."""
         depends = self.operator.depends(self.config)
         return fingerprint_of(
             ({"depends": list(depends)} if depends else {})
             | {
                 "operator": self.operator.name,
                 "version": self.operator.version,
-                "config": settled_config(self.config, {asset.name: asset.digest for asset in self.assets.assets}),
+                "config": plain_config(self.config, {asset.name: asset.digest for asset in self.assets.assets}),
                 "where": self.where,
                 "text": list(self.text) if TEXT in self.operator.reads(self.config) else [],
                 "max_text_bytes": self.max_text_bytes,
@@ -95,7 +95,7 @@ class BoundOperator:
 
 @dataclass(frozen=True)
 class Pass:
-    """Operators of one resource class that run together on each batch, in this order."""
+    """One pass over the store: operators of one resource class that run on each batch, in this order."""
 
     resource: Resource
     operators: tuple[BoundOperator, ...]
@@ -103,45 +103,45 @@ class Pass:
 
 @dataclass(frozen=True)
 class Measurement:
-    """A measurement that a recipe asks for: the operator, and its configuration."""
+    """An operator that a recipe names, with its configuration."""
 
     entry: OperatorEntry
-    path: str  # where the recipe asks for it
+    path: str  # its path in the recipe
     operator: Operator
     config: Any  # the operator's own frozen dataclass
 
 
 def measurements(recipe: Recipe) -> tuple[Measurement, ...]:
-    """Every measurement: those that the recipe lists, and those that its search for duplicates reads.
+    """Return every measurement: the listed ones, and those that the search for duplicates needs.
 
     Raises:
-        RecipeError: A preset or an operator that does not exist, settings that it does not take, or a layer that the
-            recipe and its search for duplicates both write.
+        RecipeError: An unknown preset, operator or setting, or a layer that both a listed measurement and the search
+            for duplicates would write.
     """
     listed = [(entry, f"annotate[{number}].{entry.name}") for number, entry in enumerate(recipe.annotate)]
-    implied = signing_entries(recipe)
+    implied = signature_entries(recipe)
     taken = {entry.layer: (entry, where) for entry, where in listed}
     for entry, where in implied:
         if entry.layer in taken:
             other, path = taken[entry.layer]
-            said = f"{where} makes the layer {entry.layer}; write its settings there, or name this one with 'as'"
-            raise recipe_error([Problem(other.place, path, said)])
+            message = f"{where} writes the layer {entry.layer}; put its settings there, or rename this one with 'as'"
+            raise recipe_error([Problem(other.place, path, message)])
     return tuple(Measurement(entry, where, *configure(entry, where)) for entry, where in (*listed, *implied))
 
 
 def bind_operators(
     recipe: Recipe, measured: Sequence[Measurement], columns: Mapping[Column, ColumnInfo]
 ) -> tuple[BoundOperator, ...]:
-    """The recipe's operators, each after those whose layers it reads.
+    """Return the recipe's operators, each after those whose layers it reads.
 
     Args:
-        recipe: Whose operators.
+        recipe: The recipe.
         measured: Its measurements.
         columns: Every column that they may read.
 
     Raises:
-        RecipeError: Everything that is wrong with them, one line each.
-        WinnowError: An asset is missing; the line says which command fetches it.
+        RecipeError: Operators are faulty, with one line for each problem.
+        WinnowError: An asset is missing; the message names the command that fetches it.
     """
     known = {column.name: info for column, info in columns.items()}
     layers = _layers(known)
@@ -153,38 +153,40 @@ def bind_operators(
             problems += [error]
     if problems:
         raise RecipeError("\n".join(str(error) for error in problems))
-    return _in_order(recipe, bound)
+    return _sort_by_reads(recipe, bound)
 
 
-def try_operators(operators: Sequence[BoundOperator]) -> None:
-    """Run every operator on no rows, so that a setting or a model that it refuses is told of before hours of work.
+def check_operators(operators: Sequence[BoundOperator]) -> None:
+    """Run every operator on an empty batch, to find a bad setting or model before hours of work.
 
     Raises:
-        RecipeError: What they refuse, one line each.
+        RecipeError: Operators fail, with one line each.
     """
     problems = []
     for bound in operators:
         try:
-            bound.operator.load(bound.config, bound.assets)(pa.RecordBatch.from_pylist([], schema=bound.given))
+            bound.operator.load(bound.config, bound.assets)(pa.RecordBatch.from_pylist([], schema=bound.input_schema))
         except WinnowError as error:
             problems.append(Problem(bound.place, bound.path, str(error)))
     if problems:
         raise recipe_error(problems)
 
 
-def remarks_of(operators: Sequence[BoundOperator]) -> list[str]:
-    """What users should know of the files that they gave these operators, each with the layer that it is about."""
+def operator_remarks(operators: Sequence[BoundOperator]) -> list[str]:
+    """Return notes on the files that the user gave these operators, each prefixed with its layer."""
     return [
-        f"{bound.layer}: {said}" for bound in operators for said in bound.operator.remarks(bound.config, bound.assets)
+        f"{bound.layer}: {message}"
+        for bound in operators
+        for message in bound.operator.remarks(bound.config, bound.assets)
     ]
 
 
 def store_columns(recipe: Recipe, measured: Iterable[Measurement]) -> dict[Column, ColumnInfo]:
-    """Every column that the store of this recipe will have with these measurements, samples first."""
+    """Return every column of the recipe's store with these measurements, samples first."""
     schemas = [(layout.SAMPLES, SAMPLES)]
     schemas += [(f"{EXTRACTED}{entry.name}", EXTRACTION) for entry in recipe.extract]
     schemas += [(one.entry.layer, layer_schema(one.operator.writes(one.config))) for one in measured]
-    late = [(layer_of_kind(kind), schema_of_kind(kind)) for kind in wanted_kinds(recipe)]
+    late = [(layer_of_kind(kind), schema_of_kind(kind)) for kind in duplicate_kinds(recipe)]
     for score in recipe.score:
         late += [(score.trace, trace_schema(score.checkpoints)), (score.layer, SCORE)]
     found = {Column(layer, leaf): info for layer, schema in schemas for leaf, info in leaves(schema)}
@@ -194,29 +196,29 @@ def store_columns(recipe: Recipe, measured: Iterable[Measurement]) -> dict[Colum
 
 
 def configure(entry: OperatorEntry, where: str) -> tuple[Operator, Any]:
-    """The operator that an entry names, and its configuration: the preset's, under what the recipe says itself."""
+    """Return the operator that an entry names, and its configuration; the entry's settings override its preset's."""
     try:
         operator = find_operator(entry.name)
-        options = entry.options if entry.preset is None else _over_preset(entry, operator)
+        options = entry.options if entry.preset is None else _with_preset(entry, operator)
     except RecipeError as error:
         raise recipe_error([Problem(entry.place, where, str(error))]) from None
     return operator, build_config(operator.config, options, where)
 
 
 def passes_of(operators: Sequence[BoundOperator]) -> list[Pass]:
-    """The fewest passes over the store in which each operator comes after those that it reads."""
+    """Return the fewest passes over the store in which each operator runs after those that it reads."""
     left, passes = list(operators), []
     done: set[str] = set()
-    made = {bound.layer for bound in operators}
+    own_layers = {bound.layer for bound in operators}
     while left:
         resource = left[0].operator.resource
-        together: list[BoundOperator] = []
+        chosen: list[BoundOperator] = []
         for bound in left:
-            if bound.operator.resource == resource and set(bound.reads) & made <= done:
-                together.append(bound)
+            if bound.operator.resource == resource and set(bound.reads) & own_layers <= done:
+                chosen.append(bound)
                 done.add(bound.layer)
         left = [bound for bound in left if bound.layer not in done]
-        passes.append(Pass(resource, tuple(together)))
+        passes.append(Pass(resource, tuple(chosen)))
     return passes
 
 
@@ -227,7 +229,7 @@ def _bind(
     problems: list[Problem] = []
     names: list[str] = []
     if entry.layer != entry.name and entry.layer in operator_names():
-        taken = f"'as' names {entry.layer}, which is another operator; choose a name that is none"
+        taken = f"'as' names {entry.layer}, which is an operator; choose another name"
         problems.append(Problem(entry.place, where, taken))
     for name in operator.reads(config):
         if name == TEXT:
@@ -251,10 +253,10 @@ def _bind(
         layer=entry.layer,
         where=entry.where,
         text=recipe.text,
-        assets=bound_assets(recipe, partial(operator.assets, config), operator.declares, entry.place, where),
+        assets=bind_assets(recipe, partial(operator.assets, config), operator.declares, entry.place, where),
         max_text_bytes=recipe.limits.max_text_bytes,
         columns=tuple(column for column in columns if column is not None),
-        given=pa.schema([(name, _type(name, known)) for name in operator.reads(config)]),
+        input_schema=pa.schema([(name, _type(name, known)) for name in operator.reads(config)]),
         path=where,
         place=entry.place,
     )
@@ -264,10 +266,10 @@ def _type(name: str, known: Mapping[str, ColumnInfo]) -> pa.DataType:
     return pa.large_string() if name == TEXT else known[name].type
 
 
-def bound_assets(
+def bind_assets(
     recipe: Recipe, names: Callable[[], Sequence[str]], declared: Sequence[AnyAsset], place: Place, where: str
 ) -> BoundAssets:
-    """Files by their names: assets, or paths that the recipe gives; RecipeError where one is not there."""
+    """Return files by name: assets, or paths that the recipe gives; RecipeError if one is missing."""
     found = []
     try:
         for name in names():
@@ -286,14 +288,14 @@ def bound_assets(
     return BoundAssets(tuple(found))
 
 
-def _over_preset(entry: OperatorEntry, operator: Operator) -> MapNode:
+def _with_preset(entry: OperatorEntry, operator: Operator) -> MapNode:
     preset = find_preset(entry.preset or "")
-    given = preset.operators.get(operator.name)
-    if given is None:
+    preset_config = preset.operators.get(operator.name)
+    if preset_config is None:
         names = ", ".join(preset.operators)
-        raise RecipeError(f"the preset {preset.name} says nothing of {operator.name}; it configures {names}")
+        raise RecipeError(f"the preset {preset.name} does not configure {operator.name}; it configures {names}")
     written = {item.key for item in entry.options.entries}
-    below = located({key: value for key, value in given.items() if key not in written}, entry.place)
+    below = located({key: value for key, value in preset_config.items() if key not in written}, entry.place)
     return MapNode((*below.entries, *entry.options.entries), entry.place)
 
 
@@ -303,29 +305,29 @@ def _layers(known: Mapping[str, ColumnInfo]) -> list[str]:
     )
 
 
-def _in_order(recipe: Recipe, bound: Sequence[BoundOperator]) -> tuple[BoundOperator, ...]:
+def _sort_by_reads(recipe: Recipe, bound: Sequence[BoundOperator]) -> tuple[BoundOperator, ...]:
     ordered: list[BoundOperator] = []
     left = list(bound)
-    made = {one.layer for one in bound}
+    own_layers = {one.layer for one in bound}
     while left:
         done = {one.layer for one in ordered}
-        ready = next((one for one in left if set(one.reads) & made <= done), None)
+        ready = next((one for one in left if set(one.reads) & own_layers <= done), None)
         if ready is None:
             names = ", ".join(one.layer for one in left)
-            raise RecipeError(f"{recipe.file}: annotate: {names} read each other; none of them can be first")
+            raise RecipeError(f"{recipe.file}: annotate: {names} read each other in a circle, so none can run first")
         ordered.append(ready)
         left.remove(ready)
     return tuple(ordered)
 
 
-def settled_config(config: Any, digests: Mapping[str, str]) -> Any:
-    """The configuration as plain values, with the digest of a file in place of where it lies."""
+def plain_config(config: Any, digests: Mapping[str, str]) -> Any:
+    """Return the configuration as plain values, with the digests of files in place of their paths."""
 
-    def settled(value: Any) -> Any:
+    def plain(value: Any) -> Any:
         if isinstance(value, Mapping):
-            return {key: settled(item) for key, item in value.items()}
+            return {key: plain(item) for key, item in value.items()}
         if isinstance(value, list | tuple):
-            return [settled(item) for item in value]
+            return [plain(item) for item in value]
         return digests.get(value, value) if isinstance(value, str) else value
 
-    return {item.field: settled(asdict(config)[item.field]) for item in settings(cast(type, type(config)))}
+    return {item.field: plain(asdict(config)[item.field]) for item in settings(cast(type, type(config)))}

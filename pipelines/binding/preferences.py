@@ -1,4 +1,4 @@
-"""Which row of several equals is the better one: a recipe's preferences as keys that sort, the best first."""
+"""A recipe's preferences among duplicates, as sort keys: the best row first."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -17,23 +17,23 @@ from winnow.schemas.rules import ColumnInfo
 Keys = NDArray[np.uint64]
 
 LENGTHS = ("text.digest.length", "text.minhash.shingles", "samples.source.length")
-"""Where a text's length may be told from, the best first."""
+"""The columns that can give a text's length, the best first."""
 
 FETCHED_AT = "samples.source.fetched_at"
 
-_LAST = np.uint64(0xFFFF_FFFF_FFFF_FFFF)  # of a row that has no value
+_LAST = np.uint64(0xFFFF_FFFF_FFFF_FFFF)  # the key of a row without a value
 _SIGN = np.uint64(1 << 63)
 
 
 @dataclass(frozen=True, slots=True)
 class BoundPreference:
-    """A preference, and the column that it reads; None where a row's source says it."""
+    """A preference, and the column that it reads; None if it is by source."""
 
     order: Order
     column: Column | None
 
     def keys(self, values: pa.Array) -> Keys:
-        """Numbers that are smaller for better rows."""
+        """Return keys that are smaller for better rows."""
         keys = _numbers(values)
         if self.order in ("longest", "newest", "highest"):
             keys = ~keys
@@ -44,17 +44,17 @@ class BoundPreference:
 def bind_preferences(
     config: DedupeConfig, known: Mapping[str, ColumnInfo], columns: Mapping[str, Column]
 ) -> tuple[BoundPreference, ...]:
-    """The recipe's preferences on the columns that there are; what decides after all of them is the id.
+    """Return the recipe's preferences, bound to their columns; the id decides between rows that are otherwise equal.
 
     Raises:
-        RecipeError: A column that does not exist, is computed too late, or holds nothing that has an order.
+        RecipeError: A column does not exist, is computed too late, or has values without an order.
     """
     problems = Problems()
     bound = []
     for number, preference in enumerate(config.representative):
         where = f"dedupe.representative[{number}]"
         if preference.order == "id":
-            break  # nothing after it can decide
+            break  # ids differ, so later preferences never decide
         if preference.order == "source":
             bound.append(BoundPreference("source", None))
             continue
@@ -69,7 +69,7 @@ def bind_preferences(
 
 
 def source_keys(recipe_sources: tuple[str, ...], source: str, rows: int) -> Keys:
-    """The place of the rows' source in the recipe; one that is no longer there comes last."""
+    """Return the position of the rows' source in the recipe; a source that it no longer has comes last."""
     place = recipe_sources.index(source) if source in recipe_sources else len(recipe_sources)
     return np.full(rows, place, np.uint64)
 
@@ -87,7 +87,7 @@ def _complaint(name: str, known: Mapping[str, ColumnInfo]) -> str | None:
     if info is None:
         return f"unknown column {shown(name)}{suggestion(name, known)}"
     if info.phase != "eligible":
-        return f"{name} comes after duplicates are looked for, so it cannot choose among them"
+        return f"{name} is computed after duplicates are found, so it cannot choose among them"
     kind = info.type
     if kind is not None and not (
         pa.types.is_integer(kind)
@@ -100,7 +100,7 @@ def _complaint(name: str, known: Mapping[str, ColumnInfo]) -> str | None:
 
 
 def _numbers(values: pa.Array) -> Keys:
-    """Unsigned numbers in the order of the values."""
+    """Return unsigned integers in the order of the values."""
     if pa.types.is_floating(values.type):
         raw = pc.fill_null(values.cast(pa.float64()), 0.0).to_numpy(zero_copy_only=False) + 0.0  # -0 is 0
         bits = raw.view(np.uint64)
@@ -110,7 +110,7 @@ def _numbers(values: pa.Array) -> Keys:
         unsigned: Keys = pc.fill_null(values.cast(pa.uint64()), 0).to_numpy(zero_copy_only=False).copy()
         return unsigned
     if values.type.bit_width == 32 and pa.types.is_temporal(values.type):
-        values = values.cast(pa.int32())  # dates and times of day go no further at once
-    whole: NDArray[np.int64] = pc.fill_null(values.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
-    signed: Keys = whole.astype(np.int64).view(np.uint64) ^ _SIGN
+        values = values.cast(pa.int32())  # 32-bit dates and times cannot be cast to int64 directly
+    integers: NDArray[np.int64] = pc.fill_null(values.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
+    signed: Keys = integers.astype(np.int64).view(np.uint64) ^ _SIGN
     return signed

@@ -1,6 +1,6 @@
-"""Presets in a recipe's lists of rules, spelt out: the rules as they will run, each with its line and path.
+"""Expands presets in a recipe's lists of rules: the rules as they will run, each with its line and path.
 
-Also notes where the recipe measures otherwise than the preset, whose thresholds then mean nothing.
+It also notes measures that the recipe configures differently from the preset, as thresholds then mean little.
 """
 
 import re
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 
 from winnow.filters.presets import Preset, find_preset
-from winnow.pipelines.binding.duplicates import wanted_kinds
+from winnow.pipelines.binding.duplicates import duplicate_kinds
 from winnow.pipelines.binding.operators import configure
 from winnow.schemas.conditions import columns_read
 from winnow.schemas.errors import RecipeError
@@ -20,76 +20,75 @@ from winnow.schemas.rules import Phase
 
 
 @dataclass(frozen=True, slots=True)
-class SpeltRule:
-    """A rule as it runs, and where the recipe has it.
+class ProgramRule:
+    """A rule as it runs, with its list and its path in the recipe.
 
-    A rule has three shapes, each for what the others cannot say. `Rule` is one decision, the same whether a recipe, a
-    preset or the search for duplicates says it; it is what is shown and hashed. `RuleOverride` is what a recipe says of
-    a preset's rule, where each part may be left as it is. This one is a rule's place in the program: its list, and the
-    path that messages name; it decides nothing, so it is no part of the hash.
+    There are three classes for rules. `Rule` is one decision, from a recipe, a preset or the search for duplicates; it
+    is shown and hashed. `RuleOverride` changes parts of a preset's rule. `ProgramRule` adds to a rule its position in
+    the program, for messages; the position decides nothing, so it is not hashed.
     """
 
     rule: Rule
     phase: Phase
-    path: str  # such as `keep[3]`, or `keep[3].rules.short` where a preset says it
+    path: str  # such as `keep[3]`, or `keep[3].rules.short` for a preset's rule
     preset: str | None = None
-    written: str | None = None  # the path of the recipe's own text of the condition; None where the preset's is used
+    written: str | None = None  # the path of the condition in the recipe; None if it is the preset's
 
 
-def spelt_rules(recipe: Recipe) -> tuple[SpeltRule, ...]:
-    """Every rule of a recipe: of `eligible`, of duplicates that another row stays for, of `keep`; presets spelt out.
+def expand_rules(recipe: Recipe) -> tuple[ProgramRule, ...]:
+    """Return every rule of a recipe in order: of `eligible`, of duplicates, of `keep`; with presets expanded.
 
     Raises:
         RecipeError: An unknown preset or reason, or a reason that two rules of a list share; one line each.
     """
     problems = Problems()
-    spelt = (
-        *_spelt_list(recipe.eligible, "eligible", problems),
-        *_of_duplicates(recipe),
-        *_spelt_list(recipe.keep, "keep", problems),
+    expanded = (
+        *_expand_list(recipe.eligible, "eligible", problems),
+        *_duplicate_rules(recipe),
+        *_expand_list(recipe.keep, "keep", problems),
     )
     problems.stop_if_any()
-    return spelt
+    return expanded
 
 
 def expand_presets(recipe: Recipe) -> Recipe:
-    """The recipe with rules in the place of presets, to be shown and hashed; it decides the same."""
-    spelt = spelt_rules(recipe)
+    """Return the recipe with its presets replaced by their rules, for showing and hashing; its decisions are equal."""
+    expanded = expand_rules(recipe)
     lists: dict[Phase, tuple[Rule, ...]] = {
-        "eligible": tuple(one.rule for one in spelt if one.phase == "eligible"),
-        "keep": tuple(one.rule for one in spelt if one.phase == "keep"),
+        "eligible": tuple(one.rule for one in expanded if one.phase == "eligible"),
+        "keep": tuple(one.rule for one in expanded if one.phase == "keep"),
     }
     texts = dict(recipe.written)
     written = {path: text for path, text in texts.items() if not path.startswith(("eligible[", "keep["))}
     numbers: dict[Phase, int] = dict.fromkeys(lists, 0)
-    for one in (one for one in spelt if one.phase in lists):
+    for one in (one for one in expanded if one.phase in lists):
         if one.written in texts:
             written[f"{one.phase}[{numbers[one.phase]}].drop"] = texts[one.written]
         numbers[one.phase] += 1
     return replace(recipe, eligible=lists["eligible"], keep=lists["keep"], written=tuple(written.items()))
 
 
-def _of_duplicates(recipe: Recipe) -> Iterable[SpeltRule]:
-    """A rule for each kind of duplicates that the recipe looks for, where it says who stays."""
+def _duplicate_rules(recipe: Recipe) -> Iterable[ProgramRule]:
+    """Return a rule for each kind of duplicates, if the recipe says how representatives are chosen."""
     config = recipe.dedupe
     if config is None or not config.representative:
         return ()
     return (
-        SpeltRule(Rule(f"{VIRTUAL}.{kind}", f"{VIRTUAL}_{kind}", config.place), "dedupe", f"dedupe.{kind}")
+        ProgramRule(Rule(f"{VIRTUAL}.{kind}", f"{VIRTUAL}_{kind}", config.place), "dedupe", f"dedupe.{kind}")
         for kind in CHOSEN_IN
-        if kind in wanted_kinds(recipe)
+        if kind in duplicate_kinds(recipe)
     )
 
 
-def _spelt_list(entries: Sequence[Rule | PresetRules], phase: Phase, problems: Problems) -> Iterable[SpeltRule]:
-    found: list[SpeltRule] = []
+def _expand_list(entries: Sequence[Rule | PresetRules], phase: Phase, problems: Problems) -> Iterable[ProgramRule]:
+    found: list[ProgramRule] = []
     for number, entry in enumerate(entries):
         path = f"{phase}[{number}]"
         if isinstance(entry, Rule):
-            found.append(SpeltRule(entry, phase, path, written=f"{path}.drop"))
+            found.append(ProgramRule(entry, phase, path, written=f"{path}.drop"))
         else:
-            found += _spelt_preset(entry, phase, path, problems)
-    first: dict[str, SpeltRule] = {}
+            found += _expand_preset(entry, phase, path, problems)
+    first: dict[str, ProgramRule] = {}
     for one in found:
         other = first.setdefault(one.rule.reason, one)
         if other is not one:
@@ -97,12 +96,12 @@ def _spelt_list(entries: Sequence[Rule | PresetRules], phase: Phase, problems: P
                 one.rule.place,
                 one.path,
                 f"{other.path} (line {other.rule.place.line}) has the reason {one.rule.reason!r} already; reasons are "
-                "unique in a list; give one preset a 'prefix', or leave its rule out by `rules: {reason: off}`",
+                "unique in a list; give the preset a 'prefix', or switch its rule off with `rules: {reason: off}`",
             )
     return found
 
 
-def _spelt_preset(entry: PresetRules, phase: Phase, path: str, problems: Problems) -> list[SpeltRule]:
+def _expand_preset(entry: PresetRules, phase: Phase, path: str, problems: Problems) -> list[ProgramRule]:
     try:
         preset = find_preset(entry.preset)
     except RecipeError as error:
@@ -124,15 +123,15 @@ def _spelt_preset(entry: PresetRules, phase: Phase, path: str, problems: Problem
         condition = rule.drop if old is None or entry.layer is None else with_layer(rule.drop, old, entry.layer)
         where = f"{path}.rules.{rule.reason}"
         reason = rule.reason if entry.prefix is None else f"{entry.prefix}{rule.reason}"
-        spelt = replace(rule, drop=condition, reason=reason, place=entry.place)
+        expanded = replace(rule, drop=condition, reason=reason, place=entry.place)
         if own is not None:
-            spelt = _overridden(spelt, own)
+            expanded = _override(expanded, own)
         written = f"{where}.drop" if own is not None and own.drop is not None else None
-        found.append(SpeltRule(spelt, phase, where, preset.name, written))
+        found.append(ProgramRule(expanded, phase, where, preset.name, written))
     return found
 
 
-def _overridden(rule: Rule, own: RuleOverride) -> Rule:
+def _override(rule: Rule, own: RuleOverride) -> Rule:
     return replace(
         rule,
         drop=rule.drop if own.drop is None else own.drop,
@@ -142,21 +141,23 @@ def _overridden(rule: Rule, own: RuleOverride) -> Rule:
 
 
 def _renamed_layer(preset: Preset, entry: PresetRules, path: str, problems: Problems) -> str | None:
-    """The operator whose layer the recipe has under another name; None where nothing is renamed."""
+    """Return the operator whose layer has another name in the recipe; None if it has its own."""
     if entry.layer is None:
         return None
     if len(preset.operators) != 1:
         names = ", ".join(preset.operators) or "none"
-        problems.add(entry.place, f"{path}.layer", f"{preset.name} reads several layers ({names}); 'layer' renames one")
+        problems.add(
+            entry.place, f"{path}.layer", f"{preset.name} reads these layers: {names}; 'layer' needs exactly one"
+        )
         return None
     return next(iter(preset.operators))
 
 
 def with_layer(condition: str, old: str, new: str) -> str:
-    """The condition with one layer's columns read from another layer.
+    """Return the condition with one layer's columns replaced by those of another layer.
 
     Raises:
-        RecipeError: The condition writes the columns in a way that cannot be replaced by text, such as quoted.
+        RecipeError: The condition writes the columns in a way that text replacement cannot handle, such as quoted.
     """
     replaced = re.sub(rf"(?<![\w.\"']){re.escape(old)}(?=\.)", new, condition)
     wanted = [
@@ -168,7 +169,7 @@ def with_layer(condition: str, old: str, new: str) -> str:
 
 
 def preset_notes(recipe: Recipe) -> list[str]:
-    """A line for each measure that a preset's rules read and that the recipe configures otherwise than the preset."""
+    """Return a line for each measure that a preset's rules read and that the recipe configures differently."""
     notes = []
     for phase, entries in (("eligible", recipe.eligible), ("keep", recipe.keep)):
         for number, entry in enumerate(entries):

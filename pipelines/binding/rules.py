@@ -1,4 +1,4 @@
-"""From a recipe to rules that can run: spelt out, checked against every column, with all that they read."""
+"""Binds a recipe's rules: expands presets, checks every column, and collects what the rules read."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from winnow.filters.operators import operator_names
-from winnow.pipelines.binding.duplicates import wanted_kinds
+from winnow.pipelines.binding.duplicates import duplicate_kinds
 from winnow.pipelines.binding.preferences import bind_preferences
-from winnow.pipelines.binding.rule_presets import SpeltRule, spelt_rules
-from winnow.pipelines.binding.threshold_tables import Tables
+from winnow.pipelines.binding.rule_presets import ProgramRule, expand_rules
+from winnow.pipelines.binding.threshold_tables import ThresholdTables
 from winnow.pipelines.query.columns import Column
 from winnow.pipelines.rules.representatives import Choice
 from winnow.schemas.conditions import ConditionError, columns_read, is_text
@@ -21,36 +21,33 @@ from winnow.schemas.rules import ColumnInfo, Phase, check_rules
 from winnow.schemas.thresholds import PREFIX, ThresholdTable
 from winnow.schemas.tombstones import FORGOTTEN
 
-PHASES: tuple[Phase, ...] = ("eligible", "keep")  # those that a recipe writes rules of
+PHASES: tuple[Phase, ...] = ("eligible", "keep")  # the lists of rules in a recipe
 
 MEASURED_LANGUAGE = "text.language.code"
 SIZE = "bytes"
-"""An operator that writes an integer column of this name measures how long the text is."""
+"""An integer column of this name, in any operator's layer, is the size of the text."""
 
 
 @dataclass(frozen=True)
 class RuleProgram:
-    """Rules in the order in which they decide: of `eligible`, of duplicates, of `keep`; and all that they read.
+    """Rules in order (of `eligible`, of duplicates, of `keep`), and everything that they read. Picklable."""
 
-    Picklable.
-    """
-
-    rules: tuple[SpeltRule, ...]
+    rules: tuple[ProgramRule, ...]
     columns: tuple[Column, ...]  # of layers, in order of first use
-    tables: tuple[ThresholdTable, ...]  # with the columns that rules read, and no others
-    languages: tuple[Column, ...] = ()  # where a sample's language may be told from, the best first
-    size: Column | None = None  # the measure of a text's bytes, if there is one
-    choice: Choice | None = None  # who stays of each cluster, where duplicates go
+    tables: tuple[ThresholdTable, ...]  # only with the columns that rules read
+    languages: tuple[Column, ...] = ()  # the columns that can give a sample's language, the best first
+    size: Column | None = None  # the column with a text's bytes, if there is one
+    choice: Choice | None = None  # how representatives are chosen, if duplicates are dropped
 
     @property
-    def chosen(self) -> tuple[str, ...]:
-        """The columns that rules read and no layer has: whether another row stays in the place of a row."""
+    def duplicate_columns(self) -> tuple[str, ...]:
+        """The columns that rules read and no layer has: whether a row's cluster is represented by another row."""
         read = {name for one in self.rules for name in columns_read(one.rule.drop)}
         return tuple(name for name in (self.choice.names if self.choice else ()) if name in read)
 
     @property
     def eligible(self) -> int:
-        """How many of the rules decide on eligibility; they come first."""
+        """The number of rules that decide on eligibility; they come first."""
         return sum(one.phase == "eligible" for one in self.rules)
 
     @property
@@ -60,47 +57,47 @@ class RuleProgram:
 
     @property
     def all_reasons(self) -> tuple[str, ...]:
-        """The reason of each rule, and after them that of a row that no rule sees because it is forgotten."""
+        """The reason of each rule, followed by the reason of forgotten rows, which rules do not read."""
         return (*self.reasons, FORGOTTEN)
 
     @property
     def layers(self) -> tuple[str, ...]:
-        """The layers that are read, each once."""
+        """The layers that the program reads, each once."""
         columns = (*self.columns, *(self.choice.columns if self.choice else ()))
         return tuple(dict.fromkeys(column.layer for column in columns))
 
     def only_eligible(self) -> "RuleProgram":
-        """The program of the first list alone: what decides before duplicates are known."""
+        """Return the program of `eligible` alone, which runs before duplicates are known."""
         columns = {column.name: column for column in self.columns}
         first = _program(self.rules[: self.eligible], columns, self.tables)
         return replace(first, languages=self.languages, size=self.size)
 
 
 def rule_program(recipe: Recipe, columns: Mapping[Column, ColumnInfo]) -> RuleProgram:
-    """The recipe's rules, checked.
+    """Return the recipe's rules, checked.
 
     Args:
-        recipe: Whose rules.
-        columns: Every column that a rule may name. Layers of duplicates and scores are of the phase `keep`.
+        recipe: The recipe.
+        columns: Every column that a rule may name. Layers of duplicates and scores have the phase `keep`.
 
     Raises:
         RecipeError: Unknown presets, tables and columns, conditions that do not fit their columns' types, columns that
-            are computed later than the rule, and nulls that nothing is said about; one line each.
+            are computed later than the rule, and missing `when_null`; one line each.
     """
-    rules = spelt_rules(recipe)
-    tables = Tables(recipe)
+    rules = expand_rules(recipe)
+    tables = ThresholdTables(recipe)
     tables.check()
     known = {column.name: info for column, info in columns.items()}
     by_name = {column.name: column for column in columns}
-    choice = _choice(recipe, known, by_name)
+    choice = _bind_choice(recipe, known, by_name)
     if choice is not None:
         known |= dict.fromkeys(choice.names, ColumnInfo(nullable=False, type=pa.bool_(), phase="keep"))
-    problems = _table_columns(rules, tables, known)
+    problems = _add_table_columns(rules, tables, known)
     named = []
     for one in rules:
-        absent = _absent(one, known, recipe, tables)
-        problems += absent
-        named += [] if absent else [one]
+        unmeasured = _unmeasured(one, known, recipe, tables)
+        problems += unmeasured
+        named += [] if unmeasured else [one]
     for phase in PHASES:
         listed = [one for one in named if one.phase == phase]
         problems += check_rules([one.rule for one in listed], known, phase, [one.path for one in listed])
@@ -111,12 +108,12 @@ def rule_program(recipe: Recipe, columns: Mapping[Column, ColumnInfo]) -> RulePr
     return replace(program, languages=_languages(recipe, by_name), size=_size(by_name, known), choice=choice)
 
 
-def _choice(recipe: Recipe, known: Mapping[str, ColumnInfo], columns: Mapping[str, Column]) -> Choice | None:
-    """By what it is chosen who stays; None where no duplicate goes."""
+def _bind_choice(recipe: Recipe, known: Mapping[str, ColumnInfo], columns: Mapping[str, Column]) -> Choice | None:
+    """Return how representatives are chosen; None if no duplicates are dropped."""
     config = recipe.dedupe
     if config is None or not config.representative:
         return None
-    kinds = tuple(kind for kind in CHOSEN_IN if kind in wanted_kinds(recipe))
+    kinds = tuple(kind for kind in CHOSEN_IN if kind in duplicate_kinds(recipe))
     preferences = bind_preferences(config, known, columns)
     sources = tuple(source.name for source in recipe.sources)
     problems = Problems()
@@ -129,7 +126,7 @@ def _choice(recipe: Recipe, known: Mapping[str, ColumnInfo], columns: Mapping[st
 
 
 def _program(
-    rules: tuple[SpeltRule, ...], columns: Mapping[str, Column], tables: Iterable[ThresholdTable]
+    rules: tuple[ProgramRule, ...], columns: Mapping[str, Column], tables: Iterable[ThresholdTable]
 ) -> RuleProgram:
     names = dict.fromkeys(name for one in rules for name in columns_read(one.rule.drop))
     read = []
@@ -143,7 +140,7 @@ def _program(
 
 
 def _languages(recipe: Recipe, columns: Mapping[str, Column]) -> tuple[Column, ...]:
-    """The measured language, else what the extractors say that the page declares, in the order of `text`."""
+    """Return the column of the measured language, then those that pages declare, in the order of `text`."""
     layers = dict.fromkeys(".".join(name.split(".")[:2]) for name in recipe.text if name.startswith(EXTRACTED))
     names = (MEASURED_LANGUAGE, *(f"{layer}.language" for layer in layers))
     return tuple(columns[name] for name in names if name in columns)
@@ -154,8 +151,8 @@ def _size(columns: Mapping[str, Column], known: Mapping[str, ColumnInfo]) -> Col
     return next((column for column in measures if pa.types.is_integer(known[column.name].type)), None)
 
 
-def _table_columns_read(rules: Iterable[SpeltRule]) -> dict[str, list[str]]:
-    """The columns that rules name of each threshold table."""
+def _table_columns_read(rules: Iterable[ProgramRule]) -> dict[str, list[str]]:
+    """Return the columns of each threshold table that rules read."""
     found: dict[str, list[str]] = {}
     for one in rules:
         for name in _columns(one):
@@ -166,12 +163,14 @@ def _table_columns_read(rules: Iterable[SpeltRule]) -> dict[str, list[str]]:
     return found
 
 
-def _table_columns(rules: Sequence[SpeltRule], tables: Tables, known: dict[str, ColumnInfo]) -> list[Problem]:
-    """Add the columns of the tables that rules name to those that are known."""
+def _add_table_columns(
+    rules: Sequence[ProgramRule], tables: ThresholdTables, known: dict[str, ColumnInfo]
+) -> list[Problem]:
+    """Add the columns of the tables that rules read to the known columns; return the problems."""
     problems = []
     for name in _table_columns_read(rules):
         if name not in tables.names:
-            continue  # `_absent` says so, with the rule's line
+            continue  # `_unmeasured` reports it, with the rule's line
         key = tables.key(name)
         info = known.get(key)
         if info is None or not is_text(info.type):
@@ -184,8 +183,10 @@ def _table_columns(rules: Sequence[SpeltRule], tables: Tables, known: dict[str, 
     return problems
 
 
-def _absent(one: SpeltRule, known: Mapping[str, ColumnInfo], recipe: Recipe, tables: Tables) -> list[Problem]:
-    """Operators that the recipe does not run, tables that do not exist: no slip in a column's name explains them."""
+def _unmeasured(
+    one: ProgramRule, known: Mapping[str, ColumnInfo], recipe: Recipe, tables: ThresholdTables
+) -> list[Problem]:
+    """Return problems with operators that the recipe does not run, and with tables that do not exist."""
     layers = {entry.layer for entry in recipe.annotate}
     complaints = []
     for name in dict.fromkeys(".".join(name.split(".")[:2]) for name in _columns(one) if name not in known):
@@ -193,12 +194,12 @@ def _absent(one: SpeltRule, known: Mapping[str, ColumnInfo], recipe: Recipe, tab
         if prefix == PREFIX and table not in tables.names:
             complaints.append(f"no threshold table {shown(table)}{suggestion(table, tables.names)}")
         elif name in operator_names() and name not in layers:
-            asked = f"{name}: {{preset: {one.preset}}}" if one.preset else name
-            complaints.append(f"{name} is not measured; add `{asked}` to 'annotate'")
+            entry = f"{name}: {{preset: {one.preset}}}" if one.preset else name
+            complaints.append(f"{name} is not measured; add `{entry}` to 'annotate'")
     return [Problem(one.rule.place, one.path, complaint) for complaint in complaints]
 
 
-def _columns(one: SpeltRule) -> tuple[str, ...]:
+def _columns(one: ProgramRule) -> tuple[str, ...]:
     try:
         return columns_read(one.rule.drop)
     except ConditionError:

@@ -1,4 +1,4 @@
-"""From a checked recipe to what ingest needs: sources with their objects, extractors with what they are set to."""
+"""Binds a recipe's sources and extractors for ingest."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from winnow.schemas.rules import check_where
 
 
 def store_record(recipe: Recipe) -> StoreRecord:
-    """What a store made by this recipe is fixed to."""
+    """Return the fixed settings of a store that this recipe creates."""
     store = recipe.store
     return StoreRecord(
         name=store.path.rstrip("/").rpartition("/")[2],
@@ -36,23 +36,23 @@ def store_record(recipe: Recipe) -> StoreRecord:
 
 @dataclass(frozen=True)
 class BoundSources:
-    """What ingest reads, and how: everything that it depends on but the store."""
+    """Everything that ingest depends on, apart from the store."""
 
     sources: Mapping[str, IngestSource]
     extractors: tuple[BoundExtractor, ...]
     limits: ReadLimits
 
     def context(self, store: Store) -> IngestContext:
-        """Everything that ingest into a store depends on."""
+        """Return everything that ingest into a store depends on."""
         return IngestContext(store, self.sources, self.extractors, self.limits)
 
 
 def bind_sources(recipe: Recipe) -> BoundSources:
-    """The recipe's sources and extractors.
+    """Return the recipe's sources and extractors.
 
     Raises:
-        RecipeError: An extractor, its settings or its condition cannot be used.
-        SourceError: A source's folder is not there.
+        RecipeError: An extractor, its settings or its condition is faulty.
+        SourceError: A source's folder is missing.
     """
     check_conditions(recipe)
     return BoundSources(
@@ -63,7 +63,7 @@ def bind_sources(recipe: Recipe) -> BoundSources:
 
 
 def read_limits(recipe: Recipe) -> ReadLimits:
-    """How much of a record is read."""
+    """Return the size limits for reading records."""
     return ReadLimits(
         max_body_bytes=recipe.limits.max_body_bytes,
         max_header_bytes=recipe.limits.max_header_bytes,
@@ -73,7 +73,7 @@ def read_limits(recipe: Recipe) -> ReadLimits:
 
 
 def bind_source(recipe: Recipe, source: SourceConfig) -> IngestSource:
-    """One source; a root that is a file rather than a folder is a common slip with a clear answer."""
+    """Bind one source; SourceError if its root is missing or is a file."""
     address = recipe.located(source.root)
     if "://" not in address:
         root = Path(address)
@@ -93,7 +93,7 @@ def bind_source(recipe: Recipe, source: SourceConfig) -> IngestSource:
 
 
 def bind_extractor(entry: ExtractorEntry) -> BoundExtractor:
-    """One extractor with the configuration that the recipe gives it."""
+    """Bind one extractor to its configuration in the recipe."""
     try:
         extractor = find_extractor(entry.name)
     except RecipeError as error:
@@ -104,9 +104,9 @@ def bind_extractor(entry: ExtractorEntry) -> BoundExtractor:
 
 
 def check_conditions(recipe: Recipe) -> None:
-    """Refuse conditions that name no column, or compare what cannot be compared; one line each.
+    """Refuse conditions with unknown columns or wrong types; one line each.
 
-    An extractor's `where` reads the samples, as `mime` or `samples.mime`.
+    An extractor's `where` may read the samples, as `mime` or `samples.mime`.
     """
     own = dict(leaves(SAMPLES))
     samples = {f"samples.{name}": info for name, info in own.items()}

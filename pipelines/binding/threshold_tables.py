@@ -1,4 +1,4 @@
-"""A recipe's threshold tables: those built in, with the recipe's cells laid over them, and those of its files."""
+"""A recipe's threshold tables: built-in ones and those from files, with the recipe's cells replaced."""
 
 import csv
 import io
@@ -23,7 +23,7 @@ MAX_ROWS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class FileRow:
-    """One row of a table's file as it was read; numbers may still be text."""
+    """One row of a table's file; numbers may still be text."""
 
     line: int
     cells: Mapping[str, Json]
@@ -31,17 +31,17 @@ class FileRow:
 
 @dataclass(frozen=True)
 class TableFile:
-    """A table's file: which columns it has, and its rows by key."""
+    """A table's file: its columns, and its rows by key."""
 
     name: str
     columns: tuple[str, ...]
     rows: Mapping[str, FileRow]
 
     def values(self, column: str) -> tuple[float | None, ...]:
-        """A column as numbers.
+        """Return a column as numbers.
 
         Raises:
-            RecipeError: A cell that is no number, with the file's line.
+            RecipeError: A cell is not a number; the message names the file's line.
         """
         return tuple(self._number(row, column) for row in self.rows.values())
 
@@ -61,8 +61,8 @@ class TableFile:
         return number
 
 
-class Tables:
-    """The tables that a recipe's rules may name; each is made when it is first needed."""
+class ThresholdTables:
+    """The tables that a recipe's rules may name; a file is read when its table is first used."""
 
     def __init__(self, recipe: Recipe) -> None:
         self._recipe = recipe
@@ -71,11 +71,11 @@ class Tables:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Every table there is."""
+        """The names of all tables."""
         return tuple(dict.fromkeys((*self._entries, *table_names())))
 
     def check(self) -> None:
-        """Refuse entries that lay cells over a table that does not exist, or a file over one that is built in."""
+        """Refuse entries with cells for a table that does not exist, or with a file for a built-in table."""
         problems = Problems()
         for name, entry in self._entries.items():
             where = f"thresholds.{name}"
@@ -84,27 +84,27 @@ class Tables:
             if entry.file is None and name not in table_names():
                 hint = suggestion(name, table_names())
                 problems.add(
-                    entry.place, where, f"no table of this name is built in{hint}; one of your own has a 'file'"
+                    entry.place, where, f"no built-in table has this name{hint}; set 'file' for a table of your own"
                 )
         problems.stop_if_any()
         for entry in self._entries.values():
             self._cells(entry, ())
 
     def key(self, name: str) -> str:
-        """The column of a sample by which the table is looked up."""
+        """Return the column whose values are the table's keys."""
         entry = self._entries.get(name)
         if entry is not None and entry.key is not None:
             return entry.key
         return self._built_in(name).key
 
     def columns(self, name: str) -> tuple[str, ...]:
-        """The columns of a table."""
+        """Return the columns of a table."""
         if self._is_file(name):
             return self._file(self._entries[name]).columns
         return tuple(self._built_in(name).columns)
 
     def table(self, name: str, columns: Iterable[str]) -> ThresholdTable:
-        """The table with these columns alone."""
+        """Return the table with only these columns."""
         wanted = tuple(columns)
         if self._is_file(name):
             file = self._file(self._entries[name])
@@ -112,9 +112,9 @@ class Tables:
                 name, self.key(name), tuple(file.rows), {column: file.values(column) for column in wanted}
             )
         else:
-            whole = self._built_in(name)
+            built_in = self._built_in(name)
             table = ThresholdTable(
-                name, self.key(name), whole.keys, {column: whole.columns[column] for column in wanted}
+                name, self.key(name), built_in.keys, {column: built_in.columns[column] for column in wanted}
             )
         entry = self._entries.get(name)
         return table if entry is None else table.with_cells(self._cells(entry, wanted))
@@ -158,15 +158,15 @@ def read_table_file(address: str, name: str, by: str | None) -> TableFile:
     """Read a CSV file with a header, or a JSONL file of objects.
 
     Args:
-        address: Where it is.
-        name: As the recipe names it, for messages.
+        address: The file's address.
+        name: The file's name in the recipe, for messages.
         by: The column that holds the keys; None for the first.
     """
     folder, _, file = address.rpartition("/")
     objects = open_location(folder or ("/" if address.startswith("/") else "."))
     try:
         if objects.size(file) > MAX_FILE_BYTES:
-            raise RecipeError(f"{name} is larger than {MAX_FILE_BYTES:_} bytes; a table of thresholds is small")
+            raise RecipeError(f"{name} is larger than {MAX_FILE_BYTES:_} bytes, the limit for a threshold table")
         text = objects.read(file).decode("utf-8-sig")
     except (FileNotFoundError, IsADirectoryError):
         raise RecipeError(f"there is no file {shown(name, 200)}; the path is relative to the recipe's folder") from None
@@ -194,14 +194,16 @@ def _csv_rows(text: str, name: str) -> list[FileRow]:
     try:
         header = next(reader, [])
         if len(set(header)) != len(header):
-            raise RecipeError(f"{name}:1: two columns have one name")
+            raise RecipeError(f"{name}:1: two columns have the same name")
         for cells in reader:
             if not cells:
                 continue
             if len(cells) != len(header):
-                raise RecipeError(f"{name}:{reader.line_num}: {len(cells)} cells under a header of {len(header)}")
+                raise RecipeError(
+                    f"{name}:{reader.line_num}: expected {len(header)} cells, as in the header, found {len(cells)}"
+                )
             rows.append(FileRow(reader.line_num, dict(zip(header, cells, strict=True))))
-            _bounded(rows, name)
+            _check_row_count(rows, name)
     except csv.Error as error:
         raise RecipeError(f"{name}:{reader.line_num}: not CSV: {error}") from None
     return rows
@@ -219,10 +221,10 @@ def _json_rows(text: str, name: str) -> list[FileRow]:
         if not isinstance(value, dict):
             raise RecipeError(f"{name}:{number}: expected an object with the table's columns")
         rows.append(FileRow(number, value))
-        _bounded(rows, name)
+        _check_row_count(rows, name)
     return rows
 
 
-def _bounded(rows: list[FileRow], name: str) -> None:
+def _check_row_count(rows: list[FileRow], name: str) -> None:
     if len(rows) > MAX_ROWS:
-        raise RecipeError(f"{name}: more than {MAX_ROWS:_} rows; a table of thresholds is small")
+        raise RecipeError(f"{name}: more than {MAX_ROWS:_} rows, the limit for a threshold table")

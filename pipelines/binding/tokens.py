@@ -1,4 +1,4 @@
-"""The layer `mix.tokens` as a recipe asks for it: what is counted of each text, and what the counts depend on."""
+"""Binds the layer `mix.tokens`: what is counted in each text, and what the counts depend on."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -20,38 +20,38 @@ from winnow.schemas.recipe import Recipe
 TOKENS_LAYER: Final = "mix.tokens"
 TOKENS: Final = pa.schema([STATUS, pa.field("tokens", pa.int64()), pa.field("bytes", pa.int64())])
 VERSION: Final = 1
-"""Of all that decides what the layer says of a text, given the tokenizer and the edits."""
+"""The version of everything that decides the layer's values, given the tokenizer and the edits."""
 
 
 @dataclass(frozen=True)
 class BoundTokens:
-    """What is counted, and everything that counts depend on but keys of pseudonyms. Picklable."""
+    """The settings of token counts, without the keys of pseudonyms. Picklable."""
 
     text: tuple[Column, ...]  # in order of preference
     edits: tuple[BoundEdit, ...]
-    tokenizer: str | None  # `bytes`, or where the file lies
+    tokenizer: str | None  # `bytes`, or the path of a file
     digest: str | None  # of the tokenizer
 
-    def edited(self) -> Edits:
-        """What is done to texts, in this process.
+    def open_edits(self) -> Edits:
+        """Return the edits with their keys, for this process.
 
-        A text whose edits are unknown is told of, not refused: the rules may drop it.
+        A text with unknown edits gets a status instead of raising an error: the rules may drop it.
         """
         return with_keys([replace(one, when_null="drop") if one.when_null == "error" else one for one in self.edits])
 
-    def ready(self) -> Tokenizer | None:
-        """The tokenizer, in this process."""
+    def open_tokenizer(self) -> Tokenizer | None:
+        """Load the tokenizer in this process."""
         if self.tokenizer is None:
             return None
-        made = load_tokenizer(self.tokenizer)
-        if made.digest != self.digest:
-            raise StageError(f"{self.tokenizer}: has changed since this run began; run again")
-        return made
+        opened = load_tokenizer(self.tokenizer)
+        if opened.digest != self.digest:
+            raise StageError(f"{self.tokenizer}: changed during this run; run again")
+        return opened
 
 
 @dataclass(frozen=True)
 class TokensLayer:
-    """The layer as its driver knows it: with a mark of each key of pseudonyms, as other keys make other texts."""
+    """The layer and its settings for the driver; they include a digest of each key, as other keys make other texts."""
 
     bound: BoundTokens
     columns: tuple[Column, ...]
@@ -64,20 +64,20 @@ class TokensLayer:
         return tuple(dict.fromkeys(column.layer for column in self.columns))
 
     def key(self, keys: Mapping[str, str]) -> str:
-        """The layer's key for one source, from the keys of the layers that it reads there."""
+        """Return the layer's key for one source, given the keys of the layers that it reads."""
         return fingerprint_of({"settings": self.settings, "reads": {one: keys[one] for one in sorted(self.reads)}})
 
 
 def bind_tokens(recipe: Recipe, columns: Iterable[Column], edits: tuple[BoundEdit, ...]) -> TokensLayer:
-    """The layer that a recipe's mixture reads.
+    """Return the layer of token counts that a recipe's mixture reads.
 
     Args:
-        recipe: Whose mixture; there must be one.
-        columns: Every column that its store will have.
+        recipe: The recipe, which must have a mixture.
+        columns: Every column of its store.
         edits: Its edits.
 
     Raises:
-        RecipeError: What is wrong with its tokenizer's file, or a key of an edit is not there.
+        RecipeError: The tokenizer's file is faulty, or the key of an edit is missing.
     """
     assert recipe.mix is not None
     layers = {column.layer for column in columns}
@@ -89,34 +89,34 @@ def bind_tokens(recipe: Recipe, columns: Iterable[Column], edits: tuple[BoundEdi
     except WinnowError as error:
         raise recipe_error([Problem(recipe.mix.place, "mix.tokenizer", str(error))]) from None
     bound = BoundTokens(text, edits, path, digest)
-    made = bound.edited()
+    opened = bound.open_edits()
     settings: Json = {
         "layer": TOKENS_LAYER,
         "version": VERSION,
         "tokenizer": digest,
         "text": list(recipe.text),
-        "edits": [_settled(one, made) for one in bound.edits],
+        "edits": [_edit_settings(one, opened) for one in bound.edits],
     }
-    return TokensLayer(bound, tuple(dict.fromkeys((*text, *made.columns))), fingerprint_of(settings))
+    return TokensLayer(bound, tuple(dict.fromkeys((*text, *opened.columns))), fingerprint_of(settings))
 
 
-def try_tokens(recipe: Recipe, layer: TokensLayer) -> None:
-    """Load the tokenizer once, so that a damaged file or a missing package is told of before hours of work."""
+def check_tokenizer(recipe: Recipe, layer: TokensLayer) -> None:
+    """Load the tokenizer once, to find a damaged file or a missing package before hours of work."""
     assert recipe.mix is not None
     try:
-        layer.bound.ready()
+        layer.bound.open_tokenizer()
     except WinnowError as error:
         raise recipe_error([Problem(recipe.mix.place, "mix.tokenizer", str(error))]) from None
 
 
-def _settled(bound: BoundEdit, edits: Edits) -> Json:
-    """An edit as far as it decides what a text becomes: of a key a mark, not where it is kept."""
-    made = next((made for one, made in edits.replacements if one.column == bound.column), None)
+def _edit_settings(bound: BoundEdit, edits: Edits) -> Json:
+    """Return what the edited text depends on: for a key its digest, not where it is stored."""
+    opened = next((opened for one, opened in edits.replacements if one.column == bound.column), None)
     return {
         "column": bound.column.name,
         "action": bound.action,
         "kinds": None if bound.kinds is None else sorted(bound.kinds),
         "placeholders": dict(bound.placeholders),
-        "key": made.key.check if isinstance(made, Pseudonyms) else None,
+        "key": opened.key.check if isinstance(opened, Pseudonyms) else None,
         "nulls": "keep" if bound.when_null == "keep" else "drop",
     }

@@ -1,1 +1,1 @@
-"""Duplicates over a whole store: groups of equal digests, and clusters of verified near duplicates."""
+"""Finds duplicates across a store: groups of equal digests, and clusters of verified near duplicates."""

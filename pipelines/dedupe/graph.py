@@ -1,7 +1,7 @@
-"""The wiring of a search: shards in, tables of what is said of their rows left in its scratch folder.
+"""The Beam pipelines of a search: they read shards and write tables of duplicates to the search's scratch folder.
 
-Clusters that are too large to be put together in one task take rounds of star contraction, each a pipeline of its own,
-before what is left of the search is settled.
+If the forests are too large for one task to merge, rounds of star contraction follow, one pipeline per round, and
+then a last pipeline that writes the outcomes.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -13,30 +13,30 @@ import pyarrow as pa
 from apache_beam.pvalue import PCollection
 
 from winnow.pipelines.dedupe.clusters import (
-    ASKS,
-    MOST_EDGES,
+    MAX_EDGES,
+    REQUESTS,
     StarRound,
     forest_size,
     join_forests,
-    name_clusters,
+    merge_clusters,
     send_clusters,
-    tell_clusters,
+    send_row_clusters,
 )
-from winnow.pipelines.dedupe.covered import Search
-from winnow.pipelines.dedupe.groups import ROW_BYTES, TOLD, group_digests, hello, send_digests
+from winnow.pipelines.dedupe.groups import GROUP_SUMMARIES, ROW_BYTES, empty_blocks, group_digests, send_digests
 from winnow.pipelines.dedupe.near import (
-    DOUBTS,
     KEY_BYTES,
     MATCHES,
-    compare_shingles,
-    judge_pairs,
-    keep_matches,
-    pair_up,
+    UNRESOLVED,
+    find_candidates,
+    put_matches,
     send_bands,
     send_shingles,
     send_signatures,
+    verify_by_shingles,
+    verify_by_signature,
 )
-from winnow.pipelines.dedupe.outcomes import settle_equal, settle_near
+from winnow.pipelines.dedupe.outcomes import put_equal_outcomes, put_near_outcomes
+from winnow.pipelines.dedupe.search import Search
 from winnow.pipelines.running.blocks import AddressedBlock
 from winnow.pipelines.running.exchange import Engine, Exchange, Files, partitions_for
 from winnow.pipelines.running.step_beats import beat_step
@@ -50,25 +50,28 @@ Batches = Iterator[pa.RecordBatch]
 
 @dataclass(frozen=True)
 class SearchGraph:
-    """Every search of a run as one pipeline, but for clusters of more edges than are joined at once. Picklable."""
+    """One pipeline that searches for all kinds; more than `max_edges` edges need further pipelines. Picklable."""
 
     search: Search
     total_rows: int
-    most_edges: int = MOST_EDGES
+    max_edges: int = MAX_EDGES
 
     @property
     def steps(self) -> Mapping[str, int]:
         """The partitions of each step, in order."""
         found: dict[str, int] = {}
-        places = self.search.places
+        shard_groups = self.search.shard_groups
         for kind in self.search.kinds:
             found[f"Groups.{kind}"] = self._digest_partitions
             if kind != "near":
-                found[f"Members.{kind}"] = places
+                found[f"Members.{kind}"] = shard_groups
             else:
-                found |= {"Bands": places, "Candidates": self._band_partitions}
-                found |= dict.fromkeys(("Signatures", "Judged", "Shingles", "Compared", "Matches"), places)
-                found |= {"Forests": 1, **dict.fromkeys(("Stars", "Named", "Told", "Settled"), places)}
+                found |= {"Bands": shard_groups, "Candidates": self._band_partitions}
+                found |= dict.fromkeys(("Signatures", "Estimated", "Shingles", "Compared", "Matches"), shard_groups)
+                found |= {
+                    "Forests": 1,
+                    **dict.fromkeys(("Stars", "MergedClusters", "RowClusters", "Outcomes"), shard_groups),
+                }
         return found
 
     @property
@@ -83,30 +86,32 @@ class SearchGraph:
     def build(self, pipeline: beam.Pipeline) -> None:
         """Add the steps to a pipeline."""
         shards = _numbers(pipeline, len(self.search.covered))
-        hellos = pipeline | "Places" >> beam.Create([self.search.shards], reshuffle=False)
+        start = pipeline | "Start" >> beam.Create([self.search.shards], reshuffle=False)
         for kind in self.search.kinds:
-            self._kind(kind, hellos, shards)
+            self._search_kind(kind, start, shards)
 
-    def _kind(self, kind: Kind, hellos: PCollection[str], shards: PCollection[int]) -> None:
+    def _search_kind(self, kind: Kind, start: PCollection[str], shards: PCollection[int]) -> None:
         search, partitions = self.search, self._digest_partitions
-        digests = shards | f"Digests.{kind}" >> _blocks(_of_shard, search, kind, partitions)
-        groups = _exchanged(search, f"Groups.{kind}", digests, partial(group_digests, search, kind))
-        told = (groups, hellos | f"Hello.{kind}" >> _blocks(_hello, search, kind, TOLD))
+        digests = shards | f"Digests.{kind}" >> _blocks(_send_digests, search, kind, partitions)
+        groups = _exchange(search, f"Groups.{kind}", digests, partial(group_digests, search, kind))
+        summaries = (groups, start | f"Empty.{kind}" >> _blocks(_empty_blocks, search, kind, GROUP_SUMMARIES))
         if kind != "near":
-            _left(search, f"Members.{kind}", told, partial(settle_equal, search, kind))
+            _finish(search, f"Members.{kind}", summaries, partial(put_equal_outcomes, search, kind))
             return
-        keys = _exchanged(search, "Bands", told, partial(_bands, search, self._band_partitions))
-        pairs = _exchanged(search, "Candidates", keys, partial(pair_up, search))
-        signed = _exchanged(search, "Signatures", pairs, partial(send_signatures, search))
-        clear, doubts = _parted(DOUBTS, _exchanged(search, "Judged", signed, partial(judge_pairs, search)))
-        shingles = _exchanged(search, "Shingles", doubts, partial(send_shingles, search))
-        compared = _exchanged(search, "Compared", shingles, partial(compare_shingles, search))
-        edges = (clear, compared, hellos | "Hello.matches" >> _blocks(_hello, search, "matches", MATCHES))
-        forests = _exchanged(search, "Matches", edges, partial(_matched, search))
-        join = partial(_beating, search, "Forests", partial(join_forests, search, self.most_edges))
-        # A number a place: too little for files.
+        keys = _exchange(search, "Bands", summaries, partial(_send_bands, search, self._band_partitions))
+        pairs = _exchange(search, "Candidates", keys, partial(find_candidates, search))
+        signed = _exchange(search, "Signatures", pairs, partial(send_signatures, search))
+        clear, unresolved = _split_by_origin(
+            UNRESOLVED, _exchange(search, "Estimated", signed, partial(verify_by_signature, search))
+        )
+        shingles = _exchange(search, "Shingles", unresolved, partial(send_shingles, search))
+        compared = _exchange(search, "Compared", shingles, partial(verify_by_shingles, search))
+        edges = (clear, compared, start | "Empty.matches" >> _blocks(_empty_blocks, search, "matches", MATCHES))
+        forests = _exchange(search, "Matches", edges, partial(_send_forest_size, search))
+        join = partial(_with_beat, search, "Forests", partial(join_forests, search, self.max_edges))
+        # One number per shard group: not worth files.
         stars: Blocks = forests | "Forests" >> Exchange(join, transport=Engine(), emits=AddressedBlock)
-        _settle_clusters(search, stars)
+        _build_outcomes(search, stars)
 
 
 @dataclass(frozen=True)
@@ -119,49 +124,49 @@ class StarGraph:
         """Add the steps to a pipeline."""
         step, search = self.round, self.round.search
         edges = _numbers(pipeline, step.sources) | "Edges" >> _blocks(step.send_edges)
-        upward = _exchanged(search, f"Upward-{step.number}", edges, step.join_upward)
-        _left(search, f"Downward-{step.number}", upward, step.join_downward)
+        upward = _exchange(search, f"Upward-{step.number}", edges, step.join_upward)
+        _finish(search, f"Downward-{step.number}", upward, step.join_downward)
 
 
 @dataclass(frozen=True)
-class SettleGraph:
-    """What follows on the last round."""
+class OutcomeGraph:
+    """The pipeline after the last round of star contraction: it writes the outcomes."""
 
     round: StarRound
 
     def build(self, pipeline: beam.Pipeline) -> None:
         """Add the steps to a pipeline."""
         stars = _numbers(pipeline, self.round.partitions) | "Outer" >> _blocks(self.round.send_stars)
-        _settle_clusters(self.round.search, stars)
+        _build_outcomes(self.round.search, stars)
 
 
-def _settle_clusters(search: Search, stars: Blocks) -> None:
-    """From stars to what is said of each row."""
-    parts, asks = _parted(ASKS, _exchanged(search, "Stars", stars, partial(send_clusters, search)))
-    named = _exchanged(search, "Named", parts, partial(name_clusters, search))
-    told = _exchanged(search, "Told", (named, asks), partial(tell_clusters, search))
-    _left(search, "Settled", told, partial(settle_near, search))
+def _build_outcomes(search: Search, stars: Blocks) -> None:
+    """Add the steps from stars to the outcome of each row."""
+    parts, requests = _split_by_origin(REQUESTS, _exchange(search, "Stars", stars, partial(send_clusters, search)))
+    named = _exchange(search, "MergedClusters", parts, partial(merge_clusters, search))
+    summaries = _exchange(search, "RowClusters", (named, requests), partial(send_row_clusters, search))
+    _finish(search, "Outcomes", summaries, partial(put_near_outcomes, search))
 
 
-def _exchanged(
+def _exchange(
     search: Search,
     name: str,
     blocks: Blocks | tuple[Blocks, ...],
     consume: Callable[[int, Batches], Iterable[AddressedBlock]],
 ) -> Blocks:
-    brought: Blocks = blocks | name >> Exchange(
-        partial(_beating, search, name, consume), transport=_files(search, name), emits=AddressedBlock
+    received: Blocks = blocks | name >> Exchange(
+        partial(_with_beat, search, name, consume), transport=_files(search, name), emits=AddressedBlock
     )
-    return brought
+    return received
 
 
-def _left(
+def _finish(
     search: Search, name: str, blocks: Blocks | tuple[Blocks, ...], consume: Callable[[int, Batches], Iterable[int]]
 ) -> None:
     done = blocks | name >> Exchange(
-        partial(_beating, search, name, consume), transport=_files(search, name), emits=int
+        partial(_with_beat, search, name, consume), transport=_files(search, name), emits=int
     )
-    # What was left comes back through Beam: FnApiRunner notices a dead worker only by the output it owes.
+    # The results return through Beam: FnApiRunner notices a dead worker only by missing output.
     done | f"Return.{name}" >> beam.Reshuffle()
 
 
@@ -169,35 +174,35 @@ def _files(search: Search, name: str) -> Files:
     return Files(search.store.objects, f"{search.scratch}/exchange/{name}")
 
 
-def _beating(
+def _with_beat(
     search: Search, name: str, consume: Callable[[int, Batches], Iterable[object]], partition: int, batches: Batches
 ) -> Iterator[object]:
     yield from consume(partition, batches)
     beat_step(search.store.objects, search.scratch, name)
 
 
-def _parted(origin: str, blocks: Blocks) -> tuple[Blocks, Blocks]:
-    """The blocks of other origins, and those of this one."""
-    others = blocks | f"Not.{origin}" >> beam.Filter(_is_not, origin).with_output_types(AddressedBlock)
-    these = blocks | f"Only.{origin}" >> beam.Filter(_is, origin).with_output_types(AddressedBlock)
+def _split_by_origin(origin: str, blocks: Blocks) -> tuple[Blocks, Blocks]:
+    """Return the blocks of other origins, and those of this one."""
+    others = blocks | f"Not.{origin}" >> beam.Filter(_has_other_origin, origin).with_output_types(AddressedBlock)
+    these = blocks | f"Only.{origin}" >> beam.Filter(_has_origin, origin).with_output_types(AddressedBlock)
     return others, these
 
 
-def _is(block: AddressedBlock, origin: str) -> bool:
+def _has_origin(block: AddressedBlock, origin: str) -> bool:
     return block.origin.startswith(origin)
 
 
-def _is_not(block: AddressedBlock, origin: str) -> bool:
+def _has_other_origin(block: AddressedBlock, origin: str) -> bool:
     return not block.origin.startswith(origin)
 
 
 def _blocks(make: Callable[..., Iterator[AddressedBlock]], *arguments: object) -> beam.PTransform[object, Blocks]:
-    made: beam.PTransform[object, Blocks] = beam.FlatMap(make, *arguments).with_output_types(AddressedBlock)
-    return made
+    blocks: beam.PTransform[object, Blocks] = beam.FlatMap(make, *arguments).with_output_types(AddressedBlock)
+    return blocks
 
 
 def _numbers(pipeline: beam.Pipeline, count: int) -> PCollection[int]:
-    """The numbers below `count`, spread over the workers."""
+    """Return the numbers below `count`, spread over the workers."""
     numbers: PCollection[int] = (
         pipeline
         | "Count" >> beam.Create([count], reshuffle=False)
@@ -208,33 +213,33 @@ def _numbers(pipeline: beam.Pipeline, count: int) -> PCollection[int]:
 
 
 class _Numbers(beam.DoFn):
-    """A count → the numbers below it."""
+    """Count → the numbers below it."""
 
     def __init__(self) -> None:
         self._driver = versions_here()
 
     def setup(self) -> None:
-        """Once a process."""
+        """Prepare the process."""
         settle()
 
     def process(self, element: int) -> Iterator[int]:
-        """One element each; not by a worker that another program started and that is made of other versions."""
+        """Yield one element per number; refuse to run if this worker's versions differ from the driver's."""
         require_like_driver(self._driver)
         yield from range(element)
 
 
-def _of_shard(shard: int, search: Search, kind: Kind, partitions: int) -> Iterator[AddressedBlock]:
+def _send_digests(shard: int, search: Search, kind: Kind, partitions: int) -> Iterator[AddressedBlock]:
     return send_digests(search, kind, shard, partitions)
 
 
-def _hello(_: str, search: Search, kind: str, schema: pa.Schema) -> Iterator[AddressedBlock]:
-    return hello(search, kind, schema)
+def _empty_blocks(_: str, search: Search, name: str, schema: pa.Schema) -> Iterator[AddressedBlock]:
+    return empty_blocks(search.shard_groups, name, schema)
 
 
-def _bands(search: Search, partitions: int, place: int, batches: Batches) -> Iterator[AddressedBlock]:
-    return send_bands(search, place, batches, partitions)
+def _send_bands(search: Search, partitions: int, shard_group: int, batches: Batches) -> Iterator[AddressedBlock]:
+    return send_bands(search, shard_group, batches, partitions)
 
 
-def _matched(search: Search, place: int, batches: Batches) -> Iterator[AddressedBlock]:
-    for edges in keep_matches(search, place, batches):
-        yield forest_size(place, edges)
+def _send_forest_size(search: Search, shard_group: int, batches: Batches) -> Iterator[AddressedBlock]:
+    for edges in put_matches(search, shard_group, batches):
+        yield forest_size(shard_group, edges)

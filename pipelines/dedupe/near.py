@@ -1,7 +1,7 @@
-"""Near duplicates: bands to buckets to candidates, each verified before it joins anything.
+"""Finds near duplicates: bands give buckets, buckets give candidate pairs, and every pair is verified.
 
-A pair travels to the shard of its first row, whose signature goes with it to the shard of the second. What the
-signatures leave unclear and no earlier search has found out goes the same way once more with the shingles of the texts.
+A pair is sent to the shard of its first row, and on to the shard of its second row with the first row's signature.
+Pairs that signatures cannot decide, and that no earlier search compared, take the same way again with shingles.
 """
 
 import itertools
@@ -21,26 +21,26 @@ from winnow.filters.duplicates.signatures import shingle_sets
 from winnow.filters.duplicates.verification import ABOVE, BELOW, UNCLEAR, Sets, jaccard, judge, matching
 from winnow.pipelines.dedupe.arrays import (
     distinct_pairs,
+    global_rows,
     ids_column,
-    marked,
-    one_array,
-    references,
-    rows_of,
-    shards_of,
-    starts_of,
-    words_column,
+    local_rows,
+    run_starts,
+    shard_numbers,
+    single_array,
+    uint64_column,
+    with_id_bits,
 )
 from winnow.pipelines.dedupe.clusters import EDGES
-from winnow.pipelines.dedupe.covered import Search, load_texts, read_shard, signature_matrix, signatures_of
-from winnow.pipelines.dedupe.groups import keep_members, not_roots
+from winnow.pipelines.dedupe.groups import put_members, rows_other_than_roots
 from winnow.pipelines.dedupe.scratch import put_part
+from winnow.pipelines.dedupe.search import Search, load_texts, read_shard, signature_matrix, signatures_of
 from winnow.pipelines.dedupe.verdicts import (
     SET_LIMIT,
     Verdicts,
     digest_pairs,
-    keep_verdicts,
     load_verdicts,
     packed_pairs,
+    put_verdicts,
     similarity_of,
     unpacked_pairs,
 )
@@ -51,13 +51,13 @@ from winnow.pipelines.store import layout
 from winnow.schemas.rows.duplicates import ID_BYTES
 from winnow.schemas.uint128 import Words, words_of
 
-KEY_BYTES = 16  # of a band's key and a row's number
-ALL_PAIRS = 32  # rows of a bucket that are all compared with each other; of more, each with its neighbours
-DOUBTS = "doubts"
-"""How the origin of blocks begins whose pairs the signatures leave unclear."""
+KEY_BYTES = 16  # a band's key and a row's number
+ALL_PAIRS = 32  # all rows of a bucket up to this size are compared; in a larger one, each with its neighbours
+UNRESOLVED = "unresolved"
+"""The prefix of the origin of blocks with pairs that signatures cannot decide."""
 
-_SIGNED_BYTES = 64 << 20  # of signatures that meet those of a place at once
-_SETS_BYTES = 64 << 20  # the same of shingles
+_SIGNATURE_BYTES = 64 << 20  # signatures held at once
+_SHINGLE_BYTES = 64 << 20  # shingles held at once
 
 _ID = pa.binary(ID_BYTES)
 _SECONDS = pa.large_list(pa.field("item", pa.uint64(), nullable=False))
@@ -74,15 +74,15 @@ MATCHES = pa.schema(
 
 
 def send_bands(
-    search: Search, place: int, batches: Iterable[pa.RecordBatch], partitions: int
+    search: Search, shard_group: int, batches: Iterable[pa.RecordBatch], partitions: int
 ) -> Iterator[AddressedBlock]:
-    """Keep what a place's shards were told of equal texts, and send the bands of the rows that no other stands for."""
+    """Store the groups of equal texts of a shard group, and send the bands of one row of each group."""
     assert search.near is not None
     layer, near = search.kinds["near"], search.near
 
     def keys() -> Iterator[tuple[pa.RecordBatch, NDArray[np.uint32]]]:
-        for shard, members in keep_members(search, "near", place, batches):
-            left_out = not_roots(members)
+        for shard, members in put_members(search, "near", shard_group, batches):
+            left_out = rows_other_than_roots(members)
             columns = [Column(layer, "signature"), Column(layout.SAMPLES, "id")]
             for at, batch in read_shard(search, shard, columns):
                 signed = batch[f"{layer}.signature"].is_valid().to_numpy(zero_copy_only=False)
@@ -93,38 +93,38 @@ def send_bands(
                     continue
                 signatures = signature_matrix(batch[f"{layer}.signature"], near.hashes)[chosen]
                 ids = words_of(batch["samples.id"])[0][chosen]
-                rows = marked(references(shard, at + chosen), ids)
+                rows = with_id_bits(global_rows(shard, at + chosen), ids)
                 found = pa.array(band_keys(signatures, near.bands, near.rows).reshape(-1))
                 block = pa.RecordBatch.from_arrays([found, pa.array(np.repeat(rows, near.bands))], ["key", "row"])
                 yield block, partition_of_key(found, partitions)
 
-    return addressed_blocks(f"bands-{place}", keys(), partitions)
+    return addressed_blocks(f"bands-{shard_group}", keys(), partitions)
 
 
-def pair_up(search: Search, partition: int, batches: Iterable[pa.RecordBatch]) -> Iterator[AddressedBlock]:
-    """The candidates among the bands of one partition, to the places of their first rows."""
+def find_candidates(search: Search, partition: int, batches: Iterable[pa.RecordBatch]) -> Iterator[AddressedBlock]:
+    """Send the candidate pairs of one partition's bands to the shard groups of their first rows."""
     assert search.near is not None
     held = list(batches)
-    keys, rows = words_column(held, "key"), words_column(held, "row")
+    keys, rows = uint64_column(held, "key"), uint64_column(held, "row")
     found = candidate_pairs(keys, rows, all_pairs=ALL_PAIRS, hot=search.near.max_bucket)
     counted = {"buckets": found.buckets, "hot_buckets": found.hot_buckets, "hot_rows": found.hot_rows}
     search.store.objects.put(f"{search.scratch}/near/buckets/{partition:08d}.json", orjson.dumps(counted))
     block = pa.RecordBatch.from_arrays([pa.array(found.first), pa.array(found.second)], schema=EDGES)
-    places = search.place_of(shards_of(found.first))
-    yield from addressed_blocks(f"pairs-{partition}", [(block, places)], search.places)
+    shard_groups = search.shard_group_of(shard_numbers(found.first))
+    yield from addressed_blocks(f"pairs-{partition}", [(block, shard_groups)], search.shard_groups)
 
 
-def send_signatures(search: Search, place: int, batches: Iterable[pa.RecordBatch]) -> Iterator[AddressedBlock]:
-    """The first rows of a place's pairs with their signatures, once to each place that has second rows for them."""
+def send_signatures(search: Search, shard_group: int, batches: Iterable[pa.RecordBatch]) -> Iterator[AddressedBlock]:
+    """Send the signatures of the pairs' first rows, once to each shard group with second rows for them."""
     held = list(batches)
-    first, second = distinct_pairs(words_column(held, "first"), words_column(held, "second"))
-    places = search.place_of(shards_of(second))
-    runs = starts_of(first, places)
+    first, second = distinct_pairs(uint64_column(held, "first"), uint64_column(held, "second"))
+    shard_groups = search.shard_group_of(shard_numbers(second))
+    runs = run_starts(first, shard_groups)
     bounds = np.append(runs, len(first))
 
     def blocks() -> Iterator[tuple[pa.RecordBatch, NDArray[np.int64]]]:
-        for shard, begin, end in _by_shard(first[runs]):
-            for part, signed in signatures_of(search, shard, rows_of(first[runs[begin:end]])):
+        for shard, begin, end in _shard_ranges(first[runs]):
+            for part, signed in signatures_of(search, shard, local_rows(first[runs[begin:end]])):
                 start, stop = begin + part.start, begin + part.stop
                 ends = bounds[start : stop + 1]
                 seconds = pa.LargeListArray.from_arrays(ends - ends[0], pa.array(second[ends[0] : ends[-1]]))
@@ -133,35 +133,37 @@ def send_signatures(search: Search, place: int, batches: Iterable[pa.RecordBatch
                     "seconds": seconds.cast(_SECONDS),
                     "id": signed.ids,
                     "digest": signed.digests,
-                    "signature": _packed(signed.values),
+                    "signature": _hash_column(signed.values),
                 }
-                yield pa.RecordBatch.from_pydict(columns), places[runs[start:stop]]
+                yield pa.RecordBatch.from_pydict(columns), shard_groups[runs[start:stop]]
 
-    yield from addressed_blocks(f"signatures-{place}", blocks(), search.places)
+    yield from addressed_blocks(f"signatures-{shard_group}", blocks(), search.shard_groups)
 
 
-def judge_pairs(search: Search, place: int, batches: Iterable[pa.RecordBatch]) -> Iterator[AddressedBlock]:
-    """Decide each pair by its signatures, or by what is known of its texts: edges to both of its rows' places.
+def verify_by_signature(
+    search: Search, shard_group: int, batches: Iterable[pa.RecordBatch]
+) -> Iterator[AddressedBlock]:
+    """Decide each pair by its signatures or by an earlier comparison, and send edges to both rows' shard groups.
 
-    Pairs that stay unclear go back to the places of their first rows.
+    Pairs that remain undecided are sent back to the shard groups of their first rows.
     """
     assert search.near is not None
     hashes, min_similarity = search.near.hashes, search.near.min_similarity
     edges: list[tuple[pa.RecordBatch, NDArray[np.int64]]] = []
-    doubts: list[tuple[pa.RecordBatch, NDArray[np.int64]]] = []
-    for gathered in _gathered(batches, _SIGNED_BYTES):
-        rows = pa.Table.from_batches(gathered).combine_chunks()
-        seconds = one_array(rows["seconds"])
+    unresolved: list[tuple[pa.RecordBatch, NDArray[np.int64]]] = []
+    for chunk in _in_chunks(batches, _SIGNATURE_BYTES):
+        rows = pa.Table.from_batches(chunk).combine_chunks()
+        seconds = single_array(rows["seconds"])
         second = seconds.flatten().to_numpy()
         of = np.repeat(np.arange(len(rows)), np.diff(seconds.offsets.to_numpy()))
         order = np.argsort(second, kind="stable")
         second, of = second[order], of[order]
         firsts = rows["first"].to_numpy()
-        ids, digests = one_array(rows["id"]), one_array(rows["digest"])
-        signatures = signature_matrix(one_array(rows["signature"]), hashes)
-        for shard, begin, end in _by_shard(second):
+        ids, digests = single_array(rows["id"]), single_array(rows["digest"])
+        signatures = signature_matrix(single_array(rows["signature"]), hashes)
+        for shard, begin, end in _shard_ranges(second):
             known = load_verdicts(search, shard)
-            for part, signed in signatures_of(search, shard, rows_of(second[begin:end])):
+            for part, signed in signatures_of(search, shard, local_rows(second[begin:end])):
                 mine = of[begin:end][part]
                 pairs = _Pairs(firsts[mine], second[begin:end][part], ids.take(pa.array(mine)), signed.ids)
                 matches = matching(signatures[mine], signed.values)
@@ -170,92 +172,94 @@ def judge_pairs(search: Search, place: int, batches: Iterable[pa.RecordBatch]) -
                 texts = digest_pairs(digests.take(pa.array(mine[unclear])), signed.digests.take(pa.array(unclear)))
                 exact = known.similarities(texts)
                 unknown = np.isnan(exact)
-                asked, told = unclear[unknown], unclear[~unknown]
-                similarity[told] = exact[~unknown]
-                verdict[told] = np.where(similarity[told] >= min_similarity, ABOVE, BELOW)
+                unknown_at, known_at = unclear[unknown], unclear[~unknown]
+                similarity[known_at] = exact[~unknown]
+                verdict[known_at] = np.where(similarity[known_at] >= min_similarity, ABOVE, BELOW)
                 exactly = np.zeros(len(verdict), np.bool_)
-                exactly[told] = True
-                edges += _directed(search, pairs, similarity, exactly, np.flatnonzero(verdict == ABOVE))
-                columns = {**pairs.take(asked).columns(), "texts": packed_pairs(texts[unknown])}
-                doubts.append((pa.RecordBatch.from_pydict(columns), search.place_of(shards_of(pairs.first[asked]))))
-    yield from addressed_blocks(f"judged-{place}", edges, search.places)
-    yield from addressed_blocks(f"{DOUBTS}-{place}", doubts, search.places)
+                exactly[known_at] = True
+                edges += _both_directions(search, pairs, similarity, exactly, np.flatnonzero(verdict == ABOVE))
+                columns = {**pairs.take(unknown_at).columns(), "texts": packed_pairs(texts[unknown])}
+                unresolved.append(
+                    (pa.RecordBatch.from_pydict(columns), search.shard_group_of(shard_numbers(pairs.first[unknown_at])))
+                )
+    yield from addressed_blocks(f"judged-{shard_group}", edges, search.shard_groups)
+    yield from addressed_blocks(f"{UNRESOLVED}-{shard_group}", unresolved, search.shard_groups)
 
 
-def send_shingles(search: Search, place: int, batches: Iterable[pa.RecordBatch]) -> Iterator[AddressedBlock]:
-    """The shingles of the first texts of a place's unclear pairs, once to each place that has second texts for them."""
+def send_shingles(search: Search, shard_group: int, batches: Iterable[pa.RecordBatch]) -> Iterator[AddressedBlock]:
+    """Send the shingles of the undecided pairs' first texts, once to each shard group with second texts for them."""
     pairs = pa.Table.from_batches(batches).combine_chunks()
     second = pairs["second"].to_numpy()
-    places = search.place_of(shards_of(second))
-    order = np.lexsort((second, places, pairs["first"].to_numpy()))
-    pairs, places = pairs.take(pa.array(order)), places[order]
+    shard_groups = search.shard_group_of(shard_numbers(second))
+    order = np.lexsort((second, shard_groups, pairs["first"].to_numpy()))
+    pairs, shard_groups = pairs.take(pa.array(order)), shard_groups[order]
     first = pairs["first"].to_numpy()
-    runs = starts_of(first, places)
+    runs = run_starts(first, shard_groups)
     bounds = np.append(runs, len(first))
 
     def blocks() -> Iterator[tuple[pa.RecordBatch, NDArray[np.int64]]]:
-        for part, sets in _sent_sets(search, first[runs]):
+        for part, sets in _repeat_shingles(search, first[runs]):
             ends = bounds[part.start : part.stop + 1]
             theirs = pairs.slice(ends[0], ends[-1] - ends[0])
             ours = pairs.take(pa.array(runs[part]))
-            columns = {name: one_array(ours[name]) for name in ("first", "id")}
+            columns = {name: single_array(ours[name]) for name in ("first", "id")}
             for name in ("second", "other", "texts"):
-                columns[name] = pa.LargeListArray.from_arrays(ends - ends[0], one_array(theirs[name]))
+                columns[name] = pa.LargeListArray.from_arrays(ends - ends[0], single_array(theirs[name]))
             columns["shingles"] = sets
-            yield pa.RecordBatch.from_pydict(columns), places[runs[part]]
+            yield pa.RecordBatch.from_pydict(columns), shard_groups[runs[part]]
 
-    yield from addressed_blocks(f"shingles-{place}", blocks(), search.places)
+    yield from addressed_blocks(f"shingles-{shard_group}", blocks(), search.shard_groups)
 
 
-def compare_shingles(search: Search, place: int, batches: Iterable[pa.RecordBatch]) -> Iterator[AddressedBlock]:
-    """Decide the unclear pairs by their true similarity, and remember it."""
+def verify_by_shingles(search: Search, shard_group: int, batches: Iterable[pa.RecordBatch]) -> Iterator[AddressedBlock]:
+    """Decide the remaining pairs by the Jaccard similarity of their shingles, and store the results."""
     assert search.near is not None
     edges: list[tuple[pa.RecordBatch, NDArray[np.int64]]] = []
     fresh: dict[int, list[Verdicts]] = {}
-    for gathered in _gathered(batches, _SETS_BYTES):
-        rows = pa.Table.from_batches(gathered).combine_chunks()
-        lists = {name: one_array(rows[name]) for name in ("second", "other", "texts", "shingles")}
+    for chunk in _in_chunks(batches, _SHINGLE_BYTES):
+        rows = pa.Table.from_batches(chunk).combine_chunks()
+        lists = {name: single_array(rows[name]) for name in ("second", "other", "texts", "shingles")}
         second = lists["second"].flatten().to_numpy()
         of = np.repeat(np.arange(len(rows)), np.diff(lists["second"].offsets.to_numpy()))
         order = np.argsort(second, kind="stable")
         second, of = second[order], of[order]
-        firsts, ids = rows["first"].to_numpy(), one_array(rows["id"])
+        firsts, ids = rows["first"].to_numpy(), single_array(rows["id"])
         others, texts = (lists[name].flatten().take(pa.array(order)) for name in ("other", "texts"))
         starts = lists["shingles"].offsets.to_numpy()
         own = (starts - starts[0], lists["shingles"].flatten().to_numpy())
-        for part, theirs, sets in _sets_of(search, second):
+        for part, theirs, sets in _read_shingles(search, second):
             mine = of[part]
             pairs = _Pairs(firsts[mine], second[part], ids.take(pa.array(mine)), others[part])
-            common, together = jaccard(own, sets, (mine, theirs), limit=SET_LIMIT)
-            similarity = similarity_of(common, together)
+            common, union = jaccard(own, sets, (mine, theirs), limit=SET_LIMIT)
+            similarity = similarity_of(common, union)
             joined = np.flatnonzero(similarity >= search.near.min_similarity)
-            edges += _directed(search, pairs, similarity, np.ones(len(similarity), np.bool_), joined)
-            shard = int(shards_of(pairs.second[:1])[0])
-            fresh.setdefault(shard, []).append(Verdicts.of(unpacked_pairs(texts[part]), common, together))
+            edges += _both_directions(search, pairs, similarity, np.ones(len(similarity), np.bool_), joined)
+            shard = int(shard_numbers(pairs.second[:1])[0])
+            fresh.setdefault(shard, []).append(Verdicts.of(unpacked_pairs(texts[part]), common, union))
     for shard, tables in fresh.items():
-        keep_verdicts(search, shard, tables)
-    yield from addressed_blocks(f"compared-{place}", edges, search.places)
+        put_verdicts(search, shard, tables)
+    yield from addressed_blocks(f"compared-{shard_group}", edges, search.shard_groups)
 
 
-def keep_matches(search: Search, place: int, batches: Iterable[pa.RecordBatch]) -> Iterator[int]:
-    """Leave the best match of each row of a place, and a forest that joins what its edges join; gives its edges."""
+def put_matches(search: Search, shard_group: int, batches: Iterable[pa.RecordBatch]) -> Iterator[int]:
+    """Store the best match of each row of a shard group, and its edges' spanning forest; yield the forest's size."""
     held = list(batches)
-    rows, others = words_column(held, "row"), words_column(held, "other")
+    rows, others = uint64_column(held, "row"), uint64_column(held, "other")
     mine = rows < others
     first, second = spanning_forest(rows[mine], others[mine])
     forest = pa.RecordBatch.from_arrays([pa.array(first), pa.array(second)], schema=EDGES)
-    put_part(search.store.objects, search.scratch, "near/forests", place, forest)
+    put_part(search.store.objects, search.scratch, "near/forests", shard_group, forest)
     table = pa.Table.from_batches(held, schema=MATCHES).combine_chunks()
     high, low = ids_column(held, "matched")
     similarity = table["similarity"].to_numpy()
     order = np.lexsort((low, high, -similarity, rows))
-    best = order[starts_of(rows[order])]
+    best = order[run_starts(rows[order])]
     kept = table.take(pa.array(best))
-    numbers = shards_of(rows[best])
-    for shard in search.shards_at(place):
+    numbers = shard_numbers(rows[best])
+    for shard in search.shards_in_group(shard_group):
         begin, end = np.searchsorted(numbers, (shard, shard + 1))
         part = kept.slice(begin, end - begin)
-        batch = pa.RecordBatch.from_arrays([one_array(part[name]) for name in MATCHES.names], schema=MATCHES)
+        batch = pa.RecordBatch.from_arrays([single_array(part[name]) for name in MATCHES.names], schema=MATCHES)
         put_part(search.store.objects, search.scratch, "near/matches", shard, batch)
     yield len(first)
 
@@ -270,59 +274,62 @@ class _Pairs:
     other: pa.FixedSizeBinaryArray
 
     def columns(self) -> dict[str, pa.Array]:
-        """As they travel."""
+        """Return the columns of a block of pairs."""
         return {"first": pa.array(self.first), "second": pa.array(self.second), "id": self.id, "other": self.other}
 
     def take(self, chosen: NDArray[np.int64]) -> "_Pairs":
-        """Some of them."""
+        """Return some of the pairs."""
         taken = pa.array(chosen)
         return _Pairs(self.first[chosen], self.second[chosen], self.id.take(taken), self.other.take(taken))
 
 
-def _sets_of(search: Search, numbers: Words) -> Iterator[tuple[slice, NDArray[np.int64], Sets]]:
-    """The shingles of rows that are sorted, some at a time: which rows, the number of the set of each, and the sets."""
+def _read_shingles(search: Search, numbers: Words) -> Iterator[tuple[slice, NDArray[np.int64], Sets]]:
+    """Yield the shingles of sorted rows, part by part: the rows, the number of the set of each row, and the sets."""
     assert search.near is not None
-    for shard, begin, end in _by_shard(numbers):
-        wanted = np.unique(rows_of(numbers[begin:end]))
+    for shard, begin, end in _shard_ranges(numbers):
+        wanted = np.unique(local_rows(numbers[begin:end]))
         texts = load_texts(search, shard, wanted)
         most = 8 * np.minimum(pc.binary_length(texts).to_numpy(), SET_LIMIT)  # bytes that a set may take
-        piece = (np.cumsum(most) - most) // _SETS_BYTES
-        places = np.searchsorted(wanted, rows_of(numbers[begin:end]))
-        bounds = np.append(starts_of(piece[places]), len(places))
+        piece = (np.cumsum(most) - most) // _SHINGLE_BYTES
+        positions = np.searchsorted(wanted, local_rows(numbers[begin:end]))
+        bounds = np.append(run_starts(piece[positions]), len(positions))
         for start, stop in itertools.pairwise(bounds.tolist()):
-            lowest, highest = int(places[start]), int(places[stop - 1])
+            lowest, highest = int(positions[start]), int(positions[stop - 1])
             sets = shingle_sets(texts.slice(lowest, highest + 1 - lowest), search.near.scheme, SET_LIMIT)
-            yield slice(begin + start, begin + stop), places[start:stop] - lowest, sets
+            yield slice(begin + start, begin + stop), positions[start:stop] - lowest, sets
 
 
-def _sent_sets(search: Search, numbers: Words) -> Iterator[tuple[slice, pa.LargeListArray]]:
-    """The shingles of rows that are sorted, again for each time that a row is named, some megabytes at a time."""
-    for part, of, (offsets, values) in _sets_of(search, numbers):
+def _repeat_shingles(search: Search, numbers: Words) -> Iterator[tuple[slice, pa.LargeListArray]]:
+    """Yield the shingles of sorted rows, some megabytes at a time; a row that occurs again gets its shingles again."""
+    for part, of, (offsets, values) in _read_shingles(search, numbers):
         sets = pa.LargeListArray.from_arrays(pa.array(offsets), pa.array(values))
         taken = 8 * np.diff(offsets)[of]
-        bounds = [*starts_of((np.cumsum(taken) - taken) // _SETS_BYTES).tolist(), len(of)]
+        bounds = [*run_starts((np.cumsum(taken) - taken) // _SHINGLE_BYTES).tolist(), len(of)]
         for begin, end in itertools.pairwise(bounds):
             yield slice(part.start + begin, part.start + end), sets.take(pa.array(of[begin:end]))
 
 
-def _directed(
+def _both_directions(
     search: Search,
     pairs: _Pairs,
     similarity: NDArray[np.float64],
     exactly: NDArray[np.bool_],
     chosen: NDArray[np.int64],
 ) -> list[tuple[pa.RecordBatch, NDArray[np.int64]]]:
-    """The chosen pairs as seen from either row."""
+    """Return the chosen pairs in both directions."""
     some = pairs.take(chosen)
     measured = [pa.array(similarity[chosen]), pa.array(exactly[chosen])]
     first, second = pa.array(some.first), pa.array(some.second)
     one = pa.RecordBatch.from_arrays([first, second, some.id, some.other, *measured], schema=MATCHES)
     other = pa.RecordBatch.from_arrays([second, first, some.other, some.id, *measured], schema=MATCHES)
-    return [(one, search.place_of(shards_of(some.first))), (other, search.place_of(shards_of(some.second)))]
+    return [
+        (one, search.shard_group_of(shard_numbers(some.first))),
+        (other, search.shard_group_of(shard_numbers(some.second))),
+    ]
 
 
-def _gathered(batches: Iterable[pa.RecordBatch], most_bytes: int) -> Iterator[list[pa.RecordBatch]]:
-    """Batches some megabytes at a time: a shard is read once for all of them."""
+def _in_chunks(batches: Iterable[pa.RecordBatch], most_bytes: int) -> Iterator[list[pa.RecordBatch]]:
+    """Yield batches in chunks of some megabytes, so that a shard is read once per chunk."""
     held: list[pa.RecordBatch] = []
     size = 0
     for batch in batches:
@@ -335,15 +342,15 @@ def _gathered(batches: Iterable[pa.RecordBatch], most_bytes: int) -> Iterator[li
         yield held
 
 
-def _packed(rows: NDArray[np.uint32]) -> pa.FixedSizeBinaryArray:
-    """Rows of hashes as a column."""
+def _hash_column(rows: NDArray[np.uint32]) -> pa.FixedSizeBinaryArray:
+    """Return rows of hashes as a column."""
     buffer = pa.py_buffer(np.ascontiguousarray(rows, "<u4"))
     return pa.FixedSizeBinaryArray.from_buffers(pa.binary(4 * rows.shape[1]), len(rows), [None, buffer])
 
 
-def _by_shard(rows: Words) -> Iterator[tuple[int, int, int]]:
-    """Where the rows of each shard begin and end, among rows that are sorted."""
-    numbers = shards_of(rows)
-    bounds = [*starts_of(numbers).tolist(), len(numbers)]
+def _shard_ranges(rows: Words) -> Iterator[tuple[int, int, int]]:
+    """Yield each shard's number, and where its rows begin and end among sorted rows."""
+    numbers = shard_numbers(rows)
+    bounds = [*run_starts(numbers).tolist(), len(numbers)]
     for begin, end in itertools.pairwise(bounds):
         yield int(numbers[begin]), begin, end

@@ -1,4 +1,4 @@
-"""From groups, matches and clusters to what each row's layer says: clusters are named by their smallest id."""
+"""Turns groups, matches and clusters into the outcome of each row; clusters are named by their smallest id."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -7,11 +7,11 @@ import numpy as np
 import orjson
 import pyarrow as pa
 
-from winnow.pipelines.dedupe.arrays import found_among, ids_column, rows_of, words_column
+from winnow.pipelines.dedupe.arrays import find_in_sorted, ids_column, local_rows, uint64_column
 from winnow.pipelines.dedupe.clusters import Clusters
-from winnow.pipelines.dedupe.covered import Search
-from winnow.pipelines.dedupe.groups import keep_members
+from winnow.pipelines.dedupe.groups import put_members
 from winnow.pipelines.dedupe.scratch import put_part, read_part
+from winnow.pipelines.dedupe.search import Search
 from winnow.pipelines.store.together import each
 from winnow.schemas.rows.duplicates import ID_BYTES, Kind
 from winnow.schemas.uint128 import values_of
@@ -27,12 +27,12 @@ OUTCOMES = pa.schema(
         pa.field("by", pa.string(), nullable=False),
     ]
 )
-"""What is said of a row that has duplicates."""
+"""The rows that have duplicates."""
 
 
 @dataclass(frozen=True, slots=True)
 class Buckets:
-    """What the buckets of a search looked like."""
+    """Counts of a search's buckets."""
 
     buckets: int = 0
     hot_buckets: int = 0
@@ -40,65 +40,67 @@ class Buckets:
 
 
 def count_buckets(search: Search) -> Buckets:
-    """The sums over the partitions of a search for near duplicates."""
+    """Return the sums over all partitions of a search for near duplicates."""
     objects = search.store.objects
     paths = [info.path for info in objects.list(f"{search.scratch}/near/buckets/")]
     parts = [orjson.loads(part) for part in each(objects, objects.read, paths)]
     return Buckets(*(sum(part[name] for part in parts) for name in ("buckets", "hot_buckets", "hot_rows")))
 
 
-def settle_equal(search: Search, kind: Kind, place: int, batches: Iterable[pa.RecordBatch]) -> Iterator[int]:
-    """Leave for each shard of a place what is said of its rows that equal others."""
-    for shard, members in keep_members(search, kind, place, batches):
+def put_equal_outcomes(
+    search: Search, kind: Kind, shard_group: int, batches: Iterable[pa.RecordBatch]
+) -> Iterator[int]:
+    """Store, for each shard of a shard group, the outcomes of rows that equal others."""
+    for shard, members in put_members(search, kind, shard_group, batches):
         ones = pa.array(np.ones(members.num_rows, np.int64))
-        outcomes = _equal(members, members["cluster"], members["size"], ones)
+        outcomes = _equal_outcomes(members, members["cluster"], members["size"], ones)
         put_part(search.store.objects, search.scratch, f"{kind}/outcomes", shard, outcomes)
         yield shard
 
 
-def settle_near(search: Search, place: int, batches: Iterable[pa.RecordBatch]) -> Iterator[int]:
-    """Leave for each shard of a place what is said of its rows that have duplicates, from what it is told of them."""
+def put_near_outcomes(search: Search, shard_group: int, batches: Iterable[pa.RecordBatch]) -> Iterator[int]:
+    """Store, for each shard of a shard group, the outcomes of rows with near duplicates, given their clusters."""
     clusters = Clusters.read(batches)
-    for shard in search.shards_at(place):
+    for shard in search.shards_in_group(shard_group):
         members = read_part(search.store.objects, search.scratch, "near/members", shard)
         matches = read_part(search.store.objects, search.scratch, "near/matches", shard)
-        outcomes = _near(clusters, members, matches)
+        outcomes = _near_outcomes(clusters, members, matches)
         put_part(search.store.objects, search.scratch, "near/outcomes", shard, outcomes)
         yield shard
 
 
-def _equal(members: pa.RecordBatch, clusters: pa.Array, sizes: pa.Array, texts: pa.Array) -> pa.RecordBatch:
-    """What is said of rows that equal others, in these clusters."""
+def _equal_outcomes(members: pa.RecordBatch, clusters: pa.Array, sizes: pa.Array, texts: pa.Array) -> pa.RecordBatch:
+    """Return the outcomes of rows that equal others, in these clusters."""
     count = members.num_rows
-    rows = pa.array(rows_of(members["row"].to_numpy()))
+    rows = pa.array(local_rows(members["row"].to_numpy()))
     by = pa.array(["equal"] * count, pa.string())
     return pa.RecordBatch.from_arrays(
         [rows, clusters, sizes, texts, members["matched"], pa.array(np.ones(count)), by], schema=OUTCOMES
     )
 
 
-def _near(clusters: Clusters, members: pa.RecordBatch, matches: pa.RecordBatch) -> pa.RecordBatch:
-    """What is said of a shard's rows: equal texts first, then the best match."""
-    at, near = found_among(clusters.rows, words_column([members], "root"))
+def _near_outcomes(clusters: Clusters, members: pa.RecordBatch, matches: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the outcomes of a shard's rows: an equal text comes before the best match."""
+    at, near = find_in_sorted(clusters.rows, uint64_column([members], "root"))
     high, low = ids_column([members], "cluster")
     sizes, texts = members["size"].to_numpy().copy(), np.ones(members.num_rows, np.int64)
-    theirs = clusters.at(at[near])
+    theirs = clusters.take(at[near])
     high[near], low[near], sizes[near], texts[near] = theirs.high, theirs.low, theirs.sizes, theirs.texts
-    equal = _equal(members, values_of(high, low), pa.array(sizes), pa.array(texts))
-    others = words_column([matches], "row")
-    alone = np.flatnonzero(~np.isin(others, words_column([members], "row")))
+    equal = _equal_outcomes(members, values_of(high, low), pa.array(sizes), pa.array(texts))
+    rows = uint64_column([matches], "row")
+    alone = np.flatnonzero(~np.isin(rows, uint64_column([members], "row")))
     taken = matches.take(pa.array(alone))
     by = np.where(taken["exactly"].to_numpy(zero_copy_only=False), "jaccard", "estimate")
-    alike = pa.RecordBatch.from_arrays(
+    others = pa.RecordBatch.from_arrays(
         [
-            pa.array(rows_of(others[alone])),
-            *clusters.of(others[alone]).columns(),
+            pa.array(local_rows(rows[alone])),
+            *clusters.of(rows[alone]).columns(),
             taken["matched"],
             taken["similarity"],
             pa.array(by.tolist(), pa.string()),
         ],
         schema=OUTCOMES,
     )
-    table = pa.Table.from_batches([equal, alike]).sort_by("row").combine_chunks()
+    table = pa.Table.from_batches([equal, others]).sort_by("row").combine_chunks()
     found = table.to_batches()
     return found[0] if found else equal

@@ -1,4 +1,7 @@
-"""What the steps of a search leave for each other: tables under fixed names, the same however often a step runs."""
+"""Tables that the steps of a search exchange through the scratch folder.
+
+Their names are fixed and their content is deterministic, so a step may run twice.
+"""
 
 from collections.abc import Iterator
 
@@ -10,12 +13,12 @@ from winnow.schemas.errors import StageError
 
 
 def put_part(objects: ObjectStore, scratch: str, what: str, number: int, batch: pa.RecordBatch) -> None:
-    """Leave one part."""
+    """Store one part."""
     objects.put(_path(scratch, what, number), encode_batch(batch))
 
 
 def read_part(objects: ObjectStore, scratch: str, what: str, number: int) -> pa.RecordBatch:
-    """One part; every one that was promised must be there."""
+    """Read one part, which must exist."""
     try:
         return decode_batch(objects.read(_path(scratch, what, number)))
     except FileNotFoundError:
@@ -23,7 +26,7 @@ def read_part(objects: ObjectStore, scratch: str, what: str, number: int) -> pa.
 
 
 def read_parts(objects: ObjectStore, scratch: str, what: str, count: int) -> Iterator[pa.RecordBatch]:
-    """All parts, in order."""
+    """Yield all parts, in order."""
     return (read_part(objects, scratch, what, number) for number in range(count))
 
 

@@ -1,12 +1,12 @@
-"""A search for duplicates as its driver sees it: what it covers, under which key, and what stands of it."""
+"""The driver's side of a search for duplicates: what it covers, its layers' keys, and which layers exist already."""
 
 from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
-from winnow.pipelines.binding.duplicates import SIGNED
-from winnow.pipelines.dedupe.covered import CoveredShard, Search, hide_rows, put_shards
+from winnow.pipelines.binding.duplicates import SIGNATURE_LAYERS
+from winnow.pipelines.dedupe.search import CoveredShard, Search, put_hidden_rows, put_shards
 from winnow.pipelines.dedupe.task import GlobalKey
 from winnow.pipelines.dedupe.verdicts import find_verdicts
 from winnow.pipelines.query.columns import column_of
@@ -21,40 +21,40 @@ from winnow.schemas.rows.duplicates import Kind, layer_of_kind
 from winnow.schemas.rows.extraction import EXTRACTED
 
 VERSION = 2
-"""Of all that decides what a layer of duplicates says of a row, given the signatures."""
+"""The version of everything that decides the values of a layer of duplicates, given the signatures."""
 
 
 @dataclass(frozen=True)
-class Covered:
-    """What a search of one kind reads of each shard: the objects of samples and of the layer that it is found by."""
+class SearchInput:
+    """The objects that a search of one kind reads: of each shard, its samples and its signatures."""
 
-    shards: tuple[tuple[str, str, str], ...]  # names, objects of samples, objects of the layer; in order of names
+    shards: tuple[tuple[str, str, str], ...]  # name, object of samples, object of signatures; sorted by name
 
 
 def settings_of(recipe: BoundRecipe, kind: Kind) -> dict[str, Json]:
-    """Everything that a layer of duplicates depends on beside what it reads."""
+    """Return every setting that a layer of duplicates depends on."""
     config = recipe.config.dedupe
     assert config is not None
     if kind == "near":
         assert recipe.near is not None
         settings: dict[str, Json] = dict(asdict(recipe.near))
-        del settings["max_bucket"]  # only counts
+        del settings["max_bucket"]  # changes only a count
         return settings
     chosen = config.exact if kind == "exact" else config.url
     assert chosen is not None
     return dict(asdict(chosen))
 
 
-def settled_hiding(store: Store) -> Hiding:
-    """What is hidden, without rows that only a tombstone hides which came while this was read."""
+def load_stable_hiding(store: Store) -> Hiding:
+    """Load the hidden rows, again if tombstones were added in the meantime."""
     hiding = load_hiding(store.objects)
     while (again := load_hiding(store.objects)).tombstones.keys() != hiding.tombstones.keys():
         hiding = again
     return hiding
 
 
-def global_key(recipe: BoundRecipe, kind: Kind, covered: Covered, tombstones: Collection[str]) -> GlobalKey:
-    """The key of a kind's layer over these shards; rows that tombstones hide are no longer among what is compared."""
+def global_key(recipe: BoundRecipe, kind: Kind, covered: SearchInput, tombstones: Collection[str]) -> GlobalKey:
+    """Return the key of a kind's layer over these shards, without the rows that tombstones hide."""
     settings = fingerprint_of({"layer": layer_of_kind(kind), "version": VERSION, "config": settings_of(recipe, kind)})
     rows = fingerprint_of({"settings": settings, "shards": [list(shard) for shard in covered.shards]})
     return GlobalKey(settings, f"{rows}-{fingerprint_of(sorted(tombstones))}" if tombstones else rows)
@@ -65,82 +65,82 @@ def _without_tombstones(key: str) -> str:
 
 
 def state_keys(recipe: BoundRecipe, state: StoreState, tombstones: Collection[str]) -> dict[Kind, GlobalKey]:
-    """The keys of every kind whose signatures stand for every shard."""
+    """Return the keys of every kind whose signatures exist."""
     keys: dict[Kind, GlobalKey] = {}
     samples = {shard.shard: shard.object.path for _, shard in state.shards}
     for kind in recipe.kinds:
-        if SIGNED[kind] in state.layers:
-            signed = {commit.shard: commit.object.path for commit in state.layers[SIGNED[kind]]}
+        if SIGNATURE_LAYERS[kind] in state.layers:
+            signed = {commit.shard: commit.object.path for commit in state.layers[SIGNATURE_LAYERS[kind]]}
             shards = tuple((shard, samples[shard], signed[shard]) for shard in sorted(samples))
-            keys[kind] = global_key(recipe, kind, Covered(shards), tombstones)
+            keys[kind] = global_key(recipe, kind, SearchInput(shards), tombstones)
     return keys
 
 
 def generation_keys(store: Store, recipe: BoundRecipe, generation: Generation) -> dict[str, dict[str, str]]:
-    """The keys that a generation's layers of duplicates have when they may be read, by layer and source.
+    """Return the keys that a generation's layers of duplicates need to be readable, by layer and source.
 
-    One that was made before rows were forgotten is not what a search would make now, but true of all other rows: who
-    reads it sees none of those.
+    A layer from before rows were forgotten is accepted: its values hold for all other rows, and readers skip the
+    forgotten ones.
     """
     keys: dict[str, dict[str, str]] = {}
     tombstones = load_hiding(store.objects).tombstones
     for kind in recipe.kinds:
-        if SIGNED[kind] in generation.layers:
-            rows = store.manifest(generation, SIGNED[kind])
-            covered = Covered(tuple((row.shard, row.samples, row.object) for row in rows))
+        if SIGNATURE_LAYERS[kind] in generation.layers:
+            rows = store.manifest(generation, SIGNATURE_LAYERS[kind])
+            covered = SearchInput(tuple((row.shard, row.samples, row.object) for row in rows))
             key = global_key(recipe, kind, covered, tombstones).covered
             found = generation.layers.get(layer_of_kind(kind))
-            made = next(iter(found.keys.values()), key) if found is not None else key
-            if _without_tombstones(made) == _without_tombstones(key):
-                key = made
+            key_there = next(iter(found.keys.values()), key) if found is not None else key
+            if _without_tombstones(key_there) == _without_tombstones(key):
+                key = key_there
             keys[layer_of_kind(kind)] = {row.source: key for row in rows}
     return keys
 
 
 def existing_layer(store: Store, layer: str, key: GlobalKey, shards: Iterable[str]) -> list[LayerCommit] | None:
-    """The commits of a global layer where every shard has one whose object is there; else None."""
+    """Return the commits of a global layer if every shard has one whose object exists, else None."""
     wanted = list(shards)
     commits = load_layer_commits(store.objects, layer, key.covered, wanted)
     held = {info.path for info in store.objects.list(layout.layer_objects(layer, key.settings))}
-    whole = True
+    complete = True
     for shard, commit in commits.items():
         if commit.object.path not in held:
             store.objects.delete(layout.commit(layer, key.covered, shard))
-            whole = False
-    return list(commits.values()) if whole and len(commits) == len(wanted) else None
+            complete = False
+    return list(commits.values()) if complete and len(commits) == len(wanted) else None
 
 
-def load_existing(
+def load_existing_layers(
     store: Store, recipe: BoundRecipe, state: StoreState, tombstones: Collection[str] | None = None
 ) -> dict[Kind, GlobalKey]:
-    """Take into the state every layer of duplicates that stands; returns the keys of the kinds that do not.
+    """Add every existing layer of duplicates to the state; return the keys of the kinds that are missing.
 
     Args:
-        store: Where they are.
-        recipe: What is asked for.
-        state: What the layers must cover.
-        tombstones: What must have been forgotten; None for all that is by now.
+        store: Where the layers are.
+        recipe: The recipe that asks for them.
+        state: The shards that the layers must cover, and where the layers are added.
+        tombstones: The tombstones that the layers must respect; None for all that exist now.
     """
-    lacking: dict[Kind, GlobalKey] = {}
+    missing: dict[Kind, GlobalKey] = {}
     names = [shard.shard for _, shard in state.shards]
     if tombstones is None:
         tombstones = load_hiding(store.objects).tombstones
     for kind, key in state_keys(recipe, state, tombstones).items():
-        if layer_of_kind(kind) in state.layers:  # written or taken in this run
+        if layer_of_kind(kind) in state.layers:  # written or loaded in this run
             continue
         commits = existing_layer(store, layer_of_kind(kind), key, names)
         if commits is None:
-            lacking[kind] = key
+            missing[kind] = key
         else:
             state.layers[layer_of_kind(kind)] = commits
-    return lacking
+    return missing
 
 
-def search_for(
+def make_search(
     store: Store, recipe: BoundRecipe, state: StoreState, keys: Mapping[Kind, GlobalKey], hiding: Hiding
 ) -> Search:
-    """One search for these kinds over every shard, without the rows that are hidden: the tombstones of the keys."""
-    kinds = {kind: SIGNED[kind] for kind in keys}
+    """Return one search for these kinds over every shard, without the hidden rows."""
+    kinds = {kind: SIGNATURE_LAYERS[kind] for kind in keys}
     names = ["samples", *state.layers]
     text = tuple(column for name in recipe.config.text if (column := column_of(name, names)) is not None)
     layers = {*kinds.values(), *(column.layer for column in text)} - {layout.SAMPLES}
@@ -149,7 +149,7 @@ def search_for(
     verdicts = {} if near is None else find_verdicts(store.objects, near.scheme)
     name = fingerprint_of({kind: key.covered for kind, key in keys.items()})
     scratch = f"{layout.SCRATCH}dedupe/{name}"
-    hidden = _hide(store, state, hiding, scratch)
+    hidden = _put_hidden_rows(store, state, hiding, scratch)
     shards = [
         CoveredShard(
             shard.shard,
@@ -165,12 +165,12 @@ def search_for(
 
 
 def _in_order(state: StoreState) -> list[tuple[str, ShardRecord]]:
-    """Every shard with its source, by number."""
+    """Return every shard with its source, by number."""
     return sorted(state.shards, key=lambda one: one[1].shard)
 
 
-def _hide(store: Store, state: StoreState, hiding: Hiding, scratch: str) -> dict[str, int]:
-    """Leave the hidden rows of every shard for the search; returns how many there are of each that has some."""
+def _put_hidden_rows(store: Store, state: StoreState, hiding: Hiding, scratch: str) -> dict[str, int]:
+    """Store the hidden rows of every shard for the search; return their number for each shard that has some."""
     if not hiding:
         return {}
     texts: dict[str, list[str]] = {}
@@ -182,7 +182,7 @@ def _hide(store: Store, state: StoreState, hiding: Hiding, scratch: str) -> dict
     def hide(number: int, shard: ShardRecord) -> int:
         rows = hiding.of(store.objects, shard.object.path, texts.get(shard.shard, ())).rows
         if len(rows):
-            hide_rows(store.objects, scratch, number, rows)
+            put_hidden_rows(store.objects, scratch, number, rows)
         return len(rows)
 
     shards = [shard for _, shard in _in_order(state)]

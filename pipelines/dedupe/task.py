@@ -1,4 +1,4 @@
-"""One shard of a global layer: what was found of its rows, and `unmatched` for all that were compared in vain."""
+"""Writes one shard of a layer of duplicates: the outcomes of its rows, and `unmatched` for those without a match."""
 
 from dataclasses import dataclass
 
@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from winnow.pipelines.dedupe.covered import Search, read_shard
 from winnow.pipelines.dedupe.scratch import read_part
+from winnow.pipelines.dedupe.search import Search, read_shard
 from winnow.pipelines.query.columns import Column
 from winnow.pipelines.running.tasks import TaskLine
 from winnow.pipelines.store import layout
@@ -18,14 +18,14 @@ from winnow.schemas.statistics import layer_spec
 
 @dataclass(frozen=True, slots=True)
 class GlobalKey:
-    """The key of a global layer: of its settings alone, which names its objects, and of all that it covers."""
+    """The key of a layer over the whole store: that of its settings, which names its objects, and that of all input."""
 
     settings: str
     covered: str
 
 
 @dataclass(frozen=True, slots=True)
-class WritingTask(TaskLine):
+class WriteTask(TaskLine):
     """A shard, by its number in the search."""
 
     shard: int
@@ -34,26 +34,26 @@ class WritingTask(TaskLine):
 def write_duplicates(search: Search, kind: Kind, shard: int, key: GlobalKey) -> None:
     """Write one shard of a layer of duplicates, and commit it."""
     one = search.covered[shard]
-    layer, schema, signed = layer_of_kind(kind), schema_of_kind(kind), search.kinds[kind]
+    layer, schema, statuses = layer_of_kind(kind), schema_of_kind(kind), search.kinds[kind]
     found = read_part(search.store.objects, search.scratch, f"{kind}/outcomes", shard)
     rows = found["row"].to_numpy()
     with LayerWriter(search.store, schema, layer_spec(layer, schema)) as writer:
-        for at, batch in read_shard(search, shard, [Column(signed, "status"), Column(layout.SAMPLES, "id")]):
+        for at, batch in read_shard(search, shard, [Column(statuses, "status"), Column(layout.SAMPLES, "id")]):
             first, last = np.searchsorted(rows, (at, at + len(batch["samples.id"])))
             part = found.slice(first, last - first)
-            writer.write(_layer_rows(schema, batch[f"{signed}.status"], batch["samples.id"], part, at))
+            writer.write(_layer_rows(schema, batch[f"{statuses}.status"], batch["samples.id"], part, at))
         writer.commit(layer, key.covered, one.shard, one.source, one.objects[layout.SAMPLES], under=key.settings)
 
 
-def _layer_rows(schema: pa.Schema, signed: pa.Array, ids: pa.Array, found: pa.RecordBatch, at: int) -> pa.RecordBatch:
+def _layer_rows(schema: pa.Schema, statuses: pa.Array, ids: pa.Array, found: pa.RecordBatch, at: int) -> pa.RecordBatch:
     count = len(ids)
-    compared = pc.equal(signed, OK)
-    places = np.full(count, -1, np.int64)
-    places[found["row"].to_numpy() - at] = np.arange(found.num_rows)
-    taken = pa.array(places, mask=places < 0)
-    matched = pa.array(places >= 0)
+    compared = pc.equal(statuses, OK)
+    positions = np.full(count, -1, np.int64)
+    positions[found["row"].to_numpy() - at] = np.arange(found.num_rows)
+    taken = pa.array(positions, mask=positions < 0)
+    matched = pa.array(positions >= 0)
     columns = {
-        "status": pc.if_else(matched, OK, pc.if_else(compared, UNMATCHED, signed)),
+        "status": pc.if_else(matched, OK, pc.if_else(compared, UNMATCHED, statuses)),
         "cluster": pc.if_else(
             compared, pc.coalesce(found["cluster"].take(taken), ids), pa.scalar(None, pa.binary(ID_BYTES))
         ),

@@ -4,26 +4,26 @@ from collections.abc import Iterator, Mapping
 
 import apache_beam as beam
 
-from winnow.pipelines.dedupe.covered import Search
-from winnow.pipelines.dedupe.task import GlobalKey, WritingTask, write_duplicates
+from winnow.pipelines.dedupe.search import Search
+from winnow.pipelines.dedupe.task import GlobalKey, WriteTask, write_duplicates
 from winnow.pipelines.running.worker import Heart, settle
 from winnow.schemas.rows.duplicates import Kind, layer_of_kind
 
 
 class WriteDuplicates(beam.DoFn):
-    """A task → the shard's name, once its layers are committed, in the order of the keys. Safe to repeat."""
+    """Task → the shard's name, after its layers are committed in the order of the keys. Safe to repeat."""
 
     def __init__(self, search: Search, keys: Mapping[Kind, GlobalKey]) -> None:
         self._search = search
         self._keys = keys
 
     def setup(self) -> None:
-        """Once a process."""
+        """Prepare the process."""
         settle()
 
     def process(self, element: bytes) -> Iterator[str]:
-        """Writes and commits."""
-        task = WritingTask.from_json(element)
+        """Write and commit the layers."""
+        task = WriteTask.from_json(element)
         one = self._search.covered[task.shard]
         for kind, key in self._keys.items():
             heart = Heart(self._search.store.objects, layer_of_kind(kind), one.shard)

@@ -1,11 +1,11 @@
-"""What comparing the shingles of two texts gave, remembered from one search of a store to the next.
+"""Verdicts: the results of comparing the shingles of two texts, kept from one search of a store to the next.
 
-How alike two texts are never changes. So it is kept under the digests of their normal forms, whatever rows hold them
-and whatever is asked of it: another threshold, other bands and longer signatures meet the same pairs again. There is a
-table for each shard of second rows. A search reads the tables that were there when it began and no others, so that a
-task that runs twice finds the same; it writes what it had to compare into new ones, and its driver drops the old.
+The similarity of two texts never changes. So a verdict is stored under the digests of both texts' normal forms: it
+holds for any rows with these texts, and for any threshold, bands and length of signatures. There is one table per
+shard of second rows. A search reads only the tables that existed when it began, so that a task that runs twice gives
+the same result; it writes new tables, and its driver deletes the old ones.
 
-Nothing hangs on these tables but time: one that is gone, damaged or not a table of verdicts counts as empty.
+These tables only save time: one that is missing, damaged or of another schema counts as empty.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,21 +18,21 @@ from numpy.typing import NDArray
 
 from winnow.filters.duplicates.signatures import Scheme
 from winnow.filters.text.minhash import OPERATOR
-from winnow.pipelines.dedupe.covered import Search
+from winnow.pipelines.dedupe.search import Search
 from winnow.pipelines.running.blocks import decode_batch, encode_batch
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.schemas.identity import content_name, fingerprint_of
 
-SET_LIMIT = 1 << 18  # shingles of a text that are compared one by one; of a longer one the smallest so many
-MOST_VERDICTS = 1 << 20
-"""Of a shard: 40 MB. Of more, those of the smallest digests are kept, which is the same part of them every time."""
+SET_LIMIT = 1 << 18  # a text's shingles that are compared; of a longer text, the smallest ones
+MAX_VERDICTS = 1 << 20
+"""The limit per shard (40 MB). Beyond it the smallest digests are kept: the same ones every time."""
 
 _DIGEST_BYTES = 16
-_PAIR = f"S{2 * _DIGEST_BYTES}"  # compared as bytes; values of one width differ only where their bytes do
+_PAIR = f"S{2 * _DIGEST_BYTES}"  # compared as bytes
 
 Pairs = NDArray[np.bytes_]
-"""Two digests each, the smaller one first."""
+"""Pairs of digests, the smaller one first."""
 
 TABLE = pa.schema(
     [
@@ -45,61 +45,61 @@ TABLE = pa.schema(
 
 @dataclass(frozen=True)
 class Verdicts:
-    """Of some pairs of texts, how many shingles they share and hold together."""
+    """Pairs of texts with the sizes of the intersection and the union of their shingles."""
 
     pairs: Pairs  # ascending, each once
     common: NDArray[np.int32]
-    together: NDArray[np.int32]
+    union: NDArray[np.int32]
 
     @classmethod
-    def of(cls, pairs: Pairs, common: NDArray[np.integer], together: NDArray[np.integer]) -> Self:
-        """In order, each once, and no more than are kept."""
+    def of(cls, pairs: Pairs, common: NDArray[np.integer], union: NDArray[np.integer]) -> Self:
+        """Return the pairs sorted, each once, up to the limit."""
         kept, at = np.unique(pairs, return_index=True)
-        kept, at = kept[:MOST_VERDICTS], at[:MOST_VERDICTS]
-        return cls(kept, common[at].astype(np.int32), together[at].astype(np.int32))
+        kept, at = kept[:MAX_VERDICTS], at[:MAX_VERDICTS]
+        return cls(kept, common[at].astype(np.int32), union[at].astype(np.int32))
 
     @classmethod
-    def none(cls) -> Self:
-        """Nothing is known."""
+    def empty(cls) -> Self:
+        """Return no verdicts."""
         return cls(np.zeros(0, _PAIR), np.zeros(0, np.int32), np.zeros(0, np.int32))
 
     @classmethod
     def from_batch(cls, batch: pa.RecordBatch) -> Self:
-        """The inverse of `to_batch`."""
+        """Read a `TABLE`; the inverse of `to_batch`."""
         return cls(_values(batch["pair"], _PAIR), batch["common"].to_numpy(), batch["together"].to_numpy())
 
     def to_batch(self) -> pa.RecordBatch:
-        """As a `TABLE`."""
-        columns = [packed_pairs(self.pairs), pa.array(self.common), pa.array(self.together)]
+        """Return the verdicts as a `TABLE`."""
+        columns = [packed_pairs(self.pairs), pa.array(self.common), pa.array(self.union)]
         return pa.RecordBatch.from_arrays(columns, schema=TABLE)
 
     def similarities(self, pairs: Pairs) -> NDArray[np.float64]:
-        """How alike these pairs are; NaN where that is not known."""
+        """Return the similarity of these pairs; NaN if there is no verdict."""
         found = np.full(len(pairs), np.nan)
         at = np.searchsorted(self.pairs, pairs)
         inside = np.flatnonzero(at < len(self.pairs))
         known = inside[self.pairs[at[inside]] == pairs[inside]]
-        found[known] = similarity_of(self.common[at[known]], self.together[at[known]])
+        found[known] = similarity_of(self.common[at[known]], self.union[at[known]])
         return found
 
 
 def merged(tables: Sequence[Verdicts]) -> Verdicts:
-    """What any of the tables says, in whatever order they come."""
-    every = tables or [Verdicts.none()]
+    """Merge tables; their order makes no difference."""
+    every = tables or [Verdicts.empty()]
     return Verdicts.of(
         np.concatenate([table.pairs for table in every]),
         np.concatenate([table.common for table in every]),
-        np.concatenate([table.together for table in every]),
+        np.concatenate([table.union for table in every]),
     )
 
 
-def similarity_of(common: NDArray[np.integer], together: NDArray[np.integer]) -> NDArray[np.float64]:
-    """The share of the shingles of either text that are in both."""
-    return np.asarray(common / np.maximum(together, 1), np.float64)
+def similarity_of(common: NDArray[np.integer], union: NDArray[np.integer]) -> NDArray[np.float64]:
+    """Return the Jaccard similarity: the share of all shingles that both texts have."""
+    return np.asarray(common / np.maximum(union, 1), np.float64)
 
 
 def digest_pairs(one: pa.FixedSizeBinaryArray, other: pa.FixedSizeBinaryArray) -> Pairs:
-    """Each value beside the other one, the same whichever of them comes first."""
+    """Pair up two columns of digests; each pair is the same in either order."""
     left, right = (_values(column, f"S{_DIGEST_BYTES}") for column in (one, other))
     swapped = left > right
     both = np.empty((len(left), 2), f"S{_DIGEST_BYTES}")
@@ -108,25 +108,25 @@ def digest_pairs(one: pa.FixedSizeBinaryArray, other: pa.FixedSizeBinaryArray) -
 
 
 def packed_pairs(pairs: Pairs) -> pa.FixedSizeBinaryArray:
-    """As a column."""
+    """Return pairs as a column."""
     buffer = pa.py_buffer(np.ascontiguousarray(pairs))
     return pa.FixedSizeBinaryArray.from_buffers(pa.binary(2 * _DIGEST_BYTES), len(pairs), [None, buffer])
 
 
 def unpacked_pairs(column: pa.FixedSizeBinaryArray) -> Pairs:
-    """The inverse of `packed_pairs`."""
+    """Return a column as pairs; the inverse of `packed_pairs`."""
     return _values(column, _PAIR)
 
 
 def verdicts_key(scheme: Scheme) -> str:
-    """What a verdict depends on beside two texts: not on the threshold, the bands or how long signatures are."""
+    """Return the key of all that a verdict depends on, apart from the texts: how shingles are made and limited."""
     return fingerprint_of(
         {"version": OPERATOR.version, "shingle": scheme.unit, "size": scheme.size, "limit": SET_LIMIT}
     )
 
 
 def find_verdicts(objects: ObjectStore, scheme: Scheme) -> Mapping[str, tuple[str, ...]]:
-    """The tables of each shard; several where a search was stopped before it dropped the old one."""
+    """Return the tables of each shard; several if a search was stopped before it deleted the old one."""
     found: dict[str, tuple[str, ...]] = {}
     for info in objects.list(layout.verdicts_objects(verdicts_key(scheme))):
         shard = layout.shard_of(info.path)
@@ -135,23 +135,23 @@ def find_verdicts(objects: ObjectStore, scheme: Scheme) -> Mapping[str, tuple[st
 
 
 def load_verdicts(search: Search, shard: int) -> Verdicts:
-    """What was known of a shard's rows when the search began."""
+    """Load the verdicts that a shard had when the search began."""
     tables = [_read(search.store.objects, path) for path in search.covered[shard].verdicts]
     return tables[0] if len(tables) == 1 else merged(tables)
 
 
-def keep_verdicts(search: Search, shard: int, fresh: Sequence[Verdicts]) -> None:
-    """Put a table of what was known of a shard and what has been found now; the same bytes however often it is done."""
+def put_verdicts(search: Search, shard: int, fresh: Sequence[Verdicts]) -> None:
+    """Store a table with a shard's old and new verdicts; repeating it writes the same bytes."""
     assert search.near is not None
     raw = encode_batch(merged([load_verdicts(search, shard), *fresh]).to_batch())
     path = layout.verdicts_object(verdicts_key(search.near.scheme), search.covered[shard].shard, content_name(raw))
-    search.store.objects.put(path, raw)  # whatever has the name: it may be damaged
+    search.store.objects.put(path, raw)  # even if it exists: that one may be damaged
 
 
-def forget_superseded(search: Search) -> None:
-    """Drop tables in whose place there are others, those of other shingles, and of shards that are no more.
+def delete_superseded(search: Search) -> None:
+    """Delete tables that newer ones replace, tables of other shingles, and those of shards that no longer exist.
 
-    For the driver, once the layers of the search are committed.
+    The driver calls this after the layers of the search are committed.
     """
     if search.near is None:
         return
@@ -162,7 +162,7 @@ def forget_superseded(search: Search) -> None:
     for info in objects.list(layout.VERDICTS):
         every.append(info.path)
         shard = layout.shard_of(info.path)
-        if info.path.startswith(prefix) and shard in read:  # a table holds whatever was known before it was written
+        if info.path.startswith(prefix) and shard in read:  # a newer table includes the older ones
             best[shard] = max(best.get(shard, (False, 0, "")), (info.path not in read[shard], info.size, info.path))
     kept = {path for _, _, path in best.values()}
     for path in every:
@@ -174,17 +174,17 @@ def _read(objects: ObjectStore, path: str) -> Verdicts:
     try:
         raw = objects.read(path)
     except FileNotFoundError:
-        return Verdicts.none()
+        return Verdicts.empty()
     if path.rsplit(".", 2)[1:-1] != [content_name(raw)]:
-        return Verdicts.none()
+        return Verdicts.empty()
     try:
         batch = decode_batch(raw)
     except (pa.ArrowInvalid, OSError, StopIteration):
-        return Verdicts.none()
+        return Verdicts.empty()
     if batch.schema != TABLE or any(column.null_count for column in batch.columns):
-        return Verdicts.none()
+        return Verdicts.empty()
     found = Verdicts.from_batch(batch)
-    return found if np.all((found.common >= 0) & (found.common <= found.together)) else Verdicts.none()
+    return found if np.all((found.common >= 0) & (found.common <= found.union)) else Verdicts.empty()
 
 
 def _values(column: pa.FixedSizeBinaryArray, kind: str) -> NDArray[np.bytes_]:

@@ -14,7 +14,7 @@ from winnow.pipelines.export.reading import BEATS, READ, mixed_rows
 from winnow.pipelines.export.stage import EXCHANGE, Unfinished, pending_partitions
 from winnow.pipelines.export.writing import WriteShards
 from winnow.pipelines.media.references import MediaSources
-from winnow.pipelines.mix.drawn import Draw, DrawnShard
+from winnow.pipelines.mix.draws import Draw, DrawnShard
 from winnow.pipelines.running.blocks import AddressedBlock
 from winnow.pipelines.running.exchange import BlockPacker, Exchange, Files, clear_scratch
 from winnow.pipelines.running.run_tasks import ReadTasks

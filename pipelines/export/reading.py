@@ -18,7 +18,7 @@ from winnow.pipelines.binding.edits import Edits
 from winnow.pipelines.export.planning.shipment import Details, Shipment
 from winnow.pipelines.export.planning.sizing import Way, order_key
 from winnow.pipelines.media.references import MEDIA_GONE, Fetched, fetch_media, sums_of_lists
-from winnow.pipelines.mix.drawn import DrawnShard, copies_of
+from winnow.pipelines.mix.draws import DrawnShard, copies_of
 from winnow.pipelines.query.columns import Column
 from winnow.pipelines.query.picked_rows import Rows, read_picked, taken
 from winnow.pipelines.running.exchange import MAX_BLOCK_BYTES

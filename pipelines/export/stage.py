@@ -20,7 +20,7 @@ from winnow.pipelines.export.places.overlaps import nesting_of, overlap_of
 from winnow.pipelines.export.planning.shipment import Places
 from winnow.pipelines.export.planning.sizing import Cutting, Way
 from winnow.pipelines.media.references import wants_media
-from winnow.pipelines.mix.drawn import Draw
+from winnow.pipelines.mix.draws import Draw
 from winnow.schemas.errors import ExportError, StageError, WinnowError
 from winnow.schemas.identity import Json
 from winnow.schemas.mixture import MixturePlan

@@ -1,1 +1,1 @@
-"""From kept rows to a plan and a draw: what is counted, what each stratum gives, which rows those are."""
+"""Plans a mixture from the rows that rules keep, and draws it: counts, targets of strata, and the rows they take."""

@@ -1,4 +1,4 @@
-"""Draws a plan: for each shard, the rows that each output takes and how often. Moves no data."""
+"""Draws a plan: finds the rows of each shard that each output takes, and how often. Moves no data."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from winnow.pipelines.binding.mixture import BoundMix, family_of
 from winnow.pipelines.mix.inventory import Inventory
 from winnow.pipelines.mix.splitting import HELD_OUT
-from winnow.pipelines.mix.staging import NOWHERE, PlannedStage, first_column, mark_column
+from winnow.pipelines.mix.stage_plans import NO_STRATUM, PlannedStage, first_column, mark_column
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.tables import put_table
@@ -22,7 +22,7 @@ HELD_STRATUM = "held_stratum"
 
 
 def plan_validation(inventory: Inventory, bound: BoundMix, notes: Sequence[str]) -> PlannedOutput | None:
-    """The held-out samples as an output of their own, each once; None if the recipe holds nothing out."""
+    """Return the held-out samples as an output, each once; None if the recipe holds nothing out."""
     config = bound.config
     if not config.split.validation and not config.split.min_samples:
         return None
@@ -38,11 +38,11 @@ def plan_validation(inventory: Inventory, bound: BoundMix, notes: Sequence[str])
         counted[0] += np.bincount(cell, minlength=len(of_cell))
         np.add.at(counted[1], cell, units[held])
     order = sorted(np.flatnonzero(counted[0]).tolist(), key=lambda cell: of_cell[cell])
-    number = np.full(len(of_cell), NOWHERE, np.uint32)
+    number = np.full(len(of_cell), NO_STRATUM, np.uint32)
     number[order] = np.arange(len(order), dtype=np.uint32)
     for shard in range(len(inventory.shards)):
         held = inventory.column(shard, HELD_OUT)
-        inventory.scratch.save(shard, HELD_STRATUM, np.where(held, number[inventory.cell(shard)], NOWHERE))
+        inventory.scratch.save(shard, HELD_STRATUM, np.where(held, number[inventory.cell(shard)], NO_STRATUM))
     strata = []
     for cell in order:
         amount = Amount(int(counted[0, cell]), int(counted[1, cell]))
@@ -52,7 +52,7 @@ def plan_validation(inventory: Inventory, bound: BoundMix, notes: Sequence[str])
 
 
 def draw_shard(inventory: Inventory, shard: int, stages: Sequence[PlannedStage], held_out: bool) -> pa.Table:
-    """The drawn rows of a shard, by output and row."""
+    """Return the drawn rows of a shard, by output and row."""
     scratch = inventory.scratch
     row, high, low, units, size, draw = scratch.columns(shard, ("row", "high", "low", "units", "bytes", "draw"))
     outputs: list[dict[str, NDArray[Any]]] = []
@@ -71,26 +71,26 @@ def draw_shard(inventory: Inventory, shard: int, stages: Sequence[PlannedStage],
     for number, stage in enumerate(stages):
         raw, first = scratch.columns(shard, (mark_column(number), first_column(number)))
         marks = stage.strata[raw]
-        may = np.flatnonzero(marks != NOWHERE)
-        copies = stage.reach.copies(marks[may], first[may], draw[may])
+        takeable = np.flatnonzero(marks != NO_STRATUM)
+        copies = stage.limit.copies(marks[takeable], first[takeable], draw[takeable])
         given = np.flatnonzero(copies)
-        chosen = may[given]
+        chosen = takeable[given]
         add(number, chosen, marks[chosen], first[chosen], copies[given])
     if held_out:
         marks = scratch.load(shard, HELD_STRATUM)
-        chosen = np.flatnonzero(marks != NOWHERE)
+        chosen = np.flatnonzero(marks != NO_STRATUM)
         ones = np.ones(len(chosen), np.uint16)
         add(len(stages), chosen, marks[chosen], ones - 1, ones)
-    together = {name: np.concatenate([one[name] for one in outputs]) for name in outputs[0]}
-    chosen = together["chosen"]
+    columns = {name: np.concatenate([one[name] for one in outputs]) for name in outputs[0]}
+    chosen = columns["chosen"]
     return pa.Table.from_arrays(
         [
-            pa.array(together["output"]),
+            pa.array(columns["output"]),
             pa.array(row[chosen]),
             values_of(high[chosen], low[chosen]),
-            pa.array(together["stratum"].astype(np.uint32)),
-            pa.array(together["first"].astype(np.uint16)),
-            pa.array(together["copies"].astype(np.uint16)),
+            pa.array(columns["stratum"].astype(np.uint32)),
+            pa.array(columns["first"].astype(np.uint16)),
+            pa.array(columns["copies"].astype(np.uint16)),
             pa.array(units[chosen]),
             pa.array(size[chosen]),
         ],
@@ -99,5 +99,5 @@ def draw_shard(inventory: Inventory, shard: int, stages: Sequence[PlannedStage],
 
 
 def put_draw(store: Store, request: str, shard: str, drawn: pa.Table) -> str:
-    """Publishes the draw of a shard; returns its name."""
+    """Publish the draw of a shard; return its path."""
     return put_table(store.objects, drawn, lambda content: layout.draw_object(request, shard, content)).path

@@ -1,7 +1,7 @@
-"""What a mixture can be made of: one pass over the store, shard by shard, that counts and keeps what planning needs.
+"""Takes the inventory for a mixture: one pass over the store that counts candidates and stores their numbers.
 
-A candidate is a row that the rules keep and that has something to give. Of each there are numbers alone: its cell, its
-units, its place in the draw and in the split, its values in the bands' columns. No text is read.
+A candidate is a row that the rules keep and that is not empty. Stored for each are its cell, its units, its position in
+the draw and in the split, and its values in the bands' columns. No text is read.
 """
 
 from collections import Counter
@@ -22,10 +22,10 @@ from winnow.pipelines.mix.scratch import Scratch
 from winnow.pipelines.mix.tokens import EDIT_UNMEASURED, NO_TEXT, STATUSES, UNENCODABLE
 from winnow.pipelines.query.columns import Column, read_aligned
 from winnow.pipelines.query.conditions import selected_rows
-from winnow.pipelines.rules.deciding import NARROW_BLOCK_ROWS, decide_shard, languages_of, represent
+from winnow.pipelines.rules.deciding import NARROW_BLOCK_ROWS, choose_representatives, decide_shard, languages_of
 from winnow.pipelines.rules.decisions import DecisionCounts, ShardDecisions
+from winnow.pipelines.rules.map_shards import THREADS, map_shards
 from winnow.pipelines.rules.pinning import PinnedProgram, ShardObjects
-from winnow.pipelines.rules.running import THREADS, over_shards
 from winnow.pipelines.rules.summary import RulesSummary, summarise_rules
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.together import in_order
@@ -41,18 +41,18 @@ from winnow.scoring.mixture.orders import draw_order, key_of
 T = TypeVar("T")
 
 SPLIT_BY: tuple[Kind, ...] = ("near", "exact", "url")
-"""Whose cluster a row goes with into a split: the widest first."""
+"""The kinds of duplicates whose clusters stay on one side of the split, the widest first."""
 
 STATUS, TOKENS, BYTES = (Column(TOKENS_LAYER, leaf) for leaf in ("status", "tokens", "bytes"))
 _ID, _CLASS, _MEDIA = (Column(layout.SAMPLES, leaf) for leaf in ("id", "source_class", "media"))
 
 EMPTY = "empty"
-"""Why a row that the rules keep is no candidate: a text of nothing; else the status of its token count says it."""
+"""Why a kept row is not a candidate: its text is empty. Other reasons are the statuses of token counts."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Cell:
-    """Rows that are alike but for families and bands, which are a stage's own."""
+    """Rows of one source and language. Families and bands are not part of it, as they differ by stage."""
 
     source_class: str
     source: str
@@ -61,77 +61,77 @@ class Cell:
 
 @dataclass(frozen=True)
 class Inventory:
-    """All candidates: their columns in the scratch folder, and what there is of each cell."""
+    """All candidates: their columns in the scratch folder, and their totals."""
 
     scratch: Scratch
     shards: tuple[ShardObjects, ...]
-    cells: tuple[Cell, ...]  # in order; candidates name theirs by number
+    cells: tuple[Cell, ...]  # sorted; candidates refer to them by number
     kept: Amount
     left_out: Mapping[str, Amount]
-    left_of: Mapping[str, Mapping[str, Amount]]  # the same of each source
+    left_out_by_source: Mapping[str, Mapping[str, Amount]]  # by source
     rules: RulesSummary
     bands: tuple[Column, ...]
 
     def cell(self, shard: int) -> NDArray[np.uint32]:
-        """The cell of each candidate of a shard."""
+        """Return the cell number of each candidate of a shard."""
         return self.scratch.load(shard, "cell")
 
     def each(self, work: Callable[[int], T]) -> Iterator[T]:
-        """What the work gives for each shard, by its number, in their order; several are worked on at once."""
+        """Yield the result of `work` for each shard number, in order; several shards are processed at once."""
         return in_order(work, range(len(self.shards)), THREADS)
 
     def column(self, shard: int, name: str) -> NDArray[Any]:
-        """A column of a shard's candidates."""
+        """Return a column of a shard's candidates."""
         return self.scratch.load(shard, name)
 
 
 @dataclass
-class _Counted:
-    """What one shard brings."""
+class _ShardCounts:
+    """The counts of one shard."""
 
     counts: DecisionCounts
     cells: tuple[Cell, ...]
     kept: Amount
     left_out: dict[str, Amount] = field(default_factory=dict)
-    joined: list[Edges] = field(default_factory=list)  # clusters of several kinds that share a row
+    joined: list[Edges] = field(default_factory=list)  # pairs of clusters of different kinds that share a row
 
 
 def take_inventory(
     recipe: BoundRecipe, bound: BoundMix, pinned: PinnedProgram, generation: int, scratch: Scratch
 ) -> Inventory:
-    """Decide every row, and keep what planning needs of those that stay.
+    """Decide every row, and store what planning needs for the kept ones.
 
     Args:
-        recipe: Whose rules and mixture.
+        recipe: The recipe.
         bound: Its mixture.
         pinned: The rules and every layer that the mixture reads.
-        generation: What is decided on, for the summary.
-        scratch: Where columns go.
+        generation: The generation's number, for the summary.
+        scratch: Where columns are stored.
     """
-    duplicates = represent(pinned)
+    duplicates = choose_representatives(pinned)
     kinds = tuple(kind for kind in SPLIT_BY if kind in recipe.kinds)
     numbers = {shard.shard: number for number, shard in enumerate(pinned.shards)}
-    counting = _Counting(bound, pinned, kinds, scratch)
+    counter = _ShardCounter(bound, pinned, kinds, scratch)
 
-    def counted(shard: ShardObjects, evaluator: Any) -> _Counted:
+    def count_shard(shard: ShardObjects, evaluator: Any) -> _ShardCounts:
         decisions = decide_shard(pinned, shard, evaluator, duplicates)
-        return counting.count(numbers[shard.shard], shard, decisions)
+        return counter.count(numbers[shard.shard], shard, decisions)
 
-    found = list(over_shards(pinned, counted))
+    found = list(map_shards(pinned, count_shard))
     cells = tuple(sorted({cell for one in found for cell in one.cells}))
     number_of = {cell: number for number, cell in enumerate(cells)}
     left_out: dict[str, Amount] = {}
-    left_of: dict[str, dict[str, Amount]] = {}
+    left_out_by_source: dict[str, dict[str, Amount]] = {}
     for shard, one in zip(pinned.shards, found, strict=True):
-        of_source = left_of.setdefault(shard.source, {})
+        of_source = left_out_by_source.setdefault(shard.source, {})
         for reason, amount in one.left_out.items():
             for sums in (left_out, of_source):
                 sums[reason] = sums.get(reason, Amount()) + amount
-    for number, one in enumerate(found):  # each shard has numbered its cells for itself
+    for number, one in enumerate(found):  # each shard has its own cell numbers so far
         theirs = np.array([number_of[cell] for cell in one.cells], np.uint32)
         scratch.save(number, "cell", theirs[scratch.load(number, "cell")])
     _require_edits(recipe.config.edits, left_out)
-    _join(scratch, len(found), [edges for one in found for edges in one.joined])
+    _merge_clusters(scratch, len(found), [edges for one in found for edges in one.joined])
     counts = DecisionCounts.merged(one.counts for one in found)
     return Inventory(
         scratch,
@@ -139,19 +139,19 @@ def take_inventory(
         cells,
         sum((one.kept for one in found), Amount()),
         dict(sorted(left_out.items())),
-        left_of,
+        left_out_by_source,
         summarise_rules(pinned, counts, generation, duplicates),
         bound.bands,
     )
 
 
 @dataclass(frozen=True)
-class _Counting:
+class _ShardCounter:
     bound: BoundMix
     pinned: PinnedProgram
     kinds: tuple[Kind, ...]
     scratch: Scratch
-    reasons: tuple[str, ...] = (*STATUSES, EMPTY)  # the first: none
+    reasons: tuple[str, ...] = (*STATUSES, EMPTY)  # the first one means no reason
 
     @property
     def columns(self) -> list[Column]:
@@ -159,7 +159,7 @@ class _Counting:
         own = [_ID, _CLASS, STATUS, TOKENS, BYTES, *clusters, *self.pinned.languages, *self.bound.columns]
         return list(dict.fromkeys([*own, *([_MEDIA] if self.bound.config.unit == "samples" else [])]))
 
-    def count(self, number: int, shard: ShardObjects, decisions: ShardDecisions) -> _Counted:
+    def count(self, number: int, shard: ShardObjects, decisions: ShardDecisions) -> _ShardCounts:
         objects, at = self.pinned.store.objects, 0
         parts: list[dict[str, NDArray[Any]]] = []
         cells: dict[tuple[str, str], int] = {}
@@ -176,12 +176,12 @@ class _Counting:
                 part = self._part({name: values.take(taken) for name, values in block.items()}, cells, joined)
                 part["row"] = (at + chosen).astype(np.uint32)
                 kept_units += int(part["units"].sum())
-                parts.append(self._without(part, left, units_left))
+                parts.append(self._candidates(part, left, units_left))
             at += rows
-        for name, dtype in self._kinds_of_columns().items():
+        for name, dtype in self._column_types().items():
             arrays = [part[name] for part in parts]
             self.scratch.save(number, name, np.concatenate(arrays) if arrays else np.zeros(0, dtype))
-        return _Counted(
+        return _ShardCounts(
             decisions.counts,
             tuple(Cell(source_class, shard.source, language) for source_class, language in cells),
             Amount(int(kept.sum()), kept_units),
@@ -204,28 +204,28 @@ class _Counting:
             "draw": draw_order(words, key_of(seed, "draw")),
             **self._split(block, words, seed, joined),
             "stages": self._stages(block, rows),
-            "why": self._why(block, units),
+            "why": self._exclusion_reason(block, units),
         }
         for number, column in enumerate(self.bound.bands):
             part[f"band{number}"] = _keys(block[column.name])
         return part
 
-    def _without(
+    def _candidates(
         self, part: dict[str, NDArray[Any]], left: Counter[str], units_left: Counter[str]
     ) -> dict[str, NDArray[Any]]:
-        """The candidates among kept rows; the others are counted by why they are none."""
-        why = part.pop("why")
-        counts = np.bincount(why)
+        """Return the candidates among kept rows; count the other rows by reason."""
+        excluded = part.pop("why")
+        counts = np.bincount(excluded)
         if len(counts) <= 1:
             return part
         for number in (np.flatnonzero(counts[1:]) + 1).tolist():
-            out = why == number
+            out = excluded == number
             left[self.reasons[number]] += int(counts[number])
             units_left[self.reasons[number]] += int(part["units"][out].sum())
-        stay = why == 0
+        stay = excluded == 0
         return {name: values[stay] for name, values in part.items()}
 
-    def _kinds_of_columns(self) -> dict[str, Any]:
+    def _column_types(self) -> dict[str, Any]:
         found: dict[str, Any] = {"row": np.uint32, "high": np.uint64, "low": np.uint64, "cell": np.uint32}
         found |= {"bytes": np.int64, "units": np.int64, "draw": np.uint64}
         found |= {"split": np.uint64, "shared": np.bool_, "stages": np.uint32}
@@ -237,7 +237,7 @@ class _Counting:
         width = max(1, len(languages.dictionary))
         pairs = _indices(classes).astype(np.int64) * width + _indices(languages)
         names, codes = classes.dictionary.to_pylist(), languages.dictionary.to_pylist()
-        counts = np.bincount(pairs)  # few pairs: no need to sort the rows
+        counts = np.bincount(pairs)  # few pairs, so there is no need to sort the rows
         numbers = np.zeros(len(counts), np.uint32)
         for pair in np.flatnonzero(counts).tolist():
             numbers[pair] = cells.setdefault((names[pair // width], codes[pair % width]), len(cells))
@@ -250,26 +250,26 @@ class _Counting:
             return np.ones(rows, np.int64)
         return _numbers(block[(TOKENS if unit == "tokens" else BYTES).name])
 
-    def _why(self, block: Mapping[str, pa.Array], units: NDArray[np.int64]) -> NDArray[np.uint8]:
-        """The number of the reason for which a kept row is no candidate; 0 for those that are."""
+    def _exclusion_reason(self, block: Mapping[str, pa.Array], units: NDArray[np.int64]) -> NDArray[np.uint8]:
+        """Return the number of the reason why each kept row is not a candidate; 0 for candidates."""
         status = pc.dictionary_encode(block[STATUS.name])
         numbers = np.array([self.reasons.index(name) for name in status.dictionary.to_pylist()], np.uint8)
-        why = numbers[_indices(status)] if len(numbers) else np.zeros(len(units), np.uint8)
+        excluded = numbers[_indices(status)] if len(numbers) else np.zeros(len(units), np.uint8)
         if self.bound.config.unit == "samples":
             media = pc.list_value_length(block[_MEDIA.name]).to_numpy(zero_copy_only=False)
-            why[(why == NO_TEXT) & (media > 0)] = 0
+            excluded[(excluded == NO_TEXT) & (media > 0)] = 0
         if self.bound.config.unit != "tokens":
-            why[why == UNENCODABLE] = 0
-        why[(why == 0) & (units <= 0)] = self.reasons.index(EMPTY)
-        return why
+            excluded[excluded == UNENCODABLE] = 0
+        excluded[(excluded == 0) & (units <= 0)] = self.reasons.index(EMPTY)
+        return excluded
 
     def _split(
         self, block: Mapping[str, pa.Array], words: tuple[Words, Words], seed: int, joined: list[Edges]
     ) -> dict[str, NDArray[Any]]:
-        """The place of each row in the split, that of its cluster where it has one; and whether others share it.
+        """Return each row's position in the split, and whether other rows of its cluster share that position.
 
-        Where it is chosen who stays of each cluster, no two rows that stay are of one. Where it is not, a row may be in
-        clusters of several kinds, which go together.
+        If the recipe drops duplicates, each cluster has one kept row. If it does not, a row may be in clusters of
+        several kinds, which then get the same position.
         """
         key, alone = key_of(seed, "split"), self.pinned.program.choice is not None
         place = draw_order(words, key)
@@ -285,7 +285,7 @@ class _Counting:
         return {"split": place, "shared": np.zeros_like(shared) if alone else shared}
 
     def _stages(self, block: Mapping[str, pa.Array], rows: int) -> NDArray[np.uint32]:
-        """A bit for each stage that may take a row."""
+        """Return a mask for each row, with a bit for each stage that may take it."""
         found = np.zeros(rows, np.uint32)
         for number, stage in enumerate(self.bound.stages):
             may = _selected(stage, block, rows)
@@ -294,29 +294,29 @@ class _Counting:
 
 
 def _selected(stage: BoundStage, block: Mapping[str, pa.Array], rows: int) -> NDArray[np.bool_]:
-    """The rows that a stage's condition is true for."""
+    """Return the rows that meet a stage's condition."""
     where = stage.config.where
     if where is None:
         return np.ones(rows, np.bool_)
     try:
         return selected_rows(where, {column.name: block[column.name] for column in stage.where}, rows)
-    except RecipeError as error:  # what only a value shows, such as a text that is no number
+    except RecipeError as error:  # a value that the condition cannot handle, such as a text that is not a number
         raise RecipeError(f"{stage.config.place}: {stage.path}.where: {error}") from None
 
 
 def _require_edits(edits: Iterable[EditEntry], left_out: Mapping[str, Amount]) -> None:
-    """Refuse to leave out texts of which an edit says that it is an error when nothing is known of its spans."""
+    """Raise RecipeError if texts would be left out because of null spans, and an edit's `when_null` is error."""
     strict = next((entry for entry in edits if entry.when_null == "error"), None)
     lost = left_out.get(STATUSES[EDIT_UNMEASURED])
     if strict is not None and lost is not None:
         raise RecipeError(
-            f"{strict.place}: edits.{strict.name}: what to edit is unknown in {lost.samples:,} samples that the rules "
-            "keep, and 'when_null' says error; drop such texts by a rule, or say drop or keep"
+            f"{strict.place}: edits.{strict.name}: the spans of {lost.samples:,} samples that the rules keep are null, "
+            "and 'when_null' is error; drop such texts with a rule, or set when_null: drop or keep"
         )
 
 
-def _join(scratch: Scratch, shards: int, joined: Sequence[Edges]) -> None:
-    """Give clusters that share a row one place in the split."""
+def _merge_clusters(scratch: Scratch, shards: int, joined: Sequence[Edges]) -> None:
+    """Give clusters that share a row the same position in the split."""
     if not joined:
         return
     ends = [np.concatenate([edges[end] for edges in joined]) for end in (0, 1)]
@@ -338,7 +338,7 @@ def _indices(values: pa.DictionaryArray) -> NDArray[np.int32]:
 
 
 def _keys(values: pa.Array) -> NDArray[np.uint64]:
-    """Numbers as integers of the same order; null, and what is no number, is above all of them."""
+    """Return numbers as integers in the same order; null and NaN are above all of them."""
     numbers = pc.fill_null(values.cast(pa.float64(), safe=False), np.nan).to_numpy(zero_copy_only=False)
     there = ~np.isnan(numbers)
     keys: NDArray[np.uint64] = np.where(there, ordered_key(np.where(there, numbers, 0.0)), np.uint64(NO_BAND))

@@ -1,4 +1,4 @@
-"""A mixture's plan and draw in the store: found by what was asked for, made where they are not there yet."""
+"""A mixture's plan and draw in the store: found by their request's key, or made."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -10,11 +10,11 @@ from winnow.pipelines.binding.mixture import require_mix
 from winnow.pipelines.binding.rule_presets import expand_presets
 from winnow.pipelines.binding.tokens import TOKENS_LAYER
 from winnow.pipelines.mix.drawing import draw_shard, plan_validation, put_draw
-from winnow.pipelines.mix.drawn import Draw, DrawnShard
+from winnow.pipelines.mix.draws import Draw, DrawnShard
 from winnow.pipelines.mix.inventory import Inventory, take_inventory
 from winnow.pipelines.mix.scratch import Scratch
-from winnow.pipelines.mix.splitting import WHERE, of_no_stage, split
-from winnow.pipelines.mix.staging import PlannedStage, plan_stages
+from winnow.pipelines.mix.splitting import WHERE, amount_without_stage, split
+from winnow.pipelines.mix.stage_plans import PlannedStage, plan_stages
 from winnow.pipelines.rules.pinning import PinnedProgram
 from winnow.pipelines.rules.summary import RulesSummary
 from winnow.pipelines.store import layout
@@ -41,10 +41,10 @@ class DrawnObject:
 
 @dataclass(frozen=True, slots=True)
 class PlanRecord:
-    """`plans/<request>/plan.json`: a plan whose whole draw is there."""
+    """`plans/<request>/plan.json`: a plan whose draw is complete."""
 
     plan: MixturePlan
-    draws: tuple[DrawnObject, ...]  # of shards that give anything, by their names
+    draws: tuple[DrawnObject, ...]  # of shards with drawn rows, sorted by name
 
 
 @dataclass(frozen=True)
@@ -56,8 +56,8 @@ class Laws:
 
 
 @dataclass(frozen=True)
-class Planned:
-    """A plan that was made just now, with what it was made of."""
+class NewPlan:
+    """A new plan, with everything that its draw needs."""
 
     plan: MixturePlan
     rules: RulesSummary
@@ -65,23 +65,23 @@ class Planned:
     inventory: Inventory
 
 
-def request_of(recipe: BoundRecipe, store: Store, generation: Generation, laws: Laws, sample: Fraction) -> str:
-    """What is asked for: a plan of the same request is the same plan."""
+def request_key(recipe: BoundRecipe, store: Store, generation: Generation, laws: Laws, sample: Fraction) -> str:
+    """Return the key of a request: equal requests give equal plans."""
     tokens = recipe.tokens
-    asked: Json = {
+    request: Json = {
         "schema": SCHEMA,
-        "texts": None if tokens is None else tokens.settings,  # with a mark of each key of pseudonyms
-        "recipe": resolved_yaml(expand_presets(_placeless(recipe.config, laws.digests))),
-        "thresholds": [_table(one) for one in recipe.rules.tables],  # a file may say others by now
+        "texts": None if tokens is None else tokens.settings,  # includes a digest of each key of pseudonyms
+        "recipe": resolved_yaml(expand_presets(_without_locations(recipe.config, laws.digests))),
+        "thresholds": [_table_json(one) for one in recipe.rules.tables],  # the file may have changed
         "tree": generation.tree_hash,
         "forgotten": sorted(load_hiding(store.objects).tombstones),
         "sample": str(sample),
     }
-    return fingerprint_of(asked)
+    return fingerprint_of(request)
 
 
 def find_plan(store: Store, request: str) -> PlanRecord | None:
-    """The plan of a request, if it was made."""
+    """Return the plan of a request, if it exists."""
     path = layout.plan_record(request)
     try:
         raw = store.objects.read(path)
@@ -97,16 +97,16 @@ def make_plan(
     laws: Laws,
     sample: Fraction,
     folder: Path,
-) -> Planned:
-    """Plan a recipe's mixture; the store is read and not changed.
+) -> NewPlan:
+    """Plan a recipe's mixture, without changing the store.
 
     Args:
-        recipe: Whose mixture.
+        recipe: The recipe.
         pinned: Its rules, with every layer that the mixture reads.
-        generation: What is planned on.
+        generation: The generation to plan on.
         laws: The scaling laws that the stages name.
-        sample: The share of the mixture that is drawn.
-        folder: An empty folder for what is counted on the way.
+        sample: The share of the mixture to draw.
+        folder: An empty folder for temporary files.
     """
     bound, layer = recipe.mixture, recipe.tokens
     inventory = take_inventory(recipe, bound, pinned, generation.number, Scratch(folder))
@@ -115,7 +115,7 @@ def make_plan(
     stages = tuple(plan_stages(inventory, bound, laws.laws, sample))
     outputs = tuple(stage.output for stage in stages)
     left_out = dict(inventory.left_out)
-    if (outside := of_no_stage(inventory)).samples:
+    if (outside := amount_without_stage(inventory)).samples:
         left_out[WHERE] = outside
     plan = MixturePlan(
         store=pinned.store.record.name,
@@ -125,16 +125,16 @@ def make_plan(
         tokenizer=None if layer is None else layer.bound.digest,
         max_epochs=bound.config.max_epochs,
         sample=str(sample),
-        request=request_of(recipe, pinned.store, generation, laws, sample),
+        request=request_key(recipe, pinned.store, generation, laws, sample),
         kept=inventory.kept,
         left_out=dict(sorted(left_out.items())),
         outputs=outputs if validation is None else (*outputs, validation),
-        asked=settings_of(expand_presets(_placeless(recipe.config, laws.digests))),
+        asked=settings_of(expand_presets(_without_locations(recipe.config, laws.digests))),
     )
-    return Planned(plan, inventory.rules, stages, inventory)
+    return NewPlan(plan, inventory.rules, stages, inventory)
 
 
-def put_plan(store: Store, planned: Planned) -> PlanRecord:
+def put_plan(store: Store, planned: NewPlan) -> PlanRecord:
     """Publish a plan's draw, and then the plan."""
     inventory, plan = planned.inventory, planned.plan
     held_out = len(plan.outputs) > len(planned.stages)
@@ -151,7 +151,7 @@ def put_plan(store: Store, planned: Planned) -> PlanRecord:
 
 
 def draw_of(recipe: BoundRecipe, store: Store, generation: Generation, record: PlanRecord) -> Draw:
-    """A plan's draw, with every object that holds its texts and what they are edited by."""
+    """Return a plan's draw, with the objects of its texts and of the spans of their edits."""
     layer = recipe.tokens
     assert layer is not None  # a plan is of a mixture
     manifests = {
@@ -174,16 +174,16 @@ def draw_of(recipe: BoundRecipe, store: Store, generation: Generation, record: P
 
 
 def layers_read(recipe: BoundRecipe) -> tuple[str, ...]:
-    """The layers that a mixture reads beside those of the rules."""
+    """Return the layers that a mixture reads in addition to those of the rules."""
     bound = recipe.mixture
     kinds = [layer_of_kind(kind) for kind in recipe.kinds]
     return tuple(dict.fromkeys([TOKENS_LAYER, *kinds, *(column.layer for column in bound.columns)]))
 
 
-def _placeless(recipe: Recipe, laws: Mapping[str, str]) -> Recipe:
-    """The recipe without what says only where things are, and with what variables stand for in their place.
+def _without_locations(recipe: Recipe, laws: Mapping[str, str]) -> Recipe:
+    """Return the recipe without paths, and with the values of variables in place of their names.
 
-    What files say is asked for in their place: tables of thresholds, the digests of laws and of the tokenizer.
+    The request covers the content of files instead: threshold tables, and the digests of laws and of the tokenizer.
     """
     config = require_mix(recipe)
     return replace(
@@ -194,21 +194,21 @@ def _placeless(recipe: Recipe, laws: Mapping[str, str]) -> Recipe:
         mix=replace(
             config,
             tokenizer=None if config.tokenizer is None else "tokenizer",
-            families=_by_digest(config.families, laws),
+            families=_with_law_digest(config.families, laws),
             stages=tuple(
-                replace(stage, families=None if stage.families is None else _by_digest(stage.families, laws))
+                replace(stage, families=None if stage.families is None else _with_law_digest(stage.families, laws))
                 for stage in config.stages
             ),
         ),
         export=(),
-        written=(),  # a condition asks for what its variables hold, not for their names
+        written=(),  # conditions count by the values of their variables, not by their names
     )
 
 
-def _table(table: ThresholdTable) -> Json:
+def _table_json(table: ThresholdTable) -> Json:
     columns: Json = {column: list(values) for column, values in table.columns.items()}
     return {"name": table.name, "key": table.key, "keys": list(table.keys), "columns": columns}
 
 
-def _by_digest(families: FamilyLevel, laws: Mapping[str, str]) -> FamilyLevel:
+def _with_law_digest(families: FamilyLevel, laws: Mapping[str, str]) -> FamilyLevel:
     return families if families.law is None else replace(families, law=laws.get(families.law, ""))

@@ -1,4 +1,4 @@
-"""Stores columns of candidates on the local disk, one file per column and shard: planning holds one shard at a time."""
+"""Stores columns of candidates on the local disk, one file per column and shard; planning loads one shard at a time."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,7 +18,7 @@ class Scratch:
         self._types: dict[str, np.dtype[Any]] = {}  # columns of one name have one type
 
     def save(self, shard: int, name: str, values: NDArray[Any]) -> None:
-        """Stores an array, replacing any of the same name."""
+        """Store an array, replacing any of the same name."""
         self._types[name] = values.dtype
         try:
             # Not tofile: it does not notice a full disk at the last bytes, and planning would use incomplete data.
@@ -26,16 +26,16 @@ class Scratch:
                 stream.write(np.ascontiguousarray(values).data)
         except OSError as error:
             raise StageError(
-                f"planning: {error.strerror or error}: what is counted lies in {self._folder.parent}: make room there, "
-                "or name another folder in TMPDIR"
+                f"planning: {error.strerror or error}: temporary files are in {self._folder.parent}; free some space "
+                "there, or set TMPDIR to another folder"
             ) from None
 
     def load(self, shard: int, name: str) -> NDArray[Any]:
-        """Loads an array."""
+        """Load an array."""
         return np.fromfile(self._file(shard, name), self._types[name])
 
     def columns(self, shard: int, names: Sequence[str]) -> list[NDArray[Any]]:
-        """Loads several of a shard's arrays."""
+        """Load several arrays of a shard."""
         return [self.load(shard, name) for name in names]
 
     def _file(self, shard: int, name: str) -> str:

@@ -12,26 +12,26 @@ from winnow.schemas.recipe import SplitConfig
 from winnow.scoring.mixture.cuts import NOTHING, Cut, Part, find_cuts
 
 HELD_OUT = "held"
-SHARED = "what has duplicates"
+SHARED_CLUSTERS = "samples with duplicates"
 WHERE = "where"
-"""The reason why a candidate is in no output: no stage may take it."""
+"""The reason for candidates in no output: no stage may take them."""
 
 
 def split(inventory: Inventory, config: SplitConfig) -> tuple[str, ...]:
-    """Marks the held-out candidates in the column `held`; returns notes for the user.
+    """Mark the held-out candidates in the column `held`; return notes for the user.
 
-    Each language contributes the share of its units, and at least the requested samples, but at most half of it: if a
-    cluster would exceed that, only those before it are held out. Samples that share a cluster contribute their
-    share as one group, because a cluster may span languages.
+    Each language contributes the share of its units and at least the requested samples, but never more than half of
+    it; clusters that would exceed the half are not held out. Samples that share a cluster form one group across
+    languages, because a cluster may span languages.
     """
     languages = sorted({cell.language for cell in inventory.cells})
     number_of = {name: number for number, name in enumerate(languages)}
     of_cell = np.array([number_of[cell.language] for cell in inventory.cells], np.uint32)
-    languages.append(SHARED)
+    languages.append(SHARED_CLUSTERS)
     most = np.zeros(len(languages), np.uint64)
     found = np.zeros(len(languages), np.bool_)
     notes: list[str] = []
-    bare: list[str] = []
+    without_holdout: list[str] = []
     if config.validation > 0 or config.min_samples > 0:
         units, rows = _totals(inventory, of_cell, len(languages))
         share = Fraction(str(config.validation))
@@ -42,31 +42,32 @@ def split(inventory: Inventory, config: SplitConfig) -> tuple[str, ...]:
             for number, (cut,) in _cuts(inventory, of_cell, fewest, weighed=False).items():
                 cuts[number] = max(cuts[number], cut, key=lambda one: one.key)
         last = {number: cut.key for number, cut in cuts.items()}
-        # Above half: the keys below the one that the half is passed at; none, where that is the first.
+        # For more than half: keep the keys below the one at which the half is exceeded, if there are any.
         above = {number: [1, int(rows[number]) // 2 + 1] for number, cut in cuts.items() if 2 * cut.rows > rows[number]}
         for number, (first, half) in _cuts(inventory, of_cell, above, weighed=False).items():
             last[number] = half.key - 1 if half.key > first.key else NOTHING.key
-        bare = [languages[number] for number in above if last[number] == NOTHING.key]
-        if bare:
-            notes.append(f"nothing is held out of {_named(bare)}: one sample, or one cluster, is more than half of it")
+        without_holdout = [languages[number] for number in above if last[number] == NOTHING.key]
+        if without_holdout:
+            names = _names(without_holdout)
+            notes.append(f"nothing is held out of {names}: one sample or one cluster is more than half of it")
         for number, key in last.items():
             if key >= 0:
                 most[number], found[number] = key, True
 
-    def marked(shard: int) -> NDArray[np.int64]:
-        """Samples of each language: all, and held out."""
+    def mark_shard(shard: int) -> NDArray[np.int64]:
+        """Mark a shard's held-out candidates; return the numbers of all and of held-out samples by language."""
         group = _groups(inventory, of_cell, shard)
         held = found[group] & (inventory.column(shard, "split") <= most[group])
         inventory.scratch.save(shard, HELD_OUT, held)
         language = of_cell[inventory.cell(shard)]
         return np.array([np.bincount(language[some], minlength=len(languages)) for some in (slice(None), held)])
 
-    counted = sum(inventory.each(marked), np.zeros((2, len(languages)), np.int64))
-    return (*notes, *_short(languages, counted, config.min_samples, frozenset(bare)))
+    counted = sum(inventory.each(mark_shard), np.zeros((2, len(languages)), np.int64))
+    return (*notes, *_shortfall_notes(languages, counted, config.min_samples, frozenset(without_holdout)))
 
 
-def of_no_stage(inventory: Inventory) -> Amount:
-    """The candidates that are neither held out nor selected by any stage's condition."""
+def amount_without_stage(inventory: Inventory) -> Amount:
+    """Return the amount of candidates that are neither held out nor selected by any stage's condition."""
 
     def of_none(shard: int) -> Amount:
         held, stages, units = inventory.scratch.columns(shard, (HELD_OUT, "stages", "units"))
@@ -76,31 +77,31 @@ def of_no_stage(inventory: Inventory) -> Amount:
     return sum(inventory.each(of_none), Amount())
 
 
-def _short(
-    languages: Sequence[str], counted: NDArray[np.int64], min_samples: int, told: frozenset[str]
+def _shortfall_notes(
+    languages: Sequence[str], counted: NDArray[np.int64], min_samples: int, noted: frozenset[str]
 ) -> Iterator[str]:
-    """Notes on languages that hold out fewer samples than requested, unless already noted."""
+    """Yield notes on languages that hold out fewer samples than requested, unless noted already."""
     rows, held = counted
     short = [
         number
         for number, name in enumerate(languages[:-1])
-        if rows[number] > 0 and held[number] < min_samples and name not in told
+        if rows[number] > 0 and held[number] < min_samples and name not in noted
     ]
     few = [languages[number] for number in short if rows[number] < 2 * min_samples]
     if few:
-        yield f"of fewer than {2 * min_samples:,} samples, half at most are held out: {_named(few)}"
+        yield f"languages with fewer than {2 * min_samples:,} samples hold out half at most: {_names(few)}"
     clustered = [languages[number] for number in short if rows[number] >= 2 * min_samples]
     if clustered:
         yield (
-            f"fewer than {min_samples:,} samples are held out of {_named(clustered)}: what shares a cluster with "
-            "others goes with it, to one side or the other"
+            f"fewer than {min_samples:,} samples are held out of {_names(clustered)}: the samples of a cluster stay on "
+            "one side of the split"
         )
 
 
 def _cuts(
     inventory: Inventory, of_cell: NDArray[np.uint32], targets: dict[int, list[int]], *, weighed: bool
 ) -> dict[int, tuple[Cut, ...]]:
-    """Where each language is cut, by units or by samples."""
+    """Return the cut of each language, by units or by samples."""
     return find_cuts(lambda: _parts(inventory, of_cell, weighed=weighed), targets) if targets else {}
 
 
@@ -115,7 +116,7 @@ def _totals(
 
 
 def _groups(inventory: Inventory, of_cell: NDArray[np.uint32], shard: int) -> NDArray[np.uint32]:
-    """The language of each candidate; one extra number for those that share a cluster."""
+    """Return the language number of each candidate; those that share a cluster have an extra number."""
     shared = inventory.column(shard, "shared")
     return np.where(shared, np.uint32(of_cell.max(initial=0) + 1), of_cell[inventory.cell(shard)])
 
@@ -129,5 +130,5 @@ def _parts(inventory: Inventory, of_cell: NDArray[np.uint32], *, weighed: bool) 
     return inventory.each(part)
 
 
-def _named(names: list[str]) -> str:
+def _names(names: list[str]) -> str:
     return ", ".join(names[:6]) + (f" and {len(names) - 6:,} more" if len(names) > 6 else "")

@@ -1,7 +1,7 @@
-"""The layer `mix.tokens`: how long each text is once it is edited, in tokens of the recipe's tokenizer and in bytes.
+"""Writes the layer `mix.tokens`: the length of each edited text, in tokens of the recipe's tokenizer and in bytes.
 
-It is measured of every sample, whatever the rules say, so that moving a threshold counts nothing again. A text whose
-edits are unknown has no length, as it is not exported; neither has one that the tokenizer cannot encode.
+Every sample is counted, whether the rules keep it or not, so that a changed threshold needs no new counts. A text with
+unknown edits has no length, because it is not exported; a text that the tokenizer cannot encode has only bytes.
 """
 
 from collections.abc import Iterator
@@ -28,51 +28,51 @@ from winnow.schemas.errors import WinnowError
 from winnow.schemas.tombstones import FORGOTTEN
 
 STATUSES: Final = ("ok", "no_text", "left_out", FORGOTTEN, "edit_unmeasured", "unencodable")
-OK, NO_TEXT, LEFT_OUT, GONE, EDIT_UNMEASURED, UNENCODABLE = range(len(STATUSES))
+OK, NO_TEXT, LEFT_OUT, IS_FORGOTTEN, EDIT_UNMEASURED, UNENCODABLE = range(len(STATUSES))
 
-STAGE: Final = f"{TOKENS_LAYER}/"  # what strikes and poison are kept under
+STAGE: Final = f"{TOKENS_LAYER}/"  # the prefix for strikes and poison records
 
 
 @dataclass(frozen=True)
 class TokensContext:
-    """What every task of the stage knows. Picklable."""
+    """The settings of the stage that every task gets. Picklable."""
 
     store: Store
     bound: BoundTokens
     columns: tuple[Column, ...]
 
 
-def owed_counts(store: Store, state: StoreState, layer: TokensLayer) -> list[RowLayerTask]:
-    """The shards that have no counts yet; the layers that are read must stand."""
-    _know(state, layer)
+def pending_counts(store: Store, state: StoreState, layer: TokensLayer) -> list[RowLayerTask]:
+    """Return the shards without counts; the layers that counts depend on must exist."""
+    _load_keys(state, layer)
     return pending_shards(store, state, [layer])
 
 
-def take_tokens(store: Store, recipe: BoundRecipe, state: StoreState) -> bool:
-    """Take the layer into the state if it stands for every shard, as the recipe asks for it; returns whether it does.
+def load_tokens(store: Store, recipe: BoundRecipe, state: StoreState) -> bool:
+    """Add the layer to the state if every shard has it for this recipe; return whether that is so.
 
-    Where a key of pseudonyms is not at hand nobody can tell: the layer is left out, and is found again with the key.
+    Without the key of pseudonyms this cannot be known: the layer is then left out, and found again with the key.
     """
     if recipe.config.mix is None or TOKENS_LAYER in state.layers:
         return recipe.config.mix is not None
     try:
         layer = recipe.tokens
     except WinnowError:
-        return False  # what is wrong with it is said by the stage that makes it
+        return False  # the stage that computes it reports the problem
     assert layer is not None
-    if not _know(state, layer):
+    if not _load_keys(state, layer):
         return False
     return not pending_shards(store, state, [layer]) and not load_layers(store, state, [layer])
 
 
-def lacking_layers(state: StoreState, layer: TokensLayer) -> list[str]:
-    """The layers that counts are made of and that do not stand."""
+def missing_layers(state: StoreState, layer: TokensLayer) -> list[str]:
+    """Return the layers that counts depend on and that do not exist."""
     return [one for one in layer.reads if one != layout.SAMPLES and one not in state.layers]
 
 
-def _know(state: StoreState, layer: TokensLayer) -> bool:
-    """Let the state know the keys of what the layer reads; False where something of it does not stand."""
-    if lacking_layers(state, layer):
+def _load_keys(state: StoreState, layer: TokensLayer) -> bool:
+    """Add the keys of the layers that counts depend on to the state; return whether all of them exist."""
+    if missing_layers(state, layer):
         return False
     for name in layer.reads:
         if name != layout.SAMPLES:
@@ -83,42 +83,42 @@ def _know(state: StoreState, layer: TokensLayer) -> bool:
 def count_shard(
     context: TokensContext, edits: Edits, tokenizer: Tokenizer | None, task: RowLayerTask, beat: Heart
 ) -> None:
-    """Write one shard of the layer, and commit it."""
+    """Write and commit one shard of the layer."""
     texts = [column.name for column in context.bound.text]
 
-    def counted(parts: Iterator[Part]) -> Iterator[dict[str, pa.RecordBatch]]:
+    def count_parts(parts: Iterator[Part]) -> Iterator[dict[str, pa.RecordBatch]]:
         return ({TOKENS_LAYER: count_tokens(part, texts, edits, tokenizer)} for part in parts)
 
     read = read_parts(context.store, STAGE, task.read, context.columns, texts)
-    write_layers(context.store, task, {TOKENS_LAYER: TOKENS}, read, counted, beat)
+    write_layers(context.store, task, {TOKENS_LAYER: TOKENS}, read, count_parts, beat)
 
 
 def count_tokens(part: Part, text: list[str], edits: Edits, tokenizer: Tokenizer | None) -> pa.RecordBatch:
-    """The layer of some rows.
+    """Return the layer for some rows.
 
     Args:
         part: The rows, with the columns of texts and of edits.
         text: The names of the columns of texts, in order of preference.
-        edits: What is done to texts.
-        tokenizer: What they are counted in beside bytes; None for nothing.
+        edits: The edits.
+        tokenizer: The tokenizer; None to count only bytes.
     """
-    whole = text_of(text, part.columns)
+    original = text_of(text, part.columns)
     unread = np.zeros(part.count, np.bool_)
-    fates = np.full(part.count, OK, np.int8)
-    fates[whole.is_null().to_numpy(zero_copy_only=False)] = NO_TEXT
-    for which, fate in ((part.left_out, LEFT_OUT), (part.forgotten, GONE)):
+    codes = np.full(part.count, OK, np.int8)
+    codes[original.is_null().to_numpy(zero_copy_only=False)] = NO_TEXT
+    for which, code in ((part.left_out, LEFT_OUT), (part.forgotten, IS_FORGOTTEN)):
         if which is not None:
-            fates[which] = fate
+            codes[which] = code
             unread |= which
-    if unread.any():  # a row that kills its worker is not even looked at
-        whole = whole.take(pa.array(np.arange(part.count), mask=unread))
-    edited = edits.apply(whole, part.columns)
-    fates[np.asarray(edited.dropped)] = EDIT_UNMEASURED
+    if unread.any():  # rows that kill workers are not read
+        original = original.take(pa.array(np.arange(part.count), mask=unread))
+    edited = edits.apply(original, part.columns)
+    codes[np.asarray(edited.dropped)] = EDIT_UNMEASURED
     sizes = pc.binary_length(edited.texts).cast(pa.int64())
     tokens = pa.nulls(part.count, pa.int64()) if tokenizer is None else tokenizer.count(edited.texts)
     if tokenizer is not None:
-        fates[(fates == OK) & _null(tokens)] = UNENCODABLE
-    status = pa.array(np.array(STATUSES, object)[fates], pa.string())
+        codes[(codes == OK) & _null(tokens)] = UNENCODABLE
+    status = pa.array(np.array(STATUSES, object)[codes], pa.string())
     return pa.RecordBatch.from_arrays([status, tokens, sizes], schema=TOKENS)
 
 

@@ -1,4 +1,4 @@
-"""The step that counts tokens: one task per shard."""
+"""The Beam step that counts tokens: one task per shard."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ from winnow.pipelines.running.worker import Heart, settle
 
 
 class CountTokens(beam.DoFn):
-    """A committed shard without counts → the shard's name. Safe to repeat."""
+    """Shard without counts → the shard's name. Safe to repeat."""
 
     def __init__(self, context: TokensContext) -> None:
         self._context = context
@@ -21,14 +21,14 @@ class CountTokens(beam.DoFn):
         self._tokenizer: Tokenizer | None = None
 
     def setup(self) -> None:
-        """Once a process."""
+        """Prepare the process."""
         settle()
 
     def process(self, element: bytes) -> Iterator[str]:
-        """Counts and commits."""
+        """Count the shard's tokens and commit the layer."""
         if self._edits is None:
-            self._edits = self._context.bound.edited()
-            self._tokenizer = self._context.bound.ready()
+            self._edits = self._context.bound.open_edits()
+            self._tokenizer = self._context.bound.open_tokenizer()
         task = RowLayerTask.from_json(element)
         heart = Heart(self._context.store.objects, TOKENS_LAYER, task.shard)
         try:

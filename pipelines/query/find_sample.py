@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from winnow.pipelines.binding.rules import RuleProgram
 from winnow.pipelines.forgetting.hidden_rows import hidden_rows
 from winnow.pipelines.query.columns import Column, leaf_of
-from winnow.pipelines.rules.deciding import represent
+from winnow.pipelines.rules.deciding import choose_representatives
 from winnow.pipelines.rules.decisions import WORD
 from winnow.pipelines.rules.evaluation import Evaluator, NullConditionError
 from winnow.pipelines.rules.pinning import PinnedProgram
@@ -128,10 +128,13 @@ def verdict(pinned: PinnedProgram, sample: Sample) -> Verdict:
     """
     program = pinned.program
     columns = {column.name: sample.column(column) for column in program.columns}
-    if program.chosen:
-        duplicates = represent(pinned) if _has_duplicates(program, sample) else NO_DUPLICATES
+    if program.duplicate_columns:
+        duplicates = choose_representatives(pinned) if _has_duplicates(program, sample) else NO_DUPLICATES
         marks = duplicates.of(sample.place.shard.shard, sample.place.shard.rows)
-        columns |= {name: pa.array([bool(name in marks and marks[name][sample.place.row])]) for name in program.chosen}
+        columns |= {
+            name: pa.array([bool(name in marks and marks[name][sample.place.row])])
+            for name in program.duplicate_columns
+        }
     undecided: list[str] = []
     with Evaluator(program) as evaluator:
         try:

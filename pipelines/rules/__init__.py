@@ -1,1 +1,1 @@
-"""Rules over a store: a recipe's decisions, spelt out, checked, and counted without changing anything."""
+"""Applies a recipe's rules to a store: decides each row and counts the decisions, without changing anything."""

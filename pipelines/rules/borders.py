@@ -1,6 +1,6 @@
-"""Finds the samples nearest to each rule threshold, on both sides, for a person to review.
+"""Finds the samples nearest to each rule threshold, on both sides, for review.
 
-Every shard's column is read once; only the shown samples are read.
+The threshold's column is read once for every shard; texts are read only for the samples that are shown.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from winnow.pipelines.binding.rule_presets import SpeltRule
+from winnow.pipelines.binding.rule_presets import ProgramRule
 from winnow.pipelines.query.columns import read_aligned
 from winnow.pipelines.query.text_previews import TextPreview, read_previews
 from winnow.pipelines.rules.pinning import PinnedProgram, ShardObjects
@@ -22,7 +22,7 @@ from winnow.schemas.records import Generation
 
 NEAREST = 10
 
-_WORDS = {"<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_equal"}
+_COMPARISONS = {"<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_equal"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class _Side:
         found = zip(distances[order].tolist(), rows[order].tolist(), values[order].tolist(), strict=True)
         self._keep([(far, shard, row, value) for far, row, value in found], most)
 
-    def absorb(self, other: "_Side", most: int) -> None:
+    def merge(self, other: "_Side", most: int) -> None:
         self.rows += other.rows
         self._keep(other.nearest, most)
 
@@ -84,30 +84,30 @@ class _Sides:
     null: int = 0
 
     def add(self, array: pa.Array, cut: Cut, shard: int, start: int, most: int) -> None:
-        """Adds rows of a shard, from `start` on; a column that is not numeric has no sides."""
+        """Add rows of a shard, from `start` on; a column that is not numeric is ignored."""
         if not (pa.types.is_integer(array.type) or pa.types.is_floating(array.type)):
             return
         valid = array.is_valid().to_numpy(zero_copy_only=False)
         rows = np.flatnonzero(valid) + start
         values = array.drop_null().cast(pa.float64()).to_numpy(zero_copy_only=False)
-        met = pc.call_function(_WORDS[cut.operator], [pa.array(values), pa.scalar(cut.value)]).to_numpy(
+        met = pc.call_function(_COMPARISONS[cut.operator], [pa.array(values), pa.scalar(cut.value)]).to_numpy(
             zero_copy_only=False
         )
         self.met.add(shard, rows[met], values[met], cut.value, most)
         self.unmet.add(shard, rows[~met], values[~met], cut.value, most)
         self.null += int(array.null_count)
 
-    def absorb(self, other: "_Sides", most: int) -> None:
-        """Adds the rows of another shard."""
-        self.met.absorb(other.met, most)
-        self.unmet.absorb(other.unmet, most)
+    def merge(self, other: "_Sides", most: int) -> None:
+        """Add the rows of another shard."""
+        self.met.merge(other.met, most)
+        self.unmet.merge(other.unmet, most)
         self.null += other.null
 
 
 def find_borders(
     pinned: PinnedProgram, generation: Generation, text: tuple[str, ...], nearest: int = NEAREST
 ) -> list[Border]:
-    """Every threshold of the rules, in order, with the samples around it.
+    """Return every threshold of the rules, in order, with the samples nearest to it.
 
     Args:
         pinned: The rules and the objects that they read.
@@ -120,7 +120,7 @@ def find_borders(
     wanted = {cut.column: known[cut.column] for _, cut in cuts}
     objects = pinned.store.objects
 
-    def around(numbered: tuple[int, ShardObjects]) -> list[_Sides]:
+    def find_in_shard(numbered: tuple[int, ShardObjects]) -> list[_Sides]:
         number, shard = numbered
         found = [_Sides() for _ in cuts]
         start = 0
@@ -131,9 +131,9 @@ def find_borders(
         return found
 
     total = [_Sides() for _ in cuts]
-    for found in each(objects, around, enumerate(pinned.shards if cuts else ()), TABLES_AT_ONCE):
+    for found in each(objects, find_in_shard, enumerate(pinned.shards if cuts else ()), TABLES_AT_ONCE):
         for sides, more in zip(total, found, strict=True):
-            sides.absorb(more, nearest)
+            sides.merge(more, nearest)
     shown: dict[str, set[int]] = {}
     for _, number, row, _ in (near for sides in total for near in (*sides.met.nearest, *sides.unmet.nearest)):
         shown.setdefault(pinned.shards[number].shard, set()).add(row)
@@ -143,7 +143,7 @@ def find_borders(
 
 
 def _border(
-    one: SpeltRule, cut: Cut, sides: _Sides, names: Sequence[str], samples: Mapping[tuple[str, int], TextPreview]
+    one: ProgramRule, cut: Cut, sides: _Sides, names: Sequence[str], samples: Mapping[tuple[str, int], TextPreview]
 ) -> Border:
     def shown(side: _Side) -> tuple[BorderSample, ...]:
         found = ((samples[names[shard], row], value) for _, shard, row, value in side.nearest)

@@ -67,12 +67,12 @@ class SafetyCoverage:
         return LanguageCoverage("all", self.rows, seen, found)
 
     def to_json(self) -> dict[str, Json]:
-        """Plain values for `--json`."""
+        """Return plain values for `--json`."""
         return asdict(self)
 
 
 def detectors_of(operators: Sequence[BoundOperator]) -> tuple[Detector, ...]:
-    """The detectors of these operators."""
+    """Return the detectors of these operators."""
     found = []
     for bound in operators:
         types = {field.name: field.type for field in bound.schema}
@@ -84,7 +84,7 @@ def detectors_of(operators: Sequence[BoundOperator]) -> tuple[Detector, ...]:
 
 
 class CoverageCounter:
-    """Counts shard by shard; counts are sums, so order does not matter."""
+    """Counts coverage shard by shard; counts are sums, so the order of shards does not matter."""
 
     def __init__(
         self, store: Store, generation: Generation, detectors: Sequence[Detector], languages: tuple[Column, ...]
@@ -104,8 +104,8 @@ class CoverageCounter:
         self._seen: dict[tuple[str, str], int] = {}
         self._found: dict[tuple[str, str], int] = {}
 
-    def see(self, shard: ShardObjects, kept: NDArray[np.bool_]) -> None:
-        """Counts the kept rows of a shard."""
+    def add(self, shard: ShardObjects, kept: NDArray[np.bool_]) -> None:
+        """Count the kept rows of a shard."""
         objects = {layer: shards[shard.shard] for layer, shards in self._objects.items() if shard.shard in shards}
         columns = [column for column in self._columns if column.layer in objects]
         at = 0
@@ -115,7 +115,7 @@ class CoverageCounter:
             at += rows
 
     def coverage(self) -> SafetyCoverage:
-        """The resulting coverage."""
+        """Return the resulting coverage."""
         every = {one.column.layer: None for one in self._detectors}
         by_size = sorted(self._rows, key=lambda language: (-self._rows[language], language))
         return SafetyCoverage(

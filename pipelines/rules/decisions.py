@@ -1,8 +1,8 @@
-"""What rules decided: row by row for a shard, and counted by source, language and reasons for a store.
+"""The decisions of rules: row by row for a shard, and counts by source, language and reasons for a store.
 
-A set of rules is a bit mask: bit i stands for the i-th rule of the program, and the bit after the last rule for a row
-that is forgotten, which no rule sees. For rows the masks are arrays of 64-bit
-words, for counts they are Python's integers, so there may be any number of rules.
+A set of rules is a bit mask: bit i is the i-th rule of the program, and the bit after the last rule marks a forgotten
+row, which rules do not read. Masks of rows are arrays of 64-bit words, masks of counts are Python integers, so there
+may be any number of rules.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,7 +22,7 @@ Masks: TypeAlias = NDArray[np.uint64]
 
 @dataclass(frozen=True, slots=True, order=True)
 class Outcome:
-    """What became of a sample: who gave it, its language, and every rule that fired."""
+    """The decision on a sample: its source and language, and every rule that fired."""
 
     source: str
     language: str
@@ -36,13 +36,13 @@ class Outcome:
 
     @property
     def first(self) -> int:
-        """The rule whose reason is *the* reason; -1 for a sample that is kept."""
+        """The number of the first rule that fired, whose reason counts; -1 for a kept sample."""
         return (self.fired & -self.fired).bit_length() - 1
 
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How many samples, and how many bytes."""
+    """A number of samples, and their bytes."""
 
     rows: int = 0
     bytes: int = 0
@@ -56,46 +56,46 @@ _COUNTS = pa.schema(
     [
         pa.field("source", pa.string(), nullable=False),
         pa.field("language", pa.string(), nullable=False),
-        pa.field("fired", pa.binary(), nullable=False),  # masks in big-endian order: they sort as numbers do
+        pa.field("fired", pa.binary(), nullable=False),  # masks in big-endian order, which sort like numbers
         pa.field("null", pa.binary(), nullable=False),
         pa.field("rows", pa.int64(), nullable=False),
         pa.field("bytes", pa.int64(), nullable=False),
     ]
 )
-_MERGED_AT = 1 << 20  # outcomes that are held before they are added up
+_MAX_UNMERGED = 1 << 20  # the most rows of outcomes in memory before they are summed
 
 
 @dataclass(frozen=True)
 class DecisionCounts:
-    """How many samples met each outcome. Sums: any order of merging gives the same."""
+    """The number of samples with each outcome. These are sums, so the order of merging does not matter."""
 
-    table: pa.Table  # an outcome a row, in the order of outcomes
+    table: pa.Table  # one row per outcome, sorted
 
     @classmethod
-    def none(cls) -> Self:
-        """Of no samples."""
+    def empty(cls) -> Self:
+        """Return the counts of no samples."""
         return cls(_COUNTS.empty_table())
 
     @classmethod
     def merged(cls, parts: Iterable["DecisionCounts"]) -> Self:
-        """The sum of the parts, its outcomes in their own order."""
+        """Return the sum of the parts, with sorted outcomes."""
         held = [_COUNTS.empty_table()]
         new = 0
         for part in parts:
             held.append(part.table)
             new += part.table.num_rows
-            if new > _MERGED_AT:
-                held, new = [_added_up(held)], 0
-        return cls(_added_up(held).sort_by([(name, "ascending") for name in _KEYS]))
+            if new > _MAX_UNMERGED:
+                held, new = [_sum_tables(held)], 0
+        return cls(_sum_tables(held).sort_by([(name, "ascending") for name in _KEYS]))
 
     def __iter__(self) -> Iterator[tuple[Outcome, Tally]]:
-        for row in self.table.to_pylist():  # once an outcome, not once a sample
+        for row in self.table.to_pylist():  # once per outcome, not once per sample
             fired, null = int.from_bytes(row["fired"], "big"), int.from_bytes(row["null"], "big")
             yield Outcome(row["source"], row["language"], fired, null), Tally(row["rows"], row["bytes"])
 
     @property
     def tallies(self) -> dict[Outcome, Tally]:
-        """By outcome."""
+        """The tallies by outcome."""
         return dict(self)
 
     @property
@@ -109,37 +109,37 @@ class DecisionCounts:
         return sum((tally for outcome, tally in self if outcome.kept), Tally())
 
 
-def _added_up(tables: Sequence[pa.Table]) -> pa.Table:
+def _sum_tables(tables: Sequence[pa.Table]) -> pa.Table:
     grouped = pa.concat_tables(tables).group_by(_KEYS, use_threads=False).aggregate([("rows", "sum"), ("bytes", "sum")])
     return grouped.rename_columns(_COUNTS.names).cast(_COUNTS)
 
 
 @dataclass(frozen=True)
 class ShardDecisions:
-    """What the rules decided about each row of one shard."""
+    """The decisions on each row of one shard."""
 
     shard: str
     source: str
     rules: int
-    eligible_rules: int  # so many of the rules, the first, decide on eligibility
+    eligible_rules: int  # the number of rules that decide on eligibility, which come first
     fired: Masks
-    null: Masks | None  # None where no row was dropped because a condition was null
+    null: Masks | None  # None if no row was dropped because a condition was null
     counts: DecisionCounts
 
     @property
     def rows(self) -> int:
-        """How many rows the shard has."""
+        """The number of rows in the shard."""
         return int(self.fired.shape[0])
 
     @property
     def kept(self) -> NDArray[np.bool_]:
-        """Which rows no rule dropped."""
+        """Whether each row is kept: no rule dropped it."""
         kept: NDArray[np.bool_] = np.bitwise_or.reduce(self.fired, axis=1) == 0
         return kept
 
     @property
     def eligible(self) -> NDArray[np.bool_]:
-        """Which rows may represent others: none of the rules of `eligible` fired, and they are not forgotten."""
+        """Whether each row may be a representative: no rule of `eligible` fired, and it is not forgotten."""
         first = (1 << self.eligible_rules) - 1 | 1 << self.rules
         fired = self.fired & word_mask(first, self.fired.shape[1])
         eligible: NDArray[np.bool_] = np.bitwise_or.reduce(fired, axis=1) == 0
@@ -147,7 +147,7 @@ class ShardDecisions:
 
     @property
     def first(self) -> NDArray[np.int32]:
-        """The number of each row's first rule that fired, one more than the last where it is forgotten; -1: kept."""
+        """The number of each row's first rule that fired; the number of rules if it is forgotten; -1 if it is kept."""
         found = np.full(self.rows, -1, np.int32)
         for word in reversed(range(self.fired.shape[1])):
             bits = self.fired[:, word]
@@ -157,12 +157,12 @@ class ShardDecisions:
 
 
 def word_mask(mask: int, words: int) -> Masks:
-    """A mask as one row of words."""
+    """Return a mask as one row of words."""
     return np.array([(mask >> (WORD * word)) & ((1 << WORD) - 1) for word in range(words)], np.uint64)
 
 
 def bits_of(mask: int) -> tuple[int, ...]:
-    """The numbers of the bits that are set, lowest first."""
+    """Return the numbers of the bits that are set, lowest first."""
     return tuple(bit for bit in range(mask.bit_length()) if mask >> bit & 1)
 
 
@@ -172,11 +172,11 @@ def count_block(
     """Count the outcomes of a block of rows.
 
     Args:
-        source: Where all of them are from.
-        languages: The language of each, dictionary-encoded, without nulls.
-        sizes: The bytes of each.
-        fired: The rules that fired for each.
-        null: Those that did because their condition was null; None for none.
+        source: The source of all rows.
+        languages: The language of each row, dictionary-encoded, without nulls.
+        sizes: The bytes of each row.
+        fired: The rules that fired for each row.
+        null: The rules that fired because their condition was null; None for none.
     """
     columns = {
         "language": languages.indices,

@@ -1,4 +1,4 @@
-"""Rules run over aligned blocks of layers: one DuckDB query a block, nothing but Arrow in and bits out."""
+"""Evaluates rules on aligned blocks of layers: one DuckDB query per block, with Arrow data in and bit masks out."""
 
 from collections.abc import Mapping, Sequence
 from types import TracebackType
@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from winnow.pipelines.binding.rule_presets import SpeltRule
+from winnow.pipelines.binding.rule_presets import ProgramRule
 from winnow.pipelines.binding.rules import RuleProgram
 from winnow.pipelines.query.conditions import nested
 from winnow.pipelines.rules.decisions import WORD, Masks
@@ -17,31 +17,31 @@ from winnow.schemas.conditions import CLOSED
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.thresholds import ThresholdTable, lookup
 
-_BLOCK = "rows of a block"  # no column of a recipe can be meant by this name
+_BLOCK = "rows of a block"  # a name that no column of a recipe can have
 
 
 class NullConditionError(Exception):
-    """A condition is null in a row, and its rule says that this is an error."""
+    """A condition is null for a row, and its rule's `when_null` is error."""
 
-    def __init__(self, rule: SpeltRule, row: int) -> None:
+    def __init__(self, rule: ProgramRule, row: int) -> None:
         super().__init__(rule.rule.reason)
         self.rule = rule
         self.row = row  # of the block
 
 
 class Evaluator:
-    """Decides blocks of rows by one program. Belongs to one thread; a context manager."""
+    """Decides blocks of rows by one program. A context manager, for one thread."""
 
     def __init__(self, program: RuleProgram) -> None:
         self._program = program
-        self._names = (*(column.name for column in program.columns), *program.chosen)
+        self._names = (*(column.name for column in program.columns), *program.duplicate_columns)
         self._words = max(1, -(-len(program.rules) // WORD))
         self._engine = duckdb.connect(
             ":memory:",
             config=CLOSED
             | {
-                "memory_limit": "2GiB",  # a block and its answers are a few MiB
-                "temp_directory": "",  # what does not fit fails: nothing is written beside the store
+                "memory_limit": "2GiB",  # a block and its results are a few MiB
+                "temp_directory": "",  # never spills to disk: a query that does not fit fails
             },
         )
 
@@ -54,15 +54,15 @@ class Evaluator:
         self._engine.close()
 
     def decide(self, rows: int, columns: Mapping[str, pa.Array]) -> tuple[Masks, Masks | None]:
-        """The rules that fire for each row of a block, and those of them that do because a condition is null.
+        """Return the rules that fire for each row of a block, and those of them whose condition is null.
 
         Args:
-            rows: How many rows the block has.
+            rows: The number of rows in the block.
             columns: At least the program's columns, by dotted name.
 
         Raises:
-            NullConditionError: A condition is null whose rule says `when_null: error`.
-            RecipeError: A condition fails on a value, such as a cast of what is no number.
+            NullConditionError: A condition is null, and its rule has `when_null: error`.
+            RecipeError: A condition fails on a value, such as a cast of a text that is not a number.
         """
         fired = np.zeros((rows, self._words), np.uint64)
         null = np.zeros((rows, self._words), np.uint64)
@@ -70,13 +70,13 @@ class Evaluator:
         if rows == 0 or not rules:
             return fired, None
         wanted = {name: columns[name] for name in self._names}
-        every = wanted | _looked_up(self._program.tables, columns)
+        every = wanted | _threshold_columns(self._program.tables, columns)
         block = pa.Table.from_batches([nested(every, rows)])
         try:
             found = self._query(rules, block)
         except duckdb.Error as error:
-            self._blame(rules, block)
-            # Each alone can be run, together they cannot: out of memory, most likely.
+            self._raise_for_faulty_rule(rules, block)
+            # Each rule runs alone, but not all of them at once: most likely out of memory.
             raise RecipeError(f"the rules cannot be run together: {str(error).splitlines()[0][:160]}") from None
         any_null = False
         for number, (one, values) in enumerate(zip(rules, found, strict=True)):
@@ -92,8 +92,8 @@ class Evaluator:
             fired[:, word] |= values.to_numpy(zero_copy_only=False).astype(np.uint64) << bit
         return fired, null if any_null else None
 
-    def _query(self, rules: Sequence[SpeltRule], block: pa.Table) -> list[pa.Array]:
-        # A line break, so that nothing of a condition can reach beyond its own.
+    def _query(self, rules: Sequence[ProgramRule], block: pa.Table) -> list[pa.Array]:
+        # Line breaks, so that a comment in a condition ends with it.
         conditions = ", ".join(f"(\n{one.rule.drop}\n)::BOOLEAN" for one in rules)
         self._engine.register(_BLOCK, block)
         try:
@@ -102,8 +102,8 @@ class Evaluator:
             self._engine.unregister(_BLOCK)
         return [column.combine_chunks() for column in found.columns]
 
-    def _blame(self, rules: Sequence[SpeltRule], block: pa.Table) -> None:
-        """Find the rule that a block's query failed on, and say so in the recipe's terms."""
+    def _raise_for_faulty_rule(self, rules: Sequence[ProgramRule], block: pa.Table) -> None:
+        """Raise RecipeError for the rule that a block's query failed on, if one rule alone fails."""
         for one in rules:
             try:
                 self._query([one], block)
@@ -115,7 +115,7 @@ class Evaluator:
                 ) from None
 
 
-def _looked_up(tables: Sequence[ThresholdTable], columns: Mapping[str, pa.Array]) -> dict[str, pa.Array]:
+def _threshold_columns(tables: Sequence[ThresholdTable], columns: Mapping[str, pa.Array]) -> dict[str, pa.Array]:
     found = {}
     for table in tables:
         keys = pc.dictionary_encode(columns[table.key])

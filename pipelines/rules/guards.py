@@ -1,7 +1,7 @@
-"""Alarms that a person must review before a plan proceeds: heavy duplicate losses, and huge clusters.
+"""Alarms for heavy losses to duplicates and for huge clusters, which stop a plan until the recipe accepts them.
 
-A faulty search, for example over pages of one template, removes a whole source and looks like any other result.
-So a loss above a bound raises an alarm, which stays until the recipe accepts such a loss.
+A faulty search, for example over pages of one template, removes a whole source and looks like any other result. So a
+loss above a bound raises an alarm until the recipe accepts such a loss.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,7 +14,7 @@ from winnow.schemas.problems import Problem, recipe_error
 from winnow.schemas.recipe import DedupeConfig, GuardConfig
 from winnow.schemas.recipe.dedupe import AcceptedLoss
 
-What: TypeAlias = Literal["source", "language", "cluster", "clusters"]
+LossOf: TypeAlias = Literal["source", "language", "cluster", "clusters"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +37,10 @@ class Loss:
 class Alarm:
     """A loss or cluster that the recipe has not accepted."""
 
-    of: What
+    of: LossOf
     name: str
     said: str
-    bound: float  # the bound that would accept it: a share, or a number of texts
+    bound: float  # the smallest bound that accepts it: a share, or a number of texts
 
 
 def find_alarms(
@@ -48,16 +48,16 @@ def find_alarms(
     sources: Mapping[str, Loss],
     languages: Mapping[str, Loss],
     large: Sequence[LargeCluster] = (),
-    larger: int = 0,
+    large_count: int = 0,
 ) -> tuple[Alarm, ...]:
-    """Finds every loss and every cluster above its bound.
+    """Find every loss and every cluster above its bound.
 
     Args:
         config: The bounds, and what the recipe accepts.
         sources: The loss of each source.
         languages: The loss of each language.
         large: The largest unaccepted clusters above the cap.
-        larger: How many of these exist in total.
+        large_count: The total number of such clusters.
     """
     guard = config.guard
     alarms = _losses(config, "source", sources, guard.sources)
@@ -65,15 +65,15 @@ def find_alarms(
     for cluster in large:
         said = f"the cluster {cluster.id} has {cluster.texts:,} different texts in {cluster.rows:,} rows"
         alarms.append(Alarm("cluster", cluster.id, said, cluster.texts))
-    if (more := larger - len(large)) and config.near is not None:
+    if (more := large_count - len(large)) and config.near is not None:
         most = large[-1].texts if large else config.near.max_cluster
         said = f"{more:,} more clusters have more than {config.near.max_cluster:,} different texts each"
         alarms.append(Alarm("clusters", "", said, most))
     return tuple(alarms)
 
 
-def accepting(config: DedupeConfig, alarms: Iterable[Alarm]) -> str:
-    """The settings under `dedupe` that would accept all alarms, including the current ones."""
+def settings_to_accept(config: DedupeConfig, alarms: Iterable[Alarm]) -> str:
+    """Return the settings under `dedupe` that accept all alarms, including the recipe's current settings."""
     guard, plain = config.guard, GuardConfig()
     bounds: dict[str, dict[str, str]] = {
         "sources": {one.name: f"{{max_loss: {one.max_loss:g}}}" for one in guard.sources},
@@ -99,7 +99,7 @@ def accepting(config: DedupeConfig, alarms: Iterable[Alarm]) -> str:
 
 
 def require_accepted(config: DedupeConfig, alarms: Sequence[Alarm], recipe: str) -> None:
-    """Refuses a plan with alarms that the recipe does not accept.
+    """Raise RecipeError if there are alarms, which the recipe does not accept.
 
     Raises:
         RecipeError: One line per alarm, and one with the settings that would accept all of them.
@@ -107,13 +107,13 @@ def require_accepted(config: DedupeConfig, alarms: Sequence[Alarm], recipe: str)
     if alarms:
         listed = recipe_error(Problem(config.place, "dedupe", alarm.said) for alarm in alarms)
         raise RecipeError(
-            f"{listed}\n{config.place}: dedupe: look at: winnow duplicates {recipe}; if it is meant, write under "
-            f"'dedupe': {accepting(config, alarms)}"
+            f"{listed}\n{config.place}: dedupe: to see them, run: winnow duplicates {recipe}; to accept them, write "
+            f"under 'dedupe': {settings_to_accept(config, alarms)}"
         )
 
 
 def _losses(
-    config: DedupeConfig, of: What, losses: Mapping[str, Loss], accepted: Iterable[AcceptedLoss]
+    config: DedupeConfig, of: LossOf, losses: Mapping[str, Loss], accepted: Iterable[AcceptedLoss]
 ) -> list[Alarm]:
     bounds = {one.name: one.max_loss for one in accepted}
     alarms = []

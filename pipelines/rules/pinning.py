@@ -1,4 +1,4 @@
-"""A program of rules on a pinned generation: every object that is read, found before the first row is."""
+"""Pins a program of rules to a generation: finds every object that rules read before reading the first row."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -32,23 +32,25 @@ _WIDE = {
 _WIDE_LEAF = re.compile(r"extract\.[^.]+\.(text|links|images|parts)")
 
 LayerKeys = Mapping[str, Mapping[str, str]]
-"""For each layer the key that it should have, by source."""
+"""The expected key of each layer, by source."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShardObjects:
-    """One shard: how many rows it has, and which object of each layer holds their values."""
+    """One shard: its number of rows, and its object in each layer."""
 
     shard: str
     source: str
     rows: int
     objects: Mapping[str, str]
-    hidden: NDArray[np.int64] = field(default_factory=lambda: NOTHING.rows, compare=False)  # forgotten: no rule sees it
+    hidden: NDArray[np.int64] = field(
+        default_factory=lambda: NOTHING.rows, compare=False
+    )  # forgotten rows, which rules do not read
 
 
 @dataclass(frozen=True)
 class PinnedProgram:
-    """Rules, and all that they will read. Picklable: each shard can be decided anywhere."""
+    """Rules, and every object that they read. Picklable, so each shard can be decided anywhere."""
 
     store: Store
     program: RuleProgram
@@ -58,17 +60,17 @@ class PinnedProgram:
 
     @property
     def wide(self) -> bool:
-        """Whether the rules read texts or the like, of which a row may have megabytes."""
+        """Whether the rules read texts or other columns that may have megabytes per row."""
         return any(one.name in _WIDE or _WIDE_LEAF.fullmatch(one.name) for one in self.program.columns)
 
     @property
     def bytes_of(self) -> str:
-        """What is counted as a sample's bytes."""
+        """What a sample's bytes are: those of its text, or those of its record."""
         return "text" if self.size is not None else "record"
 
 
 def expected_keys(context: IngestContext, operators: Sequence[BoundOperator]) -> dict[str, dict[str, str]]:
-    """The keys that the layers of a recipe have when they are up to date.
+    """Return the keys of a recipe's layers when they are up to date.
 
     Args:
         context: The recipe's sources and extractors.
@@ -94,31 +96,31 @@ def pin(
     """Find the objects of every layer that the program reads.
 
     Args:
-        store: Where they are.
-        generation: What is read.
+        store: The store.
+        generation: The generation to read.
         program: The rules.
-        keys: What the layers' keys should be; None to take them as they are.
+        keys: The expected keys of layers; None to accept any.
         recipe: The recipe's file, for messages.
-        more: Layers that are read beside those of the program.
+        more: Layers to read in addition to those of the program.
 
     Raises:
-        RecipeError: A layer that rules read is not in the generation, or was made with other settings; each with the
-            first rule that reads it.
+        RecipeError: Layers that rules read are missing from the generation, or were made with other settings; each
+            line names the first rule that reads the layer.
     """
     samples = store.manifest(generation, layout.SAMPLES)
     rows = {layout.SAMPLES: {row.shard: row for row in samples}}
     problems = []
     for layer in dict.fromkeys((layout.SAMPLES, *program.layers, *more)):
-        complaint = _complaint(store, generation, layer, samples, keys, rows)
-        if complaint is not None:
+        problem = _layer_problem(store, generation, layer, samples, keys, rows)
+        if problem is not None:
             stage = _stage(layer)
-            problems.append(_problem(program, layer, f"{complaint}; run: winnow {stage} {recipe}", recipe))
+            problems.append(_problem(program, layer, f"{problem}; run: winnow {stage} {recipe}", recipe))
     if problems:
         raise recipe_error(problems)
-    languages = _usable(store, generation, program.languages, samples, keys, rows)
+    languages = _readable(store, generation, program.languages, samples, keys, rows)
     if languages and languages[0].name == MEASURED_LANGUAGE:
         languages = languages[:1]
-    size = _usable(store, generation, () if program.size is None else (program.size,), samples, keys, rows)
+    size = _readable(store, generation, () if program.size is None else (program.size,), samples, keys, rows)
     read = {layout.SAMPLES, *program.layers, *more, *(column.layer for column in (*languages, *size))}
     hidden = hidden_rows(store, generation)
     shards = tuple(
@@ -135,7 +137,7 @@ def pin(
 
 
 def _stage(layer: str) -> str:
-    """The stage that makes a layer."""
+    """Return the stage that writes a layer."""
     if layer == layout.SAMPLES or layer.startswith(EXTRACTED):
         return "ingest"
     if layer.startswith(MIXTURES):
@@ -145,7 +147,7 @@ def _stage(layer: str) -> str:
     return "dedupe" if layer.startswith(DUPLICATES) else "annotate"
 
 
-def _complaint(
+def _layer_problem(
     store: Store,
     generation: Generation,
     layer: str,
@@ -153,7 +155,7 @@ def _complaint(
     keys: LayerKeys | None,
     rows: dict[str, dict[str, ManifestRow]],
 ) -> str | None:
-    """Why a layer of a generation cannot be read for every shard; None if it can, and its objects are in `rows`."""
+    """Return why a layer of a generation cannot be read for every shard; if it can, add its objects to `rows`."""
     entry = generation.layers.get(layer)
     if entry is None:
         return f"generation {generation.number} has no layer {layer}"
@@ -161,21 +163,19 @@ def _complaint(
         wanted = keys.get(layer, {})
         stale = sorted(source for source, key in entry.keys.items() if wanted.get(source, key) != key)
         if stale:
-            made = f"for {', '.join(stale[:3])}" if len(stale) < len(entry.keys) else ""
+            which = f"for {', '.join(stale[:3])}" if len(stale) < len(entry.keys) else ""
             over = " or over other rows" if layer.startswith((DUPLICATES, SCORES)) else ""
             what = f"with other settings{over}"
-            return f"the layer {layer} of generation {generation.number} was made {what} {made}".rstrip()
+            return f"the layer {layer} of generation {generation.number} was made {what} {which}".rstrip()
     if layer not in rows:
         rows[layer] = {row.shard: row for row in store.manifest(generation, layer)}
-    lacking = [row.shard for row in samples if row.shard not in rows[layer]]
-    if lacking:
-        return f"the layer {layer} of generation {generation.number} lacks {len(lacking)} shards, {lacking[0]} first"
+    missing = [row.shard for row in samples if row.shard not in rows[layer]]
+    if missing:
+        return f"the layer {layer} of generation {generation.number} lacks {len(missing)} shards, such as {missing[0]}"
     for row in samples:
         found = rows[layer][row.shard]
         if found.rows != row.rows or found.samples != row.object:
-            raise StoreError(
-                f"{store.root}: {found.object} is not aligned with {row.object}; run 'winnow audit' to see what else"
-            )
+            raise StoreError(f"{store.root}: {found.object} is not aligned with {row.object}; run 'winnow audit'")
     return None
 
 
@@ -183,7 +183,7 @@ def _problem(program: RuleProgram, layer: str, message: str, recipe: str) -> Pro
     for one in program.rules:
         if any(name.startswith(f"{layer}.") for name in columns_read(one.rule.drop)):
             return Problem(one.rule.place, one.path, message)
-    for table in program.tables:  # the layer is read only to look thresholds up
+    for table in program.tables:  # the layer is only read for its keys of a threshold table
         for one in program.rules:
             used = any(name.startswith(f"{PREFIX}.{table.name}.") for name in columns_read(one.rule.drop))
             if used and table.key.startswith(f"{layer}."):
@@ -192,7 +192,7 @@ def _problem(program: RuleProgram, layer: str, message: str, recipe: str) -> Pro
     return Problem(place, "dedupe" if program.choice else "", message)
 
 
-def _usable(
+def _readable(
     store: Store,
     generation: Generation,
     columns: Sequence[Column],
@@ -200,7 +200,7 @@ def _usable(
     keys: LayerKeys | None,
     rows: dict[str, dict[str, ManifestRow]],
 ) -> tuple[Column, ...]:
-    """The columns whose layers can be read; what only describes rows is done without where it cannot."""
+    """Return the columns whose layers can be read; those that only describe rows are optional."""
     return tuple(
-        column for column in columns if _complaint(store, generation, column.layer, samples, keys, rows) is None
+        column for column in columns if _layer_problem(store, generation, column.layer, samples, keys, rows) is None
     )

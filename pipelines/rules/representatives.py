@@ -1,8 +1,8 @@
-"""Which row of each cluster of duplicates stays: the best of those that are eligible, by the recipe's preferences.
+"""Chooses the representative of each cluster of duplicates: the best eligible row, by the recipe's preferences.
 
-Of equal addresses first, then of equal texts among what is left, then of near duplicates among what is left of that: a
-row goes for the first of them in which a better one stays. Only rows that have a duplicate are held, and beyond a bound
-on disk.
+Clusters of equal addresses come first, then those of equal texts among the rows that are left, then near duplicates
+among the rows that are left of those. A row is dropped by the first kind with a better row. Only rows with duplicates
+are held, beyond a bound on disk.
 """
 
 import tempfile
@@ -28,10 +28,10 @@ from winnow.schemas.recipe import DedupeConfig
 from winnow.schemas.rows.duplicates import ID_BYTES, VIRTUAL, Kind, layer_of_kind
 from winnow.schemas.uint128 import Words, values_of, words_of
 
-LARGEST = 100  # clusters above the cap that are named
-_HELD = 10_000  # of them, before those that are accepted are taken out
+MAX_NAMED = 100  # the most clusters above the cap that alarms name
+_MAX_HELD = 10_000  # the most such clusters in memory, before accepted ones are removed
 
-_MEMORY = "1GiB"  # what is sorted in memory; the rest of it lies in a temporary folder
+_MEMORY = "1GiB"  # for sorting; the rest spills to a temporary folder
 _ROW_BITS = 32
 
 Rows = NDArray[np.int64]
@@ -39,26 +39,26 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Choice:
-    """By what it is chosen who stays. Picklable."""
+    """How representatives are chosen. Picklable."""
 
     kinds: tuple[Kind, ...]
     preferences: tuple[BoundPreference, ...]
-    sources: tuple[str, ...]  # in the order of the recipe
+    sources: tuple[str, ...]  # in the recipe's order
     config: DedupeConfig
 
     @property
     def max_cluster(self) -> int | None:
-        """The different texts of a near cluster beyond which it is told of."""
+        """The number of different texts above which a near cluster raises an alarm."""
         return None if self.config.near is None else self.config.near.max_cluster
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns that rules may read of it."""
+        """The columns of the choice that rules may read."""
         return tuple(f"{VIRTUAL}.{kind}" for kind in self.kinds)
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """The columns of layers that it reads."""
+        """The columns that the choice reads."""
         found = [Column(layout.SAMPLES, "id")]
         for kind in self.kinds:
             found += [Column(layer_of_kind(kind), leaf) for leaf in _leaves(kind)]
@@ -68,7 +68,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True, order=True)
 class LargeCluster:
-    """A near cluster above the cap."""
+    """A near cluster with more texts than the cap."""
 
     texts: int
     rows: int
@@ -77,16 +77,16 @@ class LargeCluster:
 
 @dataclass(frozen=True)
 class Duplicates:
-    """The rows in whose place others stay: 24 bytes a row."""
+    """The rows that representatives replace: 24 bytes per row."""
 
     lost: Mapping[Kind, NDArray[np.uint64]] = field(default_factory=dict)  # sorted
-    instead: Mapping[Kind, tuple[Words, Words]] = field(default_factory=dict)  # the ids of the rows that they go for
-    large: tuple[LargeCluster, ...] = ()  # that are not accepted, the largest first
-    larger: int = 0  # how many there are in all
-    numbers: Mapping[str, int] = field(default_factory=dict)  # of shards
+    replacements: Mapping[Kind, tuple[Words, Words]] = field(default_factory=dict)  # ids of the representatives
+    large: tuple[LargeCluster, ...] = ()  # not accepted; the largest first
+    large_count: int = 0  # how many there are in all
+    numbers: Mapping[str, int] = field(default_factory=dict)  # the numbers of shards
 
     def of(self, shard: str, rows: int) -> dict[str, NDArray[np.bool_]]:
-        """Which of a shard's rows they are, by the name of the column that says so."""
+        """Return which of a shard's rows are replaced, by the name of the column that rules read."""
         found = {}
         for kind, lost in self.lost.items():
             marks = np.zeros(rows, np.bool_)
@@ -94,14 +94,14 @@ class Duplicates:
             found[f"{VIRTUAL}.{kind}"] = marks
         return found
 
-    def gone_for(self, shard: str, rows: int) -> pa.FixedSizeBinaryArray:
-        """The ids of the rows that a shard's rows go for; null for those that do not go."""
-        high, low, gone = np.zeros(rows, np.uint64), np.zeros(rows, np.uint64), np.zeros(rows, np.bool_)
+    def replacement_ids(self, shard: str, rows: int) -> pa.FixedSizeBinaryArray:
+        """Return the ids of the representatives that replace a shard's rows; null for rows that are not replaced."""
+        high, low, replaced = np.zeros(rows, np.uint64), np.zeros(rows, np.uint64), np.zeros(rows, np.bool_)
         for kind, lost in self.lost.items():
             part = self._within(kind, shard)
             at = _rows_of(lost[part])
-            high[at], low[at], gone[at] = self.instead[kind][0][part], self.instead[kind][1][part], True
-        return pc.if_else(pa.array(gone), values_of(high, low), pa.scalar(None, pa.binary(ID_BYTES)))
+            high[at], low[at], replaced[at] = self.replacements[kind][0][part], self.replacements[kind][1][part], True
+        return pc.if_else(pa.array(replaced), values_of(high, low), pa.scalar(None, pa.binary(ID_BYTES)))
 
     def _within(self, kind: Kind, shard: str) -> slice:
         number = self.numbers[shard]
@@ -114,29 +114,29 @@ NO_DUPLICATES = Duplicates()
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """The rows of a shard that have duplicates, and may stay."""
+    """The eligible rows of a shard that have duplicates."""
 
     table: pa.Table
     large: tuple[LargeCluster, ...] = ()  # the largest first
-    larger: int = 0  # how many there are in all
-    accepted: Mapping[str, int] = field(default_factory=dict)  # the texts that clusters may have, by their ids
+    large_count: int = 0  # how many there are in all
+    accepted: Mapping[str, int] = field(default_factory=dict)  # the accepted number of texts, by cluster id
 
 
-def candidates(
+def find_candidates(
     choice: Choice,
     number: int,
     source: str,
     blocks: Iterator[Mapping[str, pa.Array]],
     eligible: NDArray[np.bool_],
 ) -> Candidates:
-    """What a shard brings to the choice.
+    """Return the candidates of a shard.
 
     Args:
-        choice: By what is chosen.
-        number: The shard's.
-        source: The shard's.
-        blocks: The choice's columns of all of its rows.
-        eligible: Which of its rows may stay.
+        choice: How representatives are chosen.
+        number: The shard's number.
+        source: The shard's source.
+        blocks: The choice's columns for all rows of the shard.
+        eligible: Which rows are eligible.
     """
     parts, large = [], list[LargeCluster]()
     accepted: dict[str, int] = {}
@@ -149,17 +149,17 @@ def candidates(
             accepted |= _accepted(block, choice.config)
         chosen = np.flatnonzero(np.logical_or.reduce(list(there.values())) & eligible[at : at + rows])
         if len(chosen):
-            parts.append(_candidates(choice, block, chosen, there, np.uint64(number << _ROW_BITS | at), source))
+            parts.append(_candidate_batch(choice, block, chosen, there, np.uint64(number << _ROW_BITS | at), source))
         at += rows
     schema = _schema(choice)
-    largest = tuple(sorted(large, reverse=True)[:_HELD])
+    largest = tuple(sorted(large, reverse=True)[:_MAX_HELD])
     return Candidates(pa.Table.from_batches(parts, schema=schema), largest, len(large), accepted)
 
 
-class Chooser:
-    """Collects candidates, then chooses.
+class RepresentativeChooser:
+    """Collects candidates, then chooses representatives.
 
-    A context manager: what does not fit into memory lies in a folder that goes with it.
+    A context manager: data that does not fit in memory is in a temporary folder, which it deletes at the end.
     """
 
     def __init__(self, choice: Choice) -> None:
@@ -170,9 +170,9 @@ class Chooser:
             config=CLOSED | {"memory_limit": _MEMORY, "temp_directory": f"{self._folder.name}/spilled"},
         )
         self._large: list[LargeCluster] = []
-        self._larger = 0
+        self._large_count = 0
         self._accepted: dict[str, int] = {}
-        self._do(f"CREATE TABLE candidate ({', '.join(f'{name} UBIGINT' for name in _schema(choice).names)})")
+        self._execute(f"CREATE TABLE candidate ({', '.join(f'{name} UBIGINT' for name in _schema(choice).names)})")
 
     def __enter__(self) -> Self:
         return self
@@ -184,63 +184,64 @@ class Chooser:
         self._folder.cleanup()
 
     def add(self, found: Candidates) -> None:
-        """Take in what a shard brings."""
-        self._large = sorted([*self._large, *found.large], reverse=True)[:_HELD]
-        self._larger += found.larger
+        """Add the candidates of a shard."""
+        self._large = sorted([*self._large, *found.large], reverse=True)[:_MAX_HELD]
+        self._large_count += found.large_count
         self._accepted |= found.accepted
         if found.table.num_rows:
-            self._engine.register("brought", found.table)
-            self._do("INSERT INTO candidate SELECT * FROM brought")
-            self._engine.unregister("brought")
+            self._engine.register("found", found.table)
+            self._execute("INSERT INTO candidate SELECT * FROM found")
+            self._engine.unregister("found")
 
     def chosen(self, shards: Sequence[str]) -> Duplicates:
-        """Choose among all that were taken in."""
+        """Choose among all candidates."""
         preferred = ", ".join(_preference_names(self._choice))
-        self._do(
-            "CREATE TABLE standing AS SELECT *, row_number() OVER "
+        self._execute(
+            "CREATE TABLE ranked AS SELECT *, row_number() OVER "
             f"(ORDER BY {preferred}{', ' if preferred else ''}id_high, id_low, place) AS rank FROM candidate"
         )
-        self._do("DROP TABLE candidate")
+        self._execute("DROP TABLE candidate")
         lost: dict[Kind, NDArray[np.uint64]] = {}
-        instead: dict[Kind, tuple[Words, Words]] = {}
+        replacements: dict[Kind, tuple[Words, Words]] = {}
         for kind in self._choice.kinds:
-            lost[kind], *ids = self._losers(kind)
-            instead[kind] = (ids[0], ids[1])
+            lost[kind], *ids = self._replaced_rows(kind)
+            replacements[kind] = (ids[0], ids[1])
         large = [one for one in self._large if one.texts > self._accepted.get(one.id, 0)]
-        larger = self._larger - (len(self._large) - len(large))
+        large_count = self._large_count - (len(self._large) - len(large))
         numbers = {name: number for number, name in enumerate(shards)}
-        return Duplicates(lost, instead, tuple(large[:LARGEST]), larger, numbers)
+        return Duplicates(lost, replacements, tuple(large[:MAX_NAMED]), large_count, numbers)
 
-    def _losers(self, kind: Kind) -> tuple[Words, Words, Words]:
-        """The rows of which a better one of the same cluster stands, and the ids of those; they stand no longer."""
-        self._do(
-            f"CREATE TABLE lost AS SELECT place, best FROM standing JOIN (SELECT {kind}_high, {kind}_low, "
-            f"min(rank) AS best FROM standing WHERE {kind}_high IS NOT NULL GROUP BY ALL) "
+    def _replaced_rows(self, kind: Kind) -> tuple[Words, Words, Words]:
+        """Return the rows with a better row in their cluster, and the ids of those; remove them from the candidates."""
+        self._execute(
+            f"CREATE TABLE replaced AS SELECT place, best FROM ranked JOIN (SELECT {kind}_high, {kind}_low, "
+            f"min(rank) AS best FROM ranked WHERE {kind}_high IS NOT NULL GROUP BY ALL) "
             f"USING ({kind}_high, {kind}_low) WHERE rank > best"
         )
-        self._do("DELETE FROM standing WHERE place IN (SELECT place FROM lost)")
-        with self._in_one_line():
+        self._execute("DELETE FROM ranked WHERE place IN (SELECT place FROM replaced)")
+        with self._one_line_errors():
             found = self._engine.sql(
-                "SELECT lost.place, id_high, id_low FROM lost JOIN standing ON rank = best ORDER BY lost.place"
+                "SELECT replaced.place, id_high, id_low "
+                "FROM replaced JOIN ranked ON rank = best ORDER BY replaced.place"
             ).to_arrow_table()
-        self._do("DROP TABLE lost")
+        self._execute("DROP TABLE replaced")
         places, high, low = (column.to_numpy().astype(np.uint64) for column in found.columns)
         return places, high, low
 
-    def _do(self, statement: str) -> None:
-        with self._in_one_line():
+    def _execute(self, statement: str) -> None:
+        with self._one_line_errors():
             self._engine.execute(statement)
 
     @contextmanager
-    def _in_one_line(self) -> Iterator[None]:
+    def _one_line_errors(self) -> Iterator[None]:
         try:
             yield
         except duckdb.Error as error:
-            said = str(error).splitlines()[0][:200]
+            message = str(error).splitlines()[0][:200]
             where = Path(self._folder.name).parent
             raise StageError(
-                f"choosing who stays of duplicates: {said}; what does not fit into memory lies in {where}: make room "
-                "there, or name another folder in TMPDIR"
+                f"choosing representatives of duplicates: {message}; temporary files are in {where}; free some space "
+                "there, or set TMPDIR to another folder"
             ) from None
 
 
@@ -264,7 +265,7 @@ def _clustered(block: Mapping[str, pa.Array], kind: Kind) -> NDArray[np.bool_]:
     return found
 
 
-def _candidates(
+def _candidate_batch(
     choice: Choice,
     block: Mapping[str, pa.Array],
     chosen: Rows,
@@ -293,12 +294,12 @@ def _keys(one: BoundPreference, choice: Choice, block: Mapping[str, pa.Array], t
 
 
 def _rows_of(places: Words) -> Rows:
-    """Where in their shard rows are."""
+    """Return the rows' positions in their shard."""
     return (places & np.uint64((1 << _ROW_BITS) - 1)).astype(np.int64)
 
 
 def _large(block: Mapping[str, pa.Array], most: int) -> list[LargeCluster]:
-    """The clusters of too many texts, each told of by the row that it is named by."""
+    """Return the clusters with too many texts; each is found once, by the row whose id names it."""
     layer = layer_of_kind("near")
     over = pc.and_(
         pc.greater(block[f"{layer}.texts"], most),
@@ -309,7 +310,7 @@ def _large(block: Mapping[str, pa.Array], most: int) -> list[LargeCluster]:
 
 
 def _accepted(block: Mapping[str, pa.Array], config: DedupeConfig) -> dict[str, int]:
-    """What is accepted of clusters: by any of their rows, as the one that names a cluster may change as it grows."""
+    """Return the accepted sizes of clusters; the recipe may name any row of a cluster, as its id may change."""
     most = {bytes.fromhex(one.name): one.max_cluster for one in config.guard.clusters}
     if not most:
         return {}

@@ -1,4 +1,4 @@
-"""What a set of rules does to a store, as tables: by rule, and by source and language."""
+"""Summarises the effect of rules on a store: by rule, and by source and language."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -14,7 +14,7 @@ from winnow.schemas.tombstones import FORGOTTEN
 
 @dataclass(frozen=True, slots=True)
 class RuleEffect:
-    """One rule and whom it drops."""
+    """One rule, and what it drops."""
 
     list: str  # eligible, dedupe or keep
     reason: str
@@ -22,9 +22,9 @@ class RuleEffect:
     when_null: str | None
     preset: str | None
     place: str
-    dropped: Tally  # those of which it is the first rule that fires
-    fires: Tally  # those for which it fires at all
-    null: Tally  # those of them for which its condition was null
+    dropped: Tally  # samples for which it is the first rule that fires
+    fires: Tally  # all samples for which it fires
+    null: Tally  # those of them for which its condition is null
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,29 +40,29 @@ class GroupEffect:
 
 @dataclass(frozen=True, slots=True)
 class RulesSummary:
-    """Everything that the rules of a recipe decide about one generation."""
+    """The decisions of a recipe's rules on one generation."""
 
     generation: int
-    bytes_of: str  # text: measured lengths of texts; record: what a sample takes in its source's file
+    bytes_of: str  # text: measured lengths of texts; record: a sample's size in its source's file
     rows: Tally
     kept: Tally
     rules: tuple[RuleEffect, ...]
     groups: tuple[GroupEffect, ...]  # in order of source and language
     forgotten: Tally = field(default_factory=Tally)  # before any rule: rows = kept + forgotten + dropped by rules
-    alarms: tuple[Alarm, ...] = ()  # of duplicates, that the recipe does not accept: nothing may be made of the plan
+    alarms: tuple[Alarm, ...] = ()  # for duplicates; a plan with alarms is refused
 
     def to_json(self) -> dict[str, Json]:
-        """Plain values for `--json`."""
+        """Return plain values for `--json`."""
         return asdict(self)
 
 
 def summarise_rules(
     pinned: PinnedProgram, counts: DecisionCounts, generation: int, duplicates: Duplicates = NO_DUPLICATES
 ) -> RulesSummary:
-    """The tables for one generation's counts."""
-    spelt = pinned.program.rules
-    dropped, fires, null = ([Tally()] * (len(spelt) + 1) for _ in range(3))  # the last: forgotten
-    names = [*(f"{one.phase}.{one.rule.reason}" for one in spelt), FORGOTTEN]
+    """Summarise one generation's counts."""
+    rules = pinned.program.rules
+    dropped, fires, null = ([Tally()] * (len(rules) + 1) for _ in range(3))  # the last: forgotten
+    names = [*(f"{one.phase}.{one.rule.reason}" for one in rules), FORGOTTEN]
     groups: dict[tuple[str, str], dict[str | None, Tally]] = {}
     for outcome, tally in counts:
         group = groups.setdefault((outcome.source, outcome.language), {})
@@ -91,7 +91,7 @@ def summarise_rules(
                 fires=fires[number],
                 null=null[number],
             )
-            for number, one in enumerate(spelt)
+            for number, one in enumerate(rules)
         ),
         groups=tuple(
             GroupEffect(
@@ -121,5 +121,5 @@ def _alarms(pinned: PinnedProgram, counts: DecisionCounts, duplicates: Duplicate
             loss = Loss(tally.rows, tally.rows if outcome.fired & lost else 0)
             for losses, name in ((sources, outcome.source), (languages, outcome.language)):
                 losses[name] = losses.get(name, Loss(0, 0)) + loss
-    languages.pop(UNKNOWN, None)  # no language: its sources tell of it
-    return find_alarms(choice.config, sources, languages, duplicates.large, duplicates.larger)
+    languages.pop(UNKNOWN, None)  # not a language; the alarms of sources cover it
+    return find_alarms(choice.config, sources, languages, duplicates.large, duplicates.large_count)

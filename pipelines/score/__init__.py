@@ -1,1 +1,1 @@
-"""Scores of samples: weights that point, weights that look, what they say of each row, and whom that keeps."""
+"""Scores samples: trains or loads weights, traces each row's losses and scores, and filters rows by their scores."""

@@ -1,6 +1,6 @@
-"""Rows of a store as examples to train on: those that a condition means, the ones with the smallest hashes.
+"""Collects training examples: of the rows that meet a condition, those with the smallest hashes.
 
-So what is trained on depends on the store's seed and the rows' ids alone, and a store that grew gives most of it again.
+The choice depends only on the store's seed and the rows' ids, so a store that grew gives mostly the same examples.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ from winnow.pipelines.query.conditions import selected_rows
 from winnow.pipelines.query.picked_rows import read_picked
 from winnow.pipelines.running.ledger.strikes import Position, poisoned
 from winnow.pipelines.running.shard_rows import text_of
-from winnow.pipelines.score.gathering import Gathered
+from winnow.pipelines.score.example_buffer import ExampleBuffer
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.looks import load_hiding
@@ -31,15 +31,15 @@ from winnow.scoring.tasks.protocol import IMAGE, NO_INPUT, OK, TEXT, Encoded, Me
 LEFT_OUT = "left_out"  # a row that has killed workers
 
 _ROWS = 8192
-_TEXT_BYTES = 16 << 20  # of texts that are examples at once; a larger one is one alone
-DECODED = 64 << 20  # bytes of images' pixels at once
+_TEXT_BYTES = 16 << 20  # of the texts that are encoded at once; a larger text is encoded alone
+DECODED = 64 << 20  # bytes of pixels at once
 _ID = Column(layout.SAMPLES, "id")
 _PLACE = tuple(Column(layout.SAMPLES, leaf) for leaf in ("source.path", "source.offset", "source.member"))
 
 
 @dataclass(frozen=True, slots=True)
 class ScoredShard:
-    """A shard and the objects of the layers that are read of it."""
+    """A shard, and the objects of the layers that are read of it."""
 
     shard: str
     source: str
@@ -48,12 +48,12 @@ class ScoredShard:
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """Examples in the order of their hashes."""
+    """Examples, sorted by their hashes."""
 
     examples: Any
     count: int
-    meant: int  # rows that the condition means
-    left: Mapping[str, int]  # rows that gave no example, by reason
+    matching: int  # rows that meet the condition
+    excluded: Mapping[str, int]  # rows that gave no example, by reason
 
 
 def collect_examples(
@@ -67,108 +67,108 @@ def collect_examples(
     inputs: Inputs,
     max_bytes: int = 4 << 30,
 ) -> Collected:
-    """Examples of the rows that a condition means, at most so many.
+    """Return examples of rows that meet a condition, up to a maximum.
 
     Args:
-        store: Where the rows are.
-        task: What makes examples of rows.
-        bound: The score that it is about.
-        shards: Every shard, in the order of their names.
-        condition: Which rows are meant.
-        purpose: What the hashes are keyed with.
-        max_samples: Rows with the smallest hashes, this many, are taken.
-        inputs: Reads images, where the task does.
-        max_bytes: Of all examples together, as they are gathered and put in order.
+        store: The store.
+        task: The task that turns rows into examples.
+        bound: The score.
+        shards: Every shard, sorted by name.
+        condition: Selects the rows.
+        purpose: Part of the hashes' key.
+        max_samples: The number of rows to take, with the smallest hashes.
+        inputs: Reads images for tasks that need them.
+        max_bytes: The most memory that all examples may take while they are collected and sorted.
 
     Raises:
-        ScoreError: The condition means no row that gives an example, or examples are larger than may be held.
+        ScoreError: No row that meets the condition gives an example, or the examples exceed `max_bytes`.
         StageError: A file with an image cannot be reached.
     """
     key = key_of(bound.seed, f"score/{bound.entry.name}/{purpose}")
     sources = dict.fromkeys(shard.source for shard in shards)
     poison = {source: poisoned(store.objects, f"{bound.entry.trace}/{source}") for source in sources}
-    (orders, of_shards, rows), killing = _meant(store, shards, condition, key, poison)
-    meant = len(orders) + killing
+    (orders, of_shards, rows), poison_count = _matching_rows(store, shards, condition, key, poison)
+    matching = len(orders) + poison_count
     if len(orders) > max_samples:
         chosen = np.argpartition(orders, max_samples - 1)[:max_samples]
         orders, of_shards, rows = orders[chosen], of_shards[chosen], rows[chosen]
-    gathered = Gathered(task, len(orders), max_bytes)
-    left: dict[str, int] = {LEFT_OUT: killing} if killing else {}
+    buffer = ExampleBuffer(task, len(orders), max_bytes)
+    excluded: dict[str, int] = {LEFT_OUT: poison_count} if poison_count else {}
     for number, shard in enumerate(shards):
         here = np.flatnonzero(of_shards == number)
         here = here[np.argsort(rows[here])]
-        for encoded, part in _encoded(store, task, bound, shard, rows[here], inputs):
+        for encoded, part in _encode_rows(store, task, bound, shard, rows[here], inputs):
             good = encoded.status == OK
             for reason in encoded.status[~good]:
-                left[reason] = left.get(reason, 0) + 1
+                excluded[reason] = excluded.get(reason, 0) + 1
             if not encoded.count:
                 continue
-            gathered.add(encoded.examples, orders[here[part]][good])
-            if (held := gathered.held) > max_bytes:
+            buffer.add(encoded.examples, orders[here[part]][good])
+            if (held := buffer.held) > max_bytes:
                 raise ScoreError(
-                    f"score.{bound.entry.name}: examples to train the {purpose} on are held in memory, and "
-                    f"{gathered.count:,} of {len(orders):,} samples came to {held:,} bytes, over the {max_bytes:,} "
-                    f"that may be; lower max_samples, to {max(1, gathered.count * max_bytes // held):,} or less"
+                    f"score.{bound.entry.name}: the examples to train the {purpose} on take too much memory: "
+                    f"{buffer.count:,} of {len(orders):,} samples take {held:,} bytes, over the limit of "
+                    f"{max_bytes:,}; lower max_samples to {max(1, buffer.count * max_bytes // held):,} or less"
                 )
-    if not gathered.count:
+    if not buffer.count:
         where = f"the condition {condition.text}" if condition.text is not None else "the score's rows"
-        if meant:
-            said = f"{meant:,} rows of {store.root} meet {where}, and none gives an example: {_reasons(left)}"
+        if matching:
+            message = f"{matching:,} rows of {store.root} meet {where}, but none gives an example: {_reasons(excluded)}"
         else:
-            said = f"no row of {store.root} meets {where}; winnow stats shows which values its columns have"
-        raise ScoreError(f"score.{bound.entry.name}: nothing to train the {purpose} on: {said}")
-    return Collected(gathered.whole(), gathered.count, meant, dict(sorted(left.items())))
+            message = f"no row of {store.root} meets {where}; winnow stats shows which values its columns have"
+        raise ScoreError(f"score.{bound.entry.name}: nothing to train the {purpose} on: {message}")
+    return Collected(buffer.finish(), buffer.count, matching, dict(sorted(excluded.items())))
 
 
-def _reasons(left: Mapping[str, int]) -> str:
-    return ", ".join(f"{count:,} {reason}" for reason, count in sorted(left.items()))
+def _reasons(excluded: Mapping[str, int]) -> str:
+    return ", ".join(f"{count:,} {reason}" for reason, count in sorted(excluded.items()))
 
 
-def _meant(
+def _matching_rows(
     store: Store,
     shards: Sequence[ScoredShard],
     condition: Condition,
     key: Any,
     poison: Mapping[str, frozenset[Position]],
 ) -> tuple[tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]], int]:
-    """Of each row that is meant its hash, the number of its shard, and its own; and how many more kill workers."""
+    """Return the hash, shard number and row number of each matching row, and the number of rows that kill workers."""
     orders: list[NDArray[np.uint64]] = []
     of_shards: list[NDArray[np.int64]] = []
     rows: list[NDArray[np.int64]] = []
     hiding = load_hiding(store.objects)
-    killing = 0
+    poison_count = 0
     for number, shard in enumerate(shards):
-        kills = poison[shard.source]
-        columns = dict.fromkeys((_ID, *condition.columns, *(_PLACE if kills else ())))
+        poison_rows = poison[shard.source]
+        columns = dict.fromkeys((_ID, *condition.columns, *(_PLACE if poison_rows else ())))
         hidden = hiding.of(store.objects, shard.objects[layout.SAMPLES]).rows
         done = 0
         for read in read_aligned(store.objects, shard.objects, columns, _ROWS, hidden):
             count = len(read[_ID.name])
-            met = np.ones(count, np.bool_)
+            matches = np.ones(count, np.bool_)
             if condition.text is not None:
                 named = {column.name: read[column.name] for column in condition.columns}
-                met = selected_rows(condition.text, named, count).copy()
+                matches = selected_rows(condition.text, named, count).copy()
             first, last = np.searchsorted(hidden, (done, done + count))
-            met[hidden[first:last] - done] = False
-            if kills:
+            matches[hidden[first:last] - done] = False
+            if poison_rows:
                 at = zip(*(read[column.name].to_pylist() for column in _PLACE), strict=True)
-                out = np.array([Position(*place) in kills for place in at], np.bool_)
-                killing += int(np.count_nonzero(met & out))
-                met &= ~out
-            which = np.flatnonzero(met)
+                out = np.array([Position(*place) in poison_rows for place in at], np.bool_)
+                poison_count += int(np.count_nonzero(matches & out))
+                matches &= ~out
+            which = np.flatnonzero(matches)
             orders.append(draw_order(words_of(read[_ID.name].take(pa.array(which))), key))
             of_shards.append(np.full(len(which), number, np.int64))
             rows.append(which + done)
             done += count
     if not orders:
-        return (np.zeros(0, np.uint64), np.zeros(0, np.int64), np.zeros(0, np.int64)), killing
-    return (np.concatenate(orders), np.concatenate(of_shards), np.concatenate(rows)), killing
+        return (np.zeros(0, np.uint64), np.zeros(0, np.int64), np.zeros(0, np.int64)), poison_count
+    return (np.concatenate(orders), np.concatenate(of_shards), np.concatenate(rows)), poison_count
 
 
-def _encoded(
+def _encode_rows(
     store: Store, task: Task, bound: BoundScore, shard: ScoredShard, rows: NDArray[np.int64], inputs: Inputs
 ) -> Iterator[tuple[Encoded, NDArray[np.int64]]]:
-    """Rows of a shard as examples, some at a time, each time with the places of its rows among those asked for."""
+    """Yield examples of a shard's rows, part by part, with the positions of their rows in `rows`."""
     if not len(rows):
         return
     for part, read in read_picked(store.objects, shard.objects, bound.inputs, rows):
@@ -182,29 +182,29 @@ def _encoded(
 def encoded_rows(
     task: Task | Measure, bound: BoundScore, read: Mapping[str, pa.Array], inputs: Inputs, source: str
 ) -> Iterator[tuple[slice, Encoded]]:
-    """Rows as examples, in their order: as many at once as may have their texts, or their images, held at once.
+    """Yield rows as examples, in order: as many at once as fit in the limits for texts and images.
 
     Raises:
         StageError: A file with an image cannot be reached.
     """
     if IMAGE not in task.reads:
-        batch = _batch_of(task, bound, read, None)
-        for rows in _cuts(batch):
+        batch = _task_batch(task, bound, read, None)
+        for rows in _text_slices(batch):
             yield rows, task.encode(batch.slice(rows.start, rows.stop - rows.start))
         return
-    most = max(1, min(ROWS, DECODED // max(1, task.example_bytes)))
-    for images in inputs.images(read[MEDIA.name], source, most, BYTES):
+    max_rows = max(1, min(ROWS, DECODED // max(1, task.example_bytes)))
+    for images in inputs.images(read[MEDIA.name], source, max_rows, BYTES):
         rows = images.rows
         some = {name: column.slice(rows.start, rows.stop - rows.start) for name, column in read.items()}
-        encoded = task.encode(_batch_of(task, bound, some, images.bytes))
-        # To the task both are nulls.
-        gone = np.array([why is not None for why in images.gone], np.bool_)
-        status = np.where(gone & (encoded.status == NO_INPUT), images.gone, encoded.status)
+        encoded = task.encode(_task_batch(task, bound, some, images.bytes))
+        # The task sees a null in both cases.
+        missing = np.array([why is not None for why in images.gone], np.bool_)
+        status = np.where(missing & (encoded.status == NO_INPUT), images.gone, encoded.status)
         yield rows, replace(encoded, status=status)
 
 
-def _cuts(batch: pa.RecordBatch) -> Iterator[slice]:
-    """Rows that follow each other, whose texts together are as long as may be."""
+def _text_slices(batch: pa.RecordBatch) -> Iterator[slice]:
+    """Yield slices of consecutive rows whose texts fit in the limit."""
     if TEXT not in batch.schema.names:
         if batch.num_rows:
             yield slice(0, batch.num_rows)
@@ -220,14 +220,14 @@ def _cuts(batch: pa.RecordBatch) -> Iterator[slice]:
 
 
 def too_large(texts: pa.Array, max_text_bytes: int) -> pa.Array:
-    """Whether each text is longer than what is measured."""
+    """Whether each text is longer than the limit."""
     return pc.greater(pc.fill_null(pc.binary_length(texts), 0), max_text_bytes)
 
 
-def _batch_of(
+def _task_batch(
     task: Task | Measure, bound: BoundScore, read: Mapping[str, pa.Array], images: pa.Array | None
 ) -> pa.RecordBatch:
-    """The columns that a task reads, of columns of the store."""
+    """Return the columns that a task reads, from columns of the store."""
     columns: dict[str, pa.Array] = {}
     for name in task.reads:
         if name == TEXT:

@@ -1,25 +1,25 @@
-"""Under which keys the layers of scores stand: of a trace by source, of what it makes of rows over the whole store."""
+"""The keys of the layers of scores: a trace has one per source, a score's layer one for the whole store."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
-from winnow.pipelines.binding.scores import BoundScore, by_column
+from winnow.pipelines.binding.scores import BoundScore, group_column
 from winnow.pipelines.dedupe.task import GlobalKey
 from winnow.pipelines.score.weights import WeightKeys, with_forgotten, without_forgotten
 from winnow.pipelines.store.state import StoreState
 from winnow.schemas.identity import fingerprint_of
 
 VERSION = 1
-"""Of all that decides what a score's layer says of a row, given the traces."""
+"""The version of everything that decides the values of a score's layer, given the traces."""
 
 
 @dataclass(frozen=True)
 class TraceLayer:
-    """A trace as its driver knows it: with the weights that it is made with."""
+    """A trace for the driver: a score with the keys of its weights."""
 
     bound: BoundScore
     weights: WeightKeys
-    forgotten: str  # as `forgotten_by` says
+    forgotten: str  # as returned by `forgotten_by`
 
     @property
     def layer(self) -> str:
@@ -32,7 +32,7 @@ class TraceLayer:
         return self.bound.reads
 
     def key(self, keys: Mapping[str, str]) -> str:
-        """Its key for one source, from the keys of the layers that it reads there."""
+        """Return its key for one source, given the keys of the layers that it reads."""
         bound = self.bound
         key = fingerprint_of(
             {
@@ -46,12 +46,12 @@ class TraceLayer:
                 "reads": {layer: keys[layer] for layer in sorted(self.reads)},
             }
         )
-        trained = bound.trusted is not None or bound.looked is not None
+        trained = bound.reference_rows is not None or bound.trajectory_rows is not None
         return with_forgotten(key, self.forgotten if trained or bound.kind.batched else "")
 
 
 def score_key(bound: BoundScore, state: StoreState, forgotten: str) -> GlobalKey:
-    """The key of what a score makes of rows: of every trace, and of the column that is fitted by."""
+    """Return the key of a score's layer: it covers every trace, and the column that groups rows."""
     settings = fingerprint_of(
         {
             "layer": bound.entry.layer,
@@ -61,7 +61,7 @@ def score_key(bound: BoundScore, state: StoreState, forgotten: str) -> GlobalKey
             "seed": bound.seed,
         }
     )
-    column = by_column(bound)
+    column = group_column(bound)
     layers = [bound.entry.trace, *([column.layer] if column is not None else [])]
     read = {
         layer: {commit.shard: commit.object.path for commit in state.layers[layer]}

@@ -1,8 +1,8 @@
-"""What a person looks at before trusting a score: how good it says the data are, where it cuts, whom it puts first and
-last, and how its drops overlap with those of other scores and of rules.
+"""Summarises scores for review: the estimated quality of the data, thresholds, the highest and lowest samples, and
+how a score's drops overlap with those of other scores and of rules.
 
-Votes are fitted again, from traces, so that what is shown is what the recipe's filter finds; it takes seconds. Rows are
-held as they are there: a number a row and checkpoint, of one score at a time, and a byte a row and score.
+Votes are fitted again from traces, which takes seconds, so that they match the recipe's current filter. In memory are
+one number per row and checkpoint, for one score at a time, and one byte per row and score.
 """
 
 from collections import Counter
@@ -14,14 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
-from winnow.pipelines.binding.rule_presets import SpeltRule
+from winnow.pipelines.binding.rule_presets import ProgramRule
 from winnow.pipelines.binding.scores import BoundScore
 from winnow.pipelines.dedupe.stage import generation_keys
 from winnow.pipelines.query.text_previews import TextPreview, read_previews
 from winnow.pipelines.rules.decisions import WORD, ShardDecisions
 from winnow.pipelines.rules.pinning import expected_keys
 from winnow.pipelines.score.examples import ScoredShard
-from winnow.pipelines.score.keeping import Decided, Fitted, Traces, decide, read_traces
+from winnow.pipelines.score.filtering import FilterResult, FittedGroup, Traces, apply_filter, read_traces
 from winnow.pipelines.score.stage import generation_scores, state_of
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.state import StoreState
@@ -34,12 +34,12 @@ from winnow.scoring.selection.overlap import Pair
 SHOWN = 10
 """Samples at each end."""
 
-KEEP_BINS = 20  # of the keep probability, from 0 to 1
+KEEP_BINS = 20  # histogram bins of the keep probability, from 0 to 1
 
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """One column of numbers."""
+    """The distribution of one column of numbers."""
 
     name: str
     summary: Summary
@@ -48,17 +48,17 @@ class Distribution:
 
 @dataclass(frozen=True, slots=True)
 class FitOverview:
-    """What a filter finds in the rows that it fits together."""
+    """The fit of one group of rows."""
 
-    name: str  # the value of the filter's `by`; empty where all rows are together
-    how: Aggregation  # as it was done: a label model of few checkpoints is a majority
+    name: str  # the value of the filter's `by`; empty if all rows are one group
+    how: Aggregation  # the method used: with few checkpoints, a majority replaces the label model
     quality: Quality
-    steps: tuple[Step, ...]  # a checkpoint each
+    steps: tuple[Step, ...]  # one per checkpoint
 
 
 @dataclass(frozen=True, slots=True)
 class ScoredSample:
-    """A sample at one end."""
+    """A sample with one of the highest or lowest scores."""
 
     id: str
     source: str
@@ -69,11 +69,11 @@ class ScoredSample:
 
 
 @dataclass(frozen=True, slots=True)
-class Overlapping:
+class DropOverlap:
     """How the drops of a score and those of something else overlap."""
 
-    kind: str  # score, or the list of a rule: eligible, dedupe, keep
-    name: str  # of the other score, or the rule's reason
+    kind: str  # what the score is compared with: score, or the list of a rule (eligible, dedupe, keep)
+    name: str  # the other score's name, or the rule's reason
     pair: Pair  # the score first
 
 
@@ -84,7 +84,7 @@ class ScoreOverview:
     name: str
     task: str
     binarise: str
-    by: str | None  # the column whose values are fitted each by itself
+    by: str | None  # the column that groups rows
     rows: int
     statuses: Mapping[str, int]  # rows by status, the most frequent first
     fits: tuple[FitOverview, ...]
@@ -94,18 +94,18 @@ class ScoreOverview:
     dropped: int  # rows whose keep probability is below one half
     highest: tuple[ScoredSample, ...] = ()
     lowest: tuple[ScoredSample, ...] = ()
-    overlaps: tuple[Overlapping, ...] = ()
-    undecided: bool = False  # there are rules, and they cannot be decided on this generation
+    overlaps: tuple[DropOverlap, ...] = ()
+    undecided: bool = False  # whether there are rules that cannot be decided on this generation
 
     @property
     def scored(self) -> int:
-        """Rows that have a score."""
+        """The number of rows with a score."""
         return self.score.summary.scored
 
 
 @dataclass(frozen=True)
-class _Seen:
-    """An overview, and what the score says of every row: 1 keeps, 0 drops, -1 nothing."""
+class _ScoreVotes:
+    """An overview, and the score's vote on every row: 1 keeps, 0 drops, -1 abstains."""
 
     overview: ScoreOverview
     votes: NDArray[np.int8]
@@ -113,31 +113,31 @@ class _Seen:
     ends: tuple[int, ...]
 
 
-class ReadScores:
-    """The scores of a generation, and what they have in common with rules that are decided beside."""
+class ScoreComparison:
+    """The scores of a generation, and how their drops overlap with those of rules."""
 
-    def __init__(self, scores: Sequence[_Seen]) -> None:
+    def __init__(self, scores: Sequence[_ScoreVotes]) -> None:
         self._scores = tuple(scores)
-        self._pairs: list[dict[int, Pair]] = [{} for _ in scores]  # of each score, by the number of the rule
+        self._pairs: list[dict[int, Pair]] = [{} for _ in scores]  # for each score, by the number of the rule
         self._rows: dict[str, slice] = {}
         for one in scores[:1]:  # all have the same shards
             for shard, (first, end) in zip(one.shards, pairwise((0, *one.ends)), strict=True):
                 self._rows[shard.shard] = slice(first, end)
 
-    def see(self, decisions: ShardDecisions) -> None:
-        """Count what rules decided about a shard; each shard once."""
+    def add(self, decisions: ShardDecisions) -> None:
+        """Add the rules' decisions on a shard; call it once per shard."""
         for number in range(decisions.rules if self._scores else 0):
-            stays = _stays(decisions, number)
+            rule_votes = _rule_votes(decisions, number)
             for pairs, one in zip(self._pairs, self._scores, strict=True):
-                pair = _pair(one.votes[self._rows[decisions.shard]], stays)
+                pair = _pair(one.votes[self._rows[decisions.shard]], rule_votes)
                 pairs[number] = _sum(pairs[number], pair) if number in pairs else pair
 
-    def overviews(self, rules: Sequence[SpeltRule] = (), *, undecided: bool = False) -> tuple[ScoreOverview, ...]:
-        """Every score.
+    def overviews(self, rules: Sequence[ProgramRule] = (), *, undecided: bool = False) -> tuple[ScoreOverview, ...]:
+        """Return the overview of every score.
 
         Args:
-            rules: Those whose decisions were seen, of every shard.
-            undecided: That there are rules, and they cannot be decided.
+            rules: The rules whose decisions were added for every shard.
+            undecided: Whether there are rules that cannot be decided.
         """
         return tuple(
             replace(
@@ -145,7 +145,7 @@ class ReadScores:
                 overlaps=(
                     *_with_scores(one, self._scores),
                     *(
-                        Overlapping(rule.phase, rule.rule.reason, pairs[number])
+                        DropOverlap(rule.phase, rule.rule.reason, pairs[number])
                         for number, rule in enumerate(rules)
                         if number in pairs
                     ),
@@ -159,31 +159,31 @@ class ReadScores:
 def score_overviews(
     recipe: BoundRecipe, store: Store, generation: Generation, *, shown: int = SHOWN
 ) -> tuple[ScoreOverview, ...]:
-    """Every score that stands, compared with no rules; see `read_scores`."""
+    """Return the overview of every current score, without comparison with rules; see `read_scores`."""
     return read_scores(recipe, store, generation, shown=shown).overviews()
 
 
-def read_scores(recipe: BoundRecipe, store: Store, generation: Generation, *, shown: int = SHOWN) -> ReadScores:
-    """Read every score of the recipe whose layers stand in a generation as the recipe asks for them, in its order.
+def read_scores(recipe: BoundRecipe, store: Store, generation: Generation, *, shown: int = SHOWN) -> ScoreComparison:
+    """Read every score of the recipe whose layers are in a generation and up to date, in the recipe's order.
 
     Args:
-        recipe: Whose scores.
-        store: Where the layers are.
-        generation: What is read.
-        shown: Samples at each end whose texts are read.
+        recipe: The recipe.
+        store: The store.
+        generation: The generation to read.
+        shown: How many of the highest and of the lowest samples to read the texts of.
 
     Raises:
-        RecipeError: A score cannot be bound: a file that it needs is gone.
+        RecipeError: A score cannot be bound: a file that it needs is missing.
     """
-    standing = list(_standing(recipe, store, generation))
-    if not standing:
-        return ReadScores(())
+    current = list(_current_scores(recipe, store, generation))
+    if not current:
+        return ScoreComparison(())
     state = state_of(store, generation)
-    return ReadScores([_seen(recipe, store, generation, state, bound, shown) for bound in standing])
+    return ScoreComparison([_read_score(recipe, store, generation, state, bound, shown) for bound in current])
 
 
-def _standing(recipe: BoundRecipe, store: Store, generation: Generation) -> Iterator[BoundScore]:
-    """The scores whose layers are there, made with the settings that the recipe has now."""
+def _current_scores(recipe: BoundRecipe, store: Store, generation: Generation) -> Iterator[BoundScore]:
+    """Yield the scores whose layers exist and match the recipe's current settings."""
     if not any(entry.layer in generation.layers for entry in recipe.config.score):
         return
     expected = expected_keys(recipe.ingest(store), recipe.operators)
@@ -197,14 +197,14 @@ def _standing(recipe: BoundRecipe, store: Store, generation: Generation) -> Iter
             yield bound
 
 
-def _seen(
+def _read_score(
     recipe: BoundRecipe, store: Store, generation: Generation, state: StoreState, bound: BoundScore, shown: int
-) -> _Seen:
+) -> _ScoreVotes:
     traces = read_traces(store, bound, state)
-    said = decide(traces, bound.entry.filter, bound.seed)
-    checkpoints = traces.scores.T if bound.entry.checkpoints else ()  # a measure's one value is its score
-    votes = np.where(np.isfinite(said.keep), said.keep >= KEEP_AT, -1).astype(np.int8)
-    highest, lowest = _ends(recipe, store, generation, traces, said, shown, bound.seed)
+    filtered = apply_filter(traces, bound.entry.filter, bound.seed)
+    checkpoints = traces.scores.T if bound.entry.checkpoints else ()  # a measure has one value, its score
+    votes = np.where(np.isfinite(filtered.keep), filtered.keep >= KEEP_AT, -1).astype(np.int8)
+    highest, lowest = _ends(recipe, store, generation, traces, filtered, shown, bound.seed)
     counts = Counter(traces.status.tolist())
     overview = ScoreOverview(
         name=bound.entry.name,
@@ -213,30 +213,36 @@ def _seen(
         by=bound.entry.filter.by,
         rows=len(traces.status),
         statuses=dict(sorted(counts.items(), key=lambda one: (-one[1], one[0]))),
-        fits=tuple(map(_fit, said.fitted)),
+        fits=tuple(map(_fit, filtered.fitted)),
         checkpoints=tuple(_distribution(f"m{number}", values) for number, values in enumerate(checkpoints, start=1)),
-        score=_distribution("score", said.score),
-        keep=Distribution("keep", summary(said.keep), histogram(said.keep, KEEP_BINS, (0.0, 1.0))),
+        score=_distribution("score", filtered.score),
+        keep=Distribution("keep", summary(filtered.keep), histogram(filtered.keep, KEEP_BINS, (0.0, 1.0))),
         dropped=int((votes == 0).sum()),
         highest=highest,
         lowest=lowest,
     )
-    return _Seen(overview, votes, traces.shards, traces.ends)
+    return _ScoreVotes(overview, votes, traces.shards, traces.ends)
 
 
 def _distribution(name: str, values: NDArray[np.float64]) -> Distribution:
     return Distribution(name, summary(values), histogram(values))
 
 
-def _fit(fitted: Fitted) -> FitOverview:
+def _fit(fitted: FittedGroup) -> FitOverview:
     return FitOverview(fitted.name, fitted.kept.how, fitted.quality, fitted.steps)
 
 
 def _ends(
-    recipe: BoundRecipe, store: Store, generation: Generation, traces: Traces, said: Decided, shown: int, seed: int
+    recipe: BoundRecipe,
+    store: Store,
+    generation: Generation,
+    traces: Traces,
+    filtered: FilterResult,
+    shown: int,
+    seed: int,
 ) -> tuple[tuple[ScoredSample, ...], tuple[ScoredSample, ...]]:
-    """The highest and the lowest samples; forgotten ones have no score, so none is among them."""
-    found = extremes(said.score, traces.ids, shown, seed)
+    """Return the highest and the lowest samples; forgotten ones have no score, so they are not among them."""
+    found = extremes(filtered.score, traces.ids, shown, seed)
     places = {int(row): _place(traces, int(row)) for row in (*found.highest, *found.lowest)}
     wanted: dict[str, set[int]] = {}
     for shard, row in places.values():
@@ -244,7 +250,8 @@ def _ends(
     texts = read_previews(store, generation, recipe.config.text, wanted) if wanted else {}
 
     def samples(rows: Iterable[np.int64]) -> tuple[ScoredSample, ...]:
-        return tuple(_sample(texts[places[int(row)]], float(said.score[row]), float(said.keep[row])) for row in rows)
+        score, keep = filtered.score, filtered.keep
+        return tuple(_sample(texts[places[int(row)]], float(score[row]), float(keep[row])) for row in rows)
 
     return samples(found.highest), samples(found.lowest)
 
@@ -258,14 +265,14 @@ def _sample(one: TextPreview, score: float, keep: float) -> ScoredSample:
     return ScoredSample(one.id, one.source, one.url, score, keep if np.isfinite(keep) else None, one.text)
 
 
-def _with_scores(one: _Seen, seen: Sequence[_Seen]) -> list[Overlapping]:
+def _with_scores(one: _ScoreVotes, seen: Sequence[_ScoreVotes]) -> list[DropOverlap]:
     return [
-        Overlapping("score", other.overview.name, _pair(one.votes, other.votes)) for other in seen if other is not one
+        DropOverlap("score", other.overview.name, _pair(one.votes, other.votes)) for other in seen if other is not one
     ]
 
 
-def _stays(decisions: ShardDecisions, rule: int) -> NDArray[np.int8]:
-    """What one rule says of each row of a shard, whatever the others say: 0 where it fires, -1 where none looks."""
+def _rule_votes(decisions: ShardDecisions, rule: int) -> NDArray[np.int8]:
+    """Return one rule's vote on each row of a shard: 0 if it fires, 1 if not, -1 if the row is forgotten."""
 
     def bit(number: int) -> NDArray[np.bool_]:
         word, place = divmod(number, WORD)

@@ -1,7 +1,7 @@
-"""The layer `trace.<name>`: what each row's loss is at each checkpoint, and how far its gradient goes to the reference.
+"""Writes the layer `trace.<name>`: each row's loss at each checkpoint, and its gradient's progress to the reference.
 
-A row's values depend on the row and the weights alone, but for tasks whose losses need a batch: theirs are assembled of
-the rows of a shard in their order, so that they are the same however a shard is read.
+A row's values depend only on the row and the weights, except for tasks whose losses need a batch: their batches follow
+the order of a shard's rows, so that the values do not depend on how the shard is read.
 """
 
 from collections.abc import Iterator
@@ -19,52 +19,52 @@ from winnow.pipelines.query.conditions import selected_rows
 from winnow.pipelines.running.row_layers import RowLayerTask, write_layers
 from winnow.pipelines.running.shard_rows import Part, read_parts, text_of
 from winnow.pipelines.running.worker import Heart, settle
+from winnow.pipelines.score.example_buffer import bytes_of
 from winnow.pipelines.score.examples import DECODED, LEFT_OUT, encoded_rows, too_large
-from winnow.pipelines.score.gathering import bytes_of
 from winnow.pipelines.score.weights import load_weights
 from winnow.pipelines.store.generations import Store
 from winnow.schemas.rows.scores import trace_schema
 from winnow.schemas.tombstones import FORGOTTEN
 from winnow.scoring.tasks.protocol import ALONE, NOT_FINITE, OK, TEXT, Floats, Measure, Scorers, Task, Weights
 
-_BATCHES = 8  # that are scored together at least
+_BATCHES = 8  # scored at once
 NOT_SELECTED, TOO_LARGE = "not_selected", "too_large"
 
 
 @dataclass(frozen=True)
 class TraceContext:
-    """What every task of the stage knows. Picklable."""
+    """The settings of the stage that every task gets. Picklable."""
 
     store: Store
     bound: BoundScore
-    reference: str | None  # the object of its weights; none where nothing points
+    reference: str | None  # the object of its weights; None if the task needs no weights
     trajectory: tuple[str, ...]
     inputs: Inputs
 
     @property
     def stage(self) -> str:
-        """What strikes and poison are kept under."""
+        """The prefix for strikes and poison records."""
         return f"{self.bound.entry.trace}/"
 
 
 class Tracer(Protocol):
-    """What says the values of a trace, ready in one process."""
+    """Computes the values of a trace in one process."""
 
     @property
     def task(self) -> Task | Measure:
-        """What makes examples of rows."""
+        """The task that turns rows into examples."""
 
     @property
     def together(self) -> int:
-        """How many examples share a batch; 0 where each is by itself."""
+        """The number of examples per batch; 0 if examples do not depend on each other."""
 
     def values(self, examples: Any) -> Floats:
-        """Of each example its columns of the trace."""
+        """Return the trace's columns for each example."""
 
 
 @dataclass(frozen=True)
-class Scoring:
-    """A task with its weights: of each example its scores, its losses and the reference's loss."""
+class WeightTracer:
+    """Computes each example's scores, losses and reference loss from a task's weights."""
 
     task: Task
     scorers: Scorers
@@ -72,33 +72,33 @@ class Scoring:
 
     @property
     def together(self) -> int:
-        """As the task says."""
+        """As the task declares."""
         return self.task.together
 
     def values(self, examples: Any) -> Floats:
-        """A column each."""
+        """Return one column for each score and loss."""
         scored = self.scorers(examples)
         losses = self.task.losses(self.reference, examples)
         return np.stack([*(one.score for one in scored), *(one.loss for one in scored), losses], axis=1)
 
 
 @dataclass(frozen=True)
-class Measuring:
-    """What needs no weights: one column."""
+class MeasureTracer:
+    """Computes the one column of a task without weights."""
 
     task: Measure
     together: int = 0
 
     def values(self, examples: Any) -> Floats:
-        """The measure."""
+        """Return the measure."""
         return self.task.values(examples)[:, None]
 
 
-def ready(context: TraceContext) -> Tracer:
-    """What scores, in this process; models are loaded here and nowhere else."""
+def make_tracer(context: TraceContext) -> Tracer:
+    """Load the models in this process, and return what computes the trace."""
     bound = context.bound
     if bound.kind.measures:
-        return Measuring(bound.measure())
+        return MeasureTracer(bound.measure())
     task = bound.task()
     assert context.reference is not None
     reference = load_weights(context.store, context.reference)
@@ -108,12 +108,12 @@ def ready(context: TraceContext) -> Tracer:
         task.check(weights, path)
     cosine = bound.entry.variant == "cosine"
     scorers = task.scorers(at, reference, bound.entry.parameters, cosine=cosine)
-    return Scoring(task, scorers, reference)
+    return WeightTracer(task, scorers, reference)
 
 
 @dataclass
-class Waiting:
-    """Rows that are encoded and not scored yet, as their batch is not whole."""
+class PendingRows:
+    """Rows that are encoded but not scored yet, because their batch is incomplete."""
 
     statuses: list[NDArray[np.object_]] = field(default_factory=list)
     examples: list[Any] = field(default_factory=list)
@@ -121,42 +121,42 @@ class Waiting:
     held: int = 0  # bytes of the examples
 
     def add(self, status: NDArray[np.object_], encoded: Any, count: int) -> None:
-        """Let the rows of `encode_part` wait."""
+        """Add rows from `encode_part`."""
         self.statuses.append(status)
         self.count += count
         self.held += bytes_of(encoded)
         if count:
             self.examples.append(encoded)
 
-    def enough(self, together: int) -> bool:
-        """Whether they are scored now: some whole batches, or fewer of large examples."""
+    def is_ready(self, together: int) -> bool:
+        """Whether to score now: there are enough full batches, or fewer of large examples."""
         return self.count >= _BATCHES * together or (self.count >= together and self.held >= DECODED)
 
 
 def trace_shard(context: TraceContext, tracer: Tracer, task: RowLayerTask, beat: Heart) -> None:
-    """Write one shard of the layer, and commit it."""
+    """Write and commit one shard of the layer."""
     trace = context.bound.entry.trace
     schema = trace_schema(context.bound.entry.checkpoints)
     texts = [column.name for column in context.bound.text if column in context.bound.inputs]
 
-    def traced(parts: Iterator[Part]) -> Iterator[dict[str, pa.RecordBatch]]:
-        waiting = Waiting()
+    def trace_parts(parts: Iterator[Part]) -> Iterator[dict[str, pa.RecordBatch]]:
+        pending = PendingRows()
         for part in parts:
             for status, encoded, count in encode_part(context, tracer.task, part, task.source):
-                waiting.add(status, encoded, count)
-                if waiting.enough(max(tracer.together, 1)):
-                    yield {trace: scored(schema, tracer, waiting, tracer.together)}
-        if waiting.statuses:
-            yield {trace: scored(schema, tracer, waiting)}
+                pending.add(status, encoded, count)
+                if pending.is_ready(max(tracer.together, 1)):
+                    yield {trace: score_pending(schema, tracer, pending, tracer.together)}
+        if pending.statuses:
+            yield {trace: score_pending(schema, tracer, pending)}
 
     read = read_parts(context.store, context.stage, task.read, context.bound.columns, texts)
-    write_layers(context.store, task, {trace: schema}, read, traced, beat)
+    write_layers(context.store, task, {trace: schema}, read, trace_parts, beat)
 
 
 def encode_part(
     context: TraceContext, task: Task | Measure, part: Part, source: str
 ) -> Iterator[tuple[NDArray[np.object_], Any, int]]:
-    """Of each row its status, the examples of those that are `ok`, and their count: some rows at a time, in order."""
+    """Yield, part by part and in order, the status of each row, the examples of rows that are `ok`, and their count."""
     bound = context.bound
     status = np.full(part.count, OK, object)
     if bound.where.text is not None:
@@ -165,9 +165,9 @@ def encode_part(
     if TEXT in task.reads:
         long = too_large(text_of([one.name for one in bound.text], part.columns), bound.max_text_bytes)
         status[np.asarray(long)] = TOO_LARGE
-    for which, said in ((part.left_out, LEFT_OUT), (part.forgotten, FORGOTTEN)):
+    for which, reason in ((part.left_out, LEFT_OUT), (part.forgotten, FORGOTTEN)):
         if which is not None:
-            status[which] = said
+            status[which] = reason
     chosen = np.flatnonzero(status == OK)
     rows = pa.array(chosen)
     read = {name: column.take(rows) for name, column in part.columns.items()}
@@ -181,57 +181,57 @@ def encode_part(
         yield status[first:], None, 0
 
 
-def scored(schema: pa.Schema, tracer: Tracer, waiting: Waiting, together: int = 0) -> pa.RecordBatch:
-    """Score what waits: its rows of the layer.
+def score_pending(schema: pa.Schema, tracer: Tracer, pending: PendingRows, together: int = 0) -> pa.RecordBatch:
+    """Score pending rows, and return their rows of the layer.
 
     Args:
-        schema: Of the layer.
+        schema: The layer's schema.
         tracer: Scores examples.
-        waiting: What waits, some rows at least; what stays waiting, afterwards.
-        together: How many examples a whole batch has: the examples behind the last whole one stay; 0 for none.
+        pending: The pending rows, at least one; afterwards, those that are still pending.
+        together: The number of examples per batch; those after the last full batch stay pending. 0 to score all.
     """
-    status = np.concatenate(waiting.statuses)
+    status = np.concatenate(pending.statuses)
     good = np.flatnonzero(status == OK)
-    examples = tracer.task.joined(waiting.examples) if len(waiting.examples) > 1 else next(iter(waiting.examples), None)
-    rest = Waiting()
+    examples = tracer.task.joined(pending.examples) if len(pending.examples) > 1 else next(iter(pending.examples), None)
+    rest = PendingRows()
     if together and (left := len(good) % together):
-        ends = int(good[-left])  # the first row whose batch is not whole
+        ends = int(good[-left])  # the first row whose batch is incomplete
         count = len(good) - left
-        behind = tracer.task.chosen(examples, np.arange(count, len(good)))
-        rest = Waiting([status[ends:]], [behind], left, bytes_of(behind))
+        remaining = tracer.task.chosen(examples, np.arange(count, len(good)))
+        rest = PendingRows([status[ends:]], [remaining], left, bytes_of(remaining))
         status, good, examples = status[:ends], good[:count], tracer.task.chosen(examples, np.arange(count))
     columns = np.full((len(status), len(schema) - 1), np.nan)
     if len(good):
         values = tracer.values(examples)
         columns[good] = values
-        silent = np.flatnonzero(~np.isfinite(values).all(axis=1))
-        status[good[silent]] = NOT_FINITE
-        columns[good[silent]] = np.nan
-        if tracer.together and len(good) % tracer.together == 1 and len(good) - 1 in silent:
+        not_finite = np.flatnonzero(~np.isfinite(values).all(axis=1))
+        status[good[not_finite]] = NOT_FINITE
+        columns[good[not_finite]] = np.nan
+        if tracer.together and len(good) % tracer.together == 1 and len(good) - 1 in not_finite:
             status[good[-1]] = ALONE
     absent = ~np.isfinite(columns)
     arrays = [pa.array(status, pa.string())]
     arrays += [pa.array(columns[:, place], mask=absent[:, place]) for place in range(columns.shape[1])]
-    waiting.statuses, waiting.examples = rest.statuses, rest.examples
-    waiting.count, waiting.held = rest.count, rest.held
+    pending.statuses, pending.examples = rest.statuses, rest.examples
+    pending.count, pending.held = rest.count, rest.held
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 class TraceRows(beam.DoFn):
-    """A committed shard without a trace → the shard's name. Safe to repeat."""
+    """Shard without a trace → the shard's name. Safe to repeat."""
 
     def __init__(self, context: TraceContext) -> None:
         self._context = context
         self._tracer: Tracer | None = None
 
     def setup(self) -> None:
-        """Once a process."""
+        """Prepare the process."""
         settle()
 
     def process(self, element: bytes) -> Iterator[str]:
-        """Scores and commits."""
+        """Score the shard's rows and commit the layer."""
         if self._tracer is None:
-            self._tracer = ready(self._context)
+            self._tracer = make_tracer(self._context)
         task = RowLayerTask.from_json(element)
         layer = self._context.bound.entry.trace
         heart = Heart(self._context.store.objects, layer, task.shard)

@@ -1,6 +1,7 @@
-"""The weights that a score points to and looks from: given, merged or trained once, and kept in the store by their key.
+"""The weights of a score: the reference, and the checkpoints of the trajectory that samples are scored at.
 
-A key says everything that weights depend on, so what stands is found again and workers read all weights from one place.
+Weights are given, merged or trained once, and stored under a key that covers everything that they depend on. So later
+runs find them again, and workers read all weights from the store.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -26,82 +27,85 @@ from winnow.schemas.records import from_json
 from winnow.scoring.merging import average, task_arithmetic
 from winnow.scoring.tasks.protocol import Checkpoint, Task, TrainingSettings, Weights
 
-RESUMED = 8  # checkpoints of a training from which it can go on
+RESUME_CHECKPOINTS = 8  # the checkpoints of a training that it can continue from
 
-Tell = Callable[[str], None]
-"""Says a line to whoever waits."""
+Report = Callable[[str], None]
+"""Prints a line for the user."""
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
-    """Weights that stand in the store, in the order of their steps."""
+class StoredWeights:
+    """Weights in the store, in the order of their steps."""
 
     key: str
     objects: tuple[str, ...]
-    samples: int  # that they were trained on; 0 where they were given
-    fingerprint: str = ""  # of the environment that made them, whose kind they are pinned to
+    samples: int  # the number of training samples; 0 if the weights were given
+    fingerprint: str = ""  # of the environment that computed them
 
     def to_json(self) -> bytes:
-        """As it is kept."""
+        """Return the record as it is stored."""
         return canonical_json(asdict(self)).encode()
 
 
 @dataclass(frozen=True, slots=True)
 class WeightKeys:
-    """What the weights of a score depend on."""
+    """The keys of a score's weights."""
 
     reference: str
     trajectory: str
 
 
 def forgotten_by(store: Store) -> str:
-    """What has been forgotten so far, for keys; empty for nothing."""
+    """Return a fingerprint of all tombstones so far, for keys; empty if there are none."""
     tombstones = load_hiding(store.objects).tombstones
     return fingerprint_of(sorted(tombstones)) if tombstones else ""
 
 
 def with_forgotten(key: str, forgotten: str) -> str:
-    """A key of what is made of all rows but those that are forgotten."""
+    """Return the key of something that is computed from all rows except forgotten ones."""
     return f"{key}-{forgotten}" if forgotten else key
 
 
 def without_forgotten(key: str) -> str:
-    """The key, whatever was forgotten when it was made."""
+    """Return the key without its fingerprint of tombstones."""
     return key.partition("-")[0]
 
 
 def weight_keys(bound: BoundScore, state: StoreState, forgotten: str) -> WeightKeys:
-    """The keys of a score's weights over what the state holds; the layers that trainings read must stand.
+    """Return the keys of a score's weights over the state; the layers that trainings read must exist.
 
     Args:
         bound: The score.
-        state: What is trained on.
-        forgotten: What no training sees (`forgotten_by`).
+        state: The shards and layers that are trained on.
+        forgotten: The result of `forgotten_by`.
     """
     if bound.entry.reference is None:
         return WeightKeys("", "")
-    says = _reference_says(bound, state)
+    reference_settings = _reference_settings(bound, state)
     if bound.adapted:
-        trajectory = fingerprint_of(_trajectory_says(bound, state))
-        reference = fingerprint_of({**says, "begins": trajectory})
+        trajectory = fingerprint_of(_trajectory_settings(bound, state))
+        reference = fingerprint_of({**reference_settings, "begins": trajectory})
     else:
-        reference = fingerprint_of(says)
-        towards: dict[str, Json] = {"reference": reference} if bound.looked is not None else {}
-        trajectory = fingerprint_of({**_trajectory_says(bound, state), **towards})
-    if bound.trusted is not None:
+        reference = fingerprint_of(reference_settings)
+        towards: dict[str, Json] = {"reference": reference} if bound.trajectory_rows is not None else {}
+        trajectory = fingerprint_of({**_trajectory_settings(bound, state), **towards})
+    if bound.reference_rows is not None:
         reference = with_forgotten(reference, forgotten)
-    if bound.looked is not None:
+    if bound.trajectory_rows is not None:
         trajectory = with_forgotten(trajectory, forgotten)
     return WeightKeys(reference, trajectory)
 
 
-def _reference_says(bound: BoundScore, state: StoreState) -> dict[str, Json]:
+def _reference_settings(bound: BoundScore, state: StoreState) -> dict[str, Json]:
     plan = bound.entry.reference
     assert plan is not None
-    said: dict[str, Json] = {"weights": "reference", "settings": bound.settings}
-    if bound.trusted is not None:
-        return said | {"train": _said(bound, plan.training), "rows": _covered(bound, bound.trusted, state)}
-    return said | {
+    settings: dict[str, Json] = {"weights": "reference", "settings": bound.settings}
+    if bound.reference_rows is not None:
+        return settings | {
+            "train": _training_settings(bound, plan.training),
+            "rows": _training_rows(bound, bound.reference_rows, state),
+        }
+    return settings | {
         "given": [one.digest for one in bound.reference],
         "how": plan.how,
         "base": None if bound.base is None else bound.base.digest,
@@ -109,22 +113,22 @@ def _reference_says(bound: BoundScore, state: StoreState) -> dict[str, Json]:
     }
 
 
-def _trajectory_says(bound: BoundScore, state: StoreState) -> dict[str, Json]:
+def _trajectory_settings(bound: BoundScore, state: StoreState) -> dict[str, Json]:
     plan = bound.entry.trajectory
-    said: dict[str, Json] = {"weights": "trajectory", "settings": bound.settings}
-    if bound.looked is None:
-        return said | {"given": [one.digest for one in bound.trajectory]}
-    return said | {
-        "train": _said(bound, plan.training),
+    settings: dict[str, Json] = {"weights": "trajectory", "settings": bound.settings}
+    if bound.trajectory_rows is None:
+        return settings | {"given": [one.digest for one in bound.trajectory]}
+    return settings | {
+        "train": _training_settings(bound, plan.training),
         "method": bound.method,
         "temperature": plan.temperature,
         "checkpoints": plan.checkpoints,
         "parameters": list(bound.entry.parameters),
-        "rows": _covered(bound, bound.looked, state),
+        "rows": _training_rows(bound, bound.trajectory_rows, state),
     }
 
 
-def _covered(bound: BoundScore, condition: Condition, state: StoreState) -> Json:
+def _training_rows(bound: BoundScore, condition: Condition, state: StoreState) -> Json:
     columns = tuple(dict.fromkeys((*bound.inputs, *condition.columns)))
     return {
         "condition": condition.text,
@@ -133,7 +137,7 @@ def _covered(bound: BoundScore, condition: Condition, state: StoreState) -> Json
 
 
 def scored_shards(state: StoreState, columns: tuple[Column, ...]) -> list[ScoredShard]:
-    """Every shard in the order of names, with the objects of samples and of the layers of these columns."""
+    """Return every shard, sorted by name, with the objects of its samples and of the layers of these columns."""
     layers = {
         layer: {commit.shard: commit.object.path for commit in state.layers[layer]}
         for layer in layers_of(columns)
@@ -150,111 +154,117 @@ def scored_shards(state: StoreState, columns: tuple[Column, ...]) -> list[Scored
     ]
 
 
-def find_weights(store: Store, score: str, key: str, count: int) -> Made | None:
-    """Weights that stand under a key, so many; None where there are none."""
+def find_weights(store: Store, score: str, key: str, count: int) -> StoredWeights | None:
+    """Return the weights under a key if they exist and have `count` objects, else None."""
     try:
         raw = store.objects.read(layout.weights_record(score, key))
     except FileNotFoundError:
         return None
-    made = from_json(Made, raw, f"{store.objects.root}/{layout.weights_record(score, key)}")
-    whole = len(made.objects) == count and all(store.objects.exists(path) for path in made.objects)
-    return made if whole else None
+    stored = from_json(StoredWeights, raw, f"{store.objects.root}/{layout.weights_record(score, key)}")
+    complete = len(stored.objects) == count and all(store.objects.exists(path) for path in stored.objects)
+    return stored if complete else None
 
 
 def load_weights(store: Store, path: str) -> Weights:
-    """The weights of one object."""
+    """Load the weights of one object."""
     return tensors_of(store.objects.read(path), f"{store.objects.root}/{path}").arrays
 
 
-def note_use(store: Store, bound: BoundScore, keys: WeightKeys, traces: Iterable[str]) -> None:
-    """Say which weights traces are made with, so that garbage can be told from them."""
+def record_use(store: Store, bound: BoundScore, keys: WeightKeys, traces: Iterable[str]) -> None:
+    """Record which weights traces use, so that garbage collection keeps them."""
     raw = canonical_json([keys.reference, keys.trajectory]).encode()
     for trace in sorted(traces):
         store.objects.put_if_absent(layout.weights_use(bound.entry.name, trace), raw)
 
 
 @dataclass(frozen=True)
-class Makers:
-    """What making weights needs."""
+class WeightsContext:
+    """Everything that making weights needs, apart from the score."""
 
     store: Store
     state: StoreState
     inputs: Inputs
-    tell: Tell
+    report: Report
 
 
-def make_weights(makers: Makers, task: Task, bound: BoundScore, keys: WeightKeys) -> tuple[Made, Made]:
-    """The reference and the trajectory, found or made; which of them is first depends on where the reference begins."""
+def make_weights(
+    context: WeightsContext, task: Task, bound: BoundScore, keys: WeightKeys
+) -> tuple[StoredWeights, StoredWeights]:
+    """Load or make the reference and the trajectory; the one that the other is trained from comes first."""
     if bound.adapted:
-        trajectory = make_trajectory(makers, task, bound, keys.trajectory, None)
-        end = load_weights(makers.store, trajectory.objects[-1])
-        return make_reference(makers, task, bound, keys.reference, end), trajectory
-    reference = make_reference(makers, task, bound, keys.reference, None)
-    towards = load_weights(makers.store, reference.objects[0])
-    return reference, make_trajectory(makers, task, bound, keys.trajectory, towards)
+        trajectory = make_trajectory(context, task, bound, keys.trajectory, None)
+        end = load_weights(context.store, trajectory.objects[-1])
+        return make_reference(context, task, bound, keys.reference, end), trajectory
+    reference = make_reference(context, task, bound, keys.reference, None)
+    towards = load_weights(context.store, reference.objects[0])
+    return reference, make_trajectory(context, task, bound, keys.trajectory, towards)
 
 
-def make_reference(makers: Makers, task: Task, bound: BoundScore, key: str, begin: Weights | None) -> Made:
-    """The reference, found or made; it is trained on from `begin` where there is one."""
+def make_reference(
+    context: WeightsContext, task: Task, bound: BoundScore, key: str, begin: Weights | None
+) -> StoredWeights:
+    """Load or make the reference; training starts from `begin` if it is given."""
     score = bound.entry.name
     assert bound.entry.reference is not None
-    if (found := find_weights(makers.store, score, key, 1)) is not None:
+    if (found := find_weights(context.store, score, key, 1)) is not None:
         return found
-    if bound.trusted is None:
-        return _put(makers.store, score, key, [_given_reference(task, bound)], 0)
-    settings = _settings(bound, bound.entry.reference.training)
+    if bound.reference_rows is None:
+        return _put(context.store, score, key, [_given_reference(task, bound)], 0)
+    settings = _task_settings(bound, bound.entry.reference.training)
     start = None if begin is None else Checkpoint(0, begin, {})
-    return _trained(makers, task, bound, key, bound.trusted, "reference", settings, None, 1, start)
+    return _train(context, task, bound, key, bound.reference_rows, "reference", settings, None, 1, start)
 
 
-def make_trajectory(makers: Makers, task: Task, bound: BoundScore, key: str, reference: Weights | None) -> Made:
-    """The checkpoints that look, found or made."""
+def make_trajectory(
+    context: WeightsContext, task: Task, bound: BoundScore, key: str, reference: Weights | None
+) -> StoredWeights:
+    """Load or make the checkpoints of the trajectory."""
     score = bound.entry.name
-    if (found := find_weights(makers.store, score, key, bound.entry.checkpoints)) is not None:
+    if (found := find_weights(context.store, score, key, bound.entry.checkpoints)) is not None:
         return found
-    if bound.looked is None:
-        return _put(makers.store, score, key, [_checked(task, one) for one in bound.trajectory], 0)
+    if bound.trajectory_rows is None:
+        return _put(context.store, score, key, [_read_weights(task, one) for one in bound.trajectory], 0)
     plan = bound.entry.trajectory
     settings = replace(
-        _settings(bound, plan.training),
+        _task_settings(bound, plan.training),
         method=bound.method,
         temperature=plan.temperature,
         parameters=bound.entry.parameters,
     )
-    return _trained(makers, task, bound, key, bound.looked, "trajectory", settings, reference, plan.checkpoints)
+    return _train(context, task, bound, key, bound.trajectory_rows, "trajectory", settings, reference, plan.checkpoints)
 
 
-def _settings(bound: BoundScore, training: TrainingConfig) -> TrainingSettings:
-    """What the recipe says of a training, over what the task does by itself."""
-    said = {name: getattr(training, name) for name in ("epochs", "batch", "learning_rate", "weight_decay")}
-    by_itself = bound.kind.training(bound.config)
-    return replace(by_itself, seed=bound.seed, **{name: one for name, one in said.items() if one is not None})
+def _task_settings(bound: BoundScore, training: TrainingConfig) -> TrainingSettings:
+    """Return the recipe's settings of a training, with the task's defaults for the others."""
+    given = {name: getattr(training, name) for name in ("epochs", "batch", "learning_rate", "weight_decay")}
+    defaults = bound.kind.training(bound.config)
+    return replace(defaults, seed=bound.seed, **{name: one for name, one in given.items() if one is not None})
 
 
-def _said(bound: BoundScore, training: TrainingConfig) -> dict[str, Json]:
-    """All of a training that weights depend on."""
-    return {**asdict(_settings(bound, training)), "parameters": [], "max_samples": training.max_samples}
+def _training_settings(bound: BoundScore, training: TrainingConfig) -> dict[str, Json]:
+    """Return the settings of a training that weights depend on."""
+    return {**asdict(_task_settings(bound, training)), "parameters": [], "max_samples": training.max_samples}
 
 
 def _given_reference(task: Task, bound: BoundScore) -> Weights:
     plan = bound.entry.reference
     assert plan is not None
-    found = {one.file: _checked(task, one) for one in bound.reference}
+    found = {one.file: _read_weights(task, one) for one in bound.reference}
     if plan.merge is None:
         return next(iter(found.values()))
     if bound.base is None:
         return average(found)
-    return task_arithmetic(_checked(task, bound.base), found, plan.scale)
+    return task_arithmetic(_read_weights(task, bound.base), found, plan.scale)
 
 
-def _checked(task: Task, one: WeightsFile) -> Weights:
+def _read_weights(task: Task, one: WeightsFile) -> Weights:
     weights = read_tensors(one.file).arrays
     task.check(weights, one.file)
     return weights
 
 
-def _trained(
-    makers: Makers,
+def _train(
+    context: WeightsContext,
     task: Task,
     bound: BoundScore,
     key: str,
@@ -264,58 +274,60 @@ def _trained(
     reference: Weights | None,
     wanted: int,
     begin: Checkpoint | None = None,
-) -> Made:
-    """Train, keeping what is needed to go on after a stop in the store's scratch."""
+) -> StoredWeights:
+    """Train, saving checkpoints to the store's scratch folder so that a stopped training can continue."""
     entry = bound.entry
     training = entry.trajectory.training
     if what == "reference" and entry.reference is not None:
         training = entry.reference.training
-    shards = scored_shards(makers.state, tuple(dict.fromkeys((*bound.inputs, *condition.columns))))
+    shards = scored_shards(context.state, tuple(dict.fromkeys((*bound.inputs, *condition.columns))))
     collected = collect_examples(
-        makers.store, task, bound, shards, condition, what, training.max_samples, makers.inputs
+        context.store, task, bound, shards, condition, what, training.max_samples, context.inputs
     )
-    makers.tell(
-        f"score.{entry.name}  training the {what} on {collected.count:,} of {collected.meant:,} samples"
-        + "".join(f"; {count:,} {reason}" for reason, count in collected.left.items())
+    context.report(
+        f"score.{entry.name}  training the {what} on {collected.count:,} of {collected.matching:,} samples"
+        + "".join(f"; {count:,} {reason}" for reason, count in collected.excluded.items())
     )
-    # The checkpoints that are wanted are among those that are kept to go on from.
-    kept = replace(settings, keep=wanted * -(-RESUMED // wanted))
+    # The wanted checkpoints are among those that are saved for continuing.
+    kept = replace(settings, keep=wanted * -(-RESUME_CHECKPOINTS // wanted))
     scratch = f"{layout.SCRATCH}score/{entry.name}/{key}/"
-    made = list(_standing(makers.store, scratch, kept.keep))
-    start = made[-1] if made else begin
-    if made and start is not None:
-        makers.tell(f"score.{entry.name}  going on after step {start.step:,}")
+    checkpoints = list(_saved_checkpoints(context.store, scratch, kept.keep))
+    start = checkpoints[-1] if checkpoints else begin
+    if checkpoints and start is not None:
+        context.report(f"score.{entry.name}  continues after step {start.step:,}")
     for checkpoint in task.train(collected.examples, collected.count, kept, reference, start):
-        if made and checkpoint.step <= made[-1].step:
+        if checkpoints and checkpoint.step <= checkpoints[-1].step:
             continue
-        _finite(entry.name, what, checkpoint)
-        made.append(checkpoint)
-        makers.store.objects.put(f"{scratch}{len(made):04d}.safetensors", _checkpoint_bytes(checkpoint))
-    chosen = _chosen(made, wanted, f"score.{entry.name}: training the {what} on {collected.count:,} samples")
-    done = _put(makers.store, entry.name, key, [one.weights for one in chosen], collected.count)
-    for info in list(makers.store.objects.list(scratch)):
-        makers.store.objects.delete(info.path)
+        _require_finite(entry.name, what, checkpoint)
+        checkpoints.append(checkpoint)
+        context.store.objects.put(f"{scratch}{len(checkpoints):04d}.safetensors", _checkpoint_bytes(checkpoint))
+    chosen = _pick_checkpoints(
+        checkpoints, wanted, f"score.{entry.name}: training the {what} on {collected.count:,} samples"
+    )
+    done = _put(context.store, entry.name, key, [one.weights for one in chosen], collected.count)
+    for info in list(context.store.objects.list(scratch)):
+        context.store.objects.delete(info.path)
     return done
 
 
-def _chosen(made: Sequence[Checkpoint], wanted: int, what: str) -> list[Checkpoint]:
-    """So many of the checkpoints, evenly over the steps; the last is always one.
+def _pick_checkpoints(checkpoints: Sequence[Checkpoint], wanted: int, what: str) -> list[Checkpoint]:
+    """Return this many checkpoints at even distances; the last one is always included.
 
     Raises:
-        ScoreError: There are fewer steps than that.
+        ScoreError: The training has too few steps.
     """
-    total = made[-1].step
+    total = checkpoints[-1].step
     steps = sorted({max(1, total * number // wanted) for number in range(1, wanted + 1)})
-    found = {one.step: one for one in made}
+    found = {one.step: one for one in checkpoints}
     if len(steps) < wanted:
         raise ScoreError(
-            f"{what} has {total:,} steps, and {wanted} checkpoints are asked for; lower 'checkpoints' or 'batch', or "
+            f"{what} has {total:,} steps, fewer than the {wanted} checkpoints; lower 'checkpoints' or 'batch', or "
             "raise 'epochs'"
         )
     return [found[step] for step in steps]
 
 
-def _finite(score: str, what: str, checkpoint: Checkpoint) -> None:
+def _require_finite(score: str, what: str, checkpoint: Checkpoint) -> None:
     for name, array in checkpoint.weights.items():
         if not np.isfinite(array).all():
             raise ScoreError(
@@ -324,7 +336,7 @@ def _finite(score: str, what: str, checkpoint: Checkpoint) -> None:
             )
 
 
-def _put(store: Store, score: str, key: str, weights: Sequence[Weights], samples: int) -> Made:
+def _put(store: Store, score: str, key: str, weights: Sequence[Weights], samples: int) -> StoredWeights:
     paths = []
     for one in weights:
         raw = tensors_bytes(one, {})
@@ -332,9 +344,9 @@ def _put(store: Store, score: str, key: str, weights: Sequence[Weights], samples
         if not store.objects.exists(path):
             store.objects.put(path, raw)
         paths.append(path)
-    made = Made(key, tuple(paths), samples, current_fingerprint().name)
-    store.objects.put(layout.weights_record(score, key), made.to_json())
-    return made
+    stored = StoredWeights(key, tuple(paths), samples, current_fingerprint().name)
+    store.objects.put(layout.weights_record(score, key), stored.to_json())
+    return stored
 
 
 def _checkpoint_bytes(checkpoint: Checkpoint) -> bytes:
@@ -343,8 +355,8 @@ def _checkpoint_bytes(checkpoint: Checkpoint) -> bytes:
     return tensors_bytes(arrays, {"step": str(checkpoint.step)})
 
 
-def _standing(store: Store, scratch: str, most: int) -> Iterator[Checkpoint]:
-    """The checkpoints that a stopped training left, from the first on without a gap."""
+def _saved_checkpoints(store: Store, scratch: str, most: int) -> Iterator[Checkpoint]:
+    """Yield the checkpoints that a stopped training saved, up to the first gap."""
     for number in range(1, most + 1):
         path = f"{scratch}{number:04d}.safetensors"
         if not store.objects.exists(path):

@@ -41,7 +41,7 @@ def store_of(recipe: "BoundRecipe") -> "Store":
     """The store of a recipe, which must exist."""
     from winnow.pipelines.store.location import open_store_at
 
-    return open_store_at(recipe.place)
+    return open_store_at(recipe.store_address)
 
 
 def open_place(place: str) -> "tuple[BoundRecipe | None, Store]":

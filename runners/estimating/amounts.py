@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
-from winnow.pipelines.binding.duplicates import SIGNED
+from winnow.pipelines.binding.duplicates import SIGNATURE_LAYERS
 from winnow.pipelines.binding.operators import BoundOperator, passes_of
 from winnow.pipelines.binding.tokens import TOKENS_LAYER
 from winnow.pipelines.forgetting.outputs import EXPORT, registered
@@ -91,7 +91,7 @@ def estimate(
     every = shards + fresh_shards
     anew = fresh > 0 or any(stage.read for stage in found)
     kinds = [kind for kind in recipe.kinds if anew or layer_of_kind(kind) not in layers]
-    signatures = {kind: round((held + fresh) * rates.of(SIGNED[kind]).written) for kind in kinds}
+    signatures = {kind: round((held + fresh) * rates.of(SIGNATURE_LAYERS[kind]).written) for kind in kinds}
     parts = {f"dedupe.{kind}": signatures[kind] for kind in kinds}
     found.append(_stage("dedupe", every, sum(parts.values()), parts, rates))
     anew = anew or bool(kinds)

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from winnow.pipelines.binding.duplicates import SIGNED
+from winnow.pipelines.binding.duplicates import SIGNATURE_LAYERS
 from winnow.pipelines.binding.operators import Pass
-from winnow.pipelines.dedupe.covered import Search
+from winnow.pipelines.dedupe.search import Search
 from winnow.pipelines.ingest.planning.context import IngestContext
 from winnow.pipelines.running.row_layers import RowLayerTask
 from winnow.pipelines.store import layout
@@ -128,7 +128,7 @@ def record_search(run: "StageRun", state: StoreState, search: Search, shuffled: 
 
 def search_amounts(state: StoreState, kinds: Iterable[str]) -> Iterable[tuple[str, int, int]]:
     """For each kind, the bytes of its signatures and of its results."""
-    for kind, signed in SIGNED.items():
+    for kind, signed in SIGNATURE_LAYERS.items():
         if kind in kinds:
             layers = (state.layers.get(name, []) for name in (signed, layer_of_kind(kind)))
             read, written = (sum(commit.object.bytes for commit in found) for found in layers)

@@ -66,7 +66,7 @@ class PlannedScore:
     @property
     def by_row(self) -> bool:
         """Whether a row's score depends only on that row, so that new rows do not change the others."""
-        return self.bound.trusted is None and self.bound.looked is None and not self.bound.kind.batched
+        return self.bound.reference_rows is None and self.bound.trajectory_rows is None and not self.bound.kind.batched
 
     def pending_bytes(self, sizes: LayerSizes) -> int:
         """The bytes that its trace still has to read."""
@@ -86,10 +86,10 @@ class PlannedScore:
             for what, files in (("reference", _reference_files(bound)), ("trajectory", looking))
             if files
         ]
-        if bound.trusted is not None:
-            said.append(("trains", f"the reference on {bound.trusted.text}"))
-        if bound.looked is not None:
-            rows = "all rows" if bound.looked.text is None else bound.looked.text
+        if bound.reference_rows is not None:
+            said.append(("trains", f"the reference on {bound.reference_rows.text}"))
+        if bound.trajectory_rows is not None:
+            rows = "all rows" if bound.trajectory_rows.text is None else bound.trajectory_rows.text
             said.append(("trains", f"a trajectory of {_checkpoints(bound)} on {rows}"))
         if bound.entry.accelerator is not None:
             said.append(("asks for", bound.entry.accelerator))
@@ -108,8 +108,8 @@ class PlannedScore:
             "media": MEDIA in bound.inputs,
             "reference": list(_reference_files(bound)),
             "trajectory": [one.file for one in bound.trajectory],
-            "trains_reference": bound.trusted is not None,
-            "trains_trajectory": bound.looked is not None,
+            "trains_reference": bound.reference_rows is not None,
+            "trains_trajectory": bound.trajectory_rows is not None,
             "checkpoints": entry.checkpoints,
             "accelerator": entry.accelerator,
             "min_ram_bytes": entry.min_ram_bytes,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from winnow.pipelines.binding.bound_recipe import BoundRecipe, bind
 from winnow.pipelines.forgetting.hidden_rows import hidden_rows
 from winnow.pipelines.query.columns import Column, column_of, read_aligned
-from winnow.pipelines.rules.deciding import decide, represent
+from winnow.pipelines.rules.deciding import choose_representatives, decide
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store, open_store
 from winnow.pipelines.store.hiding.looks import NOTHING
@@ -35,7 +35,7 @@ _BATCH_ROWS: Final = 1024
 def texts_of_recipe(recipe: str, named_grouping: str) -> "StoreTexts":
     """The texts of a store that a recipe keeps."""
     loaded = bind(load_recipe(recipe))
-    return StoreTexts(open_store(open_location(loaded.place)), loaded, named_grouping)
+    return StoreTexts(open_store(open_location(loaded.store_address)), loaded, named_grouping)
 
 
 def texts_of_store(place: str, named_grouping: str) -> "StoreTexts":
@@ -136,5 +136,5 @@ def _kept(
     if pinned is None:
         yield from ((row.shard, None) for row in store.manifest(generation, layout.SAMPLES))
         return
-    for decisions in decide(pinned, duplicates=represent(pinned)):
+    for decisions in decide(pinned, duplicates=choose_representatives(pinned)):
         yield decisions.shard, decisions.kept

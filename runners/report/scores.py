@@ -3,7 +3,7 @@ with rules and other scores."""
 
 from collections.abc import Sequence
 
-from winnow.pipelines.score.overview import Distribution, FitOverview, Overlapping, ScoredSample, ScoreOverview
+from winnow.pipelines.score.overview import Distribution, DropOverlap, FitOverview, ScoredSample, ScoreOverview
 from winnow.runners.report.block import Block
 from winnow.runners.report.examples import Examples
 from winnow.runners.report.markup import Header, Html, crawled, element, join, marked, plain, table
@@ -190,7 +190,7 @@ def _overlaps(one: ScoreOverview) -> list[Html]:
     return parts
 
 
-def _overlap(one: Overlapping) -> list[Html]:
+def _overlap(one: DropOverlap) -> list[Html]:
     pair = one.pair  # counts the samples that both keep; here those that both drop
     return [
         plain(one.kind),

@@ -9,15 +9,15 @@ from rich.text import Text
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.dedupe import clusters
-from winnow.pipelines.dedupe.clusters import StarRound, star_partitions, star_rounds, unjoined_edges
-from winnow.pipelines.dedupe.covered import Search
-from winnow.pipelines.dedupe.graph import SearchGraph, SettleGraph, StarGraph
+from winnow.pipelines.dedupe.clusters import StarRound, max_star_rounds, star_partitions, unjoined_edges
+from winnow.pipelines.dedupe.graph import OutcomeGraph, SearchGraph, StarGraph
 from winnow.pipelines.dedupe.near import ALL_PAIRS
 from winnow.pipelines.dedupe.outcomes import count_buckets
-from winnow.pipelines.dedupe.stage import existing_layer, load_existing, search_for, settled_hiding
-from winnow.pipelines.dedupe.task import GlobalKey, WritingTask
+from winnow.pipelines.dedupe.search import Search
+from winnow.pipelines.dedupe.stage import existing_layer, load_existing_layers, load_stable_hiding, make_search
+from winnow.pipelines.dedupe.task import GlobalKey, WriteTask
 from winnow.pipelines.dedupe.transforms import WriteDuplicates
-from winnow.pipelines.dedupe.verdicts import forget_superseded
+from winnow.pipelines.dedupe.verdicts import delete_superseded
 from winnow.pipelines.running.exchange import clear_scratch
 from winnow.pipelines.running.step_beats import steps_done
 from winnow.pipelines.store import layout
@@ -39,11 +39,11 @@ def find_duplicates(run: StageRun, recipe: BoundRecipe, state: StoreState) -> No
     """Update all duplicate layers for the rows of the state; the signature layers must be current."""
     require_lease(run.store.objects)
     clear_scratch(run.store.objects, layout.SCRATCH.rstrip("/"))  # left by an interrupted search
-    hiding = settled_hiding(run.store)
-    lacking = load_existing(run.store, recipe, state, hiding.tombstones)
+    hiding = load_stable_hiding(run.store)
+    lacking = load_existing_layers(run.store, recipe, state, hiding.tombstones)
     if not lacking or not state.shards:
         return
-    search = search_for(run.store, recipe, state, lacking, hiding)
+    search = make_search(run.store, recipe, state, lacking, hiding)
     rows = sum(shard.rows for shard in search.covered)
     began, clock = time.monotonic(), Clock(run.engine)
     run.console.print(f"dedupe  comparing {rows:,} rows of {len(search.covered):,} shards: {', '.join(lacking)}")
@@ -54,7 +54,7 @@ def find_duplicates(run: StageRun, recipe: BoundRecipe, state: StoreState) -> No
     shards = {one.shard: number for number, one in enumerate(search.covered)}
     run.tasks(
         "dedupe",
-        {shard: WritingTask(number).to_json() for shard, number in shards.items()},
+        {shard: WriteTask(number).to_json() for shard, number in shards.items()},
         WriteDuplicates(search, lacking),
         _awaited(run.store, shards, lacking),
         {},
@@ -67,7 +67,7 @@ def find_duplicates(run: StageRun, recipe: BoundRecipe, state: StoreState) -> No
     shuffled = sum(info.size for info in run.store.objects.list(f"{search.scratch}/"))
     record_search(run, state, search, shuffled, clock.ran(shards))
     require_lease(run.store.objects)
-    forget_superseded(search)
+    delete_superseded(search)
     clear_scratch(run.store.objects, search.scratch)
     run.store.objects.delete(search.shards)
 
@@ -81,25 +81,27 @@ def _awaited(store: Store, shards: Iterable[str], keys: Mapping[Kind, GlobalKey]
 
 def compare(run: StageRun, search: Search, rows: int) -> None:
     """Write the results for rows with duplicates to the search's scratch folder."""
-    graph = SearchGraph(search, rows, clusters.MOST_EDGES)
+    graph = SearchGraph(search, rows, clusters.MAX_EDGES)
     with DedupeProgress(search, graph.steps).shown(run.console):
         _run(run, graph.build)
         if "near" in search.kinds and (edges := unjoined_edges(search)):
-            _run(run, SettleGraph(_contracted(run, search, edges)).build)
+            _run(run, OutcomeGraph(_contracted(run, search, edges)).build)
 
 
 def _contracted(run: StageRun, search: Search, edges: int) -> StarRound:
     """Run star contraction until a round changes nothing, and return that round."""
     partitions = star_partitions(edges)
-    for number in range(star_rounds(edges)):
+    for number in range(max_star_rounds(edges)):
         one = StarRound(search, number, partitions)
         _run(run, StarGraph(one).build)
         require_lease(run.store.objects)
-        one.clear_before()
-        if one.settled:
+        one.clear_previous()
+        if one.finished:
             run.console.print(f"dedupe  joined {edges:,} edges in {number + 1} rounds of star contraction")
             return one
-    raise StageError(f"dedupe: {edges:,} edges did not converge after {star_rounds(edges)} rounds of star contraction")
+    raise StageError(
+        f"dedupe: {edges:,} edges did not converge after {max_star_rounds(edges)} rounds of star contraction"
+    )
 
 
 def _run(run: StageRun, build: Callable[[beam.Pipeline], object]) -> None:

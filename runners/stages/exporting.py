@@ -27,7 +27,7 @@ from winnow.pipelines.export.stage import (
     require_planned,
 )
 from winnow.pipelines.media.references import MediaSources
-from winnow.pipelines.mix.drawn import Draw
+from winnow.pipelines.mix.draws import Draw
 from winnow.pipelines.running.step_beats import steps_done
 from winnow.runners.engines.failures import WorkerLostError
 from winnow.runners.stages.full_disk import full_disk

@@ -13,19 +13,19 @@ from rich.console import Console
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.binding.mixture import UNCLASSIFIED, BoundStage
-from winnow.pipelines.binding.tokens import TOKENS_LAYER, TokensLayer, try_tokens
+from winnow.pipelines.binding.tokens import TOKENS_LAYER, TokensLayer, check_tokenizer
 from winnow.pipelines.forgetting.purging import finish_purge
 from winnow.pipelines.mix.plans import (
     Laws,
-    Planned,
+    NewPlan,
     PlanRecord,
     find_plan,
     layers_read,
     make_plan,
     put_plan,
-    request_of,
+    request_key,
 )
-from winnow.pipelines.mix.tokens import TokensContext, lacking_layers, owed_counts, take_tokens
+from winnow.pipelines.mix.tokens import TokensContext, load_tokens, missing_layers, pending_counts
 from winnow.pipelines.mix.transforms import CountTokens
 from winnow.pipelines.running.row_layers import load_layers
 from winnow.pipelines.store.generations import Store, open_store
@@ -90,7 +90,7 @@ def _mix(recipe: BoundRecipe, engine: Engine, console: Console, sample: Fraction
     laws = read_laws(recipe)
     outcome = measure_tokens(recipe, engine, console)
     store, generation = outcome.store, outcome.generation
-    request = request_of(recipe, store, generation, laws, sample)
+    request = request_key(recipe, store, generation, laws, sample)
     standing = find_plan(store, request)
     if standing is not None:
         return Mixed(store, generation, standing, False)
@@ -114,7 +114,7 @@ def _disk_errors_located(recipe: BoundRecipe) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        where = error.filename or recipe.place
+        where = error.filename or recipe.store_address
         raise StageError(f"{where}: {error.strerror or error}; fix this and run the same command again") from None
 
 
@@ -184,7 +184,7 @@ def _foreign_families(stage: BoundStage, law: ScalingLaw) -> list[Problem]:
 
 def _plan(
     recipe: BoundRecipe, store: Store, generation: Generation, laws: Laws, sample: Fraction, folder: Path
-) -> Planned:
+) -> NewPlan:
     pinned = pinned_rules(recipe, store, generation, more=layers_read(recipe))
     assert pinned is not None  # a mixture always reads layers
     planned = make_plan(recipe, pinned, generation, laws, sample, folder)
@@ -204,15 +204,15 @@ def measure_tokens(recipe: BoundRecipe, engine: Engine, console: Console) -> Out
     if layer is None:
         raise RecipeError(f"{recipe.file}: has no 'mix'; add one to count tokens")
     operators = recipe.operators
-    try_tokens(recipe.config, layer)
-    store = open_store(open_location(recipe.place))
+    check_tokenizer(recipe.config, layer)
+    store = open_store(open_location(recipe.store_address))
     run = StageRun(console, engine, store)
     run.warm()
     with Lease(store.objects):
         finish_purge(store)
         state = current_state(recipe, store)
         load_layers(store, state, operators)
-        if lacking := lacking_layers(state, layer):
+        if lacking := missing_layers(state, layer):
             raise StoreError(
                 f"{store.root}: {', '.join(lacking)} must be measured before texts are edited; run: "
                 f"winnow annotate {recipe.file}"
@@ -224,7 +224,7 @@ def measure_tokens(recipe: BoundRecipe, engine: Engine, console: Console) -> Out
 def count_texts(run: StageRun, recipe: BoundRecipe, layer: TokensLayer, state: StoreState) -> None:
     """Update the layer for the rows of the state."""
     ran = CompletedTasks()
-    if owed := owed_counts(run.store, state, layer):
+    if owed := pending_counts(run.store, state, layer):
         ran = run.tasks(
             TOKENS_LAYER,
             {task.shard: task.to_json() for task in owed},
@@ -232,6 +232,6 @@ def count_texts(run: StageRun, recipe: BoundRecipe, layer: TokensLayer, state: S
             {task.shard: (TOKENS_LAYER, task.owed[TOKENS_LAYER]) for task in owed},
             {},
         )
-    if not take_tokens(run.store, recipe, state):
+    if not load_tokens(run.store, recipe, state):
         raise StageError(f"{TOKENS_LAYER}: shards ended without a commit; run again")
     record_rows(run, state, "mix", TOKENS_LAYER, "mix.tokens", owed, ran)

@@ -6,7 +6,7 @@ from pathlib import Path
 from rich.console import Console
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe, bind
-from winnow.pipelines.binding.scores import try_scores
+from winnow.pipelines.binding.scores import check_scores
 from winnow.pipelines.export.stage import Finished
 from winnow.runners.engines.engine import Engine
 from winnow.runners.stages.exports import export, require_exports
@@ -38,7 +38,7 @@ def run_recipe(recipe: BoundRecipe, engine: Engine, console: Console, *, replace
     if config.export:
         require_exports(recipe)
     if config.score:
-        try_scores(recipe.scores)
+        check_scores(recipe.scores)
     outcome = run_all(recipe, engine, console, replace=replace)
     if config.score:
         scored = score(recipe, engine, console)

@@ -7,26 +7,26 @@ from dataclasses import dataclass
 from rich.console import Console
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
-from winnow.pipelines.binding.scores import MEDIA, BoundScore, try_scores
-from winnow.pipelines.dedupe.stage import load_existing
+from winnow.pipelines.binding.scores import MEDIA, BoundScore, check_scores
+from winnow.pipelines.dedupe.stage import load_existing_layers
 from winnow.pipelines.forgetting.purging import finish_purge
 from winnow.pipelines.media.references import media_sources
 from winnow.pipelines.media.score_inputs import Inputs
 from winnow.pipelines.running.row_layers import load_layers
-from winnow.pipelines.score.keeping import Decided, Fitted, decide, read_traces, write_scores
+from winnow.pipelines.score.filtering import FilterResult, FittedGroup, apply_filter, read_traces, write_scores
 from winnow.pipelines.score.keys import TraceLayer, score_key
-from winnow.pipelines.score.stage import lacking_layers, owed_traces, take_score, take_trace, trace_layer
+from winnow.pipelines.score.stage import load_score, load_trace, missing_layers, pending_traces, trace_layer
 from winnow.pipelines.score.trace import TraceContext, TraceRows
 from winnow.pipelines.score.weights import (
-    Made,
-    Makers,
+    StoredWeights,
     WeightKeys,
+    WeightsContext,
     find_weights,
     forgotten_by,
     load_weights,
     make_reference,
     make_weights,
-    note_use,
+    record_use,
 )
 from winnow.pipelines.store.generations import Store, open_store
 from winnow.pipelines.store.lease import Lease, Share
@@ -71,8 +71,8 @@ def prepare(recipe: BoundRecipe) -> Prepared:
     """
     _ = recipe.rules
     scores = require_scores(recipe)
-    try_scores(scores)
-    return Prepared(recipe, scores, open_store(open_location(recipe.place)))
+    check_scores(scores)
+    return Prepared(recipe, scores, open_store(open_location(recipe.store_address)))
 
 
 def score(recipe: BoundRecipe, engine: Engine, console: Console) -> Outcome:
@@ -110,7 +110,7 @@ def score_slice(recipe: BoundRecipe, part: Slice, engine: Engine, console: Conso
     return SliceDone("score", part, len(mine.shards), len(state.shards), "shards")
 
 
-def train_reference(recipe: BoundRecipe, name: str | None, console: Console) -> tuple[BoundScore, Made, Store]:
+def train_reference(recipe: BoundRecipe, name: str | None, console: Console) -> tuple[BoundScore, StoredWeights, Store]:
     """Train the reference of one score if it does not exist yet; nothing is scored.
 
     Raises:
@@ -123,10 +123,10 @@ def train_reference(recipe: BoundRecipe, name: str | None, console: Console) -> 
     with Lease(prepared.store.objects):
         state = _ready_state(prepared)
         layer = _ready_layer(prepared.store, recipe, state, bound)
-        makers = _weight_makers(prepared.store, recipe, state, bound, console)
+        context = _weights_context(prepared.store, recipe, state, bound, console)
         if bound.adapted:
-            return bound, make_weights(makers, bound.task(), bound, layer.weights)[0], prepared.store
-        return bound, make_reference(makers, bound.task(), bound, layer.weights.reference, None), prepared.store
+            return bound, make_weights(context, bound.task(), bound, layer.weights)[0], prepared.store
+        return bound, make_reference(context, bound.task(), bound, layer.weights.reference, None), prepared.store
 
 
 def _named(scores: tuple[BoundScore, ...], name: str | None) -> BoundScore:
@@ -148,12 +148,12 @@ def _existing_state(prepared: Prepared) -> StoreState:
     recipe, store = prepared.recipe, prepared.store
     state = current_state(recipe, store)
     load_layers(store, state, recipe.operators)
-    load_existing(store, recipe, state)
+    load_existing_layers(store, recipe, state)
     return state
 
 
 def _ready_layer(store: Store, recipe: BoundRecipe, state: StoreState, bound: BoundScore) -> TraceLayer:
-    if lacking := lacking_layers(state, bound):
+    if lacking := missing_layers(state, bound):
         stages = " && ".join(
             f"winnow {stage} {recipe.file}"
             for stage in ("annotate", "dedupe")
@@ -165,11 +165,13 @@ def _ready_layer(store: Store, recipe: BoundRecipe, state: StoreState, bound: Bo
     return trace_layer(store, bound, state)
 
 
-def _weight_makers(store: Store, recipe: BoundRecipe, state: StoreState, bound: BoundScore, console: Console) -> Makers:
+def _weights_context(
+    store: Store, recipe: BoundRecipe, state: StoreState, bound: BoundScore, console: Console
+) -> WeightsContext:
     def report(line: str) -> None:
         console.print(line, markup=False, soft_wrap=True)
 
-    return Makers(store, state, _inputs(recipe, bound), report)
+    return WeightsContext(store, state, _inputs(recipe, bound), report)
 
 
 def _inputs(recipe: BoundRecipe, bound: BoundScore) -> Inputs:
@@ -182,12 +184,12 @@ def _trace(
     """Update the trace of a score for the rows of the state, or for the shards in `mine`."""
     layer = _ready_layer(run.store, recipe, state, bound)
     shards = state if mine is None else mine
-    owed = owed_traces(run.store, shards, layer)
+    owed = pending_traces(run.store, shards, layer)
     ran = CompletedTasks()
     if owed:
         context = _context(run, recipe, state, bound, layer)
         if not bound.kind.measures:
-            note_use(run.store, bound, layer.weights, {one.owed[layer.layer] for one in owed})
+            record_use(run.store, bound, layer.weights, {one.owed[layer.layer] for one in owed})
         ran = run.tasks(
             layer.layer,
             {one.shard: one.to_json() for one in owed},
@@ -196,7 +198,7 @@ def _trace(
             {},
             bound.entry.hints,
         )
-    if not take_trace(run.store, shards, layer):
+    if not load_trace(run.store, shards, layer):
         raise StageError(f"{layer.layer}: shards ended without a commit; run again")
     record_rows(run, shards, "score", layer.layer, f"score.{bound.entry.task}", owed, ran, bound.passes)
 
@@ -208,10 +210,10 @@ def _context(
     inputs = _inputs(recipe, bound)
     if bound.kind.measures:
         return TraceContext(run.store, bound, None, (), inputs)
-    makers = _weight_makers(run.store, recipe, state, bound, run.console)
+    context = _weights_context(run.store, recipe, state, bound, run.console)
     task = bound.task()
     with _weights_lock(run, bound, layer.weights):
-        reference, trajectory = make_weights(makers, task, bound, layer.weights)
+        reference, trajectory = make_weights(context, task, bound, layer.weights)
     weights = load_weights(run.store, reference.objects[0])
     for number, path in enumerate(trajectory.objects, 1):  # reports a zero direction before workers start
         try:
@@ -232,20 +234,20 @@ def _weights_lock(run: StageRun, bound: BoundScore, keys: WeightKeys) -> Abstrac
 
 def _decide(run: StageRun, state: StoreState, bound: BoundScore) -> None:
     forgotten = forgotten_by(run.store)
-    if take_score(run.store, state, bound, forgotten):
+    if load_score(run.store, state, bound, forgotten):
         return
     began = time.monotonic()
     traces = read_traces(run.store, bound, state)
-    said = decide(traces, bound.entry.filter, bound.seed)
-    write_scores(run.store, bound, state, score_key(bound, state, forgotten), traces, said)
-    if not take_score(run.store, state, bound, forgotten):
+    filtered = apply_filter(traces, bound.entry.filter, bound.seed)
+    write_scores(run.store, bound, state, score_key(bound, state, forgotten), traces, filtered)
+    if not load_score(run.store, state, bound, forgotten):
         raise StageError(f"{bound.entry.layer}: shards ended without a commit; run again")
-    _print_result(run.console, bound, said, time.monotonic() - began)
+    _print_result(run.console, bound, filtered, time.monotonic() - began)
 
 
-def _print_result(console: Console, bound: BoundScore, said: Decided, seconds: float) -> None:
+def _print_result(console: Console, bound: BoundScore, filtered: FilterResult, seconds: float) -> None:
     """Print one line for each of the largest fits, with the estimated quality."""
-    largest = sorted(said.fitted, key=lambda one: -one.quality.rows)
+    largest = sorted(filtered.fitted, key=lambda one: -one.quality.rows)
     for one in largest[:SHOWN]:
         quality = one.quality
         of = f" of {bound.entry.filter.by} {one.name}" if one.name else ""
@@ -262,6 +264,6 @@ def _print_result(console: Console, bound: BoundScore, said: Decided, seconds: f
         console.print(f"{bound.entry.layer}  {rest} more values of {bound.entry.filter.by}: winnow report")
 
 
-def _no_votes_reason(fitted: Fitted) -> str:
+def _no_votes_reason(fitted: FittedGroup) -> str:
     notes = sorted({NOTES[step.note] for step in fitted.steps if step.note})
     return ", ".join(notes) or NOTES["unscored"]

@@ -98,7 +98,7 @@ def ingest_slice(
 ) -> SliceDone:
     """Ingest a slice of the sources' tasks; the first slice fixes the list of tasks."""
     recipe.require_rules()
-    store = create_or_open(open_location(recipe.place), store_record(recipe.config))
+    store = create_or_open(open_location(recipe.store_address), store_record(recipe.config))
     context = recipe.ingest(store)
     with part.share(store, "ingest"):
         require_no_purge(store)
@@ -122,7 +122,7 @@ def annotate_slice(recipe: BoundRecipe, part: Slice, engine: Engine, console: Co
     """Measure a slice of the shards of the latest generation with every operator of the recipe."""
     recipe.require_rules()
     operators = ready_operators(recipe, console)
-    store = open_store(open_location(recipe.place))
+    store = open_store(open_location(recipe.store_address))
     with part.share(store, "annotate"):
         require_no_purge(store)
         whole = current_state(recipe, store)

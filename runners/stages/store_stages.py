@@ -7,16 +7,16 @@ from rich.console import Console
 
 from winnow.pipelines.annotate.task import AnnotationContext, RunAnnotation
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
-from winnow.pipelines.binding.duplicates import SIGNED
+from winnow.pipelines.binding.duplicates import SIGNATURE_LAYERS
 from winnow.pipelines.binding.operators import (
     BoundOperator,
     Pass,
+    check_operators,
+    operator_remarks,
     passes_of,
-    remarks_of,
-    try_operators,
 )
 from winnow.pipelines.binding.sources import store_record
-from winnow.pipelines.dedupe.stage import load_existing
+from winnow.pipelines.dedupe.stage import load_existing_layers
 from winnow.pipelines.forgetting.hidden_rows import look
 from winnow.pipelines.forgetting.purging import finish_purge
 from winnow.pipelines.ingest.planning.context import BoundExtractor, IngestContext
@@ -30,9 +30,9 @@ from winnow.pipelines.ingest.planning.stage import (
     settle_changes,
 )
 from winnow.pipelines.ingest.transforms import RunExtraction, RunIngest, ingest_element
-from winnow.pipelines.mix.tokens import take_tokens
+from winnow.pipelines.mix.tokens import load_tokens
 from winnow.pipelines.running.row_layers import load_layers, pending_shards
-from winnow.pipelines.score.stage import take_scores
+from winnow.pipelines.score.stage import load_scores
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.commits import load_layer_commits, load_task_commits
 from winnow.pipelines.store.generations import Store, create_or_open, next_generation, open_store
@@ -62,7 +62,7 @@ class Outcome:
 def ingest(recipe: BoundRecipe, engine: Engine, console: Console, *, replace: bool = False) -> Outcome:
     """Ingest new and changed input of all sources and extractors, and publish the result."""
     recipe.require_rules()
-    store = create_or_open(open_location(recipe.place), store_record(recipe.config))
+    store = create_or_open(open_location(recipe.store_address), store_record(recipe.config))
     context = recipe.ingest(store)
     patterns = {source.name: source.files for source in recipe.config.sources}
     run = StageRun(console, engine, store)
@@ -100,12 +100,12 @@ def dedupe(recipe: BoundRecipe, engine: Engine, console: Console) -> Outcome:
     """Find the duplicates among all rows of the latest generation, and publish the result."""
     recipe.require_rules()
     operators = recipe.operators
-    signing = {SIGNED[kind] for kind in recipe.kinds}
+    signing = {SIGNATURE_LAYERS[kind] for kind in recipe.kinds}
     wanted = [bound for bound in operators if bound.layer in signing]
     needed = {layer for bound in wanted for layer in bound.reads}
     warm_kernels(quiet=console.quiet)
-    try_operators(wanted)
-    store = open_store(open_location(recipe.place))
+    check_operators(wanted)
+    store = open_store(open_location(recipe.store_address))
     run = StageRun(console, engine, store)
     with Lease(store.objects):
         finish_purge(store)
@@ -122,14 +122,14 @@ def ready_operators(recipe: BoundRecipe, console: Console) -> tuple[BoundOperato
     """The recipe's operators, each run once on a sample, so that problems are reported before hours of work."""
     operators = recipe.operators
     warm_kernels(quiet=console.quiet)
-    try_operators(operators)
-    for said in remarks_of(operators):
+    check_operators(operators)
+    for said in operator_remarks(operators):
         console.print(f"note    {said}", markup=False, soft_wrap=True)
     return operators
 
 
 def _annotate(recipe: BoundRecipe, operators: Sequence[BoundOperator], engine: Engine, console: Console) -> Outcome:
-    store = open_store(open_location(recipe.place))
+    store = open_store(open_location(recipe.store_address))
     run = StageRun(console, engine, store)
     with Lease(store.objects):
         finish_purge(store)
@@ -223,10 +223,10 @@ def current_state(recipe: BoundRecipe, store: Store) -> StoreState:
 
 def publish(recipe: BoundRecipe, store: Store, state: StoreState) -> Outcome:
     """Publish the next generation: the state and the layers of other stages that are still current."""
-    load_existing(store, recipe, state)
-    take_scores(store, recipe, state)
-    take_tokens(store, recipe, state)
-    generation, new = next_generation(store, fingerprint_of(resolved_yaml(recipe.spelt)), state.tasks, state.layers)
+    load_existing_layers(store, recipe, state)
+    load_scores(store, recipe, state)
+    load_tokens(store, recipe, state)
+    generation, new = next_generation(store, fingerprint_of(resolved_yaml(recipe.expanded)), state.tasks, state.layers)
     look(store, generation)
     return Outcome(store, generation, new)
 

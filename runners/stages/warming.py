@@ -142,7 +142,7 @@ def _operators() -> list[str]:
     """The entries of winnow's own operators that run with what is here of packages and assets."""
     from winnow.filters.operators import operator_names
     from winnow.pipelines.binding.bound_recipe import bind
-    from winnow.pipelines.binding.operators import try_operators
+    from winnow.pipelines.binding.operators import check_operators
     from winnow.schemas.recipe import load_recipe
 
     Path("sites.txt").write_text(_SITES)
@@ -152,7 +152,7 @@ def _operators() -> list[str]:
     for entry in (*operator_names(), *extra):
         Path("one.yaml").write_text(_OPERATORS + f"annotate: [{', '.join(dict.fromkeys(['text.language', entry]))}]\n")
         try:
-            try_operators(bind(load_recipe("one.yaml")).operators)
+            check_operators(bind(load_recipe("one.yaml")).operators)
         except WinnowError:
             continue
         found.append(entry)

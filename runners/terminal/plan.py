@@ -12,9 +12,9 @@ from rich.console import Console
 from rich.markup import escape
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
-from winnow.pipelines.binding.operators import remarks_of, try_operators
+from winnow.pipelines.binding.operators import check_operators, operator_remarks
 from winnow.pipelines.binding.rule_presets import preset_notes
-from winnow.pipelines.binding.scores import try_scores
+from winnow.pipelines.binding.scores import check_scores
 from winnow.pipelines.binding.sources import store_record
 from winnow.pipelines.forgetting.outputs import DECISIONS, register
 from winnow.pipelines.ingest.planning.context import IngestContext
@@ -89,10 +89,10 @@ def show_plan(
     untried = [bound for bound in operators if bound.layer not in standing]
     if untried:
         warm_kernels()
-    try_operators(untried)
+    check_operators(untried)
     scores = planned_scores(recipe, plan.store, plan.generation, plan.context, operators)
-    try_scores(tuple(one.bound for one in scores if not one.stands))
-    notes = [*preset_notes(recipe.config), *remarks_of(operators)]
+    check_scores(tuple(one.bound for one in scores if not one.stands))
+    notes = [*preset_notes(recipe.config), *operator_remarks(operators)]
     notes += _unlisted_sources(recipe, plan)
     left = estimate(recipe, _store_before(plan), operators, scores, known)
     if not as_json:
@@ -114,7 +114,7 @@ def show_plan(
 
 
 def _plan(recipe: BoundRecipe) -> RecipePlan:
-    objects = open_location(recipe.place)
+    objects = open_location(recipe.store_address)
     generation = None
     try:
         store = open_store(objects)
@@ -131,7 +131,7 @@ def _plan(recipe: BoundRecipe) -> RecipePlan:
     configs: dict[str, object] = {bound.extractor.name: bound.config for bound in context.extractors}
     listed = {entry.layer for entry in recipe.config.annotate}
     configs |= {one.entry.layer: one.config for one in recipe.measurements if one.entry.layer in listed}
-    resolved = resolved_yaml(recipe.spelt, configs)
+    resolved = resolved_yaml(recipe.expanded, configs)
     return RecipePlan(resolved, store, generation, state, context, tuple(sources))
 
 

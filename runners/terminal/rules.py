@@ -14,12 +14,12 @@ from winnow.pipelines.forgetting.hidden_rows import hidden_rows
 from winnow.pipelines.query.find_sample import Place
 from winnow.pipelines.rules import guards
 from winnow.pipelines.rules.coverage import CoverageCounter, detectors_of
-from winnow.pipelines.rules.deciding import DROPPED_SAMPLES, decide, dropped_samples, represent
+from winnow.pipelines.rules.deciding import DROPPED_SAMPLES, choose_representatives, decide, dropped_samples
 from winnow.pipelines.rules.decisions import DecisionCounts, ShardDecisions, Tally
 from winnow.pipelines.rules.pinning import PinnedProgram, ShardObjects, expected_keys, pin
 from winnow.pipelines.rules.representatives import Duplicates
 from winnow.pipelines.rules.summary import GroupEffect, RulesSummary, summarise_rules
-from winnow.pipelines.score.overview import ReadScores
+from winnow.pipelines.score.overview import ScoreComparison
 from winnow.pipelines.score.stage import generation_scores
 from winnow.pipelines.store.generations import Store
 from winnow.runners.terminal.quantities import byte_size, grouped, share
@@ -73,7 +73,7 @@ def decided(
     generation: int,
     file: str | None = None,
     coverage: CoverageCounter | None = None,
-    scores: ReadScores | None = None,
+    scores: ScoreComparison | None = None,
 ) -> RulesSummary:
     """Decide every row.
 
@@ -85,14 +85,14 @@ def decided(
         scores: Count the overlap of their drops with those of each rule.
     """
 
-    duplicates = represent(pinned)
+    duplicates = choose_representatives(pinned)
 
     def watched() -> Iterator[tuple[ShardObjects, ShardDecisions]]:
         for shard, decisions in zip(pinned.shards, decide(pinned, duplicates=duplicates), strict=True):
             if coverage is not None:
-                coverage.see(shard, decisions.kept)
+                coverage.add(shard, decisions.kept)
             if scores is not None:
-                scores.see(decisions)
+                scores.add(decisions)
             yield shard, decisions
 
     if file is None:
@@ -125,7 +125,7 @@ def decided_if_possible(
     pinned: PinnedProgram | None,
     generation: int,
     coverage: CoverageCounter | None = None,
-    scores: ReadScores | None = None,
+    scores: ScoreComparison | None = None,
 ) -> RulesSummary | None:
     """The rules' decisions; None if there are no rules, or if one cannot be decided for some row."""
     try:
@@ -144,7 +144,7 @@ def duplicate_drops(
         pinned = pinned_rules(recipe, store, generation)
         if pinned is None or pinned.program.choice is None:
             return DuplicateDrops({})
-        duplicates = represent(pinned)
+        duplicates = choose_representatives(pinned)
     except RecipeError as error:
         first, *others = str(error).splitlines()
         return DuplicateDrops(None, f"{first} (and {len(others)} more; see winnow plan)" if others else first)
@@ -156,7 +156,7 @@ def duplicate_drops(
         lost = next((name for name, rows in marks.items() if rows[place.row]), None)
         if lost is not None:
             found[place.id] = reasons[lost]
-            stays[place.id] = duplicates.gone_for(place.shard.shard, place.shard.rows)[place.row].as_py().hex()
+            stays[place.id] = duplicates.replacement_ids(place.shard.shard, place.shard.rows)[place.row].as_py().hex()
     return DuplicateDrops(found, stays=stays)
 
 

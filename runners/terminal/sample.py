@@ -82,7 +82,7 @@ def run_show(options: argparse.Namespace, console: Console) -> int:
     if (options.id is None) == (options.url is None):
         raise WinnowError("show: expected either an id or --url URL")
     recipe = bind(load_recipe(options.recipe))
-    store = open_store(open_location(recipe.place))
+    store = open_store(open_location(recipe.store_address))
     generation = store.require_latest()
     find, wanted = (find_by_url, options.url) if options.id is None else (find_by_id, options.id)
     shown = view_sample(recipe, store, generation, read_sample(store, generation, find(store, generation, wanted)))

@@ -7,7 +7,7 @@ from rich.console import Console
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.rules.pinning import PinnedProgram
-from winnow.pipelines.score.overview import FitOverview, ReadScores, ScoreOverview, read_scores, score_overviews
+from winnow.pipelines.score.overview import FitOverview, ScoreComparison, ScoreOverview, read_scores, score_overviews
 from winnow.pipelines.store.generations import Store
 from winnow.runners.report.scores import median, quality
 from winnow.runners.terminal.quantities import grouped, share
@@ -17,7 +17,7 @@ from winnow.schemas.identity import Json
 from winnow.schemas.records import Generation
 
 
-def scores_if_bound(recipe: BoundRecipe | None, store: Store, generation: Generation) -> ReadScores | None:
+def scores_if_bound(recipe: BoundRecipe | None, store: Store, generation: Generation) -> ScoreComparison | None:
     """The current scores; None if there are none or a file is missing (`winnow score` reports which)."""
     try:
         return None if recipe is None or not recipe.config.score else read_scores(recipe, store, generation)
@@ -34,7 +34,7 @@ def scores_counted(recipe: BoundRecipe | None, store: Store, generation: Generat
 
 
 def overviews(
-    scores: ReadScores | None, recipe: BoundRecipe | None, pinned: PinnedProgram | None
+    scores: ScoreComparison | None, recipe: BoundRecipe | None, pinned: PinnedProgram | None
 ) -> tuple[ScoreOverview, ...]:
     """The overview of every score.
 

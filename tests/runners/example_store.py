@@ -2,7 +2,7 @@
 
 from winnow.pipelines.query.cluster_counts import Cluster, Overview
 from winnow.pipelines.rules.borders import Border, BorderSample
-from winnow.pipelines.score.overview import Distribution, FitOverview, Overlapping, ScoredSample, ScoreOverview
+from winnow.pipelines.score.overview import Distribution, DropOverlap, FitOverview, ScoredSample, ScoreOverview
 from winnow.runners.report import DuplicatesFound, ExampleRange, ExampleRow, Examples
 from winnow.schemas.conditions import Cut
 from winnow.schemas.summary import (
@@ -149,7 +149,7 @@ SCORE_OVERVIEW = ScoreOverview(
     dropped=250,
     highest=(ScoredSample("0c", HOSTILE, None, 2.0, 1.0, HOSTILE),),
     lowest=(ScoredSample("0d", "crawl", None, -1.0, None, ""),),
-    overlaps=(Overlapping("keep", HOSTILE, Pair("one", "other", 700, 50, 100, 150, 0, 0, 234)),),
+    overlaps=(DropOverlap("keep", HOSTILE, Pair("one", "other", 700, 50, 100, 150, 0, 0, 234)),),
     undecided=True,
 )
 

@@ -204,7 +204,7 @@ WRONG = [
     ("shouting", "annotate[0]: 'shouting' is not a dotted name"),
     ("{text.shouting: {as: samples.text}}", "writes the layer 'samples.text', which is reserved"),
     ("{text.shouting: {as: extract.fast}}", "writes the layer 'extract.fast', which is reserved"),
-    ("{text.shouting: {as: text.language}}", "'as' names text.language, which is another operator"),
+    ("{text.shouting: {as: text.language}}", "'as' names text.language, which is an operator"),
     ("{text.gopher: {words: klingon}}", "recipe.yaml:7: annotate[0].text.gopher: unknown style of words 'klingon'"),
     ("{text.classifier: {}}", "annotate[0].text.classifier: text.classifier: `model` is not set"),
     ("{text.classifier: {model: lines/0.jsonl}}", "annotate[0].text.classifier: "),

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from winnow.pipelines.export.formats.one_medium import OneMedium
 from winnow.pipelines.export.stage import BoundExport
-from winnow.pipelines.mix.drawn import Draw, DrawnShard
+from winnow.pipelines.mix.draws import Draw, DrawnShard
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.tables import read_batches, read_table

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from winnow.pipelines.mix.drawn import Draw, DrawnShard, copies_of
+from winnow.pipelines.mix.draws import Draw, DrawnShard, copies_of
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.tables import read_batches

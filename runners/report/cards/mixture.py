@@ -155,7 +155,7 @@ def _overview(facts: MixtureFacts, written: Written) -> str:
 
 def recipe_hash(recipe: BoundRecipe) -> str:
     """A hash of the whole recipe."""
-    return fingerprint_of(resolved_yaml(recipe.spelt))
+    return fingerprint_of(resolved_yaml(recipe.expanded))
 
 
 def _mixture(plan: MixturePlan, output: PlannedOutput) -> str:

@@ -1,4 +1,4 @@
-"""Who is measured and who is not, and why (law 2)."""
+"""Which rows an operator measures, and the status of those that it does not (law 2)."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 import pytest
 
 from winnow.filters.operators import STATUS, TEXT, Kernel, Operator
-from winnow.pipelines.annotate.rows import Rows, layer_schema, measure
+from winnow.pipelines.annotate.rows import BatchRows, layer_schema, measure
 from winnow.schemas.errors import StageError
 
 
@@ -53,14 +53,14 @@ def run(
         return None if values is None else np.array(values, np.bool_)
 
     schema = layer_schema(of.writes(NoConfig()))
-    columns = Rows({TEXT: batch.column(TEXT)})
+    columns = BatchRows({TEXT: batch.column(TEXT)})
     rows: list[dict[str, object]] = measure(
         of, kernel, schema, (TEXT,), columns, mask(selected), mask(left_out), max_text_bytes
     ).to_pylist()
     return rows
 
 
-def test_every_row_that_is_not_measured_says_why() -> None:
+def test_every_unmeasured_row_has_a_status() -> None:
     batch = texts("four", None, "x" * 101, "unasked", "deadly", "")
     found = run(batch, selected=[True, True, True, False, True, True], left_out=[False] * 4 + [True, False])
     assert found == [
@@ -73,7 +73,7 @@ def test_every_row_that_is_not_measured_says_why() -> None:
     ]
 
 
-def test_a_kernel_sees_only_rows_that_it_can_measure() -> None:
+def test_a_kernel_gets_only_rows_that_it_can_measure() -> None:
     seen: list[list[str]] = []
 
     def noting(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -85,7 +85,7 @@ def test_a_kernel_sees_only_rows_that_it_can_measure() -> None:
 
 
 def test_operators_that_measure_the_same_rows_get_the_same_array() -> None:
-    rows = Rows({TEXT: pa.array(["a", None, "b"], pa.large_string())})
+    rows = BatchRows({TEXT: pa.array(["a", None, "b"], pa.large_string())})
     first, second = (rows.chosen((TEXT,), np.array([0, 2])).column(0) for _ in range(2))
     assert first.to_pylist() == ["a", "b"]
     assert [buffer.address for buffer in first.buffers() if buffer] == [
@@ -93,7 +93,7 @@ def test_operators_that_measure_the_same_rows_get_the_same_array() -> None:
     ]
 
 
-def test_an_operators_own_reasons_stand_beside_those_of_the_stage() -> None:
+def test_an_operator_may_add_its_own_statuses() -> None:
     def picky(batch: pa.RecordBatch) -> pa.RecordBatch:
         short = pc.less(pc.utf8_length(batch.column(TEXT)), 3)
         status = pc.if_else(short, "too_short", "ok")
@@ -104,7 +104,7 @@ def test_an_operators_own_reasons_stand_beside_those_of_the_stage() -> None:
     assert [row["status"] for row in run(texts("long", "x", None), picky, of)] == ["ok", "too_short", "no_text"]
 
 
-def test_an_empty_batch_stays_empty() -> None:
+def test_an_empty_batch_gives_an_empty_layer() -> None:
     assert run(texts()) == []
 
 
@@ -113,7 +113,7 @@ def ratio(value: float) -> Kernel:
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
-def test_a_number_that_is_not_finite_never_reaches_a_rule(value: float) -> None:
+def test_a_number_that_is_not_finite_is_refused(value: float) -> None:
     with pytest.raises(StageError, match=r"text\.length: column 'ratio' holds a number that is not finite"):
         run(texts("a"), ratio(value), operator(pa.field("ratio", pa.float64())))
 
@@ -124,5 +124,5 @@ def test_a_kernel_that_loses_a_row_is_refused() -> None:
 
 
 def test_a_kernel_that_returns_another_type_is_refused() -> None:
-    with pytest.raises(StageError, match="column 'bytes' should be int64, it returned double"):
+    with pytest.raises(StageError, match="column 'bytes': expected int64, it returned double"):
         run(texts("a"), lambda batch: pa.RecordBatch.from_arrays([pa.array([1.0])], names=["bytes"]))

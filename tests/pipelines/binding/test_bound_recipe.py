@@ -1,4 +1,4 @@
-"""A recipe is bound once for a command, and stays in it."""
+"""A recipe is bound once per command, and never sent to workers."""
 
 import io
 import pickle
@@ -37,7 +37,7 @@ def test_a_part_is_bound_once(part: str) -> None:
     assert getattr(recipe, part) is getattr(recipe, part)
 
 
-def test_a_part_that_is_wrong_says_so_each_time_and_keeps_no_other_from_being_bound() -> None:
+def test_a_faulty_part_raises_each_time_and_other_parts_can_be_bound() -> None:
     recipe = bound(RECIPE.replace("text.length.lines <", "text.length.lnies <"))
     for _ in range(2):
         with pytest.raises(RecipeError, match="did you mean"):
@@ -45,19 +45,19 @@ def test_a_part_that_is_wrong_says_so_each_time_and_keeps_no_other_from_being_bo
     assert [one.layer for one in recipe.operators] == ["text.length", "text.secrets", "text.digest", "text.minhash"]
 
 
-def test_near_duplicates_are_looked_for_as_the_recipe_says_over_its_preset() -> None:
+def test_near_settings_of_the_recipe_override_its_preset() -> None:
     near = bound().near
     assert near is not None
     assert (near.min_similarity, near.bands, near.scheme.hashes) == (0.8, 14, 112)
 
 
-def test_it_stays_in_the_command() -> None:
-    with pytest.raises(TypeError, match="stays in the command"):
+def test_a_bound_recipe_cannot_be_pickled() -> None:
+    with pytest.raises(TypeError, match="cannot be pickled"):
         pickle.dumps(bound())
 
 
-def test_what_workers_get_holds_no_recipe() -> None:
-    class Watching(pickle.Pickler):
+def test_parts_for_workers_hold_no_recipe() -> None:
+    class RecipeFinder(pickle.Pickler):
         def reducer_override(self, value: Any) -> Any:
             assert not isinstance(value, Recipe)
             return NotImplemented
@@ -66,4 +66,4 @@ def test_what_workers_get_holds_no_recipe() -> None:
     store = Store(MemoryStore("bound"), StoreRecord("s", 7, 65_536, 256 << 20, 16_384, 64 << 20, 64 << 20))
     assert recipe.tokens is not None
     for part in (recipe.rules, recipe.edits, recipe.tokens.bound, recipe.ingest(store).sources, recipe.near):
-        Watching(io.BytesIO()).dump(part)
+        RecipeFinder(io.BytesIO()).dump(part)

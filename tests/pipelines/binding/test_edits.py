@@ -1,4 +1,4 @@
-"""A recipe's edits bound to columns, with their keys, on texts."""
+"""A recipe's edits: bound to columns, with their keys, and applied to texts."""
 
 import os
 import pickle
@@ -32,7 +32,7 @@ def complaint(edits: str, annotate: str = "[text.c4, text.secrets, text.length]"
     return str(caught.value)
 
 
-def test_a_layer_stands_for_its_column_of_spans() -> None:
+def test_a_layers_name_means_its_column_of_spans() -> None:
     bound = bind(recipe("[text.c4, text.refinedweb.removed, {text.secrets: {kinds: [jwt]}}]")).edits
     assert [(one.column.name, one.action, one.kinds) for one in bound] == [
         ("text.c4.removed", "delete", None),
@@ -51,38 +51,36 @@ def test_a_layer_stands_for_its_column_of_spans() -> None:
         ),
         (
             "[text.length]",
-            "edits[0].text.length: text.length says nothing of what to delete or to replace: it has no spans; of spans "
-            "there are: text.c4.removed, text.secrets.spans",
+            "edits[0].text.length: text.length has no spans to edit; columns of spans: text.c4.removed, "
+            "text.secrets.spans",
         ),
         (
             "[text.length.bytes]",
-            "edits[0].text.length.bytes: text.length.bytes says nothing of what to delete or to replace: it has no "
-            "spans; of spans there are: text.c4.removed, text.secrets.spans",
+            "edits[0].text.length.bytes: text.length.bytes has no spans to edit; columns of spans: text.c4.removed, "
+            "text.secrets.spans",
         ),
         (
             "[{text.c4: {replace: placeholder}}]",
-            "edits[0].text.c4: the spans of text.c4.removed are of no kind: they can only be deleted; leave replace: "
-            "placeholder out",
+            "edits[0].text.c4: the spans of text.c4.removed have no kinds, so they can only be deleted; remove "
+            "replace: placeholder",
         ),
         (
             "[{text.c4: {kinds: [email]}}]",
-            "edits[0].text.c4: the spans of text.c4.removed are of no kind: they can only be deleted; leave 'kinds' "
-            "out",
+            "edits[0].text.c4: the spans of text.c4.removed have no kinds, so they can only be deleted; remove 'kinds'",
         ),
         (
             "[text.c4, text.c4.removed]",
-            "edits[1].text.c4.removed: edits text.c4.removed, as edits[0].text.c4 does; write one",
+            "edits[1].text.c4.removed: edits text.c4.removed, which edits[0].text.c4 edits already; remove one of them",
         ),
     ],
 )
-def test_what_cannot_be_edited_is_said_with_the_line(edits: str, message: str) -> None:
+def test_a_column_that_cannot_be_edited_is_refused_with_its_line(edits: str, message: str) -> None:
     assert complaint(edits) == f"r.yaml:6: {message}"
 
 
-def test_the_layers_of_edits_must_be_measured() -> None:
+def test_layers_of_edits_must_be_measured() -> None:
     assert complaint("[text.secrets]", "[text.length]") == (
-        "r.yaml:6: edits[0].text.secrets: unknown layer or column 'text.secrets'; name it under 'annotate' to have it "
-        "measured"
+        "r.yaml:6: edits[0].text.secrets: unknown layer or column 'text.secrets'; add it to 'annotate'"
     )
 
 
@@ -104,7 +102,7 @@ NULL_SPANS = {
     ],
 )
 @pytest.mark.parametrize("kinds", ["", "kinds: [jwt]"])
-def test_a_text_that_was_not_measured_is_dropped_unless_it_is_to_be_kept(
+def test_a_text_without_spans_is_dropped_unless_the_recipe_keeps_it(
     setting: str, kinds: str, first: str | None, dropped: bool
 ) -> None:
     options = ", ".join(filter(None, (setting, kinds)))
@@ -114,14 +112,13 @@ def test_a_text_that_was_not_measured_is_dropped_unless_it_is_to_be_kept(
     assert made.dropped.to_pylist() == [dropped, False, False, False]
 
 
-def test_where_it_is_an_error_the_layer_and_its_status_are_named() -> None:
+def test_when_null_error_names_the_layer_and_its_status() -> None:
     edits = with_keys(bind(recipe("[text.c4, {text.secrets: {when_null: error}}]")).edits, {})
     with pytest.raises(RecipeError) as caught:
         edits.apply(NULL_TEXTS, NULL_SPANS)
     assert str(caught.value) == (
         "r.yaml:6: edits[1].text.secrets: text.secrets.spans is null for text 0 (its text.secrets.status is "
-        "'too_many_spans'), so what to edit in it is unknown, and 'when_null' says error; drop such texts by a rule, "
-        "or say drop or keep"
+        "'too_many_spans'), and 'when_null' is error; drop such texts with a rule, or set when_null: drop or keep"
     )
     rest = {name: column.slice(1) for name, column in NULL_SPANS.items()}
     assert edits.apply(NULL_TEXTS.slice(1), rest).texts.to_pylist() == [None, "clean", "<JWT>"]
@@ -153,7 +150,7 @@ def test_texts_are_edited_as_the_recipe_says() -> None:
     ]
 
 
-def test_pseudonyms_take_their_key_from_the_variable_or_the_file(tmp_path: Path) -> None:
+def test_the_key_of_pseudonyms_comes_from_a_variable_or_a_file(tmp_path: Path) -> None:
     (tmp_path / "keys").mkdir()
     (tmp_path / "keys/pii.key").write_bytes(KEY.encode() + b"\n")
     by_file = recipe("[{text.secrets: {replace: pseudonym, key_file: keys/pii.key}}]", name=str(tmp_path / "r.yaml"))
@@ -166,7 +163,7 @@ def test_pseudonyms_take_their_key_from_the_variable_or_the_file(tmp_path: Path)
     assert next(iter(written)).startswith("<JWT_")
 
 
-def test_what_is_bound_travels_and_knows_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bound_edits_can_be_pickled_and_hold_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PII_KEY", KEY)
     bound = bind(recipe(f"[{PII}]")).edits
     assert KEY.encode() not in pickle.dumps(bound)
@@ -176,28 +173,28 @@ def test_what_is_bound_travels_and_knows_no_key(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize(
     ("env", "message"),
     [
-        ({}, "the variable PII_KEY is not set; it holds the key of pseudonyms, of 16 bytes or more"),
+        ({}, "the environment variable PII_KEY is not set; it must hold the key of pseudonyms, at least 16 bytes"),
         ({"PII_KEY": "short"}, "the key has 5 bytes; expected 16 or more, at random"),
     ],
 )
-def test_a_key_that_is_none_is_said_with_its_line(env: dict[str, str], message: str) -> None:
+def test_a_missing_or_short_key_is_refused_with_its_line(env: dict[str, str], message: str) -> None:
     with pytest.raises(RecipeError) as caught:
         with_keys(bind(recipe(f"[{PII}]")).edits, env)
     assert str(caught.value).startswith(f"r.yaml:6: edits[0].text.secrets.key: {message}")
     assert "short" not in str(caught.value)
 
 
-def test_a_file_without_a_key_is_said(tmp_path: Path) -> None:
+def test_a_file_without_a_key_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "large").write_bytes(b"k" * 100_000)
-    messages = {"gone": "No such file", "pipe": "not a file", ".": "not a file", "large": "a key is short"}
+    messages = {"gone": "No such file", "pipe": "not a file", ".": "not a file", "large": "only the key"}
     for name, message in messages.items():
         edits = f"[{{text.secrets: {{replace: pseudonym, key_file: {name}}}}}]"
         with pytest.raises(RecipeError, match=rf"edits\[0\].text.secrets.key_file: .*{message}"):
             with_keys(bind(recipe(edits, name=str(tmp_path / "r.yaml"))).edits, {})
 
 
-def test_a_kind_that_is_never_found_is_refused_with_the_nearest() -> None:
+def test_an_unknown_kind_is_refused_with_a_suggestion() -> None:
     text = """
 version: 1
 store: {path: store}

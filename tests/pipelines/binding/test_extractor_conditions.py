@@ -28,20 +28,20 @@ def test_a_where_reads_the_samples(where: str) -> None:
         ("read_csv('/etc/passwd') is null", "extract.fast.where"),
     ],
 )
-def test_a_condition_that_cannot_run_is_a_line_of_the_recipe(where: str, complaint: str) -> None:
+def test_a_faulty_condition_is_refused_with_its_line(where: str, complaint: str) -> None:
     with pytest.raises(RecipeError) as raised:
         check_conditions(recipe_from_text(RECIPE.format(where=where)))
     assert complaint in str(raised.value)
     assert str(raised.value).startswith("recipe.yaml:")
 
 
-def test_conditions_are_evaluated_with_null_as_no() -> None:
+def test_a_null_condition_counts_as_false() -> None:
     batch = pa.RecordBatch.from_pylist([{"mime": "text/html"}, {"mime": None}, {"mime": "image/png"}])
     assert evaluate("mime = 'text/html'", batch) == [True, False, False]
     assert evaluate("samples.mime like 'image/%'", batch) == [False, False, True]
 
 
-def test_a_condition_reaches_no_file() -> None:
+def test_a_condition_cannot_read_files() -> None:
     batch = pa.RecordBatch.from_pylist([{"mime": "text/html"}])
     with pytest.raises(RecipeError, match="condition"):
         evaluate("exists(select * from read_text('/etc/hostname'))", batch)

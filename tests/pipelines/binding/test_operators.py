@@ -20,7 +20,7 @@ annotate: [{{url.blocklist: {{list: {file}}}}}]
 """
 
 
-def test_a_list_of_another_name_is_another_layer_for_its_name_is_a_value(tmp_path: Path) -> None:
+def test_the_name_of_a_list_is_part_of_the_key(tmp_path: Path) -> None:
     for name in ("a.txt", "b.txt"):
         (tmp_path / name).write_text("example.com\n")
     keys = []
@@ -30,7 +30,7 @@ def test_a_list_of_another_name_is_another_layer_for_its_name_is_a_value(tmp_pat
     assert keys[0] == keys[2] != keys[1]
 
 
-def test_other_code_of_a_users_model_is_another_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_code_of_a_users_model_is_part_of_its_identity(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(tmp_path))
     identities = []
     for body in ("X = 1\n", "X = 2\n"):
@@ -41,7 +41,7 @@ def test_other_code_of_a_users_model_is_another_model(tmp_path: Path, monkeypatc
     assert "my_names" not in sys.modules  # nothing was run
 
 
-def test_installed_packages_are_named_with_their_versions() -> None:
+def test_an_installed_package_is_identified_by_its_version() -> None:
     assert any(part.startswith("numpy ") for part in code_identity("numpy.linalg"))
     assert code_identity("no_such_module_anywhere") == ()
 

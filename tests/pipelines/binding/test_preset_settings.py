@@ -1,4 +1,4 @@
-"""A preset's rules over a measure with other settings than the preset's: allowed, and said."""
+"""A preset's rules over a measure with other settings than the preset's: allowed, with a note."""
 
 from winnow.pipelines.binding.rule_presets import preset_notes
 from winnow.schemas.recipe import recipe_from_text
@@ -13,12 +13,12 @@ keep:
 """
 
 
-def test_a_measure_as_the_preset_has_it_needs_no_note() -> None:
+def test_the_presets_own_settings_need_no_note() -> None:
     assert preset_notes(recipe_from_text(RECIPE)) == []
     assert preset_notes(recipe_from_text(RECIPE.replace("{preset: fineweb}}", "{}}"))) == []
 
 
-def test_other_settings_are_named_with_the_presets() -> None:
+def test_other_settings_are_shown_beside_the_presets() -> None:
     assert preset_notes(
         recipe_from_text(RECIPE.replace("{preset: fineweb}\n", "{preset: fineweb, layer: text.late}\n"))
     ) == ["recipe.yaml:6: keep[0]: fineweb measures text.late with short_line_chars 30, here 50"]

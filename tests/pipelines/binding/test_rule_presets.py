@@ -1,4 +1,4 @@
-"""Presets in a recipe's rules: spelt out in their place, overridden by reason, shown in full."""
+"""Presets in a recipe's rules: expanded, overridden by reason, shown in full."""
 
 import os
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from winnow.filters.presets import find_preset
-from winnow.pipelines.binding.rule_presets import expand_presets, spelt_rules, with_layer
+from winnow.pipelines.binding.rule_presets import expand_presets, expand_rules, with_layer
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.recipe import Recipe, Rule, recipe_from_text, resolved_yaml
 
@@ -19,9 +19,9 @@ sources: {crawl: {root: crawl, files: ["*.warc.gz"], class: web}}
 PRESET = find_preset("fineweb")
 
 
-def refusal(text: str) -> list[str]:
+def problems_of(text: str) -> list[str]:
     with pytest.raises(RecipeError) as caught:
-        spelt_rules(recipe_from_text(SMALL + text, "r.yaml"))
+        expand_rules(recipe_from_text(SMALL + text, "r.yaml"))
     return str(caught.value).splitlines()
 
 
@@ -32,7 +32,7 @@ def keep_of(text: str) -> tuple[Rule, ...]:
     return rules
 
 
-def test_a_preset_stands_for_its_rules_in_their_order() -> None:
+def test_a_preset_expands_to_its_rules_in_order() -> None:
     rules = keep_of("keep: [{drop: a.b, reason: own}, {preset: fineweb}, {drop: a.c, reason: last}]")
     published = [(rule.drop, rule.reason, rule.when_null) for rule in PRESET.rules]
     assert [(rule.drop, rule.reason, rule.when_null) for rule in rules] == [
@@ -43,7 +43,7 @@ def test_a_preset_stands_for_its_rules_in_their_order() -> None:
     assert {rule.place.line for rule in rules} == {4}
 
 
-def test_a_rule_is_overridden_or_left_out_by_its_reason() -> None:
+def test_a_rule_is_overridden_or_switched_off_by_its_reason() -> None:
     rules = keep_of(
         "keep:\n- preset: fineweb\n  rules:\n    no_lines: off\n    list_ratio: {drop: a.b > 1, when_null: drop}\n"
         "    short_line_ratio: {when_null: error}"
@@ -80,16 +80,16 @@ def test_a_presets_layer_may_have_another_name() -> None:
         ),
     ],
 )
-def test_what_is_wrong_with_a_preset_entry(text: str, message: str) -> None:
-    (line,) = refusal(text)
+def test_a_faulty_preset_entry_is_refused_with_its_line(text: str, message: str) -> None:
+    (line,) = problems_of(text)
     assert line.startswith(message)
 
 
 def test_reasons_may_repeat_between_the_two_lists() -> None:
-    assert len(spelt_rules(recipe_from_text(SMALL + "eligible: [{preset: fineweb}]\nkeep: [{preset: fineweb}]"))) == 10
+    assert len(expand_rules(recipe_from_text(SMALL + "eligible: [{preset: fineweb}]\nkeep: [{preset: fineweb}]"))) == 10
 
 
-def test_a_spelt_recipe_is_as_the_golden_file_says() -> None:
+def test_an_expanded_recipe_matches_the_golden_file() -> None:
     recipe = recipe_from_text(
         SMALL
         + """\
@@ -108,12 +108,12 @@ keep:
     assert resolved == golden.read_text(encoding="utf-8")
     again = recipe_from_text(resolved)
     assert again == expand_presets(recipe)
-    assert [(one.rule.drop, one.phase) for one in spelt_rules(again)] == [
-        (one.rule.drop, one.phase) for one in spelt_rules(recipe)
+    assert [(one.rule.drop, one.phase) for one in expand_rules(again)] == [
+        (one.rule.drop, one.phase) for one in expand_rules(recipe)
     ]
 
 
-def test_a_prefix_keeps_two_presets_with_one_reason_apart() -> None:
+def test_a_prefix_distinguishes_equal_reasons_of_two_presets() -> None:
     rules = keep_of("keep: [{preset: c4@paper}, {preset: c4@tfds, prefix: tfds_, rules: {curly_bracket: off}}]")
     first = ["lorem_ipsum", "curly_bracket", "too_few_sentences"]
     assert [rule.reason for rule in rules] == [*first, "tfds_lorem_ipsum", "tfds_too_few_sentences"]

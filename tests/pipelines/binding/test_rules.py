@@ -1,4 +1,4 @@
-"""Rules against the columns of a recipe's layers: all that is wrong is said before a row is read, with its line."""
+"""Rules are checked against the columns of a recipe's layers before a row is read; messages name the line."""
 
 from pathlib import Path
 
@@ -26,19 +26,19 @@ LAYERS = {
 }
 
 
-def refusal(text: str, folder: Path = Path()) -> list[str]:
+def problems_of(text: str, folder: Path = Path()) -> list[str]:
     with pytest.raises(RecipeError) as caught:
         _ = bind(recipe_from_text(RECIPE + text, str(folder / "r.yaml"))).rules
     return [line.removeprefix(f"{folder}/") for line in str(caught.value).splitlines()]
 
 
-def over_layers(text: str, folder: Path) -> RuleProgram:
+def program_over_layers(text: str, folder: Path) -> RuleProgram:
     last, info = list(columns_of(LAYERS, "keep").items())[-1]
     columns = columns_of({"text.some": LAYERS["text.some"]}) | {last: info}
     return rule_program(recipe_from_text(RECIPE.partition("extract")[0] + text, str(folder / "r.yaml")), columns)
 
 
-def test_a_program_knows_all_that_it_reads() -> None:
+def test_a_program_lists_all_that_it_reads() -> None:
     program = bind(
         recipe_from_text(
             RECIPE + "eligible: [{drop: extract.fast.status <> 'ok', reason: page}]\nkeep: [{preset: fineweb}]"
@@ -80,7 +80,7 @@ def test_a_program_knows_all_that_it_reads() -> None:
         ),
         (
             "thresholds: {mine: {cells: {deu_Latn: {a: 1}}}}",
-            "r.yaml:7: thresholds.mine: no table of this name is built in",
+            "r.yaml:7: thresholds.mine: no built-in table has this name",
         ),
         (
             "thresholds: {mine: {file: none.csv, key: text.some.code}}\n"
@@ -89,23 +89,23 @@ def test_a_program_knows_all_that_it_reads() -> None:
         ),
     ],
 )
-def test_what_is_wrong_with_a_rule(text: str, message: str) -> None:
-    lines = refusal(text)
+def test_a_faulty_rule_is_refused_with_its_line(text: str, message: str) -> None:
+    lines = problems_of(text)
     assert len(lines) == 1
     assert lines[0].startswith(message)
 
 
-def test_a_preset_without_its_measure_says_how_to_ask_for_it() -> None:
+def test_a_preset_without_its_operator_says_what_to_add() -> None:
     text = RECIPE.replace("annotate: [{text.fineweb: {preset: fineweb}}]", "") + "keep: [{preset: fineweb}]"
     with pytest.raises(RecipeError) as caught:
         _ = bind(recipe_from_text(text)).rules
     assert "text.fineweb is not measured; add `text.fineweb: {preset: fineweb}` to 'annotate'" in str(caught.value)
 
 
-def test_eligible_reads_nothing_that_is_computed_among_eligible_rows(tmp_path: Path) -> None:
-    assert over_layers("keep: [{drop: dedupe.near.size > 1, reason: x}]", tmp_path).layers == ("dedupe.near",)
+def test_rules_of_eligible_cannot_read_layers_computed_later(tmp_path: Path) -> None:
+    assert program_over_layers("keep: [{drop: dedupe.near.size > 1, reason: x}]", tmp_path).layers == ("dedupe.near",)
     with pytest.raises(RecipeError, match=r"eligible\[0\]: dedupe\.near\.size is computed after `eligible` is decided"):
-        over_layers("eligible: [{drop: dedupe.near.size > 1, reason: x}]", tmp_path)
+        program_over_layers("eligible: [{drop: dedupe.near.size > 1, reason: x}]", tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -125,10 +125,10 @@ def test_eligible_reads_nothing_that_is_computed_among_eligible_rows(tmp_path: P
         ("words.csv", "text.some.code", "words.csv:3: least: expected a number or nothing, found 'many'"),
         ("twice.jsonl", "text.some.code", "thresholds.mine: twice.jsonl:2: the key 'a' is on line 1 already"),
         ("odd.jsonl", "text.some.code", "thresholds.mine: odd.jsonl:1: not JSON: "),
-        ("ragged.csv", "text.some.code", "thresholds.mine: ragged.csv:2: 1 cells under a header of 2"),
+        ("ragged.csv", "text.some.code", "thresholds.mine: ragged.csv:2: expected 2 cells, as in the header, found 1"),
     ],
 )
-def test_what_is_wrong_with_a_table(file: str, key: str, message: str, tmp_path: Path) -> None:
+def test_a_faulty_table_is_refused_with_its_line(file: str, key: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "table.csv").write_text(TABLE)
     (tmp_path / "words.csv").write_text("key,least\na,1\nb,many\n")
     (tmp_path / "twice.jsonl").write_text('{"k": "a", "least": 1}\n{"k": "a", "least": 2}\n')
@@ -137,7 +137,7 @@ def test_what_is_wrong_with_a_table(file: str, key: str, message: str, tmp_path:
     text = f"thresholds: {{mine: {{file: {file}, key: {key}}}}}\n"
     text += "keep: [{drop: text.some.words < thresholds.mine.least, reason: x, when_null: keep}]"
     with pytest.raises(RecipeError) as caught:
-        over_layers(text, tmp_path)
+        program_over_layers(text, tmp_path)
     assert message in str(caught.value)
     assert len(str(caught.value).splitlines()) == 1
 
@@ -148,10 +148,10 @@ def test_a_recipes_own_table_and_its_cells(tmp_path: Path) -> None:
         "thresholds: {mine: {file: table.csv, key: text.some.code, cells: {deu_Latn: {most: null}, new: {least: 3}}}}"
     )
     rule = "\nkeep: [{drop: text.some.words < thresholds.mine.least, reason: x, when_null: keep}]"
-    (table,) = over_layers(text + rule, tmp_path).tables
+    (table,) = program_over_layers(text + rule, tmp_path).tables
     assert (table.keys, dict(table.columns)) == (("deu_Latn", "fra_Latn", "new"), {"least": (1.5, None, 3.0)})
-    assert over_layers(text, tmp_path).tables == ()
+    assert program_over_layers(text, tmp_path).tables == ()
     with pytest.raises(RecipeError, match=r"thresholds\.mine\.cells\.deu_Latn: unknown column 'mots' \(did you mean"):
-        over_layers(text.replace("most: null", "mots: null"), tmp_path)
+        program_over_layers(text.replace("most: null", "mots: null"), tmp_path)
     with pytest.raises(RecipeError, match=r"thresholds\.mine\.cells\.deu_Latn\.most: expected a number or null"):
-        over_layers(text.replace("most: null", "most: many"), tmp_path)
+        program_over_layers(text.replace("most: null", "most: many"), tmp_path)

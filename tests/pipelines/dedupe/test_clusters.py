@@ -1,4 +1,4 @@
-"""Clusters of a store: joined in one task or by star contraction, they are what networkx finds."""
+"""Clusters, merged in one task or by star contraction, are the components that networkx finds."""
 
 import random
 from collections import Counter
@@ -11,13 +11,13 @@ import pytest
 
 from tests.pipelines.dedupe.search import Row, changed, layer, prose, search, write_pages
 from winnow.pipelines.dedupe import clusters as module
-from winnow.pipelines.dedupe.arrays import references, shards_of
+from winnow.pipelines.dedupe.arrays import global_rows, shard_numbers
 from winnow.pipelines.dedupe.clusters import EDGES
-from winnow.pipelines.dedupe.covered import CoveredShard, Search, put_shards
-from winnow.pipelines.dedupe.graph import SettleGraph, StarGraph
+from winnow.pipelines.dedupe.graph import OutcomeGraph, StarGraph
 from winnow.pipelines.dedupe.groups import MEMBERS
 from winnow.pipelines.dedupe.near import MATCHES
 from winnow.pipelines.dedupe.scratch import put_part, read_part
+from winnow.pipelines.dedupe.search import CoveredShard, Search, put_shards
 from winnow.pipelines.running.step_beats import steps_done
 from winnow.pipelines.store.generations import Store, create_or_open
 from winnow.pipelines.store.location import open_location
@@ -35,8 +35,8 @@ def store(tmp_path: Path) -> Store:
     return create_or_open(open_location(str(tmp_path / "store")), record)
 
 
-def chained() -> list[Row]:
-    """Chains of texts, each like the next; texts that equal a link of a chain; equal texts alone; texts alone."""
+def chains_and_copies() -> list[Row]:
+    """Chains of similar texts, copies of texts in a chain, other equal texts, and texts without a match."""
     rows: list[Row] = []
     for number in range(4):
         words = prose(number, 200)
@@ -49,22 +49,22 @@ def chained() -> list[Row]:
     return rows
 
 
-def test_one_task_and_star_contraction_give_one_layer_whatever_the_shards_and_the_order(
+def test_one_task_and_star_contraction_write_the_same_layer_for_any_shards_and_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rows = chained()
+    rows = chains_and_copies()
     found = []
-    for name, most_edges, shard_rows in (("task", 1 << 23, 64), ("stars", 0, 7)):
-        monkeypatch.setattr(module, "MOST_EDGES", most_edges)
+    for name, max_edges, shard_rows in (("task", 1 << 23, 64), ("stars", 0, 7)):
+        monkeypatch.setattr(module, "MAX_EDGES", max_edges)
         write_pages(tmp_path / name, {"a": random.Random(name).sample(rows, len(rows))})
         search(tmp_path / name, shard_rows=shard_rows)
         found.append(layer(tmp_path / name, "near"))
     assert found[0] == found[1]
-    assert consistent(found[0], {str(row["id"]): str(row["text"]).lower() for row in rows})
+    assert is_consistent(found[0], {str(row["id"]): str(row["text"]).lower() for row in rows})
 
 
-def consistent(found: dict[str, Row], texts: dict[str, str]) -> bool:
-    """Every row's size and texts are those of the rows of its cluster, and its match is one of them."""
+def is_consistent(found: dict[str, Row], texts: dict[str, str]) -> bool:
+    """Whether every row's size, texts and match agree with the rows of its cluster."""
     for key, row in found.items():
         members = [other for other in found if found[other]["cluster"] == row["cluster"]]
         assert row["size"] == len(members), key
@@ -73,10 +73,10 @@ def consistent(found: dict[str, Row], texts: dict[str, str]) -> bool:
     return True
 
 
-def left_by_a_search(store: Store, shards: int, pairs: list[tuple[int, int]], copies: dict[int, int]) -> Search:
-    """What comparing rows leaves: the pairs that are alike, and of a row its root where it is a copy of another."""
+def search_before_clusters(store: Store, shards: int, pairs: list[tuple[int, int]], copies: dict[int, int]) -> Search:
+    """A search with the scratch files that comparing leaves: similar pairs, and the root of each copy."""
     covered = [CoveredShard(f"{shard:04d}", "pages", SHARD_ROWS, {"samples": f"{shard}"}) for shard in range(shards)]
-    made = Search(store, put_shards(store.objects, covered), "scratch/dedupe/test", {"near": "text.minhash"})
+    searching = Search(store, put_shards(store.objects, covered), "scratch/dedupe/test", {"near": "text.minhash"})
     roots = Counter(copies.values())
     edges = np.array(pairs, np.int64).reshape(-1, 2)
     for shard in range(shards):
@@ -93,38 +93,38 @@ def left_by_a_search(store: Store, shards: int, pairs: list[tuple[int, int]], co
             ("members", [*members, sizes], MEMBERS),
         ):
             batch = pa.RecordBatch.from_arrays(columns, schema=schema)
-            put_part(store.objects, made.scratch, f"near/{name}", shard, batch)
+            put_part(store.objects, searching.scratch, f"near/{name}", shard, batch)
         mine = edges[edges[:, 0] // SHARD_ROWS == shard]
         forest = pa.RecordBatch.from_arrays([row_numbers(mine[:, 0]), row_numbers(mine[:, 1])], schema=EDGES)
-        put_part(store.objects, made.scratch, "near/forests", shard, forest)
-    return made
+        put_part(store.objects, searching.scratch, "near/forests", shard, forest)
+    return searching
 
 
 def row_numbers(rows: object) -> pa.Array:
-    """As a run numbers them."""
+    """Return the rows' global numbers."""
     numbers = np.array(rows, np.int64)
     return pa.array(
-        references(0, numbers % SHARD_ROWS) | np.uint64(1 << 20) * (numbers // SHARD_ROWS).astype(np.uint64)
+        global_rows(0, numbers % SHARD_ROWS) | np.uint64(1 << 20) * (numbers // SHARD_ROWS).astype(np.uint64)
     )
 
 
 def ids(rows: list[int]) -> pa.Array:
-    """The greater the row, the smaller its id."""
+    """Return ids that get smaller as the rows get larger."""
     numbers = np.array(rows, np.int64).astype(np.uint64)
     return values_of(np.uint64(1 << 40) - numbers, numbers)
 
 
-def outcomes(made: Search) -> dict[int, tuple[bytes, int, int]]:
-    """Of each row that is in a cluster: the cluster, its size and its texts."""
+def outcomes(searching: Search) -> dict[int, tuple[bytes, int, int]]:
+    """Return the cluster, its size and its number of texts for each row in a cluster."""
     found: dict[int, tuple[bytes, int, int]] = {}
-    for shard in range(len(made.covered)):
-        for row in read_part(made.store.objects, made.scratch, "near/outcomes", shard).to_pylist():
+    for shard in range(len(searching.covered)):
+        for row in read_part(searching.store.objects, searching.scratch, "near/outcomes", shard).to_pylist():
             found[SHARD_ROWS * shard + row["row"]] = (row["cluster"], row["size"], row["texts"])
     return found
 
 
-def expected(pairs: list[tuple[int, int]], copies: dict[int, int]) -> dict[int, tuple[bytes, int, int]]:
-    """What networkx makes of it."""
+def clusters_by_networkx(pairs: list[tuple[int, int]], copies: dict[int, int]) -> dict[int, tuple[bytes, int, int]]:
+    """Return the same, as networkx finds it."""
     graph = networkx.Graph([*pairs, *copies.items()])
     found: dict[int, tuple[bytes, int, int]] = {}
     for members in networkx.connected_components(graph):
@@ -134,36 +134,36 @@ def expected(pairs: list[tuple[int, int]], copies: dict[int, int]) -> dict[int, 
     return found
 
 
-def test_rounds_of_star_contraction_find_what_networkx_finds(store: Store) -> None:
+def test_star_contraction_finds_the_components_that_networkx_finds(store: Store) -> None:
     drawn = random.Random(1)
     shards = 6
     copies = {40 + copy: drawn.randrange(40) for copy in range(8)}
     pairs = [(row, row + 1) for row in range(12)]  # a chain over two shards
     pairs += [tuple(sorted(drawn.sample(range(14, 40), 2))) for _ in range(10)]  # type: ignore[misc]
-    made = left_by_a_search(store, shards, pairs, copies)
-    last = contracted(made, 3)
-    Engine("local", 1).run(SettleGraph(last).build)
-    assert outcomes(made) == expected(pairs, copies)
-    assert 1 < last.number < module.star_rounds(len(pairs))
+    searching = search_before_clusters(store, shards, pairs, copies)
+    last = run_star_contraction(searching, 3)
+    Engine("local", 1).run(OutcomeGraph(last).build)
+    assert outcomes(searching) == clusters_by_networkx(pairs, copies)
+    assert 1 < last.number < module.max_star_rounds(len(pairs))
 
 
-def contracted(made: Search, partitions: int) -> module.StarRound:
+def run_star_contraction(searching: Search, partitions: int) -> module.StarRound:
     for number in range(20):
-        one = module.StarRound(made, number, partitions)
+        one = module.StarRound(searching, number, partitions)
         Engine("local", 1).run(StarGraph(one).build)
-        one.clear_before()
-        if one.settled:
+        one.clear_previous()
+        if one.finished:
             return one
-    raise AssertionError("never settled")
+    raise AssertionError("star contraction did not finish")
 
 
-def test_what_a_search_is_at_is_told_by_its_last_step_that_has_begun(store: Store) -> None:
-    made = Search(store, put_shards(store.objects, []), "scratch/dedupe/test", {"near": "text.minhash"})
-    shown = DedupeProgress(made, {"Bands": 6, "Candidates": 3, "Forests": 1})
+def test_progress_shows_the_last_step_that_has_begun(store: Store) -> None:
+    searching = Search(store, put_shards(store.objects, []), "scratch/dedupe/test", {"near": "text.minhash"})
+    shown = DedupeProgress(searching, {"Bands": 6, "Candidates": 3, "Forests": 1})
     assert shown.line({"Bands": 6, "Candidates": 2}).plain.split()[:4] == ["dedupe", "Candidates", "2/3", "parts"]
     assert shown.line({"Forests": 1, "Upward-0": 2}).plain.split()[:3] == ["dedupe", "Upward-0", "2"]
-    assert steps_done(store.objects, made.scratch) == Counter()
+    assert steps_done(store.objects, searching.scratch) == Counter()
 
 
-def test_the_shard_of_a_row_survives_its_number() -> None:
-    assert shards_of(row_numbers([17]).to_numpy()).tolist() == [2]
+def test_a_global_row_number_contains_its_shard_number() -> None:
+    assert shard_numbers(row_numbers([17]).to_numpy()).tolist() == [2]

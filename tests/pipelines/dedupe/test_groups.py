@@ -1,4 +1,4 @@
-"""Rows of equal digests: what each is told hangs on all of them, however they are spread over shards."""
+"""Rows with equal digests: the result does not depend on how they are spread over shards."""
 
 import random
 from collections import Counter
@@ -12,7 +12,7 @@ from winnow.pipelines.store.location import open_location
 
 
 @pytest.mark.parametrize(("shard_rows", "count"), [(1, 60), (7, 300), (64, 300), (1000, 300)])
-def test_copies_know_the_smallest_id_their_number_and_the_smallest_id_of_another(
+def test_copies_share_a_cluster_and_match_the_smallest_id_of_another(
     tmp_path: Path, shard_rows: int, count: int
 ) -> None:
     drawn = random.Random(shard_rows)
@@ -24,7 +24,7 @@ def test_copies_know_the_smallest_id_their_number_and_the_smallest_id_of_another
     rows: list[Row] = [{"id": str(number), "text": text} for number, text in enumerate(texts)]
     write_pages(tmp_path, {"a": rows[: count // 2], "b": rows[count // 2 :]})
     search(tmp_path, "{exact: {}}", shard_rows=shard_rows)
-    found = told(tmp_path)
+    found = exact_layer(tmp_path)
     assert len(found) == count
     sizes = Counter(texts)
     ids: dict[str, list[bytes]] = {}
@@ -38,8 +38,8 @@ def test_copies_know_the_smallest_id_their_number_and_the_smallest_id_of_another
             assert said == ("ok", least, sizes[text], others[0] if row == least else least)
 
 
-def told(folder: Path) -> dict[bytes, tuple[str, tuple[object, ...]]]:
-    """Of every id its text, and its status, cluster, size and match."""
+def exact_layer(folder: Path) -> dict[bytes, tuple[str, tuple[object, ...]]]:
+    """Return the text of every id, and its status, cluster, size and match."""
     store = open_store(open_location(str(folder / "store")))
     generation = store.require_latest()
     samples, layer = (

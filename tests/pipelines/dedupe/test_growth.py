@@ -23,7 +23,7 @@ from winnow.schemas.identity import content_name
 from winnow.schemas.recipe import load_recipe
 
 
-def couples(numbers: Sequence[int]) -> list[Row]:
+def near_duplicates(numbers: Sequence[int]) -> list[Row]:
     """Two texts each, so close to a similarity of 0.75 that no estimate can tell on which side they are."""
     rows: list[Row] = []
     for number in numbers:
@@ -33,7 +33,7 @@ def couples(numbers: Sequence[int]) -> list[Row]:
     return rows
 
 
-FIRST, SECOND = couples(range(20)), couples(range(20, 40))
+FIRST, SECOND = near_duplicates(range(20)), near_duplicates(range(20, 40))
 LONE: list[Row] = [{"id": f"alone{number}", "text": " ".join(prose(number))} for number in range(1000, 1100)]
 
 
@@ -61,12 +61,12 @@ def verdicts(folder: Path) -> dict[str, bytes]:
     return {info.path: objects.read(info.path) for info in objects.list(layout.VERDICTS)}
 
 
-def forget_verdicts(folder: Path) -> None:
+def delete_verdicts(folder: Path) -> None:
     for path in verdicts(folder):
         objects_of(folder).delete(path)
 
 
-def forget_search(folder: Path) -> None:
+def delete_layers(folder: Path) -> None:
     """As if no search had ever been finished."""
     objects = objects_of(folder)
     for info in [*objects.list("commits/dedupe.near/"), *objects.list("layers/dedupe.near/")]:
@@ -92,7 +92,7 @@ def unreadable_texts(folder: Path) -> Iterator[None]:
             path.write_bytes(raw)
 
 
-def test_a_second_crawl_gives_what_one_run_over_both_gives_and_rewrites_only_what_changed(tmp_path: Path) -> None:
+def test_adding_a_crawl_gives_the_result_of_one_run_and_rewrites_only_changed_shards(tmp_path: Path) -> None:
     whole, grown = tmp_path / "whole", tmp_path / "grown"
     later = [*SECOND, {"id": "0c", "text": " ".join(changed(prose(0), 0.025, 7))}]
     write_pages(whole, {"a": [*FIRST, *LONE], "b": later})
@@ -112,14 +112,14 @@ def test_a_second_crawl_gives_what_one_run_over_both_gives_and_rewrites_only_wha
     assert not search(grown).new
 
 
-def test_texts_that_were_compared_before_are_not_read_again(tmp_path: Path) -> None:
+def test_texts_compared_before_are_not_read_again(tmp_path: Path) -> None:
     whole, grown, without = tmp_path / "whole", tmp_path / "grown", tmp_path / "without"
     write_pages(whole, {"a": FIRST, "b": SECOND})
     search(whole)
     write_pages(grown, {"a": FIRST})
     search(grown)
     shutil.copytree(grown, without)
-    forget_verdicts(without)
+    delete_verdicts(without)
     for folder in (grown, without):
         write_pages(folder, {"b": SECOND})
     with unreadable_texts(grown):
@@ -130,20 +130,20 @@ def test_texts_that_were_compared_before_are_not_read_again(tmp_path: Path) -> N
         search(without)
 
 
-def test_another_threshold_and_other_bands_use_what_is_known(tmp_path: Path) -> None:
+def test_another_threshold_and_other_bands_reuse_verdicts(tmp_path: Path) -> None:
     fresh, known = tmp_path / "fresh", tmp_path / "known"
     for folder in (fresh, known):
         write_pages(folder, {"a": FIRST})
     search(known)
     for settings in ("{near: {min_similarity: 0.7501}}", "{near: {min_similarity: 0.75, bands: 7, rows: 16}}"):
-        forget_verdicts(fresh)
+        delete_verdicts(fresh)
         search(fresh, settings)
         with unreadable_texts(known):
             search(known, settings)
         assert layer(known, "near") == layer(fresh, "near")
 
 
-def test_a_text_that_was_replaced_is_compared_as_what_it_is_now(tmp_path: Path) -> None:
+def test_a_replaced_text_is_compared_again(tmp_path: Path) -> None:
     kept = {"id": "kept", "text": " ".join(prose(5))}
     old, new = ({"id": "same id", "text": " ".join(changed(prose(5), share, 2))} for share in (0.022, 0.026))
     write_pages(tmp_path, {"a": [kept, old]})
@@ -156,12 +156,12 @@ def test_a_text_that_was_replaced_is_compared_as_what_it_is_now(tmp_path: Path) 
     assert [row["similarity"] for row in (before, after)] == [265 / 327, 260 / 332]
 
 
-def test_there_is_one_table_a_shard_and_it_is_the_same_however_often_it_is_written(tmp_path: Path) -> None:
+def test_there_is_one_table_per_shard_and_rewriting_it_changes_nothing(tmp_path: Path) -> None:
     write_pages(tmp_path, {"a": FIRST})
     search(tmp_path)
     first = verdicts(tmp_path)
     assert first
-    forget_search(tmp_path)
+    delete_layers(tmp_path)
     for path, raw in first.items():
         objects_of(tmp_path).put(path, raw[:-100])  # what is damaged counts as empty
     search(tmp_path, workers=2)
@@ -173,7 +173,7 @@ def test_there_is_one_table_a_shard_and_it_is_the_same_however_often_it_is_writt
     assert {path.split("/")[1] for path in verdicts(tmp_path)}.isdisjoint({path.split("/")[1] for path in first})
 
 
-def test_collecting_garbage_keeps_verdicts_in_use_an_audit_is_clean_and_a_purge_leaves_none(tmp_path: Path) -> None:
+def test_gc_keeps_verdicts_in_use_audit_accepts_them_and_a_purge_deletes_them(tmp_path: Path) -> None:
     write_pages(tmp_path, {"a": FIRST})
     outcome = search(tmp_path)
     kept = verdicts(tmp_path)

@@ -26,11 +26,11 @@ def write_lines(folder: Path, lines: list[bytes]) -> None:
     (folder / "pages" / "a.jsonl").write_bytes(b"\n".join([*lines, b""]))
 
 
-def said(folder: Path, kind: str) -> dict[str, str]:
+def statuses(folder: Path, kind: str) -> dict[str, str]:
     return {key: str(row["status"]) for key, row in layer(folder, kind).items()}
 
 
-def refused(folder: Path) -> dict[str, str]:
+def quarantined(folder: Path) -> dict[str, str]:
     """Why each record was quarantined, by its key or else by where it begins."""
     tables = [pq.read_table(path).to_pylist() for path in (folder / "store" / "quarantine").rglob("*.parquet")]
     return {str(row["record"] or row["offset"]): str(row["reason"]) for table in tables for row in table}
@@ -43,7 +43,7 @@ def column(folder: Path, name: str, leaf: str) -> pa.ChunkedArray:
     return pa.chunked_array([batch[leaf] for one in manifest for batch in store.batches(one)])
 
 
-def test_texts_without_words_are_not_compared_as_texts_of_words_but_equal_ones_are_found(tmp_path: Path) -> None:
+def test_texts_without_words_have_no_near_duplicates_but_equal_ones_are_found(tmp_path: Path) -> None:
     texts = {
         "spaces": " \n\t\u3000",
         "invisible": "\u200d\u202e" * 1000,
@@ -56,14 +56,14 @@ def test_texts_without_words_are_not_compared_as_texts_of_words_but_equal_ones_a
     }
     write_pages(tmp_path, {"a": [{"id": key, "text": text} for key, text in texts.items()]})
     search(tmp_path, ALL)
-    assert said(tmp_path, "near") == dict.fromkeys(texts, "no_words")
-    exact = said(tmp_path, "exact")
+    assert statuses(tmp_path, "near") == dict.fromkeys(texts, "no_words")
+    exact = statuses(tmp_path, "exact")
     assert {key for key, status in exact.items() if status == "no_text_left"} == {"spaces", "invisible"}
     assert clusters(tmp_path, "exact") == {frozenset({"nul", "nul too"})}
     assert_clean(tmp_path)
 
 
-def test_texts_of_a_word_or_of_one_character_again_and_again_are_compared(tmp_path: Path) -> None:
+def test_texts_that_repeat_one_word_or_character_are_compared(tmp_path: Path) -> None:
     texts = {
         "word": "word",
         "word too": "Word!",
@@ -87,10 +87,10 @@ def test_texts_of_a_word_or_of_one_character_again_and_again_are_compared(tmp_pa
         frozenset({"han", "fewer han"}),
         frozenset({"nul between", "no nul between"}),
     }
-    assert set(said(tmp_path, "near").values()) == {"ok", "unmatched"}
+    assert set(statuses(tmp_path, "near").values()) == {"ok", "unmatched"}
 
 
-def test_lone_surrogates_are_replaced_and_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
+def test_lone_surrogates_are_replaced_and_invalid_bytes_are_quarantined(tmp_path: Path) -> None:
     write_lines(
         tmp_path,
         [
@@ -103,12 +103,12 @@ def test_lone_surrogates_are_replaced_and_bytes_that_are_no_text_are_refused(tmp
     )
     search(tmp_path, ALL)
     assert clusters(tmp_path) == clusters(tmp_path, "exact") == {frozenset({"high", "low"})}
-    assert said(tmp_path, "near")["key \ufffd"] == "unmatched"
-    assert sorted(refused(tmp_path).values()) == ["bad_utf8", "bad_utf8"]
+    assert statuses(tmp_path, "near")["key \ufffd"] == "unmatched"
+    assert sorted(quarantined(tmp_path).values()) == ["bad_utf8", "bad_utf8"]
     assert_clean(tmp_path)
 
 
-def test_rows_without_text_are_refused_or_say_so(tmp_path: Path) -> None:
+def test_rows_without_text_are_quarantined_or_have_a_status(tmp_path: Path) -> None:
     write_lines(
         tmp_path,
         [
@@ -128,7 +128,7 @@ def test_rows_without_text_are_refused_or_say_so(tmp_path: Path) -> None:
     search(tmp_path, ALL, sources="  pictures: {root: pictures, files: ['*.png'], class: web}\n")
     statuses = Counter(column(tmp_path, "dedupe.near", "status").to_pylist())
     assert statuses == {"unmatched": 1, "no_text": 2}  # the pictures; an empty text is dropped as a blank line is
-    reasons = Counter(refused(tmp_path).values())
+    reasons = Counter(quarantined(tmp_path).values())
     assert reasons == {
         "missing_text": 2,
         "wrong_type": 1,
@@ -137,7 +137,7 @@ def test_rows_without_text_are_refused_or_say_so(tmp_path: Path) -> None:
     assert_clean(tmp_path)
 
 
-def test_addresses_that_are_none_are_never_the_same_address(tmp_path: Path) -> None:
+def test_invalid_addresses_never_equal_each_other(tmp_path: Path) -> None:
     long = "http://example.com/" + "a" * 10_000_000
     urls: dict[str, object] = {
         "script": "javascript:alert(1)",
@@ -156,14 +156,14 @@ def test_addresses_that_are_none_are_never_the_same_address(tmp_path: Path) -> N
     write_pages(tmp_path, {"a": [{"id": key, "text": f"Text {key}", "url": url} for key, url in urls.items()]})
     search(tmp_path, ALL)
     assert clusters(tmp_path, "url") == {frozenset({"sound", "sound too"})}
-    found = said(tmp_path, "url")
+    found = statuses(tmp_path, "url")
     assert {key for key, status in found.items() if status == "no_input"} == {"empty", "number"}
     assert {key for key, status in found.items() if status == "not_an_address"} == set(urls) - {
         *("empty", "number", "sound", "sound too")
     }
 
 
-def test_two_sources_that_give_the_same_document_have_a_row_each_in_one_cluster(tmp_path: Path) -> None:
+def test_the_same_document_from_two_sources_is_one_cluster_of_two_rows(tmp_path: Path) -> None:
     write_pages(tmp_path, {"a": [{"id": "same", "text": WORDS}]})
     (tmp_path / "more").mkdir()
     (tmp_path / "more" / "a.jsonl").write_bytes((tmp_path / "pages" / "a.jsonl").read_bytes())
@@ -173,11 +173,11 @@ def test_two_sources_that_give_the_same_document_have_a_row_each_in_one_cluster(
         assert len(set(column(tmp_path, f"dedupe.{kind}", "matched").to_pylist())) == 2
 
 
-def test_a_text_beyond_the_limit_of_what_is_measured_says_so(tmp_path: Path) -> None:
+def test_a_text_above_the_size_limit_has_the_status_too_large(tmp_path: Path) -> None:
     rows: list[Row] = [{"id": "long", "text": "word " * 1000}, {"id": "short", "text": "word " * 100}]
     write_pages(tmp_path, {"a": rows})
     search(tmp_path, ALL, limits="{max_text_bytes: 4 KiB}")
-    assert said(tmp_path, "near") == said(tmp_path, "exact") == {"long": "too_large", "short": "unmatched"}
+    assert statuses(tmp_path, "near") == statuses(tmp_path, "exact") == {"long": "too_large", "short": "unmatched"}
 
 
 def numbers(seed: int, size: int) -> list[str]:
@@ -192,7 +192,7 @@ def with_every(words: list[str], step: int) -> str:
 
 
 @pytest.mark.large
-def test_a_text_of_100_mb_is_refused_unless_the_recipe_allows_it(tmp_path: Path) -> None:
+def test_a_text_of_100_mb_is_quarantined_unless_the_recipe_allows_it(tmp_path: Path) -> None:
     words = numbers(1, 100_000_000)
     rows: list[Row] = [
         {"id": "huge", "text": " ".join(words)},
@@ -202,7 +202,7 @@ def test_a_text_of_100_mb_is_refused_unless_the_recipe_allows_it(tmp_path: Path)
     ]
     write_pages(tmp_path, {"a": rows})
     search(tmp_path)
-    assert sorted(refused(tmp_path).values()) == ["too_large", "too_large"]
+    assert sorted(quarantined(tmp_path).values()) == ["too_large", "too_large"]
     assert clusters(tmp_path) == {frozenset({"small", "small too"})}
     (tmp_path / "store").rename(tmp_path / "refused")
     search(tmp_path, limits="{max_body_bytes: 256 MiB, max_text_bytes: 256 MiB}")
@@ -229,7 +229,7 @@ def test_texts_of_20_mb_are_compared_by_a_sample_of_their_shingles(tmp_path: Pat
     assert found["text"]["similarity"] == pytest.approx(0.951, abs=0.06)
 
 
-def test_many_rows_of_few_texts_are_as_many_clusters(tmp_path: Path) -> None:
+def test_many_rows_of_few_texts_give_one_cluster_per_text(tmp_path: Path) -> None:
     texts = (WORDS, "another text that has nothing in common with it", "third")
     write_pages(tmp_path, {"a": [{"id": str(number), "text": texts[number % 3]} for number in range(30_000)]})
     search(tmp_path, ALL, shard_rows=4096)
@@ -255,7 +255,7 @@ def test_a_million_identical_documents_are_one_cluster_of_one_text(tmp_path: Pat
 
 
 @pytest.mark.large
-def test_a_bucket_of_thousands_of_pages_is_one_cluster_at_a_cost_that_grows_with_the_rows(
+def test_a_bucket_of_thousands_of_pages_is_one_cluster_at_linear_cost(
     tmp_path: Path,
 ) -> None:
     """Every two of these pages are alike: 50 million pairs."""
@@ -276,7 +276,7 @@ def objects_of(folder: Path, name: str) -> set[str]:
 
 
 @pytest.mark.parametrize("other", ["seed: 5", "shingle: characters"])
-def test_signatures_of_another_scheme_are_made_again_and_never_compared(tmp_path: Path, other: str) -> None:
+def test_signatures_of_another_scheme_are_recomputed_and_never_compared(tmp_path: Path, other: str) -> None:
     drawn = random.Random(3)
     rows: list[Row] = [
         {"id": f"{number}.{copy}", "text": " ".join([*prose(number, 200), f"x{drawn.randrange(20_000)}"])}
@@ -295,16 +295,14 @@ def test_signatures_of_another_scheme_are_made_again_and_never_compared(tmp_path
     assert layer(tmp_path / "grown", "near") == layer(tmp_path / "fresh", "near")
 
 
-def test_a_layer_of_signatures_that_the_recipe_makes_otherwise_is_refused_by_name(tmp_path: Path) -> None:
+def test_a_recipe_that_also_writes_the_signature_layer_itself_is_refused(tmp_path: Path) -> None:
     write_pages(tmp_path, {"a": [{"id": "a", "text": WORDS}]})
-    with pytest.raises(RecipeError, match=r"dedupe\.near makes the layer text\.minhash; write its settings there"):
+    with pytest.raises(RecipeError, match=r"dedupe\.near writes the layer text\.minhash; put its settings there"):
         search(tmp_path, f"{ALL}\nannotate: [text.minhash: {{hashes: 64}}]")
 
 
 @pytest.mark.parametrize("damage", ["truncated", "overwritten", "lost"])
-def test_a_damaged_layer_of_signatures_stops_the_search_with_its_name_and_what_to_do(
-    tmp_path: Path, damage: str
-) -> None:
+def test_a_damaged_signature_layer_stops_the_search_and_the_message_names_the_file(tmp_path: Path, damage: str) -> None:
     write_pages(tmp_path, {"a": [{"id": str(number), "text": " ".join(prose(number))} for number in range(40)]})
     search(tmp_path)
     signed = next((tmp_path / "store" / "layers" / "text.minhash").rglob("*.parquet"))
@@ -316,8 +314,8 @@ def test_a_damaged_layer_of_signatures_stops_the_search_with_its_name_and_what_t
     recipe = tmp_path / "recipe.yaml"
     recipe.write_text(recipe.read_text().replace("0.75", "0.8"))
     done = run_here(tmp_path, "dedupe", "recipe.yaml")
-    told = " ".join(done.err.split())
+    message = " ".join(done.err.split())
     assert done.status != 0
-    assert "Traceback" not in told
-    assert signed.name in told
-    assert "run 'winnow audit'" in told
+    assert "Traceback" not in message
+    assert signed.name in message
+    assert "run 'winnow audit'" in message

@@ -1,4 +1,4 @@
-"""What happens to a store while a search runs or after one was stopped, and what becomes of the search."""
+"""Changes to a store during a search, and searches that were stopped."""
 
 import io
 from collections.abc import Callable, Iterable
@@ -13,9 +13,9 @@ from rich.console import Console
 from tests.pipelines.dedupe.search import Row, changed, prose, search, write_pages
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.binding.duplicates import near_settings
-from winnow.pipelines.dedupe.covered import CoveredShard, Search, put_shards
-from winnow.pipelines.dedupe.groups import TOLD, group_digests, keep_members, send_digests
+from winnow.pipelines.dedupe.groups import GROUP_SUMMARIES, group_digests, put_members, send_digests
 from winnow.pipelines.dedupe.outcomes import count_buckets
+from winnow.pipelines.dedupe.search import CoveredShard, Search, put_shards
 from winnow.pipelines.running.blocks import AddressedBlock
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.gc import collect_garbage
@@ -34,12 +34,12 @@ from winnow.schemas.recipe import NearConfig, load_recipe
 from winnow.schemas.records import StoreRecord, to_json
 from winnow.schemas.tombstones import Selectors
 
-OTHERS = "scratch/dedupe/another/near/members/00000000.arrow"
+OTHER_SEARCH = "scratch/dedupe/another/near/members/00000000.arrow"
 
 
 @dataclass(frozen=True, slots=True)
 class Interrupted(Engine):
-    """Something happens before its second pipeline: when rows are compared, and layers are not yet written."""
+    """An engine that calls `event` before the second pipeline: rows are compared, layers not yet written."""
 
     event: Callable[[], object] = field(default=bool)
     runs: list[Build] = field(default_factory=list)
@@ -52,14 +52,14 @@ class Interrupted(Engine):
 
 
 def copies() -> list[Row]:
-    """A text four times, one that is like it, and one alone."""
+    """Four copies of a text, a similar one, and one without a match."""
     rows: list[Row] = [{"id": str(copy), "text": " ".join(prose(1))} for copy in range(4)]
     rows.append({"id": "like", "text": " ".join(changed(prose(1), 0.004, 1))})
     return [*rows, {"id": "alone", "text": " ".join(prose(2))}]
 
 
 def ids(store: Store) -> list[bytes]:
-    """Of the first text's copies, ascending."""
+    """Return the ids of the first text's copies, ascending."""
     manifest = store.manifest(store.require_latest(), "samples")
     rows = [row for one in manifest for batch in store.batches(one) for row in batch.to_pylist()]
     return sorted(row["id"] for row in rows if row["text"] == " ".join(prose(1)))
@@ -69,15 +69,15 @@ def forget(store: Store, identity: bytes) -> None:
     put_tombstone(store.objects, Selectors(id=frozenset([identity])).tombstone("asked for"))
 
 
-def forget_search(store: Store) -> None:
-    """As if no search had ever been finished."""
+def delete_layers(store: Store) -> None:
+    """Delete the layers of all finished searches."""
     for prefix in ("commits/dedupe.", "layers/dedupe."):
         for info in list(store.objects.list(prefix)):
             store.objects.delete(info.path)
 
 
-def again(folder: Path, event: Callable[[], object]) -> Outcome:
-    """The search that was forgotten, once more."""
+def search_again(folder: Path, event: Callable[[], object]) -> Outcome:
+    """Repeat the search, with an event between its pipelines."""
     return dedupe(bind(load_recipe(folder / "recipe.yaml")), Interrupted("local", 1, event=event), Console(quiet=True))
 
 
@@ -85,18 +85,18 @@ def near_objects(outcome: Outcome) -> list[str]:
     return [row.object for row in outcome.store.manifest(outcome.generation, "dedupe.near")]
 
 
-def test_a_row_forgotten_while_a_search_runs_stays_in_layers_whose_key_does_not_name_it(tmp_path: Path) -> None:
+def test_a_row_forgotten_during_a_search_stays_in_its_layers_until_the_next_search(tmp_path: Path) -> None:
     write_pages(tmp_path, {"a": copies()})
     first = search(tmp_path)
     row = ids(first.store)[0]
-    forget_search(first.store)
-    assert near_objects(again(tmp_path, lambda: forget(first.store, row))) == near_objects(first)
+    delete_layers(first.store)
+    assert near_objects(search_again(tmp_path, lambda: forget(first.store, row))) == near_objects(first)
     last = dedupe(bind(load_recipe(tmp_path / "recipe.yaml")), Engine("local", 1), Console(quiet=True))
-    assert near_objects(last) != near_objects(first)  # its key names it: it is searched again
+    assert near_objects(last) != near_objects(first)  # the key includes the tombstone, so the search runs again
 
 
-def searched(outcome: Outcome) -> Search:
-    """A search for equal texts over what a store holds."""
+def exact_search(outcome: Outcome) -> Search:
+    """Return a search for equal texts over a store."""
     store, layer = outcome.store, "text.digest"
     shards = [
         CoveredShard(row.shard, row.source, row.rows, {"samples": row.samples, layer: row.object})
@@ -109,47 +109,47 @@ def batches(blocks: Iterable[AddressedBlock]) -> list[pa.RecordBatch]:
     return [block.batch for block in blocks]
 
 
-def test_the_steps_of_a_search_agree_on_what_is_forgotten(tmp_path: Path) -> None:
+def test_all_steps_of_a_search_see_the_same_forgotten_rows(tmp_path: Path) -> None:
     write_pages(tmp_path, {"a": copies()})
-    made = searched(search(tmp_path, "{exact: {}}"))
-    sent = batches(send_digests(made, "exact", 0, 1))
-    least, second, *_ = ids(made.store)
-    forget(made.store, least)
-    told = batches(group_digests(made, "exact", 0, sent))
-    ((shard, members),) = keep_members(made, "exact", 0, told)
+    searching = exact_search(search(tmp_path, "{exact: {}}"))
+    sent = batches(send_digests(searching, "exact", 0, 1))
+    least, second, *_ = ids(searching.store)
+    forget(searching.store, least)
+    summaries = batches(group_digests(searching, "exact", 0, sent))
+    ((shard, members),) = put_members(searching, "exact", 0, summaries)
     assert (shard, members["size"].to_pylist()) == (0, [4] * 4)
     assert sorted(members["matched"].to_pylist()) == [least, least, least, second]
 
 
 @pytest.mark.parametrize("wrong", ["row", "here"])
-def test_what_is_told_of_rows_that_a_shard_has_not_is_refused(tmp_path: Path, wrong: str) -> None:
+def test_summaries_of_rows_that_a_shard_does_not_have_are_refused(tmp_path: Path, wrong: str) -> None:
     write_pages(tmp_path, {"a": copies()})
-    made = searched(search(tmp_path, "{exact: {}}"))
-    (told,) = batches(group_digests(made, "exact", 0, batches(send_digests(made, "exact", 0, 1))))
-    columns = [pc.add(told[name], 1) if name == wrong else told[name] for name in TOLD.names]
+    searching = exact_search(search(tmp_path, "{exact: {}}"))
+    (summaries,) = batches(group_digests(searching, "exact", 0, batches(send_digests(searching, "exact", 0, 1))))
+    columns = [pc.add(summaries[name], 1) if name == wrong else summaries[name] for name in GROUP_SUMMARIES.names]
     with pytest.raises(StageError, match=r"dedupe: shard .* changed while it was searched; run the same command again"):
-        list(keep_members(made, "exact", 0, [pa.RecordBatch.from_arrays(columns, schema=TOLD)]))
+        list(put_members(searching, "exact", 0, [pa.RecordBatch.from_arrays(columns, schema=GROUP_SUMMARIES)]))
 
 
-def test_what_a_stopped_search_left_goes_with_the_next_one_even_if_nothing_is_lacking_and_with_garbage(
+def test_the_next_search_and_gc_delete_the_scratch_files_of_a_stopped_search(
     tmp_path: Path,
 ) -> None:
     write_pages(tmp_path, {"a": copies()})
     outcome = search(tmp_path)
     objects = outcome.store.objects
-    objects.put(OTHERS, b"of a search that was stopped")
+    objects.put(OTHER_SEARCH, b"of a search that was stopped")
     assert not search(tmp_path).new
     assert not list(objects.list("scratch/"))
-    objects.put(OTHERS, b"of a search that was stopped")
+    objects.put(OTHER_SEARCH, b"of a search that was stopped")
     with Lease(objects):
         assert collect_garbage(outcome.store, dry_run=True).bytes >= len(b"of a search that was stopped")
-        assert objects.exists(OTHERS)
+        assert objects.exists(OTHER_SEARCH)
         collect_garbage(outcome.store)
     assert not list(objects.list("scratch/"))
 
 
-@pytest.mark.parametrize("lacking", [True, False], ids=["compares", "has nothing to compare"])
-def test_a_search_whose_store_was_taken_over_drops_nothing_of_the_other_ones(tmp_path: Path, lacking: bool) -> None:
+@pytest.mark.parametrize("missing", [True, False], ids=["compares", "has nothing to compare"])
+def test_a_search_that_lost_its_lease_deletes_no_files_of_other_searches(tmp_path: Path, missing: bool) -> None:
     write_pages(tmp_path, {"a": copies()})
     outcome = search(tmp_path)
     objects = outcome.store.objects
@@ -158,25 +158,25 @@ def test_a_search_whose_store_was_taken_over_drops_nothing_of_the_other_ones(tmp
         lease = max(info.path for info in objects.list(layout.LEASES) if info.path.endswith(".json"))
         number = int(lease.removeprefix(layout.LEASES).removesuffix(".json")) + 1
         objects.put(f"{layout.LEASES}{number:08d}.json", to_json(replace(this_process(), process=1, started="1")))
-        objects.put(OTHERS, b"of a search that runs")
+        objects.put(OTHER_SEARCH, b"of a search that runs")
         objects.put("verdicts/of-another/shard.0.arrow", b"of a search that runs")
 
-    if lacking:
-        forget_search(outcome.store)
+    if missing:
+        delete_layers(outcome.store)
         with pytest.raises(StageError, match=r"process 1 on .* took over this store while this process was suspended"):
-            again(tmp_path, taken_over)
+            search_again(tmp_path, taken_over)
     else:
         taken_over()
         run = StageRun(Console(quiet=True), Engine("local", 1), outcome.store)
         with pytest.raises(StageError, match="took over this store"):
             find_duplicates(run, bind(load_recipe(tmp_path / "recipe.yaml")), StoreState([], {}))
-    assert objects.exists(OTHERS)
+    assert objects.exists(OTHER_SEARCH)
     assert objects.exists("verdicts/of-another/shard.0.arrow")
 
 
 @pytest.fixture
-def made() -> Search:
-    """A search of nothing."""
+def searching() -> Search:
+    """A search over no shards."""
     objects = MemoryStore("interrupted")
     store = create_or_open(objects, StoreRecord("test", 7, 1024, 1 << 20, 1024, 1 << 20, 1 << 20))
     return Search(
@@ -184,13 +184,13 @@ def made() -> Search:
     )
 
 
-def test_large_buckets_are_counted_and_it_is_said_that_counting_is_all(made: Search) -> None:
-    made.store.objects.put(
-        f"{made.scratch}/near/buckets/00000000.json", b'{"buckets": 5, "hot_buckets": 1, "hot_rows": 1200}'
+def test_large_buckets_are_counted_and_the_message_explains_it(searching: Search) -> None:
+    searching.store.objects.put(
+        f"{searching.scratch}/near/buckets/00000000.json", b'{"buckets": 5, "hot_buckets": 1, "hot_rows": 1200}'
     )
-    assert count_buckets(made).hot_rows == 1200
+    assert count_buckets(searching).hot_rows == 1200
     shown = io.StringIO()
-    report_large_buckets(Console(file=shown), made)
+    report_large_buckets(Console(file=shown), searching)
     assert shown.getvalue() == (
         "dedupe  1 of 5 buckets hold more than 1,000 rows (1,200 in total); max_bucket only counts them; in buckets "
         "of more than "
@@ -198,8 +198,8 @@ def test_large_buckets_are_counted_and_it_is_said_that_counting_is_all(made: Sea
     )
 
 
-def test_one_shard_more_than_is_said_to_be_the_most_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("winnow.pipelines.dedupe.covered.SHARD_BITS", 2)
+def test_too_many_shards_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("winnow.pipelines.dedupe.search.SHARD_BITS", 2)
     one = CoveredShard("one", "pages", 1, {})
     assert put_shards(MemoryStore("few shards"), [one] * 3)
     with pytest.raises(StageError, match=r"^dedupe: 4 shards; at most 3 can be searched at once$"):

@@ -57,7 +57,7 @@ def real_passages() -> Passages:
     return passages_of(pa.array(languages), pa.array(written, pa.large_string()))
 
 
-def drawn(language: str, count: int, number: int) -> str:
+def random_text(language: str, count: int, number: int) -> str:
     """So many passages of a language, in an order of their own."""
     found = real_passages()
     at = found.languages.index(language)
@@ -68,12 +68,12 @@ def drawn(language: str, count: int, number: int) -> str:
 
 def pages(scheme: Scheme) -> dict[str, str]:
     """One template; the languages of what stands in it take turns."""
-    around = drawn("eng", 80, 1)
+    around = random_text("eng", 80, 1)
     languages = real_passages().languages
     lengths = {language: _own(around, language, scheme) for language in languages}
     turns = {number: languages[number % len(languages)] for number in range(PAGES)}
     return {
-        f"page{number}": f"{around} {drawn(language, lengths[language], 100 + number)}"
+        f"page{number}": f"{around} {random_text(language, lengths[language], 100 + number)}"
         for number, language in turns.items()
     }
 
@@ -82,7 +82,7 @@ def _own(around: str, language: str, scheme: Scheme) -> int:
     """How many passages make pages of one language alike at `TEMPLATED`."""
     own = 20
     for _ in range(3):
-        tried = {str(number): f"{around} {drawn(language, own, 50_000 + number)}" for number in range(12)}
+        tried = {str(number): f"{around} {random_text(language, own, 50_000 + number)}" for number in range(12)}
         alike = float(np.mean(similarities(tried, scheme, list(pairwise(tried)))))
         own = max(1, round(own * (1 / TEMPLATED - 1) / (1 / alike - 1)))
     return own
@@ -90,9 +90,10 @@ def _own(around: str, language: str, scheme: Scheme) -> int:
 
 def books() -> dict[str, str]:
     """Long English texts, every other under one licence."""
-    licence = drawn("eng", 40, 2)
+    licence = random_text("eng", 40, 2)
     return {
-        f"book{number}": (licence if number % 2 else "") + drawn("eng", 400, 10_000 + number) for number in range(BOOKS)
+        f"book{number}": (licence if number % 2 else "") + random_text("eng", 400, 10_000 + number)
+        for number in range(BOOKS)
     }
 
 
@@ -102,7 +103,7 @@ def copies(of: dict[str, str]) -> dict[str, str]:
     for number in range(COPIES):
         text = of[f"book{number}"]
         middle = text.index(" ", len(text) // 2)
-        found[f"copy{number}"] = f"{text[:middle]} {drawn('eng', 3, 20_000 + number)} {text[middle:]}"
+        found[f"copy{number}"] = f"{text[:middle]} {random_text('eng', 3, 20_000 + number)} {text[middle:]}"
     return found
 
 
@@ -132,7 +133,7 @@ def of_pages(names: Iterable[str]) -> int:
 @pytest.mark.parametrize(
     "case", [WORDS, pytest.param(CHARACTERS, marks=pytest.mark.large)], ids=["words", "characters"]
 )
-def test_templated_pages_stay_apart_and_books_are_not_drawn_in(tmp_path: Path, case: Case) -> None:
+def test_templated_pages_and_books_do_not_join_one_cluster(tmp_path: Path, case: Case) -> None:
     shelf = books()
     sources = {"pages": pages(case.scheme), "books": {**shelf, **copies(shelf)}}
     texts = {key: text for source in sources.values() for key, text in source.items()}

@@ -1,4 +1,4 @@
-"""Shingles on their way to other places: the same however they are cut, and never many at once."""
+"""Sending shingles to other shard groups: chunks do not change the result, and few are held at once."""
 
 from collections.abc import Iterable, Iterator
 
@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from tests.pipelines.dedupe.search import prose
 from winnow.pipelines.binding.duplicates import near_settings
 from winnow.pipelines.dedupe import near
-from winnow.pipelines.dedupe.arrays import references
-from winnow.pipelines.dedupe.covered import CoveredShard, Search, put_shards
+from winnow.pipelines.dedupe.arrays import global_rows
+from winnow.pipelines.dedupe.search import CoveredShard, Search, put_shards
 from winnow.pipelines.query.columns import Column
 from winnow.pipelines.running.blocks import AddressedBlock
 from winnow.pipelines.running.exchange import addressed_blocks
@@ -23,18 +23,18 @@ from winnow.schemas.recipe import NearConfig
 from winnow.schemas.records import StoreRecord
 from winnow.schemas.uint128 import values_of
 
-TEXTS, PLACES = 5, 40
+TEXTS, SHARDS = 5, 40
 SET_BYTES = 8 * (300 - 4)  # of three hundred words, by five in a row
 
 
 @pytest.fixture
-def made() -> Search:
-    """A shard of a few texts, and others that are never read."""
+def searching() -> Search:
+    """A search over one shard of a few texts, and others that are never read."""
     objects = MemoryStore("shingles are sent")
     store = create_or_open(objects, StoreRecord("test", 7, 1024, 1 << 20, 1024, 1 << 20, 1 << 20))
     texts = pa.table({"text": [" ".join(prose(number)) for number in range(TEXTS)]})
     path = put_table(objects, texts, lambda content: layout.samples_object("0", content)).path
-    shards = [CoveredShard(str(shard), "pages", TEXTS, {layout.SAMPLES: path}) for shard in range(PLACES)]
+    shards = [CoveredShard(str(shard), "pages", TEXTS, {layout.SAMPLES: path}) for shard in range(SHARDS)]
     text = (Column(layout.SAMPLES, "text"),)
     return Search(
         store, put_shards(objects, shards), "scratch", {"near": "text.minhash"}, text, near_settings(NearConfig())
@@ -42,42 +42,42 @@ def made() -> Search:
 
 
 def pairs() -> pa.RecordBatch:
-    """Each text of the first shard, and the same of every other one."""
+    """Pairs of each text of the first shard with the same text of every other shard."""
     rows = np.arange(TEXTS)
-    first = np.tile(references(0, rows), PLACES - 1)
-    second = np.concatenate([references(shard, rows) for shard in range(1, PLACES)])
+    first = np.tile(global_rows(0, rows), SHARDS - 1)
+    second = np.concatenate([global_rows(shard, rows) for shard in range(1, SHARDS)])
     texts = pa.array([bytes(32)] * len(first), pa.binary(32))
     columns = [pa.array(first), pa.array(second), values_of(first, first), values_of(second, second), texts]
     return pa.RecordBatch.from_arrays(columns, ["first", "second", "id", "other", "texts"])
 
 
-def sent(made: Search) -> dict[int, list[object]]:
-    """What every place is sent."""
+def sent_blocks(searching: Search) -> dict[int, list[object]]:
+    """Return the rows sent to each shard group."""
     found: dict[int, list[object]] = {}
-    for block in near.send_shingles(made, 0, [pairs()]):
+    for block in near.send_shingles(searching, 0, [pairs()]):
         found.setdefault(block.partition, []).extend(block.batch.to_pylist())
     return found
 
 
-def test_shingles_for_many_places_are_never_held_for_all_of_them_at_once(
-    made: Search, monkeypatch: pytest.MonkeyPatch
+def test_shingles_for_many_shard_groups_are_held_for_some_at_a_time(
+    searching: Search, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    at_once = sent(made)
-    assert {place: len(rows) for place, rows in at_once.items()} == dict.fromkeys(range(1, PLACES), TEXTS)
+    at_once = sent_blocks(searching)
+    assert {shard_group: len(rows) for shard_group, rows in at_once.items()} == dict.fromkeys(range(1, SHARDS), TEXTS)
     sizes: list[int] = []
 
     def weighed(
         origin: str, batches: Iterable[tuple[pa.RecordBatch, NDArray[np.int64]]], partitions: int
     ) -> Iterator[AddressedBlock]:
         def noted() -> Iterator[tuple[pa.RecordBatch, NDArray[np.int64]]]:
-            for batch, places in batches:
+            for batch, shard_groups in batches:
                 sizes.append(batch["shingles"].flatten().nbytes)
-                yield batch, places
+                yield batch, shard_groups
 
         return addressed_blocks(origin, noted(), partitions)
 
     monkeypatch.setattr(near, "addressed_blocks", weighed)
-    monkeypatch.setattr(near, "_SETS_BYTES", 4 * SET_BYTES)
-    assert sent(made) == at_once
-    assert sum(sizes) == TEXTS * (PLACES - 1) * SET_BYTES
+    monkeypatch.setattr(near, "_SHINGLE_BYTES", 4 * SET_BYTES)
+    assert sent_blocks(searching) == at_once
+    assert sum(sizes) == TEXTS * (SHARDS - 1) * SET_BYTES
     assert max(sizes) <= 5 * SET_BYTES

@@ -12,7 +12,7 @@ from tests.faults.winnow import run_here
 from tests.pipelines.dedupe.search import Row, changed, clusters, layer, prose, search, write_pages
 from winnow.filters.duplicates.signatures import Scheme, shingle_sets
 from winnow.pipelines.binding.bound_recipe import bind
-from winnow.pipelines.dedupe.covered import signature_matrix
+from winnow.pipelines.dedupe.search import signature_matrix
 from winnow.schemas.errors import StageError
 
 
@@ -37,7 +37,7 @@ def corpus() -> list[Row]:
     return rows
 
 
-def test_texts_that_are_alike_are_one_cluster_and_no_others(tmp_path: Path) -> None:
+def test_similar_texts_and_no_others_form_a_cluster(tmp_path: Path) -> None:
     rows = corpus()
     write_pages(tmp_path, {"a": rows})
     search(tmp_path)
@@ -67,7 +67,7 @@ def true_clusters(texts: dict[str, str], threshold: float) -> set[frozenset[str]
     return {frozenset(found) for found in networkx.connected_components(graph)}
 
 
-def test_the_order_of_rows_their_files_shards_and_workers_change_nothing(tmp_path: Path) -> None:
+def test_the_result_does_not_depend_on_order_files_shards_or_workers(tmp_path: Path) -> None:
     rows = corpus()
     write_pages(tmp_path / "one", {"a": rows})
     search(tmp_path / "one")
@@ -91,7 +91,7 @@ def test_templated_pages_below_the_threshold_do_not_collapse(tmp_path: Path) -> 
     assert {row["status"] for row in found.values()} == {"unmatched"}
 
 
-def test_what_no_estimate_can_tell_is_decided_by_the_shingles(tmp_path: Path) -> None:
+def test_pairs_that_estimates_cannot_decide_are_decided_by_shingles(tmp_path: Path) -> None:
     rows: list[Row] = []
     for number in range(40):
         rows += family(number, 2, 0.02 + 0.001 * (number % 10))
@@ -103,7 +103,7 @@ def test_what_no_estimate_can_tell_is_decided_by_the_shingles(tmp_path: Path) ->
     assert "jaccard" in decided
 
 
-def test_equal_texts_are_found_whatever_their_white_space(tmp_path: Path) -> None:
+def test_equal_texts_are_found_despite_different_white_space(tmp_path: Path) -> None:
     texts = {"a": "The cat sat.", "b": "  The cat\n sat. ", "c": "the cat sat", "d": "!!!", "e": "!!!"}
     write_pages(tmp_path, {"a": [{"id": key, "text": text} for key, text in texts.items()]})
     search(tmp_path, "{exact: {}}")
@@ -112,7 +112,7 @@ def test_equal_texts_are_found_whatever_their_white_space(tmp_path: Path) -> Non
     assert clusters(tmp_path, "exact") == {frozenset("de")}
 
 
-def test_equal_addresses_are_found_however_they_are_written(tmp_path: Path) -> None:
+def test_equal_addresses_are_found_in_any_spelling(tmp_path: Path) -> None:
     urls = {
         "a": "http://www.example.com/x?b=2&a=1&utm_source=feed",
         "b": "https://example.com/x/?a=1&b=2#part",
@@ -126,7 +126,7 @@ def test_equal_addresses_are_found_however_they_are_written(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_odd_texts_are_told_apart_and_none_is_lost(tmp_path: Path, workers: int) -> None:
+def test_unusual_texts_are_distinguished_and_none_is_lost(tmp_path: Path, workers: int) -> None:
     texts = {
         "one": "word",
         "other": "word",
@@ -154,7 +154,7 @@ def test_many_equal_texts_are_one_cluster(tmp_path: Path) -> None:
     assert {row["size"] for row in layer(tmp_path, "near").values()} == {5000}
 
 
-def test_a_rule_may_read_the_layer_and_one_for_eligibility_may_not(tmp_path: Path) -> None:
+def test_rules_of_keep_may_read_the_layer_and_rules_of_eligible_may_not(tmp_path: Path) -> None:
     from winnow.runners.terminal.rules import pinned_rules
     from winnow.schemas.errors import RecipeError
     from winnow.schemas.recipe import load_recipe
@@ -174,7 +174,7 @@ def test_a_rule_may_read_the_layer_and_one_for_eligibility_may_not(tmp_path: Pat
         pinned_rules(bind(load_recipe(recipe)), outcome.store, outcome.generation)
 
 
-def test_a_forgotten_row_is_no_longer_compared_and_a_purge_leaves_no_word_of_it(tmp_path: Path) -> None:
+def test_a_forgotten_row_is_not_compared_and_a_purge_removes_its_traces(tmp_path: Path) -> None:
     write_pages(tmp_path, {"a": family(1, 3, 0.005)})
     outcome = search(tmp_path)
     manifest = outcome.store.manifest(outcome.generation, "samples")
@@ -198,7 +198,7 @@ def test_a_forgotten_row_is_no_longer_compared_and_a_purge_leaves_no_word_of_it(
     assert clusters(tmp_path) == {frozenset({"1.1", "1.2"})}
 
 
-def test_a_search_that_was_stopped_half_way_is_finished_by_the_next(tmp_path: Path) -> None:
+def test_the_next_search_finishes_one_that_was_stopped(tmp_path: Path) -> None:
     write_pages(tmp_path, {"a": corpus()})
     before = search(tmp_path)
     objects = before.store.objects
@@ -214,5 +214,5 @@ def test_a_search_that_was_stopped_half_way_is_finished_by_the_next(tmp_path: Pa
 
 def test_signatures_of_another_scheme_are_refused(tmp_path: Path) -> None:
     signatures = pa.array([b"\0" * 4 * 112], pa.binary(4 * 112))
-    with pytest.raises(StageError, match="112 hashes where 126 are asked for"):
+    with pytest.raises(StageError, match="112 hashes instead of 126"):
         signature_matrix(signatures, 126)

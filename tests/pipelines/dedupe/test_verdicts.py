@@ -1,4 +1,4 @@
-"""Tables of verdicts: looked up whichever text comes first, and the same however they were put together."""
+"""Tables of verdicts: lookups work in either order of a pair, and merging does not depend on the order of tables."""
 
 from collections.abc import Callable
 
@@ -11,17 +11,17 @@ from hypothesis import strategies as st
 from winnow.filters.duplicates.signatures import Scheme
 from winnow.pipelines.binding.duplicates import near_settings
 from winnow.pipelines.dedupe import verdicts
-from winnow.pipelines.dedupe.covered import CoveredShard, Search, put_shards
+from winnow.pipelines.dedupe.search import CoveredShard, Search, put_shards
 from winnow.pipelines.dedupe.verdicts import (
     TABLE,
     Verdicts,
+    delete_superseded,
     digest_pairs,
     find_verdicts,
-    forget_superseded,
-    keep_verdicts,
     load_verdicts,
     merged,
     packed_pairs,
+    put_verdicts,
     unpacked_pairs,
     verdicts_key,
 )
@@ -49,7 +49,7 @@ def table(couples: list[tuple[bytes, bytes]]) -> Verdicts:
 
 
 @given(COUPLES)
-def test_the_order_of_two_texts_means_nothing(couples: list[tuple[bytes, bytes]]) -> None:
+def test_a_pair_is_the_same_in_either_order(couples: list[tuple[bytes, bytes]]) -> None:
     one, other = (column(list(side)) for side in ([a for a, _ in couples], [b for _, b in couples]))
     pairs = digest_pairs(one, other)
     assert pairs.tolist() == digest_pairs(other, one).tolist()
@@ -59,7 +59,7 @@ def test_the_order_of_two_texts_means_nothing(couples: list[tuple[bytes, bytes]]
 
 
 @given(st.lists(COUPLES, min_size=1, max_size=4), COUPLES, st.randoms(use_true_random=False))
-def test_what_is_known_is_found_and_nothing_else(lists: list, asked: list, drawn) -> None:  # type: ignore[no-untyped-def,type-arg]
+def test_only_stored_verdicts_are_found(lists: list, asked: list, drawn) -> None:  # type: ignore[no-untyped-def,type-arg]
     every = merged([table(couples) for couples in lists])
     drawn.shuffle(lists)
     assert merged([table(couples) for couples in lists]).to_batch() == every.to_batch()
@@ -77,22 +77,22 @@ def test_what_is_known_is_found_and_nothing_else(lists: list, asked: list, drawn
 
 
 @given(COUPLES, COUPLES)
-def test_of_too_many_the_same_ones_stay_in_whatever_order_they_came(one: list, other: list) -> None:  # type: ignore[type-arg]
+def test_above_the_limit_the_same_verdicts_are_kept_in_any_order(one: list, other: list) -> None:  # type: ignore[type-arg]
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(verdicts, "MOST_VERDICTS", 3)
+        patched.setattr(verdicts, "MAX_VERDICTS", 3)
         left, right = merged([table(one), table(other)]), merged([table(other), table(one)])
         assert len(left.pairs) <= 3
         assert left.to_batch() == right.to_batch() == table([*one, *other]).to_batch()
 
 
-def test_a_table_hangs_on_the_shingles_and_not_on_the_signatures() -> None:
+def test_a_key_depends_on_shingles_and_not_on_signatures() -> None:
     assert verdicts_key(Scheme("words", 5, 112, 1)) == verdicts_key(Scheme("words", 5, 260, 9))
     assert len({verdicts_key(Scheme(unit, size)) for unit in ("words", "characters") for size in (5, 9)}) == 4
-    assert Verdicts.none().to_batch().schema == TABLE
+    assert Verdicts.empty().to_batch().schema == TABLE
 
 
-def searched(objects: MemoryStore) -> Search:
-    """A search over two shards, by what is in the store now."""
+def make_search(objects: MemoryStore) -> Search:
+    """Return a search over two shards, with the verdicts that the store has now."""
     known = find_verdicts(objects, Scheme())
     shards = [CoveredShard(name, "pages", 1, {}, known.get(name, ())) for name in ("one", "two")]
     store = create_or_open(objects, StoreRecord("test", 7, 1024, 1 << 20, 1024, 1 << 20, 1 << 20))
@@ -106,30 +106,30 @@ def tables(objects: MemoryStore) -> dict[str, bytes]:
 A, B, C = (bytes([one]) * 16 for one in (2, 1, 3))
 
 
-def test_a_table_is_put_beside_what_it_was_made_from_and_takes_its_place_later() -> None:
+def test_a_new_table_includes_the_old_one_and_replaces_it_later() -> None:
     objects = MemoryStore("a table is put")
-    first = searched(objects)
-    keep_verdicts(first, 0, [table([(A, B)])])
-    keep_verdicts(first, 0, [table([(A, B)])])  # as a task does that runs twice
-    assert not len(load_verdicts(first, 0).pairs)  # a search knows what was there when it began
+    first = make_search(objects)
+    put_verdicts(first, 0, [table([(A, B)])])
+    put_verdicts(first, 0, [table([(A, B)])])  # as a task does that runs twice
+    assert not len(load_verdicts(first, 0).pairs)  # a search uses only the tables that existed when it began
     (old,) = tables(objects)
-    second = searched(objects)
-    keep_verdicts(second, 0, [table([(B, C)])])
+    second = make_search(objects)
+    put_verdicts(second, 0, [table([(B, C)])])
     assert len(tables(objects)) == 2
-    assert load_verdicts(searched(objects), 0).to_batch() == table([(A, B), (B, C)]).to_batch()  # had it been stopped
-    forget_superseded(second)
+    assert load_verdicts(make_search(objects), 0).to_batch() == table([(A, B), (B, C)]).to_batch()  # as after a stop
+    delete_superseded(second)
     assert old not in tables(objects)
-    assert load_verdicts(searched(objects), 0).to_batch() == table([(A, B), (B, C)]).to_batch()
-    forget_superseded(searched(objects))
+    assert load_verdicts(make_search(objects), 0).to_batch() == table([(A, B), (B, C)]).to_batch()
+    delete_superseded(make_search(objects))
     assert len(tables(objects)) == 1
 
 
-def test_tables_of_other_shingles_and_of_shards_that_are_no_more_are_dropped() -> None:
+def test_tables_of_other_shingles_and_of_removed_shards_are_deleted() -> None:
     objects = MemoryStore("tables are dropped")
     for scheme in (Scheme(), Scheme("characters")):
         for shard in ("one", "gone"):
             objects.put(layout.verdicts_object(verdicts_key(scheme), shard, "0" * 16), b"")
-    forget_superseded(searched(objects))
+    delete_superseded(make_search(objects))
     assert list(tables(objects)) == [layout.verdicts_object(verdicts_key(Scheme()), "one", "0" * 16)]
 
 
@@ -149,34 +149,32 @@ def foreign(_: bytes) -> bytes:
     return encode_batch(pa.RecordBatch.from_pydict({"pair": ["not a digest"], "common": [1]}))
 
 
-def untrue(_: bytes) -> bytes:
+def impossible(_: bytes) -> bytes:
     return encode_batch(Verdicts(table([(A, B)]).pairs, np.array([2], np.int32), np.array([1], np.int32)).to_batch())
 
 
 @pytest.mark.parametrize(
     ("spoilt", "own_name"),
-    [(damaged, False), (cut, False), (empty, False), (cut, True), (empty, True), (foreign, True), (untrue, True)],
+    [(damaged, False), (cut, False), (empty, False), (cut, True), (empty, True), (foreign, True), (impossible, True)],
 )
-def test_what_is_damaged_or_no_table_of_verdicts_counts_as_empty(
-    spoilt: Callable[[bytes], bytes], own_name: bool
-) -> None:
+def test_a_damaged_or_foreign_table_counts_as_empty(spoilt: Callable[[bytes], bytes], own_name: bool) -> None:
     objects = MemoryStore(f"damaged {spoilt.__name__} {own_name}")
-    keep_verdicts(searched(objects), 0, [table([(A, B)])])
+    put_verdicts(make_search(objects), 0, [table([(A, B)])])
     ((path, good),) = tables(objects).items()
     bad = spoilt(good)
     objects.delete(path)
     objects.put(f"{path.rsplit('.', 2)[0]}.{content_name(bad)}.arrow" if own_name else path, bad)
-    again = searched(objects)
+    again = make_search(objects)
     assert not len(load_verdicts(again, 0).pairs)
-    keep_verdicts(again, 0, [table([(A, B)])])
-    forget_superseded(again)
+    put_verdicts(again, 0, [table([(A, B)])])
+    delete_superseded(again)
     assert tables(objects) == {path: good}
 
 
-def test_a_table_that_goes_while_a_search_runs_counts_as_empty() -> None:
+def test_a_table_deleted_during_a_search_counts_as_empty() -> None:
     objects = MemoryStore("a table that goes")
-    keep_verdicts(searched(objects), 1, [table([(A, B)])])
-    again = searched(objects)
+    put_verdicts(make_search(objects), 1, [table([(A, B)])])
+    again = make_search(objects)
     for path in tables(objects):
         objects.delete(path)
     assert not len(load_verdicts(again, 1).pairs)

@@ -9,7 +9,7 @@ import pyarrow as pa
 from rich.console import Console
 
 from winnow.pipelines.export.stage import BoundExport, Finished, bind_exports
-from winnow.pipelines.mix.drawn import Draw, DrawnShard
+from winnow.pipelines.mix.draws import Draw, DrawnShard
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store, create_or_open

@@ -14,7 +14,7 @@ from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.export.places.manifest import LeftOut
 from winnow.pipelines.export.stage import Finished, bind_exports
 from winnow.pipelines.media.references import FILE_CHANGED, FILE_MISSING, media_sources
-from winnow.pipelines.mix.drawn import Draw, DrawnShard
+from winnow.pipelines.mix.draws import Draw, DrawnShard
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.location import open_store_at
 from winnow.runners.engines.engine import Engine

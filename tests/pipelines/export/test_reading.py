@@ -12,7 +12,7 @@ from winnow.pipelines.export.places.disk_work import ScratchDisk
 from winnow.pipelines.export.planning.shipment import Details, Shipment
 from winnow.pipelines.export.planning.sizing import Way, cut_outputs
 from winnow.pipelines.export.reading import mixed_rows
-from winnow.pipelines.mix.drawn import Draw
+from winnow.pipelines.mix.draws import Draw
 from winnow.pipelines.query.columns import Column
 from winnow.pipelines.query.picked_rows import read_picked
 from winnow.pipelines.running.exchange import MAX_BLOCK_BYTES

@@ -19,16 +19,16 @@ from rich.console import Console
 from tests.pipelines.export.test_media import png
 from winnow.pipelines.binding import scores as binding
 from winnow.pipelines.binding.bound_recipe import bind
-from winnow.pipelines.binding.scores import BoundScore, Condition, try_scores
+from winnow.pipelines.binding.scores import BoundScore, Condition, check_scores
 from winnow.pipelines.media.references import media_sources
 from winnow.pipelines.media.score_inputs import BYTES, ROWS, Inputs
 from winnow.pipelines.query.columns import Column
 from winnow.pipelines.running.ledger.strikes import STRIKES, Mark, Position, put_strikes
 from winnow.pipelines.running.row_layers import RowLayerTask
 from winnow.pipelines.running.worker import Heart
+from winnow.pipelines.score.example_buffer import bytes_of
 from winnow.pipelines.score.examples import DECODED, Collected, ScoredShard, collect_examples, encoded_rows
-from winnow.pipelines.score.gathering import bytes_of
-from winnow.pipelines.score.trace import Measuring, TraceContext, trace_shard
+from winnow.pipelines.score.trace import MeasureTracer, TraceContext, trace_shard
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.location import open_store_at
 from winnow.runners.engines.engine import Engine
@@ -153,7 +153,7 @@ def trace(folder: Path, measure: Size | None = None) -> Traced:
     for shard in store.manifest(store.require_latest(), "samples"):
         owed = {bound.entry.trace: "0" * 32}
         task = RowLayerTask(shard.shard, shard.source, {"samples": shard.object}, owed)
-        trace_shard(context, Measuring(measure), task, Heart(store.objects, bound.entry.trace, shard.shard))
+        trace_shard(context, MeasureTracer(measure), task, Heart(store.objects, bound.entry.trace, shard.shard))
         (path,) = (info.path for info in store.objects.list("layers/") if shard.shard in info.path)
         found = pq.read_table(folder / "store" / path).to_pydict()
         files = paths_of(folder, shard.object)
@@ -218,7 +218,7 @@ def test_an_image_that_has_changed_is_unreadable(folder: Path) -> None:
     traced = trace(folder)
     assert traced.statuses["007.png"] == "unreadable"
     assert traced.counted == {"ok": SMALL + LARGE - 1, "no_input": 1, "unreadable": 1}
-    assert collected(folder).left == {"no_input": 1, "unreadable": 1}
+    assert collected(folder).excluded == {"no_input": 1, "unreadable": 1}
 
 
 def test_a_source_that_is_not_there_fails_the_task_and_leaves_no_trace(folder: Path) -> None:
@@ -253,7 +253,7 @@ def test_a_file_that_alone_is_not_there_is_missing_and_counted(folder: Path, how
     traced = trace(folder)
     assert (traced.statuses["007.png"], traced.values["007.png"]) == ("image_missing", None)
     assert traced.counted == {"ok": SMALL + LARGE - 1, "no_input": 1, "image_missing": 1}
-    assert collected(folder).left == {"image_missing": 1, "no_input": 1}
+    assert collected(folder).excluded == {"image_missing": 1, "no_input": 1}
 
 
 def test_a_file_that_another_run_may_reach_fails_the_task(folder: Path) -> None:
@@ -268,11 +268,11 @@ def test_a_file_that_another_run_may_reach_fails_the_task(folder: Path) -> None:
 
 def test_rows_that_have_killed_workers_are_not_trained_on(folder: Path) -> None:
     before = collected(folder)
-    assert (before.count, before.meant) == (SMALL + LARGE, SMALL + LARGE + 1)
+    assert (before.count, before.matching) == (SMALL + LARGE, SMALL + LARGE + 1)
     poison(folder, "250.png")
     after = collected(folder)
-    assert (after.count, after.meant) == (SMALL + LARGE - 1, SMALL + LARGE + 1)
-    assert after.left == {"left_out": 1, "no_input": 1}
+    assert (after.count, after.matching) == (SMALL + LARGE - 1, SMALL + LARGE + 1)
+    assert after.excluded == {"left_out": 1, "no_input": 1}
     lost = Counter(before.examples.lengths.tolist()) - Counter(after.examples.lengths.tolist())
     assert list(lost) == [len(picture(250))]
     assert trace(folder).statuses["250.png"] == "left_out"
@@ -288,9 +288,9 @@ def test_examples_that_are_larger_than_may_be_held_are_said_in_one_line(folder: 
     with pytest.raises(ScoreError) as error:
         collected(folder, max_bytes=400)
     said = str(error.value)
-    assert said.startswith("score.size: examples to train the reference on are held in memory, and ")
-    assert " of 321 samples came to " in said
-    assert " bytes, over the 400 that may be; lower max_samples, to " in said
+    assert said.startswith("score.size: the examples to train the reference on take too much memory: ")
+    assert " of 321 samples take " in said
+    assert " bytes, over the limit of 400; lower max_samples to " in said
     assert "\n" not in said
     assert collected(folder, 40, max_bytes=640).count >= 39
 
@@ -336,9 +336,9 @@ def test_a_task_is_tried_once_in_a_process(folder: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(binding, "find_task", lambda _name: kind)
     recipe, _, _, _ = parts_of(folder)
     for _ in range(3):
-        try_scores(bind(recipe).scores)
+        check_scores(bind(recipe).scores)
     assert len(loaded) == 1
     text = (folder / "recipe.yaml").read_text()
     (folder / "recipe.yaml").write_text(text.replace("seed: 7", "seed: 8"))
-    try_scores(bind(load_recipe(folder / "recipe.yaml")).scores)
+    check_scores(bind(load_recipe(folder / "recipe.yaml")).scores)
     assert len(loaded) == 2

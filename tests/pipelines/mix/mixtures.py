@@ -1,4 +1,4 @@
-"""Small stores to be mixed: rows of given sources, languages, sizes and scores, and plans made in this process."""
+"""Small stores with rows of given sources, languages, sizes and scores, and plans over them in this process."""
 
 import tempfile
 from collections import Counter
@@ -13,7 +13,7 @@ import pyarrow as pa
 from tests.pipelines.rules.stores import Shard, make_store
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.binding.tokens import TOKENS, TOKENS_LAYER
-from winnow.pipelines.mix.plans import Laws, Planned, PlanRecord, layers_read, make_plan, put_plan
+from winnow.pipelines.mix.plans import Laws, NewPlan, PlanRecord, layers_read, make_plan, put_plan
 from winnow.pipelines.rules.pinning import PinnedProgram, pin
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.memory import MemoryStore
@@ -36,7 +36,7 @@ class Text:
     source: str
     language: str | None
     tokens: int | None
-    score: float | None = None  # in the place of a length: `text.length.characters`
+    score: float | None = None  # stored as `text.length.characters`
     cluster: int | None = None  # rows of one number are near duplicates
     status: str = "ok"
 
@@ -50,26 +50,26 @@ class Mixing:
     recipe: Recipe
     pinned: PinnedProgram
 
-    def plan(self, sample: Fraction = Fraction(1), laws: Mapping[str, ScalingLaw] | None = None) -> Planned:
-        """Planned in this process."""
+    def plan(self, sample: Fraction = Fraction(1), laws: Mapping[str, ScalingLaw] | None = None) -> NewPlan:
+        """Plan the mixture in this process."""
         with tempfile.TemporaryDirectory() as folder:
             return self._plan(sample, laws, Path(folder))
 
     def draw(
         self, sample: Fraction = Fraction(1), laws: Mapping[str, ScalingLaw] | None = None
     ) -> tuple[MixturePlan, dict[str, Counter[tuple[bytes, int]]]]:
-        """Planned and drawn: for each output the copies that it gives, as (id, number of the copy)."""
+        """Plan and draw; return the plan, and each output's copies as (id, number of the copy)."""
         with tempfile.TemporaryDirectory() as folder:
             record = put_plan(self.store, self._plan(sample, laws, Path(folder)))
         return record.plan, drawn_copies(self.store, record)
 
-    def _plan(self, sample: Fraction, laws: Mapping[str, ScalingLaw] | None, folder: Path) -> Planned:
+    def _plan(self, sample: Fraction, laws: Mapping[str, ScalingLaw] | None, folder: Path) -> NewPlan:
         named = Laws(laws or {}, dict.fromkeys(laws or {}, "digest"))
         return make_plan(bind(self.recipe), self.pinned, self.generation, named, sample, folder)
 
 
 def drawn_copies(store: Store, record: PlanRecord) -> dict[str, Counter[tuple[bytes, int]]]:
-    """Every copy that a draw gives, by output."""
+    """Return every copy of a draw, by output."""
     found: dict[str, Counter[tuple[bytes, int]]] = {output.name: Counter() for output in record.plan.outputs}
     names = [output.name for output in record.plan.outputs]
     for one in record.draws:
@@ -80,17 +80,17 @@ def drawn_copies(store: Store, record: PlanRecord) -> dict[str, Counter[tuple[by
 
 
 def identity(shard: str, source: str, number: int) -> bytes:
-    """The id of a row."""
+    """Return the id of a row."""
     return sample_id(source, shard, str(number))
 
 
 def class_of(source: str) -> str:
-    """The class of a source: what stands before the `_` of its name."""
+    """Return the class of a source: its name up to the first `_`."""
     return source.partition("_")[0]
 
 
 def mixing(texts: Iterable[Text], mix: str, *, shard_rows: int = 50, extra: str = "", name: str = "mixing") -> Mixing:
-    """A store of these texts, in shards of a source each, and a recipe with this `mix` (YAML, in one line)."""
+    """Return a store of these texts, with one source per shard, and a recipe with this `mix` (one line of YAML)."""
     listed = list(texts)
     shards: dict[str, Shard] = {}
     clusters: dict[int, list[bytes]] = {}

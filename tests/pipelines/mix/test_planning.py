@@ -1,4 +1,4 @@
-"""What a plan gives: the shares that were asked, to within a sample, each copy once, whatever the order."""
+"""Plans give the requested shares to within one sample, and each copy once, in any order of stages and rows."""
 
 import re
 from collections import Counter
@@ -17,7 +17,7 @@ LANGUAGES = ["deu_Latn", "fra_Latn", "rus_Cyrl", "hin_Deva"]
 
 
 def many(rows: int, source: str = "web", tokens: int = 100) -> list[Text]:
-    """Rows of four languages in unequal numbers, of unequal lengths."""
+    """Return rows of four languages, in different numbers and lengths."""
     return [
         Text(source, LANGUAGES[min(3, number % 10 // 3)], tokens + number * 7 % 50, score=number % 97)
         for number in range(rows)
@@ -35,7 +35,7 @@ def largest(mixed: Mixing) -> int:
     return 150
 
 
-def test_without_a_word_every_sample_is_given_once() -> None:
+def test_by_default_every_sample_is_taken_once() -> None:
     plan, drawn = mixing(many(230), "{}").draw()
     assert plan.unit == "samples"
     assert plan.output("train").given == Amount(230, 230)
@@ -43,7 +43,7 @@ def test_without_a_word_every_sample_is_given_once() -> None:
     assert {copy for _, copy in drawn["train"]} == {0}
 
 
-def test_sources_give_their_shares_to_within_a_sample_a_stratum() -> None:
+def test_sources_give_their_shares_to_within_one_sample_per_stratum() -> None:
     mixed = mixing(
         [*many(300), *many(200, "books")],
         "{unit: tokens, tokenizer: bytes, budget: 10_000, sources: {web: 0.7, books: 0.3}}",
@@ -57,7 +57,7 @@ def test_sources_give_their_shares_to_within_a_sample_a_stratum() -> None:
     assert given["books"] == pytest.approx(3_000, abs=4 * 150)
 
 
-def test_a_larger_budget_gives_all_that_a_smaller_one_gives() -> None:
+def test_a_larger_budget_includes_the_draw_of_a_smaller_one() -> None:
     texts = [*many(300), *many(200, "books")]
 
     def drawn(budget: int) -> Counter[tuple[bytes, int]]:
@@ -69,7 +69,7 @@ def test_a_larger_budget_gives_all_that_a_smaller_one_gives() -> None:
     assert max(copy for _, copy in repeated) > 0
 
 
-def test_a_sample_of_a_plan_is_the_beginning_of_every_stratum() -> None:
+def test_a_sample_of_a_plan_is_the_start_of_every_stratum() -> None:
     mixed = mixing(
         many(400),
         "{unit: tokens, tokenizer: bytes, budget: 60_000, languages: {temperature: 3}, "
@@ -86,7 +86,7 @@ def test_a_sample_of_a_plan_is_the_beginning_of_every_stratum() -> None:
             assert 0 <= part.given.units - full.target / 10 < 151
 
 
-def test_stages_go_on_where_those_before_them_stopped_and_share_one_cap() -> None:
+def test_stages_continue_where_earlier_ones_ended_and_share_one_epoch_cap() -> None:
     mixed = mixing(
         many(100, tokens=100),
         "{unit: samples, max_epochs: 2, stages: {core: {budget: 120}, more: {budget: 50}, last: {budget: 30}}}",
@@ -100,13 +100,13 @@ def test_stages_go_on_where_those_before_them_stopped_and_share_one_cap() -> Non
         mixing(many(100), "{max_epochs: 2, stages: {core: {budget: 150}, more: {budget: 60}}}").draw()
 
 
-def test_a_later_stage_takes_what_was_not_given_yet_first() -> None:
+def test_a_later_stage_takes_unused_samples_first() -> None:
     mixed = mixing(many(100), "{stages: {core: {budget: 60}, more: {budget: 40}}}")
     _, drawn = mixed.draw()
     assert not {identity for identity, _ in drawn["core"]} & {identity for identity, _ in drawn["more"]}
 
 
-def test_the_ledger_adds_up() -> None:
+def test_amounts_add_up() -> None:
     mixed = mixing(many(50), "{unit: tokens, tokenizer: bytes, budget: 12_000, languages: {unimax: 4}}")
     plan, drawn = mixed.draw()
     units = {}
@@ -129,7 +129,7 @@ def test_the_same_rows_in_another_store_give_the_same_plan_and_draw() -> None:
     assert one[0].name == again[0].name
 
 
-def test_rows_that_have_nothing_to_give_are_left_out_with_a_reason() -> None:
+def test_empty_and_uncountable_rows_are_left_out_with_a_reason() -> None:
     texts = [*many(20), Text("web", "deu_Latn", 5, status="no_text"), Text("web", "deu_Latn", 0)]
     plan, drawn = mixing(texts, "{unit: tokens, tokenizer: bytes}").draw()
     assert plan.kept.samples == 22
@@ -137,7 +137,7 @@ def test_rows_that_have_nothing_to_give_are_left_out_with_a_reason() -> None:
     assert drawn["train"].total() == 20
 
 
-def test_what_no_stage_may_take_is_left_out_with_a_reason() -> None:
+def test_rows_that_no_stage_selects_are_left_out_with_a_reason() -> None:
     texts = [Text("web", "deu_Latn", 10, score=number) for number in range(20)]
     stages = "stages: {early: {where: text.length.characters < 5}, late: {where: text.length.characters > 16}}"
     plan, drawn = mixing(texts, f"{{unit: tokens, tokenizer: bytes, split: {{validation: 0.1}}, {stages}}}").draw()
@@ -145,34 +145,34 @@ def test_what_no_stage_may_take_is_left_out_with_a_reason() -> None:
     assert plan.kept.samples == 20 == plan.left_out["where"].samples + sum(map(Counter.total, drawn.values()))
 
 
-def test_one_huge_sample_is_named_where_it_is_what_a_plan_gives_too_much_of() -> None:
+def test_a_huge_sample_that_exceeds_the_budget_is_named() -> None:
     texts = [*many(40), Text("books", "fra_Latn", 90_000)]
     mix = "{unit: tokens, tokenizer: bytes, budget: 2_000, sources: {web: 0.9, books: 0.1}}"
     (note,) = mixing(texts, mix).draw()[0].outputs[0].notes
-    over, _, rest = note.partition(" tokens more than asked, as samples are given whole: ")
+    over, _, rest = note.partition(" tokens more than requested, as samples are not split: ")
     assert 89_800 <= int(over.replace(",", "")) < 90_800
     assert rest == (
-        "books / books / Indo-European / fra_Latn gives 90,000 where 200 are due, and its largest sample has 90,000; "
+        "books / books / Indo-European / fra_Latn gives 90,000 instead of 200, and its largest sample has 90,000; "
         "'where: mix.tokens.tokens < 90000' leaves it out"
     )
     without = f"{{where: mix.tokens.tokens < 90000, {mix[1:]}".replace("web: 0.9, books: 0.1", "web: 1")
     assert "leaves it out" not in str(mixing(texts, without).draw()[0].outputs[0].notes)
 
 
-def test_a_sample_of_a_plan_names_it_as_well() -> None:
+def test_a_sample_of_a_plan_also_names_it() -> None:
     mixed = mixing([Text("web", "deu_Latn", 1_000) for _ in range(200)], "{unit: tokens, tokenizer: bytes}")
     assert mixed.draw()[0].outputs[0].notes == ()
     assert mixed.draw(Fraction(1, 10_000))[0].outputs[0].notes == (
-        "980 tokens more than asked, as samples are given whole: web / web / Indo-European / deu_Latn gives 1,000 "
-        "where 20 are due, and its largest sample has 1,000; 'where: mix.tokens.tokens < 1000' leaves it out",
+        "980 tokens more than requested, as samples are not split: web / web / Indo-European / deu_Latn gives 1,000 "
+        "instead of 20, and its largest sample has 1,000; 'where: mix.tokens.tokens < 1000' leaves it out",
     )
 
 
-def test_many_strata_of_a_small_budget_are_told_as_such() -> None:
+def test_a_budget_too_small_for_its_strata_gets_a_note() -> None:
     texts = [Text(f"s_{number}", "deu_Latn", 100) for number in range(10)]
     assert mixing(texts, "{unit: tokens, tokenizer: bytes, budget: 20}").draw()[0].outputs[0].notes == (
-        "980 tokens more than asked: every stratum is given whole samples until its target is met, at most one sample "
-        "more than it; 10 strata are many for 20 tokens",
+        "980 tokens more than requested: samples are not split, so a stratum may exceed its target by one sample, and "
+        "10 strata are many for 20 tokens",
     )
 
 
@@ -189,61 +189,61 @@ DROP_ALL = "keep: [{drop: text.length.characters >= 0, reason: all, when_null: d
             [*NO_TEXT, *ODD],
             f"{{{TOKENS}}}",
             "",
-            "recipe.yaml:6: mix: no sample may be taken: of 4 that the rules keep none can be counted in tokens: 3 "
-            "have no text, 1 have a text that the tokenizer cannot encode; media without a text can be given in unit: "
-            "samples alone",
+            "recipe.yaml:6: mix: no sample may be taken: none of the 4 samples that the rules keep can be counted in "
+            "tokens: 3 have no text, 1 have a text that the tokenizer cannot encode; to take media without text, write "
+            "unit: samples",
         ),
         (
             many(20),
             "{}",
             DROP_ALL,
-            "recipe.yaml:6: mix: no sample may be taken: the rules keep none of 20 samples; see winnow plan",
+            "recipe.yaml:6: mix: no sample may be taken: the rules keep none of the 20 samples; see winnow plan",
         ),
         (
             many(20),
             "{stages: {a: {}, b: {where: text.length.characters > 1_000}}}",
             "",
-            "recipe.yaml:6: mix.stages.b: no sample may be taken: of 20 that the rules keep none meets "
+            "recipe.yaml:6: mix.stages.b: no sample may be taken: none of the 20 samples that the rules keep meets "
             "mix.stages.b.where, or all that do are held out",
         ),
         (
             [*many(20), *NO_TEXT, *ODD],
             f"{{{TOKENS}, sources: {{web: 0.5, img: 0.5}}}}",
             "",
-            "recipe.yaml:6: mix.sources: there is nothing to give of source 'img': of 4 that the rules keep none can "
-            "be counted in tokens: 3 have no text, 1 have a text that the tokenizer cannot encode; media without a "
-            "text can be given in unit: samples alone",
+            "recipe.yaml:6: mix.sources: no sample of source 'img' may be taken: none of the 4 samples that the rules "
+            "keep can be counted in tokens: 3 have no text, 1 have a text that the tokenizer cannot encode; to take "
+            "media without text, write unit: samples",
         ),
         (
             [*many(20), *NO_TEXT],
             f"{{{TOKENS}, classes: {{web: 0.5, img: 0.5}}}}",
             "",
-            "recipe.yaml:6: mix.classes: there is nothing to give of class 'img': of 3 that the rules keep none can be "
-            "counted in tokens: 3 have no text; media without a text can be given in unit: samples alone",
+            "recipe.yaml:6: mix.classes: no sample of class 'img' may be taken: none of the 3 samples that the rules "
+            "keep can be counted in tokens: 3 have no text; to take media without text, write unit: samples",
         ),
         (
             [*many(20), Text("img", "deu_Latn", 10, score=-1)],
             "{where: text.length.characters >= 0, sources: {web: 0.5, img: 0.5}}",
             "",
-            "recipe.yaml:6: mix.sources: there is nothing to give of source 'img': of 1 that the rules keep none meets "
-            "mix.where, or all that do are held out",
+            "recipe.yaml:6: mix.sources: no sample of source 'img' may be taken: none of the 1 samples that the rules "
+            "keep meets mix.where, or all that do are held out",
         ),
         (
             [*many(20), Text("img", "deu_Latn", 10, score=-1)],
             "{sources: {web: 0.5, img: 0.5}}",
             "keep: [{drop: text.length.characters < 0, reason: all, when_null: drop}]",
-            "recipe.yaml:6: mix.sources: there is nothing to give of source 'img': the rules keep none of 1 samples; "
+            "recipe.yaml:6: mix.sources: no sample of source 'img' may be taken: the rules keep none of the 1 samples; "
             "see winnow plan",
         ),
     ],
 )
-def test_where_nothing_can_be_given_it_is_said_why(texts: list[Text], mix: str, rules: str, said: str) -> None:
+def test_if_no_sample_may_be_taken_the_message_says_why(texts: list[Text], mix: str, rules: str, said: str) -> None:
     with pytest.raises(RecipeError) as refused:
         mixing(texts, mix, extra=rules).draw()
     assert re.sub(r":\d+:", ":6:", str(refused.value), count=1) == said
 
 
-def test_a_text_of_unknown_language_is_in_no_family() -> None:
+def test_a_text_in_an_unknown_language_is_unclassified() -> None:
     plan, _ = mixing([Text("web", None, 10), *many(5)], "{}").draw()
     assert ("unclassified", "unknown") in {(one.stratum.family, one.stratum.language) for one in plan.outputs[0].strata}
 
@@ -255,18 +255,18 @@ def test_a_text_of_unknown_language_is_in_no_family() -> None:
         ("{sources: {web: 0.5, books: 0.4}}", r"the shares sum to 0\.9; they must sum to 1"),
         ("{families: {weights: {Indo-Europaen: 1.0}}}", r"there is no family 'Indo-Europaen'.*Indo-European"),
         ("{bands: {by: text.length.charcters, top: 0.1}}", r"unknown column 'text\.length\.charcters'"),
-        ("{bands: {by: text.language.code, top: 0.1}}", r"is string; bands are of numbers"),
+        ("{bands: {by: text.language.code, top: 0.1}}", r"is string; expected a column of numbers"),
         ("{where: text.length.characters > 'a'}", r"mix\.where"),
         ("{where: text.lenght.characters > 10}", r"unknown column"),
         ("{where: CAST(text.language.code AS INTEGER) > 10}", r"mix\.where: condition .*'deu_Latn' to INT32"),
         ("{stages: {a: {where: CAST(text.language.code AS INTEGER) > 10}}}", r"mix\.stages\.a\.where: condition"),
         ("{budget: 1_000, max_epochs: 2}", r"max_epochs"),
         ("{where: text.length.characters > 100_000}", r"no sample may be taken"),
-        ("{languages: {weights: {xyzzy: 1.0}}}", r"is no language"),
+        ("{languages: {weights: {xyzzy: 1.0}}}", r"is not a language"),
         ("{unit: tokens}", r"tokenizer"),
     ],
 )
-def test_what_cannot_be_had_is_one_clear_line(mix: str, said: str) -> None:
+def test_a_faulty_mixture_is_refused_in_one_line(mix: str, said: str) -> None:
     with pytest.raises(RecipeError, match=said) as refused:
         mixing([*many(20), *many(20, "books")], mix).draw()
     assert "\n" not in str(refused.value)
@@ -274,13 +274,13 @@ def test_what_cannot_be_had_is_one_clear_line(mix: str, said: str) -> None:
 
 
 def given_by_band(texts: list[Text], bands: str) -> tuple[dict[str, int], tuple[str, ...]]:
-    """What each band gives, and the notes."""
+    """Return the number of samples that each band gives, and the notes."""
     plan, _ = mixing(texts, f"{{bands: {{by: text.length.characters, {bands}}}}}").draw()
     (output,) = plan.outputs
     return {one.stratum.band: one.given.samples for one in output.strata}, output.notes
 
 
-def test_below_the_first_step_of_repeats_a_text_is_given_once_whatever_the_sign() -> None:
+def test_below_the_first_repeat_step_a_text_is_taken_once_even_if_negative() -> None:
     texts = [Text("web", "deu_Latn", 10, score=score) for score in range(-3, 3)]
     assert given_by_band(texts, "repeats: [{at: 0, repeats: 2}]")[0] == {"00x1": 3, "01x2": 6}
     assert given_by_band(texts, "repeats: [{at: -2, repeats: 0}, {at: 1, repeats: 3}]")[0] == {
@@ -290,13 +290,13 @@ def test_below_the_first_step_of_repeats_a_text_is_given_once_whatever_the_sign(
     }
 
 
-def test_equal_values_stay_in_one_band_and_a_plan_says_what_they_add() -> None:
+def test_equal_values_stay_in_one_band_and_a_note_gives_the_excess() -> None:
     texts = [Text("web", "deu_Latn", 10, score=number // 16) for number in range(20)]
     given, notes = given_by_band(texts, "top: 0.1")
     assert given == {"b00": 0, "b01": 4}
     assert notes == (
-        "mix.bands.top: 4 are in the top bands where 2 were asked for: samples are whole, and those of equal "
-        "text.length.characters stay together",
+        "mix.bands.top: the top bands hold 4 instead of 2: samples are not split, and those of equal "
+        "text.length.characters stay in one band",
     )
     assert given_by_band(texts, "top: 0.2") == ({"b00": 0, "b01": 4}, ())
 

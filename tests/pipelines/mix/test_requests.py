@@ -1,4 +1,4 @@
-"""What is asked for decides which plan is found again: everything that changes a mixture does, and no place does."""
+"""The key of a request depends on everything that changes a mixture, and on no path."""
 
 import os
 from fractions import Fraction
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.pipelines.mix.mixtures import Text, mixing
 from winnow.pipelines.binding.bound_recipe import bind
-from winnow.pipelines.mix.plans import Laws, request_of
+from winnow.pipelines.mix.plans import Laws, request_key
 from winnow.schemas.recipe import Recipe, recipe_from_text
 
 MIXED = mixing([Text("web", "deu_Latn", 10, score=number) for number in range(4)], "{}", name="requests")
@@ -15,7 +15,7 @@ MIXED = mixing([Text("web", "deu_Latn", 10, score=number) for number in range(4)
 def recipe(
     folder: Path, mix: str = "{}", rules: str = "", *, env: dict[str, str] | None = None, root: str = "."
 ) -> Recipe:
-    """A recipe in a folder."""
+    """Return a recipe in a folder."""
     return recipe_from_text(
         f"version: 1\nstore: {{path: {root}/s}}\nsources: {{web: {{root: {root}, files: ['*.warc'], class: web}}}}\n"
         f"annotate: [text.language, text.length]\n{rules}\nmix: {mix}\n",
@@ -25,11 +25,11 @@ def recipe(
 
 
 def request(asked: Recipe, laws: dict[str, str] | None = None, sample: Fraction = Fraction(1)) -> str:
-    """The request of a recipe on the store."""
-    return request_of(bind(asked), MIXED.store, MIXED.generation, Laws({}, laws or {}), sample)
+    """Return the key of a recipe's request on the store."""
+    return request_key(bind(asked), MIXED.store, MIXED.generation, Laws({}, laws or {}), sample)
 
 
-def test_a_variable_asks_for_what_it_holds(tmp_path: Path) -> None:
+def test_the_request_covers_the_value_of_a_variable(tmp_path: Path) -> None:
     rules = (
         "environment: {LEAST: {default: '1'}}\n"
         "keep: [{drop: 'text.length.characters < ${LEAST}', reason: short, when_null: keep}]"
@@ -40,7 +40,7 @@ def test_a_variable_asks_for_what_it_holds(tmp_path: Path) -> None:
         assert one == same != other
 
 
-def test_a_table_of_thresholds_asks_for_what_it_says_wherever_it_lies(tmp_path: Path) -> None:
+def test_the_request_covers_the_content_of_a_threshold_table_and_not_its_path(tmp_path: Path) -> None:
     rules = (
         "thresholds: {{mine: {{file: {}, key: text.language.code}}}}\n"
         "keep: [{{drop: text.length.characters < thresholds.mine.least, reason: short, when_null: keep}}]"
@@ -53,7 +53,7 @@ def test_a_table_of_thresholds_asks_for_what_it_says_wherever_it_lies(tmp_path: 
     assert request(recipe(tmp_path, rules=rules.format("table.csv"))) != one
 
 
-def test_a_tokenizer_and_a_law_are_asked_for_by_what_they_say(tmp_path: Path) -> None:
+def test_the_request_covers_the_content_of_the_tokenizer_and_the_law(tmp_path: Path) -> None:
     mix = "{{tokenizer: {}, families: {{law: {}}}}}"
     for name, tokenizer in (("one.json", "{}"), ("same.json", "{}"), ("other.json", "{ }")):
         (tmp_path / name).write_text(tokenizer)
@@ -63,7 +63,7 @@ def test_a_tokenizer_and_a_law_are_asked_for_by_what_they_say(tmp_path: Path) ->
     assert request(recipe(tmp_path, mix.format("one.json", "a.json")), {"a.json": "another law"}) != one
 
 
-def test_where_the_store_and_its_sources_are_says_nothing_and_the_rest_does(tmp_path: Path) -> None:
+def test_the_request_covers_all_settings_except_paths(tmp_path: Path) -> None:
     one = request(recipe(tmp_path))
     assert request(recipe(tmp_path, root="elsewhere")) == one
     assert request(recipe(tmp_path), sample=Fraction(1, 100)) != one

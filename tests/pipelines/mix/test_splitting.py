@@ -1,4 +1,4 @@
-"""The validation split: by clusters, so that none is on both sides, and a part of every language."""
+"""The validation split holds out whole clusters, and a part of every language."""
 
 from collections import Counter
 
@@ -32,12 +32,12 @@ def test_no_cluster_is_on_both_sides(rows: list[tuple[int, int]], tenths: int) -
     assert not sides["train"] & sides.get("validation", set())
 
 
-def test_every_language_gives_as_many_as_asked_but_never_more_than_half() -> None:
+def test_every_language_holds_out_the_requested_samples_up_to_half() -> None:
     texts = [Text("web", "deu_Latn", 10) for _ in range(1000)] + [Text("web", "fra_Latn", 10) for _ in range(12)]
     plan, _ = mixing(texts, "{split: {validation: 0.001, min_samples: 10}}").draw()
     held = {one.stratum.language: one.given.samples for one in plan.output("validation").strata}
     assert held == {"deu_Latn": 10, "fra_Latn": 6}
-    assert any("half at most" in note for note in plan.output("validation").notes)
+    assert any("hold out half at most" in note for note in plan.output("validation").notes)
 
 
 def test_a_language_that_is_one_cluster_is_not_held_out() -> None:
@@ -47,14 +47,14 @@ def test_a_language_that_is_one_cluster_is_not_held_out() -> None:
     assert any("one cluster" in note for note in plan.output("validation").notes)
 
 
-def test_the_split_does_not_move_with_the_budget_or_the_stages() -> None:
+def test_the_split_does_not_depend_on_budget_or_stages() -> None:
     texts = [Text("web", LANGUAGES[number % 2], 10) for number in range(200)]
     small = mixing(texts, "{budget: 10, split: {validation: 0.1}}").draw()[1]["validation"]
     stages = mixing(texts, "{split: {validation: 0.1}, stages: {a: {budget: 50}, b: {budget: 60}}}").draw()[1]
     assert small == stages["validation"]
 
 
-def test_no_language_gives_more_than_half_of_it() -> None:
+def test_no_language_holds_out_more_than_half() -> None:
     sizes = {"deu_Latn": 1, "fra_Latn": 2, "ita_Latn": 3, "spa_Latn": 5, "tur_Latn": 100}
     texts = [Text("web", language, 10) for language, rows in sizes.items() for _ in range(rows)]
     plan, _ = mixing(texts, "{split: {validation: 0.5}}").draw()
@@ -64,14 +64,14 @@ def test_no_language_gives_more_than_half_of_it() -> None:
     assert note.startswith("nothing is held out of deu_Latn: one sample")
 
 
-def test_a_store_of_one_row_trains_on_it() -> None:
+def test_a_store_of_one_row_holds_out_nothing() -> None:
     _, drawn = mixing([Text("web", "deu_Latn", 10)], "{split: {validation: 0.01}}").draw()
     assert (drawn["train"].total(), drawn["validation"].total()) == (1, 0)
 
 
 @settings(max_examples=10, deadline=None)
 @given(st.integers(1, 40), st.lists(st.integers(1, 5), max_size=12), st.integers(1, 5))
-def test_a_large_cluster_never_takes_most_of_what_has_duplicates(large: int, small: list[int], tenths: int) -> None:
+def test_shared_clusters_hold_out_at_most_half_of_their_samples(large: int, small: list[int], tenths: int) -> None:
     sizes = [large, *small]
     texts = [Text("web", "deu_Latn", 10, cluster=number) for number, size in enumerate(sizes) for _ in range(size)]
     name = "-".join(map(str, sizes))
@@ -81,7 +81,7 @@ def test_a_large_cluster_never_takes_most_of_what_has_duplicates(large: int, sma
     assert drawn["validation"].total() + drawn["train"].total() == sum(sizes)
 
 
-def test_a_language_that_gives_fewer_than_asked_because_of_its_clusters_is_named() -> None:
+def test_a_language_that_holds_out_too_few_samples_is_named() -> None:
     german = [Text("web", "deu_Latn", 10, cluster=number // 2) for number in range(200)]
     french = [Text("web", "fra_Latn", 10, cluster=500) for _ in range(8)]
     plan, _ = mixing([*german, *french], "{split: {validation: 0.01, min_samples: 3}}").draw()

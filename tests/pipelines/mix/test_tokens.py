@@ -1,4 +1,4 @@
-"""The layer of token counts: what it says of each row, what makes it new, and how it stays beside other stages."""
+"""The layer of token counts: its values, when it is counted again, and how other stages keep it."""
 
 import json
 import os
@@ -55,7 +55,7 @@ ROWS: tuple[tuple[str, str | None, str | None], ...] = (  # text, URL, text afte
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store of two files whose texts are measured."""
+    """A store of two files with measured texts."""
     folder = tmp_path_factory.mktemp("whole")
     (folder / "lines").mkdir()
     for part in range(2):
@@ -94,7 +94,7 @@ def annotated(recipe: Recipe) -> stages.Outcome:
 
 
 def rows_of(store: Store) -> dict[str, tuple[str, int | None, int | None]]:
-    """What the layer of the latest generation says of each record."""
+    """Return the status, tokens and bytes of each record in the latest generation."""
     generation = store.require_latest()
     names, found = [], []
     for sample, row in zip(
@@ -140,7 +140,7 @@ def test_lengths_are_those_of_the_edited_texts(folder: Path) -> None:
     assert found == wanted
 
 
-def test_what_cannot_be_read_has_a_reason_and_no_length() -> None:
+def test_a_text_that_cannot_be_counted_has_a_status_and_no_length() -> None:
     texts = pa.array(["abc", "de", None, "", None, "gone"], pa.large_string())
     which = np.arange(6)
     part = Part({"samples.text": texts}, which == 1, which == 5)
@@ -171,7 +171,7 @@ def test_without_a_tokenizer_bytes_are_counted(folder: Path) -> None:
     assert all(tokens == size for _, tokens, size in found.values())
 
 
-def test_another_tokenizer_or_other_edits_count_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_changed_tokenizer_or_edit_is_counted_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PII_KEY", KEY)
     seen = set()
     for mix, edit in (
@@ -190,7 +190,9 @@ def test_another_tokenizer_or_other_edits_count_again(folder: Path, monkeypatch:
     assert measured(write(folder, "mix: {tokenizer: t.json}")).generation.layers[TOKENS_LAYER].keys["lines"] in seen
 
 
-def test_a_layer_knows_a_key_of_pseudonyms_by_a_mark_alone(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_layers_key_contains_only_a_digest_of_the_pseudonym_key(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     recipe = write(folder, edit=PSEUDONYM)
     keys = []
     for key in (KEY, "another-key-of-16", KEY):
@@ -203,14 +205,14 @@ def test_a_layer_knows_a_key_of_pseudonyms_by_a_mark_alone(folder: Path, monkeyp
     outcome = measured(recipe)
     assert rows_of(outcome.store)["0-0"][2] == len("Write to , or to .") + 2 * len("<EMAIL_0123456789ab>")
     monkeypatch.delenv("PII_KEY")
-    with pytest.raises(RecipeError, match="the variable PII_KEY is not set"):
+    with pytest.raises(RecipeError, match="the environment variable PII_KEY is not set"):
         measured(recipe)
     assert TOKENS_LAYER not in annotated(recipe).generation.layers  # without the key nobody can tell if it is true
     monkeypatch.setenv("PII_KEY", KEY)
     assert annotated(recipe).generation.layers == outcome.generation.layers
 
 
-def test_what_other_stages_publish_keeps_the_layer_while_it_is_true(folder: Path) -> None:
+def test_other_stages_keep_the_layer_while_it_is_up_to_date(folder: Path) -> None:
     recipe = write(folder)
     counted = measured(recipe).generation
     assert annotated(recipe).generation == counted
@@ -224,7 +226,7 @@ def test_what_other_stages_publish_keeps_the_layer_while_it_is_true(folder: Path
     assert again.generation.tree_hash == counted.tree_hash
 
 
-def test_new_rows_alone_are_counted(folder: Path) -> None:
+def test_only_new_rows_are_counted(folder: Path) -> None:
     recipe = write(folder)
     before = commits(measured(recipe).store)
     (folder / "lines" / "2.jsonl").write_text(json.dumps({"id": "2-0", "text": "more"}) + "\n")
@@ -271,7 +273,7 @@ def test_a_row_that_kills_its_worker_is_left_out(folder: Path) -> None:
     assert sum(one[0] == "left_out" for one in found.values()) == 1
 
 
-def test_a_text_that_the_tokenizer_cannot_encode_has_bytes_alone(folder: Path) -> None:
+def test_a_text_that_the_tokenizer_cannot_encode_has_only_bytes(folder: Path) -> None:
     letters = {"type": "WordLevel", "vocab": {"Österreich hat Berge": 0}, "unk_token": "?"}
     (folder / "few.json").write_text(json.dumps({"version": "1.0", "added_tokens": [], "model": letters}))
     found = rows_of(measured(write(folder, "mix: {tokenizer: few.json}")).store)
@@ -288,22 +290,22 @@ def test_a_text_that_the_tokenizer_cannot_encode_has_bytes_alone(folder: Path) -
         ("", "recipe.yaml: has no 'mix'; add one to count tokens"),
     ],
 )
-def test_what_cannot_be_counted_is_said_in_a_line_before_anything_is(folder: Path, mix: str, said: str) -> None:
+def test_faulty_settings_are_refused_in_one_line_before_counting(folder: Path, mix: str, said: str) -> None:
     (folder / "bad.json").write_text("{}")
     with pytest.raises(RecipeError, match=said) as refused:
         measured(write(folder, mix))
     assert len(str(refused.value).splitlines()) == 1
 
 
-def test_a_worker_that_finds_another_tokenizer_counts_nothing(folder: Path) -> None:
+def test_a_worker_with_a_changed_tokenizer_file_stops(folder: Path) -> None:
     layer = bind(write(folder)).tokens
     assert layer is not None
     (folder / "t.json").write_bytes((folder / "other.json").read_bytes())
-    with pytest.raises(StageError, match=r"t\.json: has changed since this run began; run again"):
-        layer.bound.ready()
+    with pytest.raises(StageError, match=r"t\.json: changed during this run; run again"):
+        layer.bound.open_tokenizer()
 
 
-def test_edits_that_are_not_measured_are_said_to_be(folder: Path) -> None:
+def test_a_missing_layer_of_edits_is_named(folder: Path) -> None:
     recipe = write(folder)
     (folder / "recipe.yaml").write_text((folder / "recipe.yaml").read_text().replace("[email]", "[email, ip]"))
     with pytest.raises(StoreError, match=r"text\.pii must be measured before texts are edited; run: winnow annotate "):
@@ -311,7 +313,7 @@ def test_edits_that_are_not_measured_are_said_to_be(folder: Path) -> None:
     assert measured(recipe).new
 
 
-def test_rules_cannot_read_lengths_that_come_after_them(folder: Path) -> None:
+def test_rules_cannot_read_token_counts(folder: Path) -> None:
     rule = "\nkeep:\n- {drop: mix.tokens.tokens > 5, reason: long, when_null: keep}\n"
     recipe = write(folder, "mix: {tokenizer: bytes}" + rule)
     with pytest.raises(RecipeError, match=r"unknown column 'mix\.tokens\.tokens'"):

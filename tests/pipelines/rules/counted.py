@@ -1,10 +1,10 @@
-"""The counts of what rules decide, over all shards of a store."""
+"""Counts the decisions of rules over all shards of a store."""
 
-from winnow.pipelines.rules.deciding import decide, represent
+from winnow.pipelines.rules.deciding import choose_representatives, decide
 from winnow.pipelines.rules.decisions import DecisionCounts
 from winnow.pipelines.rules.pinning import PinnedProgram
 
 
 def count_decisions(pinned: PinnedProgram, threads: int | None = None) -> DecisionCounts:
-    duplicates = represent(pinned, threads)
+    duplicates = choose_representatives(pinned, threads)
     return DecisionCounts.merged(decisions.counts for decisions in decide(pinned, threads, duplicates))

@@ -1,4 +1,4 @@
-"""Small stores with the layers that a test asks for, made by the store's own writers and published as generations."""
+"""Small stores with given layers, written by the store's own writers and published as generations."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ RECORD = StoreRecord("s", 7, 65_536, 256 << 20, 16_384, 64 << 20, 64 << 20)
 
 @dataclass(frozen=True)
 class Shard:
-    """One shard: its rows' lengths in their file, their URLs, and the tables of the layers beside them."""
+    """One shard: its rows' lengths in their file, their URLs, and the tables of its layers."""
 
     source: str
     rows: int
@@ -31,7 +31,7 @@ class Shard:
 
 
 def samples_table(shard: str, given: Shard) -> pa.Table:
-    """Rows of `samples` that differ in id, URL and length alone."""
+    """Return rows of `samples` that differ only in id, URL and length."""
     rows = [
         {
             "id": sample_id(given.source, shard, str(number)),
@@ -64,7 +64,7 @@ def make_store(
     key: Callable[[str, str], str] = lambda layer, source: "k",
     names: Iterable[str] = (),
 ) -> tuple[Store, Generation]:
-    """Publish a generation of these shards, with at least the layers named; `key` is of a layer and a source."""
+    """Publish a generation of these shards with at least the named layers; `key` returns a layer's key for a source."""
     store = create_or_open(objects, RECORD)
     objects.put("stats/none.json", ShardStatistics(StatisticsSpec(())).to_json())
     tasks: list[TaskCommit] = []
@@ -104,7 +104,7 @@ def _put(store: Store, table: pa.Table, layer: str, key: str, shard: str) -> Obj
 
 
 def columns_of(layers: Mapping[str, pa.Schema], phase: Phase = "eligible") -> dict[Column, ColumnInfo]:
-    """What rules may name in a store with these layers beside its samples."""
+    """Return the columns that rules may name in a store with these layers."""
     found = {Column(layout.SAMPLES, leaf): info for leaf, info in leaves(SAMPLES)}
     for layer, schema in layers.items():
         found |= {Column(layer, leaf): ColumnInfo(info.nullable, info.type, phase) for leaf, info in leaves(schema)}

@@ -1,4 +1,4 @@
-"""What lies around a threshold: counted on both sides, and the nearest samples of each."""
+"""Thresholds: the number of samples on each side, and the nearest ones."""
 
 import json
 from pathlib import Path
@@ -22,7 +22,7 @@ keep:
 """
 
 
-def test_thresholds_are_found_however_they_are_written() -> None:
+def test_thresholds_are_found_in_any_form_of_condition() -> None:
     assert cuts_of("not (a.x <= -1 and 2.5 > a.y) or a.z between 1e-3 and 1_000") == (
         Cut("a.x", "<=", -1.0),
         Cut("a.y", "<", 2.5),
@@ -33,7 +33,7 @@ def test_thresholds_are_found_however_they_are_written() -> None:
 
 
 @pytest.mark.parametrize("order", [1, -1])
-def test_the_nearest_on_both_sides(tmp_path: Path, order: int) -> None:
+def test_the_nearest_samples_on_both_sides_are_found(tmp_path: Path, order: int) -> None:
     rows = [json.dumps({"id": f"r{number:02}", "text": "x" * number}) for number in range(1, 50)]
     (tmp_path / "a.jsonl").write_text("\n".join(rows[::order]) + "\n")
     (tmp_path / "recipe.yaml").write_text(RECIPE)

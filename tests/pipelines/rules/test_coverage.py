@@ -1,4 +1,4 @@
-"""Who looked at what: null is not looked at, whatever the counts beside it say."""
+"""Detector coverage: a null value means that a row was not checked."""
 
 import random
 
@@ -49,11 +49,11 @@ def covered(
     counter = CoverageCounter(store, generation, detectors, CODE)
     for row in store.manifest(generation, "samples"):
         mask = np.array(kept[row.shard] if kept else [True] * row.rows)
-        counter.see(ShardObjects(row.shard, row.source, row.rows, {}), mask)
+        counter.add(ShardObjects(row.shard, row.source, row.rows, {}), mask)
     return counter.coverage()
 
 
-def test_rows_are_seen_where_a_detector_says_anything_and_found_where_it_says_more_than_nothing() -> None:
+def test_rows_with_a_value_are_seen_and_rows_with_a_finding_are_found() -> None:
     store, generation = make_store(MemoryStore("coverage-1"), ROWS)
     found = covered(store, generation, [URL, WORDS, INSULT])
     names = ("sexual.adult_site", "language.vulgar", "language.insult")
@@ -86,7 +86,7 @@ def test_only_kept_rows_count() -> None:
     assert found.total.found == {"language.vulgar": 0}
 
 
-def test_two_detectors_of_one_subcategory_see_for_each_other() -> None:
+def test_two_detectors_of_one_subcategory_are_combined() -> None:
     more = pa.table({"hits": pa.array([None, None, 2, None], pa.int32())})
     first = ROWS["a-0"]
     shards = {"a-0": Shard("a", 4, {**first.layers, "text.more_words": more})}
@@ -97,7 +97,7 @@ def test_two_detectors_of_one_subcategory_see_for_each_other() -> None:
     assert found.total.found == {"language.vulgar": 2}
 
 
-def test_a_layer_that_is_not_made_yet_looks_at_nothing() -> None:
+def test_a_missing_layer_covers_nothing() -> None:
     store, generation = make_store(MemoryStore("coverage-4"), ROWS)
     found = covered(
         store, generation, [WORDS, OTHER_WORDS, Detector("personal.email", Column("text.pii", "email"), True)]

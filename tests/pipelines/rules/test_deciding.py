@@ -1,4 +1,4 @@
-"""What rules decide, against an evaluator that knows nothing of Arrow, DuckDB, blocks or threads."""
+"""Decisions of rules, compared with an evaluator in plain Python without Arrow, DuckDB, blocks or threads."""
 
 import itertools
 import random
@@ -43,13 +43,13 @@ Row = Mapping[str, object]
 
 
 def rules_of(decisions: ShardDecisions, row: int) -> set[int]:
-    """The numbers of all rules that fired for a row."""
+    """Return the numbers of all rules that fired for a row."""
     return set(bits_of(sum(int(word) << (64 * at) for at, word in enumerate(decisions.fired[row]))))
 
 
 @dataclass(frozen=True)
 class Condition:
-    """A condition in SQL, and what it means for one row: true, false, or None for null."""
+    """A condition in SQL, and its value for one row: true, false, or None for null."""
 
     sql: str
     means: Callable[[Row], bool | None]
@@ -151,7 +151,7 @@ def pinned_on(folder: Path | MemoryStore, recipe: str, shards: Mapping[str, Shar
 
 
 def expected(rules: Sequence[tuple[Condition, str]], rows: Sequence[Row]) -> list[tuple[set[int], set[int]]]:
-    """For each row the rules that fire, and those that do because of a null."""
+    """Return, for each row, the rules that fire and those that fire because of a null."""
     found = []
     for row in rows:
         values = [condition.means(row) for condition, _ in rules]
@@ -174,7 +174,7 @@ def expected_counts(
 
 @given(RULES, RULES, st.lists(st.tuples(st.sampled_from(["crawl", "books"]), ROWS), max_size=4), st.integers(1, 3))
 @settings(max_examples=scaled(30), deadline=None)
-def test_decisions_are_those_of_a_slow_evaluator(
+def test_decisions_equal_those_of_a_slow_evaluator(
     eligible: list[tuple[Condition, str]],
     keep: list[tuple[Condition, str]],
     shards: list[tuple[str, list[Row]]],
@@ -229,13 +229,13 @@ def test_there_may_be_any_number_of_rules(tmp_path: Path) -> None:
 
 
 def pin_of(pinned: PinnedProgram, folder: Path) -> PinnedProgram:
-    """The same store under the rules of `eligible` alone, as duplicates will be looked for."""
+    """Return the same store, pinned with the rules of `eligible` alone."""
     generation = pinned.store.require_latest()
     return pin(pinned.store, generation, pinned.program.only_eligible())
 
 
-def test_blocks_of_a_shard_do_not_show(tmp_path: Path) -> None:
-    """A rule that reads text makes blocks small; its rows lie in several row groups of unequal layers."""
+def test_decisions_do_not_depend_on_blocks(tmp_path: Path) -> None:
+    """A rule that reads text makes blocks small, and layers differ in their row groups."""
     rows: list[Row] = [
         {"words": n % 5, "ratio": None, "label": "a", "odd": None, "code": "deu_Latn", "bytes": 2}
         for n in range(40_000)
@@ -252,11 +252,11 @@ def test_blocks_of_a_shard_do_not_show(tmp_path: Path) -> None:
 
 def test_an_empty_store_has_no_decisions(tmp_path: Path) -> None:
     assert (
-        count_decisions(pinned_on(tmp_path, recipe_text([("text.some.odd", "keep")], []), {})) == DecisionCounts.none()
+        count_decisions(pinned_on(tmp_path, recipe_text([("text.some.odd", "keep")], []), {})) == DecisionCounts.empty()
     )
 
 
-def test_null_may_be_an_error_that_names_the_first_sample(tmp_path: Path) -> None:
+def test_when_null_error_names_the_first_sample(tmp_path: Path) -> None:
     rows = [{"words": words, "code": None, "bytes": None} for words in (1, 2, None, None)]
     table = pa.Table.from_pylist([{**row, "status": "ok"} for row in rows], schema=MEASURES)
     shards = {
@@ -270,11 +270,11 @@ def test_null_may_be_an_error_that_names_the_first_sample(tmp_path: Path) -> Non
         count_decisions(pinned)
     assert str(raised.value) == (
         f"recipe.yaml:6: keep[0]: the condition of 'r0' is null for the sample {samples['id'][2].as_py().hex()} (shard "
-        "crawl-1, row 2), and 'when_null' says error; measure what it reads, or say keep or drop"
+        "crawl-1, row 2), and 'when_null' is error; measure what it reads, or set when_null: keep or drop"
     )
 
 
-def test_a_condition_that_fails_on_a_value_is_a_line_of_the_recipe(tmp_path: Path) -> None:
+def test_a_condition_that_fails_on_a_value_is_refused_with_its_line(tmp_path: Path) -> None:
     rows = [{"label": "7", "code": None, "bytes": None}, {"label": "x", "code": None, "bytes": None}]
     text = recipe_text([("text.some.label = 'y'", "keep"), ("text.some.label::INT > 3", "keep")], [])
     with pytest.raises(RecipeError) as raised:
@@ -292,7 +292,7 @@ def test_a_layer_with_other_rows_than_its_samples_is_refused(tmp_path: Path) -> 
         )
 
 
-def test_bytes_are_those_of_the_record_where_no_text_is_measured(tmp_path: Path) -> None:
+def test_without_measured_texts_bytes_are_those_of_records(tmp_path: Path) -> None:
     table = pa.Table.from_pylist([{"status": "ok", "words": n} for n in range(3)], schema=MEASURES)
     shard = Shard("crawl", 3, {"text.some": table}, lengths=[10, 100, 1000])
     pinned = pinned_on(tmp_path, recipe_text([("text.some.words < 1", "keep")], []), {"crawl-0": shard})
@@ -303,7 +303,7 @@ def test_bytes_are_those_of_the_record_where_no_text_is_measured(tmp_path: Path)
     }
 
 
-def test_a_declared_language_counts_as_far_as_it_is_one(tmp_path: Path) -> None:
+def test_only_valid_declared_languages_count(tmp_path: Path) -> None:
     declared = ["de-AT", "EN", "zh_Hans", "a poem", "<script>", None, ""]
     pages = pa.schema([pa.field("status", pa.string(), nullable=False), pa.field("language", pa.string())])
     table = pa.table({"status": ["ok"] * 7, "language": declared}, schema=pages)

@@ -1,4 +1,4 @@
-"""Rules on a generation: every layer that they read is there and up to date, or one line says what to run."""
+"""Pinning rules to a generation: a missing or outdated layer gives one line that says what to run."""
 
 from pathlib import Path
 
@@ -28,17 +28,17 @@ COLUMNS = columns_of({"text.some": SOME.schema, "text.language": LANGUAGE.schema
 
 
 def old_key(layer: str, source: str) -> str:
-    """The keys of a store whose measures are of last week."""
+    """Return the keys of a store with outdated measures."""
     return "old" if layer == "text.some" else "k"
 
 
 def recipe(folder: Path) -> Recipe:
-    """The recipe, in a folder with its table."""
+    """Return the recipe, in a folder with its table."""
     (folder / "table.csv").write_text("code,least\ndeu_Latn,2\nfra_Latn,2.5\n")
     return recipe_from_text(RECIPE, str(folder / "r.yaml"))
 
 
-def test_thresholds_are_looked_up_by_each_rows_key(tmp_path: Path) -> None:
+def test_thresholds_are_looked_up_by_the_key_of_each_row(tmp_path: Path) -> None:
     layers = {"text.some": SOME, "text.language": LANGUAGE}
     store, generation = make_store(
         LocalStore(tmp_path), {"crawl-0": Shard("crawl", 4, layers, lengths=[1, 10, 100, 7])}
@@ -52,7 +52,7 @@ def test_thresholds_are_looked_up_by_each_rows_key(tmp_path: Path) -> None:
     }
 
 
-def test_a_missing_layer_says_which_rule_reads_it_and_what_makes_it(tmp_path: Path) -> None:
+def test_the_message_for_a_missing_layer_names_the_rule_and_the_command(tmp_path: Path) -> None:
     store, generation = make_store(LocalStore(tmp_path), {"crawl-0": Shard("crawl", 4, {"text.some": SOME})})
     with pytest.raises(RecipeError) as caught:
         pin(store, generation, rule_program(recipe(tmp_path), COLUMNS), recipe="r.yaml")
@@ -62,7 +62,7 @@ def test_a_missing_layer_says_which_rule_reads_it_and_what_makes_it(tmp_path: Pa
     )
 
 
-def test_a_layer_of_other_settings_is_as_good_as_none(tmp_path: Path) -> None:
+def test_a_layer_with_other_settings_is_refused(tmp_path: Path) -> None:
     layers = {"text.some": SOME, "text.language": LANGUAGE}
     store, generation = make_store(LocalStore(tmp_path), {"crawl-0": Shard("crawl", 4, layers)}, old_key)
     program = rule_program(recipe(tmp_path), COLUMNS)
@@ -80,15 +80,15 @@ def test_a_layer_of_other_settings_is_as_good_as_none(tmp_path: Path) -> None:
         pin(store, generation, program, {**keys, "samples": {"crawl": "new"}}, "r.yaml")
 
 
-def test_a_layer_that_lacks_shards_is_named_with_the_first(tmp_path: Path) -> None:
+def test_a_layer_that_lacks_shards_is_refused(tmp_path: Path) -> None:
     whole = Shard("crawl", 4, {"text.some": SOME, "text.language": LANGUAGE})
     shards = {"crawl-0": whole, "crawl-1": Shard("crawl", 4, {"text.language": LANGUAGE})}
     store, generation = make_store(LocalStore(tmp_path), shards)
-    with pytest.raises(RecipeError, match="generation 1 lacks 1 shards, crawl-1 first; run: winnow"):
+    with pytest.raises(RecipeError, match="generation 1 lacks 1 shards, such as crawl-1; run: winnow"):
         pin(store, generation, rule_program(recipe(tmp_path), COLUMNS))
 
 
-def test_a_measured_language_that_is_not_there_is_done_without(tmp_path: Path) -> None:
+def test_a_missing_language_layer_is_not_an_error(tmp_path: Path) -> None:
     store, generation = make_store(LocalStore(tmp_path), {"crawl-0": Shard("crawl", 4, {"text.some": SOME})})
     text = RECIPE.replace("thresholds.mine.least", "2").replace("thresholds: {", "environment: {} #")
     pinned = pin(store, generation, rule_program(recipe_from_text(text), COLUMNS))

@@ -1,4 +1,4 @@
-"""Who stays of each cluster, against a choice made row by row in plain Python."""
+"""The representatives of clusters, compared with a choice row by row in plain Python."""
 
 import itertools
 import math
@@ -21,11 +21,11 @@ from tests.property_sizes import scaled
 from winnow.pipelines.binding.preferences import BoundPreference
 from winnow.pipelines.binding.rules import rule_program
 from winnow.pipelines.query.columns import Column
-from winnow.pipelines.rules.deciding import decide, represent
+from winnow.pipelines.rules.deciding import choose_representatives, decide
 from winnow.pipelines.rules.decisions import DecisionCounts
-from winnow.pipelines.rules.guards import accepting, require_accepted
+from winnow.pipelines.rules.guards import require_accepted, settings_to_accept
 from winnow.pipelines.rules.pinning import PinnedProgram, pin
-from winnow.pipelines.rules.representatives import LARGEST, Choice, Chooser, candidates
+from winnow.pipelines.rules.representatives import MAX_NAMED, Choice, RepresentativeChooser, find_candidates
 from winnow.pipelines.rules.summary import RulesSummary, summarise_rules
 from winnow.pipelines.store.memory import MemoryStore
 from winnow.schemas.errors import RecipeError
@@ -42,7 +42,7 @@ KINDS: tuple[Kind, ...] = ("url", "exact", "near")
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a made-up store: its cluster of each kind by number (0: alone), and what is preferred by."""
+    """A row: its cluster of each kind by number (0 for none), and the values that preferences read."""
 
     exact: int = 0
     url: int = 0
@@ -105,7 +105,7 @@ def pinned_on(objects: MemoryStore, recipe: str, shards: Mapping[str, tuple[str,
 
 
 def stays(shards: Mapping[str, tuple[str, Sequence[Row]]], preferences: Sequence[str]) -> dict[tuple[str, int], str]:
-    """The kind for which each row goes that another one stays for."""
+    """Return, for each row that is replaced, the kind of duplicates that it is dropped by."""
 
     def rank(at: tuple[str, int]) -> tuple[object, ...]:
         source, row = shards[at[0]][0], shards[at[0]][1][at[1]]
@@ -150,14 +150,14 @@ PREFERENCES = st.permutations(["source", "longest", "highest text.some.score", "
 
 @given(STORES, PREFERENCES, st.integers(1, 3))
 @settings(max_examples=scaled(25), deadline=None)
-def test_the_best_eligible_row_of_each_cluster_stays(
+def test_the_best_eligible_row_represents_its_cluster(
     drawn: list[tuple[str, list[Row]]], preferences: list[str], threads: int
 ) -> None:
     shards = {f"{source}-{number}": (source, rows) for number, (source, rows) in enumerate(drawn)}
     objects = MemoryStore(uuid4().hex)
     listed = ", ".join([*preferences, "id"])
     pinned = pinned_on(objects, recipe_text(f"[{listed}]"), shards)
-    duplicates = represent(pinned, threads)
+    duplicates = choose_representatives(pinned, threads)
     want = stays(shards, preferences)
     found = {}
     for one in decide(pinned, threads, duplicates):
@@ -170,7 +170,7 @@ def test_the_best_eligible_row_of_each_cluster_stays(
 def summary_of(recipe: str, shards: Mapping[str, tuple[str, Sequence[Row]]]) -> RulesSummary:
     objects = MemoryStore(uuid4().hex)
     pinned = pinned_on(objects, recipe, shards)
-    duplicates = represent(pinned)
+    duplicates = choose_representatives(pinned)
     counts = DecisionCounts.merged(one.counts for one in decide(pinned, duplicates=duplicates))
     return summarise_rules(pinned, counts, 1, duplicates)
 
@@ -188,7 +188,9 @@ TWO = {"books-0": ("books", [Row(near=1)]), "crawl-0": ("crawl", [Row(near=1, sc
         ("[longest]", "text.some.score > 100", {"books": 1, "crawl": 0}),  # not eligible, so it cannot stay
     ],
 )
-def test_rules_and_preferences_choose_anew(representative: str, eligible: str, left: dict[str, int]) -> None:
+def test_changed_rules_and_preferences_change_the_choice(
+    representative: str, eligible: str, left: dict[str, int]
+) -> None:
     recipe = recipe_text(representative)
     if eligible:
         recipe = recipe.replace("NOT text.some.good", eligible)
@@ -200,13 +202,13 @@ def test_rules_and_preferences_choose_anew(representative: str, eligible: str, l
     assert summary.rows.rows == summary.kept.rows + sum(rule.dropped.rows for rule in summary.rules)
 
 
-def test_a_rule_may_read_whether_another_row_stays() -> None:
+def test_a_rule_of_keep_may_read_whether_a_row_is_replaced() -> None:
     recipe = recipe_text("[source]").replace("text.some.score > 100", "duplicate.near AND text.some.score > 100")
     summary = summary_of(recipe, TWO)
     assert summary.rules[-1].fires.rows == 1
 
 
-def test_a_rule_of_eligible_may_not(tmp_path: Path) -> None:
+def test_a_rule_of_eligible_may_not_read_it(tmp_path: Path) -> None:
     recipe = recipe_text("[source]").replace("NOT text.some.good", "duplicate.near")
     with pytest.raises(RecipeError, match=r"duplicate\.near is computed after `eligible` is decided"):
         rule_program(recipe_from_text(recipe), columns())
@@ -217,16 +219,16 @@ def test_a_rule_of_eligible_may_not(tmp_path: Path) -> None:
     [
         ("highest text.some.scor", r"representative\[1\]: unknown column 'text.some.scor'.*text.some.score"),
         ("highest text.some.name", r"text.some.name is string; a preference needs a number, a time or a flag"),
-        ("highest dedupe.near.size", "dedupe.near.size comes after duplicates are looked for"),
+        ("highest dedupe.near.size", "dedupe.near.size is computed after duplicates are found"),
     ],
 )
-def test_a_preference_that_cannot_be_followed_is_one_line(preference: str, said: str) -> None:
+def test_a_preference_for_an_unusable_column_is_refused(preference: str, said: str) -> None:
     with pytest.raises(RecipeError, match=said) as caught:
         rule_program(recipe_from_text(recipe_text(f"[source, {preference}]")), columns())
     assert len(str(caught.value).splitlines()) == 1
 
 
-def test_what_is_no_preference_is_refused_with_its_line() -> None:
+def test_an_invalid_preference_is_refused_with_its_line() -> None:
     said = r":8: dedupe.representative\[0\]: 'longst' is not a preference \(did you mean 'longest'\?\); expected sou"
     with pytest.raises(RecipeError, match=said):
         recipe_from_text(recipe_text("[longst]"))
@@ -236,12 +238,12 @@ def test_what_is_no_preference_is_refused_with_its_line() -> None:
     ("preferences", "said"),
     [("[id, longest]", "longest has no effect"), ("[source, source]", "source occurs twice")],
 )
-def test_preferences_that_say_nothing_are_refused(preferences: str, said: str) -> None:
+def test_preferences_without_effect_are_refused(preferences: str, said: str) -> None:
     with pytest.raises(RecipeError, match=said):
         recipe_from_text(recipe_text(preferences))
 
 
-def test_a_loss_cannot_be_accepted_of_a_source_that_is_not_there() -> None:
+def test_a_loss_of_an_unknown_source_cannot_be_accepted() -> None:
     recipe = recipe_from_text(recipe_text("[source]", guard="{sources: {boks: {max_loss: 0.9}}}"))
     with pytest.raises(RecipeError, match=r"guard.sources.boks: there is no source 'boks' \(did you mean 'books'\?\)"):
         rule_program(recipe, columns())
@@ -263,7 +265,7 @@ WIPED = {
         ("{min_rows: 121}", []),
     ],
 )
-def test_a_source_that_duplicates_empty_is_an_alarm_until_it_is_accepted(guard: str, names: list[str]) -> None:
+def test_a_source_lost_to_duplicates_raises_an_alarm_until_accepted(guard: str, names: list[str]) -> None:
     summary = summary_of(recipe_text("[source]", guard=guard), WIPED)
     assert [alarm.name for alarm in summary.alarms] == names
     if names:
@@ -271,7 +273,7 @@ def test_a_source_that_duplicates_empty_is_an_alarm_until_it_is_accepted(guard: 
         assert alarm.said == "the source crawl loses 120 of 120 eligible samples (100.0 %) as duplicates"
 
 
-def test_what_an_alarm_says_to_write_accepts_it() -> None:
+def test_the_settings_that_an_alarm_suggests_accept_it() -> None:
     rows = [Row(near=1)] * 290 + [Row()] * 7
     shards = {"books-0": ("books", rows)}
     text = recipe_text("[source]", guard="{min_rows: 50, sources: {crawl: {max_loss: 0.9}}}")
@@ -285,7 +287,7 @@ def test_what_an_alarm_says_to_write_accepts_it() -> None:
     assert summary_of(recipe_text("[source]", guard=accepted), shards).alarms == ()
 
 
-def test_a_cluster_of_too_many_texts_is_an_alarm(tmp_path: Path) -> None:
+def test_a_cluster_with_too_many_texts_raises_an_alarm(tmp_path: Path) -> None:
     first = sample_id("books", "books-0", "0")
     number = int.from_bytes(first, "big")
     shards = {"books-0": ("books", [Row(near=number)] * 6 + [Row(near=2)] * 5 + [Row()] * 20)}
@@ -294,7 +296,7 @@ def test_a_cluster_of_too_many_texts_is_an_alarm(tmp_path: Path) -> None:
     assert alarm.said == f"the cluster {first.hex()} has 6 different texts in 6 rows"
     config = recipe_from_text(recipe).dedupe
     assert config is not None
-    accepted = accepting(config, [alarm]).removeprefix("guard: ")
+    accepted = settings_to_accept(config, [alarm]).removeprefix("guard: ")
     assert accepted == f"{{clusters: {{{first.hex()}: {{max_cluster: 6}}}}}}"
     assert summary_of(recipe_text("[source]", near="{max_cluster: 5}", guard=accepted), shards).alarms == ()
     member = sample_id("books", "books-0", "3").hex()  # any of its rows will do: another may name it tomorrow
@@ -303,16 +305,16 @@ def test_a_cluster_of_too_many_texts_is_an_alarm(tmp_path: Path) -> None:
     assert summary_of(recipe_text("[source]", near="{max_cluster: 6}"), shards).alarms == ()
 
 
-def test_no_text_goes_without_one_like_it_that_stays() -> None:
-    """A has the text of B, whose address was fetched again with another, longer text: A is all that is left of it."""
+def test_a_text_is_dropped_only_if_a_duplicate_is_kept() -> None:
+    """A has the text of B. B's address was fetched again with a longer text, so only A is left with that text."""
     rows = [Row(exact=1, near=1), Row(exact=1, near=1, url=1), Row(url=1, length=9)]
     assert stays({"books-0": ("books", rows)}, ["longest"]) == {("books-0", 1): "url"}
     summary = summary_of(recipe_text("[longest]"), {"books-0": ("books", rows)})
     assert {rule.reason: rule.dropped.rows for rule in summary.rules if rule.dropped.rows} == {"duplicate_url": 1}
 
 
-def test_the_choice_is_the_same_however_rows_are_dealt_out() -> None:
-    """The same rows, with the same ids, in other shards and another order."""
+def test_the_choice_does_not_depend_on_shards_or_order() -> None:
+    """The same rows and ids give the same choice in other shards and another order."""
     drawn = random.Random(3)
     choice = Choice(("exact", "near"), (BoundPreference("longest", Column("samples", "length")),), ("books",), CONFIG)
     rows = pa.table(
@@ -332,10 +334,10 @@ def test_the_choice_is_the_same_however_rows_are_dealt_out() -> None:
     def gone(order: list[int], shard_rows: int) -> dict[str, set[bytes]]:
         dealt = rows.take(pa.array(order)).combine_chunks()
         parts = [dealt.slice(at, shard_rows) for at in range(0, 600, shard_rows)]
-        with Chooser(choice) as chooser:
+        with RepresentativeChooser(choice) as chooser:
             for number, part in enumerate(parts):
                 block = {name: part[name].combine_chunks() for name in part.column_names}
-                chooser.add(candidates(choice, number, "books", iter([block]), np.ones(len(part), np.bool_)))
+                chooser.add(find_candidates(choice, number, "books", iter([block]), np.ones(len(part), np.bool_)))
             found = chooser.chosen([str(number) for number in range(len(parts))])
         return {
             name: {
@@ -352,15 +354,15 @@ def test_the_choice_is_the_same_however_rows_are_dealt_out() -> None:
         assert gone(drawn.sample(range(600), 600), shard_rows) == first
 
 
-def test_more_clusters_above_the_cap_than_are_named_are_counted_after_those_that_are_accepted() -> None:
-    ids = [sample_id("books", "books-0", str(3 * number)) for number in range(LARGEST + 20)]
+def test_clusters_beyond_the_named_ones_are_counted_without_accepted_ones() -> None:
+    ids = [sample_id("books", "books-0", str(3 * number)) for number in range(MAX_NAMED + 20)]
     rows = [Row(near=int.from_bytes(one, "big")) for one in ids for _ in range(3)]
     shards = {"books-0": ("books", rows)}
     alarms = summary_of(recipe_text("[]", near="{max_cluster: 2}"), shards).alarms
     assert alarms == ()  # nobody goes, so nothing is at stake
     guard = "max_loss: 1.0"
     alarms = summary_of(recipe_text("[id]", near="{max_cluster: 2}", guard=f"{{{guard}}}"), shards).alarms
-    assert len(alarms) == LARGEST + 1
+    assert len(alarms) == MAX_NAMED + 1
     assert alarms[-1].said == "20 more clusters have more than 2 different texts each"
     accepted = ", ".join(f"{alarm.name}: {{max_cluster: 3}}" for alarm in alarms[:-1])
     guard += f", clusters: {{{accepted}}}"
@@ -372,7 +374,7 @@ def test_more_clusters_above_the_cap_than_are_named_are_counted_after_those_that
 @pytest.mark.parametrize(
     "kind", [pa.date32(), pa.time32("s"), pa.timestamp("us", "UTC"), pa.int8(), pa.uint64(), pa.bool_()]
 )
-def test_whatever_has_an_order_can_be_preferred(kind: pa.DataType) -> None:
+def test_columns_of_any_ordered_type_can_be_preferred(kind: pa.DataType) -> None:
     values = (
         pa.array([1, 0, None], pa.int32() if kind != pa.bool_() else None)
         .cast(pa.int64())
@@ -389,7 +391,7 @@ FULL = """
 import resource
 import numpy as np, pyarrow as pa
 from tests.pipelines.rules.test_representatives import CONFIG
-from winnow.pipelines.rules.representatives import Candidates, Choice, Chooser
+from winnow.pipelines.rules.representatives import Candidates, Choice, RepresentativeChooser
 from winnow.schemas.errors import StageError
 rows = np.arange(300_000, dtype=np.uint64)
 choice = Choice(("near",), (), ("books",), CONFIG)
@@ -397,7 +399,7 @@ resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
 names = ["place", "id_high", "id_low", "near_high", "near_low"]
 brought = Candidates(pa.table({name: rows * np.uint64(0x9E3779B97F4A7C15) for name in names}))
 try:
-    with Chooser(choice) as chooser:
+    with RepresentativeChooser(choice) as chooser:
         for _ in range(9):
             chooser.add(brought)
         chooser.chosen(["s"])
@@ -406,9 +408,9 @@ except StageError as error:
 """
 
 
-def test_a_full_disk_is_one_line_that_names_the_folder() -> None:
+def test_a_full_disk_gives_one_line_that_names_the_folder() -> None:
     done = subprocess.run([sys.executable, "-c", FULL], capture_output=True, text=True, check=False, timeout=120)
     assert done.stderr == ""
     (line,) = done.stdout.splitlines()
-    assert line.startswith("choosing who stays of duplicates: ")
-    assert line.endswith("make room there, or name another folder in TMPDIR")
+    assert line.startswith("choosing representatives of duplicates: ")
+    assert line.endswith("free some space there, or set TMPDIR to another folder")

@@ -1,4 +1,4 @@
-"""A trace is the same however its shard is read, also where losses need a batch."""
+"""A trace does not depend on how its shard is read, even if losses need a batch."""
 
 from collections.abc import Sequence
 from typing import Any, cast
@@ -9,19 +9,19 @@ import pytest
 from numpy.typing import NDArray
 
 from winnow.pipelines.score.examples import DECODED
-from winnow.pipelines.score.trace import Tracer, Waiting, scored
+from winnow.pipelines.score.trace import PendingRows, Tracer, score_pending
 from winnow.schemas.rows.scores import trace_schema
 from winnow.scoring.tasks.protocol import Encoded, Floats
 
 
-class InThrees:
-    """A value is the example's share of its batch of three; the only one of a batch has none."""
+class SharesOfThree:
+    """The value of an example is its share of its batch of three; a batch of one has no value."""
 
     reads = ("text",)
     together = 3
 
     @property
-    def task(self) -> "InThrees":
+    def task(self) -> "SharesOfThree":
         return self
 
     def encode(self, rows: pa.RecordBatch) -> Encoded:
@@ -45,25 +45,25 @@ STATUSES = ["ok", "no_input", "ok", "ok", "ok", "left_out", "ok", "ok", "ok", "n
 
 
 @pytest.mark.parametrize("step", [1, 2, 3, 5, 10])
-def test_a_batch_is_of_a_shards_rows_in_their_order_however_they_come(step: int) -> None:
-    said = pa.Table.from_batches(written(step)).combine_chunks().to_pydict()
-    assert said["status"] == ["ok", "no_input", "ok", "ok", "ok", "left_out", "ok", "ok", "alone", "no_input"]
-    assert said["m1"] == pytest.approx([1 / 6, None, 2 / 6, 3 / 6, 4 / 15, None, 5 / 15, 6 / 15, None, None])
+def test_batches_follow_the_order_of_a_shards_rows_however_it_is_read(step: int) -> None:
+    columns = pa.Table.from_batches(trace_in_steps(step)).combine_chunks().to_pydict()
+    assert columns["status"] == ["ok", "no_input", "ok", "ok", "ok", "left_out", "ok", "ok", "alone", "no_input"]
+    assert columns["m1"] == pytest.approx([1 / 6, None, 2 / 6, 3 / 6, 4 / 15, None, 5 / 15, 6 / 15, None, None])
 
 
-def test_whole_batches_are_scored_eight_at_once_or_fewer_of_large_examples() -> None:
-    assert [Waiting(count=count).enough(3) for count in (23, 24)] == [False, True]
-    assert [Waiting(count=count, held=DECODED).enough(3) for count in (2, 3)] == [False, True]
-    assert not Waiting(count=23, held=DECODED - 1).enough(3)
+def test_eight_batches_are_scored_at_once_or_fewer_with_large_examples() -> None:
+    assert [PendingRows(count=count).is_ready(3) for count in (23, 24)] == [False, True]
+    assert [PendingRows(count=count, held=DECODED).is_ready(3) for count in (2, 3)] == [False, True]
+    assert not PendingRows(count=23, held=DECODED - 1).is_ready(3)
 
 
-def written(step: int) -> list[pa.RecordBatch]:
-    waiting, tracer = Waiting(), cast(Tracer, InThrees())
+def trace_in_steps(step: int) -> list[pa.RecordBatch]:
+    pending, tracer = PendingRows(), cast(Tracer, SharesOfThree())
     batches, number = [], 0
     for start in range(0, len(STATUSES), step):
         part = np.array(STATUSES[start : start + step], object)
         count = int((part == "ok").sum())
-        waiting.add(part, np.arange(number + 1, number + count + 1, dtype=float), count)
+        pending.add(part, np.arange(number + 1, number + count + 1, dtype=float), count)
         number += count
-        batches.append(scored(trace_schema(0), tracer, waiting, 3))
-    return [*batches, scored(trace_schema(0), tracer, waiting)]
+        batches.append(score_pending(trace_schema(0), tracer, pending, 3))
+    return [*batches, score_pending(trace_schema(0), tracer, pending)]

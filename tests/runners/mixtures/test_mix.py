@@ -110,8 +110,8 @@ def test_what_a_reader_should_know_of_a_plan_is_said_by_every_command_that_makes
     tiny.write("{unit: tokens, tokenizer: bytes, budget: 2}", "{jsonl: {path: out}}")
     said = tiny.run(command)
     assert said.count("note    train: ") == 1
-    assert " more than asked" in said
-    assert command == "mix" or " more than asked" in tiny.run(command)  # also when all of it stands
+    assert " more than requested" in said
+    assert command == "mix" or " more than requested" in tiny.run(command)  # also when all of it stands
 
 
 def test_a_budget_of_bytes_is_a_size_and_any_budget_a_number_with_an_exponent(tiny: Tiny) -> None:

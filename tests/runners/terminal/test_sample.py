@@ -194,7 +194,7 @@ def test_without_the_key_nothing_is_edited_nor_shown(
 ) -> None:
     monkeypatch.delenv("PII_KEY")
     message = show(folder, capsys, "--url", "https://example.com/5", status=1)
-    assert "recipe.yaml:10: edits[1].text.secrets.key: the variable PII_KEY is not set" in message
+    assert "recipe.yaml:10: edits[1].text.secrets.key: the environment variable PII_KEY is not set" in message
 
 
 def test_plan_shows_the_name_of_the_key_and_no_store_has_it(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

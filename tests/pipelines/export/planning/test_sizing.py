@@ -8,7 +8,7 @@ import pytest
 from tests.pipelines.export.drawn_stores import BOOKS, WEB, Given, Rows, every, make_draw, words
 from winnow.pipelines.export.formats.protocol import ShardName
 from winnow.pipelines.export.planning.sizing import MAX_SHARDS, SAMPLE_BYTES, OutputSize, Way, cut_outputs
-from winnow.pipelines.mix.drawn import Draw, copies_of
+from winnow.pipelines.mix.draws import Draw, copies_of
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.memory import MemoryStore
 from winnow.pipelines.store.tables import read_table

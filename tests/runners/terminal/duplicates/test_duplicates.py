@@ -396,7 +396,7 @@ def test_without_the_key_of_its_edits_no_text_is_listed(winnow: Winnow) -> None:
     keyed = winnow.folder / "keyed.yaml"
     edits = 'environment: {NO_SUCH_KEY: {}}\nedits: [{text.pii: {replace: pseudonym, key: "${NO_SUCH_KEY}"}}]\n'
     keyed.write_text(RECIPE.replace("edits: [text.pii]\n", edits))
-    assert "the variable NO_SUCH_KEY is not set" in winnow("PLACE", place="keyed.yaml", status=1)
+    assert "the environment variable NO_SUCH_KEY is not set" in winnow("PLACE", place="keyed.yaml", status=1)
     page = winnow.folder / "keyed.html"
     assert main(["report", str(keyed), "--output", str(page)]) == 0
     assert "not shown" in page.read_text().partition('id="duplicates"')[2].partition("</section>")[0]

@@ -1,4 +1,4 @@
-"""The shards that a search for duplicates covers: a list that workers read, never a constant of the graph."""
+"""A search for duplicates: its settings, and the list of shards that its workers read."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -21,8 +21,8 @@ from winnow.schemas.errors import StageError
 from winnow.schemas.identity import canonical_json
 from winnow.schemas.rows.duplicates import Kind
 
-MAX_PLACES = 4096
-"""Into so many parts the shards of a large store are put together, so that a task sends few and larger blocks."""
+MAX_SHARD_GROUPS = 4096
+"""The shards of a large store are put into at most this many groups, so that tasks send fewer and larger blocks."""
 
 HIDDEN = pa.schema([pa.field("row", pa.int64(), nullable=False)])
 """The forgotten rows of a shard, ascending."""
@@ -32,59 +32,59 @@ _BATCH_ROWS = 16_384
 
 @dataclass(frozen=True, slots=True)
 class CoveredShard:
-    """A shard and the object of each layer that is read of it."""
+    """A shard, and the object of each layer that the search reads of it."""
 
     shard: str
     source: str
     rows: int
     objects: Mapping[str, str]
-    verdicts: tuple[str, ...] = ()  # tables of what was found by comparing its texts before
-    hidden: int = 0  # forgotten rows, which are named in the scratch folder
+    verdicts: tuple[str, ...] = ()  # tables with the results of earlier comparisons of its texts
+    hidden: int = 0  # number of forgotten rows; the scratch folder lists them
 
 
 @dataclass(frozen=True)
 class Search:
-    """What every task of a search knows. Picklable.
+    """The settings of a search that every task gets. Picklable.
 
-    Rows that are forgotten while it runs stay part of it: its layers say what their keys promise, and are out of date.
+    Rows that are forgotten while it runs stay part of it: its layers are what their keys describe, but out of date.
     """
 
     store: Store
-    shards: str  # the object that lists them
+    shards: str  # the object that lists the shards
     scratch: str
-    kinds: Mapping[Kind, str]  # the layer that each kind is found by
+    kinds: Mapping[Kind, str]  # the signature layer of each kind
     text: tuple[Column, ...] = ()
-    near: NearSettings | None = None  # None where no near duplicates are looked for
+    near: NearSettings | None = None  # None if the search is not for near duplicates
 
     @property
     def covered(self) -> tuple[CoveredShard, ...]:
-        """The shards, by number."""
+        """The shards that the search covers, by number."""
         return _shards(self.store.objects, self.shards)
 
     @property
-    def places(self) -> int:
-        """How many parts the shards are put together into."""
-        return min(len(self.covered), MAX_PLACES)
+    def shard_groups(self) -> int:
+        """The number of shard groups: ranges of shards that one task handles."""
+        return min(len(self.covered), MAX_SHARD_GROUPS)
 
-    def place_of(self, shards: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The place of each shard, by its number."""
-        return shards * self.places // len(self.covered)
+    def shard_group_of(self, shards: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the shard group of each shard number."""
+        return shards * self.shard_groups // len(self.covered)
 
-    def shards_at(self, place: int) -> range:
-        """The numbers of the shards of a place."""
+    def shards_in_group(self, shard_group: int) -> range:
+        """Return the numbers of the shards in a shard group."""
         count = len(self.covered)
-        return range(-(-place * count // self.places), -(-(place + 1) * count // self.places))
+        return range(-(-shard_group * count // self.shard_groups), -(-(shard_group + 1) * count // self.shard_groups))
 
 
 def put_shards(objects: ObjectStore, shards: list[CoveredShard]) -> str:
-    """Write the list down."""
+    """Store the list of shards; return its path."""
     if len(shards) >> SHARD_BITS:
         raise StageError(f"dedupe: {len(shards):,} shards; at most {(1 << SHARD_BITS) - 1:,} can be searched at once")
     return put_task_list(objects, "dedupe", [canonical_json(asdict(shard)).encode() for shard in shards])
 
 
-def hide_rows(objects: ObjectStore, scratch: str, shard: int, rows: NDArray[np.int64]) -> None:
-    """Leave the forgotten rows of a shard that has some: no task of the search looks for others."""
+def put_hidden_rows(objects: ObjectStore, scratch: str, shard: int, rows: NDArray[np.int64]) -> None:
+    """Store the forgotten rows of a shard; the tasks of the search read them from there alone."""
     put_part(objects, scratch, "hidden", shard, pa.RecordBatch.from_arrays([pa.array(rows)], schema=HIDDEN))
 
 
@@ -95,20 +95,20 @@ def _hidden_rows(search: Search, shard: int) -> NDArray[np.int64] | None:
     return found
 
 
-_read: dict[tuple[str, str], tuple[CoveredShard, ...]] = {}  # the one list that this process is at
+_last_list: dict[tuple[str, str], tuple[CoveredShard, ...]] = {}  # the list that this process read last
 
 
 def _shards(objects: ObjectStore, path: str) -> tuple[CoveredShard, ...]:
-    known = _read.get((objects.root, path))
+    known = _last_list.get((objects.root, path))
     if known is None:
         known = tuple(msgspec.json.decode(line, type=CoveredShard) for line in objects.read(path).splitlines())
-        _read.clear()
-        _read[objects.root, path] = known
+        _last_list.clear()
+        _last_list[objects.root, path] = known
     return known
 
 
 def read_shard(search: Search, shard: int, columns: list[Column]) -> Iterator[tuple[int, dict[str, pa.Array]]]:
-    """The columns of a shard with the number of the first row of each batch; forgotten rows are neutral."""
+    """Yield batches of a shard's columns, each with the number of its first row; forgotten rows hold neutral values."""
     objects = search.store.objects
     one = search.covered[shard]
     at = 0
@@ -119,7 +119,7 @@ def read_shard(search: Search, shard: int, columns: list[Column]) -> Iterator[tu
 
 @dataclass(frozen=True)
 class Signatures:
-    """What pairs are judged by, of some rows; that of rows without a signature is never asked for."""
+    """The signatures, digests and ids of some rows, all of which have a signature."""
 
     values: NDArray[np.uint32]  # [rows, hashes]
     digests: pa.FixedSizeBinaryArray
@@ -127,7 +127,7 @@ class Signatures:
 
 
 def signatures_of(search: Search, shard: int, rows: NDArray[np.int64]) -> Iterator[tuple[slice, Signatures]]:
-    """The signatures of some rows of a shard, which are sorted and may repeat: a part of them at a time."""
+    """Yield the signatures of some rows of a shard, part by part; the rows are sorted and may repeat."""
     assert search.near is not None
     layer = search.kinds["near"]
     columns = [Column(layer, "signature"), Column(layer, "digest"), Column(layout.SAMPLES, "id")]
@@ -143,10 +143,11 @@ def signatures_of(search: Search, shard: int, rows: NDArray[np.int64]) -> Iterat
 
 
 def signature_matrix(column: pa.Array, hashes: int) -> NDArray[np.uint32]:
-    """A column of signatures as rows of hashes."""
+    """Return a column of signatures as rows of hashes."""
     if column.type.byte_width != 4 * hashes:
         raise StageError(
-            f"dedupe: signatures of {column.type.byte_width // 4} hashes where {hashes} are asked for: another scheme's"
+            f"dedupe: the stored signatures have {column.type.byte_width // 4} hashes instead of {hashes}; "
+            "run 'winnow audit'"
         )
     return np.frombuffer(column.buffers()[1], "<u4", len(column) * hashes, column.offset * 4 * hashes).reshape(
         -1, hashes
@@ -154,7 +155,7 @@ def signature_matrix(column: pa.Array, hashes: int) -> NDArray[np.uint32]:
 
 
 def load_texts(search: Search, shard: int, rows: NDArray[np.int64]) -> pa.LargeStringArray:
-    """The texts of some rows, which are sorted and distinct."""
+    """Return the texts of some rows, which are sorted and distinct."""
     parts = [pa.array([], pa.large_string())]
     for at, batch in read_shard(search, shard, list(search.text)):
         columns = [batch[column.name].cast(pa.large_string()) for column in search.text]

@@ -1,4 +1,4 @@
-"""A draw in the form that exports use: the plan, and the rows that it takes from each shard."""
+"""Draws as exports use them: the plan, and the rows that it takes from each shard."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -19,8 +19,8 @@ class DrawnShard(TaskLine):
 
     shard: str
     source: str
-    draw: str  # the object that holds its rows of the draw, those of all outputs: `winnow.schemas.rows.draws.DRAW`
-    objects: Mapping[str, str]  # of `samples`, of the layers of texts and of those that edits read, by layer
+    draw: str  # the object with its drawn rows for all outputs (`winnow.schemas.rows.draws.DRAW`)
+    objects: Mapping[str, str]  # of samples, texts and spans of edits, by layer
     rows: int  # of the shard, drawn or not
 
 
@@ -33,7 +33,7 @@ class Draw:
 
 
 def copies_of(batch: pa.RecordBatch) -> Iterator[tuple[NDArray[np.int64], NDArray[np.uint16]]]:
-    """Yields the copies of drawn rows in batches: for each, its row number in the batch and its copy number."""
+    """Yield the copies of drawn rows in batches: for each copy, its row number in the batch and its copy number."""
     first, copies = batch["first"].to_numpy(), batch["copies"].to_numpy().astype(np.int64)
     ends = np.cumsum(copies)
     total = int(ends[-1]) if len(ends) else 0

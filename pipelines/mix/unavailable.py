@@ -1,4 +1,4 @@
-"""Explains why a stage has no samples to take, from the whole store or one source, and what to do."""
+"""Explains why a stage has no samples to take, from the whole store or from one source, and what to do."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -22,14 +22,14 @@ _WHY: Final = {
 }
 
 
-def nothing_at_all(inventory: Inventory, stage: BoundStage, unit: Unit) -> str:
-    """Why no stratum of a stage has any samples."""
+def explain_empty(inventory: Inventory, stage: BoundStage, unit: Unit) -> str:
+    """Return why no stratum of a stage has any samples."""
     rows, kept = inventory.rules.rows.rows, inventory.kept.samples
     return f"no sample may be taken: {_why('the store', rows, kept, inventory.left_out, stage, unit)}"
 
 
-def absent(inventory: Inventory, stage: BoundStage, strata: Sequence[Stratum], unit: Unit) -> Absent:
-    """Why a known source, or a class of sources, has nothing that the stage may take."""
+def explain_missing(inventory: Inventory, stage: BoundStage, strata: Sequence[Stratum], unit: Unit) -> Absent:
+    """Return, for each source and class without samples for the stage, why it has none."""
     there = {one.source for one in strata}
     rows: dict[str, int] = {}
     kept: dict[str, int] = {}
@@ -38,33 +38,33 @@ def absent(inventory: Inventory, stage: BoundStage, strata: Sequence[Stratum], u
         kept[group.source] = kept.get(group.source, 0) + group.kept.rows
     found: dict[tuple[str, str], str] = {}
     for source in rows.keys() - there:
-        why = _why("it", rows[source], kept[source], inventory.left_of.get(source, {}), stage, unit)
-        found["source", source] = f"there is nothing to give of source {shown(source)}: {why}"
+        why = _why("it", rows[source], kept[source], inventory.left_out_by_source.get(source, {}), stage, unit)
+        found["source", source] = f"no sample of source {shown(source)} may be taken: {why}"
     sources: dict[str, set[str]] = {}
     for cell in inventory.cells:
         sources.setdefault(cell.source_class, set()).add(cell.source)
     for name in sources.keys() - {one.source_class for one in strata}:
         of_class: dict[str, Amount] = {}
         for source in sources[name]:
-            for reason, amount in inventory.left_of.get(source, {}).items():
+            for reason, amount in inventory.left_out_by_source.get(source, {}).items():
                 of_class[reason] = of_class.get(reason, Amount()) + amount
-        whole, those = (sum(counts.get(source, 0) for source in sources[name]) for counts in (rows, kept))
-        why = _why("it", whole, those, of_class, stage, unit)
-        found["class", name] = f"there is nothing to give of class {shown(name)}: {why}"
+        total, those = (sum(counts.get(source, 0) for source in sources[name]) for counts in (rows, kept))
+        why = _why("it", total, those, of_class, stage, unit)
+        found["class", name] = f"no sample of class {shown(name)} may be taken: {why}"
     return found
 
 
 def _why(what: str, rows: int, kept: int, left_out: Mapping[str, Amount], stage: BoundStage, unit: Unit) -> str:
-    """The first reason that excludes all samples, in the order of the filters."""
+    """Return the first reason that excludes all samples, in the order in which they are filtered."""
     if not rows:
-        return f"{what} holds no sample; see winnow stats"
+        return f"{what} has no samples; see winnow stats"
     if not kept:
-        return f"the rules keep none of {rows:,} samples; see winnow plan"
+        return f"the rules keep none of the {rows:,} samples; see winnow plan"
     if kept > sum(amount.samples for amount in left_out.values()):
         if stage.config.where is None:
-            return f"all {kept:,} that the rules keep are held out; see mix.split"
-        return f"of {kept:,} that the rules keep none meets {stage.path}.where, or all that do are held out"
+            return f"all {kept:,} samples that the rules keep are held out; see mix.split"
+        return f"none of the {kept:,} samples that the rules keep meets {stage.path}.where, or all that do are held out"
     reasons = ", ".join(f"{amount.samples:,} {_WHY[reason]}" for reason, amount in sorted(left_out.items()))
     media = unit != "samples" and STATUSES[NO_TEXT] in left_out
-    hint = "; media without a text can be given in unit: samples alone" if media else ""
-    return f"of {kept:,} that the rules keep none can be counted in {unit}: {reasons}{hint}"
+    hint = "; to take media without text, write unit: samples" if media else ""
+    return f"none of the {kept:,} samples that the rules keep can be counted in {unit}: {reasons}{hint}"

@@ -1,4 +1,4 @@
-"""One stage after another: what each may take, what the recipe's shares give its strata, and where the draw is cut."""
+"""Plans the stages of a mixture in order: their strata, the target of each stratum, and where its draw ends."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.pipelines.binding.mixture import BoundMix, BoundStage, family_of
-from winnow.pipelines.mix.absence import absent, nothing_at_all
-from winnow.pipelines.mix.banding import Bands, bands_of, values_of
+from winnow.pipelines.mix.banding import Bands, find_bands, values_of
 from winnow.pipelines.mix.inventory import Inventory
 from winnow.pipelines.mix.splitting import HELD_OUT
+from winnow.pipelines.mix.unavailable import explain_empty, explain_missing
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.law import ScalingLaw
 from winnow.schemas.mixture import Amount, PlannedOutput, PlannedStratum, Stratum
@@ -20,10 +20,10 @@ from winnow.scoring.mixture.allocation import Allocation, allocate
 from winnow.scoring.mixture.cells import Cell
 from winnow.scoring.mixture.cuts import Part, find_cuts
 
-_NAMED = 3
-"""Strata that a note names, where they make half of what whole samples add."""
+_MAX_NAMED = 3
+"""How many strata a note names if they cause half of the excess."""
 
-NOWHERE = np.uint32((1 << 32) - 1)
+NO_STRATUM = np.uint32((1 << 32) - 1)
 """The stratum of a candidate that a stage may not take."""
 
 Numbers = NDArray[np.int64]
@@ -31,15 +31,15 @@ Strata = NDArray[np.uint32]
 
 
 @dataclass(frozen=True)
-class Reach:
-    """How far into its order each stratum is given: all copies below a number, and of that number up to a hash."""
+class DrawLimit:
+    """Where the draw of each stratum ends: it takes all copies below `level`, and those at `level` up to a hash."""
 
     level: Numbers
     cut: NDArray[np.uint64]
-    some: NDArray[np.bool_]  # whether any of that number are
+    some: NDArray[np.bool_]  # whether any copies at `level` are taken
 
     def copies(self, strata: Strata, exposed: NDArray[np.uint16], draw: NDArray[np.uint64]) -> Numbers:
-        """How many copies of each candidate are given; `strata` names none that a stage may not take."""
+        """Return how many copies of each candidate the draw takes; all candidates must have a stratum."""
         level = self.level[strata]
         more = self.some[strata] & (draw <= self.cut[strata]) & (exposed <= level)
         found: Numbers = np.maximum(level - exposed, 0) + more
@@ -48,49 +48,50 @@ class Reach:
 
 @dataclass(frozen=True)
 class PlannedStage:
-    """A stage's plan, and what the draw needs to follow it."""
+    """A stage's plan, and what its draw needs."""
 
     output: PlannedOutput
-    reach: Reach
-    strata: Strata  # the number of a stratum by the marks of its candidates
+    limit: DrawLimit
+    strata: Strata  # the stratum number of each mark
 
 
 def mark_column(stage: int) -> str:
-    """The column of a stage's marks: cell and band of each candidate, by which its stratum is known."""
+    """Return the name of a stage's column of marks: the cell and band of each candidate, as one number."""
     return f"mark{stage}"
 
 
 def first_column(stage: int) -> str:
-    """The column of how often each candidate was given before a stage."""
+    """Return the name of the column that counts how often each candidate was taken before a stage."""
     return f"first{stage}"
 
 
 def plan_stages(
     inventory: Inventory, bound: BoundMix, laws: Mapping[str, ScalingLaw], sample: Fraction
 ) -> list[PlannedStage]:
-    """Plan every stage; each goes on where those before it stopped.
+    """Plan every stage; each continues where those before it ended.
 
     Args:
-        inventory: The candidates, split.
+        inventory: The candidates, after the split.
         bound: The recipe's mixture.
-        laws: The scaling laws that stages name, by that name.
-        sample: The share of each stratum's gift that is drawn.
+        laws: The scaling laws, by the names that stages use.
+        sample: The share of each stratum to draw.
     """
     for shard in range(len(inventory.shards)):
         rows = len(inventory.column(shard, "cell"))
         inventory.scratch.save(shard, first_column(0), np.zeros(rows, np.uint16))
-    return [_Planning(inventory, bound, number, stage).plan(laws, sample) for number, stage in enumerate(bound.stages)]
+    stages = enumerate(bound.stages)
+    return [_StagePlanner(inventory, bound, number, stage).plan(laws, sample) for number, stage in stages]
 
 
-class _Planning:
-    """One stage."""
+class _StagePlanner:
+    """Plans one stage."""
 
     def __init__(self, inventory: Inventory, bound: BoundMix, number: int, stage: BoundStage) -> None:
         self._inventory = inventory
         self._bound = bound
         self._number = number
         self._stage = stage
-        self._renumbered: Strata = np.zeros(0, np.uint32)  # by the raw mark of a candidate, the number of its stratum
+        self._renumbered: Strata = np.zeros(0, np.uint32)  # the stratum number of each mark
         families = family_of(stage.config, [cell.language for cell in inventory.cells])
         self._bases = [
             Stratum(cell.source_class, cell.source, family, cell.language)
@@ -101,12 +102,12 @@ class _Planning:
         bands = self._bands()
         strata, available, by_exposure, scores = self._count(bands)
         exposed = (by_exposure @ np.arange(by_exposure.shape[1])).tolist()
-        allocation = self._allocated(strata, available, exposed, scores, bands, laws)
-        full = self._reach(by_exposure, np.array(allocation.target, np.int64))
+        allocation = self._allocate(strata, available, exposed, scores, bands, laws)
+        full = self._draw_limit(by_exposure, np.array(allocation.target, np.int64))
         drawn, part = full, allocation.target
         if sample != 1:
             part = tuple(-(-target * sample.numerator // sample.denominator) for target in allocation.target)
-            drawn = self._reach(by_exposure, np.array(part, np.int64))
+            drawn = self._draw_limit(by_exposure, np.array(part, np.int64))
         given, unique = self._expose(len(strata), full, drawn)
         planned = tuple(
             PlannedStratum(
@@ -128,44 +129,45 @@ class _Planning:
         notes = (
             *of_bands,
             *allocation.notes,
-            *self._overshoot(planned, part, budget if sample == 1 else sum(part)),
+            *self._overshoot_notes(planned, part, budget if sample == 1 else sum(part)),
         )
         return PlannedStage(PlannedOutput(config.name, budget, planned, tuple(notes)), drawn, self._renumbered)
 
-    def _overshoot(self, planned: Sequence[PlannedStratum], asked: Sequence[int], budget: int) -> list[str]:
-        """What whole samples add to a budget, where that is more than a hundredth of it, and to which strata."""
-        unit, over = self._bound.config.unit, [one.given.units - part for one, part in zip(planned, asked, strict=True)]
-        whole = sum(over)
-        if whole * 100 <= budget:
+    def _overshoot_notes(self, planned: Sequence[PlannedStratum], targets: Sequence[int], budget: int) -> list[str]:
+        """Return a note if whole samples exceed the budget by more than a hundredth, with the strata that cause it."""
+        unit = self._bound.config.unit
+        over = [one.given.units - target for one, target in zip(planned, targets, strict=True)]
+        excess = sum(over)
+        if excess * 100 <= budget:
             return []
-        most = sorted(range(len(over)), key=lambda number: -over[number])[:_NAMED]
-        if 2 * sum(over[number] for number in most) <= whole:
+        most = sorted(range(len(over)), key=lambda number: -over[number])[:_MAX_NAMED]
+        if 2 * sum(over[number] for number in most) <= excess:
             return [
-                f"{whole:,} {unit} more than asked: every stratum is given whole samples until its target is met, at "
-                f"most one sample more than it; {len(planned):,} strata are many for {budget:,} {unit}"
+                f"{excess:,} {unit} more than requested: samples are not split, so a stratum may exceed its target by "
+                f"one sample, and {len(planned):,} strata are many for {budget:,} {unit}"
             ]
         largest = self._largest(len(planned))
         named = "; ".join(
-            f"{planned[number].stratum} gives {planned[number].given.units:,} where {asked[number]:,} are due, and "
-            f"its largest sample has {largest[number]:,}"
+            f"{planned[number].stratum} gives {planned[number].given.units:,} instead of {targets[number]:,}, and its "
+            f"largest sample has {largest[number]:,}"
             for number in most
-            if 10 * over[number] > whole
+            if 10 * over[number] > excess
         )
-        huge, note = int(largest[most[0]]), f"{whole:,} {unit} more than asked, as samples are given whole: {named}"
-        if 2 * over[most[0]] > whole and 10 * huge > budget:
+        huge, note = int(largest[most[0]]), f"{excess:,} {unit} more than requested, as samples are not split: {named}"
+        if 2 * over[most[0]] > excess and 10 * huge > budget:
             note += f"; 'where: mix.tokens.{unit} < {huge}' leaves it out"
         return [note]
 
     def _largest(self, strata: int) -> Numbers:
-        """The units of the largest sample of each stratum."""
+        """Return the units of the largest sample of each stratum."""
         found = np.zeros(strata, np.int64)
 
         def of_shard(shard: int) -> Numbers:
             raw, units = self._inventory.scratch.columns(shard, (mark_column(self._number), "units"))
             marks = self._renumbered[raw]
-            may = marks != NOWHERE
+            takeable = marks != NO_STRATUM
             largest = np.zeros(strata, np.int64)
-            np.maximum.at(largest, marks[may], units[may])
+            np.maximum.at(largest, marks[takeable], units[takeable])
             return largest
 
         for largest in self._inventory.each(of_shard):
@@ -173,11 +175,11 @@ class _Planning:
         return found
 
     def _candidates(self, shard: int, names: Sequence[str]) -> tuple[NDArray[np.bool_], list[NDArray[Any]]]:
-        """Which candidates of a shard the stage may take, and columns of them."""
+        """Return which candidates of a shard the stage may take, and columns of them."""
         held, stages = self._inventory.scratch.columns(shard, (HELD_OUT, "stages"))
-        may = ~held & ((stages & np.uint32(1 << self._number)) != 0)
+        takeable = ~held & ((stages & np.uint32(1 << self._number)) != 0)
         columns = self._inventory.scratch.columns(shard, names)
-        return may, columns if may.all() else [column[may] for column in columns]
+        return takeable, columns if takeable.all() else [column[takeable] for column in columns]
 
     @property
     def _columns(self) -> tuple[str, ...]:
@@ -193,44 +195,45 @@ class _Planning:
             _, (cell, keys, units) = self._candidates(shard, ("cell", name, "units"))
             return Part(cell, keys, units)
 
-        return bands_of(level, len(self._bases), lambda: self._inventory.each(part))
+        return find_bands(level, len(self._bases), lambda: self._inventory.each(part))
 
     def _band_column(self) -> str:
         assert self._stage.band is not None
         return f"band{self._inventory.bands.index(self._stage.band)}"
 
     def _count(self, bands: Bands | None) -> tuple[list[Stratum], list[Amount], Numbers, list[float | None]]:
-        """The strata; of each what there is, its units by exposure, and the mean of its values."""
+        """Return the strata, and for each its amount, its units by exposure, and the mean of its values."""
         width = 1 if bands is None else len(bands.names)
-        most = self._most_exposed()
+        most = self._max_exposure()
         rows = np.zeros(len(self._bases) * width, np.int64)
-        self._renumbered = np.full(len(rows) + 1, NOWHERE, np.uint32)
+        self._renumbered = np.full(len(rows) + 1, NO_STRATUM, np.uint32)
         units = np.zeros((len(rows), most + 1), np.int64)
         sums = np.zeros(len(rows), np.float64)
         names = ["cell", "units", first_column(self._number), *([self._band_column()] if bands is not None else [])]
 
         def counted(shard: int) -> tuple[Numbers, Numbers, NDArray[np.float64]]:
-            may, (cell, size, exposed, *keys) = self._candidates(shard, names)
+            takeable, (cell, size, exposed, *keys) = self._candidates(shard, names)
             raw = cell.astype(np.int64) * width
             theirs = np.zeros(len(rows))
             if bands is not None:
                 raw += bands.of(cell, keys[0])
                 theirs += np.bincount(raw, values_of(keys[0]), len(rows))
-            marks = np.full(len(may), len(rows), np.uint32)  # the number above them all: nowhere
-            marks[may] = raw
+            marks = np.full(len(takeable), len(rows), np.uint32)  # the number above all others means no stratum
+            marks[takeable] = raw
             self._inventory.scratch.save(shard, mark_column(self._number), marks)
-            return np.bincount(raw, minlength=len(rows)), _summed(raw * (most + 1) + exposed, size, units.size), theirs
+            by_exposure = _group_sums(raw * (most + 1) + exposed, size, units.size)
+            return np.bincount(raw, minlength=len(rows)), by_exposure, theirs
 
         for counts, of_exposure, values in self._inventory.each(counted):
             rows += counts
             units += of_exposure.reshape(units.shape)
             sums += values
-        return self._named(bands, width, rows, units, sums)
+        return self._number_strata(bands, width, rows, units, sums)
 
-    def _named(
+    def _number_strata(
         self, bands: Bands | None, width: int, rows: Numbers, units: Numbers, sums: NDArray[np.float64]
     ) -> tuple[list[Stratum], list[Amount], Numbers, list[float | None]]:
-        """Strata that hold anything, in their order; and by what the candidates' marks are renumbered to it."""
+        """Return the strata with samples, sorted; number them so that marks can be looked up."""
         there = np.flatnonzero(rows).tolist()
         stratum_of = {}
         for raw in there:
@@ -243,13 +246,13 @@ class _Planning:
         available = [Amount(int(rows[raw]), int(units[raw].sum())) for raw in order]
         return [stratum_of[raw] for raw in order], available, units[order], scores
 
-    def _most_exposed(self) -> int:
+    def _max_exposure(self) -> int:
         def most(shard: int) -> int:
             return int(self._inventory.column(shard, first_column(self._number)).max(initial=0))
 
         return max(self._inventory.each(most), default=0)
 
-    def _allocated(
+    def _allocate(
         self,
         strata: Sequence[Stratum],
         available: Sequence[Amount],
@@ -260,7 +263,7 @@ class _Planning:
     ) -> Allocation:
         config = self._stage.config
         if not strata:
-            why = nothing_at_all(self._inventory, self._stage, self._bound.config.unit)
+            why = explain_empty(self._inventory, self._stage, self._bound.config.unit)
             raise RecipeError(f"{config.place}: {self._stage.path}: {why}")
         repeats = {} if bands is None or bands.repeats is None else dict(zip(bands.names, bands.repeats, strict=True))
         cells = [
@@ -275,13 +278,13 @@ class _Planning:
             self._bound.config.max_epochs,
             None if law is None else laws[law],
             self._bound.config.unit,
-            absent(self._inventory, self._stage, strata, self._bound.config.unit),
+            explain_missing(self._inventory, self._stage, strata, self._bound.config.unit),
         )
 
-    def _reach(self, by_exposure: Numbers, targets: Numbers) -> Reach:
+    def _draw_limit(self, by_exposure: Numbers, targets: Numbers) -> DrawLimit:
         level, rest = _levels(by_exposure, targets)
-        reached = np.full(len(self._renumbered), -1, np.int64)  # by mark; none where nothing is left to be cut
-        there = self._renumbered != NOWHERE
+        reached = np.full(len(self._renumbered), -1, np.int64)  # by mark; -1 if nothing is left to cut
+        there = self._renumbered != NO_STRATUM
         numbers = self._renumbered[there]
         reached[there] = np.where(rest[numbers] > 0, level[numbers], -1)
 
@@ -295,22 +298,23 @@ class _Planning:
         for number, (found,) in find_cuts(lambda: self._inventory.each(part), wanted).items():
             if found.key >= 0:
                 cut[number], some[number] = found.key, True
-        return Reach(level, cut, some)
+        return DrawLimit(level, cut, some)
 
-    def _expose(self, strata: int, full: Reach, drawn: Reach) -> tuple[list[Amount], list[Amount]]:
-        """What is drawn of each stratum, and each sample of it once; candidates are marked with what the plan gives."""
+    def _expose(self, strata: int, full: DrawLimit, drawn: DrawLimit) -> tuple[list[Amount], list[Amount]]:
+        """Return what is drawn of each stratum, with copies and without; count exposures for the next stage."""
 
         def exposed_of(shard: int) -> Numbers:
             raw, exposed, draw, units = self._inventory.scratch.columns(shard, self._columns)
             marks = self._renumbered[raw]
-            may = np.flatnonzero(marks != NOWHERE)
-            own, before, size = marks[may], exposed[may], units[may]
-            copies = drawn.copies(own, before, draw[may])
+            takeable = np.flatnonzero(marks != NO_STRATUM)
+            own, before, size = marks[takeable], exposed[takeable], units[takeable]
+            copies = drawn.copies(own, before, draw[takeable])
             some = copies > 0
             amounts = (copies, copies * size, some.astype(np.int64), np.where(some, size, 0))
-            exposed[may] += (copies if drawn is full else full.copies(own, before, draw[may])).astype(np.uint16)
+            planned = copies if drawn is full else full.copies(own, before, draw[takeable])
+            exposed[takeable] += planned.astype(np.uint16)
             self._inventory.scratch.save(shard, first_column(self._number + 1), exposed)
-            return np.array([_summed(own, amount, strata) for amount in amounts])
+            return np.array([_group_sums(own, amount, strata) for amount in amounts])
 
         counted = sum(self._inventory.each(exposed_of), np.zeros((4, strata), np.int64))
         given = [Amount(*pair) for pair in zip(counted[0].tolist(), counted[1].tolist(), strict=True)]
@@ -318,17 +322,19 @@ class _Planning:
         return given, unique
 
 
-def _summed(groups: NDArray[Any], amounts: Numbers, count: int) -> Numbers:
-    """The sum of the amounts of each group; of one shard, so that it is far below what a float holds exactly."""
+def _group_sums(groups: NDArray[Any], amounts: Numbers, count: int) -> Numbers:
+    """Return the sum of each group's amounts within one shard, which is far below the limit of exact floats."""
     found: Numbers = np.bincount(groups, amounts, count).astype(np.int64)
     return found
 
 
 def _levels(by_exposure: Numbers, targets: Numbers) -> tuple[Numbers, Numbers]:
-    """For each stratum the number of the copies that its target is reached in, and how much of them is taken."""
+    """Return the copy number at which each stratum reaches its target, and the units of these copies that it takes."""
     level, rest = np.zeros(len(targets), np.int64), np.zeros(len(targets), np.int64)
-    offered = np.cumsum(by_exposure, axis=1)  # units of copies of each number; all numbers above the last offer as much
-    for number, target in enumerate(targets.tolist()):  # not hot: a turn a stratum
+    offered = np.cumsum(
+        by_exposure, axis=1
+    )  # units of each copy number; all higher numbers have the units of the last one
+    for number, target in enumerate(targets.tolist()):  # not hot: one iteration per stratum
         left, at = target, 0
         widths = offered[number].tolist()
         while left > 0:

@@ -1,7 +1,7 @@
-"""Examples of many parts as one, in an order of their own, without being held twice.
+"""Joins examples of many parts into one, sorted, without holding them twice.
 
-What takes most, a table with a row for each example, is written where it stays as each part arrives, and put in order
-some columns at a time. The rest is joined and put in order as a whole, which holds it twice, and is counted twice.
+The largest part of the data, a table with one row per example, is written to its final memory as parts arrive, and
+sorted some columns at a time. The rest is joined and sorted at once, which holds it twice, so it is counted twice.
 """
 
 from collections.abc import Mapping
@@ -13,35 +13,36 @@ from numpy.typing import NDArray
 
 from winnow.scoring.tasks.protocol import Measure, Tabular, Task
 
-_SLAB = 16 << 20  # bytes of a table that are put in order at once
+_SLAB = 16 << 20  # bytes of a table that are sorted at once
 
 
-class Gathered:
-    """Examples as they come, and where each belongs.
+class ExampleBuffer:
+    """Collects examples with their sort keys.
 
     Args:
-        task: Whose examples they are.
-        most: Examples that there can be.
-        max_bytes: That may be held of them; who adds more looks at `held` and stops.
+        task: The task that made the examples.
+        max_examples: The most examples that are added.
+        max_bytes: The limit for `held`, which the caller checks after each addition.
     """
 
-    def __init__(self, task: Task | Measure, most: int, max_bytes: int) -> None:
+    def __init__(self, task: Task | Measure, max_examples: int, max_bytes: int) -> None:
         self.count = 0
-        self.held = 0  # bytes, at the worst moment until `whole` has returned
-        self._task, self._most, self._max_bytes = task, most, max_bytes
+        self.held = 0  # bytes: the peak until `finish` has returned
+        self._task, self._max_examples, self._max_bytes = task, max_examples, max_bytes
         self._parts: list[Any] = []
         self._places: list[NDArray[np.uint64]] = []
         self._table: NDArray[Any] | None = None
 
     def add(self, examples: Any, places: NDArray[np.uint64]) -> None:
-        """Take examples, of which there is one for each place."""
+        """Add examples, one for each place."""
         count = len(places)
         table = examples.table if isinstance(examples, Tabular) else None
         if table is not None:
             if self._table is None:
                 row = max(1, table.nbytes // count)
-                # One more than may be held: pages that nothing is written to take no memory.
-                self._table = np.empty((min(self._most, self._max_bytes // row + 1), *table.shape[1:]), table.dtype)
+                # One row more than the limit allows: pages that are never written take no memory.
+                rows = min(self._max_examples, self._max_bytes // row + 1)
+                self._table = np.empty((rows, *table.shape[1:]), table.dtype)
             room = self._table[self.count : self.count + count]
             room[:] = table[: len(room)]
             self.held += table.nbytes
@@ -51,22 +52,22 @@ class Gathered:
         self._places.append(places)
         self.count += count
 
-    def whole(self) -> Any:
-        """All of them, in the order of their places; nothing can be added afterwards."""
+    def finish(self) -> Any:
+        """Return all examples, sorted by place; nothing can be added afterwards."""
         order = np.argsort(np.concatenate(self._places), kind="stable")
         examples = self._task.joined(self._parts) if len(self._parts) > 1 else self._parts[0]
-        self._parts.clear()  # before there is one more copy
+        self._parts.clear()  # before the next copy is made
         if (order[1:] < order[:-1]).any():
             examples = self._task.chosen(examples, order)
         if self._table is None:
             return examples
         table, self._table = self._table[: self.count], None
-        put_in_order(table, order)
+        reorder_in_place(table, order)
         return examples.with_table(table)
 
 
-def put_in_order(table: NDArray[Any], order: NDArray[np.int64], slab: int = _SLAB) -> None:
-    """Rows of a table in another order, where they are: so many bytes are held beside it, or one of each row."""
+def reorder_in_place(table: NDArray[Any], order: NDArray[np.int64], slab: int = _SLAB) -> None:
+    """Reorder the rows of a table in place, with about `slab` bytes of extra memory."""
     if not table.nbytes or not (order[1:] < order[:-1]).any():
         return
     raw = table.reshape(len(table), -1).view(np.uint8)
@@ -77,7 +78,7 @@ def put_in_order(table: NDArray[Any], order: NDArray[np.int64], slab: int = _SLA
 
 
 def bytes_of(held: object) -> int:
-    """About how many bytes the arrays of an object take: arrays, and dataclasses and collections of them."""
+    """Return about how many bytes an object's arrays take, including those in dataclasses and collections."""
     size = getattr(held, "nbytes", None)
     if isinstance(size, int):
         return size

@@ -1,4 +1,4 @@
-"""Work on the shards of a pinned generation, several at a time, in their order; an evaluator a thread."""
+"""Calls a function for each shard of a pinned generation, in several threads with one evaluator each."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -9,20 +9,20 @@ from winnow.pipelines.rules.evaluation import Evaluator
 from winnow.pipelines.rules.pinning import PinnedProgram, ShardObjects
 from winnow.pipelines.store.together import in_order, tables_at_once
 
-THREADS = 2  # where no network is waited for
+THREADS = 2  # for local stores, where threads do not wait for the network
 
 T = TypeVar("T")
 
 
-def over_shards(
+def map_shards(
     pinned: PinnedProgram, work: Callable[[ShardObjects, Evaluator], T], threads: int | None = None
 ) -> Iterator[T]:
-    """What the work gives for each shard, in the order of their names whatever the number of threads."""
+    """Yield the result of `work` for each shard, in the order of their names for any number of threads."""
     local = threading.local()
     with ExitStack() as opened:
         lock = threading.Lock()
 
-        def worked(shard: ShardObjects) -> T:
+        def work_on(shard: ShardObjects) -> T:
             if not hasattr(local, "evaluator"):
                 evaluator = Evaluator(pinned.program)
                 with lock:
@@ -31,4 +31,4 @@ def over_shards(
             return work(shard, local.evaluator)
 
         most = THREADS if pinned.wide else tables_at_once(pinned.store.objects, THREADS)
-        yield from in_order(worked, pinned.shards, threads or most)
+        yield from in_order(work_on, pinned.shards, threads or most)
