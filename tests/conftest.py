@@ -5,9 +5,10 @@ import signal
 from collections.abc import Iterator
 
 import pytest
+from apache_beam.transforms import userstate
 from hypothesis import settings
 
-from tests.inline_engine import INLINE, launched
+from tests.inline_engine import INLINE, launched, specs_of
 from tests.property_sizes import QUICK_EXAMPLES, THOROUGH
 from winnow.runners.engines.local import Local
 
@@ -22,6 +23,8 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ.setdefault("WINNOW_WARMING", "1")  # `make test` has compiled the kernels
     Local.launch = launched  # type: ignore[method-assign]
+    userstate.get_dofn_specs = specs_of
+    os.fsync = lambda _: None  # no test pulls the plug; those that kill processes start their own
 
 
 @pytest.fixture(autouse=True)

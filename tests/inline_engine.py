@@ -17,6 +17,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.pipeline import AppliedPTransform
 from apache_beam.pvalue import PCollection
 from apache_beam.runners.runner import PipelineResult, PipelineRunner, PipelineState
+from apache_beam.transforms import userstate
 from apache_beam.transforms.core import CombinePerKey, Impulse
 from apache_beam.transforms.util import Reshuffle
 from apache_beam.transforms.window import TimestampedValue
@@ -115,6 +116,13 @@ class Switch:
 
 INLINE = Switch()
 _launch = Local.launch
+_specs_of = userstate.get_dofn_specs
+
+
+def specs_of(function: beam.DoFn) -> tuple[set[Any], set[Any]]:
+    """In place of Beam's: none, for no step of winnow has state or timers. Beam asks each method of each step, twice;
+    that is a quarter of the time of small pipelines."""
+    return (set(), set()) if INLINE.on else _specs_of(function)
 
 
 @contextmanager

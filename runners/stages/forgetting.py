@@ -146,7 +146,7 @@ def _copy(copy: AffectedOutput) -> str:
     output = copy.output
     which = f" (generation {output.generation})" if output.generation else ""
     holds = "may contain such rows" if copy.rows is None else f"holds {_rows(copy.rows)} of them"
-    then = "; the purge removes it" if copy.inside else "; delete it or export it again"
+    then = "; the purge removes it" if copy.inside else "; delete it or write it again"
     return f"{output.kind} {output.path}{which} {holds}{then}"
 
 

@@ -137,7 +137,10 @@ class FailingStore(LocalStore):
             raise OSError(5, "Input/output error", path)
 
 
-@pytest.mark.parametrize("after", [False, True], ids=["before the put", "after the put"])
+AFTER = pytest.param(True, id="after the put", marks=pytest.mark.large)
+
+
+@pytest.mark.parametrize("after", [pytest.param(False, id="before the put"), AFTER])
 @pytest.mark.parametrize(
     "part",
     [

@@ -130,6 +130,7 @@ def test_texts_compared_before_are_not_read_again(tmp_path: Path) -> None:
         search(without)
 
 
+@pytest.mark.large
 def test_another_threshold_and_other_bands_reuse_verdicts(tmp_path: Path) -> None:
     fresh, known = tmp_path / "fresh", tmp_path / "known"
     for folder in (fresh, known):
@@ -156,6 +157,7 @@ def test_a_replaced_text_is_compared_again(tmp_path: Path) -> None:
     assert [row["similarity"] for row in (before, after)] == [265 / 327, 260 / 332]
 
 
+@pytest.mark.large
 def test_there_is_one_table_per_shard_and_rewriting_it_changes_nothing(tmp_path: Path) -> None:
     write_pages(tmp_path, {"a": FIRST})
     search(tmp_path)

@@ -275,7 +275,7 @@ def objects_of(folder: Path, name: str) -> set[str]:
     return {row.object for row in store.manifest(store.require_latest(), name)}
 
 
-@pytest.mark.parametrize("other", ["seed: 5", "shingle: characters"])
+@pytest.mark.parametrize("other", ["seed: 5", pytest.param("shingle: characters", marks=pytest.mark.large)])
 def test_signatures_of_another_scheme_are_recomputed_and_never_compared(tmp_path: Path, other: str) -> None:
     drawn = random.Random(3)
     rows: list[Row] = [
@@ -301,7 +301,9 @@ def test_a_recipe_that_also_writes_the_signature_layer_itself_is_refused(tmp_pat
         search(tmp_path, f"{ALL}\nannotate: [text.minhash: {{hashes: 64}}]")
 
 
-@pytest.mark.parametrize("damage", ["truncated", "overwritten", "lost"])
+@pytest.mark.parametrize(
+    "damage", ["truncated", *(pytest.param(one, marks=pytest.mark.large) for one in ("overwritten", "lost"))]
+)
 def test_a_damaged_signature_layer_stops_the_search_and_the_message_names_the_file(tmp_path: Path, damage: str) -> None:
     write_pages(tmp_path, {"a": [{"id": str(number), "text": " ".join(prose(number))} for number in range(40)]})
     search(tmp_path)

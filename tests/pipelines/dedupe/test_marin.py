@@ -130,9 +130,8 @@ def of_pages(names: Iterable[str]) -> int:
     return sum(name.startswith("page") for name in names)
 
 
-@pytest.mark.parametrize(
-    "case", [WORDS, pytest.param(CHARACTERS, marks=pytest.mark.large)], ids=["words", "characters"]
-)
+@pytest.mark.large
+@pytest.mark.parametrize("case", [WORDS, CHARACTERS], ids=["words", "characters"])
 def test_templated_pages_and_books_do_not_join_one_cluster(tmp_path: Path, case: Case) -> None:
     shelf = books()
     sources = {"pages": pages(case.scheme), "books": {**shelf, **copies(shelf)}}
