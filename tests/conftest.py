@@ -17,6 +17,10 @@ settings.register_profile("thorough", max_examples=100, deadline=None)
 settings.load_profile("thorough" if THOROUGH else "quick")
 
 
+def unsynced(fd: object) -> None:
+    """In place of `os.fsync`: no test pulls the plug, and those that kill processes start them."""
+
+
 def pytest_configure() -> None:
     """Mind interrupts: what a shell starts in the background ignores them, as would each command that a test starts."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -24,7 +28,7 @@ def pytest_configure() -> None:
     os.environ.setdefault("WINNOW_WARMING", "1")  # `make test` has compiled the kernels
     Local.launch = launched  # type: ignore[method-assign]
     userstate.get_dofn_specs = specs_of
-    os.fsync = lambda _: None  # no test pulls the plug; those that kill processes start their own
+    os.fsync = unsynced
 
 
 @pytest.fixture(autouse=True)
